@@ -1,0 +1,479 @@
+"""The exercises and questions of notebook 02."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lesson_utils import attention as library
+from lesson_utils import ops
+from lesson_utils._checks import Array
+from lesson_utils.exercises.checker import Case, Exercise, Misconception
+from lesson_utils.quiz import Option, Question
+
+# --- A stable softmax ---------------------------------------------------------------------------------------------
+
+
+def softmax(x):  # type: ignore[no-untyped-def]  # solutions are shown to learners, who write without types
+    shifted = x - x.max(axis=-1, keepdims=True)
+    exponentials = np.exp(shifted)
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
+    far_apart = rng.normal(size=(2, 4)) + np.array([[1e4], [-1e4]])
+    closed = rng.normal(size=(3, 5))
+    closed[[0, 2], [1, 4]] = -np.inf
+    return [
+        Case("a row of 5 scores", (rng.normal(size=5),)),
+        Case("scores of shape (2, 3, 4)", (rng.normal(size=(2, 3, 4)),)),
+        Case("scores of shape (4, 4)", (rng.normal(size=(4, 4)),)),
+        Case("one row near 10 000 and one near −10 000", (far_apart,)),
+        Case("scores of ±10 000 in one row", (1e4 * rng.normal(size=(3, 6)),)),
+        Case("some scores of −∞", (closed,)),
+        Case("a single score", (np.array([[3.0]]),)),
+        Case("float32 scores", (rng.normal(size=(3, 4)).astype(np.float32),)),
+    ]
+
+
+def _no_keepdims(x: Array) -> Array:
+    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1)
+
+
+def _no_keepdims_max(x: Array) -> Array:
+    exponentials = np.exp(x - x.max(axis=-1))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _normalised(exponentials: Array, axis: int | None = -1) -> Array:
+    return exponentials / exponentials.sum(axis=axis, keepdims=True)
+
+
+def _say_if_not_weights(weights: Array, *others: object) -> str | None:
+    """What anyone can see in weights that are none."""
+    weights = np.asarray(weights)
+    if not np.isfinite(weights).all():
+        return None
+    if (weights < 0).any():
+        return "Some of your weights are negative; exp makes every number positive."
+    sums = weights.sum(axis=-1)
+    if not np.allclose(sums, 1, atol=1e-4):
+        return f"Each row should sum to 1; yours sum to between {sums.min():.3g} and {sums.max():.3g}."
+    return None
+
+
+_SOFTMAX = Exercise(
+    name="softmax",
+    reference=ops.softmax,
+    solution=softmax,
+    cases=_softmax_cases,
+    returns=("weights",),
+    hints=(
+        "Three steps: make the scores safe, exponentiate, divide by the sum. Which axis must sum to 1?",
+        "Safe: subtract each row's own maximum. That multiplies all exponentials of the row by one factor, and the "
+        "division cancels it. `x.max(axis=-1, keepdims=True)` keeps the shape lined up.",
+        "`np.exp(shifted)`, then divide by `.sum(axis=-1, keepdims=True)`. The score −∞ needs no special care: exp(−∞) is 0.",
+    ),
+    misconceptions=(
+        Misconception(
+            "down the columns",
+            "Your weights sum to 1 down the columns. Softmax must run over the keys, the last axis: `axis=-1`.",
+            lambda x: _normalised(np.exp(x - x.max(axis=0, keepdims=True)), axis=0),
+        ),
+        Misconception(
+            "over everything",
+            "All your weights together sum to 1. Each row is a set of weights of its own: pass `axis=-1, keepdims=True` to "
+            "`max` and to `sum`.",
+            lambda x: _normalised(np.exp(x - x.max()), axis=None),
+        ),
+        Misconception(
+            "sum over everything",
+            "You subtract each row's maximum, but divide by the sum of the whole array. Give `sum` the same "
+            "`axis=-1, keepdims=True`.",
+            lambda x: _normalised(np.exp(x - x.max(axis=-1, keepdims=True)), axis=None),
+        ),
+        Misconception(
+            "not stable",
+            "Right for small scores, NaN for large ones: exp(10 000) is too large for a float, and ∞ / ∞ is NaN. Subtract "
+            "each row's maximum before `np.exp`.",
+            lambda x: _normalised(np.exp(x)),
+        ),
+        Misconception(
+            "one maximum for all rows",
+            "You subtract the maximum of the whole array. In a row far below it every exponential becomes 0, and 0 / 0 is "
+            "NaN. Each row needs its own maximum: `x.max(axis=-1, keepdims=True)`.",
+            lambda x: _normalised(np.exp(x - x.max())),
+        ),
+        Misconception(
+            "mean instead of maximum",
+            "You subtract the mean. Scores far above it still overflow; subtract the maximum, so that no exponent is above 0.",
+            lambda x: _normalised(np.exp(x - x.mean(axis=-1, keepdims=True))),
+        ),
+        Misconception(
+            "minimum instead of maximum",
+            "You subtract the minimum, which pushes the other scores up, towards overflow. Subtract the maximum.",
+            lambda x: _normalised(np.exp(x - x.min(axis=-1, keepdims=True))),
+        ),
+        Misconception(
+            "divided by the maximum",
+            "You divide by the maximum. That changes the weights; subtracting it does not.",
+            lambda x: _normalised(np.exp(x / x.max(axis=-1, keepdims=True))),
+        ),
+        Misconception(
+            "not normalised",
+            "These are the exponentials. Divide them by their sum, so that each row sums to 1.",
+            lambda x: np.exp(x - x.max(axis=-1, keepdims=True)),
+        ),
+        Misconception(
+            "no exponential",
+            "You divide the scores themselves by their sum. That gives negative weights for negative scores; exponentiate first.",
+            lambda x: _normalised(x),
+        ),
+        Misconception(
+            "log-softmax",
+            "These are the logarithms of the weights. Exponentiate them.",
+            lambda x: (
+                x
+                - x.max(axis=-1, keepdims=True)
+                - np.log(np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1, keepdims=True))
+            ),
+        ),
+        Misconception(
+            "sigmoid",
+            "This squashes each score by itself (the logistic function). Softmax makes the scores of a row compete: divide "
+            "the exponentials by their sum.",
+            lambda x: 1 / (1 + np.exp(-x)),
+        ),
+        Misconception(
+            "sum without keepdims",
+            "`sum(axis=-1)` drops the axis, so NumPy lines the sums up with the columns: an error, or, in a square array, "
+            "wrong numbers without one. Add `keepdims=True`.",
+            _no_keepdims,
+        ),
+        Misconception(
+            "max without keepdims",
+            "`max(axis=-1)` drops the axis, so NumPy lines the maxima up with the columns: an error, or, in a square array, "
+            "wrong numbers without one. Add `keepdims=True`.",
+            _no_keepdims_max,
+        ),
+    ),
+    praise="Eight cases: any leading axes, ±10 000, −∞, float32. This softmax would do for a real model.",
+    diagnose=_say_if_not_weights,
+)
+
+# --- Scaled dot-product attention ----------------------------------------------------------------------------------
+
+
+def scaled_dot_product_attention(Q, K, V, mask=None):  # type: ignore[no-untyped-def]
+    scores = Q @ K.swapaxes(-1, -2) / math.sqrt(K.shape[-1])  # (..., T_q, T_k)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = ops.softmax(scores)  # each row sums to 1
+    return weights @ V, weights  # (..., T_q, d_v), (..., T_q, T_k)
+
+
+def _attention_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, *sizes: int, leading: tuple[int, ...] = (), masked: bool = False, size: float = 1.0) -> Case:
+        T_q, T_k, d_k, d_v = sizes
+        Q, K = size * rng.normal(size=(*leading, T_q, d_k)), rng.normal(size=(*leading, T_k, d_k))
+        mask = None
+        if masked:
+            mask = rng.random((*leading, T_q, T_k)) < 0.6
+            mask[..., 0] |= ~mask.any(axis=-1)  # every query may see something
+        return Case(label, (Q, K, rng.normal(size=(*leading, T_k, d_v)), mask))
+
+    single = case("float32 input with a mask", 3, 6, 4, 2, masked=True)
+    Q, K, V, mask = single.arguments
+    single = Case(single.label, (*(x.astype(np.float32) for x in (Q, K, V)), mask))
+    return [
+        case("3 queries and 5 keys", 3, 5, 4, 2),
+        case("5 queries and 3 keys, with a mask", 5, 3, 7, 4, masked=True),
+        case("leading axes (2, 3)", 4, 6, 5, 7, leading=(2, 3)),
+        case("leading axes (2,) and a mask", 3, 4, 6, 5, leading=(2,), masked=True),
+        case("scores in the thousands", 3, 5, 4, 2, size=3e3),
+        case("a single key", 4, 1, 3, 2),
+        case("d_k = 1", 2, 5, 1, 3),
+        single,
+    ]
+
+
+def _attention(
+    scale: Callable[..., float] = lambda Q, K, V: 1 / math.sqrt(K.shape[-1]),
+    hide: Callable[[Array, Any], Array] = lambda scores, mask: np.where(mask, scores, -np.inf),
+    normalise: Callable[[Array], Array] = ops.softmax,
+    finish: Callable[[Array, Any], Array] = lambda weights, mask: weights,
+    transpose: Callable[[Array], Array] = lambda K: K.swapaxes(-1, -2),
+) -> Callable[..., tuple[Array, Array]]:
+    """Attention with one of its steps replaced: the ways to get it wrong."""
+
+    def wrong(Q: Array, K: Array, V: Array, mask: Any) -> tuple[Array, Array]:
+        scores = Q @ transpose(K) * scale(Q, K, V)
+        weights = normalise(scores if mask is None else hide(scores, mask))
+        weights = weights if mask is None else finish(weights, mask)
+        return weights @ V, weights
+
+    return wrong
+
+
+_right = _attention()
+
+_ATTENTION = Exercise(
+    name="attention",
+    reference=library.scaled_dot_product_attention,
+    solution=scaled_dot_product_attention,
+    cases=_attention_cases,
+    returns=("output", "weights"),
+    hints=(
+        "Follow the formula from the inside out: scores, scale, mask, softmax, average. Write down the shape after each step.",
+        "Scores: `Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k). `K.T` would turn the leading axes around as well. The scale "
+        "is √d_k, the width of a key.",
+        "Mask before softmax: `np.where(mask, scores, -np.inf)`. True means: may attend. Then `weights = ops.softmax(scores)` "
+        "and `output = weights @ V`.",
+    ),
+    misconceptions=(
+        Misconception(
+            "no scale",
+            "Everything fits but the scale: your scores are not divided by √d_k.",
+            _attention(scale=lambda Q, K, V: 1.0),
+        ),
+        Misconception(
+            "divided by d_k",
+            "You divide by d_k. The standard deviation of the scores is √d_k: divide by `math.sqrt(d_k)`.",
+            _attention(scale=lambda Q, K, V: 1 / K.shape[-1]),
+        ),
+        Misconception(
+            "multiplied by the root",
+            "You multiply by √d_k, which makes large scores larger. Divide by it.",
+            _attention(scale=lambda Q, K, V: math.sqrt(K.shape[-1])),
+        ),
+        Misconception(
+            "scaled by the number of keys",
+            "You scale by √T_k, the number of keys. The sum in q · k runs over d_k entries: use `K.shape[-1]`.",
+            _attention(scale=lambda Q, K, V: 1 / math.sqrt(K.shape[-2])),
+        ),
+        Misconception(
+            "scaled by the number of queries",
+            "You scale by √T_q, the number of queries. The sum in q · k runs over d_k entries: use `Q.shape[-1]`.",
+            _attention(scale=lambda Q, K, V: 1 / math.sqrt(Q.shape[-2])),
+        ),
+        Misconception(
+            "scaled by d_v",
+            "You scale by √d_v, the width of a value. The scores come from queries and keys: use their width, `K.shape[-1]`.",
+            _attention(scale=lambda Q, K, V: 1 / math.sqrt(V.shape[-1])),
+        ),
+        Misconception(
+            "down the columns",
+            "Your weights sum to 1 down the columns: softmax must run over the keys (last axis).",
+            _attention(normalise=lambda scores: ops.softmax(scores, axis=-2)),
+        ),
+        Misconception(
+            "no softmax",
+            "You average with the scores themselves. Turn them into weights first: `ops.softmax(scores)`.",
+            _attention(normalise=lambda scores: scores),
+        ),
+        Misconception(
+            "softmax not stable",
+            "Right for small scores, NaN for large ones: exp overflows. Use `ops.softmax`, which subtracts the maximum first.",
+            _attention(normalise=lambda scores: _normalised(np.exp(scores))),
+        ),
+        Misconception(
+            "mask ignored",
+            "Right without a mask; with one, your weights are as if it were not there. Set the scores where `mask` is False to "
+            "−∞, before softmax.",
+            _attention(hide=lambda scores, mask: scores),
+        ),
+        Misconception(
+            "mask inverted",
+            "Your mask is the wrong way round. Here True means may attend: keep the scores where it is True.",
+            _attention(hide=lambda scores, mask: np.where(mask, -np.inf, scores)),
+        ),
+        Misconception(
+            "mask after softmax",
+            "You hide weights after softmax, so the rows no longer sum to 1. Hide scores before it, with −∞: then the others "
+            "share the whole weight.",
+            _attention(hide=lambda scores, mask: scores, finish=lambda weights, mask: weights * mask),
+        ),
+        Misconception(
+            "masked with 0",
+            "You set hidden scores to 0. But exp(0) is 1, not 0: a score of 0 is an ordinary score. Use −∞.",
+            _attention(hide=lambda scores, mask: np.where(mask, scores, 0.0)),
+        ),
+        Misconception(
+            "keys transposed with .T",
+            "`K.T` reverses all axes; with leading axes the shapes no longer fit. Swap only the last two: "
+            "`K.swapaxes(-1, -2)`.",
+            _attention(transpose=lambda K: K.T),
+        ),
+        Misconception(
+            "results swapped",
+            "Both results are right, in the wrong order: `return output, weights`.",
+            lambda *arguments: _right(*arguments)[::-1],
+        ),
+        Misconception(
+            "only the output",
+            "The output is right. Return the weights as well: `return output, weights`.",
+            lambda *arguments: _right(*arguments)[0],
+        ),
+        Misconception(
+            "only the weights",
+            "These are the weights. Average the values with them, `weights @ V`, and return both: `return output, weights`.",
+            lambda *arguments: _right(*arguments)[1],
+        ),
+    ),
+    praise="Eight cases: masks, leading axes, scores in the thousands, one key, d_k = 1, float32. This is equation 1 of "
+    "“Attention Is All You Need”, and it is yours.",
+    diagnose=lambda output, weights: _say_if_not_weights(weights),
+)
+
+# --- The variance, predicted ----------------------------------------------------------------------------------------
+
+
+def score_variance(d_k, a):  # type: ignore[no-untyped-def]
+    entry = a**2 / 3  # variance of a uniform number between −a and a
+    return d_k * entry**2  # a product of two has entry · entry, and d_k products are added
+
+
+def _variance_cases(rng: np.random.Generator) -> Sequence[Case]:
+    return [
+        Case(f"d_k = {d_k} and a = {a}", (d_k, a)) for d_k, a in ((1, 1.0), (2, 3.0), (64, 0.5), (512, 2.0), (7, 1.7))
+    ]
+
+
+_VARIANCE = Exercise(
+    name="score_variance",
+    reference=score_variance,
+    solution=score_variance,
+    cases=_variance_cases,
+    returns=("variance",),
+    hints=(
+        "Build it up: the variance of one entry, of one product q_i k_i, of the sum of d_k products.",
+        "A uniform number between −a and a has variance (2a)² / 12 = a² / 3.",
+        "For independent numbers with mean 0, Var(q_i k_i) = Var(q_i) · Var(k_i). Variances of independent terms add up.",
+    ),
+    misconceptions=(
+        Misconception(
+            "as for the normal",
+            "This is d_k, right for entries of variance 1. Uniform entries have a variance of their own: a² / 3.",
+            lambda d_k, a: d_k,
+        ),
+        Misconception(
+            "entry not squared",
+            "You count the variance of one entry once. A product has two random factors, so their variances multiply: "
+            "(a² / 3)².",
+            lambda d_k, a: d_k * a**2 / 3,
+        ),
+        Misconception(
+            "variances of factors added",
+            "You add the variances of q_i and k_i. For a product of independent numbers with mean 0 they multiply.",
+            lambda d_k, a: d_k * 2 * a**2 / 3,
+        ),
+        Misconception(
+            "one term",
+            "This is the variance of one product. The score adds up d_k of them, and variances of independent terms add up.",
+            lambda d_k, a: (a**2 / 3) ** 2,
+        ),
+        Misconception(
+            "width a",
+            "You used a² / 12, the variance for an interval of width a. From −a to a the width is 2a: (2a)² / 12 = a² / 3.",
+            lambda d_k, a: d_k * (a**2 / 12) ** 2,
+        ),
+        Misconception(
+            "standard deviation",
+            "This is the standard deviation. Its square is the variance.",
+            lambda d_k, a: math.sqrt(d_k) * a**2 / 3,
+        ),
+        Misconception(
+            "d_k squared",
+            "You multiplied by d_k². Variances of independent terms add up: d_k terms, factor d_k.",
+            lambda d_k, a: (d_k * a**2 / 3) ** 2,
+        ),
+        Misconception(
+            "spread without the third",
+            "You took a² for the variance of an entry: right if every entry were −a or a. Spread evenly between them, it is a² / 3.",
+            lambda d_k, a: d_k * a**4,
+        ),
+    ),
+    praise="The score grows with d_k for uniform entries too; only the factor differs. Now let the computer throw the dice.",
+)
+
+EXERCISES = (_SOFTMAX, _ATTENTION, _VARIANCE)
+
+QUESTIONS = (
+    Question(
+        "Queries and keys have independent entries with mean 0 and variance 1. From d_k = 16 to d_k = 64, the standard "
+        "deviation of the unscaled scores …",
+        (
+            Option("doubles.", "It is √d_k: from 4 to 8. The variance, d_k, grows fourfold.", right=True),
+            Option("grows fourfold.", "That is the variance, d_k: from 16 to 64. The standard deviation is its root."),
+            Option(
+                "stays the same.",
+                "Only after dividing by √d_k does it stay at 1. Each further dimension adds variance 1.",
+            ),
+            Option("halves.", "More terms make a mean steadier. A dot product is a sum, and sums spread out."),
+        ),
+    ),
+    Question(
+        "Divide all scores of a query by √d_k. Which key has the largest weight afterwards?",
+        (
+            Option(
+                "The same as before.",
+                "Dividing by a positive number keeps the order of the scores, and softmax keeps the order too.",
+                right=True,
+            ),
+            Option("It depends on d_k.", "d_k decides how far the largest is ahead, not which one it is."),
+            Option(
+                "None: all weights are equal.", "They only come closer together. Equal they become at temperature ∞."
+            ),
+        ),
+    ),
+    Question(
+        "At d_k = 512 without scaling, the gradient at the scores is almost 0. Why?",
+        (
+            Option(
+                "One weight is almost 1, the others almost 0.",
+                "Each entry of the Jacobian is w_i (δ_ij − w_j). With weights near 0 and 1 every entry is near 0.",
+                right=True,
+            ),
+            Option("The scores themselves are near 0.", "They are large: their standard deviation is about 22.6."),
+            Option("exp overflows.", "A stable softmax has no overflow. It is exact here, and flat."),
+            Option(
+                "All weights are equal.",
+                "That is what temperature ∞ does, and there the gradient at the scores is not 0.",
+            ),
+        ),
+    ),
+    Question(
+        "Scores from XXᵀ, or from XU(XU)ᵀ, have a limit that QKᵀ does not have. Which?",
+        (
+            Option(
+                "The score of i for j equals that of j for i.",
+                "Both matrices are symmetric. W_Q ≠ W_K lets 'it' look for 'cat' while 'cat' looks elsewhere.",
+                right=True,
+            ),
+            Option(
+                "They can't be negative.",
+                "Dot products have any sign; only those of a vector with itself are never negative.",
+            ),
+            Option("They have no parameters.", "XXᵀ has none, but U in XU(XU)ᵀ is learned. The limit stays."),
+            Option("They can't be scaled.", "Any score can be divided by √d_k."),
+        ),
+    ),
+    Question(
+        "A mask must hide a key. Why set its score to −∞, rather than its weight to 0 after softmax?",
+        (
+            Option(
+                "Because then the visible weights still sum to 1.",
+                "exp(−∞) = 0 drops out of the sum as well. A weight set to 0 afterwards leaves a row that sums to less than 1.",
+                right=True,
+            ),
+            Option("Because 0 is not a legal weight.", "It is: −∞ gives a weight of exactly 0."),
+            Option("Because it is faster.", "Speed is not the reason. The two give different outputs."),
+            Option(
+                "Because NaN would follow otherwise.",
+                "Setting weights to 0 gives no NaN, which makes the mistake hard to see.",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,104 @@
+"""The exercise and the question of notebook 00, small on purpose: they show how exercises and questions work."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lesson_utils._checks import Array
+from lesson_utils.exercises.checker import Case, Exercise, Misconception
+from lesson_utils.ops import softmax
+from lesson_utils.quiz import Option, Question
+
+
+def weighted_average(weights, values):  # type: ignore[no-untyped-def]  # shown to learners, who write it without types
+    return weights @ values
+
+
+def _reference(weights: Array, values: Array) -> Array:
+    return np.asarray([sum(w * v for w, v in zip(weights, column, strict=True)) for column in values.T], weights.dtype)
+
+
+def _cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, n: int, d: int, dtype: type = np.float64) -> Case:
+        return Case(label, (softmax(rng.normal(size=n)).astype(dtype), rng.normal(size=(n, d)).astype(dtype)))
+
+    return [
+        case("5 values of width 3", 5, 3),
+        case("2 values of width 4", 2, 4),
+        case("a single value", 1, 6),
+        case("float32 input", 4, 7, np.float32),
+    ]
+
+
+EXERCISES = (
+    Exercise(
+        name="weighted_average",
+        reference=_reference,
+        solution=weighted_average,
+        cases=_cases,
+        returns=("average",),
+        hints=(
+            "Multiply each row of `values` by its weight, then add the rows up. What shape must the weights have to line "
+            "up with the rows?",
+            "`weights[:, None]` has shape (n, 1) and lines up with `values`, shape (n, d). Sum over the rows: `axis=0`.",
+            "A sum of products is a matrix product: `weights @ values` does both steps at once.",
+        ),
+        misconceptions=(
+            Misconception(
+                "plain mean",
+                "This is the plain mean: every value counts the same, and `weights` is not used.",
+                lambda weights, values: values.mean(axis=0),
+            ),
+            Misconception(
+                "plain sum",
+                "This adds up the values as they are. Multiply each by its weight first.",
+                lambda weights, values: values.sum(axis=0),
+            ),
+            Misconception(
+                "not summed",
+                "You have weighted each value, but not added them up: sum over the rows, `axis=0`.",
+                lambda weights, values: weights[:, None] * values,
+            ),
+            Misconception(
+                "summed over the width",
+                "You summed over the columns, so each value became one number. Sum over the rows, `axis=0`: a weighted "
+                "average of vectors is a vector of the same width.",
+                lambda weights, values: (weights[:, None] * values).sum(axis=1),
+            ),
+            Misconception(
+                "divided by n",
+                "You divided by the number of values. The weights sum to 1 already: add up, with `sum`, not `mean`.",
+                lambda weights, values: (weights[:, None] * values).mean(axis=0),
+            ),
+            Misconception(
+                "one number",
+                "You added up everything to one number. Keep the width: sum over `axis=0` only.",
+                lambda weights, values: (weights[:, None] * values).sum(),
+            ),
+            Misconception(
+                "axes do not line up",
+                "NumPy lines up shapes from the right, so `weights`, shape (n,), meets the columns of `values`, shape "
+                "(n, d). Write `weights[:, None]`, shape (n, 1), to weight the rows.",
+                lambda weights, values: (weights * values).sum(axis=0),
+            ),
+            Misconception(
+                "largest only",
+                "This takes the value with the largest weight and forgets the rest. An average mixes all of them.",
+                lambda weights, values: values[weights.argmax()],
+            ),
+        ),
+        praise="Four shapes, two dtypes. You have written the heart of attention: a weighted average.",
+    ),
+)
+
+QUESTIONS = (
+    Question(
+        "Weights of 0.5, 0.3 and 0.2 average the numbers 10, 20 and 40. What comes out?",
+        (
+            Option("19", "0.5 · 10 + 0.3 · 20 + 0.2 · 40 = 5 + 6 + 8 = 19.", right=True),
+            Option("23.33", "That is the plain mean, (10 + 20 + 40) / 3. The weights say how much each number counts."),
+            Option("70", "That is the plain sum. Multiply each number by its weight first."),
+            Option("10", "That is the number with the largest weight. The other two count as well, only less."),
+        ),
+    ),
+)

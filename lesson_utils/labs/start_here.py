@@ -1,0 +1,46 @@
+"""Notebook 00: a slider in the first minute."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lesson_utils import live, ops, plots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WORDS = ("the", "cat", "did", "not", "cross", "the", "street", "because", "it", "was", "too")
+# How well each word answers "what does 'it' stand for?": written by hand, for two ways to end the sentence.
+SCORES = {
+    "tired": np.array([0.0, 3.2, -0.5, -0.5, 0.6, 0.0, 2.2, -1.0, 1.2, 0.2, 0.0]),
+    "wide": np.array([0.0, 2.0, -0.5, -0.5, 0.6, 0.0, 3.3, -1.0, 1.2, 0.2, 0.0]),
+}
+
+
+@live.lab(
+    height=3.3,
+    ending=live.Menu("… because it was too", ("tired", "wide"), "tired"),
+    temperature=live.LogSlider("temperature τ", 0.1, 100, 1.0),
+)
+def first_look(figure: "Figure") -> live.Update:
+    """What 'it' looks at: one row of attention weights."""
+    ax = figure.add_subplot(
+        ylim=(0, 1), ylabel="weight", xlabel="the cat did not cross the street because it was too …"
+    )
+    bars = ax.bar(range(len(WORDS)), np.zeros(len(WORDS)), color=plots.BLUE)
+    numbers = [ax.text(i, 0, "", ha="center", va="bottom") for i in range(len(WORDS))]
+    ax.set_xticks(range(len(WORDS)), WORDS)
+
+    def update(ending: str, temperature: float) -> str:
+        weights = ops.softmax(SCORES[ending], temperature=temperature)
+        for bar, number, weight in zip(bars, numbers, weights, strict=True):
+            bar.set_height(weight)
+            number.set_y(min(weight, 0.93) + 0.01)
+            number.set_text(f"{weight:.2f}")
+        best = int(weights.argmax())
+        finding = f"… too {ending}: 'it' puts {weights[best]:.2f} of its attention on '{WORDS[best]}'"
+        ax.set_title(finding)
+        rest = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, weights, strict=True))
+        return f"{finding}, at temperature {temperature:.2g}. Bars, one a word: {rest}."
+
+    return update

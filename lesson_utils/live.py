@@ -1,0 +1,298 @@
+"""Live figures: sliders over a figure that is built once, then only updated.
+
+A lab is a function that builds its figure and returns `update`, which moves the artists and returns the alternative
+text. Everything else is done here:
+
+    @live.lab(width=6, height=3, x=live.Slider("x", 0, 10, 3))
+    def a_point(figure):
+        (dot,) = figure.add_subplot(xlim=(0, 10), ylim=(0, 1)).plot([0], [0.5], "o")
+
+        def update(x):
+            dot.set_xdata([x])
+            return f"A point at {x}."
+
+        return update
+
+    a_point()        # shows it
+    a_point(x=7)     # shows it with another start
+"""
+
+import html
+import math
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import update_wrapper
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Protocol
+
+import ipywidgets
+
+from lesson_utils import plots
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+
+Update = Callable[..., str]
+Draw = Callable[["Figure"], Update]
+
+
+class Control(Protocol):
+    """What a learner can set: its text label, the values it can take, and the widget that shows it."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    def check(self, name: str, value: Any) -> None: ...
+    def extremes(self) -> tuple[Any, ...]: ...
+    def widget(self, value: Any) -> ipywidgets.Widget: ...
+
+
+@dataclass(frozen=True)
+class Slider:
+    """An evenly spaced slider; whole numbers stay whole."""
+
+    label: str
+    low: float
+    high: float
+    value: float
+    step: float = 1
+
+    def check(self, name: str, value: float) -> None:
+        _check_range(self, name, value)
+
+    def extremes(self) -> tuple[float, ...]:
+        return self.low, self.value, self.high
+
+    def widget(self, value: float) -> ipywidgets.Widget:
+        whole = all(isinstance(n, int) for n in (self.low, self.high, self.value, self.step))
+        make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
+        return make(value=value, min=self.low, max=self.high, step=self.step, **_look(self.label))
+
+
+@dataclass(frozen=True)
+class LogSlider:
+    """A slider for what spans powers of ten: equal steps multiply by an equal factor."""
+
+    label: str
+    low: float
+    high: float
+    value: float
+    steps_per_decade: int = 10
+
+    def check(self, name: str, value: float) -> None:
+        _check_range(self, name, value)
+
+    def extremes(self) -> tuple[float, ...]:
+        return self.low, self.value, self.high
+
+    def widget(self, value: float) -> ipywidgets.Widget:
+        low, high = math.log10(self.low), math.log10(self.high)
+        step = 1 / self.steps_per_decade
+        return ipywidgets.FloatLogSlider(value=value, base=10, min=low, max=high, step=step, **_look(self.label))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values in order, on a slider: what can't be combined can't be chosen."""
+
+    label: str
+    options: tuple[Any, ...]
+    value: Any
+
+    def check(self, name: str, value: Any) -> None:
+        _check_option(self, name, value)
+
+    def extremes(self) -> tuple[Any, ...]:
+        return self.options[0], self.value, self.options[-1]
+
+    def widget(self, value: Any) -> ipywidgets.Widget:
+        return ipywidgets.SelectionSlider(options=self.options, value=value, **_look(self.label))
+
+
+@dataclass(frozen=True)
+class Menu:
+    """One of a few texts, from a drop-down list."""
+
+    label: str
+    options: tuple[str, ...]
+    value: str
+
+    def check(self, name: str, value: str) -> None:
+        _check_option(self, name, value)
+
+    def extremes(self) -> tuple[str, ...]:
+        return self.options
+
+    def widget(self, value: str) -> ipywidgets.Widget:
+        return ipywidgets.Dropdown(options=self.options, value=value, **_look(self.label))
+
+
+@dataclass(frozen=True)
+class Switch:
+    """On or off."""
+
+    label: str
+    value: bool
+    options: tuple[bool, ...] = (False, True)
+
+    def check(self, name: str, value: bool) -> None:
+        _check_option(self, name, value)
+
+    def extremes(self) -> tuple[bool, ...]:
+        return self.options
+
+    def widget(self, value: bool) -> ipywidgets.Widget:
+        return ipywidgets.Checkbox(value=value, indent=False, **_look(self.label))
+
+
+def _check_range(control: Slider | LogSlider, name: str, value: float) -> None:
+    if not control.low <= value <= control.high:
+        raise ValueError(f"{name}={value!r} is out of range; expected a number from {control.low} to {control.high}")
+
+
+def _check_option(control: Choice | Menu | Switch, name: str, value: Any) -> None:
+    if value not in control.options:
+        raise ValueError(f"{name}={value!r} can't be chosen; expected one of {', '.join(map(repr, control.options))}")
+
+
+def _look(label: str) -> dict[str, Any]:
+    layout = ipywidgets.Layout(width="auto", min_width="280px", flex="1 1 280px", max_width="420px")
+    return {"description": label, "style": {"description_width": "initial"}, "layout": layout}
+
+
+class Lab:
+    """A live figure waiting to be shown: call it, with start values if you like."""
+
+    def __init__(self, draw: Draw, width: float, height: float, controls: dict[str, Control]):
+        self.draw, self.width, self.height, self.controls = draw, width, height, controls
+        update_wrapper(self, draw)
+
+    def __call__(self, **start: Any) -> "LiveFigure":
+        return LiveFigure(self, start)
+
+
+def lab(width: float = 9.0, height: float = 3.6, **controls: Control) -> Callable[[Draw], Lab]:
+    """Make a lab of a function that builds a figure; `controls` are the keyword arguments of its `update`."""
+    return lambda draw: Lab(draw, width, height, controls)
+
+
+class LiveFigure:
+    """A figure under its controls. Built once; a step moves artists, redraws those, and sends one picture."""
+
+    def __init__(self, lab: Lab, start: dict[str, Any]):
+        self._controls = lab.controls
+        self._check(start)
+        values = {name: control.value for name, control in lab.controls.items()} | start
+        figure = plots.figure(lab.width, lab.height)
+        with plots.style():
+            self._update = lab.draw(figure)
+            self._update(**values)  # once before the layout is computed, so that it leaves room for every text
+        self._inputs = {name: control.widget(values[name]) for name, control in lab.controls.items()}
+        self._screen = _Screen(figure)
+        self._html = ipywidgets.HTML()
+        self._redraw()
+        for widget in self._inputs.values():
+            widget.observe(self._on_change, names="value")
+        row = ipywidgets.Layout(display="flex", flex_flow="row wrap", grid_gap="0 16px")
+        self.widget = ipywidgets.VBox([ipywidgets.Box(list(self._inputs.values()), layout=row), self._html])
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Where the controls stand."""
+        return {name: widget.value for name, widget in self._inputs.items()}
+
+    def set(self, **values: Any) -> plots.Picture:
+        """Move controls from code; returns the new picture.
+
+        Raises:
+            ValueError: there is no such control, or it can't take that value.
+        """
+        self._check(values)
+        self._moving_many = True
+        try:
+            for name, value in values.items():
+                self._inputs[name].value = value
+        finally:
+            self._moving_many = False
+        return self._redraw()
+
+    _moving_many = False
+
+    def _check(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            if name not in self._controls:
+                raise ValueError(f"no control {name!r}; this figure has {', '.join(self._controls)}")
+            self._controls[name].check(name, value)
+
+    def _redraw(self) -> plots.Picture:
+        with plots.style():
+            alt = self._update(**self.values)
+        self.picture = self._screen.show(alt)
+        self._html.value = self.picture.html()
+        return self.picture
+
+    def _on_change(self, change: object) -> None:
+        if self._moving_many:
+            return
+        try:
+            self._redraw()
+        except Exception:  # an exception in a widget's callback would vanish into a log: show it where the figure was
+            self._html.value = f'<pre role="alert" style="color:#B00020">{html.escape(traceback.format_exc())}</pre>'
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """The widget, and for readers without a kernel (GitHub, a saved notebook, a book) the picture."""
+        bundle = self.picture._repr_mimebundle_()
+        controls = ", ".join(control.label for control in self._controls.values())
+        bundle["text/html"] += (
+            f"<p><em>A picture of a live figure: run this cell to move {html.escape(controls)}.</em></p>"
+        )
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+        return {"application/vnd.jupyter.widget-view+json": view, **bundle}
+
+
+class _Screen:
+    """Draws a figure again and again, each time only the artists that have moved.
+
+    matplotlib marks a changed artist as stale, so nobody has to list what an `update` moves, and nothing can be
+    forgotten. Once an artist has moved, it and all that lies above it in its axes are drawn afresh on every frame, over
+    a stored picture of the rest: the frame equals a full redraw, pixel by pixel, in about a fifth of the time.
+    """
+
+    def __init__(self, figure: "Figure"):
+        self._figure = figure
+        self._canvas: Any = figure.canvas
+        self._moved: set[Artist] = set()
+        self._front: list[Artist] = []
+        self._canvas.draw()
+        figure.set_layout_engine("none")  # the layout is computed once: axes must not jump when a label grows
+        self._store_background()
+
+    def show(self, alt: str) -> plots.Picture:
+        stale = {artist for artist in self._artists() if artist.stale}
+        if not stale <= set(self._front):
+            self._moved |= stale
+            self._store_background()
+        self._canvas.restore_region(self._background)
+        for artist in self._front:
+            artist.draw(self._canvas.get_renderer())
+        return plots.snapshot(self._figure, alt)
+
+    def _artists(self) -> "Iterable[Artist]":
+        """All artists but the axes' white backgrounds, in the order in which matplotlib draws them."""
+        for axes in sorted(self._figure.axes, key=methodcaller("get_zorder")):
+            children = [child for child in axes.get_children() if child is not axes.patch]
+            yield from sorted(children, key=methodcaller("get_zorder"))
+        yield from (*self._figure.texts, *self._figure.legends)
+
+    def _store_background(self) -> None:
+        lowest: dict[Any, float] = {}
+        for artist in self._moved:
+            lowest[artist.axes] = min(artist.get_zorder(), lowest.get(artist.axes, math.inf))
+        self._front = [a for a in self._artists() if a.axes in lowest and a.get_zorder() >= lowest[a.axes]]
+        for artist in self._front:
+            artist.set_animated(True)  # leaves it out of the full drawing
+        self._canvas.draw()
+        self._background = self._canvas.copy_from_bbox(self._figure.bbox)

@@ -1,0 +1,199 @@
+"""The house style: figures that read from the back of a hall, and pictures that carry alternative text.
+
+Figures are made outside pyplot, so there is no global state to leave behind and nothing to close. matplotlib's figure
+machinery is imported on first use: it takes longer to load than everything else here together.
+"""
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lesson_utils._checks import as_float
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, safe for colour-blind readers, darkened until text in them has a contrast of 4.5 : 1.
+BLUE, ORANGE, GREEN, PURPLE, GREY, INK = "#0067A5", "#C14A00", "#007A5A", "#A2457E", "#6B6B6B", "#222222"
+WEIGHTS_MAP, SCORES_MAP = "Blues", "PuOr_r"  # from nothing to much; from negative over white to positive
+
+PIXELS_PER_INCH = 100  # on the page
+SHARPNESS = 1.5  # picture dots per page pixel: crisp on a projector, and still quick to send
+
+STYLE: Any = {
+    "figure.dpi": PIXELS_PER_INCH * SHARPNESS,
+    "figure.facecolor": "white",
+    "font.size": 11.5,
+    "axes.titlesize": 12.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": False,
+    "grid.color": "#E3E3E3",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "lines.linewidth": 2.2,
+    "lines.markersize": 7,
+    "legend.frameon": False,
+    "mathtext.fontset": "dejavusans",
+}
+
+
+def style() -> AbstractContextManager[None]:
+    """The house style for as long as a `with` block lasts; nothing global changes."""
+    import matplotlib
+
+    return matplotlib.rc_context(STYLE)
+
+
+def figure(width: float = 9.0, height: float = 3.6) -> "Figure":
+    """An empty figure in the house style, `width` by `height` inches (of 100 page pixels)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with style():
+        new = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(new)
+    return new
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A finished picture. Jupyter shows it; readers who can't see it hear `alt`."""
+
+    png: bytes
+    alt: str
+    width: int  # page pixels
+    height: int
+
+    def html(self) -> str:
+        data = base64.b64encode(self.png).decode("ascii")
+        # The size keeps the page from jumping while the next picture loads; decoding="sync" avoids a white flash.
+        return (
+            f'<img alt="{html.escape(self.alt)}" src="data:image/png;base64,{data}" width="{self.width}" '
+            f'height="{self.height}" decoding="sync" style="max-width:100%;height:auto">'
+        )
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        png = base64.b64encode(self.png).decode("ascii")
+        return {"text/html": self.html(), "image/png": png, "text/plain": self.alt}
+
+
+def picture(figure: "Figure", alt: str) -> Picture:
+    """Draw `figure` once, as a picture with alternative text that says what there is to see.
+
+    Raises:
+        ValueError: `alt` is empty.
+    """
+    if not alt.strip():
+        raise ValueError("alt is empty; say in a sentence what the figure shows")
+    figure.canvas.draw()
+    return snapshot(figure, alt)
+
+
+def snapshot(figure: "Figure", alt: str) -> Picture:
+    """The figure's canvas as it is, without drawing it again."""
+    from PIL import Image
+
+    canvas: Any = figure.canvas
+    size = canvas.get_width_height()
+    image = Image.frombuffer("RGBA", size, canvas.buffer_rgba(), "raw", "RGBA", 0, 1).convert("RGB")
+    # 128 colours take half the bytes of a full-colour PNG and less time, and a chart has no more.
+    image = image.quantize(128, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    palette, paper = image.getpalette(), 3 * image.getpixel((0, 0))
+    palette[paper : paper + 3] = 255, 255, 255  # mixed with pale blues, the paper would take on their tint
+    image.putpalette(palette)
+    buffer = io.BytesIO()
+    image.save(buffer, "png", compress_level=3)
+    width, height = (round(n / SHARPNESS) for n in size)
+    return Picture(buffer.getvalue(), alt, width, height)
+
+
+def heatmap(
+    matrix: ArrayLike,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    title: str = "",
+    row_label: str = "query",
+    column_label: str = "key",
+    numbers: bool | None = None,
+    signed: bool | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes | Picture":
+    """A matrix as a heat map: attention weights (white to blue) or scores (orange to purple around 0).
+
+    Args:
+        matrix: shape (rows, columns).
+        rows, columns: their names; default: their numbers.
+        title: what there is to see.
+        row_label, column_label: what the axes are.
+        numbers: write each number into its cell? Default: up to 12 columns.
+        signed: colours around 0? Default: if there are negative numbers.
+        ax: where to draw. Default: a figure of its own.
+
+    Returns:
+        `ax`, or without it a Picture for Jupyter to show.
+
+    Raises:
+        ValueError: `matrix` is not a finite 2-D array, or the names do not fit it.
+    """
+    matrix = as_float(matrix, "matrix")
+    if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all():
+        raise ValueError(f"matrix has shape {matrix.shape}; expected two axes, at least 1 × 1, all numbers finite")
+    rows = [str(i) for i in range(matrix.shape[0])] if rows is None else rows
+    columns = [str(i) for i in range(matrix.shape[1])] if columns is None else columns
+    if (len(rows), len(columns)) != matrix.shape:
+        raise ValueError(f"{len(rows)} row and {len(columns)} column names for a matrix of shape {matrix.shape}")
+    if ax is None:
+        with style():
+            own = figure(1.6 + 0.75 * len(columns), 1.4 + 0.5 * len(rows))
+            heatmap(matrix, rows, columns, title, row_label, column_label, numbers, signed, own.add_subplot())
+            return picture(own, describe(matrix, rows, columns, title, row_label, column_label))
+
+    signed = bool((matrix < 0).any()) if signed is None else signed
+    top = float(np.abs(matrix).max()) or 1.0
+    limits = (-top, top) if signed else (0.0, max(top, 1.0))
+    image = ax.imshow(matrix, cmap=SCORES_MAP if signed else WEIGHTS_MAP, vmin=limits[0], vmax=limits[1], aspect="auto")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_xlabel(column_label)
+    ax.set_ylabel(row_label)
+    ax.set_title(title)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if len(columns) <= 12 if numbers is None else numbers:
+        for i, j in np.ndindex(*matrix.shape):
+            red, green, blue, _ = image.cmap(image.norm(matrix[i, j]))
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+            ax.text(j, i, f"{matrix[i, j]:.2f}", ha="center", va="center", color="white" if dark else INK)
+    return ax
+
+
+def describe(
+    matrix: ArrayLike,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str = "",
+    row_label: str = "query",
+    column_label: str = "key",
+) -> str:
+    """Alternative text for a heat map: each row's largest entry."""
+    matrix = as_float(matrix, "matrix")
+    peaks = matrix.argmax(axis=1)
+    largest = "; ".join(f"{name}: {columns[j]} {row[j]:.2f}" for name, j, row in zip(rows, peaks, matrix, strict=True))
+    head = f"{title}. " if title else ""
+    return f"{head}Heat map, {row_label} by {column_label}. Largest in each row: {largest}."

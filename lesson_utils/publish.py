@@ -1,0 +1,91 @@
+"""`python course.py save`: run the notebooks, and store them with outputs that a reader without a kernel can use.
+
+What changes from run to run without meaning anything (identifiers, timings, versions) is taken out, so that a diff
+shows what a change did. The repository's address is written into README and notebooks from pyproject.toml.
+"""
+
+import argparse
+import hashlib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+SLUG = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
+# Where OWNER/REPO stands in README and notebooks, by what stands before it.
+BEFORE = (
+    "git+https://github.com/",
+    "git clone https://github.com/",
+    "mybinder.org/v2/gh/",
+    "research.google.com/github/",
+)
+ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
+
+
+def slug() -> str:
+    """OWNER/REPO, from the one place where it stands.
+
+    Raises:
+        ValueError: the address in pyproject.toml is not of the form https://github.com/OWNER/REPO.
+    """
+    url = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    match = re.fullmatch(rf"https://github\.com/({SLUG})", url)
+    if not match:
+        raise ValueError(f"Repository = {url!r} in pyproject.toml must look like https://github.com/OWNER/REPO")
+    return match[1]
+
+
+def with_address(text: str, address: str) -> str:
+    """`text` with every copy of the repository's address replaced."""
+    return ADDRESSES.sub(address, text)
+
+
+def run(notebook: Any) -> None:
+    """Execute in place, in a fresh kernel."""
+    from nbclient import NotebookClient
+
+    NotebookClient(notebook, timeout=300, kernel_name="python3", store_widget_state=False).execute(cwd=str(NOTEBOOKS))
+
+
+def normalise(notebook: Any) -> None:
+    """Take out what differs between two runs of the same notebook."""
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for cell in notebook.cells:
+        cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        for output in cell.get("outputs", []):
+            view = output.get("data", {}).get("application/vnd.jupyter.widget-view+json")
+            if view:  # a widget of a kernel long gone; the number only has to be no widget of the next one
+                view["model_id"] = hashlib.md5(cell.id.encode()).hexdigest()
+
+
+def save(path: Path, address: str) -> None:
+    """Run one notebook and write it back."""
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        cell.source = with_address(cell.source, address)
+    run(notebook)
+    normalise(notebook)
+    nbformat.write(notebook, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="course.py save", description="Run notebooks and store their outputs.")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all")
+    paths = parser.parse_args().notebooks or sorted(NOTEBOOKS.glob("*.ipynb"))
+    address = slug()
+    readme = ROOT / "README.md"
+    readme.write_text(with_address(readme.read_text(encoding="utf-8"), address), encoding="utf-8")
+    for path in paths:
+        save(path, address)
+        print(f"saved {path.name}, {path.stat().st_size // 1000} kB")
+
+
+if __name__ == "__main__":
+    main()
