@@ -262,8 +262,11 @@ class _Screen:
     """
 
     def __init__(self, figure: "Figure"):
+        from matplotlib.axis import Axis
+
         self._figure = figure
         self._canvas: Any = figure.canvas
+        self._axis = Axis  # new limits can move all that an axes holds: then everything is drawn again
         self._moved: set[Artist] = set()
         self._front: list[Artist] = []
         self._canvas.draw()
@@ -272,7 +275,7 @@ class _Screen:
 
     def show(self, alt: str) -> plots.Picture:
         stale = {artist for artist in self._artists() if artist.stale}
-        if not stale <= set(self._front):
+        if not stale <= set(self._front) or any(isinstance(artist, self._axis) for artist in stale):
             self._moved |= stale
             self._store_background()
         self._canvas.restore_region(self._background)

@@ -111,7 +111,7 @@ def snapshot(figure: "Figure", alt: str) -> Picture:
 
     canvas: Any = figure.canvas
     size = canvas.get_width_height()
-    image = Image.frombuffer("RGBA", size, canvas.buffer_rgba(), "raw", "RGBA", 0, 1).convert("RGB")
+    image: Any = Image.frombuffer("RGBA", size, canvas.buffer_rgba(), "raw", "RGBA", 0, 1).convert("RGB")
     # 128 colours take half the bytes of a full-colour PNG and less time, and a chart has no more.
     image = image.quantize(128, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     palette, paper = image.getpalette(), 3 * image.getpixel((0, 0))
@@ -160,7 +160,7 @@ def heatmap(
         raise ValueError(f"{len(rows)} row and {len(columns)} column names for a matrix of shape {matrix.shape}")
     if ax is None:
         with style():
-            own = figure(1.6 + 0.75 * len(columns), 1.4 + 0.5 * len(rows))
+            own = figure(max(1.6 + 0.75 * len(columns), 0.11 * len(title)), 1.4 + 0.5 * len(rows))
             heatmap(matrix, rows, columns, title, row_label, column_label, numbers, signed, own.add_subplot())
             return picture(own, describe(matrix, rows, columns, title, row_label, column_label))
 
@@ -177,10 +177,23 @@ def heatmap(
     ax.spines[:].set_visible(False)
     if len(columns) <= 12 if numbers is None else numbers:
         for i, j in np.ndindex(*matrix.shape):
-            red, green, blue, _ = image.cmap(image.norm(matrix[i, j]))
-            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-            ax.text(j, i, f"{matrix[i, j]:.2f}", ha="center", va="center", color="white" if dark else INK)
+            # Black or white, whichever stands out more: a contrast of at least 4.5 : 1 on any colour.
+            dark = luminance(image.cmap(image.norm(matrix[i, j]))) < 0.18
+            number = f"{matrix[i, j]:.2f}".replace("-", "−")
+            ax.text(j, i, number, ha="center", va="center", color="white" if dark else "black")
     return ax
+
+
+def luminance(colour: Any) -> float:
+    """How light a colour is, from 0 (black) to 1 (white).
+
+    Contrast is (lighter + 0.05) : (darker + 0.05). Source: Web Content Accessibility Guidelines 2.1, section 1.4.3.
+    """
+    from matplotlib.colors import to_rgb
+
+    channels = np.array(to_rgb(colour))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def describe(

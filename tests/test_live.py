@@ -1,0 +1,255 @@
+"""Live figures: every setting works, a frame equals a full redraw, nothing piles up, errors are shown."""
+
+import gc
+import importlib
+import inspect
+import itertools
+import pkgutil
+import re
+import tracemalloc
+
+import ipywidgets
+import numpy as np
+import pytest
+
+from lesson_utils import labs, live, plots
+
+MODULES = [importlib.import_module(f"lesson_utils.labs.{m.name}") for m in pkgutil.iter_modules(labs.__path__)]
+LABS = {
+    f"{m.__name__.rpartition('.')[2]}.{name}": lab
+    for m in MODULES
+    for name, lab in vars(m).items()
+    if isinstance(lab, live.Lab)
+}
+every_lab = pytest.mark.parametrize("lab", LABS.values(), ids=LABS)
+
+
+def extremes(lab):
+    """The default, every extreme alone, and every pair of extremes."""
+    start = {name: control.value for name, control in lab.controls.items()}
+    yield start
+    for name, control in lab.controls.items():
+        yield from (start | {name: value} for value in control.extremes())
+    for (a, first), (b, second) in itertools.combinations(lab.controls.items(), 2):
+        yield from (start | {a: x, b: y} for x in first.extremes() for y in second.extremes())
+
+
+def pixels(figure):
+    return np.array(figure._screen._canvas.buffer_rgba())
+
+
+def all_redrawn(figure):
+    """The same figure, every artist drawn afresh."""
+    for artist in figure._screen._front:
+        artist.set_animated(False)
+    figure._screen._canvas.draw()
+    full = pixels(figure)
+    for artist in figure._screen._front:
+        artist.set_animated(True)
+    return full
+
+
+def drawn_numbers(figure):
+    """The numbers behind all lines, bars, dots and images of a figure."""
+    for axes in figure._screen._figure.axes:
+        yield from (line.get_xydata() for line in axes.lines)
+        yield from (patch.get_path().vertices for patch in axes.patches)
+        yield from (collection.get_offsets() for collection in axes.collections)
+        yield from (image.get_array() for image in axes.images)
+
+
+@every_lab
+def test_every_extreme_and_every_pair_of_them(lab):
+    figure = lab()
+    seen = set()
+    for values in extremes(lab):
+        picture = figure.set(**values)
+        assert figure.values == pytest.approx(values) or figure.values == values
+        assert len(picture.alt) > 30
+        assert "nan" not in picture.alt.lower()
+        assert len(picture.png) < 60_000
+        assert all(np.isfinite(np.asarray(numbers, float)).all() for numbers in drawn_numbers(figure))
+        seen.add((picture.alt, picture.png))
+    assert len(seen) > len(lab.controls)
+
+
+@every_lab
+def test_each_control_changes_picture_and_alternative_text(lab):
+    figure = lab()
+    for name, control in lab.controls.items():
+        ends = [figure.set(**{name: value}) for value in control.extremes()]
+        assert len({end.alt for end in ends}) > 1, name
+        assert len({end.png for end in ends}) > 1, name
+        figure.set(**{name: control.value})
+
+
+@every_lab
+def test_a_frame_equals_a_full_redraw_pixel_by_pixel(lab):
+    figure = lab()
+    for values in extremes(lab):
+        figure.set(**values)
+        frame = pixels(figure)
+        np.testing.assert_array_equal(frame, all_redrawn(figure), err_msg=str(values))
+        figure._screen._store_background()
+
+
+@every_lab
+def test_titles_fit_into_the_picture(lab):
+    figure = lab()
+    width = figure._screen._figure.bbox.width
+    for values in extremes(lab):
+        figure.set(**values)
+        for axes in figure._screen._figure.axes:
+            for title in (axes.title, axes._left_title):
+                box = title.get_window_extent()
+                assert box.x1 <= width + 1, (title.get_text(), values)
+
+
+@every_lab
+def test_labels_are_texts_and_update_takes_exactly_the_controls(lab):
+    assert all(control.label.strip() for control in lab.controls.values())
+    update = lab.draw(plots.figure(lab.width, lab.height))
+    assert set(inspect.signature(update).parameters) == set(lab.controls)
+
+
+# --- The machinery, on a small figure of its own ---------------------------------------------------------------------
+
+
+@live.lab(width=2, height=1, x=live.Slider("place", 0, 10, 3), name=live.Menu("name", ("a", "b"), "a"))
+def point(figure):
+    """A point that moves."""
+    ax = figure.add_subplot(xlim=(0, 10))
+    (dot,) = ax.plot([0], [0], "o")
+
+    def update(x, name):
+        if x == 9:
+            raise ArithmeticError("nine <is> too much")
+        dot.set_xdata([x])
+        return f"Point {name} stands at {x}."
+
+    return update
+
+
+def test_start_values_and_set_move_the_controls():
+    figure = point(x=7)
+    assert figure.values == {"x": 7, "name": "a"}
+    assert figure.picture.alt == "Point a stands at 7."
+    assert figure.set(x=1, name="b").alt == "Point b stands at 1."
+    assert figure.values == {"x": 1, "name": "b"}
+
+
+def test_moving_a_widget_redraws():
+    figure = point()
+    before = figure._html.value
+    figure._inputs["x"].value = 8
+    assert figure.picture.alt == "Point a stands at 8."
+    assert figure._html.value == figure.picture.html() != before
+
+
+def test_several_values_at_once_are_one_redraw(monkeypatch):
+    figure, frames = point(), []
+    monkeypatch.setattr(figure._screen, "show", lambda alt: frames.append(alt) or figure.picture)
+    figure.set(x=1, name="b")
+    assert frames == ["Point b stands at 1."]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"y": 1}, "no control 'y'; this figure has x, name"),
+        ({"x": 11}, "x=11 is out of range; expected a number from 0 to 10"),
+        ({"name": "c"}, "name='c' can't be chosen; expected one of 'a', 'b'"),
+    ],
+)
+def test_impossible_values_are_refused(values, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        point(**values)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        point().set(**values)
+
+
+def test_an_exception_is_shown_where_the_figure_was_and_goes_away():
+    figure = point()
+    figure._inputs["x"].value = 9  # as a learner moves it
+    assert 'role="alert"' in figure._html.value
+    assert "ArithmeticError: nine &lt;is&gt; too much" in figure._html.value
+    figure._inputs["x"].value = 4
+    assert "<img" in figure._html.value
+    with pytest.raises(ArithmeticError):
+        figure.set(x=9)  # as code does
+
+
+def test_a_thousand_steps_leave_nothing_behind():
+    figure = point()
+    figure.set(x=5)
+    objects, widgets, memory = [], [], []
+    tracemalloc.start()
+    for _ in range(2):
+        for step in range(500):
+            figure.set(x=step % 9)
+        gc.collect()
+        objects.append(len(gc.get_objects()))
+        widgets.append(len(ipywidgets.Widget._instances if hasattr(ipywidgets.Widget, "_instances") else ()))
+        memory.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert objects[1] - objects[0] < 50
+    assert widgets[1] == widgets[0]
+    assert memory[1] - memory[0] < 50_000
+
+
+def test_no_figure_is_opened_in_pyplot():
+    import matplotlib.pyplot as plt
+
+    point().set(x=2)
+    assert plt.get_fignums() == []
+
+
+def test_an_artist_below_others_moves_below_them():
+    """Not in the list of any blitting code: a moving image under a still text."""
+
+    @live.lab(width=2, height=2, shade=live.Slider("shade", 0.0, 1.0, 0.0, 0.1))
+    def lab(figure):
+        ax = figure.add_subplot()
+        image = ax.imshow([[0.0, 1.0]], vmin=0, vmax=1)
+        ax.text(0, 0, "text", color="red", weight="bold")
+
+        def update(shade):
+            image.set_data([[shade, 1 - shade]])
+            ax.set_ylim(-0.5, 0.5 + shade)  # an axis that moves, too
+            return f"Shade {shade}."
+
+        return update
+
+    figure = lab()
+    for shade in (0.3, 1.0, 0.0):
+        figure.set(shade=shade)
+        np.testing.assert_array_equal(pixels(figure), all_redrawn(figure))
+        figure._screen._store_background()
+
+
+def test_what_readers_without_a_kernel_get():
+    bundle = point()._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "text/html", "image/png", "text/plain"}
+    assert bundle["text/plain"] == "Point a stands at 3."
+    assert '<img alt="Point a stands at 3." src="data:image/png;base64,' in bundle["text/html"]
+    assert "run this cell to move place, name" in bundle["text/html"]
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
+
+
+@pytest.mark.parametrize(
+    ("control", "kind"),
+    [
+        (live.Slider("n", 1, 5, 2), ipywidgets.IntSlider),
+        (live.Slider("x", 0.0, 1.0, 0.5, 0.1), ipywidgets.FloatSlider),
+        (live.LogSlider("t", 0.1, 10, 1), ipywidgets.FloatLogSlider),
+        (live.Choice("d", (1, 2, 4), 2), ipywidgets.SelectionSlider),
+        (live.Menu("m", ("a", "b"), "a"), ipywidgets.Dropdown),
+        (live.Switch("s", True), ipywidgets.Checkbox),
+    ],
+)
+def test_controls_are_core_widgets_with_text_labels(control, kind):
+    for value in control.extremes():
+        widget = control.widget(value)
+        assert type(widget) is kind
+        assert widget.description == control.label
+        assert widget.value == pytest.approx(value) if isinstance(value, float) else widget.value == value

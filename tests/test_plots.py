@@ -1,0 +1,103 @@
+"""Pictures carry alternative text, use the house style, and leave matplotlib as it was."""
+
+import base64
+import io
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+
+from lesson_utils import plots
+
+
+def contrast(a, b):
+    dark, light = sorted((plots.luminance(a), plots.luminance(b)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_luminance():
+    assert plots.luminance("black") == 0
+    assert plots.luminance("white") == pytest.approx(1)
+    assert contrast("#777777", "white") == pytest.approx(4.48, abs=0.005)  # the example every contrast checker gives
+
+
+@pytest.mark.parametrize("colour", [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.GREY, plots.INK])
+def test_colours_are_readable_as_text_on_white(colour):
+    assert contrast(colour, "white") >= 4.5
+
+
+def test_style_lasts_as_long_as_its_block():
+    before = dict(matplotlib.rcParams)
+    with plots.style():
+        assert matplotlib.rcParams["axes.titlelocation"] == "left"
+    plots.heatmap(np.eye(3))
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_picture_shows_the_figure_with_its_alternative_text():
+    figure = plots.figure(4, 3)
+    figure.add_subplot().plot([0, 1], [0, 1], color=plots.ORANGE, lw=5)
+    picture = plots.picture(figure, 'A line, "rising".')
+    image = Image.open(io.BytesIO(picture.png)).convert("RGB")
+    assert image.size == (600, 450)
+    assert (picture.width, picture.height) == (400, 300)
+    assert image.getpixel((0, 0)) == (255, 255, 255)  # paper stays white in the reduced palette
+    exact = np.asarray(figure.canvas.buffer_rgba())[..., :3].astype(int)
+    assert np.abs(np.asarray(image) - exact).max() <= 24
+
+    bundle = picture._repr_mimebundle_()
+    assert base64.b64decode(bundle["image/png"]) == picture.png
+    assert 'alt="A line, &quot;rising&quot;."' in bundle["text/html"]
+    assert bundle["text/plain"] == 'A line, "rising".'
+
+
+def test_a_picture_needs_alternative_text():
+    with pytest.raises(ValueError, match="alt is empty"):
+        plots.picture(plots.figure(), " ")
+
+
+def test_heatmap_draws_into_given_axes_or_returns_a_picture():
+    ax = plots.figure().add_subplot()
+    assert plots.heatmap(np.eye(2), ax=ax) is ax
+    picture = plots.heatmap([[0.9, 0.1]], ["it"], ["cat", "dog"], "It looks at the cat")
+    assert picture.alt.startswith("It looks at the cat. Heat map, query by key.")
+    assert "it: cat 0.90" in picture.alt
+
+
+def test_heatmap_shows_each_number_where_it_is():
+    ax = plots.figure().add_subplot()
+    matrix = np.array([[0.1, 0.2, 0.3], [-0.4, 0.5, 0.6]])
+    plots.heatmap(matrix, ax=ax)
+    shown = {(int(t.get_position()[1]), int(t.get_position()[0])): t.get_text() for t in ax.texts}
+    assert shown == {ij: f"{matrix[ij]:.2f}".replace("-", "−") for ij in np.ndindex(2, 3)}
+    np.testing.assert_array_equal(ax.images[0].get_array(), matrix)
+    assert ax.images[0].norm.vmin == -0.6  # negative numbers: colours around 0
+
+
+def test_heatmap_numbers_contrast_with_their_cells():
+    ax = plots.figure().add_subplot()
+    plots.heatmap(np.linspace(-1, 1, 12)[None], ax=ax)
+    image = ax.images[0]
+    for text, value in zip(ax.texts, image.get_array()[0], strict=True):
+        assert contrast(text.get_color(), image.cmap(image.norm(value))) >= 4.5, text.get_text()
+
+
+def test_long_titles_fit():
+    picture = plots.heatmap(np.eye(2), title="A title that says more than two small columns have room for")
+    assert picture.width > 500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2.0],), r"matrix has shape \(2,\); expected two axes"),
+        ((np.zeros((0, 3)),), r"shape \(0, 3\)"),
+        (([[np.nan]],), "all numbers finite"),
+        ((np.eye(2), ["a"]), r"1 row and 2 column names for a matrix of shape \(2, 2\)"),
+        ((np.array([["a"]]),), "matrix has dtype"),
+    ],
+)
+def test_heatmap_refuses_what_is_no_matrix(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plots.heatmap(*arguments)

@@ -1,0 +1,65 @@
+"""The address stands in one place; saved notebooks do not differ from run to run."""
+
+import re
+
+import nbformat
+import pytest
+
+from lesson_utils import publish
+
+COPIES = [publish.ROOT / "README.md", *sorted(publish.NOTEBOOKS.glob("*.ipynb"))]
+
+
+@pytest.mark.parametrize("path", COPIES, ids=lambda p: p.name)
+def test_all_copies_of_the_address_agree(path):
+    text = path.read_text(encoding="utf-8")
+    found = publish.ADDRESSES.findall(text)
+    assert len(found) >= 3
+    assert set(found) == {publish.slug()}
+    assert len(found) == len(re.findall(r"OWNER/REPO", text)) or publish.slug() != "OWNER/REPO"
+
+
+def test_a_new_address_reaches_every_copy_and_nothing_else():
+    text = "pip install git+https://github.com/OWNER/REPO and https://github.com/numpy/numpy\n"
+    text += (
+        "https://mybinder.org/v2/gh/OWNER/REPO/main?x https://colab.research.google.com/github/OWNER/REPO/blob/main/a"
+    )
+    new = publish.with_address(text, "ada/attention.course")
+    assert new == text.replace("OWNER/REPO", "ada/attention.course")
+    assert publish.with_address(new, "OWNER/REPO") == text
+
+
+@pytest.mark.parametrize(
+    "url", ["https://github.com/only-owner", "http://github.com/a/b", "https://github.com/a/b/c", "a/b"]
+)
+def test_an_invalid_address_is_refused(tmp_path, monkeypatch, url):
+    (tmp_path / "pyproject.toml").write_text(f'[project.urls]\nRepository = "{url}"\n')
+    monkeypatch.setattr(publish, "ROOT", tmp_path)
+    with pytest.raises(ValueError, match=re.escape(url) + r".* must look like https://github.com/OWNER/REPO"):
+        publish.slug()
+
+
+def test_saving_twice_gives_the_same_file(tmp_path):
+    notebook = nbformat.v4.new_notebook(metadata={"widgets": {"state": 1}, "vscode": {}})
+    source = "from lesson_utils.labs import start_here\nstart_here.first_look()"
+    notebook.cells = [nbformat.v4.new_code_cell(source, id="lab", metadata={"tags": ["kept"], "trusted": True})]
+    path = tmp_path / "n.ipynb"
+    nbformat.write(notebook, path)
+    publish.save(path, "a/b")
+    first = path.read_bytes()
+    publish.save(path, "a/b")
+    assert path.read_bytes() == first
+
+    saved = nbformat.read(path, as_version=4)
+    assert set(saved.metadata) == {"kernelspec", "language_info"}
+    assert saved.cells[0].metadata == {"tags": ["kept"]}
+    assert "image/png" in saved.cells[0].outputs[0].data
+
+
+def test_a_notebook_that_fails_is_not_written(tmp_path):
+    path = tmp_path / "n.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0", id="a")]), path)
+    before = path.read_bytes()
+    with pytest.raises(Exception, match="ZeroDivisionError"):
+        publish.save(path, "a/b")
+    assert path.read_bytes() == before

@@ -1,0 +1,82 @@
+"""The tools that read code: linter, formatter, type checker; and the notebooks' own rules of style."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+
+
+@pytest.mark.parametrize("command", ["ruff check", "ruff format --check", "mypy"])
+def test_code_is_clean(command):
+    done = subprocess.run([sys.executable, "-m", *command.split()], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def cells(path, kind):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+
+
+def test_all_notebooks_share_one_set_up_cell():
+    assert len({cells(path, "code")[0].source for path in NOTEBOOKS}) == 1
+
+
+@every_notebook
+def test_the_question_opens_and_closes_the_notebook(path):
+    text = [cell.source for cell in cells(path, "markdown")]
+    question = re.fullmatch(r"\*(.+\?)\*", text[0].splitlines()[1])[1]
+    assert sum(question in cell for cell in text) >= 2
+
+
+@every_notebook
+def test_cells_are_short(path):
+    for cell in cells(path, "code"):
+        assert len([line for line in cell.source.splitlines() if line.strip()]) <= 15, cell.source
+    for cell in cells(path, "markdown"):
+        prose = "\n".join(line for line in cell.source.splitlines() if not line.startswith(("|", "- ", "$$")))
+        assert len(prose.split()) <= 130, cell.source
+
+
+@every_notebook
+def test_every_exercise_has_its_check_behind_it(path):
+    code = cells(path, "code")
+    stubs = [i for i, cell in enumerate(code) if "exercise" in cell.metadata.get("tags", [])]
+    assert stubs
+    for i in stubs:
+        name = re.search(r"^def (\w+)", code[i].source, re.M)[1]
+        assert re.fullmatch(rf"check\.\w+\({name}\)", code[i + 1].source)
+
+
+@every_notebook
+def test_a_question_comes_before_every_live_figure(path):
+    all_cells = nbformat.read(path, as_version=4).cells
+    for before, cell, after in zip(all_cells, all_cells[1:], all_cells[2:], strict=False):
+        if re.search(r"^lab\.\w+_l(ab|ook)\(|^lab\.first_look", cell.source, re.M) and cell.cell_type == "code":
+            assert "**Predict:**" in before.source
+            assert after.source.startswith("**What you saw.**")
+
+
+def test_maps_link_the_notebooks_that_exist_and_no_others():
+    start = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
+    lists = [("notebooks/", (ROOT / "README.md").read_text(encoding="utf-8"))]
+    lists.append(("", next(cell.source for cell in start.cells if cell.source.startswith("## The map"))))
+    for prefix, text in lists:
+        rows = re.findall(r"^\| (\d\d) \| (.+?) \|", text, re.M)
+        assert [number for number, _ in rows] == [f"{n:02}" for n in range(11)]
+        for number, entry in rows:
+            exists = next((path.name for path in NOTEBOOKS if path.name.startswith(number)), None)
+            if exists is None:
+                assert entry.endswith("*(in the making)*")
+            elif prefix or number != "00":
+                assert f"]({prefix}{exists})" in entry
+
+
+def test_links_and_pictures_of_the_readme_exist():
+    for target in re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
