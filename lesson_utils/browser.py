@@ -1,0 +1,282 @@
+"""A notebook in JupyterLab in headless Chromium, for the tests and the bench. Needs the extras `lab` and `test`.
+
+    with browser.jupyterlab("notebooks") as lab, lab.open("00_start_here.ipynb") as notebook:
+        notebook.run_all()
+        figure = notebook.live_figures()[0]
+        figure.controls["temperature τ"].move("End")
+        figure.screenshot("hot.png")
+
+The page is asked through JupyterLab's own application object where it can be; keys, pixels and what a screen reader
+would be told come from the page as it is.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+PACKAGE = Path(__file__).resolve().parent
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    # JupyterLab leaves cells that are out of view unfinished; here all of them count.
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+    "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
+}
+# Chromium would look up hosts of its maker at every start.
+FLAGS = ("--disable-gpu", "--disable-quic", "--disable-sync", "--disable-background-networking")
+
+
+def find_chromium() -> str | None:
+    """The path of an installed Chromium or Chrome, or of the one that `playwright install chromium` fetches."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    with suppress(ModuleNotFoundError):
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            own = playwright.chromium.executable_path
+        return own if os.path.exists(own) else None
+    return None
+
+
+@contextmanager
+def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
+    """A fresh JupyterLab on the folder `root`, and a browser to look at it; nothing of the user's own set-up.
+
+    Raises:
+        RuntimeError: there is no Chromium, or JupyterLab does not start.
+    """
+    from playwright.sync_api import sync_playwright
+
+    chromium = find_chromium()
+    if chromium is None:
+        raise RuntimeError(
+            "no Chromium found; install it (Debian: apt install chromium), or: playwright install chromium"
+        )
+    with _server(Path(root)) as (url, token), sync_playwright() as playwright:
+        # Chromium ends with the `with` block, whatever happens in it.
+        yield JupyterLab(url, token, playwright.chromium.launch(executable_path=chromium, args=FLAGS))
+
+
+@contextmanager
+def _server(root: Path) -> Iterator[tuple[str, str]]:
+    """JupyterLab's address and token, for as long as it runs."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        home = Path(folder)
+        overrides = home / "config" / "labconfig" / "default_setting_overrides.json"
+        overrides.parent.mkdir(parents=True)
+        overrides.write_text(json.dumps(SETTINGS))
+        own = {f"JUPYTER_{name.upper()}_DIR": str(home / name) for name in ("config", "data", "runtime")}
+        own["PYTHONPATH"] = os.pathsep.join(filter(None, (str(PACKAGE.parent), os.environ.get("PYTHONPATH"))))
+        command = [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+            *(f"--ServerApp.root_dir={root.resolve()}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"),
+            *(f"--LabApp.user_settings_dir={home / 'settings'}", f"--LabApp.workspaces_dir={home / 'workspaces'}"),
+            *("--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly"),
+        ]
+        log = home / "log.txt"
+        with log.open("wb") as out, subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out) as server:
+            try:
+                yield _address(server, home / "runtime", log)
+            finally:
+                server.terminate()  # it ends its kernels; kernels whose server has died end by themselves
+                try:
+                    server.wait(20)
+                except subprocess.TimeoutExpired:
+                    server.kill()
+
+
+def _address(server: "subprocess.Popen[bytes]", runtime: Path, log: Path, seconds: float = 60) -> tuple[str, str]:
+    """Wait for the file in which a running server says where it is."""
+    give_up = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < give_up:
+        for file in runtime.glob("jpserver-*.json"):
+            with suppress(ValueError):  # only half written
+                facts = json.loads(file.read_text())
+                return facts["url"], facts["token"]
+        time.sleep(0.05)
+    raise RuntimeError("JupyterLab did not start:\n" + log.read_text(errors="replace")[-2000:])
+
+
+class JupyterLab:
+    """A running server and a browser."""
+
+    def __init__(self, url: str, token: str, chromium: "Browser"):
+        self._url, self._token, self.chromium = url, token, chromium
+
+    @contextmanager
+    def open(self, path: str, width: int = 1200, height: int = 1000) -> "Iterator[Notebook]":
+        """Open a notebook, by its path under the server's folder, in a window with no history; its kernel starts.
+
+        Closing shuts the kernel down, and does not save.
+        """
+        page = self.chromium.new_page(viewport={"width": width, "height": height})
+        try:
+            notebook = Notebook(page)
+            page.goto(f"{self._url}doc/tree/{path}?token={self._token}")
+            page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context?.isReady", timeout=60_000)
+            notebook.ask("async panel => { await panel.revealed; await panel.sessionContext.ready }")
+            yield notebook
+            notebook.ask("panel => panel.sessionContext.shutdown()")
+        finally:
+            page.context.close()
+
+
+class Notebook:
+    """An open notebook. `page` is playwright's, for whatever is not here."""
+
+    def __init__(self, page: "Page"):
+        self.page = page
+        self._console: list[str] = []
+        page.on("console", lambda message: message.type == "error" and self._console.append(message.text))
+        page.on("pageerror", lambda error: self._console.append(str(error)))
+
+    def ask(self, script: str, seconds: float = 60) -> Any:
+        """What a JavaScript function of the notebook's panel returns; an error if it takes too long."""
+        return self.page.evaluate(
+            f"""() => Promise.race([
+                ({script})(jupyterapp.shell.currentWidget),
+                new Promise((_, no) => setTimeout(() => no(new Error('no answer in {seconds} s')), {seconds * 1000})),
+            ])"""
+        )
+
+    def run_all(self, seconds: float = 300) -> None:
+        """Run all cells to the end, or to the first error; then wait until the live figures show their pictures."""
+        self.ask("() => jupyterapp.commands.execute('notebook:run-all-cells')", seconds)
+        for figure in self.live_figures():
+            figure.wait_for_picture()
+
+    def save(self) -> None:
+        self.ask("panel => panel.context.save()")
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The cells with their outputs, as they would be saved."""
+        cells: list[dict[str, Any]] = self.ask("panel => panel.context.model.toJSON().cells")
+        return cells
+
+    def complaints(self) -> list[str]:
+        """Whatever should not be there: errors on the browser's console, error outputs, text on stderr."""
+        found = [f"console: {text}" for text in self._console]
+        for cell in self.cells:
+            for output in cell.get("outputs", []):
+                if output["output_type"] == "error":
+                    found.append(f"cell {cell['id']}: {output['ename']}: {output['evalue']}")
+                elif output.get("name") == "stderr":
+                    found.append(f"cell {cell['id']}, stderr: {''.join(output['text'])}")
+        return found
+
+    def live_figures(self) -> "list[LiveFigure]":
+        """The live figures from top to bottom; in a notebook that has not been run, what stands in their places."""
+        found = []
+        for number, cell in enumerate(self.cells):
+            for place, output in enumerate(cell.get("outputs", [])):
+                if WIDGET_VIEW in output.get("data", {}):
+                    node = self.page.locator(".jp-Notebook-cell").nth(number).locator(".jp-OutputArea-child").nth(place)
+                    found.append(LiveFigure(cell["id"], node))
+        return found
+
+    def screenshot(self, path: str | Path) -> None:
+        """The whole notebook, as if the window were high enough."""
+        before = self.page.viewport_size
+        assert before is not None
+        height = self.ask(
+            "panel => panel.content.outerNode.scrollHeight + innerHeight - panel.content.node.clientHeight"
+        )
+        self.page.set_viewport_size({"width": before["width"], "height": height})
+        self.page.screenshot(path=path)
+        self.page.set_viewport_size(before)
+
+
+class LiveFigure:
+    """A live figure on the page: its controls by their text labels, its picture, and what a screen reader says."""
+
+    def __init__(self, cell: str, node: "Locator"):
+        self.cell, self.node = cell, node
+        self._picture = node.locator('img[src^="data:image/png"]')
+
+    @property
+    def alt(self) -> str:
+        return self._picture.get_attribute("alt", timeout=5000) or ""
+
+    @property
+    def src(self) -> str:
+        return self._picture.get_attribute("src", timeout=5000) or ""
+
+    @property
+    def alert(self) -> str:
+        """The exception that stands where the picture was, or nothing."""
+        return "\n".join(self.node.get_by_role("alert").all_text_contents())
+
+    @property
+    def controls(self) -> "dict[str, Control]":
+        nodes = self.node.locator(".widget-inline-hbox:not(.widget-html)").all()
+        controls = [Control(self, node) for node in nodes]
+        return {control.label: control for control in controls}
+
+    def wait_for_picture(self, other_than: str = "", seconds: float = 10) -> None:
+        """Wait until a picture is there, loaded and not the one with this `src`, or else an alert."""
+        self.node.page.wait_for_function(
+            """([node, src]) => {
+                const picture = node.querySelector('img[src^="data:image/png"]')
+                const loaded = picture && picture.complete && picture.naturalWidth > 0 && picture.src !== src
+                return loaded || node.querySelector('[role=alert]')
+            }""",
+            arg=[self.node.element_handle(), other_than],
+            timeout=seconds * 1000,
+        )
+
+    def screenshot(self, path: str | Path) -> None:
+        self.node.screenshot(path=path)
+
+
+class Control:
+    """A slider, drop-down list or checkbox, moved by keyboard."""
+
+    def __init__(self, figure: LiveFigure, node: "Locator"):
+        self._figure = figure
+        self.input = node.locator("[role=slider], select, input[type=checkbox]")
+        self._readout = node.locator(".widget-readout")
+        self.label = " ".join(node.locator("label:visible").first.inner_text().split())
+
+    @property
+    def kind(self) -> str:
+        """ "slider", "select" or "checkbox"."""
+        kind: str = self.input.evaluate("node => node.role || node.type.split('-')[0]")
+        return kind
+
+    @property
+    def value(self) -> str:
+        """What the learner reads beside the control."""
+        if self.kind == "slider":
+            return self._readout.inner_text()
+        return str(self.input.is_checked()) if self.kind == "checkbox" else self.input.input_value()
+
+    def move(self, key: str) -> bool:
+        """Press a key and wait for the new picture; False if the control stood there already.
+
+        Home and End go to the ends of sliders and drop-down lists, and switch a checkbox off and on; the other keys of
+        a slider are the arrows, PageUp and PageDown.
+        """
+        value, src = self.value, self._figure.src
+        if self.kind == "checkbox":
+            if (key == "End") != self.input.is_checked():
+                self.input.press("Space")
+        else:
+            self.input.press(key)
+        moved = self.value != value
+        if moved:
+            self._figure.wait_for_picture(other_than=src)
+        return moved
