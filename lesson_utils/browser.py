@@ -33,6 +33,8 @@ SETTINGS = {
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
 }
+# What JupyterLab writes to the browser's console although nothing is wrong.
+HARMLESS = ("widget model not found",)  # on opening a saved notebook: its widgets ended with their kernel
 # Chromium would look up hosts of its maker at every start.
 FLAGS = ("--disable-gpu", "--disable-quic", "--disable-sync", "--disable-background-networking")
 
@@ -140,8 +142,12 @@ class Notebook:
     def __init__(self, page: "Page"):
         self.page = page
         self._console: list[str] = []
-        page.on("console", lambda message: message.type == "error" and self._console.append(message.text))
-        page.on("pageerror", lambda error: self._console.append(str(error)))
+        page.on("console", lambda message: self._note(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self._note(str(error)))
+
+    def _note(self, error: str) -> None:
+        if not any(text in error for text in HARMLESS):
+            self._console.append(error)
 
     def ask(self, script: str, seconds: float = 60) -> Any:
         """What a JavaScript function of the notebook's panel returns; an error if it takes too long."""
@@ -182,10 +188,9 @@ class Notebook:
         """The live figures from top to bottom; in a notebook that has not been run, what stands in their places."""
         found = []
         for number, cell in enumerate(self.cells):
-            for place, output in enumerate(cell.get("outputs", [])):
-                if WIDGET_VIEW in output.get("data", {}):
-                    node = self.page.locator(".jp-Notebook-cell").nth(number).locator(".jp-OutputArea-child").nth(place)
-                    found.append(LiveFigure(cell["id"], node))
+            if any(WIDGET_VIEW in output.get("data", {}) for output in cell.get("outputs", [])):
+                output_area = self.page.locator(".jp-Notebook-cell").nth(number).locator(".jp-Cell-outputArea")
+                found.append(LiveFigure(cell["id"], output_area))
         return found
 
     def screenshot(self, path: str | Path) -> None:
@@ -201,11 +206,11 @@ class Notebook:
 
 
 class LiveFigure:
-    """A live figure on the page: its controls by their text labels, its picture, and what a screen reader says."""
+    """The output of a cell with a live figure: its controls by their text labels, its picture, and what it says."""
 
     def __init__(self, cell: str, node: "Locator"):
         self.cell, self.node = cell, node
-        self._picture = node.locator('img[src^="data:image/png"]')
+        self._picture = node.locator('img[src^="data:image/png"]:visible')
 
     @property
     def alt(self) -> str:
@@ -230,9 +235,8 @@ class LiveFigure:
         """Wait until a picture is there, loaded and not the one with this `src`, or else an alert."""
         self.node.page.wait_for_function(
             """([node, src]) => {
-                const picture = node.querySelector('img[src^="data:image/png"]')
-                const loaded = picture && picture.complete && picture.naturalWidth > 0 && picture.src !== src
-                return loaded || node.querySelector('[role=alert]')
+                const loaded = img => img.offsetParent && img.complete && img.naturalWidth && img.src !== src
+                return [...node.querySelectorAll('img')].some(loaded) || node.querySelector('[role=alert]')
             }""",
             arg=[self.node.element_handle(), other_than],
             timeout=seconds * 1000,
@@ -253,7 +257,7 @@ class Control:
 
     @property
     def kind(self) -> str:
-        """ "slider", "select" or "checkbox"."""
+        """One of: slider, select, checkbox."""
         kind: str = self.input.evaluate("node => node.role || node.type.split('-')[0]")
         return kind
 

@@ -1,0 +1,328 @@
+"""What the maths promises of attention, on random shapes, dtypes and masks."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson_utils import attention, ops
+from lesson_utils.attention import scaled_dot_product_attention as attend
+
+FLOATS = (np.float16, np.float32, np.float64)
+TOLERANCE = {np.float16: 5e-3, np.float32: 1e-5, np.float64: 1e-12}
+seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+@st.composite
+def cases(draw, dtypes=st.just(np.float64), masked=st.booleans()):
+    """Q, K, V and a mask (or None); sizes differ, leading axes are 0 to 2, a size may be 1."""
+    rng, dtype = draw(seeds), draw(dtypes)
+    leading = draw(st.sampled_from(((), (2,), (3, 2), (1,))))
+    T_q, T_k, d_k, d_v = (draw(st.integers(1, 6)) for _ in range(4))
+    Q, K, V = (rng.normal(size=(*leading, *s)).astype(dtype) for s in ((T_q, d_k), (T_k, d_k), (T_k, d_v)))
+    mask = rng.random((*leading, T_q, T_k)) < 0.6 if draw(masked) else None
+    return Q, K, V, mask
+
+
+def by_loops(Q, K, V, mask=None, scale=None):
+    """Attention as on paper: one query, one key, one number at a time."""
+    output, weights = np.zeros((*Q.shape[:-1], V.shape[-1])), np.zeros((*Q.shape[:-1], K.shape[-2]))
+    for i in np.ndindex(Q.shape[:-1]):
+        scale_ = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
+        visible = [j for j in range(K.shape[-2]) if mask is None or mask[(*i, j)]]
+        powers = {j: math.exp(scale_ * sum(q * k for q, k in zip(Q[i], K[(*i[:-1], j)], strict=True))) for j in visible}
+        for j in visible:
+            weights[(*i, j)] = powers[j] / sum(powers.values())
+            output[i] += weights[(*i, j)] * V[(*i[:-1], j)]
+    return output, weights
+
+
+@given(cases())
+def test_it_is_what_the_loops_say(case):
+    for got, want in zip(attend(*case), by_loops(*case), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+@given(cases(st.sampled_from(FLOATS)))
+def test_shapes_dtypes_and_rows_that_sum_to_1(case):
+    Q, K, V, mask = case
+    before = [x.copy() for x in (Q, K, V)]
+    output, weights = attend(Q, K, V, mask)
+    assert output.dtype == weights.dtype == Q.dtype
+    assert output.shape == (*Q.shape[:-1], V.shape[-1])
+    assert weights.shape == (*Q.shape[:-1], K.shape[-2])
+    sums = np.ones(Q.shape[:-1]) if mask is None else mask.any(axis=-1)
+    np.testing.assert_allclose(weights.sum(axis=-1, dtype=float), sums, atol=TOLERANCE[Q.dtype.type])
+    for x, y in zip((Q, K, V), before, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@given(cases(masked=st.just(True)))
+def test_hidden_keys_get_exactly_nothing_and_blind_queries_get_zeros(case):
+    output, weights = attend(*case)
+    mask = case[3]
+    assert (weights[~mask] == 0).all()
+    assert (output[~mask.any(axis=-1)] == 0).all()
+
+
+@given(cases(), seeds)
+def test_queries_may_change_places_and_pairs_of_key_and_value_too(case, rng):
+    Q, K, V, mask = case
+    output, weights = attend(Q, K, V, mask)
+    p, r = rng.permutation(Q.shape[-2]), rng.permutation(K.shape[-2])
+    shuffled = None if mask is None else mask[..., p, :][..., r]
+    output_, weights_ = attend(Q[..., p, :], K[..., r, :], V[..., r, :], shuffled)
+    np.testing.assert_allclose(output_, output[..., p, :], atol=1e-12)
+    np.testing.assert_allclose(weights_, weights[..., p, :][..., r], atol=1e-12)
+
+
+@given(cases(masked=st.just(False)))
+def test_the_output_lies_between_the_values(case):
+    Q, K, V, _ = case
+    output, _ = attend(Q, K, V)
+    assert (output >= V.min(axis=-2, keepdims=True) - 1e-12).all()
+    assert (output <= V.max(axis=-2, keepdims=True) + 1e-12).all()
+
+
+@given(cases(masked=st.just(False)), st.floats(-3, 3))
+def test_scale_replaces_the_default_and_is_a_temperature(case, scale):
+    Q, K, V, _ = case
+    for got, want in zip(attend(Q, K, V, scale=scale), by_loops(Q, K, V, scale=scale), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-12)
+    _, weights = attend(Q, K, V)
+    scores = Q @ K.swapaxes(-1, -2)
+    np.testing.assert_allclose(weights, ops.softmax(scores, temperature=math.sqrt(Q.shape[-1])), atol=1e-12)
+
+
+@pytest.mark.parametrize("T", [1, 2, 7])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_later_token_changes_nothing_before_it(rng, T, dtype):
+    Q, K, V = rng.normal(size=(3, 2, T, 4)).astype(dtype)
+    output, weights = attend(Q, K, V, attention.causal_mask(T))
+    for t in range(T):
+        changed = [x.copy() for x in (Q, K, V)]
+        for x in changed:
+            x[:, t] += 5
+        output_, weights_ = attend(*changed, attention.causal_mask(T))
+        np.testing.assert_array_equal(output_[:, :t], output[:, :t])
+        np.testing.assert_array_equal(weights_[:, :t], weights[:, :t])
+        assert (output_[:, t] != output[:, t]).any()
+
+
+def test_extreme_scores_neither_overflow_nor_warn(rng):
+    for dtype, size in ((np.float16, 200), (np.float32, 1e4), (np.float64, 1e150)):
+        Q, K, V = rng.normal(size=(3, 5, 64)).astype(dtype)
+        output, weights = attend((size * Q).astype(dtype), K, V)
+        assert np.isfinite(output).all()
+        np.testing.assert_allclose(weights.sum(axis=-1, dtype=float), 1, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("shape", [(5,), (1, 5), (3, 1), (3, 5), (2, 1, 5), (1, 3, 5), (2, 3, 5)])
+def test_masks_broadcast_to_the_scores(rng, shape):
+    Q, K, V = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 5, 4)), rng.normal(size=(2, 5, 6))
+    mask = rng.random(shape) < 0.5
+    want = attend(Q, K, V, np.broadcast_to(mask, (2, 3, 5)).copy())
+    for got, expected in zip(attend(Q, K, V, mask), want, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_an_array_is_shared_where_its_leading_axis_is_1(rng):
+    Q, K, V = rng.normal(size=(2, 7, 3, 4)), rng.normal(size=(2, 1, 5, 4)), rng.normal(size=(1, 1, 5, 6))
+    output, weights = attend(Q, K, V)
+    for b, h in np.ndindex(2, 7):
+        got, _ = attend(Q[b, h], K[b, 0], V[0, 0])
+        np.testing.assert_allclose(output[b, h], got, atol=1e-12)
+    assert weights.shape == (2, 7, 3, 5)
+
+
+def test_empty_batches_and_no_queries(rng):
+    assert attend(np.zeros((0, 3, 4)), np.zeros((0, 5, 4)), np.zeros((0, 5, 6)))[0].shape == (0, 3, 6)
+    assert attend(np.zeros((0, 4)), np.zeros((5, 4)), np.zeros((5, 6)))[1].shape == (0, 5)
+
+
+def test_integers_and_lists_become_float64():
+    output, _ = attend([[1, 0]], [[1, 0], [1, 0]], [[10], [30]])
+    assert output.dtype == np.float64
+    np.testing.assert_array_equal(output, [[20.0]])
+
+
+# --- Masks ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_causal_mask_lets_each_query_see_what_is_not_later(T_q, extra):
+    T_k = T_q + extra
+    mask = attention.causal_mask(T_q, T_k)
+    assert mask.dtype == bool
+    np.testing.assert_array_equal(mask, attention.causal_mask(T_k)[extra:])
+    np.testing.assert_array_equal(
+        attention.causal_mask(T_q), [[j <= i for j in range(T_q)] for i in range(T_q)] or np.ones((0, 0))
+    )
+
+
+def test_padding_mask_hides_what_lies_behind_each_end(rng):
+    mask = attention.padding_mask([3, 0, 4], 4)
+    np.testing.assert_array_equal(mask, [[[1, 1, 1, 0]], [[0, 0, 0, 0]], [[1, 1, 1, 1]]])
+    assert mask.dtype == bool
+    assert attention.padding_mask(2, 3).tolist() == [[True, True, False]]
+    both = attention.causal_mask(4) & mask
+    assert both.shape == (3, 4, 4)
+    Q, K, V = rng.normal(size=(3, 3, 4, 5))
+    output, _ = attend(Q, K, V, both)
+    np.testing.assert_allclose(
+        output[0, :3], attend(Q[0, :3], K[0, :3], V[0, :3], attention.causal_mask(3))[0], atol=1e-12
+    )
+    assert (output[1] == 0).all()
+
+
+# --- Scores -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leading", [(), (2,), (3, 2)])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_scores_are_what_the_loops_say(rng, leading, dtype):
+    T_q, T_k, d_q, d_k, d_a = 3, 4, 5, 2, 6
+    q, k = rng.normal(size=(*leading, T_q, d_q)).astype(dtype), rng.normal(size=(*leading, T_k, d_k)).astype(dtype)
+    W, W_q, W_k = (rng.normal(size=s).astype(dtype) for s in ((d_q, d_k), (d_q, d_a), (d_k, d_a)))
+    v, stacked, same = rng.normal(size=d_a).astype(dtype), np.concatenate([W_q, W_k]), q + dtype(1)
+    pairs = {
+        "dot": (attention.dot_score(q, same), same, lambda a, b: a @ b),
+        "general": (attention.general_score(q, k, W), k, lambda a, b: a @ W @ b),
+        "additive": (attention.additive_score(q, k, W_q, W_k, v), k, lambda a, b: v @ np.tanh(a @ W_q + b @ W_k)),
+        "concat": (
+            attention.concat_score(q, k, stacked, v),
+            k,
+            lambda a, b: v @ np.tanh(np.concatenate([a, b]) @ stacked),
+        ),
+    }
+    for name, (got, keys, score) in pairs.items():
+        assert got.dtype == dtype, name
+        assert got.shape == (*leading, T_q, keys.shape[-2])
+        for *i, s, t in np.ndindex(got.shape):
+            want = score(q[(*i, s)].astype(float), keys[(*i, t)].astype(float))
+            np.testing.assert_allclose(got[(*i, s, t)], want, rtol=20 * TOLERANCE[dtype], atol=20 * TOLERANCE[dtype])
+
+
+# --- Heads ------------------------------------------------------------------------------------------------------------
+
+
+def test_heads_are_split_so_that_every_entry_keeps_its_token():
+    """Each entry names itself: 100 · token + column."""
+    x = 100 * np.arange(3)[:, None] + np.arange(8.0)
+    heads = attention.split_heads(x, 4)
+    assert heads.shape == (4, 3, 2)
+    for head, token, column in np.ndindex(heads.shape):
+        assert heads[head, token, column] == 100 * token + 2 * head + column
+    np.testing.assert_array_equal(attention.merge_heads(heads), x)
+
+
+@given(seeds, st.sampled_from(((), (2,), (3, 2))), st.integers(1, 4), st.integers(1, 5), st.integers(1, 3))
+def test_merging_undoes_splitting(rng, leading, num_heads, T, d_k):
+    x = rng.normal(size=(*leading, T, num_heads * d_k)).astype(np.float32)
+    heads = attention.split_heads(x, num_heads)
+    assert heads.shape == (*leading, num_heads, T, d_k)
+    np.testing.assert_array_equal(attention.merge_heads(heads), x)
+    assert attention.merge_heads(heads).dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("leading", [(), (2,), (3, 2)])
+@pytest.mark.parametrize("num_heads", [1, 3])
+def test_multi_head_is_a_loop_over_slices_of_the_projections(rng, dtype, leading, num_heads):
+    T_q, T_k, d_q, d_kv, d_k, d_v, d_out = 4, 5, 6, 7, 2, 3, 8
+    x_q, x_kv = (
+        rng.normal(size=(*leading, T_q, d_q)).astype(dtype),
+        rng.normal(size=(*leading, T_k, d_kv)).astype(dtype),
+    )
+    sizes = ((d_q, num_heads * d_k), (d_kv, num_heads * d_k), (d_kv, num_heads * d_v), (num_heads * d_v, d_out))
+    W_Q, W_K, W_V, W_O = (rng.normal(size=s).astype(dtype) for s in sizes)
+    for mask in (None, rng.random((T_q, T_k)) < 0.7, rng.random((*leading, num_heads, T_q, T_k)) < 0.7):
+        output, weights = attention.multi_head_attention(x_q, x_kv, W_Q, W_K, W_V, W_O, num_heads, mask)
+        assert output.dtype == weights.dtype == dtype
+        assert weights.shape == (*leading, num_heads, T_q, T_k)
+        heads = []
+        for h in range(num_heads):
+            key, value = slice(h * d_k, (h + 1) * d_k), slice(h * d_v, (h + 1) * d_v)
+            own = mask if mask is None or mask.ndim == 2 else mask[..., h, :, :]
+            head, own_weights = attend(x_q @ W_Q[:, key], x_kv @ W_K[:, key], x_kv @ W_V[:, value], own)
+            np.testing.assert_allclose(weights[..., h, :, :], own_weights, atol=10 * TOLERANCE[dtype])
+            heads.append(head)
+        want = np.concatenate(heads, axis=-1) @ W_O
+        np.testing.assert_allclose(output, want, atol=20 * TOLERANCE[dtype], rtol=20 * TOLERANCE[dtype])
+
+
+def test_padding_masks_serve_all_heads(rng):
+    x, W = rng.normal(size=(2, 5, 6)), rng.normal(size=(4, 6, 6))
+    _, weights = attention.multi_head_attention(x, x, *W, 3, attention.padding_mask([2, 5], 5))
+    assert (weights[0, :, :, 2:] == 0).all()
+    assert (weights[1] > 0).all()
+
+
+# --- Bad input --------------------------------------------------------------------------------------------------------
+
+Z = np.zeros
+X = Z((2, 3, 4))
+SQUARE = Z((4, 4))
+BAD = [
+    (attend, (Z((3, 4)), Z((5, 6)), Z((5, 2))), "Q has width 4, K has width 6"),
+    (attend, (Z((3, 4)), Z((5, 4)), Z((6, 2))), "V has 6 rows, K has 5; each key needs one value"),
+    (attend, (Z((3, 4)), Z((0, 4)), Z((0, 2))), "K has shape (0, 4); expected at least one key"),
+    (attend, (Z((3, 0)), Z((5, 0)), Z((5, 2))), "K has shape (5, 0)"),
+    (attend, (Z(4), Z((5, 4)), Z((5, 2))), "Q has shape (4,); expected at least 2 axes"),
+    (attend, (Z((2, 3, 4)), Z((5, 4)), Z((5, 2))), "leading axes do not fit: Q (2, 3, 4), K (5, 4), V (5, 2)"),
+    (attend, (Z((2, 3, 4)), Z((3, 5, 4)), Z((3, 5, 2))), "leading axes do not fit"),
+    (attend, (Z((3, 4), np.float32), Z((5, 4)), Z((5, 2))), "dtypes differ (Q float32, K float64, V float64)"),
+    (attend, (Z((3, 4), complex), Z((5, 4)), Z((5, 2))), "Q has dtype complex128"),
+    (attend, (np.full((3, 4), np.nan), Z((5, 4)), Z((5, 2))), "Q holds NaN or infinite"),
+    (attend, (Z((3, 4)), Z((5, 4)), np.full((5, 2), np.inf)), "V holds NaN or infinite"),
+    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), Z((3, 5))), "mask has dtype float64; expected booleans"),
+    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), Z((5, 3), bool)), "mask has shape (5, 3); expected one that broadcasts to the scores, (3, 5)"),
+    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), Z((2, 3, 5), bool)), "mask has shape (2, 3, 5)"),
+    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), None, np.nan), "scale=nan must be a finite number"),
+    (attention.causal_mask, (4, 3), "T_q=4 is larger than T_k=3"),
+    (attention.causal_mask, (-1,), "T_q=-1 must be at least 0"),
+    (attention.causal_mask, (2.5,), "T_q=2.5 must be a whole number"),
+    (attention.padding_mask, ([5], 4), "lengths must lie in 0…T=4; got values from 5 to 5"),
+    (attention.padding_mask, ([-1], 4), "got values from -1 to -1"),
+    (attention.padding_mask, ([1.0], 4), "lengths has dtype float64; expected integers"),
+    (attention.dot_score, (Z((3, 4)), Z((5, 6))), "queries has width 4, keys has width 6"),
+    (attention.dot_score, (Z(4), Z((5, 4))), "queries has shape (4,)"),
+    (attention.general_score, (Z((3, 4)), Z((5, 6)), Z((6, 4))), "W has shape (6, 4); expected (4, 6)"),
+    (attention.additive_score, (Z((3, 4)), Z((5, 6)), Z((4, 7)), Z((6, 8)), Z(7)), "W_k has shape (6, 8); expected (6, 7)"),
+    (attention.additive_score, (Z((3, 4)), Z((5, 6)), Z((4, 8)), Z((6, 7)), Z(7)), "W_q has shape (4, 8); expected (4, 7)"),
+    (attention.additive_score, (Z((3, 4)), Z((5, 6)), Z((4, 7)), Z((6, 7)), Z((7, 1))), "v has shape (7, 1); expected one axis"),
+    (attention.concat_score, (Z((3, 4)), Z((5, 6)), Z((9, 7)), Z(7)), "W has shape (9, 7); expected (10, any)"),
+    (attention.concat_score, (Z((3, 4)), Z((5, 6)), Z((10, 7)), Z(8)), "expected (4, 8)"),
+    (attention.split_heads, (Z((3, 65)), 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
+    (attention.split_heads, (Z((3, 4)), 8), "d_model=4 must be divisible by num_heads=8; try 8"),
+    (attention.split_heads, (Z((3, 4)), 0), "num_heads=0 must be at least 1"),
+    (attention.split_heads, (Z((3, 4)), 2.0), "num_heads=2.0 must be a whole number"),
+    (attention.split_heads, (Z(4), 2), "x has shape (4,); expected at least 2 axes"),
+    (attention.merge_heads, (Z((3, 4)),), "x has shape (3, 4); expected at least 3 axes"),
+    (attention.multi_head_attention, (X, X, SQUARE, SQUARE, SQUARE, SQUARE, 3), "h·d_k=4 must be divisible by num_heads=3"),
+    (attention.multi_head_attention, (X, X, Z((5, 4)), SQUARE, SQUARE, SQUARE, 2), "W_Q has shape (5, 4); expected (4, any)"),
+    (attention.multi_head_attention, (X, X, SQUARE, Z((4, 6)), SQUARE, SQUARE, 2), "W_K has shape (4, 6); expected (4, 4)"),
+    (attention.multi_head_attention, (X, X, SQUARE, SQUARE, Z((4, 3)), Z((3, 4)), 2), "h·d_v=3 must be divisible by num_heads=2"),
+    (attention.multi_head_attention, (X, X, SQUARE, SQUARE, SQUARE, Z((5, 4)), 2), "W_O has shape (5, 4); expected (4, any)"),
+    (attention.multi_head_attention, (X, X[0], SQUARE, SQUARE, SQUARE, SQUARE, 2), "leading axes do not fit: x_q (2, 3, 4), x_kv (3, 4)"),
+    (attention.multi_head_attention, (X, X, *[SQUARE.astype(np.float32)] * 4, 2), "dtypes differ (x_q float64"),
+    (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 2, Z((3, 4), bool)), "mask has shape (3, 4)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "arguments", "message"), BAD, ids=[f"{f.__name__}: {m}" for f, _, m in BAD])
+def test_bad_input_is_refused_with_what_was_given_and_what_is_expected(function, arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        function(*arguments)
+
+
+def test_every_public_function_refuses_some_input():
+    public = {
+        f
+        for name, f in vars(attention).items()
+        if getattr(f, "__module__", "") == attention.__name__ and name[0] != "_"
+    }
+    assert public == {function for function, _, _ in BAD}
