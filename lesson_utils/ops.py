@@ -34,7 +34,7 @@ def softmax(x: ArrayLike, axis: int = -1, temperature: float = 1.0) -> Array:
         raise ValueError(f"x has shape {x.shape}: no scores along axis {axis}; softmax needs at least one")
     if not (0 < temperature < math.inf and 0 < x.dtype.type(temperature) < np.inf):
         raise ValueError(f"temperature={temperature} must be a positive number ({x.dtype}); try 0.1, 1 or 10")
-    if x.dtype == np.float16:  # 11 bits are too few to add up many small numbers
+    if x.dtype == np.float16:  # its largest number, 65504, is a small sum
         return softmax(x.astype(np.float32), axis, temperature).astype(np.float16)
 
     largest = x.max(axis=axis, keepdims=True)

@@ -113,7 +113,7 @@ def test_a_later_token_changes_nothing_before_it(rng, T, dtype):
 
 
 def test_extreme_scores_neither_overflow_nor_warn(rng):
-    for dtype, size in ((np.float16, 200), (np.float32, 1e4), (np.float64, 1e150)):
+    for dtype, size in ((np.float16, 8e3), (np.float32, 1e4), (np.float64, 1e150)):
         Q, K, V = rng.normal(size=(3, 5, 64)).astype(dtype)
         output, weights = attend((size * Q).astype(dtype), K, V)
         assert np.isfinite(output).all()

@@ -96,13 +96,14 @@ def test_a_frame_equals_a_full_redraw_pixel_by_pixel(lab):
 @every_lab
 def test_titles_fit_into_the_picture(lab):
     figure = lab()
-    width = figure._screen._figure.bbox.width
+    page = figure._screen._figure.bbox
     for values in extremes(lab):
         figure.set(**values)
         for axes in figure._screen._figure.axes:
             for title in (axes.title, axes._left_title):
                 box = title.get_window_extent()
-                assert box.x1 <= width + 1, (title.get_text(), values)
+                assert box.x1 <= page.x1 + 1, (title.get_text(), values)
+                assert box.y1 <= page.y1 + 1, (title.get_text(), values)
 
 
 @every_lab

@@ -77,12 +77,12 @@ def test_minus_infinity_gets_nothing_and_a_closed_row_is_zeros(dtype):
 
 
 def test_many_equal_scores_in_float16_still_sum_to_1():
-    weights = ops.softmax(np.zeros(3000, np.float16))
+    weights = ops.softmax(np.zeros(70_000, np.float16))  # the sum of their exponentials is beyond float16
     np.testing.assert_allclose(weights.sum(dtype=np.float64), 1, atol=1e-2)
 
 
 def test_smallest_temperatures_do_not_overflow():
-    np.testing.assert_array_equal(ops.softmax([1e4, -1e4], temperature=1e-300), [1, 0])
+    np.testing.assert_array_equal(ops.softmax([1e4, -1e4], temperature=1e-307), [1, 0])
 
 
 def test_integers_become_float64_and_lists_are_fine():
