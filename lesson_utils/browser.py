@@ -116,7 +116,7 @@ class JupyterLab:
     """A running server and a browser."""
 
     def __init__(self, url: str, token: str, chromium: "Browser"):
-        self._url, self._token, self.chromium = url, token, chromium
+        self._url, self._token, self._chromium = url, token, chromium
 
     @contextmanager
     def open(self, path: str, width: int = 1200, height: int = 1000) -> "Iterator[Notebook]":
@@ -124,7 +124,7 @@ class JupyterLab:
 
         Closing shuts the kernel down, and does not save.
         """
-        page = self.chromium.new_page(viewport={"width": width, "height": height})
+        page = self._chromium.new_page(viewport={"width": width, "height": height})
         try:
             notebook = Notebook(page)
             page.goto(f"{self._url}doc/tree/{path}?token={self._token}")
@@ -253,6 +253,7 @@ class Control:
         self._figure = figure
         self.input = node.locator("[role=slider], select, input[type=checkbox]")
         self._readout = node.locator(".widget-readout")
+        self.track = node.locator(".noUi-base")  # of a slider
         self.label = " ".join(node.locator("label:visible").first.inner_text().split())
 
     @property

@@ -1,6 +1,5 @@
 """Every exercise accepts what is right in any style, and names each mistake it knows."""
 
-import contextlib
 import math
 import re
 import time
@@ -219,8 +218,10 @@ def test_a_loop_that_never_ends_is_stopped():
 def test_a_learners_except_does_not_hide_the_time_limit():
     def stubborn(x):
         while True:
-            with contextlib.suppress(Exception):
+            try:  # noqa: SIM105  # as a learner writes it
                 x = x + 1
+            except Exception:
+                pass
 
     says(run(EXERCISES["softmax"], stubborn, time_limit=0.2), "had not returned")
 
