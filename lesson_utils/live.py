@@ -190,8 +190,8 @@ class LiveFigure:
         with plots.style():
             self._update = lab.draw(figure)
             self._update(**values)  # once before the layout is computed, so that it leaves room for every text
+            self._screen = _Screen(figure)
         self._inputs = {name: control.widget(values[name]) for name, control in lab.controls.items()}
-        self._screen = _Screen(figure)
         self._html = ipywidgets.HTML()
         self._redraw()
         for widget in self._inputs.values():
@@ -229,8 +229,7 @@ class LiveFigure:
 
     def _redraw(self) -> plots.Picture:
         with plots.style():
-            alt = self._update(**self.values)
-        self.picture = self._screen.show(alt)
+            self.picture = self._screen.show(self._update(**self.values))
         self._html.value = self.picture.html()
         return self.picture
 

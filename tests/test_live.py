@@ -42,7 +42,8 @@ def all_redrawn(figure):
     """The same figure, every artist drawn afresh."""
     for artist in figure._screen._front:
         artist.set_animated(False)
-    figure._screen._canvas.draw()
+    with plots.style():
+        figure._screen._canvas.draw()
     full = pixels(figure)
     for artist in figure._screen._front:
         artist.set_animated(True)
@@ -90,7 +91,8 @@ def test_a_frame_equals_a_full_redraw_pixel_by_pixel(lab):
         figure.set(**values)
         frame = pixels(figure)
         np.testing.assert_array_equal(frame, all_redrawn(figure), err_msg=str(values))
-        figure._screen._store_background()
+        with plots.style():
+            figure._screen._store_background()
 
 
 @every_lab
@@ -225,7 +227,8 @@ def test_an_artist_below_others_moves_below_them():
     for shade in (0.3, 1.0, 0.0):
         figure.set(shade=shade)
         np.testing.assert_array_equal(pixels(figure), all_redrawn(figure))
-        figure._screen._store_background()
+        with plots.style():
+            figure._screen._store_background()
 
 
 def test_what_readers_without_a_kernel_get():
