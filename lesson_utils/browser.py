@@ -30,7 +30,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     # JupyterLab leaves cells that are out of view unfinished; here all of them count.
-    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none", "scrollPastEnd": False},
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
 }
 # What JupyterLab writes to the browser's console although nothing is wrong.
@@ -197,10 +197,9 @@ class Notebook:
         """The whole notebook, as if the window were high enough."""
         before = self.page.viewport_size
         assert before is not None
-        height = self.ask(
-            "panel => panel.content.outerNode.scrollHeight + innerHeight - panel.content.node.clientHeight"
-        )
-        self.page.set_viewport_size({"width": before["width"], "height": height})
+        hidden = self.ask("({content}) => content.outerNode.scrollHeight - content.outerNode.clientHeight")
+        self.page.set_viewport_size({"width": before["width"], "height": before["height"] + hidden})
+        self.ask("panel => panel.content.outerNode.scrollTo(0, 0)")
         self.page.screenshot(path=path)
         self.page.set_viewport_size(before)
 
@@ -231,16 +230,22 @@ class LiveFigure:
         controls = [Control(self, node) for node in nodes]
         return {control.label: control for control in controls}
 
-    def wait_for_picture(self, other_than: str = "", seconds: float = 10) -> None:
-        """Wait until a picture is there, loaded and not the one with this `src`, or else an alert."""
-        self.node.page.wait_for_function(
-            """([node, src]) => {
-                const loaded = img => img.offsetParent && img.complete && img.naturalWidth && img.src !== src
-                return [...node.querySelectorAll('img')].some(loaded) || node.querySelector('[role=alert]')
-            }""",
-            arg=[self.node.element_handle(), other_than],
-            timeout=seconds * 1000,
-        )
+    def wait_for_picture(self, other_than: str = "", seconds: float = 10) -> bool:
+        """Wait until a picture is there, loaded and not the one with this `src`, or an alert; False if none comes."""
+        from playwright.sync_api import TimeoutError
+
+        try:
+            self.node.page.wait_for_function(
+                """([node, src]) => {
+                    const loaded = img => img.offsetParent && img.complete && img.naturalWidth && img.src !== src
+                    return [...node.querySelectorAll('img')].some(loaded) || node.querySelector('[role=alert]')
+                }""",
+                arg=[self.node.element_handle(), other_than],
+                timeout=seconds * 1000,
+            )
+        except TimeoutError:
+            return False
+        return True
 
     def screenshot(self, path: str | Path) -> None:
         self.node.screenshot(path=path)

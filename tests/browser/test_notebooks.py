@@ -1,0 +1,69 @@
+"""Every notebook in JupyterLab in a real browser: it runs clean, its live figures move, and a saved copy shows them."""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from lesson_utils import browser
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """JupyterLab on copies of the notebooks."""
+    if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
+        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
+    if not browser.find_chromium():
+        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    import matplotlib.font_manager  # noqa: F401  # on a new machine it reports on stderr that it collects the fonts
+
+    folder = tmp_path_factory.mktemp("notebooks")
+    for path in NOTEBOOKS:
+        shutil.copy(path, folder)
+    with browser.jupyterlab(folder) as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(lab, path):
+    with lab.open(path.name) as notebook:
+        notebook.run_all()
+        assert notebook.complaints() == []
+        assert all(cell["execution_count"] for cell in notebook.cells if cell["cell_type"] == "code")
+        figures = notebook.live_figures()
+        assert figures, "a notebook of this course has at least one live figure"
+        for figure in figures:
+            check_controls(figure)
+        assert notebook.complaints() == []
+        notebook.save()
+
+    with lab.open(path.name) as notebook:  # with a new kernel that knows nothing of the old one's widgets
+        saved = notebook.live_figures()
+        assert [figure.cell for figure in saved] == [figure.cell for figure in figures]
+        for figure in saved:
+            check_saved(figure)
+        assert notebook.complaints() == []
+
+
+def check_controls(figure):
+    """Every control, from the keyboard, changes picture and alternative text from end to end, and back again."""
+    assert figure.controls
+    for label, control in figure.controls.items():
+        control.move("Home")  # where it stays: each control is tried with those before it at their low ends
+        low = figure.src, figure.alt
+        assert control.move("End"), f"{figure.cell}: {label} does not move"
+        assert figure.alert == "", f"{figure.cell}: {label} at {control.value}"
+        assert figure.src != low[0], f"{figure.cell}: {label} moves, and nothing changes in the picture"
+        assert figure.alt != low[1], f"{figure.cell}: {label} moves, and the alternative text stays the same"
+        control.move("Home")
+        assert (figure.src, figure.alt) == low, f"{figure.cell}: {label} there and back again gives another picture"
+
+
+def check_saved(figure):
+    """Who opens the notebook and runs nothing finds a picture with alternative text."""
+    assert figure.wait_for_picture(), f"{figure.cell}: no picture, but {figure.node.inner_text()!r}"
+    assert figure.alt.strip()
+    assert "Error displaying widget" not in figure.node.inner_text()
