@@ -241,15 +241,32 @@ class LiveFigure:
         except Exception:  # an exception in a widget's callback would vanish into a log: show it where the figure was
             self._html.value = f'<pre role="alert" style="color:#B00020">{html.escape(traceback.format_exc())}</pre>'
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """The widget, and for readers without a kernel (GitHub, a saved notebook, a book) the picture."""
-        bundle = self.picture._repr_mimebundle_()
-        controls = ", ".join(control.label for control in self._controls.values())
-        bundle["text/html"] += (
-            f"<p><em>A picture of a live figure: run this cell to move {html.escape(controls)}.</em></p>"
+    def outputs(self) -> list[dict[str, Any]]:
+        """What is displayed: a picture for readers without a kernel, then the widget, which hides the picture."""
+        still, number = self.picture._repr_mimebundle_(), self.widget.model_id
+        self.widget.add_class(f"live-{number}")
+        controls = html.escape(", ".join(control.label for control in self._controls.values()))
+        still["text/html"] = (
+            f"<style>{_HIDE.replace('NUMBER', number)}</style><div class='still-{number}'>{still['text/html']}"
+            f"<p><em>A picture of a live figure: run this cell to move {controls}.</em></p></div>"
         )
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-        return {"application/vnd.jupyter.widget-view+json": view, **bundle}
+        view = {"version_major": 2, "version_minor": 0, "model_id": number}
+        return [still, {"application/vnd.jupyter.widget-view+json": view, "text/plain": ""}]
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        for output in self.outputs():
+            display(output, raw=True)
+
+
+# A saved notebook holds a widget's number, not the widget. Where nothing answers to it, JupyterLab shows an error text
+# and others show nothing; so the picture is an output of its own. The first rule hides it beside its living widget, the
+# second hides JupyterLab's text: it is the only output of such a cell that has no element in it.
+_HIDE = (
+    "body:has(.live-NUMBER) .still-NUMBER{display:none}"
+    ".jp-OutputArea:has(.still-NUMBER) .jp-OutputArea-output:not(:has(*)){display:none}"
+)
 
 
 class _Screen:

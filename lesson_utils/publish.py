@@ -13,6 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 SLUG = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
 # Where OWNER/REPO stands in README and notebooks, by what stands before it.
 BEFORE = (
@@ -57,10 +58,14 @@ def normalise(notebook: Any) -> None:
     }
     for cell in notebook.cells:
         cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
-        for output in cell.get("outputs", []):
-            view = output.get("data", {}).get("application/vnd.jupyter.widget-view+json")
-            if view:  # a widget of a kernel long gone; the number only has to be no widget of the next one
-                view["model_id"] = hashlib.md5(cell.id.encode()).hexdigest()
+        outputs = cell.get("outputs", [])
+        views = [o.data[WIDGET_VIEW] for o in outputs if WIDGET_VIEW in o.get("data", {})]
+        for n, view in enumerate(views):  # widgets of a kernel long gone: their numbers only have to differ
+            old, new = view["model_id"], hashlib.md5(f"{cell.id} {n}".encode()).hexdigest()
+            view["model_id"] = new
+            for output in outputs:
+                if "text/html" in output.get("data", {}):
+                    output.data["text/html"] = output.data["text/html"].replace(old, new)
 
 
 def save(path: Path, address: str) -> None:

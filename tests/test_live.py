@@ -232,12 +232,26 @@ def test_an_artist_below_others_moves_below_them():
 
 
 def test_what_readers_without_a_kernel_get():
-    bundle = point()._repr_mimebundle_()
-    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "text/html", "image/png", "text/plain"}
-    assert bundle["text/plain"] == "Point a stands at 3."
-    assert '<img alt="Point a stands at 3." src="data:image/png;base64,' in bundle["text/html"]
-    assert "run this cell to move place, name" in bundle["text/html"]
-    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
+    still, live_one = point().outputs()
+    assert set(still) == {"text/html", "image/png", "text/plain"}
+    assert still["text/plain"] == "Point a stands at 3."
+    assert '<img alt="Point a stands at 3." src="data:image/png;base64,' in still["text/html"]
+    assert "run this cell to move place, name" in still["text/html"]
+    number = live_one["application/vnd.jupyter.widget-view+json"]["model_id"]
+    assert f"body:has(.live-{number}) .still-{number}{{display:none}}" in still["text/html"]
+
+
+def test_two_figures_of_one_lab_hide_only_their_own_pictures():
+    numbers = {f.outputs()[1]["application/vnd.jupyter.widget-view+json"]["model_id"] for f in (point(), point())}
+    assert len(numbers) == 2
+
+
+def test_as_the_last_line_of_a_cell_it_shows_both(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    figure = point()
+    figure._ipython_display_()
+    assert shown == figure.outputs()
 
 
 @pytest.mark.parametrize(
