@@ -51,10 +51,12 @@ def _import_seconds(modules: str) -> float:
 # --- How fast live figures follow -------------------------------------------------------------------------------------
 
 STEPS = 8  # at most, from the left end of the slider, and back again
+SLIDERS = (live.Slider, live.LogSlider, live.Choice)
 DRAG_SECONDS, MOVES_PER_SECOND = 2, 60
 
-# Notes in the page when its picture changes: loaded, decoded, and painted, which it is when the next animation frame
-# has had its turn and the browser comes to the next task. A picture that was replaced before that was never seen.
+# Notes in the page when its picture changes and when the new one is painted: an animation frame that finds it loaded
+# paints it, and is done with that when the browser comes to its next task. (If a picture that does not ask for it is
+# decoded later still, that is to the credit of the usual way.) One that was replaced before that was never seen.
 WATCH = """node => {
     const picture = () => [...node.querySelectorAll('img[src^="data:image/png"]')].find(img => img.offsetParent)
     const frame = () => new Promise(requestAnimationFrame)
@@ -71,8 +73,7 @@ WATCH = """node => {
         last = img
         src = img.src
         watch.changed = performance.now()
-        await img.decode().catch(() => null)
-        await frame()
+        do { await frame() } while (img.isConnected && !img.complete)
         if (!img.isConnected) return
         await task()
         watch.shown.push(performance.now())
@@ -91,7 +92,11 @@ WATCH = """node => {
     blink()
 }"""
 NEXT_PICTURE = """async (node, count) => {
-    while (node.watch.shown.length === count) await new Promise(requestAnimationFrame)
+    const give_up = performance.now() + 10000
+    while (node.watch.shown.length === count) {
+        if (performance.now() > give_up) throw new Error('the slider moved, but no new picture came')
+        await new Promise(requestAnimationFrame)
+    }
     return node.watch.shown.at(-1) - node.watch.pressed
 }"""
 SETTLED = """async node => {
@@ -102,11 +107,11 @@ SETTLED = """async node => {
 
 
 def all_labs() -> dict[str, live.Lab]:
-    """Every live figure of the course, by `module.name`."""
+    """Every live figure with a slider, by `module.name`."""
     found = {}
     for module in pkgutil.iter_modules(labs.__path__):
         for name, lab in vars(import_module(f"{labs.__name__}.{module.name}")).items():
-            if isinstance(lab, live.Lab):
+            if isinstance(lab, live.Lab) and any(isinstance(control, SLIDERS) for control in lab.controls.values()):
                 found[f"{module.name}.{name}"] = lab
     return found
 

@@ -69,6 +69,7 @@ def test_each_live_figure_has_a_picture_in_every_form(notebook):
     assert live_cells(notebook)
     for cell in live_cells(notebook):
         (still,) = stills(cell)
+        assert WIDGET_VIEW not in still, "who has run and saved the notebook would get the dead widget in its place"
         ((alt, src),) = Pictures(still["text/html"]).found
         assert alt == still["text/plain"]
         assert src == "data:image/png;base64," + "".join(still["image/png"].split())

@@ -36,11 +36,11 @@ def first_look(figure: "Figure") -> live.Update:
         for bar, number, weight in zip(bars, numbers, weights, strict=True):
             bar.set_height(weight)
             number.set_y(min(weight, 0.93) + 0.01)
-            number.set_text(f"{weight:.2f}")
+            number.set_text(f"{weight:.2f}" if weight >= 0.05 else "")
         best = int(weights.argmax())
-        finding = f"… too {ending}: 'it' puts {weights[best]:.2f} of its attention on '{WORDS[best]}'"
+        finding = f"'it' puts {weights[best]:.2f} on '{WORDS[best]}'"
         ax.set_title(finding)
         rest = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, weights, strict=True))
-        return f"{finding}, at temperature {temperature:.2g}. Bars, one a word: {rest}."
+        return f"… too {ending}: {finding}, at temperature {temperature:.2g}. Bars, one a word: {rest}."
 
     return update
