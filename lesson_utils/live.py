@@ -74,13 +74,25 @@ class Slider:
 
 @dataclass(frozen=True)
 class LogSlider:
-    """A slider for what spans powers of ten: equal steps multiply by an equal factor."""
+    """A slider for what spans powers of ten: equal steps multiply by an equal factor.
+
+    Raises:
+        ValueError: the slider could not stand at `value`; the browser would move it without a word.
+    """
 
     label: str
     low: float
     high: float
     value: float
     steps_per_decade: int = 10
+
+    def __post_init__(self) -> None:
+        steps = self.steps_per_decade * math.log10(self.value / self.low)
+        if abs(steps - round(steps)) > 1e-9:
+            nearest = self.low * 10 ** (round(steps) / self.steps_per_decade)
+            raise ValueError(
+                f"{self.label}: value={self.value} is not a step of the slider; the nearest is {nearest!r}"
+            )
 
     def check(self, name: str, value: float) -> None:
         _check_range(self, name, value)

@@ -171,6 +171,12 @@ def test_impossible_values_are_refused(values, message):
         point().set(**values)
 
 
+def test_a_slider_starts_on_one_of_its_steps():
+    live.LogSlider("τ", 0.01, 100, 10**-0.5)
+    with pytest.raises(ValueError, match=r"τ: value=0.3 is not a step of the slider; the nearest is 0.316"):
+        live.LogSlider("τ", 0.01, 100, 0.3)
+
+
 def test_an_exception_is_shown_where_the_figure_was_and_goes_away():
     figure = point()
     figure._inputs["x"].value = 9  # as a learner moves it

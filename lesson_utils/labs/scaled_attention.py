@@ -39,7 +39,7 @@ FILM_MINUTES = np.array([[128.0], [101.0], [94.0], [112.0], [143.0], [87.0]])
     height=3.9,
     action=live.Slider("taste for action", -1.0, 1.0, 0.8, 0.1),
     romance=live.Slider("taste for romance", -1.0, 1.0, 0.3, 0.1),
-    temperature=live.LogSlider("temperature τ", 0.01, 100, 0.3),
+    temperature=live.LogSlider("temperature τ", 0.01, 100, 10**-0.5),
 )
 def film_lab(figure: "Figure") -> live.Update:
     """A soft lookup: a taste is the query, films are the keys, their running times the values."""
@@ -124,7 +124,7 @@ def bank_lab(figure: "Figure") -> live.Update:
     bars = chart.barh(rows, np.zeros(longest), color=plots.BLUE)
     names = [chart.text(-0.02, row, "", ha="right", va="center") for row in rows]
     numbers = [chart.text(0, row, "", va="center") for row in rows]
-    chart.set(xlim=(0, 1.1), xlabel="weight", yticks=(), xticks=(0, 0.25, 0.5, 0.75, 1))
+    chart.set(xlim=(0, 1.2), xlabel="weight", yticks=(), xticks=(0, 0.25, 0.5, 0.75, 1))
     chart.set_title("What 'bank' attends to")
     chart.invert_yaxis()
 
@@ -248,7 +248,9 @@ def scaling_lab(figure: "Figure") -> live.Update:
             curves[entropy_ax, s].set_ydata([entropy for _, _, entropy, _ in health])
             curves[gradient_ax, s].set_ydata([max(gradient, FLOOR) for *_, gradient in health])
         deviation, ranked, entropy, gradient = softmax_health(d_k, temperature, scaled)
-        counts, _ = np.histogram(raw_scores()[d_k] / ((d_k**0.5 if scaled else 1) * temperature), edges)
+        scores = raw_scores()[d_k] / ((d_k**0.5 if scaled else 1) * temperature)
+        counts, _ = np.histogram(scores, edges)
+        outside = 1 - counts.sum() / scores.size
         hist.set_data(counts / counts.max())
         for bar, weight in zip(bars, ranked, strict=True):
             bar.set_height(weight)
@@ -257,7 +259,8 @@ def scaling_lab(figure: "Figure") -> live.Update:
         markers[0].set_data([d_k], [entropy])
         markers[1].set_data([d_k], [max(gradient, FLOOR)])
         passes = f"{gradient:.2g}" if gradient >= FLOOR else "below 1e-8"
-        hist_ax.set_title(f"Scores: standard deviation {deviation:.3g}")
+        off = f", {outside:.0%} off the chart" if outside >= 0.005 else ""
+        hist_ax.set_title(f"Scores: standard deviation {deviation:.3g}{off}")
         weights_ax.set_title(f"The largest weight is {ranked[0]:.2f}")
         entropy_ax.set_title(f"It looks at {np.exp(entropy):.1f} of {NUM_KEYS} keys")
         gradient_ax.set_title(f"The gradient that passes: {passes}")
