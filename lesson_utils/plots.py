@@ -185,7 +185,7 @@ def heatmap(
         raise ValueError(f"{len(rows)} row and {len(columns)} column names for a matrix of shape {matrix.shape}")
     if ax is None:
         with style():
-            own = figure(max(1.6 + 0.75 * len(columns), 0.11 * len(title)), 1.4 + 0.5 * len(rows))
+            own = figure(max(1.6 + 0.75 * len(columns), 1.0 + 0.115 * len(title)), 1.4 + 0.5 * len(rows))
             heatmap(matrix, rows, columns, title, row_label, column_label, numbers, signed, own.add_subplot())
             return picture(own, describe(matrix, rows, columns, title, row_label, column_label))
 
@@ -204,7 +204,7 @@ def heatmap(
         for i, j in np.ndindex(*matrix.shape):
             # Black or white, whichever stands out more: a contrast of at least 4.5 : 1 on any colour.
             dark = luminance(image.cmap(image.norm(matrix[i, j]))) < 0.18
-            number = f"{matrix[i, j]:.2f}".replace("-", "−")
+            number = f"{matrix[i, j]:.{1 if signed else 2}f}".replace("-", "−")
             ax.text(j, i, number, ha="center", va="center", color="white" if dark else "black")
     return ax
 
