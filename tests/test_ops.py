@@ -13,14 +13,15 @@ from lesson_utils import ops
 FLOATS = (np.float16, np.float32, np.float64)
 TOLERANCE = {np.float16: 4e-3, np.float32: 1e-6, np.float64: 1e-13}
 floats = st.sampled_from(FLOATS)
+seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=7)
 
 
 @st.composite
 def scores(draw, dtypes=floats, largest=1e4):
-    dtype, shape, seed = draw(dtypes), draw(shapes), draw(st.integers(0, 2**32 - 1))
+    dtype, shape, rng = draw(dtypes), draw(shapes), draw(seeds)
     size = draw(st.sampled_from((0.0, 1.0, 50.0, largest)))
-    return np.clip(size * np.random.default_rng(seed).normal(size=shape), -largest, largest).astype(dtype)
+    return np.clip(size * rng.normal(size=shape), -largest, largest).astype(dtype)
 
 
 @given(scores(), st.data())
@@ -44,6 +45,22 @@ def test_a_common_shift_changes_nothing(x, shift):
 def test_it_is_the_textbook_formula_where_that_does_not_overflow(x, temperature):
     expected = np.exp(x / temperature) / np.exp(x / temperature).sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(ops.softmax(x, temperature=temperature), expected, rtol=1e-9)
+
+
+@given(scores(st.just(np.float64), largest=50.0), seeds)
+def test_a_score_of_minus_infinity_is_as_good_as_absent(x, rng):
+    here = rng.random(x.shape[-1]) < 0.6
+    here[rng.integers(x.shape[-1])] = True
+    weights = ops.softmax(np.where(here, x, -np.inf))
+    np.testing.assert_array_equal(weights[..., ~here], 0)
+    np.testing.assert_allclose(weights[..., here], ops.softmax(x[..., here]), rtol=1e-12)
+
+
+@given(scores(st.just(np.float16)), st.sampled_from((0.01, 1.0, 1e4)), st.data())
+def test_float16_is_the_answer_of_float32_rounded(x, temperature, data):
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    exact = ops.softmax(x.astype(np.float32), axis, temperature)
+    np.testing.assert_allclose(ops.softmax(x, axis, temperature), exact, rtol=1e-3, atol=1e-7)
 
 
 @given(scores(st.just(np.float64), largest=20.0))
@@ -85,9 +102,12 @@ def test_smallest_temperatures_do_not_overflow():
     np.testing.assert_array_equal(ops.softmax([1e4, -1e4], temperature=1e-307), [1, 0])
 
 
-def test_integers_become_float64_and_lists_are_fine():
-    assert ops.softmax([1, 2, 3]).dtype == np.float64
-    assert ops.softmax(np.array([1, 2], np.int8)).dtype == np.float64
+@pytest.mark.parametrize("function", [ops.softmax, ops.entropy, ops.softmax_jacobian])
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
+def test_whole_numbers_become_float64_and_lists_are_fine(function, dtype):
+    got = function(np.array([0, 1], dtype))
+    assert got.dtype == np.float64
+    np.testing.assert_array_equal(function([0, 1]), got)
 
 
 @pytest.mark.parametrize("shape", [(1,), (4, 1), (0, 3), (2, 0, 3)])
@@ -107,7 +127,9 @@ def test_one_score_and_empty_batches(shape):
         (dict(x=[1.0, np.nan]), "x holds NaN or +∞"),
         (dict(x=[1.0, np.inf]), "x holds NaN or +∞"),
         (dict(x=[1j, 2]), "x has dtype complex128; expected real numbers"),
-        (dict(x=["a"]), "x has dtype <U1"),
+        (dict(x=["a"]), "x has dtype <U1; expected real numbers"),
+        (dict(x=[1, None]), "x has dtype object; expected real numbers"),
+        (dict(x=np.zeros((2, 3)), axis=-3), "axis=-3 does not exist: x has shape (2, 3)"),
         (dict(x=[1.0], temperature=0), "temperature=0 must be a positive number"),
         (dict(x=[1.0], temperature=-1), "temperature=-1 must be a positive number"),
         (dict(x=[1.0], temperature=np.nan), "temperature=nan must be a positive number"),
@@ -120,19 +142,28 @@ def test_softmax_refuses_with_what_was_given_and_what_is_expected(arguments, mes
         ops.softmax(**arguments)
 
 
-@given(scores())
-def test_entropy_lies_between_0_and_ln_n(x):
-    weights = ops.softmax(x)
-    entropy = ops.entropy(weights)
+@given(scores(), st.data())
+def test_entropy_lies_between_0_and_ln_n_along_any_axis(x, data):
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    weights = ops.softmax(x, axis=axis)
+    before = weights.copy()
+    entropy = ops.entropy(weights, axis=axis)
     assert entropy.dtype == x.dtype
-    assert entropy.shape == x.shape[:-1]
+    assert entropy.shape == x.max(axis=axis).shape
     assert (entropy >= 0).all()
-    assert (entropy <= np.log(x.shape[-1]) + 10 * TOLERANCE[x.dtype.type]).all()
+    assert (entropy <= np.log(x.shape[axis]) + 10 * TOLERANCE[x.dtype.type]).all()
+    np.testing.assert_array_equal(weights, before)
 
 
 def test_entropy_counts_the_positions_looked_at():
-    np.testing.assert_allclose(np.exp(ops.entropy([[1, 0, 0, 0], [0.5, 0, 0.5, 0], [0.25] * 4])), [1, 2, 4])
-    np.testing.assert_allclose(ops.entropy([[0.5, 1], [0.5, 0]], axis=0), [np.log(2), 0])
+    entropy = ops.entropy([[1, 0, 0, 0], [0.5, 0, 0.5, 0], [0.25] * 4])
+    np.testing.assert_allclose(np.exp(entropy), [1, 2, 4], rtol=1e-14)
+    np.testing.assert_allclose(ops.entropy([[0.5, 1], [0.5, 0]], axis=0), [np.log(2), 0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_entropy_is_printed_as_minus_zero(dtype):
+    assert not np.signbit(ops.entropy(np.eye(3, dtype=dtype))).any()
 
 
 @pytest.mark.parametrize("weights", [[-0.1, 1.1], [np.nan, 1]])
@@ -166,6 +197,14 @@ def test_jacobian_of_a_saturated_softmax_is_zero():
 
 
 @pytest.mark.parametrize("function", [ops.entropy, ops.softmax_jacobian])
-def test_a_single_number_is_no_set_of_weights(function):
-    with pytest.raises(ValueError, match=r"weights has shape \(\); expected at least 1 axes"):
-        function(1.0)
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (1.0, "weights has shape (); expected at least 1 axes"),
+        ([1j, 0], "weights has dtype complex128; expected real numbers"),
+        ([1, None], "weights has dtype object; expected real numbers"),
+    ],
+)
+def test_what_cannot_be_weights_is_refused(function, weights, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        function(weights)

@@ -60,7 +60,7 @@ def test_float16_is_as_close_to_float32_as_pytorchs(rng):
 @pytest.mark.parametrize("num_heads", [1, 2, 4])
 @pytest.mark.parametrize("padded", [False, True])
 def test_multi_head_attention(rng, dtype, num_heads, padded):
-    B, T_q, T_k, d_model = 3, 4, 6, 8
+    B, T_q, T_k, d_model = 3, 5, 6, 8
     layer = torch.nn.MultiheadAttention(
         d_model, num_heads, bias=False, batch_first=True, dtype=getattr(torch, dtype.__name__)
     )
