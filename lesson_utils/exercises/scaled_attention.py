@@ -433,7 +433,7 @@ QUESTIONS = (
             Option("The scores themselves are near 0.", "They are large: their standard deviation is about 22.6."),
             Option(
                 "All weights are equal.",
-                "That is what temperature ∞ does, and there the gradient at the scores is not 0.",
+                "They are far from equal: one is almost 1. Equal weights have a Jacobian well away from 0.",
             ),
             Option("exp overflows.", "A stable softmax has no overflow. It is exact here, and flat."),
             Option(
