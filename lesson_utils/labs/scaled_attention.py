@@ -259,8 +259,10 @@ def scaling_lab(figure: "Figure") -> live.Update:
         markers[0].set_data([d_k], [entropy])
         markers[1].set_data([d_k], [max(gradient, FLOOR)])
         passes = f"{gradient:.2g}" if gradient >= FLOOR else "below 1e-8"
-        off = f", {outside:.0%} off the chart" if outside >= 0.005 else ""
-        hist_ax.set_title(f"Scores: standard deviation {deviation:.3g}{off}")
+        spread = f"standard deviation {deviation:.3g}"
+        if outside >= 0.005:  # short, so that it does not run into the title beside it
+            spread = f"std. dev. {deviation:.3g} ({outside:.0%} outside)"
+        hist_ax.set_title(f"Scores: {spread}")
         weights_ax.set_title(f"The largest weight is {ranked[0]:.2f}")
         entropy_ax.set_title(f"It looks at {np.exp(entropy):.1f} of {NUM_KEYS} keys")
         gradient_ax.set_title(f"The gradient that passes: {passes}")
