@@ -1,10 +1,19 @@
-"""Set up and open the course: `python course.py`. Everything it installs goes into .venv, beside this file.
+"""Set up and open the course. Everything is installed into .venv, beside this file.
 
-Needs nothing but Python. Written so that old Pythons, too, can read it, and be told in one line what is missing.
+python course.py                        open the course in JupyterLab
+    --no-browser                        print the address, open no browser
+    --port N                            listen there (otherwise: on 8888, or the next port that is free)
+    ...                                 other options are handed on to JupyterLab, such as --ip
+python course.py test [...]             run all tests; files and options are handed on to pytest
+    --parity                            compare with PyTorch, too (a large download)
+python course.py format                 format the code, and mend what can be mended
+python course.py save [notebook ...]    run the notebooks (all, if none is named) and store their outputs
 """
 
+# Standard library only, and nothing that old Pythons can't parse: they, too, are told in one line what is missing.
 import argparse
 import hashlib
+import json
 import os
 import shutil
 import socket
@@ -14,134 +23,136 @@ import sys
 ROOT = os.path.dirname(os.path.abspath(__file__))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "Scripts", "python.exe") if os.name == "nt" else os.path.join(VENV, "bin", "python")
-STAMP = os.path.join(VENV, "installed.txt")  # what the last successful installation was made of
+STAMP = os.path.join(VENV, "installed.json")  # what the last complete installation was made of
 LOG = os.path.join(VENV, "install.log")
 
 
 def main(words):
-    parser = argparse.ArgumentParser(prog="course.py", description="Set up and open the course.")
-    parser.add_argument("--no-browser", action="store_true", help="do not open a browser; print the address")
-    parser.add_argument("--port", type=int, help="where JupyterLab listens (default: 8888, or the next free one)")
-    parser.epilog = "Other commands: test [--parity] [pytest options], format, save [notebooks]. Further options go on."
-    if words and words[0] in COMMANDS:
-        return COMMANDS[words[0]](words[1:])
-    if words and not words[0].startswith("-"):
-        stop("There is no command '%s'; there are: %s, or none to open the course." % (words[0], ", ".join(COMMANDS)))
-    options, further = parser.parse_known_args(words)
-    return open_course(options, further)
+    command = "open" if not words or words[0].startswith("-") else words.pop(0)
+    if command == "open" and {"-h", "--help"} & set(words):
+        sys.stdout.write(__doc__)
+        return 0
+    if command == "open":
+        return open_course(words)
+    if command == "test":
+        install("lab", "test", *[word[2:] for word in words if word == "--parity"])
+        return run("pytest", *[word for word in words if word != "--parity"])
+    if command == "format":
+        install("test")
+        problems = run("ruff", "check", "--fix", *words or ["."])  # first: what it mends may need formatting
+        return run("ruff", "format", *words or ["."]) or problems
+    if command == "save":
+        install("lab", "test")
+        return run("lesson_utils.publish", *words)
+    stop("There is no command '%s'. For those there are: python course.py --help" % command)
 
 
-def open_course(options, further):
+def open_course(words):
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--port", nargs="?", const="")
+    options, words = parser.parse_known_args(words)
     if options.port is not None:
         check_port(options.port)
-        further = ["--ServerApp.port=%d" % options.port, "--ServerApp.port_retries=0"] + further
+        words += ["--ServerApp.port=" + options.port, "--ServerApp.port_retries=0"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, say; JupyterLab would refuse to start
+        words += ["--allow-root"]
     install("lab")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        further = ["--allow-root"] + further  # as root in a container, JupyterLab would refuse to start
-    if options.no_browser:
-        further = ["--no-browser"] + further
     start = "/lab/tree/notebooks/00_start_here.ipynb"
-    return run("-m", "jupyterlab", "--ServerApp.root_dir=" + ROOT, "--LabApp.default_url=" + start, *further)
+    return run("jupyterlab", "--ServerApp.root_dir=" + ROOT, "--LabApp.default_url=" + start, *words)
 
 
-def test(words):
-    parity = ["parity"] if "--parity" in words else []  # PyTorch, to compare with: a large download
-    install("lab", "test", *parity)
-    return run("-m", "pytest", *[word for word in words if word != "--parity"])
-
-
-def format_code(words):
-    install("lab", "test")
-    problems = run("-m", "ruff", "check", "--fix", ".")
-    return run("-m", "ruff", "format", ".") or problems
-
-
-def save(words):
-    install("lab", "test")
-    return run("-m", "lesson_utils.publish", *words)
-
-
-COMMANDS = {"test": test, "format": format_code, "save": save}
+def check_port(port):
+    if not (port.isdecimal() and 0 < int(port) < 65536):
+        stop("'%s' is not a port. Give a number from 1024 to 65535, such as --port 8890." % port)
+    with socket.socket() as probe:
+        if os.name != "nt":  # without it, a port just left would seem taken; on Windows, with it, a taken one free
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(port)))
+        except OSError:
+            stop("Port %s is taken or not allowed. Give another, or leave --port out, and a free one is found." % port)
 
 
 def install(*extras):
-    """Install what is asked for, once: a stamp in .venv tells what is there already."""
-    if not os.path.exists(os.path.join(ROOT, "pyproject.toml")):
-        stop("pyproject.toml is not beside course.py; run course.py where it came from, in the course's own folder.")
-    facts, have = fingerprint(), []
+    """Have these extras in .venv, beside those that are there already; when nothing is to be done, do nothing."""
     try:
-        with open(STAMP) as stamp:
-            known, have = stamp.readline().strip(), stamp.readline().split()
-        if known != facts or subprocess.call([PYTHON, "-c", ""], stderr=subprocess.DEVNULL):
-            have = []
-    except OSError:  # nothing installed yet, or an installation cut short
-        have = []
-    if set(extras) <= set(have):
+        with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
+            project = hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        stop("pyproject.toml is not beside course.py. Run course.py in the course's own folder.")
+    place = [ROOT, "%d.%d" % sys.version_info[:2]]  # an editable installation points to its folder
+    old = read_stamp(place)
+    if old.get("project") == project and set(extras) <= set(old["extras"]):
         return
-    extras = sorted(set(extras) | set(have))
-    print("Installing into .venv; this takes about half a minute ...")
+    new = {"place": place, "project": project, "extras": sorted(set(extras).union(old.get("extras", [])))}
+    duration = "some minutes" if "parity" in extras else "about half a minute"
+    print("Installing into .venv; this takes %s ..." % duration)
     sys.stdout.flush()
-    if not have:
+    if old:
+        os.remove(STAMP)  # should pip be killed half-way, no stamp speaks for what it left
+    else:
         make_venv()
-    wanted = "%s[%s]" % (ROOT, ",".join(extras))
+    pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "-e", ".[%s]" % ",".join(new["extras"])]
     with open(LOG, "w") as log:
-        pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--editable", wanted]
         failed = subprocess.call(pip, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT)
+    with open(STAMP, "w") as file:
+        json.dump(old if failed else new, file)  # a pip that gives up by itself puts back what was there
     if failed:
-        with open(LOG, errors="replace") as log:
-            errors = [line.strip() for line in log if line.strip().lower().startswith("error")]
-        reason = errors[-1] if errors else "pip ended with code %d." % failed
-        stop("The installation failed: %s Check your connection and run this again; details: %s" % (reason, LOG))
-    with open(STAMP, "w") as stamp:
-        stamp.write(facts + "\n" + " ".join(extras) + "\n")
+        stop("pip failed (%s). Check your connection and run this again; pip's full output: %s" % (last_error(), LOG))
 
 
-def fingerprint():
-    """Changes when the installation has to be made again: an editable one points to its folder."""
-    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as project:
-        content = project.read()
-    return hashlib.sha256(content + ROOT.encode("utf-8") + sys.version.encode("utf-8")).hexdigest()
+def read_stamp(place):
+    """What is installed: nothing, if it was for another place or Python, or if .venv does not work."""
+    try:
+        with open(STAMP) as file:
+            stamp = json.load(file)
+        # A Python upgraded under .venv still starts, but looks for its packages elsewhere: hence `import pip`.
+        if stamp["place"] == place and subprocess.call([PYTHON, "-c", "import pip"], stderr=subprocess.DEVNULL) == 0:
+            return stamp
+    except (OSError, ValueError, KeyError):
+        pass
+    return {}
 
 
 def make_venv():
     try:
-        import ensurepip  # noqa: F401  # Debian and Ubuntu leave it out
+        import ensurepip  # noqa: F401  # this is what Debian leaves out
         import venv
     except ImportError:
-        stop("This Python can't make virtual environments; on Debian or Ubuntu: sudo apt install python3-venv")
-    shutil.rmtree(VENV, ignore_errors=True)  # the remains of an earlier attempt
+        stop("This Python lacks venv. On Debian and Ubuntu: sudo apt install python3-venv; elsewhere: see python.org.")
+    shutil.rmtree(VENV, ignore_errors=True)
     try:
-        venv.create(VENV, with_pip=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        stop("Could not make the virtual environment %s: %s" % (VENV, error))
+        venv.create(VENV, with_pip=True, symlinks=os.name != "nt")  # symlinks where `python -m venv` has them
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        stop("Could not make .venv (%s). Close what uses it, see that you may write there, and run this again." % error)
 
 
-def check_port(port):
-    if not 0 < port < 65536:
-        stop("Port %d does not exist; choose one from 1024 to 65535, such as 8890." % port)
-    probe = socket.socket()
-    try:
-        if os.name != "nt":  # a port that was in use a moment ago is free; on Windows this would hide one in use
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("127.0.0.1", port))
-    except (OSError, socket.error):
-        stop("Port %d is in use or not allowed; choose another (--port %d), or close what uses it." % (port, port + 1))
-    finally:
-        probe.close()
+def last_error():
+    with open(LOG, errors="replace") as log:
+        lines = [line.strip() for line in log if line.strip()]
+    # How new pips end, and how a crash begins: neither names the cause.
+    vague = ("ERROR: Failed to build", "ERROR: Exception:")
+    errors = [line[len("ERROR: ") :] for line in lines if line.startswith("ERROR: ") and not line.startswith(vague)]
+    return (errors or lines or ["it said nothing"])[-1]
 
 
 def run(*words):
-    return subprocess.call([PYTHON] + list(words), cwd=ROOT)
+    process = subprocess.Popen([PYTHON, "-m"] + list(words), cwd=ROOT)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:  # it got the Ctrl-C, too, and ends in its own way: JupyterLab asks first
+            pass
 
 
 def stop(message):
-    sys.stderr.write("course.py: " + message + "\n")
+    sys.stderr.write("course.py: %s\n" % message)
     sys.exit(1)
 
 
 if __name__ == "__main__":
     if sys.version_info < (3, 11):
-        stop("The course needs Python 3.11 or newer; this is %d.%d. See python.org." % sys.version_info[:2])
+        stop("The course needs Python 3.11 or newer (see python.org), and this is %d.%d." % sys.version_info[:2])
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
