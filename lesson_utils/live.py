@@ -108,7 +108,10 @@ class LogSlider:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few values in order, on a slider: what can't be combined can't be chosen."""
+    """One of a few values, on a slider: what can't be combined can't be chosen.
+
+    Texts stand on a slider, too. JupyterLab takes the arrow keys away from a drop-down list.
+    """
 
     label: str
     options: tuple[Any, ...]
@@ -118,28 +121,16 @@ class Choice:
         _check_option(self, name, value)
 
     def extremes(self) -> tuple[Any, ...]:
+        if isinstance(self.value, str):  # texts have no order: each is an extreme
+            return self.options
         return self.options[0], self.value, self.options[-1]
 
     def widget(self, value: Any) -> ipywidgets.Widget:
-        return ipywidgets.SelectionSlider(options=self.options, value=value, **_look(self.label))
-
-
-@dataclass(frozen=True)
-class Menu:
-    """One of a few texts, from a drop-down list."""
-
-    label: str
-    options: tuple[str, ...]
-    value: str
-
-    def check(self, name: str, value: str) -> None:
-        _check_option(self, name, value)
-
-    def extremes(self) -> tuple[str, ...]:
-        return self.options
-
-    def widget(self, value: str) -> ipywidgets.Widget:
-        return ipywidgets.Dropdown(options=self.options, value=value, **_look(self.label))
+        texts = [str(option) for option in self.options]
+        if max(map(len, texts)) > 12:  # there is no room for them beside the slider: the figure's title has to say it
+            texts = [f"{n} of {len(texts)}" for n in range(1, len(texts) + 1)]
+        options = list(zip(texts, self.options, strict=True))
+        return ipywidgets.SelectionSlider(options=options, value=value, **_look(self.label))
 
 
 @dataclass(frozen=True)
@@ -165,7 +156,7 @@ def _check_range(control: Slider | LogSlider, name: str, value: float) -> None:
         raise ValueError(f"{name}={value!r} is out of range; expected a number from {control.low} to {control.high}")
 
 
-def _check_option(control: Choice | Menu | Switch, name: str, value: Any) -> None:
+def _check_option(control: Choice | Switch, name: str, value: Any) -> None:
     if value not in control.options:
         raise ValueError(f"{name}={value!r} can't be chosen; expected one of {', '.join(map(repr, control.options))}")
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, safe for colour-blind readers, darkened until text in them has a contrast of 4.5 : 1.
 BLUE, ORANGE, GREEN, PURPLE, GREY, INK = "#0067A5", "#C14A00", "#007A5A", "#A2457E", "#6B6B6B", "#222222"
-WEIGHTS_MAP, SCORES_MAP = "Blues", "PuOr_r"  # from nothing to much; from negative over white to positive
+# From nothing to much; from negative over white to positive. The steps are colours of the pictures' palette.
+WEIGHTS_MAP, SCORES_MAP = ("Blues", 48), ("PuOr_r", 61)
 
 PIXELS_PER_INCH = 100  # on the page
 SHARPNESS = 1.25  # picture dots per page pixel: crisp on a projector; at 1.5 each step takes a fifth longer
@@ -122,12 +123,19 @@ def snapshot(figure: "Figure", alt: str) -> Picture:
     return Picture(buffer.getvalue(), alt, width, height)
 
 
+def colour_map(name: str, steps: int) -> Any:
+    """matplotlib's colour map of that name, in so many steps."""
+    import matplotlib
+
+    return matplotlib.colormaps[name].resampled(steps)
+
+
 @cache
 def _palette() -> Any:
     """The 256 colours of all pictures: of a live frame, 1 ms of work and a third of the bytes of a full-colour PNG.
 
-    Each house colour and map, faded to white as the edges of letters and lines are. (Finding
-    the best palette for each frame takes 6 ms, and colours would shift from frame to frame.)
+    Each house colour, faded to white as the edges of letters and lines are, and every step of the maps. (Finding the
+    best palette for each frame takes 6 ms, and colours would shift from frame to frame.)
     """
     import matplotlib
     from PIL import Image
@@ -136,13 +144,13 @@ def _palette() -> Any:
         a, b = (np.array(matplotlib.colors.to_rgb(colour)) for colour in (start, end))
         return a + np.linspace(0, 1, steps)[:, None] * (b - a)  # (steps, 3)
 
-    def samples(name: str, steps: int) -> Any:
-        return matplotlib.colormaps[name](np.linspace(0, 1, steps))[:, :3]
+    def steps_of(name: str, steps: int) -> Any:
+        return colour_map(name, steps)(np.arange(steps))[:, :3]
 
     fades = [between(colour, "white", 13)[:-1] for colour in (BLUE, ORANGE, GREEN, PURPLE)]  # 48
-    greys = [between("black", "white", 35), between(INK, INK, 1)]  # 36
+    greys = [between("black", "white", 34), between(INK, INK, 1)]  # 35
     cube = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3), axis=-1).reshape(-1, 3)  # 64, for all other colours
-    colours = np.concatenate([*greys, *fades, samples(WEIGHTS_MAP, 48), samples(SCORES_MAP, 60), cube])  # (256, 3)
+    colours = np.concatenate([*greys, *fades, steps_of(*WEIGHTS_MAP), steps_of(*SCORES_MAP), cube])  # (256, 3)
     palette = Image.new("P", (1, 1))
     palette.putpalette((255 * colours).round().astype(np.uint8).tobytes())
     return palette
@@ -157,6 +165,7 @@ def heatmap(
     column_label: str = "key",
     numbers: bool | None = None,
     signed: bool | None = None,
+    top: float | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes | Picture":
     """A matrix as a heat map: attention weights (white to blue) or scores (orange to purple around 0).
@@ -168,6 +177,7 @@ def heatmap(
         row_label, column_label: what the axes are.
         numbers: write each number into its cell? Default: up to 12 columns.
         signed: colours around 0? Default: if there are negative numbers.
+        top: the number that gets the strongest colour, so that several maps can share a scale. Default: the largest.
         ax: where to draw. Default: a figure of its own.
 
     Returns:
@@ -186,13 +196,15 @@ def heatmap(
     if ax is None:
         with style():
             own = figure(max(1.6 + 0.75 * len(columns), 1.0 + 0.115 * len(title)), 1.4 + 0.5 * len(rows))
-            heatmap(matrix, rows, columns, title, row_label, column_label, numbers, signed, own.add_subplot())
+            heatmap(matrix, rows, columns, title, row_label, column_label, numbers, signed, top, own.add_subplot())
             return picture(own, describe(matrix, rows, columns, title, row_label, column_label))
 
     signed = bool((matrix < 0).any()) if signed is None else signed
-    top = float(np.abs(matrix).max()) or 1.0
+    top = top or float(np.abs(matrix).max()) or 1.0
     limits = (-top, top) if signed else (0.0, max(top, 1.0))
-    image = ax.imshow(matrix, cmap=SCORES_MAP if signed else WEIGHTS_MAP, vmin=limits[0], vmax=limits[1], aspect="auto")
+    image = ax.imshow(
+        matrix, cmap=colour_map(*(SCORES_MAP if signed else WEIGHTS_MAP)), vmin=limits[0], vmax=limits[1], aspect="auto"
+    )
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.set_xlabel(column_label)
@@ -204,9 +216,15 @@ def heatmap(
         for i, j in np.ndindex(*matrix.shape):
             # Black or white, whichever stands out more: a contrast of at least 4.5 : 1 on any colour.
             dark = luminance(image.cmap(image.norm(matrix[i, j]))) < 0.18
-            number = f"{matrix[i, j]:.{1 if signed else 2}f}".replace("-", "−")
+            number = f"{matrix[i, j]:z.{1 if signed else 2}f}".replace("-", "−")  # z: no −0.0
             ax.text(j, i, number, ha="center", va="center", color="white" if dark else "black")
     return ax
+
+
+def short(x: float) -> str:
+    """A positive number to two figures, as people write it: 100 and 0.0032, not 1e+02 and 0.00317."""
+    rounded = float(f"{x:.2g}")
+    return f"{rounded:g}" if rounded >= 1e-4 else "<0.0001"
 
 
 def luminance(colour: Any) -> float:

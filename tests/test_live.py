@@ -118,7 +118,7 @@ def test_labels_are_texts_and_update_takes_exactly_the_controls(lab):
 # --- The machinery, on a small figure of its own ---------------------------------------------------------------------
 
 
-@live.lab(width=2, height=1, x=live.Slider("place", 0, 10, 3), name=live.Menu("name", ("a", "b"), "a"))
+@live.lab(width=2, height=1, x=live.Slider("place", 0, 10, 3), name=live.Choice("name", ("a", "b"), "a"))
 def point(figure):
     """A point that moves."""
     ax = figure.add_subplot(xlim=(0, 10))
@@ -267,7 +267,6 @@ def test_as_the_last_line_of_a_cell_it_shows_both(monkeypatch):
         (live.Slider("x", 0.0, 1.0, 0.5, 0.1), ipywidgets.FloatSlider),
         (live.LogSlider("t", 0.1, 10, 1), ipywidgets.FloatLogSlider),
         (live.Choice("d", (1, 2, 4), 2), ipywidgets.SelectionSlider),
-        (live.Menu("m", ("a", "b"), "a"), ipywidgets.Dropdown),
         (live.Switch("s", True), ipywidgets.Checkbox),
     ],
 )

@@ -19,13 +19,13 @@ SCORES = {
 
 @live.lab(
     height=3.3,
-    ending=live.Menu("… because it was too", ("tired", "wide"), "tired"),
+    ending=live.Choice("… because it was too", ("tired", "wide"), "tired"),
     temperature=live.LogSlider("temperature τ", 0.1, 100, 1.0),
 )
 def first_look(figure: "Figure") -> live.Update:
     """What 'it' looks at: one row of attention weights."""
     ax = figure.add_subplot(
-        ylim=(0, 1), ylabel="weight", xlabel="the cat did not cross the street because it was too …"
+        ylim=(0, 1.12), yticks=(0, 0.25, 0.5, 0.75, 1), ylabel="weight", xlabel="the words that 'it' can look at"
     )
     bars = ax.bar(range(len(WORDS)), np.zeros(len(WORDS)), color=plots.BLUE)
     numbers = [ax.text(i, 0, "", ha="center", va="bottom") for i in range(len(WORDS))]
@@ -35,12 +35,14 @@ def first_look(figure: "Figure") -> live.Update:
         weights = ops.softmax(SCORES[ending], temperature=temperature)
         for bar, number, weight in zip(bars, numbers, weights, strict=True):
             bar.set_height(weight)
-            number.set_y(min(weight, 0.93) + 0.01)
+            number.set_y(weight + 0.01)
             number.set_text(f"{weight:.2f}" if weight >= 0.05 else "")
         best = int(weights.argmax())
         finding = f"'it' puts {weights[best]:.2f} on '{WORDS[best]}'"
-        ax.set_title(finding)
+        if weights.max() - weights.min() < 0.01:
+            finding = f"'it' looks at every word alike: {weights.mean():.2f} each"
+        ax.set_title(f"… too {ending}: {finding}")
         rest = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, weights, strict=True))
-        return f"… too {ending}: {finding}, at temperature {temperature:.2g}. Bars, one a word: {rest}."
+        return f"… too {ending}: {finding}, at temperature {plots.short(temperature)}. Bars, one a word: {rest}."
 
     return update
