@@ -45,3 +45,13 @@ def as_size(n: SupportsIndex, name: str, minimum: int = 1) -> int:
     if size < minimum:
         raise ValueError(f"{name}={size} must be at least {minimum}")
     return size
+
+
+def as_heads(num_heads: SupportsIndex, width: int, name: str) -> int:
+    """`num_heads` as a Python int that divides `width`."""
+    num_heads = as_size(num_heads, "num_heads")
+    if width % num_heads:
+        below = width // num_heads * num_heads
+        options = " or ".join(str(n) for n in (below, below + num_heads) if n)
+        raise ValueError(f"{name}={width} must be divisible by num_heads={num_heads}; try {options}")
+    return num_heads

@@ -5,13 +5,13 @@ Shapes read from the outside in: (B, h, T, d), with any leading axes in place of
 """
 
 import math
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils._checks import Array, Mask, as_float, as_floats, as_size
-from lesson_utils.ops import softmax
+from lesson_utils._checks import Array, Mask, as_float, as_floats, as_heads, as_size
+from lesson_utils.ops import softmax, softmax_backward, softmax_forward
 
 
 def causal_mask(T_q: int, T_k: int | None = None) -> Mask:
@@ -187,6 +187,58 @@ def scaled_dot_product_attention(
     return weights @ V, weights  # (..., T_q, d_v), (..., T_q, T_k)
 
 
+class AttentionCache(NamedTuple):
+    """What the backward pass of attention needs; `weights` is the attention map, (..., T_q, T_k)."""
+
+    Q: Array
+    K: Array
+    V: Array
+    weights: Array
+    scale: float
+
+
+def attention_forward(
+    Q: Array,
+    K: Array,
+    V: Array,
+    mask: Array | Mask | None = None,
+    scale: float | None = None,
+    bias: Array | None = None,
+    out: Array | None = None,
+) -> tuple[Array, AttentionCache]:
+    """`scaled_dot_product_attention` for training: the same numbers, no checks, and a cache.
+
+    Args:
+        Q, K, V, mask, scale: as there.
+        bias: added to the scaled scores, broadcastable to (..., T_q, T_k).
+        out: where to write the output, (..., T_q, d_v).
+    """
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
+    scores = Q @ K.swapaxes(-1, -2)  # (..., T_q, T_k)
+    scores *= scale
+    if bias is not None:
+        scores += bias
+    weights, _ = softmax_forward(scores, mask, out=scores)
+    return np.matmul(weights, V, out=out), AttentionCache(Q, K, V, weights, scale)
+
+
+def attention_backward(
+    doutput: Array, cache: AttentionCache, out: tuple[Array | None, ...] = (None, None, None)
+) -> tuple[Array, Array, Array]:
+    """dQ, dK, dV, written to `out` if given.
+
+    The mask needs no thought here: where a weight is 0, softmax lets no gradient through.
+    """
+    Q, K, V, weights, scale = cache
+    dweights = doutput @ V.swapaxes(-1, -2)  # (..., T_q, T_k)
+    dscores = softmax_backward(dweights, weights, out=dweights)
+    dscores *= scale
+    dQ = np.matmul(dscores, K, out=out[0])
+    dK = np.matmul(dscores.swapaxes(-1, -2), Q, out=out[1])
+    dV = np.matmul(weights.swapaxes(-1, -2), doutput, out=out[2])
+    return dQ, dK, dV
+
+
 def split_heads(x: ArrayLike, num_heads: SupportsIndex) -> Array:
     """(..., T, d_model) → (..., h, T, d_k) with d_k = d_model / h: head i gets columns i·d_k … (i+1)·d_k − 1.
 
@@ -197,7 +249,7 @@ def split_heads(x: ArrayLike, num_heads: SupportsIndex) -> Array:
     """
     x = as_float(x, "x", min_ndim=2)
     *leading, T, d_model = x.shape
-    num_heads = _check_heads(num_heads, d_model, "d_model")
+    num_heads = as_heads(num_heads, d_model, "d_model")
     return x.reshape(*leading, T, num_heads, d_model // num_heads).swapaxes(-2, -3)  # (..., h, T, d_k)
 
 
@@ -243,8 +295,8 @@ def multi_head_attention(
     _matrix("W_K", W_K, (x_kv.shape[-1], W_Q.shape[-1]))
     _matrix("W_V", W_V, (x_kv.shape[-1], None))
     _matrix("W_O", W_O, (W_V.shape[-1], None))
-    _check_heads(num_heads, W_Q.shape[-1], "h·d_k")
-    _check_heads(num_heads, W_V.shape[-1], "h·d_v")
+    as_heads(num_heads, W_Q.shape[-1], "h·d_k")
+    as_heads(num_heads, W_V.shape[-1], "h·d_v")
     if mask is not None:
         mask = np.asarray(mask)
         if 2 < mask.ndim <= x_q.ndim:  # no axis for the heads yet: the same mask for all of them
@@ -292,12 +344,3 @@ def _matrix(name: str, W: Array, expected: tuple[int | None, int | None]) -> Non
     if W.ndim != 2 or any(e is not None and size != e for size, e in zip(W.shape, expected, strict=True)):
         wanted = ", ".join("any" if e is None else str(e) for e in expected)
         raise ValueError(f"{name} has shape {W.shape}; expected ({wanted})")
-
-
-def _check_heads(num_heads: SupportsIndex, width: int, name: str) -> int:
-    num_heads = as_size(num_heads, "num_heads")
-    if width % num_heads:
-        below = width // num_heads * num_heads
-        options = " or ".join(str(n) for n in (below, below + num_heads) if n)
-        raise ValueError(f"{name}={width} must be divisible by num_heads={num_heads}; try {options}")
-    return num_heads

@@ -47,7 +47,9 @@ def run(notebook: Any) -> None:
     """Execute in place, in a fresh kernel."""
     from nbclient import NotebookClient
 
-    NotebookClient(notebook, timeout=300, kernel_name="python3", store_widget_state=False).execute(cwd=str(NOTEBOOKS))
+    options: dict[str, Any] = {"kernel_name": "python3", "store_widget_state": False}
+    # Coalesced, a progress bar leaves its last line only.
+    NotebookClient(notebook, timeout=300, coalesce_streams=True, **options).execute(cwd=str(NOTEBOOKS))
 
 
 def normalise(notebook: Any) -> None:

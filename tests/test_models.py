@@ -1,0 +1,297 @@
+"""Transformers whole: gradients, causality, padding, decoding with a cache, maps from the same pass."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson_utils import models, positions
+from lesson_utils.gradcheck import check_params
+from lesson_utils.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig, sample
+
+seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+SMALL = {"d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 10, "dtype": np.float64}
+SOURCE = np.array([[5, 3, 6, 2, 4], [3, 3, 2, 0, 0]])  # padded with 0
+TARGET = np.array([[1, 4, 5, 3, 2], [1, 6, 2, 0, 0]])
+
+
+def shaken(model, rng):
+    for param in model.params().values():
+        param.value += 0.2 * rng.normal(size=param.value.shape).astype(param.value.dtype)
+    return model
+
+
+def transformer(rng, **options):
+    return shaken(Transformer(TransformerConfig(**{"vocab": 7, **SMALL, **options}), rng), rng)
+
+
+def gpt(rng, **options):
+    return shaken(GPT(GPTConfig(**{"vocab": 7, "max_length": 9, **SMALL, **options}), rng), rng)
+
+
+def encoder(rng, **options):
+    return shaken(Encoder(EncoderConfig(**{"vocab": 7, "classes": 4, **SMALL, **options}), rng), rng)
+
+
+def check_gradients(model, batch, rng):
+    check_params(lambda: model.loss_and_grad(batch, np.random.default_rng(3)), model.params(), rng, samples=4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"norm": "post", "smoothing": 0.1},
+        {"norm": "none", "activation": "gelu"},
+        {"shared": True, "positions": "learned"},
+        {"target_vocab": 8, "activation": "swiglu", "positions": "none"},
+        {"dropout": 0.3},
+    ],
+)
+def test_gradients_of_the_transformer(options, rng):
+    check_gradients(transformer(rng, **options), (SOURCE, TARGET), rng)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"norm": "post", "dropout": 0.2}, *({"positions": p} for p in ("learned", "rotary", "alibi", "none"))],
+)
+def test_gradients_of_the_gpt(options, rng):
+    check_gradients(gpt(rng, **options), (rng.integers(7, size=(2, 5)), rng.integers(7, size=(2, 5))), rng)
+
+
+@pytest.mark.parametrize(
+    ("options", "targets"),
+    [
+        ({}, (2, 5)),
+        ({"outputs": 3}, (2, 5, 3)),
+        ({"pad": 0}, (2, 5)),
+        ({"pooled": True, "pad": 0}, (2,)),
+        ({"pooled": True, "outputs": 2, "positions": "rotary"}, (2, 2)),
+        ({"positions": "alibi", "num_heads": 4, "dropout": 0.1}, (2, 5, 1)),
+    ],
+)
+def test_gradients_of_the_encoder(options, targets, rng):
+    check_gradients(encoder(rng, **options), (SOURCE, rng.integers(4, size=targets)), rng)
+
+
+@given(seeds, st.integers(0, 5), st.sampled_from(["sinusoidal", "rotary", "alibi", "learned"]))
+def test_no_position_of_a_gpt_sees_what_comes_later(rng, t, kind):
+    model = gpt(rng, positions=kind, dtype=np.float32)
+    ids = rng.integers(7, size=(2, 6))
+    changed = ids.copy()
+    changed[:, t] = (ids[:, t] + 1) % 7
+    before, after = model.forward(ids)[0], model.forward(changed)[0]
+    np.testing.assert_array_equal(after[:, :t], before[:, :t])
+    assert (after[:, t] != before[:, t]).any()
+
+
+@given(seeds, st.integers(0, 3))
+def test_no_position_of_a_decoder_sees_what_comes_later(rng, t):
+    model = transformer(rng)
+    changed = TARGET[:, :-1].copy()
+    changed[:, t] = 6
+    before, after = model.forward(SOURCE, TARGET[:, :-1])[0], model.forward(SOURCE, changed)[0]
+    np.testing.assert_array_equal(after[:, :t], before[:, :t])
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_padding_changes_nothing(norm, rng):
+    model = transformer(rng, norm=norm)
+    wide = [np.pad(ids, ((0, 0), (0, 3))) for ids in (SOURCE, TARGET)]
+    losses, gradients = [], []
+    for batch in ((SOURCE, TARGET), wide):
+        for param in model.params().values():
+            param.grad[...] = 0
+        losses.append(model.loss_and_grad(batch))
+        gradients.append({name: param.grad.copy() for name, param in model.params().items()})
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-12)
+    for name, gradient in gradients[0].items():
+        np.testing.assert_allclose(gradients[1][name], gradient, atol=1e-12, err_msg=name)
+
+
+def test_padding_changes_nothing_for_an_encoder(rng):
+    wide = np.pad(SOURCE, ((0, 0), (0, 3)))
+    model = encoder(rng, pad=0)
+    np.testing.assert_allclose(model.forward(wide)[0][:, :5], model.forward(SOURCE)[0], atol=1e-12)
+    model = encoder(rng, pad=0, pooled=True)
+    np.testing.assert_allclose(model.forward(wide)[0], model.forward(SOURCE)[0], atol=1e-12)
+    alone = model.forward(SOURCE[1:, :3])[0]  # without its padding
+    np.testing.assert_allclose(alone, model.forward(SOURCE)[0][1:], atol=1e-12)
+
+
+def test_without_positions_an_encoder_does_not_know_the_order(rng):
+    ids, order = rng.integers(7, size=(2, 5)), rng.permutation(5)
+    for kind in ("none", "sinusoidal", "learned", "rotary", "alibi"):
+        model = encoder(rng, positions=kind)
+        same = np.allclose(model.forward(ids[:, order])[0], model.forward(ids)[0][:, order], atol=1e-10)
+        assert same == (kind == "none"), kind
+
+
+def test_maps_are_those_of_the_pass(rng):
+    model = transformer(rng)
+    maps = model.maps(model.forward(SOURCE, TARGET[:, :-1])[1])
+    assert {name: [w.shape for w in layers] for name, layers in maps.items()} == {
+        "encoder": [(2, 3, 5, 5)] * 2,
+        "decoder": [(2, 3, 4, 4)] * 2,
+        "cross": [(2, 3, 4, 5)] * 2,
+    }
+    for layers in maps.values():
+        for weights in layers:
+            np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-12)
+    for weights in maps["encoder"] + maps["cross"]:
+        assert (weights[1, ..., 3:] == 0).all()  # padding
+    for weights in maps["decoder"]:
+        assert (np.triu(weights, 1) == 0).all()  # the future
+
+    model = gpt(rng)
+    (first, second) = model.maps(model.forward(TARGET)[1])["decoder"]
+    assert first.shape == second.shape == (2, 3, 5, 5)
+    assert (np.triu(first, 1) == 0).all()
+    model = encoder(rng)
+    assert [w.shape for w in model.maps(model.forward(SOURCE)[1])["encoder"]] == [(2, 3, 5, 5)] * 2
+
+
+@given(seeds)
+def test_the_decoders_own_targets_are_what_one_pass_predicts(rng):
+    model = transformer(rng)
+    ids = model.decode(SOURCE, 6)
+    assert ids.shape[1] <= 6
+    written = np.concatenate([np.ones((2, 1), int), ids], axis=1)
+    logits, _ = model.forward(SOURCE, written[:, :-1])
+    after_end = np.cumsum(ids == model.config.eos, axis=1) - (ids == model.config.eos) > 0
+    np.testing.assert_array_equal(ids[~after_end], logits.argmax(axis=-1)[~after_end])
+    assert (ids[after_end] == model.config.pad).all()
+
+
+@given(
+    seeds,
+    st.lists(st.integers(1, 3), min_size=1, max_size=3),
+    st.sampled_from(["sinusoidal", "learned", "rotary", "alibi"]),
+)
+def test_a_gpt_with_a_cache_says_what_it_says_without(rng, pieces, kind):
+    model, ids = gpt(rng, positions=kind), rng.integers(7, size=(2, sum(pieces)))
+    whole, past = model.forward(ids)[0], model.new_past()
+    for piece, end in zip(pieces, np.cumsum(pieces), strict=True):
+        logits, _ = model.forward(ids[:, end - piece : end], past)
+        np.testing.assert_allclose(logits, whole[:, end - piece : end], atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0}, {"temperature": 0.7, "top_k": 3}, {"top_p": 0.8}])
+def test_generation_with_and_without_a_cache_writes_the_same_text(options, rng):
+    model, prompt = gpt(rng), np.array([[1, 2, 3], [4, 5, 6]])
+    texts = [model.generate(prompt, 25, np.random.default_rng(1), use_cache=c, **options) for c in (True, False)]
+    assert texts[0].shape == (2, 28)  # far beyond the context of 9
+    np.testing.assert_array_equal(*texts)
+    np.testing.assert_array_equal(texts[0][:, :3], prompt)
+    np.testing.assert_array_equal(model.generate(prompt, 0, rng), prompt)
+
+
+def test_a_prompt_longer_than_the_context_is_cut(rng):
+    model = gpt(rng)
+    long = rng.integers(7, size=(1, 30))
+    new = model.generate(long, 1, rng, temperature=0)[0, -1]
+    assert new == model.forward(long[:, -9:])[0][0, -1].argmax()
+
+
+@given(seeds, st.integers(1, 8), st.floats(0.05, 1.0), st.sampled_from([0.3, 1.0, 2.0]))
+def test_samples_come_from_where_they_may(rng, top_k, top_p, temperature):
+    logits = 2 * rng.normal(size=8)
+    p = np.exp(logits / temperature) / np.exp(logits / temperature).sum()
+    draws = sample(np.tile(logits, (400, 1)), rng, temperature, top_k=top_k)
+    assert set(draws) <= set(np.argsort(-logits)[:top_k])
+    draws = sample(np.tile(logits, (400, 1)), rng, temperature, top_p=top_p)
+    order = np.argsort(-p)
+    enough = int((np.cumsum(p[order]) < top_p - 1e-12).sum()) + 1
+    assert set(draws) <= set(order[:enough])
+    assert sample(logits, rng, 0) == logits.argmax()
+
+
+def test_samples_are_as_frequent_as_the_model_says():
+    logits = np.log([0.5, 0.3, 0.2])
+    rng, many = np.random.default_rng(0), (20_000, 1)
+    for options, expected in (
+        ({}, [0.5, 0.3, 0.2]),
+        ({"top_k": 2}, [0.625, 0.375, 0]),
+        ({"top_p": 0.6}, [0.625, 0.375, 0]),
+        ({"top_k": 9, "top_p": 1.0}, [0.5, 0.3, 0.2]),
+        ({"temperature": 0.5}, [25 / 38, 9 / 38, 4 / 38]),
+    ):
+        counts = np.bincount(sample(np.tile(logits, many), rng, **options), minlength=3)
+        np.testing.assert_allclose(counts / 20_000, expected, atol=0.015)
+
+
+def test_the_base_model_of_the_paper():
+    config = TransformerConfig.base()
+    assert (config.d_model, config.num_heads, config.num_layers, config.ff_width) == (512, 8, 6, 2048)
+    assert (config.norm, config.dropout, config.smoothing) == ("post", 0.1, 0.1)
+    d, d_ff, V = 512, 2048, 37_000
+    feed_forward = d * d_ff + d_ff + d_ff * d + d
+    encoder_layer = 4 * d * d + feed_forward + 2 * 2 * d
+    decoder_layer = 8 * d * d + feed_forward + 3 * 2 * d
+    model = Transformer(config, np.random.default_rng(0))
+    assert model.num_params() == V * d + 6 * (encoder_layer + decoder_layer) == 63_045_632
+
+
+def test_shared_tables_are_one_parameter(rng):
+    names = transformer(rng, shared=True).params()
+    assert "source.embedding.table" in names
+    assert "target.embedding.table" not in names
+
+
+@pytest.mark.parametrize("make", [transformer, gpt, encoder])
+def test_float32_stays_float32(make, rng):
+    model = make(rng, dtype=np.float32, dropout=0.1)
+    batch = {transformer: (SOURCE, TARGET), gpt: (SOURCE, TARGET), encoder: (SOURCE, np.zeros((2, 5), int))}[make]
+    model.loss_and_grad(batch, rng)
+    for name, param in model.params().items():
+        assert param.value.dtype == param.grad.dtype == np.float32, name
+    inputs = (SOURCE, TARGET) if make is transformer else (SOURCE,)
+    assert model.forward(*inputs)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
+def test_positions_are_added_from_the_right_place_on(kind, rng):
+    model = gpt(rng, positions=kind)
+    ids = rng.integers(7, size=(2, 3))
+    x, _ = model.tokens.forward(ids, start=4)
+    table = model.tokens.learned.value if kind == "learned" else positions.sinusoidal_encoding(9, 12)
+    np.testing.assert_allclose(x, np.sqrt(12) * model.tokens.embedding.table.value[ids] + table[4:7], atol=1e-12)
+
+
+def test_everything_is_exported():
+    assert sorted(models.__all__) == models.__all__ or set(models.__all__) <= set(dir(models))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rng: gpt(rng, num_heads=5), "d_model=12 must be divisible by num_heads=5; try 10 or 15"),
+        (lambda rng: gpt(rng, positions="absolute"), "positions='absolute' is not known; choose one of sinusoidal"),
+        (lambda rng: gpt(rng, dtype=np.float16), "dtype=float16 must be float32 or float64"),
+        (lambda rng: gpt(rng, vocab=0), "vocab=0 must be at least 1"),
+        (lambda rng: gpt(rng, positions="learned").forward(np.zeros((1, 10), int)), "position 9 has no learned vector"),
+        (lambda rng: gpt(rng).forward(np.zeros(3, int)), "ids is int64 (3,); expected integers with 2 axes"),
+        (lambda rng: gpt(rng).forward(np.zeros((1, 3))), "ids is float64 (1, 3); expected integers with 2 axes"),
+        (
+            lambda rng: gpt(rng).forward(np.zeros((1, 0), int)),
+            "ids has shape (1, 0); expected (B, T) with T at least 1",
+        ),
+        (lambda rng: gpt(rng).forward(np.full((1, 2), 7)), "ids holds 7…7; expected integers 0…6"),
+        (lambda rng: gpt(rng).generate(np.zeros((1, 0), int), 3, rng), "the prompt is empty"),
+        (lambda rng: gpt(rng).generate(SOURCE, -1, rng), "length=-1 must be at least 0"),
+        (lambda rng: transformer(rng, shared=True, target_vocab=9), "shared=True needs one vocabulary"),
+        (lambda rng: transformer(rng, positions="rotary"), "choose 'sinusoidal' or 'learned'"),
+        (lambda rng: transformer(rng).forward(SOURCE, TARGET[:1]), "source has 2 rows, target_in 1"),
+        (lambda rng: encoder(rng).loss((SOURCE, TARGET[:, :2])), "targets has shape (2, 2, 1); expected (2, 5, 1)"),
+        (lambda rng: sample([1.0], rng, -1), "temperature=-1 must be a number from 0 on"),
+        (lambda rng: sample([1.0], rng, top_p=0), "top_p=0 must be above 0 and at most 1"),
+        (lambda rng: sample([1.0], rng, top_k=0), "top_k=0 must be at least 1"),
+        (lambda rng: sample([np.nan], rng), "logits holds NaN"),
+    ],
+)
+def test_bad_input(call, message, rng):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call(rng)
