@@ -2,30 +2,22 @@
 
 An exercise is specified by its reference implementation: no expected numbers are stored. A misconception is a wrong
 implementation with a message. If the learner's results equal those of the wrong implementation in every case, that
-message is shown, in place of "wrong".
+message is shown, in place of "wrong"; if they do so only where they first go wrong, there is more to find behind it.
 """
 
-import copy
 import dis
 import html
 import inspect
-import sys
+import re
 import textwrap
-import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from lesson_utils._html import details, to_html
-
-TIME_LIMIT = 5.0  # seconds for one call; a solution takes milliseconds
-TOLERANCE = {"float32": 1e-4}  # relative and absolute: far above rounding, far below any mistake
-DEFAULT_TOLERANCE = 1e-7
+from lesson_utils.exercises.trial import TIME_LIMIT, Outcome, attempt, close, plain, same
 
 
 @dataclass(frozen=True)
@@ -36,13 +28,20 @@ class Case:
     arguments: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
 class Misconception:
-    """A mistake with a name, the message that explains it, and an implementation that makes it."""
+    """A mistake with a name, the message that explains it, and the implementations that make it.
 
-    name: str
-    message: str
-    wrong: Callable[..., Any]
+    There are several `ways` where the same mistake, written otherwise, gives other results. The message can stand
+    beside others, so it speaks of its own mistake only, never of "everything else".
+    """
+
+    def __init__(self, name: str, message: str, *ways: Callable[..., Any]) -> None:
+        self.name, self.message, self.ways = name, message, ways
+
+
+def together(a: Misconception, b: Misconception, *ways: Callable[..., Any]) -> Misconception:
+    """Two mistakes at once, and the implementations that make both."""
+    return Misconception(f"{a.name}; {b.name}", f"Two things to mend.\n1. {a.message}\n2. {b.message}", *ways)
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,16 @@ class Exercise:
     hints: tuple[str, ...]
     misconceptions: tuple[Misconception, ...]
     praise: str  # what a passing function has shown
+    pairs: tuple[Misconception, ...] = ()  # two mistakes at once, looked at when no single one explains everything
     diagnose: Callable[..., str | None] = field(default=lambda *results: None)  # what any reader sees in wrong results
+    library: tuple[Callable[..., Any], ...] = ()  # what the course has written already, and the learner shall write
+    dtype_matters: bool = True  # must the results have the dtype of the reference's?
 
     def draw_cases(self) -> Sequence[Case]:
         return self.cases(np.random.default_rng(2017))
 
     def source(self) -> str:
-        return textwrap.dedent(inspect.getsource(self.solution))
+        return re.sub("  # type: ignore.*", "", textwrap.dedent(inspect.getsource(self.solution)))
 
 
 @dataclass(frozen=True)
@@ -112,77 +114,25 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
 
     outcomes = []
     for case in cases:
-        outcomes.append(_call(function, case, time_limit))
+        outcomes.append(attempt(function, case.arguments, time_limit, exercise.library))
         if outcomes[-1].timed_out:  # once is enough
             break
-    if _is_stub(function, outcomes[0]):
-        return verdict(None, "Replace the `...` above with your code, run its cell, then run this one again.")
-    faults = [_fault(exercise, case, outcome) for case, outcome in zip(cases, outcomes, strict=False)]
-    fault = next(filter(None, faults), None)
-    if fault is None:
-        return verdict(True, exercise.praise)
-    for known in exercise.misconceptions:
-        if all(_same(_call(known.wrong, c, time_limit), o) for c, o in zip(cases, outcomes, strict=False)):
-            return verdict(False, known.message, known.name)
-    return verdict(False, fault)
+    if todo := _stub_problem(function, outcomes[0]):
+        return verdict(None, f"{todo}, run its cell, then run this one again.")
+    wanted = [attempt(exercise.reference, case.arguments) for case in cases[: len(outcomes)]]
+    tries = list(zip(cases, outcomes, wanted, strict=False))
+    faults = [fault for fault in (_fault(exercise, *one) for one in tries) if fault]
+    if recognised := _recognise(exercise, tries):
+        return verdict(False, *recognised)
+    if faults:
+        return verdict(False, faults[0])
+    if borrowed := next((name for outcome in outcomes for name in outcome.borrowed), None):
+        message = f"`{borrowed}` is the library's own, and right. Now write it yourself: the hints lead the way."
+        return verdict(False, message, "the library's own")
+    return verdict(True, exercise.praise)
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """What one call led to."""
-
-    value: Any = None
-    error: Exception | None = None
-    timed_out: bool = False
-    where: str = ""  # the learner's line, for errors and time-outs
-    changed: tuple[int, ...] = ()  # arguments changed in place
-
-
-class _TimeUp(BaseException):
-    """Not an Exception: a learner's `except Exception` must not catch it."""
-
-
-@contextmanager
-def _limit(seconds: float) -> Iterator[None]:
-    """Raise _TimeUp in Python code that runs too long: unlike signals and threads, this works in every kernel."""
-    if sys.gettrace() is not None:  # a debugger is at work: take all the time you need
-        yield
-        return
-    deadline = time.monotonic() + seconds
-
-    def watch(frame: FrameType, event: str, arg: Any) -> Any:
-        if time.monotonic() > deadline:
-            raise _TimeUp
-        return watch
-
-    sys.settrace(watch)
-    try:
-        yield
-    finally:
-        sys.settrace(None)
-
-
-def _call(function: Callable[..., Any], case: Case, time_limit: float) -> _Outcome:
-    arguments = copy.deepcopy(case.arguments)
-    try:
-        with np.errstate(all="ignore"), _limit(time_limit):  # the message will say more than a warning
-            value = function(*arguments)
-    except _TimeUp as error:
-        return _Outcome(timed_out=True, where=_where(function, error))
-    except Exception as error:
-        return _Outcome(error=error, where=_where(function, error))
-    pairs = zip(arguments, case.arguments, strict=True)
-    changed = tuple(i for i, (now, before) in enumerate(pairs) if not np.array_equal(now, before))
-    return _Outcome(value, changed=changed)
-
-
-def _where(function: Any, error: BaseException) -> str:
-    """The last line of the learner's own code on the way to the error."""
-    file = getattr(getattr(function, "__code__", None), "co_filename", None)
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename == file:
-            return f" in line {frame.lineno} of its cell: `{frame.line}`"
-    return ""
+_Try = tuple[Case, Outcome, Outcome]  # a call, what the learner's function made of it, and what the reference did
 
 
 def _signature_problem(exercise: Exercise, function: Any, case: Case) -> str | None:
@@ -199,15 +149,49 @@ def _signature_problem(exercise: Exercise, function: Any, case: Case) -> str | N
     return None
 
 
-def _is_stub(function: Any, outcome: _Outcome) -> bool:
-    """Is there still a `...` where code should be?"""
+def _stub_problem(function: Any, outcome: Outcome) -> str | None:
+    """What to do with a function that nobody has worked on yet."""
+    replace = "Replace the `...` above with your code"
     values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
     if any(value is ... for value in values) or "ellipsis" in str(outcome.error):
-        return True
+        return replace
     if outcome.value is not None or outcome.error or outcome.timed_out or not hasattr(function, "__code__"):
-        return False
+        return None
     idle = {"RESUME", "NOP", "LOAD_CONST", "POP_TOP", "RETURN_CONST", "RETURN_VALUE"}
-    return all(step.opname in idle for step in dis.get_instructions(function))
+    if any(step.opname not in idle for step in dis.get_instructions(function)):
+        return None
+    try:
+        return replace if "..." in inspect.getsource(function) else "Write the function's body above"
+    except (OSError, TypeError):  # no source to look at; the compiled `...` and `pass` are the same
+        return "Write the function's body above"
+
+
+def _recognise(exercise: Exercise, tries: Sequence[_Try]) -> tuple[str, str] | None:
+    """The message for the mistake that was made, and its name; None for one that we do not know.
+
+    The mistake has a name if a misconception does the same in every case. Else the first mistake of several has one, if
+    a misconception does the same in the first case that went wrong, and is not wrong where the learner is right.
+    """
+    right = [same(outcome, wanted) for _, outcome, wanted in tries]
+    if all(right):
+        return None
+    case, outcome, _ = tries[right.index(False)]
+
+    partly = []
+    for known in (*exercise.misconceptions, *exercise.pairs):
+        for wrong in known.ways:
+            if not same(attempt(wrong, case.arguments), outcome):  # most are out after this one call
+                continue
+            agrees = [same(attempt(wrong, c.arguments), o) for c, o, _ in tries]
+            if all(agrees):
+                error = f"{type(outcome.error).__name__} on {case.label}{outcome.where}" if outcome.error else ""
+                return known.message + (f"\n({error})" if error else ""), known.name
+            if known not in exercise.pairs and all(a for a, r in zip(agrees, right, strict=True) if r):
+                partly.append((sum(agrees), known))
+    if not partly or not outcome.is_telling():
+        return None
+    _, known = max(partly, key=lambda found: found[0])  # of several that fit as well, the first
+    return f"First: {known.message} There may be more.", known.name
 
 
 def _parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
@@ -217,7 +201,7 @@ def _parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
     return tuple(value) if isinstance(value, tuple | list) and len(value) == len(exercise.returns) else None
 
 
-def _fault(exercise: Exercise, case: Case, outcome: _Outcome) -> str | None:
+def _fault(exercise: Exercise, case: Case, outcome: Outcome, reference: Outcome) -> str | None:
     """What is wrong with an outcome, from the coarsest to the finest; None if nothing is."""
     if outcome.timed_out:
         return (
@@ -231,7 +215,7 @@ def _fault(exercise: Exercise, case: Case, outcome: _Outcome) -> str | None:
     results = _parts(exercise, outcome.value)
     if results is None:
         return f"Your function should return {len(exercise.returns)} things: `return {', '.join(exercise.returns)}`."
-    wanted = _parts(exercise, _call(exercise.reference, case, TIME_LIMIT).value)
+    wanted = _parts(exercise, reference.value)
     assert wanted is not None  # the reference returns what it says
     comparable = all(_comparable(got, want) for got, want in zip(results, wanted, strict=True))
     for name, got, want in zip(exercise.returns, results, wanted, strict=True):
@@ -246,11 +230,12 @@ def _fault(exercise: Exercise, case: Case, outcome: _Outcome) -> str | None:
             f"caller's data. Make a new array: `x = x - 1`, not `x -= 1`."
         )
     for name, got, want in zip(exercise.returns, results, wanted, strict=True):
-        if isinstance(want, np.ndarray) and got.dtype != want.dtype:
+        if exercise.dtype_matters and isinstance(want, np.ndarray) and got.dtype != want.dtype:
+            masks = "mask" in inspect.signature(exercise.reference).parameters
             return (
-                f"The numbers are right; one thing is left. On {case.label}, {want.dtype} went in, and `{name}` came "
-                f"out as {got.dtype}. `np.sqrt(5)` makes a float64 (`math.sqrt(5)` does not), and so does "
-                f"`np.zeros(n)` (add `dtype=x.dtype`)."
+                f"The numbers are right; one thing is left. {want.dtype} went in, `{name}` came out as {got.dtype}. "
+                "What makes a float64: `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype=x.dtype`)"
+                + (", arithmetic on a boolean mask (`~mask * -1e9`), `np.finfo(float).min`." if masks else ".")
             )
     return None
 
@@ -260,37 +245,29 @@ def _comparable(got: Any, want: Any) -> bool:
 
 
 def _difference(name: str, got: Any, want: Any) -> str | None:
+    got = plain(got)
     if not isinstance(got, np.ndarray | np.generic | float | int):
-        return f"`{name}` is a {type(got).__name__}; expected a NumPy array."
+        return f"`{name}` is a {type(got).__name__}; expected a {'NumPy array' if np.ndim(want) else 'number'}."
     got, want = np.asarray(got), np.asarray(want)
     if got.dtype.kind not in "biuf":
         return f"`{name}` has dtype {got.dtype}; expected real numbers."
     if got.shape != want.shape:
-        return f"`{name}` has shape {got.shape}; expected {want.shape}."
+        return f"`{name}` {_shape(got)}; expected {want.shape if want.ndim else 'a single number'}."
     if np.isnan(got).any() and not np.isnan(want).any():
         return f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞."
-    if _close(got, want):
+    if close(got, want):
         return None
     with np.errstate(all="ignore"):
         at = np.unravel_index(np.nanargmax(np.abs(got.astype(float) - want)), want.shape)
     entry = f"{name}[{', '.join(map(str, at))}]" if want.ndim else name
-    return f"`{entry}` is {got[at]:.4g}; expected {want[at]:.4g}."
+    return f"`{entry}` is {digits(got[at], want[at])}; expected {digits(want[at], got[at])}."
 
 
-def _close(a: np.ndarray, b: np.ndarray) -> bool:
-    tolerance = max(TOLERANCE.get(str(x.dtype), DEFAULT_TOLERANCE) for x in (a, b))
-    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True))
+def _shape(x: np.ndarray) -> str:
+    return f"has shape {x.shape}" if x.ndim else "is a single number"
 
 
-def _same(a: _Outcome, b: _Outcome) -> bool:
-    """Did two functions do the same, right or wrong?"""
-    if a.error or b.error or a.timed_out or b.timed_out:
-        return repr(a.error) == repr(b.error) and a.timed_out == b.timed_out
-    parts_a, parts_b = ((x if isinstance(x, tuple) else (x,)) for x in (a.value, b.value))
-    if len(parts_a) != len(parts_b):
-        return False
-    try:
-        arrays = [(np.asarray(x), np.asarray(y)) for x, y in zip(parts_a, parts_b, strict=True)]
-        return all(x.shape == y.shape and _close(x, y) for x, y in arrays)
-    except (TypeError, ValueError):  # not numbers at all
-        return False
+def digits(x: Any, other: Any) -> str:
+    """`x` with as many digits as it takes to tell it from `other`, but at least four."""
+    x, other = float(x), float(other)
+    return next((f"{x:.{n}g}" for n in range(4, 17) if f"{x:.{n}g}" != f"{other:.{n}g}"), repr(x))

@@ -1,15 +1,15 @@
 """The exercises and questions of notebook 02."""
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from lesson_utils import attention as library
 from lesson_utils import ops
 from lesson_utils._checks import Array
-from lesson_utils.exercises.checker import Case, Exercise, Misconception
+from lesson_utils.exercises import attention_mistakes, softmax_mistakes
+from lesson_utils.exercises.checker import Case, Exercise, Misconception, digits
 from lesson_utils.quiz import Option, Question
 
 # --- A stable softmax ---------------------------------------------------------------------------------------------
@@ -22,33 +22,19 @@ def softmax(x):  # type: ignore[no-untyped-def]  # solutions are shown to learne
 
 
 def _softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
-    far_apart = rng.normal(size=(2, 4)) + np.array([[1e4], [-1e4]])
+    far_apart = rng.normal(size=(3, 3)) + np.array([[1e4], [0], [-1e4]])
     closed = rng.normal(size=(3, 5))
     closed[[0, 2], [1, 4]] = -np.inf
     return [
         Case("a row of 5 scores", (rng.normal(size=5),)),
         Case("scores of shape (2, 3, 4)", (rng.normal(size=(2, 3, 4)),)),
         Case("scores of shape (4, 4)", (rng.normal(size=(4, 4)),)),
-        Case("one row near 10 000 and one near −10 000", (far_apart,)),
+        Case("rows near 10 000, 0 and −10 000", (far_apart,)),
         Case("scores of ±10 000 in one row", (1e4 * rng.normal(size=(3, 6)),)),
         Case("some scores of −∞", (closed,)),
         Case("a single score", (np.array([[3.0]]),)),
         Case("float32 scores", (rng.normal(size=(3, 4)).astype(np.float32),)),
     ]
-
-
-def _no_keepdims(x: Array) -> Array:
-    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1)
-
-
-def _no_keepdims_max(x: Array) -> Array:
-    exponentials = np.exp(x - x.max(axis=-1))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
-
-
-def _normalised(exponentials: Array, axis: int | None = -1) -> Array:
-    return exponentials / exponentials.sum(axis=axis, keepdims=True)
 
 
 def _say_if_not_weights(weights: Array, *others: object) -> str | None:
@@ -59,7 +45,9 @@ def _say_if_not_weights(weights: Array, *others: object) -> str | None:
         return "Some of your weights are negative; exp makes every number positive."
     sums = weights.sum(axis=-1)
     if not np.allclose(sums, 1, atol=1e-4):
-        return f"Each row should sum to 1; yours sum to between {sums.min():.3g} and {sums.max():.3g}."
+        low, high = digits(sums.min(), 1), digits(sums.max(), 1)
+        yours = f"sums to {low}" if low == high else f"sum to between {low} and {high}"
+        return f"Each row should sum to 1; yours {yours}."
     return None
 
 
@@ -75,89 +63,9 @@ _SOFTMAX = Exercise(
         "division cancels it. `x.max(axis=-1, keepdims=True)` keeps the shape lined up.",
         "`np.exp(shifted)`, then divide by `.sum(axis=-1, keepdims=True)`. The score −∞ needs no special care: exp(−∞) is 0.",
     ),
-    misconceptions=(
-        Misconception(
-            "down the columns",
-            "Your weights sum to 1 down the columns. Softmax must run over the keys, the last axis: `axis=-1`.",
-            lambda x: _normalised(np.exp(x - x.max(axis=0, keepdims=True)), axis=0),
-        ),
-        Misconception(
-            "over everything",
-            "All your weights together sum to 1. Each row is a set of weights of its own: pass `axis=-1, keepdims=True` to "
-            "`max` and to `sum`.",
-            lambda x: _normalised(np.exp(x - x.max()), axis=None),
-        ),
-        Misconception(
-            "sum over everything",
-            "You subtract each row's maximum, but divide by the sum of the whole array. Give `sum` the same "
-            "`axis=-1, keepdims=True`.",
-            lambda x: _normalised(np.exp(x - x.max(axis=-1, keepdims=True)), axis=None),
-        ),
-        Misconception(
-            "not stable",
-            "Right for small scores, NaN for large ones: exp(10 000) is too large for a float, and ∞ / ∞ is NaN. Subtract "
-            "each row's maximum before `np.exp`.",
-            lambda x: _normalised(np.exp(x)),
-        ),
-        Misconception(
-            "one maximum for all rows",
-            "You subtract the maximum of the whole array. In a row far below it every exponential becomes 0, and 0 / 0 is "
-            "NaN. Each row needs its own maximum: `x.max(axis=-1, keepdims=True)`.",
-            lambda x: _normalised(np.exp(x - x.max())),
-        ),
-        Misconception(
-            "mean instead of maximum",
-            "You subtract the mean. Scores far above it still overflow; subtract the maximum, so that no exponent is above 0.",
-            lambda x: _normalised(np.exp(x - x.mean(axis=-1, keepdims=True))),
-        ),
-        Misconception(
-            "minimum instead of maximum",
-            "You subtract the minimum, which pushes the other scores up, towards overflow. Subtract the maximum.",
-            lambda x: _normalised(np.exp(x - x.min(axis=-1, keepdims=True))),
-        ),
-        Misconception(
-            "divided by the maximum",
-            "You divide by the maximum. That changes the weights; subtracting it does not.",
-            lambda x: _normalised(np.exp(x / x.max(axis=-1, keepdims=True))),
-        ),
-        Misconception(
-            "not normalised",
-            "These are the exponentials. Divide them by their sum, so that each row sums to 1.",
-            lambda x: np.exp(x - x.max(axis=-1, keepdims=True)),
-        ),
-        Misconception(
-            "no exponential",
-            "You divide the scores themselves by their sum. That gives negative weights for negative scores; exponentiate first.",
-            lambda x: _normalised(x),
-        ),
-        Misconception(
-            "log-softmax",
-            "These are the logarithms of the weights. Exponentiate them.",
-            lambda x: (
-                x
-                - x.max(axis=-1, keepdims=True)
-                - np.log(np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1, keepdims=True))
-            ),
-        ),
-        Misconception(
-            "sigmoid",
-            "This squashes each score by itself (the logistic function). Softmax makes the scores of a row compete: divide "
-            "the exponentials by their sum.",
-            lambda x: 1 / (1 + np.exp(-x)),
-        ),
-        Misconception(
-            "sum without keepdims",
-            "`sum(axis=-1)` drops the axis, so NumPy lines the sums up with the columns: an error, or, in a square array, "
-            "wrong numbers without one. Add `keepdims=True`.",
-            _no_keepdims,
-        ),
-        Misconception(
-            "max without keepdims",
-            "`max(axis=-1)` drops the axis, so NumPy lines the maxima up with the columns: an error, or, in a square array, "
-            "wrong numbers without one. Add `keepdims=True`.",
-            _no_keepdims_max,
-        ),
-    ),
+    misconceptions=softmax_mistakes.MISTAKES,
+    pairs=softmax_mistakes.PAIRS,
+    library=(ops.softmax,),
     praise="Eight cases: any leading axes, ±10 000, −∞, float32. This softmax would do for a real model.",
     diagnose=_say_if_not_weights,
 )
@@ -183,40 +91,26 @@ def _attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             mask[..., 0] |= ~mask.any(axis=-1)  # every query may see something
         return Case(label, (Q, K, rng.normal(size=(*leading, T_k, d_v)), mask))
 
-    single = case("float32 input with a mask", 3, 6, 4, 2, masked=True)
+    single = case("float32 input with a mask", 3, 6, 5, 2, masked=True)
     Q, K, V, mask = single.arguments
     single = Case(single.label, (*(x.astype(np.float32) for x in (Q, K, V)), mask))
+    far_below = case("a mask and scores near −300 000", 4, 6, 7, 3, masked=True)
+    Q, K, V, mask = far_below.arguments
+    Q, K = (225 * sign * rng.uniform(1, 2, size=x.shape) for sign, x in ((-1, Q), (1, K)))
+    far_below = Case(far_below.label, (Q, K, V, mask))
     return [
-        case("3 queries and 5 keys", 3, 5, 4, 2),
+        case("3 queries and 6 keys", 3, 6, 5, 7),
         case("5 queries and 3 keys, with a mask", 5, 3, 7, 4, masked=True),
         case("leading axes (2, 3)", 4, 6, 5, 7, leading=(2, 3)),
         case("leading axes (2,) and a mask", 3, 4, 6, 5, leading=(2,), masked=True),
         case("scores in the thousands", 3, 5, 4, 2, size=3e3),
+        far_below,
         case("a single key", 4, 1, 3, 2),
         case("d_k = 1", 2, 5, 1, 3),
+        case("as many queries as keys", 4, 4, 6, 3),
         single,
     ]
 
-
-def _attention(
-    scale: Callable[..., float] = lambda Q, K, V: 1 / math.sqrt(K.shape[-1]),
-    hide: Callable[[Array, Any], Array] = lambda scores, mask: np.where(mask, scores, -np.inf),
-    normalise: Callable[[Array], Array] = ops.softmax,
-    finish: Callable[[Array, Any], Array] = lambda weights, mask: weights,
-    transpose: Callable[[Array], Array] = lambda K: K.swapaxes(-1, -2),
-) -> Callable[..., tuple[Array, Array]]:
-    """Attention with one of its steps replaced: the ways to get it wrong."""
-
-    def wrong(Q: Array, K: Array, V: Array, mask: Any) -> tuple[Array, Array]:
-        scores = Q @ transpose(K) * scale(Q, K, V)
-        weights = normalise(scores if mask is None else hide(scores, mask))
-        weights = weights if mask is None else finish(weights, mask)
-        return weights @ V, weights
-
-    return wrong
-
-
-_right = _attention()
 
 _ATTENTION = Exercise(
     name="attention",
@@ -231,97 +125,10 @@ _ATTENTION = Exercise(
         "Mask before softmax: `np.where(mask, scores, -np.inf)`. True means: may attend. Then `weights = ops.softmax(scores)` "
         "and `output = weights @ V`.",
     ),
-    misconceptions=(
-        Misconception(
-            "no scale",
-            "Everything fits but the scale: your scores are not divided by √d_k.",
-            _attention(scale=lambda Q, K, V: 1.0),
-        ),
-        Misconception(
-            "divided by d_k",
-            "You divide by d_k. The standard deviation of the scores is √d_k: divide by `math.sqrt(d_k)`.",
-            _attention(scale=lambda Q, K, V: 1 / K.shape[-1]),
-        ),
-        Misconception(
-            "multiplied by the root",
-            "You multiply by √d_k, which makes large scores larger. Divide by it.",
-            _attention(scale=lambda Q, K, V: math.sqrt(K.shape[-1])),
-        ),
-        Misconception(
-            "scaled by the number of keys",
-            "You scale by √T_k, the number of keys. The sum in q · k runs over d_k entries: use `K.shape[-1]`.",
-            _attention(scale=lambda Q, K, V: 1 / math.sqrt(K.shape[-2])),
-        ),
-        Misconception(
-            "scaled by the number of queries",
-            "You scale by √T_q, the number of queries. The sum in q · k runs over d_k entries: use `Q.shape[-1]`.",
-            _attention(scale=lambda Q, K, V: 1 / math.sqrt(Q.shape[-2])),
-        ),
-        Misconception(
-            "scaled by d_v",
-            "You scale by √d_v, the width of a value. The scores come from queries and keys: use their width, `K.shape[-1]`.",
-            _attention(scale=lambda Q, K, V: 1 / math.sqrt(V.shape[-1])),
-        ),
-        Misconception(
-            "down the columns",
-            "Your weights sum to 1 down the columns: softmax must run over the keys (last axis).",
-            _attention(normalise=lambda scores: ops.softmax(scores, axis=-2)),
-        ),
-        Misconception(
-            "no softmax",
-            "You average with the scores themselves. Turn them into weights first: `ops.softmax(scores)`.",
-            _attention(normalise=lambda scores: scores),
-        ),
-        Misconception(
-            "softmax not stable",
-            "Right for small scores, NaN for large ones: exp overflows. Use `ops.softmax`, which subtracts the maximum first.",
-            _attention(normalise=lambda scores: _normalised(np.exp(scores))),
-        ),
-        Misconception(
-            "mask ignored",
-            "Right without a mask; with one, your weights are as if it were not there. Set the scores where `mask` is False to "
-            "−∞, before softmax.",
-            _attention(hide=lambda scores, mask: scores),
-        ),
-        Misconception(
-            "mask inverted",
-            "Your mask is the wrong way round. Here True means may attend: keep the scores where it is True.",
-            _attention(hide=lambda scores, mask: np.where(mask, -np.inf, scores)),
-        ),
-        Misconception(
-            "mask after softmax",
-            "You hide weights after softmax, so the rows no longer sum to 1. Hide scores before it, with −∞: then the others "
-            "share the whole weight.",
-            _attention(hide=lambda scores, mask: scores, finish=lambda weights, mask: weights * mask),
-        ),
-        Misconception(
-            "masked with 0",
-            "You set hidden scores to 0. But exp(0) is 1, not 0: a score of 0 is an ordinary score. Use −∞.",
-            _attention(hide=lambda scores, mask: np.where(mask, scores, 0.0)),
-        ),
-        Misconception(
-            "keys transposed with .T",
-            "`K.T` reverses all axes; with leading axes the shapes no longer fit. Swap only the last two: "
-            "`K.swapaxes(-1, -2)`.",
-            _attention(transpose=lambda K: K.T),
-        ),
-        Misconception(
-            "results swapped",
-            "Both results are right, in the wrong order: `return output, weights`.",
-            lambda *arguments: _right(*arguments)[::-1],
-        ),
-        Misconception(
-            "only the output",
-            "The output is right. Return the weights as well: `return output, weights`.",
-            lambda *arguments: _right(*arguments)[0],
-        ),
-        Misconception(
-            "only the weights",
-            "These are the weights. Average the values with them, `weights @ V`, and return both: `return output, weights`.",
-            lambda *arguments: _right(*arguments)[1],
-        ),
-    ),
-    praise="Eight cases: masks, leading axes, scores in the thousands, one key, d_k = 1, float32. This is equation 1 of "
+    misconceptions=attention_mistakes.MISTAKES,
+    pairs=attention_mistakes.PAIRS,
+    library=(library.scaled_dot_product_attention,),
+    praise="Ten cases: masks, leading axes, scores in the thousands and beyond, one key, d_k = 1, float32. This is equation 1 of "
     "“Attention Is All You Need”, and it is yours.",
     diagnose=lambda output, weights: _say_if_not_weights(weights),
 )
@@ -336,7 +143,7 @@ def score_variance(d_k, a):  # type: ignore[no-untyped-def]
 
 def _variance_cases(rng: np.random.Generator) -> Sequence[Case]:
     return [
-        Case(f"d_k = {d_k} and a = {a}", (d_k, a)) for d_k, a in ((1, 1.0), (2, 3.0), (64, 0.5), (512, 2.0), (7, 1.7))
+        Case(f"d_k = {d_k} and a = {a}", (d_k, a)) for d_k, a in ((512, 2.0), (2, 3.0), (64, 0.5), (1, 1.0), (7, 1.7))
     ]
 
 
@@ -356,6 +163,60 @@ _VARIANCE = Exercise(
             "as for the normal",
             "This is d_k, right for entries of variance 1. Uniform entries have a variance of their own: a² / 3.",
             lambda d_k, a: d_k,
+        ),
+        Misconception(
+            "standard deviation as for the normal",
+            "√d_k is the standard deviation for entries of variance 1. The variance is asked for, and uniform entries have a "
+            "variance of their own: a² / 3.",
+            lambda d_k, a: math.sqrt(d_k),
+        ),
+        Misconception(
+            "scaled already",
+            "1 is the variance for entries of variance 1, after dividing by √d_k. Here the entries have variance a² / 3, and "
+            "nothing is divided.",
+            lambda d_k, a: 1,
+        ),
+        Misconception(
+            "one entry",
+            "This is the variance of one entry. A product of two has (a² / 3)², and the score adds up d_k products.",
+            lambda d_k, a: a**2 / 3,
+        ),
+        Misconception(
+            "entry not squared, width a",
+            "Two things to mend.\n1. The interval from −a to a has width 2a: an entry has variance (2a)² / 12 = a² / 3.\n"
+            "2. A product has two random factors, and their variances multiply: (a² / 3)².",
+            lambda d_k, a: d_k * a**2 / 12,
+        ),
+        Misconception(
+            "entry not squared, without the third",
+            "Two things to mend.\n1. An entry has variance a² / 3; a² it would be if every entry were −a or a.\n"
+            "2. A product has two random factors, and their variances multiply: (a² / 3)².",
+            lambda d_k, a: d_k * a**2,
+        ),
+        Misconception(
+            "2a not squared",
+            "You used 2a² / 12: only a is squared. The width is 2a, and (2a)² = 4a²: an entry has variance 4a² / 12 = a² / 3. "
+            "A product has (a² / 3)², and d_k of them are added.",
+            lambda d_k, a: d_k * (2 * a**2 / 12) ** 2,
+            lambda d_k, a: (2 * a**2 / 12) ** 2,
+            lambda d_k, a: d_k * 2 * a**2 / 12,
+        ),
+        Misconception(
+            "third not squared",
+            "You squared a², but not the third: (a² / 3)² = a⁴ / 9.",
+            lambda d_k, a: d_k * a**4 / 3,
+        ),
+        Misconception(
+            "factors added and squared",
+            "You used 2a² / 3 for a factor, twice its variance. Each factor has a² / 3, and the variances of the two multiply: "
+            "(a² / 3)².",
+            lambda d_k, a: d_k * (2 * a**2 / 3) ** 2,
+        ),
+        Misconception(
+            "standard deviation, entry not squared",
+            "Two things to mend.\n1. You took a root: the variance is asked for, not the standard deviation.\n"
+            "2. A product has two random factors, and their variances multiply: (a² / 3)².",
+            lambda d_k, a: math.sqrt(d_k * a**2 / 3),
         ),
         Misconception(
             "entry not squared",

@@ -1,6 +1,6 @@
 """The exercise and the question of notebook 00, small on purpose: they show how exercises and questions work."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,7 +20,9 @@ def _reference(weights: Array, values: Array) -> Array:
 
 def _cases(rng: np.random.Generator) -> Sequence[Case]:
     def case(label: str, n: int, d: int, dtype: type = np.float64) -> Case:
-        return Case(label, (softmax(rng.normal(size=n)).astype(dtype), rng.normal(size=(n, d)).astype(dtype)))
+        weights = softmax(rng.normal(size=n))
+        weights = np.roll(weights, n // 2 - weights.argmax())  # the largest is not the first: that is another mistake
+        return Case(label, (weights.astype(dtype), rng.normal(size=(n, d)).astype(dtype)))
 
     return [
         case("5 values of width 3", 5, 3),
@@ -28,6 +30,11 @@ def _cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a single value", 1, 6),
         case("float32 input", 4, 7, np.float32),
     ]
+
+
+def _lined_up_wrong(add_up: Callable[[Array], Array], values_first: bool = False) -> Callable[[Array, Array], Array]:
+    """Mostly an error, whose text tells the order of the factors; with a single value, what comes of adding up."""
+    return lambda weights, values: add_up(values * weights if values_first else weights * values)
 
 
 EXERCISES = (
@@ -61,8 +68,9 @@ EXERCISES = (
             ),
             Misconception(
                 "summed over the width",
-                "You summed over the columns, so each value became one number. Sum over the rows, `axis=0`: a weighted "
-                "average of vectors is a vector of the same width.",
+                "You summed each weighted value to one number. Add the n values to each other instead: a weighted average of "
+                "vectors is a vector of the same width. That is `axis=0` in `weights[:, None] * values`, and `axis=1` in "
+                "`values.T * weights`.",
                 lambda weights, values: (weights[:, None] * values).sum(axis=1),
             ),
             Misconception(
@@ -76,10 +84,59 @@ EXERCISES = (
                 lambda weights, values: (weights[:, None] * values).sum(),
             ),
             Misconception(
+                "everything, unweighted",
+                "You took all numbers in `values` together, and `weights` is not used. Multiply each row by its weight, and sum "
+                "over the rows only, `axis=0`.",
+                lambda weights, values: values.mean(),
+                lambda weights, values: values.sum(),
+            ),
+            Misconception(
                 "axes do not line up",
                 "NumPy lines up shapes from the right, so `weights`, shape (n,), meets the columns of `values`, shape "
-                "(n, d). Write `weights[:, None]`, shape (n, 1), to weight the rows.",
-                lambda weights, values: (weights * values).sum(axis=0),
+                "(n, d). Write `weights[:, None]`, shape (n, 1), to weight the rows; then sum over `axis=0`.",
+                *(_lined_up_wrong(add_up) for add_up in (lambda p: p, np.sum, lambda p: p.sum(0), lambda p: p.sum(-1))),
+                *(_lined_up_wrong(add_up, values_first=True) for add_up in (lambda p: p, np.sum, lambda p: p.sum(0))),
+            ),
+            Misconception(
+                "product the wrong way round",
+                "In a matrix product, the last axis of the left array meets the first of the right one. The n weights have to "
+                "meet the n rows of `values`: `weights @ values`.",
+                lambda weights, values: values @ weights,
+                lambda weights, values: np.dot(values, weights),
+                lambda weights, values: weights @ values.T,
+                lambda weights, values: np.dot(weights, values.T),
+                lambda weights, values: values @ weights[:, None],
+            ),
+            Misconception(
+                "an axis too many",
+                "Your result has an axis of length 1 too many. The average has the shape of a row of `values`, (d,): leave out "
+                "`keepdims=True`, or use `weights` without a second axis.",
+                lambda weights, values: weights[None] @ values,
+                lambda weights, values: values.T @ weights[:, None],
+            ),
+            Misconception(
+                "only the first value",
+                "This is the first value times its weight: the other rows are missing. If you wrote a loop, does `return` "
+                "stand inside it? It belongs below, as far left as `for`.",
+                lambda weights, values: weights[0] * values[0],
+            ),
+            Misconception(
+                "only the last value",
+                "This is the last value times its weight: the other rows are missing. If you wrote a loop, does `=` overwrite "
+                "the sum in each round? Write `+=`.",
+                lambda weights, values: weights[-1] * values[-1],
+            ),
+            Misconception(
+                "softmax again",
+                "You apply softmax to the weights. They sum to 1 already; a second softmax makes them nearly equal. Use them as "
+                "they are.",
+                lambda weights, values: softmax(weights) @ values,
+            ),
+            Misconception(
+                "np.average without axis",
+                "`np.average` needs to know which axis the weights belong to: the rows, `axis=0`.",
+                lambda weights, values: np.average(values, weights=weights),
+                lambda weights, values: np.average(values, weights),
             ),
             Misconception(
                 "largest only",
@@ -87,7 +144,8 @@ EXERCISES = (
                 lambda weights, values: values[weights.argmax()],
             ),
         ),
-        praise="Four shapes, two dtypes. You have written the heart of attention: a weighted average.",
+        praise="Right for all four shapes. You have written the heart of attention: a weighted average.",
+        dtype_matters=False,  # the first exercise asks for no dtype, and `np.zeros(d)` is a fine way to begin
     ),
 )
 

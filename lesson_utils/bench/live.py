@@ -1,16 +1,10 @@
-"""Side-by-side ratios: `python -m lesson_utils.bench [import|live|all]`.
+"""How fast live figures follow their sliders.
 
-`import`: what importing all of lesson_utils adds to what notebooks import anyway.
-`live`: every live figure against `ipywidgets.interact` with a new figure a step, the usual way, in one JupyterLab:
-from the key press to the painted picture, timed in the page by the page's own clock; and after a drag of two seconds.
-
-Times depend on the machine; ratios much less. Nothing here passes or fails.
+Every live figure against `ipywidgets.interact` with a new figure a step, the usual way, in one JupyterLab: from the key
+press to the painted picture, timed in the page by the page's own clock; and after a drag of two seconds.
 """
 
-import argparse
 import pkgutil
-import subprocess
-import sys
 import tempfile
 import time
 from importlib import import_module
@@ -18,37 +12,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import lesson_utils
 from lesson_utils import labs, live, plots
 
 if TYPE_CHECKING:
     from lesson_utils.browser import Control, LiveFigure
-
-# --- What importing costs ---------------------------------------------------------------------------------------------
-
-TOOLS = ("bench", "browser", "publish")  # no notebook imports them
-
-
-def import_bench(rounds: int = 15) -> None:
-    names = [m.name for m in pkgutil.walk_packages(lesson_utils.__path__, "lesson_utils.")]
-    ours = ", ".join(name for name in names if name.split(".")[1] not in TOOLS)
-    print(f"import: median of {rounds} fresh processes each, in turns")
-    for base in ("numpy, matplotlib, ipywidgets", "numpy, matplotlib.pyplot, ipywidgets"):
-        times: tuple[list[float], list[float]] = ([], [])
-        for _ in range(rounds):
-            for modules, into in zip((base, f"{base}, {ours}"), times, strict=True):
-                into.append(_import_seconds(modules))
-        alone, together = map(median, times)
-        print(f"  {base:37} {alone * 1e3:4.0f} ms; with all of lesson_utils {together * 1e3:4.0f} ms", end="")
-        print(f"  {together / alone:.2f}×")
-
-
-def _import_seconds(modules: str) -> float:
-    code = f"import time; start = time.perf_counter(); import {modules}; print(time.perf_counter() - start)"
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-
-
-# --- How fast live figures follow -------------------------------------------------------------------------------------
 
 STEPS = 8  # at most, from the left end of the slider, and back again
 SLIDERS = (live.Slider, live.LogSlider, live.Choice)
@@ -130,7 +97,7 @@ def the_usual_way(lab: live.Lab) -> None:
     ipywidgets.interact(show, **{name: control.widget(control.value) for name, control in lab.controls.items()})
 
 
-def live_bench() -> None:
+def run() -> None:
     """Print a paragraph for every lab."""
     import nbformat
 
@@ -141,7 +108,7 @@ def live_bench() -> None:
         for name in all_labs():
             module, lab = name.split(".")
             sources = (
-                f"%matplotlib inline\nfrom lesson_utils import bench\nfrom lesson_utils.labs import {module} as labs",
+                f"%matplotlib inline\nfrom lesson_utils.bench import live as bench\nfrom lesson_utils.labs import {module} as labs",
                 f"labs.{lab}()",
                 f"bench.the_usual_way(labs.{lab})",
             )
@@ -219,17 +186,3 @@ def _drag(figure: "LiveFigure", slider: "Control") -> str:
         f"{watch['shown'][-1] - watch['moved']:.0f} ms after the slider and {verdict}; "
         f"{watch['blank']} blank frames; {kilobytes:.0f} kB a picture"
     )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m lesson_utils.bench", description="Print side-by-side ratios.")
-    parser.add_argument("what", nargs="?", choices=("import", "live", "all"), default="all")
-    what = parser.parse_args().what
-    if what != "live":
-        import_bench()
-    if what != "import":
-        live_bench()
-
-
-if __name__ == "__main__":
-    main()

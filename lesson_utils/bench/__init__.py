@@ -1,0 +1,5 @@
+"""Side-by-side ratios: `python -m lesson_utils.bench [what ...]`.
+
+Times depend on the machine; ratios much less. What is compared takes turns, so that a busy moment hits both. Nothing
+here passes or fails.
+"""

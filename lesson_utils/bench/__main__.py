@@ -1,0 +1,44 @@
+"""`python -m lesson_utils.bench`: each part in a process of its own, with as many threads as it says."""
+
+import argparse
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+PARTS = {
+    "import": ("imports", "what importing lesson_utils adds to what notebooks import anyway", (None,)),
+    "live": ("live", "live figures against ipywidgets.interact, in JupyterLab", (None,)),
+    "training": ("training", "a training step of each model against PyTorch", (1, 2)),
+    "attention": ("attention", "attention's time and memory against PyTorch", (1, 2)),
+    "decoding": ("decoding", "generation with and without the key-value cache", (1,)),
+    "learning": ("learning", "models trained for real, three seeds each", (1,)),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lesson_utils.bench",
+        description="Print side-by-side ratios.",
+        epilog="; ".join(f"{name}: {about}" for name, (_, about, _) in PARTS.items()),
+    )
+    parser.add_argument("what", nargs="*", metavar="what", help=f"{', '.join(PARTS)}; default: all")
+    parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    for what in options.what or PARTS:
+        if what not in PARTS:
+            parser.error(f"there is no {what!r}; choose from {', '.join(PARTS)}")
+        module, about, threads = PARTS[what]
+        if options.in_this_process:
+            import_module(f"lesson_utils.bench.{module}").run()
+            continue
+        for count in threads:
+            print(f"\n== {what}: {about}" + (f"; {count} thread{'s' * (count > 1)}" if count else ""), flush=True)
+            # How many threads there are is read once, when NumPy and PyTorch are loaded.
+            names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS") if count else ()
+            environment = os.environ | {name: str(count) for name in names}
+            subprocess.run([sys.executable, "-m", "lesson_utils.bench", what, "--in-this-process"], env=environment)
+
+
+if __name__ == "__main__":
+    main()

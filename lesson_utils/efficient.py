@@ -1,0 +1,471 @@
+"""Attention for long sequences: sparse masks, linear attention, the online softmax; and what each of them costs.
+
+As everywhere, masks are boolean and **True means "may attend"**: `window_mask(T, 4) | global_mask(T, [0])` may look at
+both, `... & causal_mask(T)` not ahead.
+"""
+
+import math
+from typing import NamedTuple, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from lesson_utils._checks import Array, Mask, as_float, as_floats, as_heads, as_size
+from lesson_utils.attention import _as_mask, _same_leading, _same_width
+
+# --- Sparse masks -----------------------------------------------------------------------------------------------------
+
+
+def window_mask(T: SupportsIndex, window: SupportsIndex, causal: bool = False) -> Mask:
+    """Each position may attend to itself and to `window` neighbours on each side.
+
+    Args:
+        T: the length.
+        window: how many positions to each side, 0 or more. 0 leaves each position itself. (Longformer counts both
+            sides together: its w is 2 · window.)
+        causal: only the left side, and itself.
+
+    Returns:
+        mask, shape (T, T), True = may attend; entry (i, j) is True when |i − j| ≤ window.
+
+    Source: Beltagy et al. (2020), "Longformer", section 3.1, "sliding window".
+    """
+    window = as_size(window, "window", minimum=0)
+    offset = _offsets(T)
+    return (np.abs(offset) <= window) & ((offset >= 0) | (not causal))
+
+
+def global_mask(T: SupportsIndex, global_tokens: ArrayLike) -> Mask:
+    """The listed positions may attend to all, and all may attend to them; nobody else to anybody.
+
+    Args:
+        T: the length.
+        global_tokens: which positions, whole numbers in 0…T − 1, shape (n,).
+
+    Returns:
+        mask, shape (T, T), True = may attend. Mostly combined: `window_mask(T, 2) | global_mask(T, [0])`.
+
+    Raises:
+        ValueError: a position does not exist.
+
+    Source: Beltagy et al. (2020), section 3.1, "global attention".
+    """
+    T = as_size(T, "T", minimum=0)
+    tokens = np.asarray(global_tokens)
+    if tokens.size == 0:
+        tokens = tokens.astype(np.int64)  # an empty list is an array of floats
+    if tokens.dtype.kind not in "iu" or tokens.ndim != 1:
+        raise ValueError(
+            f"global_tokens has dtype {tokens.dtype} and shape {tokens.shape}; expected a list of positions"
+        )
+    if ((tokens < 0) | (tokens >= T)).any():
+        raise ValueError(f"global_tokens={tokens.tolist()} must lie in 0…T−1={T - 1}")
+    mask = np.zeros((T, T), dtype=bool)
+    mask[tokens, :] = True
+    mask[:, tokens] = True
+    return mask
+
+
+def block_mask(T: SupportsIndex, block: SupportsIndex) -> Mask:
+    """The sequence is cut into blocks of `block` positions; each may attend to its own block.
+
+    Returns:
+        mask, shape (T, T), True = may attend. The last block is shorter when `block` does not divide T.
+
+    Source: Qiu et al. (2020), "Blockwise self-attention for long document understanding", section 3.
+    """
+    block = as_size(block, "block")
+    number = np.arange(as_size(T, "T", minimum=0)) // block  # (T,)
+    return number[:, None] == number
+
+
+def strided_mask(T: SupportsIndex, stride: SupportsIndex, causal: bool = False) -> Mask:
+    """Each position may attend to itself and to every `stride`-th position from there.
+
+    Returns:
+        mask, shape (T, T), True = may attend; entry (i, j) is True when `stride` divides i − j. With
+        `window_mask(T, stride − 1)` beside it, two layers reach everything.
+
+    Source: Child et al. (2019), "Generating long sequences with sparse Transformers", section 4.3.
+    """
+    stride = as_size(stride, "stride")
+    offset = _offsets(T)
+    return (offset % stride == 0) & ((offset >= 0) | (not causal))
+
+
+def reach(mask: ArrayLike, layers: SupportsIndex) -> Mask:
+    """What each position can know of after some layers: entry (i, j) is True when a path leads from j to i.
+
+    Args:
+        mask: boolean, True = may attend, (T, T), the same in each layer. A residual connection also lets each
+            position keep what it has: `mask | np.eye(T, dtype=bool)`.
+        layers: how many, 0 or more. After 0 each position knows itself.
+
+    Returns:
+        the mask's boolean matrix power, shape (T, T).
+
+    Raises:
+        ValueError: the mask is not square or not boolean.
+    """
+    layers = as_size(layers, "layers", minimum=0)
+    mask = np.asarray(mask)
+    if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
+        raise ValueError(f"mask has shape {mask.shape}; expected (T, T), queries and keys being the same positions")
+    step, reached = _as_mask(mask, mask.shape), np.eye(len(mask), dtype=bool)
+    while layers:  # square and multiply: log2(layers) products instead of `layers`
+        if layers % 2:
+            reached = _product(step, reached)
+        step, layers = _product(step, step), layers // 2
+    return reached
+
+
+def _offsets(T: SupportsIndex) -> np.ndarray:
+    positions = np.arange(as_size(T, "T", minimum=0))
+    return positions[:, None] - positions  # (T, T): i − j
+
+
+def _product(a: Mask, b: Mask) -> Mask:
+    """Is there a path of an edge of `a` and one of `b`? In float32, whose products are fast."""
+    return a.astype(np.float32) @ b.astype(np.float32) > 0
+
+
+# --- Linear attention -------------------------------------------------------------------------------------------------
+
+_CHUNK = 32  # queries at a time under the causal mask; 16 to 64 are about as fast
+
+
+class LinearState(NamedTuple):
+    """All that linear attention remembers of the keys and values so far; its size does not depend on how many."""
+
+    S: Array  # Σ φ(k) vᵀ, (..., d_k, d_v)
+    z: Array  # Σ φ(k), (..., d_k)
+
+
+def elu_feature_map(x: ArrayLike) -> Array:
+    """φ(x) = elu(x) + 1: x + 1 above 0, eˣ below. Positive, so that φ(q) · φ(k) can serve as a weight.
+
+    Source: Katharopoulos et al. (2020), section 3.2.1, equation 7.
+    """
+    x = as_float(x, "x")
+    return np.maximum(x, 0) + np.exp(np.minimum(x, 0))  # one of them is constant; without np.where, which is slower
+
+
+@np.errstate(over="ignore", invalid="ignore")  # `_divide` finds what overflows
+def linear_attention(Q: ArrayLike, K: ArrayLike, V: ArrayLike, causal: bool = False) -> Array:
+    """Attention with weights φ(q) · φ(k) in place of exp(q · k / √d_k): sums over the keys can be formed once for all.
+
+        output_i = φ(q_i) S / (φ(q_i) · z)      S = Σ_j φ(k_j) v_jᵀ      z = Σ_j φ(k_j)
+
+    Time and memory grow with T, not with T². It is another function than softmax attention, not an approximation.
+
+    Args:
+        Q: queries, (..., T_q, d_k).
+        K: keys, (..., T_k, d_k).
+        V: values, (..., T_k, d_v).
+        causal: query i may attend to keys j ≤ i + T_k − T_q only, as with `attention.causal_mask`.
+
+    Returns:
+        output, shape (..., T_q, d_v), in the dtype of Q, K and V. Where all weights underflow to 0, it is 0.
+
+    Raises:
+        ValueError: shapes or dtypes do not fit, T_q > T_k with `causal`, or the input holds NaN or infinite values, or
+            is so large that the output overflows.
+
+    Source: Katharopoulos et al. (2020), "Transformers are RNNs", sections 3.2 and 3.3, equations 5, 6 and 8 to 12.
+    """
+    Q, K, V = _checked(Q, K, V)
+    if Q.dtype == np.float16:  # its largest number, 65504, is a small sum
+        Q, K, V = (x.astype(np.float32) for x in (Q, K, V))
+        return linear_attention(Q, K, V, causal).astype(np.float16)
+    if not causal:
+        return _recall(_remember(K, V), Q)
+    T_q, T_k = Q.shape[-2], K.shape[-2]
+    if T_q > T_k:
+        raise ValueError(f"T_q={T_q} is larger than T_k={T_k}; the queries must be the last T_q of the T_k positions")
+
+    # A chunk of queries reads what came before the chunk from the state, and its own keys through a small triangle.
+    before = T_k - T_q
+    state = _remember(K[..., :before, :], V[..., :before, :])
+    chunks = []
+    for start in range(0, T_q, _CHUNK):
+        q = elu_feature_map(Q[..., start : start + _CHUNK, :])
+        k, v = (x[..., before + start : before + start + q.shape[-2], :] for x in (K, V))
+        weights = q @ elu_feature_map(k).swapaxes(-1, -2) * np.tri(q.shape[-2], dtype=q.dtype)  # (..., chunk, chunk)
+        total = q @ state.z[..., None] + weights.sum(axis=-1, keepdims=True)  # (..., chunk, 1)
+        chunks.append(_divide(q @ state.S + weights @ v, total))
+        new = _remember(k, v)
+        state = LinearState(state.S + new.S, state.z + new.z)
+    return np.concatenate(chunks, axis=-2)  # (..., T_q, d_v)
+
+
+def linear_attention_start(
+    d_k: SupportsIndex, d_v: SupportsIndex, leading: tuple[int, ...] = (), dtype: DTypeLike = np.float64
+) -> LinearState:
+    """The state before the first key: nothing remembered.
+
+    Args:
+        d_k, d_v: widths of keys and values.
+        leading: leading axes, such as (B, h).
+        dtype: of the queries, keys and values to come. For float16 the sums are kept in float32.
+    """
+    d_k, d_v = as_size(d_k, "d_k"), as_size(d_v, "d_v", minimum=0)
+    dtype = np.result_type(dtype, np.float32)
+    return LinearState(np.zeros((*leading, d_k, d_v), dtype), np.zeros((*leading, d_k), dtype))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # `_divide` finds what overflows
+def linear_attention_step(state: LinearState, q: ArrayLike, k: ArrayLike, v: ArrayLike) -> tuple[LinearState, Array]:
+    """Causal linear attention, one position at a time: a recurrent network whose state is (S, z).
+
+    Args:
+        state: from `linear_attention_start` or the step before; it is left as it was.
+        q, k: (..., d_k).
+        v: (..., d_v).
+
+    Returns:
+        the state that has seen k and v too, and the output, shape (..., d_v), in the dtype of q, k and v.
+
+    Raises:
+        ValueError: shapes or dtypes do not fit, or the input holds NaN or infinite values, or is so large that the
+            output overflows.
+
+    Source: Katharopoulos et al. (2020), section 3.4, equations 16 to 20.
+    """
+    q, k, v = as_floats(q=q, k=k, v=v)
+    *leading, d_k, d_v = state.S.shape
+    for name, array, width in (("q", q, d_k), ("k", k, d_k), ("v", v, d_v)):
+        if array.shape != (*leading, width):
+            raise ValueError(
+                f"{name} has shape {array.shape}; the state, of shape {state.S.shape}, expects {(*leading, width)}"
+            )
+    if state.S.dtype != np.result_type(q.dtype, np.float32):
+        raise ValueError(f"the state has dtype {state.S.dtype}, q {q.dtype}; start with dtype={q.dtype}")
+    new = _remember(k[..., None, :].astype(state.S.dtype), v[..., None, :].astype(state.S.dtype))
+    state = LinearState(state.S + new.S, state.z + new.z)
+    return state, _recall(state, q[..., None, :].astype(state.S.dtype))[..., 0, :].astype(q.dtype)
+
+
+def _checked(Q: ArrayLike, K: ArrayLike, V: ArrayLike) -> tuple[Array, Array, Array]:
+    Q, K, V = as_floats(Q=Q, K=K, V=V)
+    _same_leading(Q=Q, K=K, V=V)
+    _same_width("Q", Q, "K", K)
+    T_k, d_k = K.shape[-2:]
+    if V.shape[-2] != T_k:
+        raise ValueError(f"V has {V.shape[-2]} rows, K has {T_k}; each key needs one value (K {K.shape}, V {V.shape})")
+    if T_k == 0 or d_k == 0:
+        raise ValueError(f"K has shape {K.shape}; expected at least one key of width at least 1")
+    return Q, K, V
+
+
+def _remember(K: Array, V: Array) -> LinearState:
+    phi = elu_feature_map(K)
+    return LinearState(phi.swapaxes(-1, -2) @ V, phi.sum(axis=-2))  # (..., d_k, d_v), (..., d_k)
+
+
+def _recall(state: LinearState, Q: Array) -> Array:
+    phi = elu_feature_map(Q)
+    return _divide(phi @ state.S, phi @ state.z[..., None])  # (..., T_q, d_v)
+
+
+def _divide(output: Array, total: Array) -> Array:
+    """In place. Where all weights are 0, so is the output."""
+    output /= np.where(total == 0, 1, total)
+    if not np.isfinite(output).all():
+        raise ValueError(f"the input is so large that the output overflows {output.dtype}; scale down Q, K or V")
+    return output
+
+
+# --- Exact attention without the matrix of weights --------------------------------------------------------------------
+
+# Queries at a time: 1024 × 128 scores are 0.5 MB in float32, which a core's cache holds. 256 took 7 % longer.
+_QUERIES = 1024
+_CALM = 30.0  # exp of ±30 is far from float32's limits, exp(±87)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # `_divide` finds what overflows
+def online_attention(
+    Q: ArrayLike, K: ArrayLike, V: ArrayLike, mask: ArrayLike | None = None, block_size: SupportsIndex = 128
+) -> Array:
+    """softmax(Q Kᵀ / √d_k) V, exactly, seeing a block of keys at a time: memory grows with T_k, not with T_q · T_k.
+
+    Args:
+        Q: queries, (..., T_q, d_k).
+        K: keys, (..., T_k, d_k), with at least one key.
+        V: values, (..., T_k, d_v).
+        mask: boolean, True = may attend, broadcastable to (..., T_q, T_k). Blocks that nobody may see cost nothing.
+        block_size: how many keys 1024 queries see at a time; fewer queries see more keys, in the same memory. It
+            changes speed and memory, and the result by rounding only.
+
+    Returns:
+        output, shape (..., T_q, d_v), as `attention.scaled_dot_product_attention` gives it. A query that may attend
+        to nothing gets zeros. The weights are never there all at once, so they cannot be returned.
+
+    Raises:
+        ValueError: shapes, dtypes or the mask do not fit, the input holds NaN or infinite values, or is so large that
+            the output overflows.
+
+    Source: Milakov & Gimelshein (2018), "Online normalizer calculation for softmax", algorithm 3; Dao et al. (2022),
+    "FlashAttention", algorithm 1.
+    """
+    Q, K, V = _checked(Q, K, V)
+    block_size = as_size(block_size, "block_size")
+    if Q.dtype == np.float16:  # its largest number, 65504, is a small score at d_k = 64
+        Q, K, V = (x.astype(np.float32) for x in (Q, K, V))
+        return online_attention(Q, K, V, mask, block_size).astype(np.float16)
+    leading = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    (T_q, d_k), (T_k, d_v) = Q.shape[-2:], V.shape[-2:]
+    visible = None if mask is None else _as_mask(mask, (*leading, T_q, T_k))
+    Q, K, V = (np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (Q, K, V))
+
+    output = np.zeros((*leading, T_q, d_v), Q.dtype)
+    for i in np.ndindex(leading):
+        for start in range(0, T_q, _QUERIES):
+            rows = slice(start, start + _QUERIES)
+            seen = None if visible is None else visible[i][rows]
+            q = Q[i][rows] * (1 / math.sqrt(d_k))  # a Python float keeps float32 arrays float32
+            _attend_online(q, K[i], V[i], seen, block_size, output[i][rows])
+    return output
+
+
+def _attend_online(q: Array, K: Array, V: Array, mask: Mask | None, block_size: int, output: Array) -> None:
+    """Add up, for each query, exp(score) and exp(score) · value over all keys in `output`; divide at the end.
+
+    So that nothing overflows, exp(score − largest) is added up, `largest` being the largest score so far. When it
+    rises, what has been added up shrinks by exp(old largest − new largest).
+    """
+    lowest = np.finfo(q.dtype).min  # −∞ would give −∞ − (−∞) = NaN in a row that has seen nothing yet
+    largest, total = np.full((len(q), 1), lowest, q.dtype), np.zeros((len(q), 1), q.dtype)
+    keys = min(block_size * _QUERIES // len(q), len(K))  # at a time; 512 queries × 256 keys: 4 % faster than × 128
+    ones = np.ones((keys, 1), q.dtype)
+    # No score is beyond ‖q‖ ‖k‖ (Cauchy–Schwarz). If that is small, nothing can overflow and nobody need look for the
+    # largest: from 1.39 to 1.11 times PyTorch's time at T = 2048; and a mask may be multiplied with, after exp.
+    calm = _longest(q) * _longest(K) <= _CALM
+
+    for start in range(0, len(K), keys):
+        k, v = K[start : start + keys], V[start : start + keys]
+        visible = None if mask is None else mask[:, start : start + keys]
+        if visible is not None and not visible.any():
+            continue
+        scores = q @ k.T  # (T_q, block)
+        if not calm:
+            if visible is not None:
+                np.copyto(scores, -np.inf, where=~visible)
+            new = np.maximum(largest, scores.max(axis=-1, keepdims=True))  # (T_q, 1)
+            if (new > largest).any():
+                shrink = np.exp(largest - new)
+                total *= shrink
+                output *= shrink
+                largest = new
+            scores -= largest
+        np.exp(scores, out=scores)
+        if calm and visible is not None:
+            scores *= visible
+        total += scores @ ones[: len(k)]  # a product sums rows 4 times as fast as .sum()
+        output += scores @ v  # (T_q, d_v)
+    _divide(output, total)
+
+
+def _longest(x: Array) -> float:
+    """The largest norm of a row."""
+    return math.sqrt(np.einsum("td,td->t", x, x).max())
+
+
+# --- Counting ---------------------------------------------------------------------------------------------------------
+
+
+class Cost(NamedTuple):
+    """What a layer costs for one sequence, forward, all heads. Matrix products are counted, the rest is not."""
+
+    parts: dict[str, int]  # multiply-adds of the matrix products, by name
+    memory: int  # numbers between input and output that are there at once
+    parameters: int  # weights
+    sequential_steps: int  # that must wait for each other, however many processors there are
+    path_length: float  # steps from the first position to the last; ∞ when nothing passes between positions
+
+    @property
+    def multiply_adds(self) -> int:
+        return sum(self.parts.values())
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations: a multiply-add is two."""
+        return 2 * self.multiply_adds
+
+
+def attention_cost(
+    T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None = None
+) -> Cost:
+    """Multi-head attention: four projections, O(T d²), and all pairs of positions, O(T² d).
+
+    Both parts are equal at T = 2 · d_model. The number of heads changes the memory (h · T · T_k weights), not the
+    multiply-adds.
+
+    Args:
+        T: how many queries.
+        d_model: the width; d_k = d_v = d_model / h.
+        num_heads: h, a divisor of d_model.
+        T_k: how many keys. Default: T.
+
+    Raises:
+        ValueError: no sizes, or h does not divide d_model.
+
+    Source: Vaswani et al. (2017), sections 3.2.2 and 4, table 1.
+    """
+    T, d, h, T_k = _sizes(T, d_model, num_heads, T_k)
+    parts = {"projections": 2 * (T + T_k) * d * d, "scores": T * T_k * d, "weights · values": T * T_k * d}
+    return Cost(parts, 2 * (T + T_k) * d + h * T * T_k, 4 * d * d, 1, 1)
+
+
+def linear_attention_cost(
+    T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None = None
+) -> Cost:
+    """Linear attention in parallel form: the same projections; then sums over keys, O(T d²/h), in place of pairs.
+
+    Arguments and errors as for `attention_cost`. Instead of h · T · T_k weights, the sums S and z are kept. As a
+    recurrence it takes T steps, and keeps only them.
+
+    Source: Katharopoulos et al. (2020), section 3.2.
+    """
+    T, d, h, T_k = _sizes(T, d_model, num_heads, T_k)
+    d_k = d // h
+    parts = {"projections": 2 * (T + T_k) * d * d, "keys · values": T_k * d * d_k, "queries · sums": T * d * (d_k + 1)}
+    return Cost(parts, 2 * (T + T_k) * d + d * d_k + d, 4 * d * d, 1, 1)
+
+
+def feed_forward_cost(T: SupportsIndex, d_model: SupportsIndex, d_ff: SupportsIndex) -> Cost:
+    """The Transformer's feed-forward layer, two matrices on each position by itself: O(T d d_ff).
+
+    Source: Vaswani et al. (2017), section 3.3.
+    """
+    T, d, d_ff = as_size(T, "T"), as_size(d_model, "d_model"), as_size(d_ff, "d_ff")
+    parts = {"up": T * d * d_ff, "down": T * d_ff * d}
+    return Cost(parts, T * d_ff, 2 * d * d_ff, 1, math.inf if T > 1 else 1)
+
+
+def dense_cost(T: SupportsIndex, d_model: SupportsIndex) -> Cost:
+    """One fully connected layer from all T · d_model numbers to as many: O(T² d²), with a weight for each pair of them.
+
+    Unlike the others it fits one length only.
+    """
+    T, d = as_size(T, "T"), as_size(d_model, "d_model")
+    return Cost({"matrix": (T * d) ** 2}, 0, (T * d) ** 2, 1, 1)
+
+
+def recurrent_cost(T: SupportsIndex, d_model: SupportsIndex, gates: SupportsIndex = 1) -> Cost:
+    """A recurrent layer with hidden size d_model: O(T d²), but T steps one after the other.
+
+    Args:
+        gates: how many pairs of matrices (input, hidden): 1 for a plain network, 3 for a GRU, 4 for an LSTM.
+
+    Source: Vaswani et al. (2017), section 4, table 1.
+    """
+    T, d, gates = as_size(T, "T"), as_size(d_model, "d_model"), as_size(gates, "gates")
+    parts = {"input": gates * T * d * d, "recurrence": gates * T * d * d}
+    return Cost(parts, gates * T * d, 2 * gates * d * d, T, T)
+
+
+def _sizes(
+    T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None
+) -> tuple[int, int, int, int]:
+    T, d_model = as_size(T, "T"), as_size(d_model, "d_model")
+    return T, d_model, as_heads(num_heads, d_model, "d_model"), T if T_k is None else as_size(T_k, "T_k")
