@@ -73,7 +73,7 @@ def film_lab(figure: "Figure") -> live.Update:
         for bar, number, weight in zip(bars, numbers, row, strict=True):
             bar.set_width(weight)
             number.set_position((weight + 0.02, number.get_position()[1]))
-            number.set_text(f"{weight:.2f}")
+            number.set_text(f"{weight:.2f}" if weight >= 0.05 else "")
         best = int(row.argmax())
         tie = np.isclose(row, row.max()).sum() > 1
         match = "No film matches best" if tie else f"Best match: {best + 1} {FILMS[best]}"
@@ -148,7 +148,7 @@ def bank_lab(figure: "Figure") -> live.Update:
             word, weight = (words[row], weights[i, row]) if row < len(words) else ("", 0.0)
             bars[row].set_width(weight)
             names[row].set_text(word)
-            numbers[row].set_text(f"{weight:.2f}" if word else "")
+            numbers[row].set_text(f"{weight:.2f}" if weight >= 0.05 else "")
             numbers[row].set_x(weight + 0.02)
         lean = x1 - y1
         towards = (
