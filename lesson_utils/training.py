@@ -301,6 +301,9 @@ def fit(
         optimizer = Adam(params)
     elif {id(p) for p in optimizer.params.values()} != {id(p) for p in params.values()}:
         raise ValueError("optimizer was made for other parameters; make it from this model's params()")
+    # Taken and given back, one large array makes Linux's allocator keep memory for the arrays of the steps to come,
+    # which it would otherwise return after each and fetch anew: a step takes a fifth to a third less time.
+    np.empty(2**25 - 2**16, np.uint8)
     rng_batches, rng_model = np.random.default_rng(seed).spawn(2)
     history, started, smooth = History(), time.perf_counter(), 0.0
     with single_thread() if one_thread else nullcontext(), _Bar(steps, disable=not progress) as bar:

@@ -2,12 +2,19 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
-from lesson_utils.exercises import scaled_attention, start_here
 from lesson_utils.exercises.checker import CheckResult, Exercise, run
 
-EXERCISES: dict[str, Exercise] = {e.name: e for module in (start_here, scaled_attention) for e in module.EXERCISES}
+# One module for each notebook.
+MODULES = (
+    "start_here",
+    "scaled_attention",
+)
+EXERCISES: dict[str, Exercise] = {
+    exercise.name: exercise for name in MODULES for exercise in import_module(f"{__name__}.{name}").EXERCISES
+}
 
 
 class _Check:
