@@ -16,5 +16,6 @@ def run() -> None:
         cached = partial(generate, np.random.default_rng(1))
         same = (cached() == generate(np.random.default_rng(1), use_cache=False)).all()
         times = compare(3, cached=cached, uncached=partial(cached, use_cache=False))
-        print(f"  {length:3} symbols: cached {times['cached'] * 1e3:5.0f} ms, uncached {times['uncached'] * 1e3:5.0f} ms: ", end="")
-        print(f"{times['uncached'] / times['cached']:.1f} times as fast, {'the same' if same else 'ANOTHER'} text", flush=True)
+        cached_ms, uncached_ms = times["cached"] * 1e3, times["uncached"] * 1e3
+        print(f"  {length:3} symbols: cached {cached_ms:5.0f} ms, uncached {uncached_ms:5.0f} ms", end="")
+        print(f": {uncached_ms / cached_ms:.1f} times as fast, {'the same' if same else 'ANOTHER'} text", flush=True)

@@ -108,7 +108,8 @@ def run() -> None:
         for name in all_labs():
             module, lab = name.split(".")
             sources = (
-                f"%matplotlib inline\nfrom lesson_utils.bench import live as bench\nfrom lesson_utils.labs import {module} as labs",
+                "%matplotlib inline\nfrom lesson_utils.bench import live as bench\n"
+                f"from lesson_utils.labs import {module} as labs",
                 f"labs.{lab}()",
                 f"bench.the_usual_way(labs.{lab})",
             )
