@@ -151,24 +151,16 @@ def _recurrent(torch: Any, model: models.Seq2Seq, source: Any, target: Any) -> t
     F, c, p = torch.nn.functional, model.config, _copies(torch, model.params())
     context_first = c.attention in (None, "additive")
     encoder = torch.nn.GRU(c.d_embed, c.d_hidden // 2, batch_first=True, bidirectional=True)
-    for direction, suffix in enumerate(("l0", "l0_reverse")):
-        _fill(
-            torch,
-            encoder,
-            suffix,
-            [p.pop(f"encoder.{key}") if direction else p[f"encoder.{key}"] for key in KEYS],
-            direction,
-        )
-    kind = torch.nn.GRUCell if c.attention == "additive" else torch.nn.GRU
-    decoder = kind(
-        c.d_embed + c.d_hidden * context_first,
-        c.d_hidden,
-        **({} if kind is torch.nn.GRUCell else {"batch_first": True}),
-    )
+    both_directions = [p.pop(f"encoder.{key}") for key in KEYS]
+    for direction, suffix in enumerate(("_l0", "_l0_reverse")):
+        _fill(torch, encoder, suffix, [values[direction] for values in both_directions])
+    d_in = c.d_embed + c.d_hidden * context_first
+    loop = c.attention == "additive"
+    decoder = torch.nn.GRUCell(d_in, c.d_hidden) if loop else torch.nn.GRU(d_in, c.d_hidden, batch_first=True)
     values = [p.pop(f"decoder.{key}") for key in KEYS]
     if context_first:
         values[0] = torch.cat([values[0], p.pop("W_c")], dim=0)
-    _fill(torch, decoder, "l0" if kind is torch.nn.GRU else "", values)
+    _fill(torch, decoder, "" if loop else "_l0", values)
 
     def look(queries: Any, keys: Any, projected: Any = None) -> Any:  # queries (B, T_q, d)
         if c.attention == "general":
@@ -182,7 +174,7 @@ def _recurrent(torch: Any, model: models.Seq2Seq, source: Any, target: Any) -> t
         summary = torch.cat([last[0], last[1]], dim=-1)
         state = torch.tanh(summary @ p["W_s"] + p["b_s"])
         x = p["target_table"][target[:, :-1]]
-        if c.attention == "additive":
+        if loop:
             projected, states, contexts = keys @ p["score.1"], [], []
             for t in range(x.shape[1]):
                 contexts.append(look(state[:, None], keys, projected)[:, 0])
@@ -202,11 +194,10 @@ def _recurrent(torch: Any, model: models.Seq2Seq, source: Any, target: Any) -> t
 KEYS = ("W_x", "W_h", "b", "b_h")
 
 
-def _fill(torch: Any, network: Any, suffix: str, values: list[Any], direction: int | None = None) -> None:
+def _fill(torch: Any, network: Any, suffix: str, values: list[Any]) -> None:
     """Copy our GRU's parameters; its second bias stands at the third gate only, PyTorch's at all three."""
-    W_x, W_h, b, b_h = values if direction is None else [value[direction] for value in values]
-    end = f"_{suffix}" if suffix else ""
+    W_x, W_h, b, b_h = values
     with torch.no_grad():
         for name, value in (("weight_ih", W_x.T), ("weight_hh", W_h.T), ("bias_ih", b)):
-            getattr(network, name + end).copy_(value)
-        getattr(network, f"bias_hh{end}").copy_(torch.nn.functional.pad(b_h, (2 * len(b_h), 0)))
+            getattr(network, name + suffix).copy_(value)
+        getattr(network, f"bias_hh{suffix}").copy_(torch.nn.functional.pad(b_h, (2 * len(b_h), 0)))
