@@ -273,6 +273,9 @@ WRONG = {
         ("values.sum(axis=0)", "plain sum"),
         ("weights[:, None] * values", "not summed"),
         ("weights.reshape(-1, 1) * values", "not summed"),
+        ("weights * values.T", "not summed"),
+        ("[w * v for w, v in zip(weights, values)]", "not summed"),
+        ("(weights[:, None] * values).mean()", "one number"),
         ("(weights[:, None] * values).sum(axis=1)", "summed over the width"),
         ("(values.T * weights).sum(axis=0)", "summed over the width"),
         ("(weights[:, None] * values).mean(axis=0)", "divided by n"),
@@ -302,6 +305,15 @@ WRONG = {
         ("values[np.argmax(weights)]", "largest only"),
     ],
     "softmax": [
+        (
+            "x = np.where(np.isneginf(x), -1e3, x)\n"
+            "e = np.exp(x - x.max(-1, keepdims=True))\n"
+            "return e / e.sum(-1, keepdims=True)",
+            "a number for −∞",
+        ),
+        ("e = np.exp(x - max(x)); return e / sum(e)", "Python's max"),
+        ("e = np.exp(x - x.max(-1, keepdims=True)); return e / sum(e)", "sum over axis 0"),
+        ("np.array([np.exp(r - r.max()) / np.exp(r - r.max()).sum() for r in x])", "a loop over x"),
         ("np.exp(x) / np.sum(np.exp(x))", "sum over everything; not stable"),
         ("np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)", "not stable"),
         ("np.exp(x) / np.exp(x).sum(axis=-1)", "sum without keepdims; not stable"),
@@ -351,6 +363,7 @@ WRONG = {
         ("np.float64(x == x.max(-1, keepdims=True))", "largest only"),
     ],
     "attention": [
+        (scaled("/ K.shape[-1]**1/2"), "** 1/2"),
         (scaled(""), "no scale"),
         (scaled("/ K.shape[-1]"), "divided by d_k"),
         (scaled("/ Q.shape[-1] ** 2"), "divided by d_k squared"),
@@ -443,6 +456,7 @@ WRONG = {
         (masked("scores = np.where(mask, scores, -1e9)", answer="return weights @ V, scores"), "scores returned"),
     ],
     "score_variance": [
+        ("d_k * a**2 / 3**2", "3 squared, a not"),
         ("d_k", "as for the normal"),
         ("math.sqrt(d_k)", "standard deviation as for the normal"),
         ("1", "scaled already"),

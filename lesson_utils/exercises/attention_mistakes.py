@@ -80,6 +80,12 @@ _SCALES = _slips(
         {"scale": lambda Q, K, V: math.sqrt(K.shape[-1])},
     ),
     (
+        "** 1/2",
+        "`** 1/2` takes the power 1 and then halves, since `**` comes before `/`. Write `math.sqrt(K.shape[-1])`.",
+        {"scale": lambda Q, K, V: 2 / K.shape[-1]},
+        {"scale": lambda Q, K, V: 1 / (2 * K.shape[-1])},
+    ),
+    (
         "divided by d_k squared",
         "You divide by d_k². The scale is the root of d_k, not its square: `math.sqrt(K.shape[-1])`.",
         {"scale": lambda Q, K, V: K.shape[-1] ** -2.0},
@@ -240,6 +246,15 @@ _MASKS = _slips(
         {"hide": lambda scores, mask: scores, "finish": _hidden_as(-1e9)},
     ),
     (
+        "mask after softmax, renormalised",
+        "You hide weights after softmax, then divide by the row's new sum. On paper that is right. But where hidden scores lie "
+        "far above the others, the visible weights are already 0, and 0 / 0 is NaN. Hide scores before softmax, with −∞.",
+        {
+            "hide": lambda scores, mask: scores,
+            "finish": _if_given(lambda weights, mask: weights * mask / (weights * mask).sum(axis=-1, keepdims=True)),
+        },
+    ),
+    (
         "masked with 0",
         "You set hidden scores to 0. But exp(0) is 1, not 0: a score of 0 is an ordinary score. Use −∞.",
         {"hide": _hidden_as(0.0)},
@@ -347,7 +362,7 @@ _LATE = (
 def _with_softmax(mistakes: Sequence[Misconception]) -> list[Misconception]:
     """Who writes softmax anew can make each mistake of the exercise before.
 
-    But for a right softmax over a wrong axis: that is a mistake of attention already.
+    But for a right softmax over a wrong axis, or with a number for −∞: those are mistakes of attention already.
     """
     return [
         Misconception(
@@ -356,7 +371,7 @@ def _with_softmax(mistakes: Sequence[Misconception]) -> list[Misconception]:
             *(_attention(normalise=wrong) for wrong in m.ways),
         )
         for m in mistakes
-        if not m.name.startswith("max and sum over axis")
+        if not m.name.startswith(("max and sum over axis", "a number for −∞"))
     ]
 
 

@@ -188,7 +188,8 @@ def _recognise(exercise: Exercise, tries: Sequence[_Try]) -> tuple[str, str] | N
                 return known.message + (f"\n({error})" if error else ""), known.name
             if known not in exercise.pairs and all(a for a, r in zip(agrees, right, strict=True) if r):
                 partly.append((sum(agrees), known))
-    if not partly or not outcome.is_telling():
+    # An error rarely tells which mistake made it. NumPy's words for an array in the place of a yes or no do.
+    if not partly or not ("truth value" in str(outcome.error) or outcome.is_telling()):
         return None
     _, known = max(partly, key=lambda found: found[0])  # of several that fit as well, the first
     return f"First: {known.message} There may be more.", known.name
@@ -227,7 +228,7 @@ def _fault(exercise: Exercise, case: Case, outcome: Outcome, reference: Outcome)
         changed = " and ".join(f"`{names[i]}`" for i in outcome.changed)
         return (
             f"The result is right, but your function changes its argument {changed} in place, and with it the "
-            f"caller's data. Make a new array: `x = x - 1`, not `x -= 1`."
+            f"caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
         )
     for name, got, want in zip(exercise.returns, results, wanted, strict=True):
         if exercise.dtype_matters and isinstance(want, np.ndarray) and got.dtype != want.dtype:

@@ -24,6 +24,7 @@ def softmax(x):  # type: ignore[no-untyped-def]  # solutions are shown to learne
 def _softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
     far_apart = rng.normal(size=(3, 3)) + np.array([[1e4], [0], [-1e4]])
     closed = rng.normal(size=(3, 5))
+    closed[2] -= 2e4  # below any number that might be put in the place of −∞
     closed[[0, 2], [1, 4]] = -np.inf
     return [
         Case("a row of 5 scores", (rng.normal(size=5),)),
@@ -65,7 +66,7 @@ _SOFTMAX = Exercise(
     ),
     misconceptions=softmax_mistakes.MISTAKES,
     pairs=softmax_mistakes.PAIRS,
-    library=(ops.softmax,),
+    library=(ops.softmax, ops.softmax_forward, ops.log_softmax),
     praise="Eight cases: any leading axes, ±10 000, −∞, float32. This softmax would do for a real model.",
     diagnose=_say_if_not_weights,
 )
@@ -127,7 +128,7 @@ _ATTENTION = Exercise(
     ),
     misconceptions=attention_mistakes.MISTAKES,
     pairs=attention_mistakes.PAIRS,
-    library=(library.scaled_dot_product_attention,),
+    library=(library.scaled_dot_product_attention, library.attention_forward),
     praise="Ten cases: masks, leading axes, scores in the thousands and beyond, one key, d_k = 1, float32. This is equation 1 of "
     "“Attention Is All You Need”, and it is yours.",
     diagnose=lambda output, weights: _say_if_not_weights(weights),
@@ -205,6 +206,11 @@ _VARIANCE = Exercise(
             "third not squared",
             "You squared a², but not the third: (a² / 3)² = a⁴ / 9.",
             lambda d_k, a: d_k * a**4 / 3,
+        ),
+        Misconception(
+            "3 squared, a not",
+            "You squared the 3, but not a²: (a² / 3)² = a⁴ / 9.",
+            lambda d_k, a: d_k * a**2 / 9,
         ),
         Misconception(
             "factors added and squared",
@@ -289,12 +295,12 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "At d_k = 512 without scaling, the gradient at the scores is almost 0. Why?",
+        "At d_k = 512 without scaling, the median query's gradient at the scores is almost 0. Why?",
         (
             Option("The scores themselves are near 0.", "They are large: their standard deviation is about 22.6."),
             Option(
                 "All weights are equal.",
-                "They are far from equal: one is almost 1. Equal weights have a Jacobian well away from 0.",
+                "They are far from equal: one is almost 1. With 32 equal weights the norm of the Jacobian would be 0.17.",
             ),
             Option("exp overflows.", "A stable softmax has no overflow. It is exact here, and flat."),
             Option(

@@ -37,7 +37,8 @@ _CALLS: list[tuple[str, dict[str, Any], str]] = [
     (
         "over axis 0",
         {"axis": 0, "keepdims": True},
-        "You call {} with `axis=0`, down the columns. Each row is a set of weights of its own: take the last axis, `axis=-1`.",
+        "You call {} with `axis=0` (Python's own `sum(x)` does the same), down the columns. Each row is a set of weights of "
+        "its own: take the last axis, `axis=-1`.",
     ),
     (
         "over axis 1",
@@ -114,6 +115,12 @@ _SHIFTS: list[tuple[str, str, list[Shift]]] = [
         "0 / 0 is NaN) or too little. Subtract each row's own maximum.",
         [lambda x: x - 1e4, lambda x: x - 1e3, lambda x: x - 500, lambda x: x - 100],
     ),
+    (
+        "Python's max",
+        "Python's own `max(x)` goes along the first axis and cannot compare whole rows. Use NumPy's: "
+        "`x.max(axis=-1, keepdims=True)`.",
+        [lambda x: x - max(x)],
+    ),
 ]
 
 _SUMS = [(Misconception(f"sum {name}", text.format("`sum`"), _softmax(_right, a)), a) for name, a, text in _CALLS]
@@ -166,6 +173,18 @@ MISTAKES = (
         "This squashes each score by itself (the logistic function). Softmax makes the scores of a row compete: divide "
         "the exponentials by their sum.",
         lambda x: 1 / (1 + np.exp(-x)),
+    ),
+    Misconception(
+        "a number for −∞",
+        "You replace −∞ by a number. In a row whose scores are lower still, the hidden one wins. exp(−∞) is 0: leave −∞ as it "
+        "is.",
+        *(lambda x, n=n: _softmax(_right)(np.where(np.isneginf(x), n, x)) for n in (-100, -1e3, -1e4)),
+    ),
+    Misconception(
+        "a loop over x",
+        "Your loop takes `x[i]` for a row. That holds for two axes only: of a single row it is one number, of three axes a "
+        "whole matrix. No loop is needed: `axis=-1, keepdims=True`.",
+        lambda x: np.array([np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in x]),
     ),
     Misconception(
         "largest only",

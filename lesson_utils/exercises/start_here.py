@@ -63,8 +63,11 @@ EXERCISES = (
             ),
             Misconception(
                 "not summed",
-                "You have weighted each value, but not added them up: sum over the rows, `axis=0`.",
+                "You have weighted each value, but not added them up: sum over the n values, `axis=0` in "
+                "`weights[:, None] * values`.",
                 lambda weights, values: weights[:, None] * values,
+                lambda weights, values: weights * values.T,
+                lambda weights, values: [w * v for w, v in zip(weights, values, strict=True)],
             ),
             Misconception(
                 "summed over the width",
@@ -80,8 +83,9 @@ EXERCISES = (
             ),
             Misconception(
                 "one number",
-                "You added up everything to one number. Keep the width: sum over `axis=0` only.",
+                "`sum` or `mean` without an axis makes one number of everything. Keep the width: `sum`, over `axis=0` only.",
                 lambda weights, values: (weights[:, None] * values).sum(),
+                lambda weights, values: (weights[:, None] * values).mean(),
             ),
             Misconception(
                 "everything, unweighted",

@@ -49,7 +49,7 @@ def film_lab(figure: "Figure") -> live.Update:
     plane.axhline(0, color="#E3E3E3", lw=1, zorder=0)
     plane.axvline(0, color="#E3E3E3", lw=1, zorder=0)
     dots = plane.scatter(*FILM_KEYS.T, color=plots.BLUE)
-    plane.text(-1.2, -1.15, "orange: your taste", color=plots.ORANGE, zorder=0)
+    plane.text(-1.2, 1.12, "orange: your taste", color=plots.ORANGE, zorder=0)
     (shaft,) = plane.plot([0, 0], [0, 0], color=plots.ORANGE, lw=3, zorder=2)
     (head,) = plane.plot([0], [0], "o", color=plots.ORANGE, ms=11, mfc="none", mew=3, zorder=5)  # hides no film
     for n, (x, y) in enumerate(FILM_KEYS, 1):
@@ -75,8 +75,11 @@ def film_lab(figure: "Figure") -> live.Update:
             number.set_position((weight + 0.02, number.get_position()[1]))
             number.set_text(f"{weight:.2f}" if weight >= 0.05 else "")
         best = int(row.argmax())
-        tie = np.isclose(row, row.max()).sum() > 1
-        match = "No film matches best" if tie else f"Best match: {best + 1} {FILMS[best]}"
+        tied = [str(n) for n, close in enumerate(np.isclose(row, row.max()), 1) if close]
+        tie = len(tied) > 1
+        match = f"Best match: {best + 1} {FILMS[best]}"
+        if tie:
+            match = "No film matches best" if len(tied) == len(FILMS) else f"Best matches: {' and '.join(tied)}"
         plane.set_title(match)
         answers = (
             f"Soft: {minutes:.0f} min" if tie else f"Soft: {minutes:.0f} min, hard: {FILM_MINUTES[best, 0]:.0f} min"
@@ -122,8 +125,9 @@ def bank_lab(figure: "Figure") -> live.Update:
     plane.set(xlim=(0, 3), ylim=(0, 3), xlabel="water", ylabel="money")
     plane.plot([0, 3], [0, 3], color="#BBBBBB", ls=":", lw=1.5)
     for word, (x, y) in {**SENSES, "all other words": OTHER}.items():
-        plane.plot([x], [y], "o", color=plots.GREY, ms=5)
-        plane.annotate(word, (x, y), (7, 4), textcoords="offset points")
+        # Below what moves (zorder 2): so they need not be drawn again at each step.
+        plane.plot([x], [y], "o", color=plots.GREY, ms=5, zorder=1)
+        plane.annotate(word, (x, y), (7, 4), textcoords="offset points", zorder=1)
     (path,) = plane.plot([], [], color=plots.ORANGE, lw=3)
     (end,) = plane.plot([], [], "o", color=plots.ORANGE, ms=10)
 
@@ -252,15 +256,15 @@ def softmax_health(d_k: int, temperature: float = 1.0, scaled: bool = True) -> H
 )
 def scaling_lab(figure: "Figure") -> live.Update:
     """What √d_k does to the scores, the weights, their entropy and the gradient."""
-    (hist_ax, weights_ax), (entropy_ax, gradient_ax) = figure.subplots(2, 2, gridspec_kw={"hspace": 0.1})
+    (hist_ax, weights_ax), (entropy_ax, gradient_ax) = figure.subplots(2, 2, gridspec_kw={"hspace": 0.05})
     edges = np.linspace(-60, 60, 121)
     hist = hist_ax.stairs(np.zeros(120), edges, fill=True)
     hist_ax.set(xlim=(-60, 60), ylim=(0, 1.05), xlabel="score that softmax sees", ylabel="frequency (peak = 1)")
     bars = weights_ax.bar(np.arange(1, NUM_KEYS + 1), np.zeros(NUM_KEYS))
     weights_ax.set(ylim=(0, 1.05), xlim=(0, NUM_KEYS + 1), xlabel=f"{NUM_KEYS} keys, by rank", ylabel="mean weight")
     entropy_ax.axhline(np.log(NUM_KEYS), color=plots.GREY, lw=1, ls=":")
-    entropy_ax.text(1, np.log(NUM_KEYS) + 0.08, f"all {NUM_KEYS} keys alike", color=plots.GREY)
-    entropy_ax.set(ylim=(0, 4.2), ylabel="entropy (nats)")
+    entropy_ax.text(1024, np.log(NUM_KEYS) + 0.25, f"all {NUM_KEYS} keys alike", color=plots.GREY, ha="right")
+    entropy_ax.set(ylim=(0, 4.8), ylabel="entropy (nats)")
     gradient_ax.set(ylim=(0, 0.55), ylabel="Jacobian norm")  # 0.5, for two keys alike, is the largest
     ones = np.ones(len(D_KS))
     curves = {}
