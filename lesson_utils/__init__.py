@@ -2,8 +2,16 @@
 
 The maths (NumPy only):
 
-- `ops`: softmax and what the course measures about it
+- `ops`: softmax, cross-entropy, linear, norms, activations, embedding, each with its derivative
 - `attention`: masks, score functions, scaled dot-product and multi-head attention
+- `positions`: sinusoidal, rotary and linear-bias positions; the shift matrix
+- `efficient`: sparse masks, linear attention, online softmax; what each costs
+- `layers`: trainable layers, thin around the functions
+- `recurrent`: RNN, GRU and LSTM through time, and attention for their decoders
+- `models`: Seq2Seq, Transformer, Encoder and GPT: loss and gradients, attention maps, generation
+- `training`: SGD and Adam, schedules, `fit` with a progress bar, parameters saved and loaded
+- `tasks`: what the models are trained on; vocabularies, padding, batches
+- `gradcheck`: derivatives against finite differences
 
 The classroom (uses the maths, never the reverse):
 
