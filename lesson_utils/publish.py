@@ -86,7 +86,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="course.py save", description="Run notebooks and store their outputs.")
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all")
     paths = parser.parse_args().notebooks or sorted(NOTEBOOKS.glob("*.ipynb"))
-    address = slug()
+    try:
+        address = slug()
+    except ValueError as error:
+        parser.error(str(error))
     readme = ROOT / "README.md"
     readme.write_text(with_address(readme.read_text(encoding="utf-8"), address), encoding="utf-8")
     for path in paths:

@@ -3,7 +3,9 @@
 import base64
 import io
 
+import colorspacious
 import matplotlib
+import matplotlib.colors
 import numpy as np
 import pytest
 from PIL import Image
@@ -25,6 +27,35 @@ def test_luminance():
 @pytest.mark.parametrize("colour", [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.GREY, plots.INK])
 def test_colours_are_readable_as_text_on_white(colour):
     assert contrast(colour, "white") >= 4.5
+
+
+@pytest.mark.parametrize("kind", ["deuteranomaly", "protanomaly", "tritanomaly"])
+def test_the_two_colours_of_a_comparison_differ_for_colour_blind_readers(kind):
+    """For comparisons of more than two, the other colours need dashes, markers or words beside them, too."""
+    space = {"name": "sRGB1+CVD", "cvd_type": kind, "severity": 100}
+    seen = [
+        np.clip(colorspacious.cspace_convert(matplotlib.colors.to_rgb(colour), space, "sRGB1"), 0, 1)
+        for colour in (plots.BLUE, plots.ORANGE)
+    ]
+    assert colorspacious.deltaE(*seen, input_space="sRGB1") > 40  # black and white are 100 apart
+
+
+def test_maps_can_be_read_without_their_colours():
+    def lightness(name, steps):
+        return np.array([plots.luminance(colour[:3]) for colour in plots.colour_map(name, steps)(np.arange(steps))])
+
+    assert (np.diff(lightness(*plots.WEIGHTS_MAP)) < 0).all()
+    scores = lightness(*plots.SCORES_MAP)
+    middle = len(scores) // 2
+    assert (np.diff(scores[: middle + 1]) > 0).all()
+    assert (np.diff(scores[middle:]) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "text"), [(100, "100"), (0.00317, "0.0032"), (22.63, "23"), (7e-5, "<0.0001"), (0, "<0.0001")]
+)
+def test_short_numbers(x, text):
+    assert plots.short(x) == text
 
 
 def test_style_lasts_as_long_as_its_block():

@@ -32,11 +32,15 @@ def test_a_new_address_reaches_every_copy_and_nothing_else():
 @pytest.mark.parametrize(
     "url", ["https://github.com/only-owner", "http://github.com/a/b", "https://github.com/a/b/c", "a/b"]
 )
-def test_an_invalid_address_is_refused(tmp_path, monkeypatch, url):
+def test_an_invalid_address_is_refused(tmp_path, monkeypatch, capsys, url):
     (tmp_path / "pyproject.toml").write_text(f'[project.urls]\nRepository = "{url}"\n')
     monkeypatch.setattr(publish, "ROOT", tmp_path)
     with pytest.raises(ValueError, match=re.escape(url) + r".* must look like https://github.com/OWNER/REPO"):
         publish.slug()
+    monkeypatch.setattr("sys.argv", ["course.py save"])
+    with pytest.raises(SystemExit):
+        publish.main()
+    assert len([line for line in capsys.readouterr().err.splitlines() if url in line]) == 1
 
 
 def test_saving_twice_gives_the_same_file(tmp_path):
