@@ -423,7 +423,7 @@ def save(model: Trainable, path: str | os.PathLike[str]) -> None:
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with unfinished.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{FORMAT_NAME: np.array(FORMAT)}, **arrays)
+            np.savez(file, **{FORMAT_NAME: np.array(FORMAT)}, **arrays)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -51,7 +51,7 @@ def test_reference_and_solution_pass(exercise):
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 def test_solution_shown_is_the_solution_that_passes(exercise):
     """What a learner copies from the page works in a notebook that has run the set-up cell."""
-    names = {"np": np, "ops": ops, "math": math}
+    names = {"np": np, "ops": ops, "math": math, "attention": attention}
     source = run(exercise, exercise.solution).solution
     assert "#" not in source.partition("\n")[0], "what is written for type checkers is not for learners"
     exec(source, names)
@@ -360,7 +360,7 @@ WRONG = {
         ("e = np.exp(x / x.max(-1, keepdims=True)); return e / e.sum(-1, keepdims=True)", "divided by the maximum"),
         ("x / x.sum(-1, keepdims=True)", "no exponential"),
         ("1 / (1 + np.exp(-x))", "sigmoid"),
-        ("np.float64(x == x.max(-1, keepdims=True))", "largest only"),
+        ("(x == x.max(-1, keepdims=True)) * 1.0", "largest only"),
     ],
     "attention": [
         (scaled("/ K.shape[-1]**1/2"), "** 1/2"),

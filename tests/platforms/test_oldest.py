@@ -1,0 +1,37 @@
+"""The oldest versions that pyproject.toml allows: all tests but those of style and types and those in a browser."""
+
+import re
+import sys
+import tomllib
+
+import pytest
+
+from .conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def oldest(requirement):
+    """ "numpy>=2.0" → "numpy==2.0.*", the oldest series of releases, as far as this Python has it."""
+    name, version = re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement).groups()
+    if name == "numpy" and sys.version_info >= (3, 13):
+        version = "2.1"  # the first with wheels for it
+    return f"{name}=={version}.*"
+
+
+def test_the_suite_passes(environment):
+    pins = [oldest(requirement) for requirement in PROJECT["dependencies"]]
+    tools = ["colorspacious", "hypothesis", "jupyterlab", "nbconvert", "nbval", "pytest", "pyyaml", "bleach"]
+    environment.install(*pins, *tools)
+    environment.run("-m", "pip", "install", "--quiet", "--no-deps", "-e", str(ROOT))
+    options = ["-q", "-p", "no:cacheprovider", "--ignore=tests/browser", "--ignore=tests/test_quality.py", "tests"]
+    environment.run("-m", "pytest", *options, cwd=ROOT)
+    installed = environment.versions("numpy", "matplotlib", "ipywidgets", "tqdm")
+    for pin in pins:
+        name, version = pin.removesuffix(".*").split("==")
+        assert installed[name].startswith(version), installed
+
+
+@pytest.mark.parametrize(("requirement", "pin"), [("matplotlib>=3.8.4", "matplotlib==3.8.4.*")])
+def test_pins(requirement, pin):
+    assert oldest(requirement) == pin
