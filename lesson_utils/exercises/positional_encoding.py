@@ -1,0 +1,215 @@
+"""The exercises and questions of notebook 04."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lesson_utils import positions as library
+from lesson_utils._checks import Array
+from lesson_utils.exercises import positional_encoding_mistakes as mistakes
+from lesson_utils.exercises.checker import Case, Exercise
+from lesson_utils.quiz import Option, Question
+
+# --- The table ------------------------------------------------------------------------------------------------------
+
+
+def sinusoids(length, d_model, base=10000.0):  # type: ignore[no-untyped-def]  # solutions are shown to learners
+    pos = np.arange(length)[:, None]  # (length, 1)
+    exponents = np.arange(0, d_model, 2) / d_model  # (d_model / 2,)
+    angles = pos / base**exponents  # (length, d_model / 2)
+    table = np.empty((length, d_model))
+    table[:, 0::2] = np.sin(angles)
+    table[:, 1::2] = np.cos(angles)
+    return table
+
+
+def _table_cases(rng: np.random.Generator) -> Sequence[Case]:
+    sizes = ((7, 10, 10000.0), (5, 8, 100.0), (4, 6, 10.0), (12, 4, 50.0), (150, 16, 10000.0))
+    return [
+        Case(f"{length} positions, d_model = {d_model}, base {base:g}", (length, d_model, base))
+        for length, d_model, base in sizes
+    ]
+
+
+_TABLE = Exercise(
+    name="sinusoids",
+    reference=library.sinusoidal_encoding,
+    solution=sinusoids,
+    cases=_table_cases,
+    returns=("table",),
+    hints=(
+        "First a matrix of all angles, (length, d_model / 2): one row a position, one column a pair. Then its sines and "
+        "its cosines go to their columns.",
+        "`np.arange(length)[:, None]` is a column of positions, `base ** (np.arange(0, d_model, 2) / d_model)` a row of "
+        "divisors. Dividing one by the other, NumPy forms all combinations. (`np.arange(0, d_model, 2)` counts 0, 2, 4 …: "
+        "it is the 2i of the formula already.)",
+        "Make `table = np.empty((length, d_model))`. `table[:, 0::2]` are its even columns, `table[:, 1::2]` the odd ones.",
+    ),
+    misconceptions=mistakes.TABLE,
+    pairs=mistakes.TABLE_PAIRS,
+    library=(library.sinusoidal_encoding,),
+    praise="Five tables, from 4 columns to 16, three bases besides 10 000. This is section 3.5 of “Attention Is All You Need”.",
+)
+
+# --- The rotation matrix --------------------------------------------------------------------------------------------
+
+
+def shift_matrix(offset, d_model, base=10000.0):  # type: ignore[no-untyped-def]
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):  # the first column of each pair
+        a = offset / base ** (i / d_model)
+        M[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
+    return M
+
+
+def _shift_cases(rng: np.random.Generator) -> Sequence[Case]:
+    sizes = ((3, 8, 10000.0), (-2, 6, 100.0), (1, 2, 10.0), (0, 4, 10000.0), (250, 10, 1000.0))
+    return [
+        Case(f"offset {offset}, d_model = {d_model}, base {base:g}".replace("-", "−"), (offset, d_model, base))
+        for offset, d_model, base in sizes
+    ]
+
+
+_SHIFT = Exercise(
+    name="shift_matrix",
+    reference=library.shift_matrix,
+    solution=shift_matrix,
+    cases=_shift_cases,
+    returns=("M",),
+    hints=(
+        "The matrix is all zeros but for d_model / 2 blocks of 2 × 2 along its diagonal, one for each pair of columns. Each "
+        "block needs its own angle.",
+        "The pair in the columns 2i and 2i + 1 turns by `a = offset / base ** (2 * i / d_model)`. A loop over the pairs is fine.",
+        "The block is [[cos a, sin a], [−sin a, cos a]]: it makes (sin(x + a), cos(x + a)) out of (sin x, cos x).",
+    ),
+    misconceptions=mistakes.SHIFT,
+    pairs=mistakes.SHIFT_PAIRS,
+    library=(library.shift_matrix,),
+    praise="Forwards, backwards, not at all, and 250 steps: one matrix an offset, for every position.",
+)
+
+# --- Find the bug ---------------------------------------------------------------------------------------------------
+
+
+def add_positions(X, table):  # type: ignore[no-untyped-def]
+    T = X.shape[-2]
+    return X + table[:T].astype(X.dtype)  # (T, d_model) lines up with the last two axes of X
+
+
+def _add_reference(X: Array, table: Array) -> Array:
+    return np.asarray([[x + table[t] for t, x in enumerate(sequence)] for sequence in X]).astype(X.dtype)
+
+
+def _add_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, B: int, T: int, d_model: int, rows: int, dtype: type = np.float64) -> Case:
+        return Case(label, (rng.normal(size=(B, T, d_model)).astype(dtype), rng.normal(size=(rows, d_model))))
+
+    return [
+        case("3 sequences of 5 tokens", 3, 5, 4, 20),
+        case("2 sequences as long as the table", 2, 6, 8, 6),
+        case("4 sequences of 4 tokens", 4, 4, 6, 17),
+        case("1 sequence of 7 tokens", 1, 7, 2, 12),
+        case("6 sequences of 2 tokens", 6, 2, 3, 13),
+        case("float32 input", 2, 3, 7, 10, np.float32),
+    ]
+
+
+_ADD = Exercise(
+    name="add_positions",
+    reference=_add_reference,
+    solution=add_positions,
+    cases=_add_cases,
+    returns=("output",),
+    hints=(
+        "Write the shapes down: X is (B, T, d_model). How many rows of the table are needed, and which axis of X must they "
+        "line up with?",
+        "One row for each *token*: `table[:T]`, where T is `X.shape[1]`. `len(X)` is B, the number of sequences.",
+        "NumPy lines up shapes from the right: (B, T, d_model) + (T, d_model) is just right, without `None`. The table is "
+        "float64: `.astype(X.dtype)` keeps a float32 X what it was.",
+    ),
+    misconceptions=mistakes.ADD,
+    praise="Six batches, with as many sequences as tokens among them, and float32 stays float32. The bug is gone.",
+)
+
+EXERCISES = (_TABLE, _ADD, _SHIFT)
+
+QUESTIONS = (
+    Question(
+        "Self-attention without positions and without a mask: the tokens of the input change places. The outputs …",
+        (
+            Option(
+                "stay as they are, in their old places.",
+                "That would be invariance. It holds for their mean, not for the outputs: each follows its token.",
+            ),
+            Option(
+                "change places in the same way, and are the same vectors.",
+                "That is equivariance. Each token gets the same vector, wherever it stands.",
+                right=True,
+            ),
+            Option(
+                "all become different vectors.",
+                "A weighted average does not care in which order its terms come: no vector changes.",
+            ),
+        ),
+    ),
+    Question(
+        "M moves the encoding on: PE(pos + 5) = M PE(pos). What does M depend on?",
+        (
+            Option("On pos and on 5.", "Each hand turns by the same angle wherever it starts: pos drops out."),
+            Option(
+                "On 5, d_model and base, not on pos.",
+                "Each pair of columns turns by 5 / base^(2i/d_model). One matrix serves all positions.",
+                right=True,
+            ),
+            Option("On the tokens.", "The table knows nothing of tokens. It is the same for every sentence."),
+            Option("It has to be learned.", "It can be written down; what a model may learn is to use it."),
+        ),
+    ),
+    Question(
+        "d_model = 64, base = 10 000. The longest wave of the table repeats after …",
+        (
+            Option("10 000 positions.", "An angle of pos / 10 000 needs 2π · 10 000 positions to come full circle."),
+            Option(
+                "exactly 10 000 · 2π positions.",
+                "The last exponent is 62/64, not 1: the longest wave falls short of that.",
+            ),
+            Option(
+                "somewhat less than 10 000 · 2π positions.",
+                "2π · 10 000^(62/64), about 47 100. With a larger d_model it comes closer.",
+                right=True,
+            ),
+            Option("64 positions.", "The width says how many waves there are, not how long they are."),
+        ),
+    ),
+    Question(
+        "Rotary positions turn …",
+        (
+            Option("the embeddings, once.", "Nothing is done to the embeddings: the turning happens inside attention."),
+            Option("queries, keys and values.", "Values carry what is handed over, and stay as they are."),
+            Option("the attention weights.", "Weights are numbers between 0 and 1; there is nothing to turn."),
+            Option(
+                "queries and keys.",
+                "Then q · k depends on what they hold and on how far apart they stand, not on where.",
+                right=True,
+            ),
+        ),
+    ),
+    Question(
+        "A model with sinusoidal positions was trained on 32 tokens, and fails at token 40. Why?",
+        (
+            Option(
+                "The table has no row 40.",
+                "The formula has a value for any position. The learned table is the one that ends.",
+            ),
+            Option(
+                "Row 40 is defined, but training never asked the model to read it.",
+                "A value for each position is not yet a model that knows what to do with it.",
+                right=True,
+            ),
+            Option(
+                "Its values are larger than those before.",
+                "Sines and cosines stay between −1 and 1, and every row has the same length.",
+            ),
+        ),
+    ),
+)
