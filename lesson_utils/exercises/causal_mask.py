@@ -1,0 +1,268 @@
+"""The exercises and questions of notebook 06."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from lesson_utils import attention as library
+from lesson_utils import ops
+from lesson_utils._checks import Array, Mask
+from lesson_utils.exercises import causal_mask_mistakes as mistakes
+from lesson_utils.exercises.checker import Case, Exercise
+from lesson_utils.quiz import Option, Question
+
+# --- The causal mask ------------------------------------------------------------------------------------------------
+
+
+def causal_mask(T_q, T_k):  # type: ignore[no-untyped-def]  # solutions are shown to learners, who write without types
+    i = np.arange(T_q)[:, None]  # (T_q, 1)
+    j = np.arange(T_k)  # (T_k,)
+    return j <= i + T_k - T_q  # (T_q, T_k)
+
+
+def _mask_cases(rng: np.random.Generator) -> Sequence[Case]:
+    sizes = ((4, 4), (2, 5), (3, 7), (1, 6), (5, 6), (1, 1))
+    return [Case(f"T_q = {T_q} and T_k = {T_k}", (T_q, T_k)) for T_q, T_k in sizes]
+
+
+_MASK = Exercise(
+    name="causal_mask",
+    reference=library.causal_mask,
+    solution=causal_mask,
+    cases=_mask_cases,
+    returns=("mask",),
+    hints=(
+        "Where does query i stand? With 2 queries and 5 keys, the queries stand at positions 3 and 4.",
+        "Query i stands at position i + T_k − T_q, and may see every key j up to there.",
+        "Let NumPy compare all pairs: `np.arange(T_q)[:, None]` is a column of i, `np.arange(T_k)` a row of j. (`np.tri` with "
+        "`k=T_k - T_q` does the same.)",
+    ),
+    misconceptions=mistakes.MASK,
+    library=(library.causal_mask,),
+    praise="Six shapes, from a whole sequence at once to one query with a long past. The second kind is what a cache needs.",
+    dtype_matters=False,
+)
+
+# --- Masked attention -----------------------------------------------------------------------------------------------
+
+
+def masked_attention(scores, V, mask):  # type: ignore[no-untyped-def]
+    scores = np.where(mask, scores, -np.inf)
+    largest = scores.max(axis=-1, keepdims=True)
+    largest = np.where(largest == -np.inf, 0, largest)  # −∞ − (−∞) would be NaN
+    weights = np.exp(scores - largest)  # hidden: exactly 0
+    total = weights.sum(axis=-1, keepdims=True)
+    weights = weights / np.where(total == 0, 1, total)  # 0 / 1 in place of 0 / 0
+    return weights @ V, weights
+
+
+def _masked_reference(scores: Array, V: Array, mask: Mask) -> tuple[Array, Array]:
+    weights = ops.softmax(np.where(mask, scores, -np.inf))
+    return weights @ V, weights
+
+
+def _masked_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, *sizes: int, leading: tuple[int, ...] = (), empty: bool = False, **kinds: type) -> Case:
+        T_q, T_k, d_v = sizes
+        dtype = kinds.get("dtype", np.float64)
+        mask = rng.random((*leading, T_q, T_k)) < 0.5
+        mask[..., 1] |= ~mask.any(axis=-1)
+        if empty:
+            mask[..., T_q // 2, :] = False
+        arrays: list[Array] = [rng.normal(size=(*leading, *shape)).astype(dtype) for shape in ((T_q, T_k), (T_k, d_v))]
+        return Case(label, (*arrays, mask))
+
+    batch = case("a batch of 2 with a padding mask, (2, 1, T_k)", 3, 5, 4, leading=(2,))
+    scores, V, _ = batch.arguments
+    return [
+        case("3 queries and 5 keys", 3, 5, 4),
+        case("a query that may attend to nothing", 4, 6, 3, empty=True),
+        Case(batch.label, (scores, V, library.padding_mask(np.array([3, 0]), 5))),
+        case("leading axes (2, 3)", 3, 4, 5, leading=(2, 3), empty=True),
+        case("float32 input", 5, 3, 2, empty=True, dtype=np.float32),
+    ]
+
+
+def _say_if_not_weights(weights: Array) -> str | None:
+    if not np.isfinite(weights).all():
+        return None
+    sums = weights.sum(axis=-1)
+    if not np.isclose(sums[..., None], (0, 1), atol=1e-4).any(axis=-1).all():
+        return "Each row of weights should sum to 1, or to 0 where nothing is visible; yours do not."
+    return None
+
+
+_ATTENTION = Exercise(
+    name="masked_attention",
+    reference=_masked_reference,
+    solution=masked_attention,
+    cases=_masked_cases,
+    returns=("output", "weights"),
+    hints=(
+        "First hide, then softmax, then average. What does softmax divide by, in a row where all is hidden?",
+        "`np.where(mask, scores, -np.inf)` hides, and also works for a mask that broadcasts. `ops.softmax` gives zeros for a row "
+        "of nothing but −∞.",
+        "With a softmax of your own: exponentiate, multiply by `mask`, and divide by the sum, or by 1 where the sum is 0.",
+    ),
+    misconceptions=mistakes.ATTENTION,
+    library=(library.scaled_dot_product_attention,),
+    praise="Five cases, with rows that see nothing, padding that broadcasts, float32. No NaN, and no mean of what is hidden.",
+    diagnose=lambda output, weights: _say_if_not_weights(weights),
+)
+
+# --- Sampling -------------------------------------------------------------------------------------------------------
+
+
+def sampling_probabilities(logits, temperature, top_k):  # type: ignore[no-untyped-def]
+    limit = np.sort(logits)[-top_k]  # the top_k-th largest
+    kept = np.where(logits >= limit, logits, -np.inf)
+    return ops.softmax(kept / temperature)
+
+
+def _sampling_cases(rng: np.random.Generator) -> Sequence[Case]:
+    settings = ((7, 0.5, 3), (9, 2.0, 4), (6, 1.0, 2), (5, 0.7, 5), (8, 1.5, 1), (30, 0.8, 10))
+    return [Case(f"{V} logits, temperature {t}, top_k {k}", (rng.normal(size=V) + 1, t, k)) for V, t, k in settings]
+
+
+_SAMPLING = Exercise(
+    name="sampling_probabilities",
+    reference=sampling_probabilities,
+    solution=sampling_probabilities,
+    cases=_sampling_cases,
+    returns=("probabilities",),
+    hints=(
+        "Two changes to the logits, then softmax. Which logit is the smallest that may stay?",
+        "`np.sort(logits)[-top_k]` is the `top_k`-th largest. All below it become −∞, so that softmax gives them 0.",
+        "`ops.softmax(kept / temperature)`: dividing −∞ by the temperature leaves it at −∞.",
+    ),
+    misconceptions=mistakes.SAMPLING,
+    praise="Six settings, from top_k = 1 to no cut at all. `rng.choice(V, p=probabilities)` draws the symbol.",
+    dtype_matters=False,
+)
+
+# --- One decoding step ----------------------------------------------------------------------------------------------
+
+
+def decode_step(x, W_Q, W_K, W_V, K, V):  # type: ignore[no-untyped-def]
+    K = np.concatenate([K, x @ W_K])  # (t + 1, d_k)
+    V = np.concatenate([V, x @ W_V])  # (t + 1, d_v)
+    scores = x @ W_Q @ K.T / math.sqrt(K.shape[-1])  # (1, t + 1)
+    return ops.softmax(scores) @ V, K, V  # no mask: all keys are past or present
+
+
+def _decode_reference(x: Array, W_Q: Array, W_K: Array, W_V: Array, K: Array, V: Array) -> tuple[Array, Array, Array]:
+    K, V = np.concatenate([K, x @ W_K]), np.concatenate([V, x @ W_V])
+    return library.scaled_dot_product_attention(x @ W_Q, K, V)[0], K, V
+
+
+def _decode_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, t: int, d_model: int, d_k: int, d_v: int, dtype: type = np.float64) -> Case:
+        shapes = ((1, d_model), (d_model, d_k), (d_model, d_k), (d_model, d_v), (t, d_k), (t, d_v))
+        return Case(label, tuple((rng.normal(size=shape) / math.sqrt(shape[0])).astype(dtype) for shape in shapes))
+
+    def first(case: Case) -> Case:
+        x, W_Q, W_K, W_V, K, V = case.arguments
+        return Case("an empty cache, the first step", (x, W_Q, W_K, W_V, K[:0], V[:0]))
+
+    return [
+        case("4 past positions", 4, 7, 5, 3),
+        case("2 past positions", 2, 6, 3, 5),
+        case("widths that are all 4, and 3 past positions", 3, 4, 4, 4),
+        first(case("", 1, 5, 4, 6)),
+        case("float32 input", 6, 8, 2, 3, np.float32),
+    ]
+
+
+_DECODING = Exercise(
+    name="decode_step",
+    reference=_decode_reference,
+    solution=decode_step,
+    cases=_decode_cases,
+    returns=("output", "K", "V"),
+    hints=(
+        "Only the new position is computed: one query, one key, one value. What does the query need besides its own key?",
+        "Append first: `K = np.concatenate([K, x @ W_K])`, shape (t + 1, d_k); V likewise. Then the query meets all keys.",
+        "No mask is needed: nothing in the cache lies in the future. `ops.softmax(x @ W_Q @ K.T / math.sqrt(K.shape[-1])) @ V`.",
+    ),
+    misconceptions=mistakes.DECODING,
+    praise="Five cases, the empty cache among them. With this step, text of length T takes T rows of work, not T² / 2.",
+)
+
+EXERCISES = (_MASK, _ATTENTION, _SAMPLING, _DECODING)
+
+QUESTIONS = (
+    Question(
+        "Why must the mask act before softmax?",
+        (
+            Option(
+                "Because after softmax the weights can't be changed.",
+                "They can, and that is the trap: the code runs, and its weights are 0 where they should be.",
+            ),
+            Option(
+                "Because the sum that softmax divides by would still contain the future.",
+                "Setting weights to 0 afterwards leaves the future in the denominator. The leak meter saw it.",
+                right=True,
+            ),
+            Option("Because it is faster.", "It costs about the same. The outputs differ."),
+            Option("Because weights must not be exactly 0.", "They may: exp(−∞) is exactly 0."),
+        ),
+    ),
+    Question(
+        "A query may attend to nothing, and hidden scores are −1e9 in float32. What does it get?",
+        (
+            Option("Zero weights.", "That is what this library gives it, with −∞ and a division by 1 in place of 0."),
+            Option("NaN.", "NaN comes with −∞, from −∞ − (−∞). −1e9 − (−1e9) is 0."),
+            Option(
+                "Equal weights on all that is hidden.",
+                "All scores are the same, and softmax only sees differences. No error, no NaN: a silent leak.",
+                right=True,
+            ),
+            Option("All its weight on itself.", "Its own score is hidden like the others: nothing sets it apart."),
+        ),
+    ),
+    Question(
+        "The causal mask of a GPT lets each query see one key too many: the next one. What happens in training?",
+        (
+            Option(
+                "The loss falls far below what an honest model reaches, and the samples are useless.",
+                "The next key is the answer. Copying it is easy, and at generation there is nothing to copy.",
+                right=True,
+            ),
+            Option("The loss becomes NaN.", "Nothing overflows. The code runs, and its loss looks splendid."),
+            Option("Nothing: one key in 64 hardly matters.", "That one key is the symbol to be predicted."),
+            Option("The loss does not fall.", "It falls faster than it should."),
+        ),
+    ),
+    Question(
+        "A model has a validation loss of 4.6 bits a character on a text whose unigram entropy is 4.6 bits. What has it learnt?",
+        (
+            Option("Nothing.", "A model that knows nothing pays log₂ V, which is more: it has learnt the frequencies."),
+            Option(
+                "How frequent each character is, and as good as nothing about order.",
+                "That is what the unigram entropy charges. Everything below it comes from context.",
+                right=True,
+            ),
+            Option("Spelling.", "Spelling is order. It would bring the loss below the unigram entropy."),
+            Option("The text by heart.", "Then the training loss would be near 0."),
+        ),
+    ),
+    Question(
+        "Why may keys and values of earlier positions be kept in a cache?",
+        (
+            Option(
+                "Because later tokens do not change them.",
+                "Under a causal mask an earlier position never looks ahead, in no layer. What was computed stays right.",
+                right=True,
+            ),
+            Option("Because they change only a little.", "They do not change at all: the leak is exactly 0."),
+            Option(
+                "Because memory is cheap.", "It is not: for long texts the cache becomes the largest thing in memory."
+            ),
+            Option(
+                "Because an encoder does so, too.",
+                "A bidirectional encoder can't: there a new token changes every earlier output from layer 1 on.",
+            ),
+        ),
+    ),
+)

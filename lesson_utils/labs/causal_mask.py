@@ -1,0 +1,447 @@
+"""Notebook 06: how to train on the future without looking at it."""
+
+import re
+import textwrap
+import time
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lesson_utils import attention, live, models, ops, plots, tasks, training
+from lesson_utils._checks import Array, Mask
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lesson_utils.models.stack import Ids
+
+# --- Maps side by side ----------------------------------------------------------------------------------------------
+
+
+def maps(words: Sequence[str], **weights: Array) -> plots.Picture:
+    """Attention weights side by side, each with the share that looks ahead."""
+    figure = plots.figure(9.0, 3.7)
+    alt = f"{len(weights)} heat maps of attention weights between {len(words)} words."
+    with plots.style():
+        for ax, (name, A) in zip(figure.subplots(1, len(weights)), weights.items(), strict=True):
+            ahead = np.triu(A, k=1).sum() / A.sum()
+            title = f"{name}: {ahead:.0%} looks ahead"
+            plots.heatmap(A, words, words, title, ax=ax)
+            alt += " " + plots.describe(A, words, words, title)
+    return plots.picture(figure, alt)
+
+
+def allowed(names: Sequence[str], *masks: Mask) -> plots.Picture:
+    """Masks side by side: blue may be attended to."""
+    figure = plots.figure(9.0, 3.0)
+    alt = []
+    with plots.style():
+        for ax, name, mask in zip(figure.subplots(1, len(masks), squeeze=False)[0], names, masks, strict=True):
+            blind = int((~mask.any(axis=-1)).sum())
+            rows = "every row sees something" if not blind else "1 row sees nothing"
+            rows = rows if blind < 2 else f"{blind} rows see nothing"
+            plots.heatmap(mask, title=f"{name}:\n{rows}", column_label="key (blue: visible)", numbers=False, ax=ax)
+            keys = [", ".join(map(str, np.flatnonzero(row))) or "none" for row in mask]
+            alt.append(f"Mask, {name}: {rows}. ")
+            alt.append("Query by keys: " + "; ".join(f"{i} sees {seen}" for i, seen in enumerate(keys)) + ". ")
+    return plots.picture(figure, "".join(alt).strip())
+
+
+def weights_table(weights: dict[tuple[str, Any], Array]) -> None:
+    """Two rows of weights for each way to hide scores and each dtype."""
+    print("                            last two hidden            all hidden")
+    for (way, dtype), rows in weights.items():
+        print(f"{way:16} {dtype.__name__:8}", *("   " + " ".join(f"{w:5.2f}" for w in row) for row in rows))
+
+
+# --- The leak meter -------------------------------------------------------------------------------------------------
+
+LONGEST, WIDTH = 24, 16
+KINDS = {
+    "causal": "the right mask",
+    "none": "everything is visible",
+    "one too far": "each query sees the next key as well",
+    "transposed": "each query sees itself and what comes after it",
+    "too late": "weights are set to 0 after softmax",
+    "zeros": "hidden scores are set to 0",
+}
+
+
+def masked_weights(scores: Array, kind: str) -> Array:
+    """Scores (T, T) → weights, hidden in one right way and five wrong ones, see `KINDS`."""
+    causal = attention.causal_mask(len(scores))
+    if kind == "none":
+        return ops.softmax(scores)
+    if kind == "too late":
+        return ops.softmax(scores) * causal
+    if kind == "zeros":
+        return ops.softmax(np.where(causal, scores, 0))
+    visible = {"causal": causal, "transposed": causal.T, "one too far": np.tri(len(scores), k=1, dtype=bool)}[kind]
+    return ops.softmax(np.where(visible, scores, -np.inf))
+
+
+@cache
+def _tokens_and_matrices() -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(6)
+    tokens = rng.normal(size=(LONGEST, WIDTH))
+    return tokens, rng.normal(size=WIDTH), rng.normal(size=(3, WIDTH, WIDTH)) / np.sqrt(WIDTH)
+
+
+def layers_of_attention(x: Array, kind: str, layers: int = 1) -> tuple[Array, Array]:
+    """A stack of attention layers with fixed random matrices, each with its way around: x + attention(x).
+
+    Args:
+        x: (T, 16).
+
+    Returns:
+        outputs, (T, 16), and the weights of the first layer, (T, T).
+    """
+    W_Q, W_K, W_V = _tokens_and_matrices()[2]
+    maps = []
+    for _ in range(layers):
+        x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True))  # the size of a token stays what it was
+        weights = masked_weights(x @ W_Q @ (x @ W_K).T / np.sqrt(WIDTH), kind)
+        maps.append(weights)
+        x = x + weights @ (x @ W_V)
+    return x, maps[0]
+
+
+@cache
+def leak(T: int, position: int, kind: str, layers: int = 1) -> tuple[Array, Array]:
+    """How far each of T outputs moves when the token at `position` is replaced, (T,), and the weights before it."""
+    tokens, other, _ = _tokens_and_matrices()
+    changed = tokens[:T].copy()
+    changed[position] = other
+    (before, weights), (after, _) = (layers_of_attention(x, kind, layers) for x in (tokens[:T], changed))
+    return np.sqrt(((after - before) ** 2).sum(axis=-1)), weights
+
+
+@live.lab(
+    height=4.0,
+    T=live.Slider("sequence length T", 4, LONGEST, 12),
+    place=live.Slider("changed token, %", 0, 100, 50, 5),
+    kind=live.Choice("mask", tuple(KINDS), "none"),
+    layers=live.Slider("layers", 1, 4, 1),
+)
+def leak_lab(figure: "Figure") -> live.Update:
+    """Change one token and watch which outputs move."""
+    from matplotlib.patches import Rectangle
+
+    map_ax, ax = figure.subplots(1, 2, width_ratios=(1, 1.5))
+    image = map_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=1, aspect="auto")
+    column = map_ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, ec=plots.ORANGE, lw=2))
+    map_ax.set(xlabel="key (orange: the changed token)", ylabel="query")
+    floor = -4  # of the scale, a power of ten
+    bars = ax.bar(np.arange(LONGEST), np.ones(LONGEST), bottom=floor)
+    zeros = [ax.text(i, floor + 0.08, "0", ha="center", color=plots.INK) for i in range(LONGEST)]
+    ax.set(ylim=(floor, 2), xlabel="output", ylabel="how far it moves")
+    ax.set_yticks(range(floor, 2), ["0.0001", "0.001", "0.01", "0.1", "1", "10"])
+    ax.bar([-9], [0], color=plots.ORANGE, label="before the changed token")
+    ax.bar([-9], [0], color=plots.BLUE, label="from it on")
+    ax.legend(loc="upper left", ncols=2)
+    drawn = {"T": 0}
+
+    def update(T: int, place: int, kind: str, layers: int) -> str:
+        position = round(place / 100 * (T - 1))
+        moved, weights = leak(T, position, kind, layers)
+        image.set_data(weights)
+        column.set_bounds(position - 0.5, -0.5, 1, T)
+        if drawn["T"] != T:  # moved axes are all drawn anew, which takes its time
+            drawn["T"], ticks = T, range(0, T, 4 if T > 12 else 1)
+            image.set_extent((-0.5, T - 0.5, T - 0.5, -0.5))
+            map_ax.set(xlim=(-0.5, T - 0.5), ylim=(T - 0.5, -0.5), xticks=ticks, yticks=ticks)
+            ax.set(xlim=(-0.5, T - 0.5), xticks=ticks)
+        heights = np.maximum(np.log10(moved, out=np.full(T, -99.0), where=moved > 0) - floor, 0.05 * (moved > 0))
+        for i, bar in enumerate(bars):
+            bar.set_height(heights[i] if i < T else 0)
+            bar.set_color(plots.ORANGE if i < position else plots.BLUE)
+            zeros[i].set_text("0" if i < T and moved[i] == 0 else "")
+        count = int((moved[:position] > 0).sum())
+        if position == 0:
+            finding = "Token 0 is the first: no output before it"
+        elif count:
+            finding = f"Leak: {count} of {position} outputs before token {position} move"
+        else:
+            finding = f"No leak: {position} outputs before token {position} stay"
+        ax.set_title(finding)
+        map_ax.set_title(f"{kind}: weights{' of layer 1' if layers > 1 else ''}")
+        listed = ", ".join(f"{i}: {plots.short(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
+        return (
+            f"Mask: {kind}, {KINDS[kind]}; {layers} layer{'s' if layers > 1 else ''}; token {position} of {T} is "
+            f"changed. {finding}. How far each output moves: {listed}."
+        )
+
+    return update
+
+
+class Peeking(models.GPT):
+    """A GPT without its mask: it reads the very symbol that it has to predict."""
+
+    def forward(self, ids: Any, past: Any = None, rng: Any = None) -> tuple[Array, Any]:
+        x, tokens = self.tokens.forward(np.asarray(ids), 0, rng)
+        x, stack = self.stack.forward(x, None, None, rng)
+        logits, output = self.tokens.embedding.logits_forward(x)  # (B, T, V)
+        return logits, (tokens, stack, output)
+
+
+# --- Training, watched ----------------------------------------------------------------------------------------------
+
+
+def bits(nats: float) -> float:
+    return nats / float(np.log(2))
+
+
+def bigram_entropy(ids: "Ids") -> float:
+    """Bits a character that are left for who knows how often each character follows each other one."""
+    pairs = np.unique(np.stack([ids[:-1], ids[1:]]), axis=1, return_counts=True)[1] / (len(ids) - 1)
+    firsts = np.unique(ids[:-1], return_counts=True)[1] / (len(ids) - 1)
+    return float((firsts * np.log2(firsts)).sum() - (pairs * np.log2(pairs)).sum())
+
+
+def words_in(text: str) -> list[str]:
+    """Words of at least three letters."""
+    return re.findall(r"[^\W\d_]{3,}", text)
+
+
+def read(vocabulary: tasks.Vocabulary, ids: "Ids") -> str:
+    """The text of ids, to its end: a model that is drawn from freely also gives ends and paddings now and then."""
+    return vocabulary.decode(ids[ids >= tasks.FIRST_SYMBOL])
+
+
+def writes(model: models.GPT, vocabulary: tasks.Vocabulary, prompts: "Ids", length: int, skip: int = 0) -> list[str]:
+    """How the model goes on from each prompt (B, T) at τ = 0.7: all but the first `skip` symbols, most words first.
+
+    Runs of blanks and line ends are written as one blank.
+    """
+    ids = model.generate(prompts, length, np.random.default_rng(5), 0.7, use_cache=not isinstance(model, Peeking))
+    texts = [" ".join(read(vocabulary, row).split()) for row in ids[:, skip:]]
+    return sorted(texts, key=lambda text: -len(words_in(text)))
+
+
+def word_shares(texts: Sequence[str], known: frozenset[str]) -> tuple[float, float]:
+    """Of the words in texts: how many are known, and how many different ones there are, as shares."""
+    words = [word for text in texts for word in words_in(text)]
+    count = max(len(words), 1)
+    return sum(word in known for word in words) / count, len(set(words)) / count
+
+
+class Watch:
+    """A callback of `training.fit` that measures the validation loss, and has the model write."""
+
+    def __init__(self, model: models.GPT, vocabulary: tasks.Vocabulary, validation: Any, text: str) -> None:
+        self.model, self.vocabulary, self.validation = model, vocabulary, validation
+        self.known, self.prompt = frozenset(words_in(text)), text[:1]
+        self.steps: list[int] = []
+        self.bits: list[float] = []
+        self.texts: list[str] = []
+        self.shares: list[float] = []
+        self(0)
+
+    def __call__(self, step: int, *_: object) -> None:
+        prompts = np.tile(self.vocabulary.encode(self.prompt), (8, 1))  # (8, 1)
+        texts = writes(self.model, self.vocabulary, prompts, 120)
+        self.steps.append(step)
+        self.bits.append(bits(self.model.loss(self.validation)))
+        self.texts.append(texts[0])
+        self.shares.append(word_shares(texts, self.known)[0])
+
+    def show(self) -> None:
+        print("steps   bits   real words   what it writes (τ = 0.7)")
+        for step, loss, share, text in zip(self.steps, self.bits, self.shares, self.texts, strict=True):
+            print(f"{step:5} {loss:6.2f} {share:12.0%}   {text[:72]}")
+
+
+def loss_plot(history: training.History, watch: Watch, rungs: dict[str, float]) -> plots.Picture:
+    """The loss in bits a character, between the rungs of what simpler knowledge would reach."""
+    losses = np.array([bits(loss) for loss in history.losses])
+    window = max(1, len(losses) // 60)
+    smooth = np.convolve(losses, np.ones(window) / window, mode="valid")
+    last, (name, below) = watch.bits[-1], min(rungs.items(), key=lambda rung: rung[1])
+    where = f"{below - last:.1f} below" if last < below else f"{last - below:.1f} above"
+    finding = f"{last:.2f} bits a character, {where} “{name}”"
+    figure = plots.figure(8.6, 4.0)
+    with plots.style():
+        ax = figure.add_subplot(xlabel="training steps", ylabel="bits a character")
+        for name, height in rungs.items():
+            ax.axhline(height, color=plots.GREY, lw=1, ls=":")
+            ax.text(len(losses), height + 0.08, f"{name}: {height:.2f}", color=plots.GREY, ha="right")
+        ax.plot(window / 2 + np.arange(len(smooth)), smooth, color=plots.BLUE, label="training (moving average)")
+        ax.plot(watch.steps, watch.bits, "o--", color=plots.ORANGE, label="validation")
+        ax.set_ylim(0, min(max(watch.bits[0], *rungs.values()), 10) + 0.8)
+        ax.set_xlim(0, len(losses))
+        ax.set_title(finding)
+        ax.legend(loc="lower left")
+    points = ", ".join(f"{step}: {loss:.2f}" for step, loss in zip(watch.steps, watch.bits, strict=True))
+    lines = ", ".join(f"{name} {height:.2f}" for name, height in rungs.items())
+    return plots.picture(figure, f"{finding}. Validation loss by step: {points}. Lines to compare with: {lines}.")
+
+
+# --- Live sampling --------------------------------------------------------------------------------------------------
+
+TOP_KS = ("1", "2", "5", "10", "20", "all")
+SHOWN, LINE, WRITTEN = 10, 46, 180  # bars, characters a line, characters to write
+
+
+class Draw(NamedTuple):
+    """The next character's distribution, before and after the cuts, and a text drawn so."""
+
+    model: Array  # what the model says, (V,)
+    drawn: Array  # what is drawn from, (V,)
+    text: str
+
+
+def drawn_from(logits: Array, temperature: float, top_k: int | None, top_p: float) -> Array:
+    """The distribution from which `models.sample` draws: temperature, then top-k, then top-p. (V,) → (V,)"""
+    if temperature == 0:
+        return np.eye(len(logits))[logits.argmax()]
+    order = np.argsort(-logits, kind="stable")
+    weights = ops.softmax(logits.astype(np.float64), temperature=temperature)[order]
+    weights[len(order) if top_k is None else top_k :] = 0
+    weights[np.cumsum(weights) - weights >= top_p * weights.sum()] = 0
+    drawn = np.zeros(len(order))
+    drawn[order] = weights / weights.sum()
+    return drawn
+
+
+def sampling_lab(model: models.GPT, vocabulary: tasks.Vocabulary) -> live.LiveFigure:
+    """The trained model writes on: prompt, temperature, top-k, top-p → the next character, and a text."""
+
+    @lru_cache(maxsize=500)
+    def draw(prompt: str, temperature: float, top_k: str, top_p: float) -> Draw:
+        k = None if top_k == "all" else int(top_k)
+        ids = vocabulary.encode(prompt)[None]  # (1, T)
+        logits = model.forward(ids)[0][0, -1]  # (V,)
+        written = model.generate(ids, WRITTEN, np.random.default_rng(8), temperature, k, top_p)
+        return Draw(ops.softmax(logits), drawn_from(logits, temperature, k, top_p), read(vocabulary, written[0]))
+
+    @live.lab(
+        height=3.7,
+        prompt=live.Word("prompt", "The ", longest=30),
+        temperature=live.Slider("temperature τ", 0.0, 2.0, 0.8, 0.1),
+        top_k=live.Choice("top-k", TOP_KS, "all"),
+        top_p=live.Slider("top-p", 0.1, 1.0, 1.0, 0.05),
+    )
+    def lab(figure: "Figure") -> live.Update:
+        """What the model writes, and the distribution of its first character."""
+        chart, page = figure.subplots(1, 2, width_ratios=(1, 1.75))
+        rows = np.arange(SHOWN)
+        bars = chart.barh(rows, np.zeros(SHOWN), color=plots.BLUE, label="drawn from")
+        (dots,) = chart.plot(np.zeros(SHOWN), rows, "D", color=plots.ORANGE, ms=5, label="model, τ = 1", ls="none")
+        names = [chart.text(-0.03, row, "", ha="right", va="center", family="monospace") for row in rows]
+        chart.set(xlim=(0, 1.05), xlabel="probability of the next character", yticks=(), ylim=(SHOWN - 0.4, -0.6))
+        chart.legend(loc="lower right")
+        page.set(xlim=(0, 1), ylim=(0, 1), xticks=(), yticks=())
+        page.spines[:].set_visible(False)
+        body = page.text(0, 0.97, "", va="top", family="monospace", fontsize=12.5, linespacing=1.5)
+
+        def update(prompt: str, temperature: float, top_k: str, top_p: float) -> str:
+            usable = "".join(c for c in prompt if c in vocabulary.characters)
+            unknown = "".join(sorted(set(prompt) - set(usable)))
+            now = draw(usable or vocabulary.characters[0], round(temperature, 2), top_k, round(top_p, 2))
+            likeliest = np.argsort(-now.model, kind="stable")[:SHOWN]
+            labels = [name_of(vocabulary, int(i)) for i in likeliest]
+            for bar, name, label, i in zip(bars, names, labels, likeliest, strict=False):
+                bar.set_width(now.drawn[i])
+                name.set_text(drawable({"an end": "∎", "space": "␣", "line end": "⏎"}.get(label, label)))
+            dots.set_data(now.model[likeliest], rows[: len(likeliest)])
+            possible = int((now.drawn > 0).sum())
+            words = words_in(now.text)
+            first = "Greedy: the likeliest" if temperature == 0 else f"{possible} of {len(now.drawn)} can be drawn"
+            finding = f"{len(words)} words, {len(set(words))} of them different"
+            if unknown:  # what it has never read it can't go on from
+                finding += f" (left out: {unknown[:8]})"
+            chart.set_title(first)
+            page.set_title(drawable(finding))
+            body.set_text(as_lines(now.text))
+            top = zip(labels[:5], likeliest, strict=False)
+            listed = ", ".join(f"{label} {now.drawn[i]:.2f} ({now.model[i]:.2f})" for label, i in top)
+            return (
+                f"Temperature {temperature:.1f}, top-k {top_k}, top-p {top_p:.2f}. {first}; next character, drawn from "
+                f"(model at τ = 1): {listed}. {finding}. The text: {' '.join(now.text.split())}"
+            )
+
+        return update
+
+    return lab()
+
+
+def name_of(vocabulary: tasks.Vocabulary, id_: int) -> str:
+    """A character that can be seen."""
+    text = vocabulary.decode(np.array([id_]))
+    return {"": "an end", " ": "space", "\n": "line end"}.get(text, text)
+
+
+def as_lines(text: str) -> str:
+    """A text for a monospaced page: its line ends as ⏎, runs of blanks as one."""
+    text = " ".join(text.replace("\n", "⏎ ").split())
+    return drawable("\n".join(textwrap.wrap(text, LINE)))
+
+
+def drawable(text: str) -> str:
+    """What the figures' font has no letter for becomes □; and `$` begins no formula."""
+    letters = _letters()
+    return "".join(c if c == "\n" or ord(c) in letters else "□" for c in text).replace("$", r"\$")
+
+
+@cache
+def _letters() -> frozenset[int]:
+    from matplotlib import font_manager
+
+    return frozenset(font_manager.get_font(font_manager.findfont("DejaVu Sans Mono")).get_charmap())
+
+
+# --- The key–value cache --------------------------------------------------------------------------------------------
+
+
+class Timing(NamedTuple):
+    """One length, generated with the cache and without."""
+
+    length: int
+    cached: float  # seconds
+    uncached: float
+    same: bool  # the same text?
+
+    @property
+    def ratio(self) -> float:
+        return self.uncached / self.cached
+
+
+def cache_times(lengths: Sequence[int] = (32, 64, 128, 256, 512)) -> list[Timing]:
+    """Generate with and without the cache, with a model of the notebook's size, untrained, and room for all."""
+    config = models.GPTConfig(vocab=100, d_model=64, num_heads=4, num_layers=2, max_length=max(lengths) + 1)
+    model = models.GPT(config, np.random.default_rng(0))
+
+    def timed(length: int, use_cache: bool) -> "tuple[float, Ids]":
+        start = time.perf_counter()
+        ids = model.generate(np.array([[1]]), length, np.random.default_rng(1), use_cache=use_cache)
+        return time.perf_counter() - start, ids
+
+    rows = []
+    with training.single_thread():
+        for length in lengths:
+            # In turns, and the best of several: what else the machine does would count for one side only.
+            turns = [(timed(length, True), timed(length, False)) for _ in range(min(max(2, 768 // length), 20))]
+            (_, a), (_, b) = turns[0]
+            cached, uncached = (min(turn[side][0] for turn in turns) for side in (0, 1))
+            rows.append(Timing(length, cached, uncached, bool((a == b).all())))
+    return rows
+
+
+def cache_plot(timings: Sequence[Timing]) -> plots.Picture:
+    """How many times as fast generation is with the cache, by length."""
+    last = timings[-1]
+    finding = f"{last.length} characters: about {last.ratio:.0f} times as fast with the cache"
+    lengths, ratios = [t.length for t in timings], [t.ratio for t in timings]
+    figure = plots.figure(7.0, 3.7)
+    with plots.style():
+        ax = figure.add_subplot(xlabel="characters generated", ylabel="time without / time with")
+        ax.axhline(1, color=plots.GREY, lw=1, ls=":")
+        ax.plot(lengths, ratios, "o-", color=plots.BLUE)
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(lengths, [str(n) for n in lengths])
+        ax.set_ylim(0, 1.15 * max(ratios))
+        ax.set_title(finding)
+    listed = ", ".join(f"{t.length}: {t.ratio:.1f}" for t in timings)
+    return plots.picture(figure, f"{finding}, in one run. Ratio by length: {listed}.")
