@@ -31,8 +31,7 @@ def first_look(figure: "Figure") -> live.Update:
     numbers = [ax.text(i, 0, "", ha="center", va="bottom") for i in range(len(WORDS))]
     ax.set_xticks(range(len(WORDS)), [*WORDS[:-1], ""])
     # The last word changes. As a text of its own it is drawn alone; as a tick's, the whole axis would be.
-    below = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "top", "clip_on": False}
-    last = ax.text(len(WORDS) - 1, -0.038, WORDS[-1], **below)
+    last = ax.text(len(WORDS) - 1, -0.038, WORDS[-1], ha="center", va="top", transform=ax.get_xaxis_transform())
 
     def update(ending: str, temperature: float) -> str:
         words = (*WORDS[:-1], ending)
