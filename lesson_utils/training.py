@@ -420,10 +420,11 @@ def save(model: Trainable, path: str | os.PathLike[str]) -> None:
     for name, value in arrays.items():
         if not np.isfinite(value).all():
             raise ValueError(f"{name} holds NaN or infinite values; nothing was saved")
+    contents: dict[str, Any] = {FORMAT_NAME: np.array(FORMAT), **arrays}
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with unfinished.open("wb") as file:
-            np.savez(file, **{FORMAT_NAME: np.array(FORMAT)}, **arrays)
+            np.savez(file, **contents)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -1,0 +1,226 @@
+"""The exercises and questions of notebook 05."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from lesson_utils import ops
+from lesson_utils._checks import Array
+from lesson_utils.exercises import full_block_mistakes as mistakes
+from lesson_utils.exercises.checker import Case, Exercise
+from lesson_utils.quiz import Option, Question
+
+# --- Layer norm -------------------------------------------------------------------------------------------------------
+
+
+def layer_norm(x, gamma, beta, eps):  # type: ignore[no-untyped-def]  # solutions are shown to learners, who write without types
+    mean = x.mean(axis=-1, keepdims=True)
+    variance = x.var(axis=-1, keepdims=True)
+    return gamma * (x - mean) / np.sqrt(variance + eps) + beta
+
+
+def _norm_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(
+        label: str, *shape: int, size: float = 1.0, mean: float = 0.5, eps: float = 1e-5, dtype: Any = float
+    ) -> Case:
+        x = mean + size * rng.normal(size=shape)
+        gamma, beta = rng.uniform(0.5, 2, shape[-1]), rng.normal(size=shape[-1])
+        return Case(label, (x.astype(dtype), gamma.astype(dtype), beta.astype(dtype), eps))
+
+    alike = case("a token whose features are all equal", 3, 5)
+    alike.arguments[0][1] = 0.7
+    return [
+        case("4 tokens of width 6", 4, 6),
+        case("a batch of shape (2, 3, 5)", 2, 3, 5),
+        case("a square array, (4, 4)", 4, 4),
+        case("features that hardly differ (σ ≈ 0.001)", 3, 7, size=1e-3),
+        case("ε = 0.1", 5, 3, eps=0.1),
+        case("one token, shape (6,)", 6, mean=-4.0),
+        alike,
+        case("float32 input", 2, 5, dtype=np.float32),
+    ]
+
+
+_NORM = Exercise(
+    name="layer_norm",
+    reference=ops.layer_norm,
+    solution=layer_norm,
+    cases=_norm_cases,
+    returns=("y",),
+    hints=(
+        "Four steps: the mean of each token, its variance, subtract and divide, then γ and β. Which axis are a token's features?",
+        "`x.mean(axis=-1, keepdims=True)` has shape (..., 1) and lines up with x. The variance is `x.var(...)`, with the same "
+        "arguments.",
+        "Divide by `np.sqrt(variance + eps)`, then `gamma * normal + beta`. γ and β, shape (d_model,), line up with the last axis "
+        "by themselves.",
+    ),
+    misconceptions=mistakes.LAYER_NORM,
+    library=(ops.layer_norm, ops.layer_norm_forward),
+    praise="Eight cases: leading axes, a square array, equal features, two values of ε, float32. This is the libraries' layer norm.",
+)
+
+# --- Feed-forward -----------------------------------------------------------------------------------------------------
+
+
+def feed_forward(x, W_1, b_1, W_2, b_2):  # type: ignore[no-untyped-def]
+    hidden = np.maximum(0, x @ W_1 + b_1)  # (..., d_ff)
+    return hidden @ W_2 + b_2  # (..., d_model)
+
+
+def _feed_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, *shape: int, d_ff: int, dtype: Any = float) -> Case:
+        d = shape[-1]
+        arrays = (rng.normal(size=s) for s in (shape, (d, d_ff), (d_ff,), (d_ff, d), (d,)))
+        return Case(label, tuple(array.astype(dtype) for array in arrays))
+
+    return [
+        case("4 tokens, d_model = 3, d_ff = 7", 4, 3, d_ff=7),
+        case("a batch of shape (2, 5, 4), d_ff = 6", 2, 5, 4, d_ff=6),
+        case("one token, shape (5,), d_ff = 8", 5, d_ff=8),
+        case("d_ff smaller than d_model", 3, 6, d_ff=2),
+        case("d_ff as large as d_model, as many tokens", 4, 4, d_ff=4),
+        case("float32 input", 3, 5, d_ff=9, dtype=np.float32),
+    ]
+
+
+def _feed_reference(x: Array, W_1: Array, b_1: Array, W_2: Array, b_2: Array) -> Array:
+    return ops.linear(ops.relu(ops.linear(x, W_1, b_1)), W_2, b_2)
+
+
+_FEED = Exercise(
+    name="feed_forward",
+    reference=_feed_reference,
+    solution=feed_forward,
+    cases=_feed_cases,
+    returns=("y",),
+    hints=(
+        "Three steps: widen, bend, narrow. Write down the shape after each.",
+        "Widen: `x @ W_1 + b_1`, shape (..., d_ff). It works for any leading axes.",
+        "Bend: `np.maximum(0, hidden)`, the larger of 0 and each entry. Then `hidden @ W_2 + b_2`.",
+    ),
+    misconceptions=mistakes.FEED_FORWARD,
+    praise="Six cases. Two matrices and a bend: most of a Transformer's parameters sit in here.",
+)
+
+# --- A pre-norm block ---------------------------------------------------------------------------------------------------
+
+
+def pre_norm_block(x, attend, feed_forward, norm_1, norm_2):  # type: ignore[no-untyped-def]
+    x = x + attend(norm_1(x))
+    return x + feed_forward(norm_2(x))
+
+
+@cache  # the same parts in each draw, so that cases can be compared
+def _parts(T: int, d: int) -> tuple[Callable[[Array], Array], ...]:
+    """attend, feed_forward and two norms for x of shape (..., T, d)."""
+    rng = np.random.default_rng(T)
+    mix = ops.softmax(rng.normal(size=(T, T)))
+    W, W_1, W_2, gammas, betas = (rng.normal(size=s) for s in ((d, d), (d, 2 * d), (2 * d, d), (2, d), (2, d)))
+
+    def norm(i: int) -> Callable[[Array], Array]:
+        return lambda x: ops.layer_norm(x, 1 + 0.3 * gammas[i], betas[i])
+
+    return lambda x: mix @ x @ W, lambda x: ops.relu(x @ W_1) @ W_2, norm(0), norm(1)
+
+
+def _block_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, *shape: int) -> Case:
+        return Case(label, (2 * rng.normal(size=shape) + 1, *_parts(*shape[-2:])))
+
+    return [
+        case("4 tokens of width 6", 4, 6),
+        case("a batch of shape (2, 3, 5)", 2, 3, 5),
+        case("a single token", 1, 4),
+    ]
+
+
+_BLOCK = Exercise(
+    name="pre_norm_block",
+    reference=pre_norm_block,
+    solution=pre_norm_block,
+    cases=_block_cases,
+    returns=("y",),
+    hints=(
+        "Two halves, built alike. Each reads a normed copy of the stream, works on it, and adds its result to the stream.",
+        "One half is x + f(norm(x)). The x on the left of the plus is the stream as it is, not its normed copy.",
+        "First half: `x = x + attend(norm_1(x))`. The second half starts from this new x.",
+    ),
+    misconceptions=mistakes.BLOCK,
+    praise="Two lines, and the whole encoder layer of today's models: the parts do the work, the stream carries it.",
+)
+
+EXERCISES = (_NORM, _FEED, _BLOCK)
+
+QUESTIONS = (
+    Question(
+        "Layer norm takes x of shape (B, T, d_model). Over which numbers are mean and variance taken?",
+        (
+            Option("Over the whole batch.", "Then a token's output would depend on what else is in the batch."),
+            Option("Over the T tokens of a sequence.", "Tokens do not meet in layer norm. Only attention mixes them."),
+            Option(
+                "Over the d_model features of one token.",
+                "One mean and one variance for each of the B · T tokens.",
+                right=True,
+            ),
+            Option("Over each feature, along the batch.", "That is batch norm. It needs many examples at once."),
+        ),
+    ),
+    Question(
+        "Before training, in a pre-norm stack, how does the last layer's gradient change with depth L?",
+        (
+            Option(
+                "It falls, about as 1/√L.",
+                "The stream grows about as √L, and the norm at the top divides by its size.",
+                right=True,
+            ),
+            Option("It stays the same.", "That is what we measured for post-norm."),
+            Option("It grows.", "The *stream* grows. The norms divide by its size, and so does the gradient."),
+            Option(
+                "It vanishes within a few layers.", "From 2 to 48 layers it fell about fivefold; that is no vanishing."
+            ),
+        ),
+    ),
+    Question(
+        "Our 12-layer post-norm model did not learn without warm-up. What does that show?",
+        (
+            Option(
+                "Its gradients vanish in the early layers at the start.",
+                "At 12 layers, before training, its first layer gets about as much gradient as its last: we measured it.",
+            ),
+            Option("Post-norm can't be trained.", "With 200 steps of warm-up it learnt the task."),
+            Option(
+                "At this depth and learning rate its first steps must be small.",
+                "That is what was seen: the same model, only with a slow start, learns.",
+                right=True,
+            ),
+            Option("12 layers are too many for this task.", "Pre-norm with 12 layers learns it, without warm-up."),
+        ),
+    ),
+    Question(
+        "A bug leaves out the causal mask during training. Which measure gives it away?",
+        (
+            Option(
+                "The training loss is high.", "It is lower than it should be: the answer can be read off the input."
+            ),
+            Option(
+                "What the model writes on its own.",
+                "Writing, it has no future to read from. Accuracy with the right symbols given stays near 1.",
+                right=True,
+            ),
+            Option("The gradient becomes NaN.", "Nothing overflows. The bug is quiet, and that is what makes it bad."),
+            Option("The shapes no longer fit.", "A mask has no influence on any shape."),
+        ),
+    ),
+    Question(
+        "From d_model = 512, d_ff = 2048 and 8 heads you go to 16 heads. How many parameters are added?",
+        (
+            Option(
+                "None.", "Each head becomes half as wide: the same four matrices, cut into more pieces.", right=True
+            ),
+            Option("Twice as many in attention.", "Heads share d_model among them: d_k = d_model / h."),
+            Option("One matrix W_O more for each head.", "There is one W_O behind the joined heads."),
+        ),
+    ),
+)
