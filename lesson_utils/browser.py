@@ -252,18 +252,18 @@ class LiveFigure:
 
 
 class Control:
-    """A slider, drop-down list or checkbox, moved by keyboard."""
+    """A slider, drop-down list, checkbox or text field, moved by keyboard."""
 
     def __init__(self, figure: LiveFigure, node: "Locator"):
         self._figure = figure
-        self.input = node.locator("[role=slider], select, input[type=checkbox]")
+        self.input = node.locator("[role=slider], select, input[type=checkbox], input[type=text]")
         self._readout = node.locator(".widget-readout")
         self.track = node.locator(".noUi-base")  # of a slider
         self.label = " ".join(node.locator("label:visible").first.inner_text().split())
 
     @property
     def kind(self) -> str:
-        """One of: slider, select, checkbox."""
+        """One of: slider, select, checkbox, text."""
         kind: str = self.input.evaluate("node => node.role || node.type.split('-')[0]")
         return kind
 
@@ -278,12 +278,16 @@ class Control:
         """Press a key and wait for the new picture; False if the control stood there already.
 
         Home and End go to the ends of sliders and drop-down lists, and switch a checkbox off and on; the other keys of
-        a slider are the arrows, PageUp and PageDown.
+        a slider are the arrows, PageUp and PageDown. Into a text field, Home and End type an a and a z in place of what
+        stood there: one key, so that one picture follows.
         """
         value, src = self.value, self._figure.src
         if self.kind == "checkbox":
             if (key == "End") != self.input.is_checked():
                 self.input.press("Space")
+        elif self.kind == "text":
+            self.input.press("ControlOrMeta+a")
+            self.input.press("z" if key == "End" else "a")
         else:
             self.input.press(key)
         moved = self.value != value

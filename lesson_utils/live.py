@@ -151,6 +151,29 @@ class Switch:
         return ipywidgets.Checkbox(value=value, indent=False, **_look(self.label))
 
 
+@dataclass(frozen=True)
+class Word:
+    """A text to type, of up to `longest` characters; the figure follows each key.
+
+    What a lab can't use (a digit, where it wants letters) it has to leave out itself, and say so.
+    """
+
+    label: str
+    value: str
+    longest: int = 20
+
+    def check(self, name: str, value: str) -> None:
+        if not isinstance(value, str) or len(value) > self.longest:
+            raise ValueError(f"{name}={value!r} does not fit; expected a text of up to {self.longest} characters")
+
+    def extremes(self) -> tuple[str, ...]:
+        return "", self.value, "z" * self.longest
+
+    def widget(self, value: str) -> ipywidgets.Widget:
+        # No widget can limit the length: longer ones are cut in `LiveFigure.values`.
+        return ipywidgets.Text(value=value, continuous_update=True, **_look(self.label))
+
+
 def _check_range(control: Slider | LogSlider, name: str, value: float) -> None:
     if not control.low <= value <= control.high:
         raise ValueError(f"{name}={value!r} is out of range; expected a number from {control.low} to {control.high}")
@@ -205,7 +228,11 @@ class LiveFigure:
     @property
     def values(self) -> dict[str, Any]:
         """Where the controls stand."""
-        return {name: widget.value for name, widget in self._inputs.items()}
+        values = {name: widget.value for name, widget in self._inputs.items()}
+        for name, control in self._controls.items():
+            if isinstance(control, Word):
+                values[name] = values[name][: control.longest]
+        return values
 
     def set(self, **values: Any) -> plots.Picture:
         """Move controls from code; returns the new picture.
@@ -282,10 +309,12 @@ class _Screen:
 
     def __init__(self, figure: "Figure"):
         from matplotlib.axis import Axis
+        from matplotlib.spines import Spine
 
         self._figure = figure
         self._canvas: Any = figure.canvas
         self._axis = Axis  # new limits can move all that an axes holds: then everything is drawn again
+        self._frame = (Axis, Spine)
         self._moved: set[Artist] = set()
         self._front: list[Artist] = []
         self._canvas.draw()
@@ -306,6 +335,8 @@ class _Screen:
         """All artists but the axes' white backgrounds, in the order in which matplotlib draws them."""
         for axes in sorted(self._figure.axes, key=methodcaller("get_zorder")):
             children = [child for child in axes.get_children() if child is not axes.patch]
+            if not axes.axison:  # set_axis_off
+                children = [child for child in children if not isinstance(child, self._frame)]
             yield from sorted(children, key=methodcaller("get_zorder"))
         yield from (*self._figure.texts, *self._figure.legends)
 

@@ -171,6 +171,50 @@ def test_impossible_values_are_refused(values, message):
         point().set(**values)
 
 
+@live.lab(width=2, height=1, word=live.Word("word", "cat", longest=5))
+def spelled(figure):
+    """The length of a word."""
+    (dot,) = figure.add_subplot(xlim=(0, 10)).plot([0], [0], "o")
+
+    def update(word):
+        dot.set_xdata([len(word)])
+        return f"The word {word!r} has {len(word)} letters."
+
+    return update
+
+
+def test_a_typed_word_is_followed_key_by_key_and_cut_where_it_is_too_long():
+    figure = spelled()
+    assert figure._inputs["word"].continuous_update
+    for typed, kept in (("c", "c"), ("", ""), ("lions", "lions"), ("elephant", "eleph")):
+        figure._inputs["word"].value = typed
+        assert figure.values == {"word": kept}
+        assert figure.picture.alt == f"The word {kept!r} has {len(kept)} letters."
+    for value in ("elephant", 3):
+        with pytest.raises(ValueError, match=f"word={value!r} does not fit; expected a text of up to 5 characters"):
+            figure.set(word=value)
+
+
+@live.lab(width=2, height=1, place=live.Slider("place", 0, 9, 3))
+def frameless(figure):
+    """A dot without axes around it."""
+    axes = figure.add_subplot(xlim=(0, 9))
+    axes.set_axis_off()
+    (dot,) = axes.plot([0], [0], "o")
+
+    def update(place):
+        dot.set_xdata([place])
+        return f"A dot at {place}."
+
+    return update
+
+
+def test_axes_that_are_off_stay_off():
+    figure = frameless()
+    figure.set(place=7)
+    np.testing.assert_array_equal(pixels(figure), all_redrawn(figure))
+
+
 def test_a_slider_starts_on_one_of_its_steps():
     live.LogSlider("τ", 0.01, 100, 10**-0.5)
     with pytest.raises(ValueError, match=r"τ: value=0.3 is not a step of the slider; the nearest is 0.316"):
@@ -268,6 +312,7 @@ def test_as_the_last_line_of_a_cell_it_shows_both(monkeypatch):
         (live.LogSlider("t", 0.1, 10, 1), ipywidgets.FloatLogSlider),
         (live.Choice("d", (1, 2, 4), 2), ipywidgets.SelectionSlider),
         (live.Switch("s", True), ipywidgets.Checkbox),
+        (live.Word("w", "cat", 5), ipywidgets.Text),
     ],
 )
 def test_controls_are_core_widgets_with_text_labels(control, kind):

@@ -123,9 +123,7 @@ def attention_gradients(layer, prefix=""):
 @pytest.mark.parametrize("masked", [False, True])
 def test_multi_head_attention(rng, dtype, cross, masked):
     ours = layers.MultiHead(d_model, h, rng, dtype=dtype)
-    theirs = torch.nn.MultiheadAttention(
-        d_model, h, bias=False, batch_first=True, dtype=TORCH[dtype]
-    )
+    theirs = torch.nn.MultiheadAttention(d_model, h, bias=False, batch_first=True, dtype=TORCH[dtype])
     copy_to(theirs, attention_weights(ours))
     x, memory = (rng.normal(size=(B, n, d_model)).astype(dtype) for n in (T, S))
     memory = memory if cross else x

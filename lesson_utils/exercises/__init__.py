@@ -10,7 +10,12 @@ from lesson_utils.exercises.checker import CheckResult, Exercise, run
 # One module for each notebook.
 MODULES = (
     "start_here",
+    "bottleneck",
     "scaled_attention",
+    "multi_head",
+    "positional_encoding",
+    "full_block",
+    "causal_mask",
 )
 EXERCISES: dict[str, Exercise] = {
     exercise.name: exercise for name in MODULES for exercise in import_module(f"{__name__}.{name}").EXERCISES

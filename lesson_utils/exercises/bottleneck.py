@@ -1,0 +1,243 @@
+"""The exercises and questions of notebook 01."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lesson_utils import attention, ops, recurrent
+from lesson_utils._checks import Array
+from lesson_utils.exercises import bottleneck_mistakes as mistakes
+from lesson_utils.exercises.checker import Case, Exercise
+from lesson_utils.quiz import Option, Question
+
+# --- A GRU step -------------------------------------------------------------------------------------------------------
+
+
+def gru_step(x, h, W_x, W_h, b, b_h):  # type: ignore[no-untyped-def]  # shown to learners, who write it without types
+    x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)  # (B, d_h) each
+    h_r, h_z, h_n = np.split(h @ W_h, 3, axis=-1)  # (B, d_h) each
+    r = ops.sigmoid(x_r + h_r)
+    z = ops.sigmoid(x_z + h_z)
+    n = np.tanh(x_n + r * (h_n + b_h))
+    return (1 - z) * n + z * h
+
+
+def _gru_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, B: int, d_in: int, d_h: int, size: float = 1.0, dtype: type = np.float64) -> Case:
+        shapes = ((B, d_in), (B, d_h), (d_in, 3 * d_h), (d_h, 3 * d_h), (3 * d_h,), (d_h,))
+        return Case(label, tuple((size * rng.normal(size=shape)).astype(dtype) for shape in shapes))
+
+    return [
+        case("a batch of 2 with 3 inputs and a state of 5", 2, 3, 5),
+        case("a batch of 4 with 7 inputs and a state of 2", 4, 7, 2),
+        case("a batch of 3", 3, 4, 5),
+        case("a single sequence", 1, 2, 4),
+        case("a state of a single number", 5, 2, 1),
+        case("gates nearly open or shut", 2, 4, 3, size=3.0),
+        case("float32 input", 4, 3, 6, dtype=np.float32),
+    ]
+
+
+_GRU = Exercise(
+    name="gru_step",
+    reference=recurrent.gru_cell,
+    solution=gru_step,
+    cases=_gru_cases,
+    returns=("new_state",),
+    hints=(
+        "Two products hold everything: `x @ W_x + b` and `h @ W_h`, each (B, 3·d_h). Cut both into three blocks of "
+        "columns.",
+        "`np.split(..., 3, axis=-1)` gives the blocks of r, z and n. The gates: `ops.sigmoid` of input block plus "
+        "state block.",
+        "The candidate sees the old state through r: `np.tanh(x_n + r * (h_n + b_h))`. Then mix: z of the old, 1 − z "
+        "of the "
+        "new.",
+    ),
+    misconceptions=mistakes.GRU,
+    library=(recurrent.gru_cell,),
+    praise="Seven cases: any sizes, a single number, gates nearly shut, float32. This is the cell of the models below.",
+)
+
+# --- The additive score ---------------------------------------------------------------------------------------------
+
+
+def additive_score(query, keys, W_q, W_k, v):  # type: ignore[no-untyped-def]
+    hidden = np.tanh((query @ W_q)[:, None] + keys @ W_k)  # (B, S, d_a)
+    return hidden @ v  # (B, S)
+
+
+def _additive_reference(query: Array, keys: Array, W_q: Array, W_k: Array, v: Array) -> Array:
+    return attention.additive_score(query[:, None], keys, W_q, W_k, v)[:, 0]
+
+
+def _additive_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, B: int, S: int, d_q: int, d_k: int, d_a: int, dtype: type = np.float64) -> Case:
+        shapes = ((B, d_q), (B, S, d_k), (d_q, d_a), (d_k, d_a), (d_a,))
+        return Case(label, tuple(rng.normal(size=shape).astype(dtype) for shape in shapes))
+
+    return [
+        case("2 queries with 5 keys each", 2, 5, 3, 4, 6),
+        case("as many keys as queries", 4, 4, 3, 5, 2),
+        case("queries as wide as keys", 2, 3, 5, 5, 4),
+        case("as many keys as hidden numbers", 3, 6, 2, 4, 6),
+        case("a single query", 1, 4, 2, 5, 3),
+        case("a single key", 3, 1, 4, 2, 5),
+        case("float32 input", 3, 4, 6, 5, 2, np.float32),
+    ]
+
+
+_ADDITIVE = Exercise(
+    name="additive_score",
+    reference=_additive_reference,
+    solution=additive_score,
+    cases=_additive_cases,
+    returns=("scores",),
+    hints=(
+        "Follow the formula from the inside out, and write down the shape after each step. What shape has `query @ "
+        "W_q`, and "
+        "what shape has `keys @ W_k`?",
+        "(B, d_a) and (B, S, d_a): the query's part needs an axis in the middle, `(query @ W_q)[:, None]`.",
+        "`np.tanh` of the sum is (B, S, d_a). `@ v` adds up over the last axis.",
+    ),
+    misconceptions=mistakes.ADDITIVE,
+    library=(attention.additive_score, recurrent.score_forward),
+    praise="Seven cases, with sizes that happen to be equal among them. Bahdanau's score, for a whole batch at once.",
+)
+
+# --- The context vector ---------------------------------------------------------------------------------------------
+
+
+def context_vector(scores, keys, mask):  # type: ignore[no-untyped-def]
+    weights = ops.softmax(np.where(mask, scores, -np.inf))  # (B, S), each row sums to 1
+    context = weights[:, None] @ keys  # (B, 1, S) @ (B, S, d) → (B, 1, d)
+    return context[:, 0], weights  # (B, d), (B, S)
+
+
+def _context_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, B: int, S: int, d: int, size: float = 1.0, dtype: type = np.float64) -> Case:
+        scores, keys = size * rng.normal(size=(B, S)), rng.normal(size=(B, S, d))
+        lengths = rng.integers(1, S + 1, size=B)
+        lengths[rng.integers(B)] = max(S - 1, 1)  # at least one string is padded
+        mask = np.arange(S) < lengths[:, None]  # (B, S)
+        return Case(label, (scores.astype(dtype), keys.astype(dtype), mask))
+
+    scores, keys, _ = case("", 3, 4, 5).arguments
+    return [
+        case("2 strings of up to 5 letters", 2, 5, 3),
+        Case("3 strings without padding", (scores, keys, np.ones((3, 4), bool))),
+        case("as many strings as letters", 4, 4, 6),
+        case("keys as wide as strings are long", 3, 5, 5),
+        case("all three sizes equal", 4, 4, 4),
+        case("a single string", 1, 6, 2),
+        case("a single letter", 3, 1, 4),
+        case("scores in the hundreds", 3, 6, 2, size=300.0),
+        case("float32 input", 2, 6, 4, dtype=np.float32),
+    ]
+
+
+def _say_if_not_weights(context: Array, weights: Array) -> str | None:
+    sums = weights.sum(axis=-1)
+    if np.isfinite(sums).all() and not np.allclose(sums, 1, atol=1e-4):
+        return (
+            f"The weights of each string should sum to 1; yours sum to between {sums.min():.3g} and {sums.max():.3g}."
+        )
+    return None
+
+
+_CONTEXT = Exercise(
+    name="context_vector",
+    reference=context_vector,
+    solution=context_vector,
+    cases=_context_cases,
+    returns=("context", "weights"),
+    hints=(
+        "Three steps: hide the padding, make weights of the scores, average the keys with them. Which axis must sum to "
+        "1?",
+        "`np.where(mask, scores, -np.inf)`, then `ops.softmax`: it works on the last axis, the letters.",
+        "Line up (B, S) with (B, S, d): `(weights[..., None] * keys).sum(axis=1)`, or a product of matrices, "
+        "`(weights[:, None] @ keys)[:, 0]`.",
+    ),
+    misconceptions=mistakes.CONTEXT,
+    praise="Nine cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",
+    diagnose=_say_if_not_weights,
+)
+
+EXERCISES = (_GRU, _ADDITIVE, _CONTEXT)
+
+QUESTIONS = (
+    Question(
+        "A gradient passes back through 5 logistic functions, one behind the other. What is the largest factor that "
+        "they can "
+        "leave of it?",
+        (
+            Option(
+                "1/4", "That is the limit for one of them, reached at 0. There are five, and their slopes multiply."
+            ),
+            Option("5/4", "Slopes of functions one behind the other multiply; they do not add up."),
+            Option("1/1024", "Each slope is at most 1/4, and (1/4)⁵ = 1/1024.", right=True),
+            Option("1/32", "That would be slopes of 1/2. The logistic function's steepest slope is 1/4."),
+        ),
+    ),
+    Question(
+        "The model with one fixed vector fails on strings of 16 letters. Why?",
+        (
+            Option("It has never seen strings that long.", "It has: the training had lengths from 3 to 20."),
+            Option(
+                "All 16 letters have to pass through one vector, and in this size and training it does not hold them.",
+                "A larger vector, or more training, moves the limit to longer strings. It stays a limit.",
+                right=True,
+            ),
+            Option(
+                "64 numbers can never hold 16 letters.",
+                "Too strong: with more training the same size holds more. The section on size shows it.",
+            ),
+            Option(
+                "Its decoder can't count.",
+                "The first letters go wrong as well, and the model with attention also counts.",
+            ),
+        ),
+    ),
+    Question(
+        "c_t = Σ α_ts h_s. What is different from one step t to the next?",
+        (
+            Option("The states h_s.", "The encoder has read the string once; its states stay as they are."),
+            Option(
+                "The weights α_ts.", "The query changes with each step, and with it scores and weights.", right=True
+            ),
+            Option("The width of c_t.", "An average of vectors has their width, at every step."),
+            Option("Nothing.", "That describes the fixed context: one vector for all steps."),
+        ),
+    ),
+    Question(
+        "With which matrix W does the general score q W h become the dot score?",
+        (
+            Option("W = 0.", "Then every score is 0, and all weights are equal."),
+            Option("The identity.", "q I h = q · h. The general score contains the dot score.", right=True),
+            Option("Any orthogonal one.", "That compares q with a turned h: a dot product, but not that of q and h."),
+            Option("None.", "One of them leaves every vector as it is."),
+        ),
+    ),
+    Question(
+        "Change one letter of the string, and one letter of the answer changes, the mirrored one. The weights peak "
+        "beside it. "
+        "What follows?",
+        (
+            Option(
+                "The model is wrong.",
+                "Its answers are right. Only our reading of the map would be wrong.",
+            ),
+            Option(
+                "The weights are noise.",
+                "They are as sharp as those on the diagonal, and without them the model would not answer.",
+            ),
+            Option(
+                "The state it looks at also holds what came before or after.",
+                "A weight says which state was read. What is in that state is another question; only changing the "
+                "input "
+                "answered it.",
+                right=True,
+            ),
+            Option("The map must be transposed.", "Rows are steps of the answer, columns are letters read, in both."),
+        ),
+    ),
+)
