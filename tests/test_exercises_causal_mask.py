@@ -38,7 +38,7 @@ RIGHT = {
         "np.tril(np.ones((T_q, T_k), dtype=bool), k=T_k - T_q)",
         "~np.triu(np.ones((T_q, T_k), dtype=bool), k=T_k - T_q + 1)",
         "np.tri(T_k, dtype=bool)[-T_q:]",
-        "np.tril(np.ones((T_k, T_k)))[T_k - T_q:]",  # zeros and ones do for np.where
+        "np.tril(np.ones((T_k, T_k)))[T_k - T_q:] > 0",
         "np.arange(T_k)[None, :] <= np.arange(T_k - T_q, T_k)[:, None]",
         "np.array([[j <= i + T_k - T_q for j in range(T_k)] for i in range(T_q)])",
         "[[j <= i + T_k - T_q for j in range(T_k)] for i in range(T_q)] and np.tri(T_q, T_k, T_k - T_q) > 0",
@@ -146,7 +146,9 @@ WRONG = {
         ("p = ops.softmax(logits / temperature)\np[np.argsort(p)[:-top_k]] = 0\nreturn p", "cut without sharing out"),
         (sampled("logits > s[-top_k]"), "one too few"),
         (sampled("logits >= s[max(-top_k - 1, -len(s))]"), "one too many"),
-        (sampled("logits >= s[top_k - 1]"), "the unlikeliest"),
+        (sampled("logits >= s[top_k - 1]"), "counted from the wrong end"),
+        (sampled("logits >= s[top_k]"), "counted from the wrong end"),
+        (sampled("logits <= s[-top_k]"), "the largest cut"),
         (sampled("logits <= s[top_k - 1]"), "the unlikeliest"),
         (sampled("logits < s[-top_k]"), "the largest cut"),
         (sampled("np.arange(len(logits)) < top_k"), "the first of the vocabulary"),
@@ -177,7 +179,17 @@ WRONG = {
         (f"{APPEND}; w = ops.softmax(x @ W_Q @ K.T); {ANSWER}", "no scale"),
         (f"{APPEND}; w = ops.softmax(x @ W_Q @ K.T / K.shape[-1]); {ANSWER}", "another scale"),
         (f"{APPEND}; w = ops.softmax(x @ W_Q @ K.T / math.sqrt(len(K))); {ANSWER}", "another scale"),
+        (f"{APPEND}; w = ops.softmax(x @ W_Q @ K.T / math.sqrt(x.shape[-1])); {ANSWER}", "another scale"),
         (f"{APPEND}; w = x @ W_Q @ K.T / math.sqrt(K.shape[-1]); {ANSWER}", "no softmax"),
+        (
+            f"{APPEND}; s = np.where(np.tri(1, len(K)) > 0, x @ W_Q @ K.T / math.sqrt(K.shape[-1]), -np.inf)\n"
+            f"w = ops.softmax(s); {ANSWER}",
+            "masked from the start",
+        ),
+        (
+            f"{APPEND}; w = ops.softmax(x @ W_Q @ K.T / math.sqrt(K.shape[-1]), axis=0); {ANSWER}",
+            "down the columns",
+        ),
         (
             f"K = np.hstack([K, x @ W_K]); V = np.hstack([V, x @ W_V]); {ATTEND}; {ANSWER}",
             "joined side by side",

@@ -40,7 +40,7 @@ _MASK = Exercise(
     ),
     misconceptions=mistakes.MASK,
     library=(library.causal_mask,),
-    praise="Six shapes, from a whole sequence at once to one query with a long past. The second kind is what a cache needs.",
+    praise="Six shapes, from a whole sequence at once to one query with a long past, which sees everything.",
     dtype_matters=False,
 )
 
@@ -121,7 +121,7 @@ def sampling_probabilities(logits, temperature, top_k):  # type: ignore[no-untyp
 
 
 def _sampling_cases(rng: np.random.Generator) -> Sequence[Case]:
-    settings = ((7, 0.5, 3), (9, 2.0, 4), (6, 1.0, 2), (5, 0.7, 5), (8, 1.5, 1), (30, 0.8, 10))
+    settings = ((7, 0.5, 2), (9, 2.0, 3), (6, 1.0, 2), (5, 0.7, 5), (8, 1.5, 1), (30, 0.8, 10))
     return [Case(f"{V} logits, temperature {t}, top_k {k}", (rng.normal(size=V) + 1, t, k)) for V, t, k in settings]
 
 

@@ -270,12 +270,18 @@ SAMPLING = (
         "the unlikeliest",
         "You keep the smallest logits. `np.sort` and `np.argsort` put the smallest first: the largest are at the end.",
         lambda logits, temperature, top_k: _top(logits, _likeliest(-logits, top_k), temperature),
+    ),
+    Misconception(
+        "counted from the wrong end",
+        "You count from the wrong end: `np.sort` puts the smallest first, so yours is about the `top_k`-th *smallest*. The "
+        "`top_k`-th largest is `np.sort(logits)[-top_k]`.",
         lambda logits, temperature, top_k: _top(logits, logits >= np.sort(logits)[top_k - 1], temperature),
-        lambda logits, temperature, top_k: _top(logits, logits <= np.sort(logits)[-top_k], temperature),
+        lambda logits, temperature, top_k: _top(logits, logits >= np.sort(logits)[top_k], temperature),
     ),
     Misconception(
         "the largest cut",
-        "You hide the `top_k` likeliest and keep the others. Turn it around.",
+        "You hide the likeliest and keep the others. Turn it around (`>=`, not `<=`).",
+        lambda logits, temperature, top_k: _top(logits, logits <= np.sort(logits)[-top_k], temperature),
         lambda logits, temperature, top_k: _top(logits, ~_likeliest(logits, top_k), temperature),
         lambda logits, temperature, top_k: _own_softmax(
             np.where(_likeliest(logits, top_k), -np.inf, logits) / temperature
@@ -390,6 +396,18 @@ DECODING = (
         _step(scale=lambda q, K, V: 1 / K.shape[-1]),
         _step(scale=lambda q, K, V: 1 / math.sqrt(len(K))),
         _step(scale=lambda q, K, V: 1 / math.sqrt(V.shape[-1])),
+        _step(scale=lambda q, K, V: math.sqrt(K.shape[-1])),
+        lambda x, *others: _step(scale=lambda *_: 1 / math.sqrt(x.shape[-1]))(x, *others),
+    ),
+    Misconception(
+        "masked from the start",
+        "Your mask treats the query as position 0, so it sees only the first key. It is the last position: it needs no mask.",
+        _step(see=lambda K, V, k, v: (K[:1], V[:1])),
+    ),
+    Misconception(
+        "down the columns",
+        "Softmax over a single row gives 1 everywhere. It must run over the keys, the last axis.",
+        _step(normalise=np.ones_like),
     ),
     Misconception(
         "no softmax",

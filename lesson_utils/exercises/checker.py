@@ -231,12 +231,22 @@ def _fault(exercise: Exercise, case: Case, outcome: Outcome, reference: Outcome)
             f"caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
         )
     for name, got, want in zip(exercise.returns, results, wanted, strict=True):
+        if isinstance(want, np.ndarray) and want.dtype == bool and np.asarray(got).dtype != bool:
+            return (
+                f"The numbers are right; one thing is left. `{name}` has dtype {np.asarray(got).dtype}, and masks in "
+                "this course are boolean: add `dtype=bool`, or compare, `mask > 0`."
+            )
         if exercise.dtype_matters and isinstance(want, np.ndarray) and got.dtype != want.dtype:
             masks = "mask" in inspect.signature(exercise.reference).parameters
             return (
                 f"The numbers are right; one thing is left. {want.dtype} went in, `{name}` came out as {got.dtype}. "
                 "What makes a float64: `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype=x.dtype`)"
-                + (", arithmetic on a boolean mask (`~mask * -1e9`), `np.finfo(float).min`." if masks else ".")
+                + (
+                    ", arithmetic on a boolean mask (`~mask * -1e9`), `np.where(mask, 0, -np.inf)` (write "
+                    "`np.where(mask, scores, -np.inf)`), `np.finfo(float).min`."
+                    if masks
+                    else "."
+                )
             )
     return None
 

@@ -248,7 +248,7 @@ class Watch:
         self.shares.append(word_shares(texts, self.known)[0])
 
     def show(self) -> None:
-        print("steps   bits   real words   what it writes (τ = 0.7)")
+        print("steps   bits   real words   what it writes (τ = 0.7; of 8 texts, the one with most words)")
         for step, loss, share, text in zip(self.steps, self.bits, self.shares, self.texts, strict=True):
             print(f"{step:5} {loss:6.2f} {share:12.0%}   {text[:72]}")
 
@@ -349,7 +349,7 @@ def sampling_lab(model: models.GPT, vocabulary: tasks.Vocabulary) -> live.LiveFi
             possible = int((now.drawn > 0).sum())
             words = words_in(now.text)
             first = "Greedy: the likeliest" if temperature == 0 else f"{possible} of {len(now.drawn)} can be drawn"
-            finding = f"{len(words)} words, {len(set(words))} of them different"
+            finding = f"{len(words)} word{'s' * (len(words) != 1)}, {len(set(words))} of them different"
             if unknown:  # what it has never read it can't go on from
                 finding += f" (left out: {unknown[:8]})"
             chart.set_title(first)
