@@ -221,3 +221,11 @@ def test_hiding_nothing_is_seen_though_some_rows_see_everything():
     masks = [case.arguments[2] for case in EXERCISES["masked_attention"].draw_cases()]
     assert not any(mask.all() for mask in masks)
     assert any((~mask.any(axis=-1)).any() for mask in masks)
+
+
+@pytest.mark.parametrize("body", ["np.tri(T_q, T_k, T_k - T_q, dtype=int)", "np.tril(np.ones((T_q, T_k)), k=T_k - T_q)"])
+def test_a_mask_of_numbers_has_one_thing_left(body):
+    """The library would refuse it, and `~` would do something else."""
+    result = checked("causal_mask", body)
+    assert result.passed is False
+    assert "masks in this course are boolean" in result.message
