@@ -223,7 +223,7 @@ def test_hiding_nothing_is_seen_though_some_rows_see_everything():
     assert any((~mask.any(axis=-1)).any() for mask in masks)
 
 
-@pytest.mark.parametrize("body", ["np.tri(T_q, T_k, T_k - T_q, dtype=int)", "np.tril(np.ones((T_q, T_k)), k=T_k - T_q)"])
+@pytest.mark.parametrize("body", ["np.tri(T_q, T_k, T_k - T_q, int)", "np.tril(np.ones((T_q, T_k)), k=T_k - T_q)"])
 def test_a_mask_of_numbers_has_one_thing_left(body):
     """The library would refuse it, and `~` would do something else."""
     result = checked("causal_mask", body)
