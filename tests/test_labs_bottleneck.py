@@ -85,7 +85,7 @@ def test_the_typed_word_is_cleaned_and_cut(labs):
     figure.set(word="b" * 27, more=5)
     assert figure.picture.alt.startswith(f"Read: {'b' * 27}q (only 28).")
     figure.set(word="7", more=0)
-    assert figure.picture.alt.startswith("Read: a (nothing to read: it got an a).")
+    assert figure.picture.alt.startswith("Read: abc (nothing to read: it got abc).")
 
 
 def test_wrong_letters_are_counted(labs, fixed):

@@ -122,6 +122,9 @@ def _context_cases(rng: np.random.Generator) -> Sequence[Case]:
         return Case(label, (scores.astype(dtype), keys.astype(dtype), mask))
 
     scores, keys, _ = case("", 3, 4, 5).arguments
+    loud, loud_keys, loud_mask = case("", 3, 5, 2).arguments
+    loud[0] -= 1000  # far below the other rows, too
+    loud[~loud_mask] += 3000
     return [
         case("2 strings of up to 5 letters", 2, 5, 3),
         Case("3 strings without padding", (scores, keys, np.ones((3, 4), bool))),
@@ -131,6 +134,7 @@ def _context_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a single string", 1, 6, 2),
         case("a single letter", 3, 1, 4),
         case("scores in the hundreds", 3, 6, 2, size=300.0),
+        Case("padding that scores far above the letters", (loud, loud_keys, loud_mask)),
         case("float32 input", 2, 6, 4, dtype=np.float32),
     ]
 
@@ -158,7 +162,7 @@ _CONTEXT = Exercise(
         "`(weights[:, None] @ keys)[:, 0]`.",
     ),
     misconceptions=mistakes.CONTEXT,
-    praise="Nine cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",
+    praise="Ten cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",
     diagnose=_say_if_not_weights,
 )
 
@@ -193,7 +197,8 @@ QUESTIONS = (
             ),
             Option(
                 "Its decoder can't count.",
-                "The first letters go wrong as well, and the model with attention also counts.",
+                "It does miscount at times, but most of its answers to 16 letters have the right length, and most of "
+                "the letters in them are wrong.",
             ),
         ),
     ),
@@ -228,7 +233,7 @@ QUESTIONS = (
             ),
             Option(
                 "The weights are noise.",
-                "They are as sharp as those on the diagonal, and without them the model would not answer.",
+                "Noise would not walk along the word, step by step, beside the letter that is written.",
             ),
             Option(
                 "The state it looks at also holds what came before or after.",

@@ -154,9 +154,11 @@ GRU = (
     ),
     Misconception(
         "cut along the batch",
-        "You cut along axis 0, which is the batch (it is `np.split`'s default). The blocks of r, z and n stand side by side in "
-        "the *columns*: `np.split(..., 3, axis=-1)`.",
+        "You cut along axis 0, `np.split`'s default: the batch, or the rows of a matrix. The blocks of r, z and n stand side by "
+        "side in the *columns*: `np.split(..., 3, axis=-1)`.",
         _gru(cut=lambda x: np.split(x, 3)),
+        lambda x, h, W_x, W_h, b, b_h: (x @ np.split(W_x, 3)[0], np.split(W_h, 3))[0],
+        lambda x, h, W_x, W_h, b, b_h: (np.split(W_x, 3), np.split(W_h, 3), x @ np.split(W_x, 3)[0])[2],
     ),
     Misconception(
         "every third column",
@@ -267,6 +269,13 @@ ADDITIVE = (
         _additive(end=lambda hidden, v: hidden.mean(axis=-1)),
     ),
     Misconception(
+        "v in front",
+        "You put v in front, as the formula is written. `@` would sum over the keys. The hidden numbers are on the last axis: "
+        "`np.tanh(...) @ v`.",
+        _additive(end=lambda hidden, v: v @ hidden),
+        _additive(end=lambda hidden, v: np.dot(v, hidden)),
+    ),
+    Misconception(
         "not summed",
         "You multiplied by v, but did not add up: a score is one number a pair. `hidden @ v` does both.",
         _additive(end=lambda hidden, v: hidden * v),
@@ -341,6 +350,7 @@ CONTEXT = (
         "You hide what is real and look at the padding. True means: a real letter.",
         _context(hide=lambda scores, mask: np.where(mask, -np.inf, scores)),
         _context(hide=lambda scores, mask: np.where(mask, -1e9, scores)),
+        _context(hide=lambda scores, mask: scores + mask * -1e9),
     ),
     Misconception(
         "mask after softmax",

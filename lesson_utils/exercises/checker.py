@@ -237,10 +237,16 @@ def _fault(exercise: Exercise, case: Case, outcome: Outcome, reference: Outcome)
                 "this course are boolean: add `dtype=bool`, or compare, `mask > 0`."
             )
         if exercise.dtype_matters and isinstance(want, np.ndarray) and got.dtype != want.dtype:
+            if want.dtype == np.float64:
+                return (
+                    f"The numbers are right; one thing is left. `{name}` has dtype {got.dtype}; expected float64, "
+                    "NumPy's own choice. Did you ask for another?"
+                )
             masks = "mask" in inspect.signature(exercise.reference).parameters
             return (
                 f"The numbers are right; one thing is left. {want.dtype} went in, `{name}` came out as {got.dtype}. "
-                "What makes a float64: `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype=x.dtype`)"
+                "What makes a float64: another array that is float64 (convert it: `.astype(x.dtype)`), `np.sqrt(5)` "
+                "(take `math.sqrt(5)`), `np.zeros(n)` (add `dtype=x.dtype`)"
                 + (
                     ", arithmetic on a boolean mask (`~mask * -1e9`), `np.where(mask, 0, -np.inf)` (write "
                     "`np.where(mask, scores, -np.inf)`), `np.finfo(float).min`."

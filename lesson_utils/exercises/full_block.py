@@ -70,14 +70,15 @@ def feed_forward(x, W_1, b_1, W_2, b_2):  # type: ignore[no-untyped-def]
 
 
 def _feed_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def case(label: str, *shape: int, d_ff: int, dtype: Any = float) -> Case:
+    def case(label: str, *shape: int, d_ff: int, dtype: Any = float, size: float = 1) -> Case:
         d = shape[-1]
-        arrays = (rng.normal(size=s) for s in (shape, (d, d_ff), (d_ff,), (d_ff, d), (d,)))
+        arrays = [rng.normal(size=s) for s in (shape, (d, d_ff), (d_ff,), (d_ff, d), (d,))]
+        arrays[0] *= size
         return Case(label, tuple(array.astype(dtype) for array in arrays))
 
     return [
         case("4 tokens, d_model = 3, d_ff = 7", 4, 3, d_ff=7),
-        case("a batch of shape (2, 5, 4), d_ff = 6", 2, 5, 4, d_ff=6),
+        case("a batch of shape (2, 5, 4), d_ff = 6", 2, 5, 4, d_ff=6, size=10),  # a ReLU has no upper end
         case("one token, shape (5,), d_ff = 8", 5, d_ff=8),
         case("d_ff smaller than d_model", 3, 6, d_ff=2),
         case("d_ff as large as d_model, as many tokens", 4, 4, d_ff=4),
@@ -178,7 +179,8 @@ QUESTIONS = (
             Option("It stays the same.", "That is what we measured for post-norm."),
             Option("It grows.", "The *stream* grows. The norms divide by its size, and so does the gradient."),
             Option(
-                "It vanishes within a few layers.", "From 2 to 48 layers it fell about fivefold; that is no vanishing."
+                "It vanishes within a few layers.",
+                "From 2 to 48 layers it fell four- to fivefold; that is no vanishing.",
             ),
         ),
     ),
@@ -202,7 +204,8 @@ QUESTIONS = (
         "A bug leaves out the causal mask during training. Which measure gives it away?",
         (
             Option(
-                "The training loss is high.", "It is lower than it should be: the answer can be read off the input."
+                "The training loss is high.",
+                "It can be as low as with a mask, or lower: the answer can be read off the input.",
             ),
             Option(
                 "What the model writes on its own.",

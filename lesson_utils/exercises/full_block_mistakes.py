@@ -30,6 +30,21 @@ def _over(**arguments: Any) -> Wrong:
 
 LAYER_NORM = (
     Misconception(
+        "ε as a floor",
+        "You take the larger of σ and ε. ε is added, under the root: √(σ² + ε).",
+        _norm(divide=lambda c, v, eps: c / np.maximum(np.sqrt(v), eps)),
+    ),
+    Misconception(
+        "σ under the root",
+        "Under the root you have σ, not its square. `x.var` is σ²; `x.std` has the root already.",
+        _norm(divide=lambda c, v, eps: c / np.sqrt(np.sqrt(v) + eps)),
+    ),
+    Misconception(
+        "brackets",
+        "Only the mean is divided: `x - mean / root`. Brackets: `(x - mean) / root`.",
+        lambda x, gamma, beta, eps: gamma * (x - x.mean(**LAST) / np.sqrt(x.var(**LAST) + eps)) + beta,
+    ),
+    Misconception(
         "over everything",
         "You take mean and variance over the whole array. Layer norm treats each token on its own: `axis=-1, keepdims=True`.",
         _over(),
@@ -169,6 +184,17 @@ def _feed(
 
 
 FEED_FORWARD = (
+    Misconception(
+        "max of Python",
+        "Python's `max` compares whole arrays. Entry by entry it is `np.maximum(0, hidden)`.",
+        _feed(bend=lambda h: max(0, h)),
+        _feed(bend=lambda h: max(h, 0)),
+    ),
+    Misconception(
+        "np.max with 0 first",
+        "`np.max` takes an axis as its second argument. The larger of 0 and each entry is `np.maximum(0, hidden)`.",
+        _feed(bend=lambda h: np.max(0, h)),
+    ),
     Misconception(
         "no ReLU",
         "Nothing bends between the two matrices, so they are one matrix, W₁W₂. Take `np.maximum(0, hidden)` in between.",

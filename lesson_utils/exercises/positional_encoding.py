@@ -104,12 +104,14 @@ def _add_cases(rng: np.random.Generator) -> Sequence[Case]:
     def case(label: str, B: int, T: int, d_model: int, rows: int, dtype: type = np.float64) -> Case:
         return Case(label, (rng.normal(size=(B, T, d_model)).astype(dtype), rng.normal(size=(rows, d_model))))
 
+    cancelled = 1000 * rng.normal(size=(9, 5))  # in the small differences, a table rounded to float32 shows
     return [
         case("3 sequences of 5 tokens", 3, 5, 4, 20),
         case("2 sequences as long as the table", 2, 6, 8, 6),
         case("4 sequences of 4 tokens", 4, 4, 6, 17),
         case("1 sequence of 7 tokens", 1, 7, 2, 12),
         case("6 sequences of 2 tokens", 6, 2, 3, 13),
+        Case("2 sequences that nearly cancel the table", (rng.normal(size=(2, 4, 5)) - cancelled[:4], cancelled)),
         case("float32 input", 2, 3, 7, 10, np.float32),
     ]
 
@@ -128,7 +130,7 @@ _ADD = Exercise(
         "float64: `.astype(X.dtype)` keeps a float32 X what it was.",
     ),
     misconceptions=mistakes.ADD,
-    praise="Six batches, with as many sequences as tokens among them, and float32 stays float32. The bug is gone.",
+    praise="Seven batches, with as many sequences as tokens among them, and float32 stays float32. The bug is gone.",
 )
 
 EXERCISES = (_TABLE, _ADD, _SHIFT)

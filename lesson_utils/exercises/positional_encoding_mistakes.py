@@ -30,6 +30,11 @@ _RATES: list[tuple[str, str, list[Rates]]] = [
         [lambda n, d, base: base ** (-np.arange(d // 2) / d)],
     ),
     (
+        "pairs counted from 1",
+        "You count pairs from 1. Pair i counts from 0: the first exponent is 0, the last (d_model − 2) / d_model.",
+        [lambda n, d, base: base ** (-np.arange(2, d + 1, 2) / d)],
+    ),
+    (
         "multiplied by the power",
         "You multiply by base^(2i/d_model), so later pairs turn faster. Divide by it: they turn more slowly.",
         [lambda n, d, base: base ** (np.arange(0, d, 2) / d)],
@@ -138,6 +143,11 @@ _LAYOUTS: list[tuple[str, str, list[Layout]]] = [
 
 _TABLE_RATES = [
     *_RATES,
+    (
+        "brackets",
+        "`pos / base ** 2 * i / d_model` is worked out from the left: put the exponent in brackets, `base ** (2 * i / d_model)`.",
+        [lambda n, d, base: np.arange(d // 2) / base**2 / d],
+    ),
     (
         "divided by the length",
         "Your exponents are divided by the number of positions. Divide by d_model: 2i / d_model.",
@@ -355,6 +365,7 @@ ADD = (
         "table not cut",
         "The table can have more rows than there are tokens. Take the first T of them: `table[:X.shape[1]]`.",
         lambda X, table: X + table,
+        lambda X, table: X + table[None],
     ),
     Misconception(
         "axis in the wrong place",

@@ -358,11 +358,12 @@ def score_lab(models: Mapping[str, Mapping[int, Snapshot]]) -> live.LiveFigure:
             image.set_data(now.alignment)
             hits = mirrored(now.alignment)
             finding = f"{hits} of {len(letters)} letters look most at the letter they copy"
+            n = len(letters)
+            copied = now.alignment[np.arange(n), n - 1 - np.arange(n)].mean()
             ax.set_title(f"{score}, step {step}: “{now.answer}”\n{finding}")
             return (
                 f"{score} score after {step} steps: for {SMALL_WORD!r} the model writes {now.answer!r}; {finding}, "
-                f"with a weight of {now.alignment.max(axis=-1).mean():.2f} on average. Of random strings of this "
-                f"length "
+                f"the letter copied gets a weight of {copied:.2f} on average. Of random strings of this length "
                 f"{now.accuracy:.0%} are all right."
             )
 
@@ -471,7 +472,7 @@ def word_lab(fixed: Seq2Seq, attentive: Mapping[str, Seq2Seq]) -> live.LiveFigur
                 notes.append(f"only {LONGEST}")
             read = (letters + TAIL[:more])[:LONGEST]
             if not read:
-                read, notes = "a", ["nothing to read: it got an a"]
+                read, notes = "abc", ["nothing to read: it got abc"]
             left_out = f" ({', '.join(notes)})" if notes else ""
             answers = {"one fixed vector": answer(fixed, read)[0]}
             answers["attention"], alignment = answer(attentive[attention], read)

@@ -149,7 +149,7 @@ def clock_lab(figure: "Figure") -> live.Update:
             told.append(f"pair {i} by {_degrees(angle)}")
             label.set_text(f"pair {i}: {_degrees(angle)}")
         finding = f"Blue: position {position}. Orange: {abs(offset)} {'later' if offset >= 0 else 'earlier'}"
-        title.set_text(f"{finding}. The angle between depends on k only")
+        title.set_text(f"{finding}. Their angle does not depend on the position")
         return (
             f"{HANDS} clocks, one for each of {HANDS} pairs of columns of a table with d_model {d_model} and base "
             f"{base}; hands at position {position} and at {position + offset}. Whatever the position, an offset of "
@@ -188,7 +188,7 @@ def similarity_lab(figure: "Figure") -> live.Update:
     (diagonal,) = map_ax.plot([], [], color=plots.GREEN, lw=2)
     map_ax.set(xlabel="position", ylabel="position")
     (curve,) = curve_ax.plot([], [], color=plots.BLUE)
-    (dot,) = curve_ax.plot([0], [0], "o", color=plots.GREEN, ms=11)
+    (dot,) = curve_ax.plot([0], [0], "o", color=plots.GREEN, ms=11, clip_on=False, zorder=5)
     curve_ax.axhline(0, color=plots.GREY, lw=1, ls=":")
     curve_ax.set(ylim=(-1.1, 1.15), xlabel="offset", ylabel="cosine similarity")
 
