@@ -216,7 +216,7 @@ WRONG = {
         (lines(project="Q, K, V = x @ W_Q, x @ W_Q, x @ W_V"), "keys are queries"),
         (lines(project="Q, K, V = x @ W_K, x @ W_Q, x @ W_V"), "queries and keys swapped"),
         (lines(project="Q, K, V = x @ W_Q.T, x @ W_K.T, x @ W_V.T"), "matrices transposed"),
-        (lines(answer="return joined @ W_O.T, weights"), "matrices transposed"),
+        (lines(answer="return joined @ W_O.T, weights"), "W_O transposed"),
         (
             lines(
                 attend="weights = ops.softmax(Q @ K.swapaxes(-1, -2) / math.sqrt(W_Q.shape[1]))\nheads = weights @ V"

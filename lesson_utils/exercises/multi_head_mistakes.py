@@ -406,13 +406,18 @@ MULTI_MISTAKES = (
             project=lambda x, W_Q, W_K, W_V: (x @ W_Q.T, x @ W_K.T, x @ W_V.T), out=lambda joined, W_O: joined @ W_O.T
         ),
         _multi_head(project=lambda x, W_Q, W_K, W_V: (x @ W_Q.T, x @ W_K.T, x @ W_V.T)),
+    ),
+    Misconception(
+        "W_O transposed",
+        "You multiply by W_O transposed. W_O is (h·d_v, d_out): `joined @ W_O`.",
         _multi_head(out=lambda joined, W_O: joined @ W_O.T),
     ),
     Misconception(
         "scaled by the whole width",
-        "You divide the scores by √(h·d_k), the root of the whole width. Each head's dot products have d_k terms: √d_k. "
-        "`attention.scaled_dot_product_attention` does it for you.",
+        "You divide the scores by √d_model, or √(h·d_k): the root of the whole width. Each head's dot products have d_k terms: "
+        "√d_k. `attention.scaled_dot_product_attention` does it for you.",
         _multi_head(attend=_scaled_by(lambda Q: Q.shape[-1] * Q.shape[-3])),
+        lambda x, *others: _multi_head(attend=_scaled_by(lambda Q: x.shape[-1]))(x, *others),
     ),
     Misconception(
         "not scaled",

@@ -96,9 +96,8 @@ def blurred_map(result: Result) -> plots.Picture:
         ax.set_xticks(every_fourth, map(str, every_fourth))
         ax.set_yticks(every_fourth, map(str, every_fourth))
     listed = ", ".join(f"{signed(o)}: {share:.2f}" for o, share in zip(OFFSETS, shares, strict=True))
-    return plots.picture(
-        figure, f"{title}. Heat map, query by key: four pale diagonals. Mean weight by offset: {listed}."
-    )
+    seen = ": four pale diagonals" if shares.min() > 0.1 and shares.sum() > 0.8 else ""
+    return plots.picture(figure, f"{title}. Heat map, query by key{seen}. Mean weight by offset: {listed}.")
 
 
 # --- Split and merge ------------------------------------------------------------------------------------------------
@@ -291,15 +290,16 @@ def accuracy_plot(results: dict[int, Result], losses: dict[int, Sequence[float]]
         left.set(ylim=(0, 1.32), xlabel="heads", ylabel="share of right answers", yticks=(0, 0.25, 0.5, 0.75, 1))
         *others, last = [str(h) for h in heads if results[h].accuracy < max(accuracy) - 0.2] or [""]
         short = f"{', '.join(others)} and {last} fall" if others else f"{last} falls"
-        left.set_title(f"Best with {best} heads" + (f"; {short} short" if last else ""))
+        left.set_title(f"Best with {best} head{'s' * (best > 1)}" + (f"; {short} short" if last else ""))
         styles = dict(zip(heads, itertools.cycle(((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)))), strict=False))
         colours = (plots.INK, plots.GREEN, plots.BLUE, plots.PURPLE, plots.ORANGE)
         for (h, loss), colour in zip(losses.items(), itertools.cycle(colours), strict=False):
-            smooth = np.convolve(loss, np.full(10, 0.1), "valid")
-            right.plot(np.arange(len(smooth)) + 10, smooth, ls=styles[h], color=colour, label=f"{h}", lw=1.8)
+            window = min(10, len(loss))
+            smooth = np.convolve(loss, np.full(window, 1 / window), "valid")
+            right.plot(np.arange(len(smooth)) + window, smooth, ls=styles[h], color=colour, label=f"{h}", lw=1.8)
         right.set(ylim=(0, None), xlabel="training step", ylabel="loss (nats)")
         right.set_title("The loss, by number of heads")
-        right.legend(title="heads", loc="lower left", ncols=2)
+        right.legend(title="heads", loc="upper right", ncols=2)
     listed = ", ".join(f"{h}: {value:.2f}" for h, value in zip(heads, accuracy, strict=True))
     ends = ", ".join(f"{h}: {np.mean(loss[-10:]):.2f}" for h, loss in losses.items())
     alt = f"Share of right answers by number of heads: {listed}. Loss at the end of training, in nats: {ends}."
