@@ -79,8 +79,8 @@ def norm_lab(figure: "Figure") -> live.Update:
         (curves[name],) = curve_ax.plot(SIGMAS, np.ones(len(SIGMAS)), dashes, color=colour, label=f"ε {name}")
     (here,) = curve_ax.plot([1, 1], [0, 1.05], ":", color=plots.INK, lw=1.5)
     dots = [curve_ax.plot([1], [1], "o", color=plots.INK, ms=8, clip_on=False)[0] for _ in range(2)]
-    curve_ax.set(xscale="log", ylim=(0, 1.1), xlabel="σ before the norm", ylabel="σ after the norm")
-    curve_ax.legend(loc="lower right")
+    curve_ax.set(xscale="log", ylim=(0, 1.3), xlabel="σ before the norm", ylabel="σ after the norm")
+    curve_ax.legend(loc="upper left", ncols=2)  # above both curves
 
     def update(sigma: float, mean: float, eps: float) -> str:
         x = mean + sigma * TOKEN  # (d_model,)
@@ -94,10 +94,10 @@ def norm_lab(figure: "Figure") -> live.Update:
             spreads.append(float(y.std()))
             dot.set_data([sigma], [spreads[-1]])
         here.set_xdata([sigma, sigma])
-        bars_ax.set_title(f"μ = {mean:g} is gone; σ was {sigma:.2g}")
+        bars_ax.set_title(f"μ = {mean:g} is gone; σ was {sigma:.3g}".replace("-", "−"))
         curve_ax.set_title(f"σ after: {spreads[0]:.3f} inside, {spreads[1]:.3f} outside")
         return (
-            f"A token with mean {mean:g} and standard deviation {sigma:.2g}, ε = {eps:.2g}: after layer norm its "
+            f"A token with mean {mean:g} and standard deviation {sigma:.3g}, ε = {eps:.2g}: after layer norm its "
             f"standard deviation is {spreads[0]:.4f} with ε inside the root and {spreads[1]:.4f} with ε outside."
         )
 
@@ -445,7 +445,7 @@ BOXES: dict[str, tuple[tuple[float, float, float, float], ...]] = {
     "output": ((5.9, 10.4, 3.6, 0.8),),
     "softmax": ((5.9, 11.5, 3.6, 0.8),),
 }
-LABELS = {"attention": "self-attention", "masked": "masked attention", "cross": "cross-attention"}
+LABELS = {"attention": "self-attention", "masked": "masked att.", "cross": "cross-attention"}
 
 
 def _draw_streams(plan: "Axes") -> None:
