@@ -1,16 +1,13 @@
 """Every exercise accepts what is right in any style, and names each mistake it knows."""
 
-import linecache
 import math
 import re
-import textwrap
 import time
 from dataclasses import replace
-from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pytest
+from learners import assert_named, checked
 
 from lesson_utils import attention, ops
 from lesson_utils.exercises import EXERCISES, check
@@ -19,25 +16,6 @@ from lesson_utils.exercises.trial import Outcome, attempt, same
 
 ALL = list(EXERCISES.values())
 MISTAKES = [(e, m) for e in ALL for m in e.misconceptions]
-PARAMETERS = {e.name: ", ".join(e.solution.__code__.co_varnames[: e.solution.__code__.co_argcount]) for e in ALL}
-
-
-def written(exercise, body):
-    """The function that a learner writes into a cell: `body` is an expression, or statements."""
-    body = textwrap.dedent(body).strip()
-    if "return" not in body:
-        body = f"return {body}"
-    parameters = PARAMETERS[exercise].replace("mask", "mask=None")
-    source = f"def answer({parameters}):\n{textwrap.indent(body, '    ')}\n"
-    file = f"<cell {hash(source)}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)  # as IPython does for its cells
-    names = {"np": np, "ops": ops, "math": math, "attention": attention, "Fraction": Fraction, "Decimal": Decimal}
-    exec(compile(source, file, "exec"), names)
-    return names["answer"]
-
-
-def checked(exercise, body):
-    return run(EXERCISES[exercise], written(exercise, body))
 
 
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
@@ -482,9 +460,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("exercise", "body", "name"), [(e, *case) for e in WRONG for case in WRONG[e]])
 def test_what_learners_write_is_named(exercise, body, name):
-    result = checked(exercise, body)
-    assert (result.passed, result.misconception) == (False, name), result.message
-    assert not result.message.startswith("First:")
+    assert_named(exercise, body, name)
 
 
 def test_forgetting_the_scale_is_seen_where_softmax_is_not_saturated():

@@ -1,35 +1,9 @@
 """The exercises of notebook 01: other right answers pass, and what learners write is named."""
 
-import linecache
-import math
-import textwrap
-
-import numpy as np
 import pytest
+from learners import assert_named, checked
 
-from lesson_utils import attention, ops, recurrent
 from lesson_utils.exercises import EXERCISES
-from lesson_utils.exercises.checker import run
-
-PARAMETERS = {
-    "gru_step": "x, h, W_x, W_h, b, b_h",
-    "additive_score": "query, keys, W_q, W_k, v",
-    "context_vector": "scores, keys, mask",
-}
-
-
-def checked(exercise, body):
-    """The verdict on a function with this body, written into a cell by a learner."""
-    body = textwrap.dedent(body).strip()
-    if "return" not in body:
-        body = f"return {body}"
-    source = f"def answer({PARAMETERS[exercise]}):\n{textwrap.indent(body, '    ')}\n"
-    file = f"<cell {hash(source)}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)  # as IPython does for its cells
-    names = {"np": np, "ops": ops, "math": math, "attention": attention, "recurrent": recurrent}
-    exec(compile(source, file, "exec"), names)
-    return run(EXERCISES[exercise], names["answer"])
-
 
 GRU = {
     "x": "x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)",
@@ -224,9 +198,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("exercise", "body", "name"), [(e, *case) for e in WRONG for case in WRONG[e]])
 def test_what_learners_write_is_named(exercise, body, name):
-    result = checked(exercise, body)
-    assert (result.passed, result.misconception) == (False, name), result.message
-    assert not result.message.startswith("First:")
+    assert_named(exercise, body, name)
 
 
 STRANGE = {

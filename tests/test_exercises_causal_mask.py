@@ -1,29 +1,9 @@
 """What learners write into the exercises of notebook 06: right in any style, or named."""
 
-import math
-
-import numpy as np
 import pytest
+from learners import assert_named, checked
 
-from lesson_utils import ops
 from lesson_utils.exercises import EXERCISES
-from lesson_utils.exercises.checker import run
-
-HEADS = {
-    "causal_mask": "T_q, T_k",
-    "masked_attention": "scores, V, mask",
-    "sampling_probabilities": "logits, temperature, top_k",
-    "decode_step": "x, W_Q, W_K, W_V, K, V",
-}
-
-
-def checked(exercise, body):
-    lines = body if "return" in body else f"return {body}"
-    source = f"def answer({HEADS[exercise]}):\n" + "".join(f"    {line}\n" for line in lines.splitlines())
-    names = {"np": np, "ops": ops, "math": math}
-    exec(source, names)
-    return run(EXERCISES[exercise], names["answer"])
-
 
 OWN = "e = np.exp(s - s.max(-1, keepdims=True)); w = e / e.sum(-1, keepdims=True)"
 APPEND = "K = np.concatenate([K, x @ W_K]); V = np.concatenate([V, x @ W_V])"
@@ -206,9 +186,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("exercise", "body", "name"), [(e, *case) for e in WRONG for case in WRONG[e]])
 def test_what_learners_write_is_named(exercise, body, name):
-    result = checked(exercise, body)
-    assert (result.passed, result.misconception) == (False, name), result.message
-    assert not result.message.startswith("First:")
+    assert_named(exercise, body, name)
 
 
 @pytest.mark.parametrize(("exercise", "names"), [(e, {n for _, n in WRONG[e]}) for e in WRONG])

@@ -1,28 +1,7 @@
 """What learners write into the exercises of notebook 05: right in any style, or named."""
 
-import math
-
-import numpy as np
 import pytest
-
-from lesson_utils import ops
-from lesson_utils.exercises import EXERCISES
-from lesson_utils.exercises.checker import run
-
-HEADS = {
-    "layer_norm": "x, gamma, beta, eps",
-    "feed_forward": "x, W_1, b_1, W_2, b_2",
-    "pre_norm_block": "x, attend, feed_forward, norm_1, norm_2",
-}
-
-
-def checked(exercise, body):
-    lines = body if "return" in body else f"return {body}"
-    source = f"def answer({HEADS[exercise]}):\n" + "".join(f"    {line}\n" for line in lines.splitlines())
-    names = {"np": np, "ops": ops, "math": math}
-    exec(source, names)
-    return run(EXERCISES[exercise], names["answer"])
-
+from learners import assert_named, checked
 
 MEAN = "m = x.mean(axis=-1, keepdims=True)"
 VARIANCE = "v = x.var(axis=-1, keepdims=True)"
@@ -153,9 +132,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("exercise", "body", "name"), [(e, *row) for e in WRONG for row in WRONG[e]])
-def test_what_is_wrong_is_named(exercise, body, name):
-    result = checked(exercise, body)
-    assert (result.passed, result.misconception) == (False, name), result.message
+def test_what_learners_write_is_named(exercise, body, name):
+    assert_named(exercise, body, name)
 
 
 def test_adding_in_place_is_told():

@@ -1,35 +1,9 @@
 """What learners write in the exercises of notebook 03: what is right passes, each mistake gets its name."""
 
-import linecache
-import math
-import textwrap
-
-import numpy as np
 import pytest
+from learners import assert_named, checked
 
-from lesson_utils import attention, ops
 from lesson_utils.exercises import EXERCISES
-from lesson_utils.exercises.checker import run
-
-PARAMETERS = {
-    "split_heads": "x, num_heads",
-    "merge_heads": "x",
-    "multi_head_attention": "x, W_Q, W_K, W_V, W_O, num_heads",
-}
-
-
-def checked(exercise, body):
-    """Judge the function that a learner writes into a cell: `body` is an expression, or statements."""
-    body = textwrap.dedent(body).strip()
-    if "return" not in body:
-        body = f"return {body}"
-    source = f"def answer({PARAMETERS[exercise]}):\n{textwrap.indent(body, '    ')}\n"
-    file = f"<cell {hash(source)}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)  # as IPython does for its cells
-    names = {"np": np, "ops": ops, "math": math, "attention": attention}
-    exec(compile(source, file, "exec"), names)
-    return run(EXERCISES[exercise], names["answer"])
-
 
 # A right attention, line by line; each wrong one changes a line or two.
 LINES = {
@@ -242,9 +216,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("exercise", "body", "name"), [(e, *row) for e in WRONG for row in WRONG[e]])
-def test_what_is_wrong_gets_its_name(exercise, body, name):
-    result = checked(exercise, body)
-    assert (result.passed, result.misconception) == (False, name), result.message
+def test_what_learners_write_is_named(exercise, body, name):
+    assert_named(exercise, body, name)
 
 
 def test_every_mistake_is_written_by_some_learner():

@@ -1,30 +1,7 @@
 """Notebook 04's exercises, as learners write them: what is right passes in any style, what is wrong is named."""
 
-import math
-import textwrap
-
-import numpy as np
 import pytest
-
-from lesson_utils import ops, positions
-from lesson_utils.exercises import EXERCISES
-from lesson_utils.exercises.checker import run
-
-PARAMETERS = {
-    "sinusoids": "length, d_model, base=10000.0",
-    "shift_matrix": "offset, d_model, base=10000.0",
-    "add_positions": "X, table",
-}
-
-
-def checked(exercise, body):
-    body = textwrap.dedent(body).strip()
-    if "return" not in body:
-        body = f"return {body}"
-    names = {"np": np, "math": math, "ops": ops, "positions": positions}
-    exec(f"def answer({PARAMETERS[exercise]}):\n{textwrap.indent(body, '    ')}\n", names)
-    return run(EXERCISES[exercise], names["answer"])
-
+from learners import assert_named, checked
 
 # A right table, line by line; each wrong one changes a line or two.
 TABLE = {
@@ -249,9 +226,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("exercise", "body", "name"), [(e, *case) for e in WRONG for case in WRONG[e]])
 def test_what_learners_write_is_named(exercise, body, name):
-    result = checked(exercise, body)
-    assert (result.passed, result.misconception) == (False, name), result.message
-    assert not result.message.startswith("First:")
+    assert_named(exercise, body, name)
 
 
 STRANGE = {
