@@ -17,12 +17,14 @@ text. Everything else is done here:
     a_point(x=7)     # shows it with another start
 """
 
+import asyncio
 import html
 import math
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import lru_cache, partial, update_wrapper
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 Update = Callable[..., str]
 Draw = Callable[["Figure"], Update]
+PICTURES_KEPT = 64  # by each figure, of about 30 kB
+PAUSE = 0.05  # seconds: longer than between two steps of a drag, or of a key held down
 
 
 class Control(Protocol):
@@ -47,6 +51,8 @@ class Control(Protocol):
     def value(self) -> Any: ...
     def check(self, name: str, value: Any) -> None: ...
     def extremes(self) -> tuple[Any, ...]: ...
+    def neighbours(self, value: Any) -> tuple[Any, ...]: ...
+    def read(self, value: Any) -> Any: ...
     def widget(self, value: Any) -> ipywidgets.Widget: ...
 
 
@@ -65,6 +71,13 @@ class Slider:
 
     def extremes(self) -> tuple[float, ...]:
         return self.low, self.value, self.high
+
+    def neighbours(self, value: float) -> tuple[float, ...]:
+        near = _rounded(value + self.step), _rounded(value - self.step)
+        return tuple(n for n in near if self.low <= n <= self.high)
+
+    def read(self, value: float) -> float:
+        return _rounded(value)
 
     def widget(self, value: float) -> ipywidgets.Widget:
         whole = all(isinstance(n, int) for n in (self.low, self.high, self.value, self.step))
@@ -100,6 +113,14 @@ class LogSlider:
     def extremes(self) -> tuple[float, ...]:
         return self.low, self.value, self.high
 
+    def neighbours(self, value: float) -> tuple[float, ...]:
+        factor = 10 ** (1 / self.steps_per_decade)
+        near = _rounded(value * factor), _rounded(value / factor)
+        return tuple(n for n in near if self.low <= n <= self.high)
+
+    def read(self, value: float) -> float:
+        return _rounded(value)
+
     def widget(self, value: float) -> ipywidgets.Widget:
         low, high = math.log10(self.low), math.log10(self.high)
         step = 1 / self.steps_per_decade
@@ -125,6 +146,13 @@ class Choice:
             return self.options
         return self.options[0], self.value, self.options[-1]
 
+    def neighbours(self, value: Any) -> tuple[Any, ...]:
+        place = self.options.index(value)
+        return self.options[place + 1 : place + 2] + self.options[max(place - 1, 0) : place]
+
+    def read(self, value: Any) -> Any:
+        return value
+
     def widget(self, value: Any) -> ipywidgets.Widget:
         texts = [str(option) for option in self.options]
         if max(map(len, texts)) > 12:  # there is no room for them beside the slider: the figure's title has to say it
@@ -146,6 +174,12 @@ class Switch:
 
     def extremes(self) -> tuple[bool, ...]:
         return self.options
+
+    def neighbours(self, value: bool) -> tuple[bool, ...]:
+        return (not value,)
+
+    def read(self, value: bool) -> bool:
+        return value
 
     def widget(self, value: bool) -> ipywidgets.Widget:
         return ipywidgets.Checkbox(value=value, indent=False, **_look(self.label))
@@ -169,8 +203,13 @@ class Word:
     def extremes(self) -> tuple[str, ...]:
         return "", self.value, "z" * self.longest
 
+    def neighbours(self, value: str) -> tuple[str, ...]:
+        return ()  # nobody knows what comes next
+
+    def read(self, value: str) -> str:
+        return value[: self.longest]  # no widget can limit the length
+
     def widget(self, value: str) -> ipywidgets.Widget:
-        # No widget can limit the length: longer ones are cut in `LiveFigure.values`.
         return ipywidgets.Text(value=value, continuous_update=True, **_look(self.label))
 
 
@@ -182,6 +221,11 @@ def _check_range(control: Slider | LogSlider, name: str, value: float) -> None:
 def _check_option(control: Choice | Switch, name: str, value: Any) -> None:
     if value not in control.options:
         raise ValueError(f"{name}={value!r} can't be chosen; expected one of {', '.join(map(repr, control.options))}")
+
+
+def _rounded(value: float) -> float:
+    """Without the last digits, which depend on the way by which a slider came there: 0.3 is one place."""
+    return float(f"{value:.12g}") if isinstance(value, float) else value
 
 
 def _look(label: str) -> dict[str, Any]:
@@ -206,10 +250,14 @@ def lab(width: float = 9.0, height: float = 3.6, **controls: Control) -> Callabl
 
 
 class LiveFigure:
-    """A figure under its controls. Built once; a step moves artists, redraws those, and sends one picture."""
+    """A figure under its controls. Built once; a step moves artists, redraws those, and sends one picture.
+
+    While a learner looks at one picture, those one step further are drawn, and pictures are kept. That halves the time
+    from key press to picture: what is left is the way to the kernel and back.
+    """
 
     def __init__(self, lab: Lab, start: dict[str, Any]):
-        self._controls = lab.controls
+        self.lab, self._controls = lab, lab.controls
         self._check(start)
         values = {name: control.value for name, control in lab.controls.items()} | start
         figure = plots.figure(lab.width, lab.height)
@@ -217,22 +265,20 @@ class LiveFigure:
             self._update = lab.draw(figure)
             self._update(**values)  # once before the layout is computed, so that it leaves room for every text
             self._screen = _Screen(figure)
+        self._draw = lru_cache(PICTURES_KEPT)(self._draw)  # type: ignore[method-assign]  # of this figure only
+        self._ahead: asyncio.TimerHandle | None = None
         self._inputs = {name: control.widget(values[name]) for name, control in lab.controls.items()}
         self._html = ipywidgets.HTML()
         self._redraw()
-        for widget in self._inputs.values():
-            widget.observe(self._on_change, names="value")
+        for name, widget in self._inputs.items():
+            widget.observe(partial(self._on_change, name), names="value")
         row = ipywidgets.Layout(display="flex", flex_flow="row wrap", grid_gap="0 16px")
         self.widget = ipywidgets.VBox([ipywidgets.Box(list(self._inputs.values()), layout=row), self._html])
 
     @property
     def values(self) -> dict[str, Any]:
         """Where the controls stand."""
-        values = {name: widget.value for name, widget in self._inputs.items()}
-        for name, control in self._controls.items():
-            if isinstance(control, Word):
-                values[name] = values[name][: control.longest]
-        return values
+        return {name: control.read(self._inputs[name].value) for name, control in self._controls.items()}
 
     def set(self, **values: Any) -> plots.Picture:
         """Move controls from code; returns the new picture.
@@ -258,18 +304,42 @@ class LiveFigure:
             self._controls[name].check(name, value)
 
     def _redraw(self) -> plots.Picture:
-        with plots.style():
-            self.picture = self._screen.show(self._update(**self.values))
+        self.picture = self._draw(**self.values)
         self._html.value = self.picture.html()
         return self.picture
 
-    def _on_change(self, change: object) -> None:
+    def _draw(self, **values: Any) -> plots.Picture:
+        with plots.style():
+            return self._screen.show(self._update(**values))
+
+    def _on_change(self, moved: str, change: object) -> None:
         if self._moving_many:
             return
+        if self._ahead:
+            self._ahead.cancel()
         try:
             self._redraw()
         except Exception:  # an exception in a widget's callback would vanish into a log: show it where the figure was
             self._html.value = f'<pre role="alert" style="color:#B00020">{html.escape(traceback.format_exc())}</pre>'
+            return
+        self._look_ahead(moved)
+
+    def _look_ahead(self, moved: str) -> None:
+        """Have the pictures one step further drawn as soon as there is nothing else to do."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # this is not a kernel
+            return
+        values = self.values
+        near = [values | {moved: value} for value in self._controls[moved].neighbours(values[moved])]
+        self._ahead = loop.call_later(PAUSE, self._draw_ahead, near)
+
+    def _draw_ahead(self, settings: list[dict[str, Any]]) -> None:
+        """Draw the first of these, then let the kernel hear what has come in, then draw the next."""
+        if settings:
+            with suppress(Exception):  # it will be shown to whoever goes there
+                self._draw(**settings[0])
+            self._ahead = asyncio.get_running_loop().call_later(0, self._draw_ahead, settings[1:])
 
     def outputs(self) -> list[dict[str, Any]]:
         """What is displayed: a picture for readers without a kernel, then the widget, which hides the picture."""

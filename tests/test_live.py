@@ -1,5 +1,6 @@
 """Live figures: every setting works, a frame equals a full redraw, nothing piles up, errors are shown."""
 
+import asyncio
 import gc
 import importlib
 import inspect
@@ -88,6 +89,7 @@ def test_each_control_changes_picture_and_alternative_text(lab):
 def test_a_frame_equals_a_full_redraw_pixel_by_pixel(lab):
     figure = lab()
     for values in extremes(lab):
+        figure._draw.cache_clear()  # draw it, though it was shown before
         figure.set(**values)
         frame = pixels(figure)
         np.testing.assert_array_equal(frame, all_redrawn(figure), err_msg=str(values))
@@ -232,6 +234,59 @@ def test_an_exception_is_shown_where_the_figure_was_and_goes_away():
         figure.set(x=9)  # as code does
 
 
+@every_lab
+def test_neighbours_are_where_the_arrow_keys_lead(lab):
+    """Drawn ahead for nothing, if the value differs in its last digit from the one that the slider comes to."""
+    for control in lab.controls.values():
+        slider, value = control.widget(control.value), control.value
+        if isinstance(control, live.LogSlider):
+            exponent = round(np.log10(value) * control.steps_per_decade)
+            steps = [10 ** ((exponent + n) / control.steps_per_decade) for n in (1, -1)]
+        elif isinstance(control, live.Slider):
+            steps = [slider.value + slider.step, slider.value - slider.step]
+        elif isinstance(control, live.Choice):
+            steps = [slider.options[n][1] for n in (slider.index + 1, slider.index - 1) if 0 <= n < len(slider.options)]
+        else:
+            steps = [not value] if isinstance(control, live.Switch) else []
+        if isinstance(control, live.Slider | live.LogSlider):
+            steps = [step for step in steps if control.low <= step <= control.high]
+        assert control.neighbours(value) == tuple(control.read(step) for step in steps)
+
+
+def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
+    monkeypatch.setattr(live, "PAUSE", 0)
+    drawn = []
+
+    async def a_learner(x):
+        figure = point(x=5)
+        show = figure._screen.show
+        figure._screen.show = lambda alt: drawn.append(alt) or show(alt)
+        figure._inputs["x"].value = x
+        await asyncio.sleep(0.2)
+        return figure
+
+    figure = asyncio.run(a_learner(6))
+    assert drawn == ["Point a stands at 6.", "Point a stands at 7."]  # and at 5 it began
+    assert figure.picture.alt == "Point a stands at 6."
+    assert figure._html.value == figure.picture.html()
+    drawn.clear()
+    assert figure.set(x=7).png != figure.set(x=6).png
+    assert drawn == []
+
+    figure = asyncio.run(a_learner(8))  # 9 raises, and nobody is there
+    assert figure.picture.alt == "Point a stands at 8."
+    figure._inputs["x"].value = 9
+    assert 'role="alert"' in figure._html.value
+
+
+def test_a_picture_from_memory_is_the_one_that_would_be_drawn():
+    figure, fresh = point(), point()
+    shown = [figure.set(x=x) for x in (1, 2, 1, 3, 2)]
+    for x, picture in zip((1, 2, 1, 3, 2), shown, strict=True):
+        fresh._draw.cache_clear()
+        assert fresh.set(x=x) == picture
+
+
 def test_a_thousand_steps_leave_nothing_behind():
     figure = point()
     figure.set(x=5)
@@ -275,6 +330,7 @@ def test_an_artist_below_others_moves_below_them():
 
     figure = lab()
     for shade in (0.3, 1.0, 0.0):
+        figure._draw.cache_clear()
         figure.set(shade=shade)
         np.testing.assert_array_equal(pixels(figure), all_redrawn(figure))
         with plots.style():

@@ -4,21 +4,25 @@ Every live figure against `ipywidgets.interact` with a new figure a step, the us
 press to the painted picture, timed in the page by the page's own clock; and after a drag of two seconds.
 """
 
+import math
 import pkgutil
 import tempfile
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from lesson_utils import labs, live, plots
+import numpy as np
+
+from lesson_utils import labs, live, models, plots, tasks
+from lesson_utils.labs import bottleneck, causal_mask, full_block, multi_head
 
 if TYPE_CHECKING:
     from lesson_utils.browser import Control, LiveFigure
 
-STEPS = 8  # at most, from the left end of the slider, and back again
-SLIDERS = (live.Slider, live.LogSlider, live.Choice)
+STEPS = 8  # from the left end of the slider, and back again; more than once where it has fewer
 DRAG_SECONDS, MOVES_PER_SECOND = 2, 60
 
 # Notes in the page when its picture changes and when the new one is painted: an animation frame that finds it loaded
@@ -73,14 +77,35 @@ SETTLED = """async node => {
 }"""
 
 
-def all_labs() -> dict[str, live.Lab]:
-    """Every live figure with a slider, by `module.name`."""
-    found = {}
+def figures() -> dict[str, Callable[[], live.LiveFigure]]:
+    """What makes each live figure of the course, by `module.name`; a model that it needs has not been trained."""
+    found: dict[str, Callable[[], live.LiveFigure]] = {}
     for module in pkgutil.iter_modules(labs.__path__):
         for name, lab in vars(import_module(f"{labs.__name__}.{module.name}")).items():
-            if isinstance(lab, live.Lab) and any(isinstance(control, SLIDERS) for control in lab.controls.values()):
+            if isinstance(lab, live.Lab):
                 found[f"{module.name}.{name}"] = lab
-    return found
+
+    rng = np.random.default_rng(0)
+    vocabulary = tasks.text_vocabulary(tasks.python_text())
+    gpt = models.GPT(models.GPTConfig(vocab=len(vocabulary), d_model=64, num_heads=4, num_layers=2, max_length=64), rng)
+    letters = len(bottleneck.LETTERS)
+    reversers = {
+        score: models.Seq2Seq(models.Seq2SeqConfig(letters, letters, score), rng) for score in (None, "dot", "general")
+    }
+    snapshots = {s: {step: bottleneck.Snapshot(reversers[s]) for step in (0, 1, 2)} for s in ("dot", "general")}
+    sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "max_length": 24, "outputs": 4, "positions": "learned"}
+    gatherers = {
+        h: models.Encoder(models.EncoderConfig(vocab=23, classes=23, num_heads=h, **sizes), rng) for h in (1, 4, 8)
+    }
+    config = models.TransformerConfig(vocab=13, d_model=32, num_heads=2, num_layers=2)
+    return found | {
+        "bottleneck.word_lab": lambda: bottleneck.word_lab(reversers[None], {"dot": reversers["dot"]}),
+        "bottleneck.score_lab": lambda: bottleneck.score_lab(snapshots),
+        "multi_head.heads_lab": lambda: multi_head.heads_lab(gatherers),
+        "multi_head.one_head_lab": lambda: multi_head.one_head_lab(gatherers[4]),
+        "full_block.switchboard_lab": lambda: full_block.switchboard_lab(models.Transformer(config, rng)),
+        "causal_mask.sampling_lab": lambda: causal_mask.sampling_lab(gpt, vocabulary),
+    }
 
 
 def the_usual_way(lab: live.Lab) -> None:
@@ -98,55 +123,64 @@ def the_usual_way(lab: live.Lab) -> None:
 
 
 def run() -> None:
-    """Print a paragraph for every lab."""
+    """Print a paragraph for every live figure."""
     import nbformat
 
     from lesson_utils import browser
 
     print("live: key press to painted picture, in turns in one JupyterLab, and a drag from end to end")
+    ratios: list[float] = []
     with tempfile.TemporaryDirectory() as folder, browser.jupyterlab(folder) as server:
-        for name in all_labs():
-            module, lab = name.split(".")
+        for name in figures():
             sources = (
                 "%matplotlib inline\nfrom lesson_utils.bench import live as bench\n"
-                f"from lesson_utils.labs import {module} as labs",
-                f"labs.{lab}()",
-                f"bench.the_usual_way(labs.{lab})",
+                f"figure = bench.figures()[{name!r}]()",
+                "figure",
+                "bench.the_usual_way(figure.lab)",
             )
             notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
             notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}  # or JupyterLab would ask
             nbformat.write(notebook, Path(folder, f"{name}.ipynb"))
             with server.open(f"{name}.ipynb", height=1500) as page:
                 page.run_all()
-                _compare(name, *page.live_figures())
+                ratios.append(_compare(name, *page.live_figures()))
+    print(f"\n{len(ratios)} live figures: median {median(ratios):.2f}×, worst {max(ratios):.2f}×")
 
 
-def _compare(name: str, live: "LiveFigure", usual: "LiveFigure") -> None:
+def _compare(name: str, live: "LiveFigure", usual: "LiveFigure") -> float:
     pairs = [(figure, _first_slider(figure)) for figure in (live, usual)]
     for figure, slider in pairs:
         figure.node.evaluate(WATCH)
         slider.move("Home")
         figure.node.evaluate(SETTLED)
 
-    # The first way up pays for what the lab computes once and keeps; it goes through the live figure.
-    first: list[float] = []
-    while len(first) < STEPS and (taken := _step(*pairs[0], "ArrowRight")):
-        first.append(taken)
+    # One key on the heels of another: no picture has been drawn ahead, none is known from before.
+    there, back = ("ArrowRight", "ArrowLeft") if pairs[0][1].kind == "slider" else ("Space", "Space")
+    hasty: list[float] = []
+    while len(hasty) < (STEPS if there != back else 1) and (taken := _step(*pairs[0], there)):
+        hasty.append(taken)
     pairs[0][1].move("Home")
-    live.node.evaluate(SETTLED)
-    keys = ["ArrowRight"] * len(first) + ["ArrowLeft"] * len(first)
-    rounds = [[_step(figure, slider, key) for figure, slider in pairs] for key in keys]
-    ours, theirs = (median(times) for times in zip(*rounds, strict=True))
+    keys = ([there] * len(hasty) + [back] * len(hasty)) * math.ceil(STEPS / len(hasty))
+    calm: list[list[float]] = []
+    for key in keys:
+        calm.append([])
+        for figure, slider in pairs:
+            figure.node.evaluate(SETTLED)  # a learner looks before pressing again
+            calm[-1].append(_step(figure, slider, key))
+    ours, theirs = (median(times) for times in zip(*calm, strict=True))
 
-    print(f"\n{name}, slider {pairs[0][1].label!r}")
-    print(f"  key press: live {ours:.0f} ms (where it has not been before: {median(first):.0f} ms)", end="")
-    print(f", interact {theirs:.0f} ms: {ours / theirs:.2f}×")
+    print(f"\n{name}, {pairs[0][1].kind} {pairs[0][1].label!r}")
+    print(f"  key press: live {ours:.0f} ms, interact {theirs:.0f} ms: {ours / theirs:.2f}×", end="")
+    print(f" (in haste, {median(hasty):.0f} ms: {median(hasty) / theirs:.2f}×)")
     for way, (figure, slider) in zip(("live", "interact"), pairs, strict=True):
-        print(f"  drag, {way}: {_drag(figure, slider)}")
+        if slider.kind == "slider":
+            print(f"  drag, {way}: {_drag(figure, slider)}")
+    return ours / theirs
 
 
 def _first_slider(figure: "LiveFigure") -> "Control":
-    return next(control for control in figure.controls.values() if control.kind == "slider")
+    """Or its first checkbox, if it has no slider."""
+    return min(figure.controls.values(), key=lambda control: ("slider", "checkbox", "text").index(control.kind))
 
 
 def _step(figure: "LiveFigure", slider: "Control", key: str) -> float:
