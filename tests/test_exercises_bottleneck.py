@@ -139,6 +139,8 @@ WRONG = {
         (gru(x="x_r, x_z, x_n = np.split(x * W_x + b, 3, axis=-1)"), "* in place of @"),
     ],
     "additive_score": [
+        ("v @ np.tanh((query @ W_q)[:, None] + keys @ W_k)", "v in front"),
+        ("np.dot(v, np.tanh((query @ W_q)[:, None, :] + keys @ W_k))", "v in front"),
         (additive(hidden="hidden = q + k"), "no tanh"),
         (additive(hidden="hidden = q + k", scores="return np.tanh(hidden @ v)"), "tanh after v"),
         (additive(hidden="hidden = np.tanh(q) + np.tanh(k)"), "tanh on each part"),

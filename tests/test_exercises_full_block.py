@@ -6,6 +6,7 @@ from learners import assert_named, checked
 MEAN = "m = x.mean(axis=-1, keepdims=True)"
 VARIANCE = "v = x.var(axis=-1, keepdims=True)"
 ANSWER = "return gamma * (x - m) / np.sqrt(v + eps) + beta"
+DIVIDED = "return gamma * (x - m) / (v + eps) + beta"
 
 
 def norm(mean=MEAN, variance=VARIANCE, answer=ANSWER):
@@ -59,6 +60,13 @@ def test_what_is_right_passes_in_any_style(exercise, body):
 
 WRONG = {
     "layer_norm": [
+        (norm(answer="return gamma * (x - m) / np.maximum(np.sqrt(v), eps) + beta"), "ε as a floor"),
+        (norm(variance="v = x.std(-1, keepdims=True)"), "σ under the root"),
+        (norm(answer="return gamma * (x - m / np.sqrt(v + eps)) + beta"), "brackets"),
+        (
+            norm("m = x.min(-1, keepdims=True)", "v = x.max(-1, keepdims=True) - m", DIVIDED),
+            "from lowest to highest",
+        ),
         ("gamma * (x - x.mean()) / np.sqrt(x.var() + eps) + beta", "over everything"),
         ("gamma * (x - np.mean(x, axis=0)) / np.sqrt(np.var(x, axis=0) + eps) + beta", "over axis 0"),
         (norm("m = x.mean(0, keepdims=True)", "v = x.var(0, keepdims=True)"), "over axis 0"),
@@ -87,6 +95,9 @@ WRONG = {
         ("ops.layer_norm(x, gamma, beta, eps)", "the library's own"),
     ],
     "feed_forward": [
+        (feed("h = max(0, x @ W_1 + b_1)"), "max of Python"),
+        (feed("h = np.max(0, x @ W_1 + b_1)"), "np.max with 0 first"),
+        (feed("h = np.maximum(0, x @ W_1 + b_2)", "return h @ W_2 + b_1"), "biases exchanged"),
         ("(x @ W_1 + b_1) @ W_2 + b_2", "no ReLU"),
         (feed("h = x @ W_1 + b_1", "return np.maximum(0, h @ W_2 + b_2)"), "ReLU at the end"),
         (feed(answer="return np.maximum(0, h @ W_2 + b_2)"), "ReLU twice"),

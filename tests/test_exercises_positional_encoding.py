@@ -93,9 +93,18 @@ def test_what_is_right_passes_in_any_style(exercise, body):
 
 
 POWER = "power = base ** ({})"
+JOINED = "return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, -1)"
 COLUMNS = "a = np.arange(length)[:, None] / base ** ({})\nreturn np.where(np.arange(d_model) % 2, np.cos(a), np.sin(a))"
 WRONG = {
     "sinusoids": [
+        (table(power=POWER.format("np.arange(2, d_model + 1, 2) / d_model")), "pairs counted from 1"),
+        (table(power=POWER.format("2 * np.arange(1, d_model // 2 + 1) / d_model")), "pairs counted from 1"),
+        (table(angles="angles = pos / base ** 2 * np.arange(d_model // 2) / d_model"), "brackets"),
+        (
+            table(power=POWER.format("np.arange(d_model) / d_model"), even="", odd="", answer=JOINED),
+            "twice as wide",
+        ),
+        (COLUMNS.format("2 * (np.arange(d_model) - np.arange(d_model) % 2) / d_model"), "exponent doubled"),
         (table(power=POWER.format("2 * np.arange(0, d_model, 2) / d_model")), "exponent doubled"),
         (table(power=POWER.format("np.arange(0, d_model, 2) / (d_model / 2)")), "exponent doubled"),
         (table(power=POWER.format("np.arange(d_model // 2) / d_model")), "exponent halved"),
@@ -143,6 +152,12 @@ WRONG = {
         ("positions.sinusoidal_encoding(length, d_model, base)", "the library's own"),
     ],
     "shift_matrix": [
+        (shift(cosines="    M[2 * i, 2 * i] = np.cos(a)", lower=""), "half a block"),
+        (
+            "a = offset / base ** (np.arange(0, d_model, 2) / d_model)\nrow = np.empty(d_model)\n"
+            "row[0::2], row[1::2] = np.sin(a), np.cos(a)\nreturn row",
+            "encoding of the offset",
+        ),
         (
             shift(
                 upper="    M[2 * i, 2 * i + 1] = -np.sin(a)",
@@ -203,6 +218,7 @@ WRONG = {
         ("positions.shift_matrix(offset, d_model, base)", "the library's own"),
     ],
     "add_positions": [
+        ("np.concatenate([X, np.broadcast_to(table[:X.shape[1]], X.shape)], axis=-1)", "concatenated"),
         ("X + table[:len(X), None]", "along the batch axis"),
         ("X + table[:X.shape[0]][:, None, :]", "along the batch axis"),
         ("B = len(X); return X + table[np.arange(B)].reshape(B, 1, -1)", "along the batch axis"),
