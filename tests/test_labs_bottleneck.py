@@ -71,6 +71,7 @@ def test_frames_of_labs_made_from_models_equal_a_full_redraw(labs):
     for figure in labs:
         for name, control in figure._controls.items():
             for value in control.extremes():
+                figure._draw.cache_clear()
                 figure.set(**{name: value})
                 frame = pixels(figure)
                 np.testing.assert_array_equal(frame, all_redrawn(figure))

@@ -11,7 +11,6 @@ from lesson_utils._checks import Array, Mask
 from lesson_utils.models import Seq2Seq, Seq2SeqConfig
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LETTERS = tasks.letters()
@@ -324,14 +323,15 @@ def mirrored(alignment: Array, later: int = 0) -> int:
 def four_maps(models: Mapping[str, Mapping[int, Snapshot]]) -> plots.Picture:
     """The maps of the four scores side by side, at the end of training."""
     letters = list(SMALL_WORD)
+    rows = [*letters[::-1], "end"]
     figure = plots.figure(9.6, 3.2)
-    alt = f"Four heat maps, the letters written by the letters read, for {SMALL_WORD!r}."
+    alt = f"Four heat maps, the letters to be written by the letters read, for {SMALL_WORD!r}."
     with plots.style():
         axes = figure.subplots(1, len(models), sharey=True)
         for ax, (kind, snapshots) in zip(axes, models.items(), strict=True):
             last = snapshots[max(snapshots)]
             title = f"{kind}: {mirrored(last.alignment)} of {len(letters)}"
-            plots.heatmap(last.alignment, [*letters[::-1], "end"], letters, title, "written", "read", False, ax=ax)
+            plots.heatmap(last.alignment, rows, letters, title, "to be written", "read", False, ax=ax)
             ax.label_outer()
             alt += f" {kind}: {mirrored(last.alignment)} of {len(letters)} letters look most at the letter they copy."
         figure.suptitle("Letters that look most at the letter they copy", x=0.01, ha="left", fontsize=12.5)
@@ -351,7 +351,9 @@ def score_lab(models: Mapping[str, Mapping[int, Snapshot]]) -> live.LiveFigure:
     def lab(figure: "Figure") -> live.Update:
         letters = list(SMALL_WORD)
         ax = figure.add_subplot()
-        image = _map(ax, [*letters[::-1], "end"], letters)
+        rows = [*letters[::-1], "end"]
+        plots.heatmap(np.zeros((len(rows), len(letters))), rows, letters, "", "to be written", "read", False, ax=ax)
+        image = ax.images[0]
 
         def update(score: str, step: int) -> str:
             now = models[score][step]
@@ -370,12 +372,6 @@ def score_lab(models: Mapping[str, Mapping[int, Snapshot]]) -> live.LiveFigure:
         return update
 
     return lab()
-
-
-def _map(ax: "Axes", rows: Sequence[str], columns: Sequence[str]) -> Any:
-    """An empty map of weights, whose image is to be filled."""
-    plots.heatmap(np.zeros((len(rows), len(columns))), rows, columns, "", "written", "read", False, ax=ax)
-    return ax.images[0]
 
 
 # --- What a map says, and what it does not ----------------------------------------------------------------------------
