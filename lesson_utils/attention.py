@@ -164,19 +164,12 @@ def scaled_dot_product_attention(
 
     Source: Vaswani et al. (2017), section 3.2.1, equation 1.
     """
-    Q, K, V = as_floats(Q=Q, K=K, V=V)
+    Q, K, V = _as_qkv(Q, K, V)
     if Q.dtype == np.float16:  # its largest number, 65504, is a small score at d_k = 64
         Q, K, V = Q.astype(np.float32), K.astype(np.float32), V.astype(np.float32)
         output, weights = scaled_dot_product_attention(Q, K, V, mask, scale)
         return output.astype(np.float16), weights.astype(np.float16)
-    _same_leading(Q=Q, K=K, V=V)
-    _same_width("Q", Q, "K", K)
-    T_k, d_k = K.shape[-2:]
-    if V.shape[-2] != T_k:
-        raise ValueError(f"V has {V.shape[-2]} rows, K has {T_k}; each key needs one value (K {K.shape}, V {V.shape})")
-    if T_k == 0 or d_k == 0:
-        raise ValueError(f"K has shape {K.shape}; expected at least one key of width at least 1")
-    scale = 1 / math.sqrt(d_k) if scale is None else float(scale)  # a Python float keeps float32 arrays float32
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)  # a Python float keeps float32 arrays float32
     if not math.isfinite(scale):
         raise ValueError(f"scale={scale} must be a finite number")
 
@@ -317,6 +310,18 @@ def _as_mask(mask: ArrayLike, shape: tuple[int, ...]) -> Mask:
         return np.broadcast_to(mask, shape)
     except ValueError:
         raise ValueError(f"mask has shape {mask.shape}; expected one that broadcasts to the scores, {shape}") from None
+
+
+def _as_qkv(Q: ArrayLike, K: ArrayLike, V: ArrayLike) -> tuple[Array, Array, Array]:
+    Q, K, V = as_floats(Q=Q, K=K, V=V)
+    _same_leading(Q=Q, K=K, V=V)
+    _same_width("Q", Q, "K", K)
+    T_k, d_k = K.shape[-2:]
+    if V.shape[-2] != T_k:
+        raise ValueError(f"V has {V.shape[-2]} rows, K has {T_k}; each key needs one value (K {K.shape}, V {V.shape})")
+    if T_k == 0 or d_k == 0:
+        raise ValueError(f"K has shape {K.shape}; expected at least one key of width at least 1")
+    return Q, K, V
 
 
 def _same_leading(**arrays: Array) -> None:

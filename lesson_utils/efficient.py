@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from lesson_utils._checks import Array, Mask, as_float, as_floats, as_heads, as_size
-from lesson_utils.attention import _as_mask, _same_leading, _same_width
+from lesson_utils.attention import _as_mask, _as_qkv
 
 # --- Sparse masks -----------------------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ def linear_attention(Q: ArrayLike, K: ArrayLike, V: ArrayLike, causal: bool = Fa
 
     Source: Katharopoulos et al. (2020), "Transformers are RNNs", sections 3.2 and 3.3, equations 5, 6 and 8 to 12.
     """
-    Q, K, V = _checked(Q, K, V)
+    Q, K, V = _as_qkv(Q, K, V)
     if Q.dtype == np.float16:  # its largest number, 65504, is a small sum
         Q, K, V = (x.astype(np.float32) for x in (Q, K, V))
         return linear_attention(Q, K, V, causal).astype(np.float16)
@@ -245,18 +245,6 @@ def linear_attention_step(state: LinearState, q: ArrayLike, k: ArrayLike, v: Arr
     return state, _recall(state, q[..., None, :].astype(state.S.dtype))[..., 0, :].astype(q.dtype)
 
 
-def _checked(Q: ArrayLike, K: ArrayLike, V: ArrayLike) -> tuple[Array, Array, Array]:
-    Q, K, V = as_floats(Q=Q, K=K, V=V)
-    _same_leading(Q=Q, K=K, V=V)
-    _same_width("Q", Q, "K", K)
-    T_k, d_k = K.shape[-2:]
-    if V.shape[-2] != T_k:
-        raise ValueError(f"V has {V.shape[-2]} rows, K has {T_k}; each key needs one value (K {K.shape}, V {V.shape})")
-    if T_k == 0 or d_k == 0:
-        raise ValueError(f"K has shape {K.shape}; expected at least one key of width at least 1")
-    return Q, K, V
-
-
 def _remember(K: Array, V: Array) -> LinearState:
     phi = elu_feature_map(K)
     return LinearState(phi.swapaxes(-1, -2) @ V, phi.sum(axis=-2))  # (..., d_k, d_v), (..., d_k)
@@ -307,7 +295,7 @@ def online_attention(
     Source: Milakov & Gimelshein (2018), "Online normalizer calculation for softmax", algorithm 3; Dao et al. (2022),
     "FlashAttention", algorithm 1.
     """
-    Q, K, V = _checked(Q, K, V)
+    Q, K, V = _as_qkv(Q, K, V)
     block_size = as_size(block_size, "block_size")
     if Q.dtype == np.float16:  # its largest number, 65504, is a small score at d_k = 64
         Q, K, V = (x.astype(np.float32) for x in (Q, K, V))

@@ -13,7 +13,7 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """JupyterLab on copies of the notebooks."""
+    """JupyterLab on copies of the notebooks, which train for a few steps only: nbval runs them in full."""
     if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
         pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
     if not browser.find_chromium():
@@ -23,14 +23,17 @@ def lab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebooks")
     for path in NOTEBOOKS:
         shutil.copy(path, folder)
-    with browser.jupyterlab(folder) as server:
-        yield server
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_SIZE", "small")
+        with browser.jupyterlab(folder) as server:
+            yield server
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(lab, path):
     with lab.open(path.name) as notebook:
         check_pictures(notebook)  # as cloned: JupyterLab does not trust it yet, and cleans its HTML
+        check_what_opens(notebook)
         notebook.run_all()
         assert notebook.complaints() == []
         assert all(cell["execution_count"] for cell in notebook.cells if cell["cell_type"] == "code")
@@ -38,6 +41,7 @@ def test_notebook(lab, path):
         assert figures, "a notebook of this course has at least one live figure"
         for figure in figures:
             check_controls(figure)
+        check_what_opens(notebook)
         assert notebook.complaints() == []
         notebook.save()
 
@@ -69,3 +73,17 @@ def check_controls(figure):
         control.move("Home")
         assert (figure.src, figure.alt) == low, f"{figure.cell}: {label} there and back again gives another picture"
         control.move("End")  # where it stays for the others: at a low end, such as temperature 0, some have no effect
+
+
+def check_what_opens(notebook):
+    """Hints, solutions and the answers of a quiz open and close from the keyboard; what is inside another, after it."""
+    summaries = notebook.page.locator("details > summary").all()
+    assert summaries, "a notebook of this course has a quiz at least"
+    for summary in summaries:
+        inside = summary.locator("xpath=..")
+        is_open = "details => details.open && details.innerText.length > details.firstElementChild.innerText.length"
+        summary.press("Enter")
+        assert inside.evaluate(is_open), summary.inner_text()
+        summary.press("Enter")
+        assert not inside.evaluate("details => details.open"), summary.inner_text()
+        summary.press("Enter")

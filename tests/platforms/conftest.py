@@ -18,12 +18,12 @@ class Environment:
         self.python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
 
-    def run(self, *words, cwd=None):
+    def run(self, *words, cwd=None, **variables):
         """Run this environment's Python, and nothing of the one that runs the tests; returns what it printed."""
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
         clean["PATH"] = f"{self.python.parent}{os.pathsep}{clean['PATH']}"
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        done = subprocess.run([self.python, *words], cwd=cwd or self.folder, env=clean, **streams)
+        done = subprocess.run([self.python, *words], cwd=cwd or self.folder, env=clean | variables, **streams)
         assert done.returncode == 0, done.stdout
         return done.stdout
 

@@ -1,4 +1,4 @@
-"""The oldest versions that pyproject.toml allows: all tests but those of style and types and those in a browser."""
+"""The oldest versions that pyproject.toml allows: all tests and notebooks; not style and types, and no browser."""
 
 import re
 import sys
@@ -24,8 +24,9 @@ def test_the_suite_passes(environment):
     tools = ["colorspacious", "hypothesis", "jupyterlab", "nbconvert", "nbval", "pytest", "pyyaml", "bleach"]
     environment.install(*pins, *tools)
     environment.run("-m", "pip", "install", "--quiet", "--no-deps", "-e", str(ROOT))
-    options = ["-q", "-p", "no:cacheprovider", "--ignore=tests/browser", "--ignore=tests/test_quality.py", "tests"]
-    environment.run("-m", "pytest", *options, cwd=ROOT)
+    options = ["-q", "-p", "no:cacheprovider", "--ignore=tests/browser", "--ignore=tests/test_quality.py"]
+    environment.run("-m", "pytest", *options, "tests", cwd=ROOT)
+    environment.run("-m", "pytest", *options, "notebooks", cwd=ROOT, COURSE_SIZE="small")
     installed = environment.versions("numpy", "matplotlib", "ipywidgets", "tqdm")
     for pin in pins:
         name, version = pin.removesuffix(".*").split("==")
