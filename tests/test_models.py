@@ -196,6 +196,16 @@ def test_a_prompt_longer_than_the_context_is_cut(rng):
     assert new == model.forward(long[:, -9:])[0][0, -1].argmax()
 
 
+def test_when_the_context_is_full_the_second_half_is_kept(rng, monkeypatch):
+    model, seen = gpt(rng), []
+    forward = model.forward
+    monkeypatch.setattr(model, "forward", lambda ids, past=None: seen.append(ids) or forward(ids, past))
+    text = model.generate(np.array([[1, 2, 3]]), 20, rng, use_cache=False)
+    assert [ids.shape[1] for ids in seen] == [3, *range(4, 10), *range(4, 10), *range(4, 10), 4]  # of a context of 9
+    for n, ids in enumerate(seen):
+        np.testing.assert_array_equal(ids, text[:, : 3 + n][:, -ids.shape[1] :])
+
+
 @given(seeds, st.integers(1, 8), st.floats(0.05, 1.0), st.sampled_from([0.3, 1.0, 2.0]))
 def test_samples_come_from_where_they_may(rng, top_k, top_p, temperature):
     logits = 2 * rng.normal(size=8)
