@@ -10,6 +10,7 @@ The page is asked through JupyterLab's own application object where it can be; k
 would be told come from the page as it is.
 """
 
+import functools
 import json
 import os
 import shutil
@@ -19,11 +20,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Locator, Page, Route
 
 PACKAGE = Path(__file__).resolve().parent
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -60,20 +63,45 @@ def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
     Raises:
         RuntimeError: there is no Chromium, or JupyterLab does not start.
     """
-    from playwright.sync_api import sync_playwright
-
-    chromium = find_chromium()
-    if chromium is None:
-        raise RuntimeError(
-            "no Chromium found; install it (Debian: apt install chromium), or: playwright install chromium"
-        )
-    with _server(Path(root)) as (url, token), sync_playwright() as playwright:
-        # Chromium ends with the `with` block, whatever happens in it.
-        yield JupyterLab(url, token, playwright.chromium.launch(executable_path=chromium, args=FLAGS))
+    with server(Path(root)) as (url, token), _chromium() as chromium:
+        yield JupyterLab(url, f"doc/tree/{{path}}?token={token}", chromium)
 
 
 @contextmanager
-def _server(root: Path) -> Iterator[tuple[str, str]]:
+def jupyterlite(folder: str | Path) -> "Iterator[JupyterLab]":
+    """The JupyterLite in `folder`, on a server that hands out files and does nothing else, and a browser.
+
+    Raises:
+        RuntimeError: there is no Chromium.
+    """
+    files = functools.partial(_Files, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server, _chromium() as chromium:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield JupyterLab(f"http://127.0.0.1:{server.server_port}/", "lab/index.html?path={path}", chromium)
+        server.shutdown()
+
+
+class _Files(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is written: one page is a hundred requests."""
+
+
+@contextmanager
+def _chromium() -> "Iterator[Browser]":
+    from playwright.sync_api import sync_playwright
+
+    path = find_chromium()
+    if path is None:
+        raise RuntimeError(
+            "no Chromium found; install it (Debian: apt install chromium), or: playwright install chromium"
+        )
+    with sync_playwright() as playwright:
+        # Chromium ends with the `with` block, whatever happens in it.
+        yield playwright.chromium.launch(executable_path=path, args=FLAGS)
+
+
+@contextmanager
+def server(root: Path) -> Iterator[tuple[str, str]]:
     """JupyterLab's address and token, for as long as it runs."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         home = Path(folder)
@@ -89,15 +117,15 @@ def _server(root: Path) -> Iterator[tuple[str, str]]:
             *("--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly"),
         ]
         log = home / "log.txt"
-        with log.open("wb") as out, subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out) as server:
+        with log.open("wb") as out, subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out) as process:
             try:
-                yield _address(server, home / "runtime", log)
+                yield _address(process, home / "runtime", log)
             finally:
-                server.terminate()  # it ends its kernels; kernels whose server has died end by themselves
+                process.terminate()  # it ends its kernels; kernels whose server has died end by themselves
                 try:
-                    server.wait(20)
+                    process.wait(20)
                 except subprocess.TimeoutExpired:
-                    server.kill()
+                    process.kill()
 
 
 def _address(server: "subprocess.Popen[bytes]", runtime: Path, log: Path, seconds: float = 60) -> tuple[str, str]:
@@ -113,10 +141,15 @@ def _address(server: "subprocess.Popen[bytes]", runtime: Path, log: Path, second
 
 
 class JupyterLab:
-    """A running server and a browser."""
+    """A running server and a browser, which reaches no other host: `elsewhere` lists what was asked of one."""
 
-    def __init__(self, url: str, token: str, chromium: "Browser"):
-        self._url, self._token, self._chromium = url, token, chromium
+    def __init__(self, url: str, path: str, chromium: "Browser"):
+        self._url, self._path, self._chromium = url, path, chromium
+        self.elsewhere: list[str] = []
+
+    def _refuse(self, route: "Route") -> None:
+        self.elsewhere.append(route.request.url)
+        route.abort()
 
     @contextmanager
     def open(self, path: str, width: int = 1200, height: int = 1000) -> "Iterator[Notebook]":
@@ -127,7 +160,8 @@ class JupyterLab:
         page = self._chromium.new_page(viewport={"width": width, "height": height})
         try:
             notebook = Notebook(page)
-            page.goto(f"{self._url}doc/tree/{path}?token={self._token}")
+            page.context.route(lambda url: url.startswith("http") and not url.startswith(self._url), self._refuse)
+            page.goto(self._url + self._path.format(path=path))
             page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context?.isReady", timeout=60_000)
             notebook.ask("async panel => { await panel.revealed; await panel.sessionContext.ready }")
             yield notebook
@@ -163,6 +197,21 @@ class Notebook:
         self.ask("() => jupyterapp.commands.execute('notebook:run-all-cells')", seconds)
         for figure in self.live_figures():
             figure.wait_for_picture()
+
+    def run_cell(self, cell: str, source: str | None = None, seconds: float = 60) -> list[dict[str, Any]]:
+        """Run one cell by its id, perhaps with another source written into it; its outputs."""
+        number = [c["id"] for c in self.cells].index(cell)
+        write = "" if source is None else f"cell.model.sharedModel.setSource({json.dumps(source)});"
+        self.ask(
+            f"""({{content}}) => {{
+                content.activeCellIndex = {number}
+                const cell = content.activeCell; {write}
+                return jupyterapp.commands.execute('notebook:run-cell')
+            }}""",
+            seconds,
+        )
+        outputs: list[dict[str, Any]] = self.cells[number]["outputs"]
+        return outputs
 
     def save(self) -> None:
         self.ask("panel => panel.context.save()")

@@ -7,6 +7,8 @@ machinery is imported on first use: it takes longer to load than everything else
 import base64
 import html
 import io
+import logging
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -65,6 +67,8 @@ def style() -> AbstractContextManager[None]:
 
 def figure(width: float = 9.0, height: float = 3.6) -> "Figure":
     """An empty figure in the house style, `width` by `height` inches (of 100 page pixels)."""
+    if sys.platform == "emscripten":  # without threads it reports at once, on stderr, that it lists the fonts
+        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -24,6 +24,32 @@ from lesson_utils.layers import Param
 
 FORMAT = "lesson_utils parameters, version 1"
 FORMAT_NAME = "#format"  # no attribute, and so no parameter, can have this name
+SIZES = ("full", "small")
+
+
+def steps(full: int, small: int | None = None) -> int:
+    """How many steps a notebook trains for: `full`, or where that would take too long, `small`, and a line says so.
+
+    Too long is in a browser, whose Python has one thread and no BLAS. The environment variable COURSE_SIZE decides
+    for itself: `small`, to try it elsewhere, or `full`, for those with time.
+
+    Args:
+        small: default: a tenth of `full`.
+
+    Raises:
+        ValueError: COURSE_SIZE is something else.
+    """
+    size = os.environ.get("COURSE_SIZE", "small" if sys.platform == "emscripten" else "full")
+    if size not in SIZES:
+        raise ValueError(f"COURSE_SIZE={size!r} is unknown; set it to {' or '.join(SIZES)}, or not at all")
+    if size == "full":
+        return full
+    few = small or max(1, full // 10)
+    print(
+        f"Small setting: {few:,} training steps instead of {full:,}, which would take long here. The text describes "
+        f"what {full:,} do; to see that, write {full} in place of training.steps(…)."
+    )
+    return few
 
 
 class Trainable(Protocol):

@@ -223,6 +223,32 @@ def test_clipping_shortens_what_is_too_long_and_keeps_the_direction(rng, dtype, 
     np.testing.assert_allclose(clip_gradients(target, math.inf), 0.5, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("platform", "size", "expected"),
+    [
+        ("linux", None, 400),
+        ("linux", "full", 400),
+        ("linux", "small", 40),
+        ("emscripten", None, 40),
+        ("emscripten", "full", 400),
+    ],
+)
+def test_a_browser_takes_fewer_steps_unless_told_otherwise(monkeypatch, capsys, platform, size, expected):
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setenv("COURSE_SIZE", size) if size else monkeypatch.delenv("COURSE_SIZE", raising=False)
+    assert training.steps(400) == expected
+    said = capsys.readouterr().out
+    assert ("40 training steps instead of 400" in said) == bool(said) == (expected < 400)
+
+
+def test_a_notebook_can_say_how_few_steps_it_takes(monkeypatch):
+    monkeypatch.setenv("COURSE_SIZE", "small")
+    assert (training.steps(2500, 60), training.steps(5)) == (60, 1)
+    monkeypatch.setenv("COURSE_SIZE", "tiny")
+    with pytest.raises(ValueError, match="COURSE_SIZE='tiny' is unknown; set it to full or small"):
+        training.steps(400)
+
+
 def test_the_schedule_of_the_paper():
     schedule = functools.partial(training.warmup_inverse_sqrt, d_model=512, warmup=4000)
     rates = [schedule(step) for step in range(1, 20_001)]

@@ -12,6 +12,7 @@ PARTS = {
     "training": ("training", "a training step of each model against PyTorch", (1, 2)),
     "attention": ("attention", "attention's time and memory against PyTorch", (1, 2)),
     "decoding": ("decoding", "generation with and without the key-value cache", (1,)),
+    "memory": ("memory", "what a learner's kernel takes in each notebook, and the server beside it", (1,)),
     "learning": ("learning", "models trained for real, three seeds each", (1,)),
 }
 

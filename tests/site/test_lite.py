@@ -1,0 +1,113 @@
+"""JupyterLite as it is published: every notebook runs in a browser that can reach nothing but a server of files.
+
+python course.py test tests/site/test_lite.py -s      also prints sizes and times
+"""
+
+import re
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from lesson_utils import browser
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+FEW = 20  # training steps: what they teach a model is not tested here, and all notebooks must not take an hour
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The site in a folder, with fewer training steps in its notebooks than are published."""
+    if missing := [name for name in ("playwright", "jupyterlite_core") if not find_spec(name)]:
+        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[site,test]'")
+    if not browser.find_chromium():
+        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    from docs import lite, npm
+
+    folder = tmp_path_factory.mktemp("site") / "lite"
+    try:
+        lite.build(folder)
+    except npm.Missing as error:
+        pytest.skip(str(error))
+    for path in (folder / "files").glob("*.ipynb"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r"(training\.steps\(\d+), \d+\)", rf"\1, {FEW})", text), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def lab(site):
+    with browser.jupyterlite(site) as lab:
+        yield lab
+        assert lab.elsewhere == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(lab, path):
+    start = time.monotonic()
+    with lab.open(path.name) as notebook:
+        figure = notebook.live_figures()[0]
+        assert figure.wait_for_picture(), "nothing has been run yet, and the stored picture is not there"
+        assert figure.alt.strip()
+        seen = time.monotonic() - start
+        (output,) = notebook.run_cell("setup")
+        assert output["text"] == "Ready.\n"
+        ready = time.monotonic() - start
+        notebook.run_all(600)
+        ran = time.monotonic() - start - ready
+        print(f"\n{path.stem}: picture after {seen:.0f} s, Ready after {ready:.0f} s, Run All {ran:.0f} s", end=" ")
+        assert notebook.complaints() == []
+        assert all(cell["execution_count"] for cell in notebook.cells if cell["cell_type"] == "code")
+        check_slider(notebook.live_figures()[0])
+        assert notebook.complaints() == []
+
+
+def check_slider(figure):
+    """It moves from the keyboard, and picture and alternative text with it."""
+    slider = next(control for control in figure.controls.values() if control.kind == "slider")
+    slider.move("Home")
+    low = figure.src, figure.alt
+    assert slider.move("ArrowRight"), f"{figure.cell}: {slider.label} does not move"  # JupyterLab wants these keys, too
+    slider.move("End")
+    assert figure.alert == ""
+    assert figure.src != low[0]
+    assert figure.alt != low[1]
+
+
+def test_a_check_names_the_mistake_and_ends_a_loop_that_does_not(lab):
+    with lab.open("00_start_here.ipynb") as notebook:
+        notebook.run_cell("setup")
+        for source, finding in (
+            ("return values.mean(axis=0)", "This is the plain mean"),
+            ("return weights @ values", "Correct."),
+            ("while True: pass", "had not returned after some seconds"),
+            ("while True:\n        try: pass\n        except Exception: pass", "had not returned after some seconds"),
+        ):
+            notebook.run_cell("weighted-average", f"def weighted_average(weights, values):\n    {source}")
+            (output,) = notebook.run_cell("weighted-average-check")
+            assert finding in "".join(output["data"]["text/plain"])
+        assert notebook.complaints() == []
+
+
+def test_fewer_steps_are_announced(lab):
+    with lab.open("03_multi_head.ipynb") as notebook:
+        (output,) = notebook.run_cell("setup", "from lesson_utils import training\nprint(training.steps(70))")
+        assert re.search(r"Small setting: 7 training steps instead of 70.*\n7\n", "".join(output["text"]))
+
+
+def test_python_has_the_whole_text_that_models_learn_from(lab):
+    with lab.open("06_causal_mask.ipynb") as notebook:
+        (output,) = notebook.run_cell("setup", "from lesson_utils import tasks\nprint(len(tasks.python_text()))")
+        assert int("".join(output["text"])) > 400_000
+
+
+def test_a_request_to_another_host_would_be_noticed(lab):
+    """From Python itself, which runs apart from the page."""
+    with lab.open("00_start_here.ipynb") as notebook:
+        address = "http://127.0.0.2:9/"
+        fetch = f"import js\ntry:\n    await js.fetch({address!r})\nexcept Exception: print('refused')"
+        (output,) = notebook.run_cell("setup", fetch)
+        assert "".join(output["text"]) == "refused\n"
+        assert address in lab.elsewhere
+        lab.elsewhere.clear()
