@@ -23,6 +23,7 @@ BEFORE = (
     "research.google.com/github/",
 )
 ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
+PAGES = re.compile(r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:lite|notebooks)/)")  # where the site is
 
 
 def slug() -> str:
@@ -40,7 +41,8 @@ def slug() -> str:
 
 def with_address(text: str, address: str) -> str:
     """`text` with every copy of the repository's address replaced."""
-    return ADDRESSES.sub(address, text)
+    owner, repository = address.split("/")
+    return PAGES.sub(f"https://{owner}.github.io/{repository}", ADDRESSES.sub(address, text))
 
 
 def run(notebook: Any) -> None:

@@ -24,9 +24,17 @@ def test_a_new_address_reaches_every_copy_and_nothing_else():
     text += (
         "https://mybinder.org/v2/gh/OWNER/REPO/main?x https://colab.research.google.com/github/OWNER/REPO/blob/main/a"
     )
+    text += "https://OWNER.github.io/REPO/lite/lab https://jalammar.github.io/illustrated-transformer/\n"
     new = publish.with_address(text, "ada/attention.course")
-    assert new == text.replace("OWNER/REPO", "ada/attention.course")
+    pages = "https://OWNER.github.io/REPO", "https://ada.github.io/attention.course"
+    assert new == text.replace("OWNER/REPO", "ada/attention.course").replace(*pages)
     assert publish.with_address(new, "OWNER/REPO") == text
+
+
+def test_addresses_of_the_site_agree():
+    owner, repository = publish.slug().split("/")
+    found = publish.PAGES.findall((publish.ROOT / "README.md").read_text(encoding="utf-8"))
+    assert set(found) == {f"https://{owner}.github.io/{repository}"}
 
 
 @pytest.mark.parametrize(
