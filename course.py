@@ -8,6 +8,10 @@ python course.py test [...]             run all tests; files and options are han
     --parity                            compare with PyTorch, too (a large download)
 python course.py format                 format the code, and mend what can be mended
 python course.py save [notebook ...]    run the notebooks (all, if none is named) and store their outputs
+python course.py site                   build the site that is published: the book, and JupyterLite
+    --no-lite                           the book only
+python course.py serve                  show that site on this machine
+    --port N                            there (otherwise: on any port that is free)
 """
 
 # Standard library only, and nothing that old Pythons can't parse: they, too, are told in one line what is missing.
@@ -25,6 +29,7 @@ VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "Scripts", "python.exe") if os.name == "nt" else os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "installed.json")  # what the last complete installation was made of
 LOG = os.path.join(VENV, "install.log")
+SITE = os.path.join(ROOT, "docs", "_build", "site")
 
 
 def main(words):
@@ -35,7 +40,9 @@ def main(words):
     if command == "open":
         return open_course(words)
     if command == "test":
-        install("lab", "test", *[word[2:] for word in words if word == "--parity"])
+        extras = [word[2:] for word in words if word == "--parity"]
+        extras += ["site"] if any("tests/site" in word.replace(os.sep, "/") for word in words) else []
+        install("lab", "test", *extras)
         return run("pytest", *[word for word in words if word != "--parity"])
     if command == "format":
         install("test")
@@ -44,6 +51,11 @@ def main(words):
     if command == "save":
         install("lab", "test")
         return run("lesson_utils.publish", *words)
+    if command == "site":
+        install("site")
+        return run("docs.build", *words)
+    if command == "serve":
+        return serve(words)
     stop("There is no command '%s'. For those there are: python course.py --help" % command)
 
 
@@ -59,6 +71,24 @@ def open_course(words):
     install("lab")
     start = "/lab/tree/notebooks/00_start_here.ipynb"
     return run("jupyterlab", "--ServerApp.root_dir=" + ROOT, "--LabApp.default_url=" + start, *words)
+
+
+def serve(words):
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+    parser = argparse.ArgumentParser(prog="course.py serve", allow_abbrev=False)
+    parser.add_argument("--port", nargs="?", const="", help="default: any that is free")
+    port = parser.parse_args(words).port
+    if port is not None:
+        check_port(port)
+    if not os.path.exists(os.path.join(SITE, "index.html")):
+        stop("There is no site to serve yet. Build it first: python course.py site")
+    handler = partial(SimpleHTTPRequestHandler, directory=SITE)
+    with ThreadingHTTPServer(("127.0.0.1", int(port or 0)), handler) as server:
+        print("The site is at http://127.0.0.1:%d/ (Ctrl-C ends it)" % server.server_address[1])
+        sys.stdout.flush()
+        server.serve_forever()
 
 
 def check_port(port):

@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 import tomllib
+import urllib.request
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -366,6 +368,46 @@ def test_save(course):
     assert course("save", "notebooks/a.ipynb") == 4
     assert course.installed == ["lab,test"]
     assert course.calls[-1] == ["-m", "lesson_utils.publish", "notebooks/a.ipynb"]
+
+
+def test_site(course):
+    course.codes = [6]
+    assert course("site", "--no-lite") == 6
+    assert course.installed == ["site"]
+    assert course.calls[-1] == ["-m", "docs.build", "--no-lite"]
+
+
+@pytest.mark.parametrize("word", ["tests/site", "tests/site/test_book.py::test_x", str(Path("tests", "site"))])
+def test_the_tests_of_the_site_get_what_builds_it(word, course):
+    course("test", word)
+    assert course.installed == ["lab,site,test"]
+
+
+def test_serve_shows_what_was_built(course, tmp_path, monkeypatch, capsys):
+    def look(server):
+        url = re.search(r"http://127\.0\.0\.1:\d+/", capsys.readouterr().out)[0]
+        Thread(target=server.handle_request, daemon=True).start()
+        pages.append(urllib.request.urlopen(url).read())
+        raise KeyboardInterrupt
+
+    pages = []
+    site = tmp_path / "docs/_build/site"
+    site.mkdir(parents=True)
+    (site / "index.html").write_bytes(b"the book")
+    monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", look)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for words in ([], ["--port", str(port)]):
+        assert course("serve", *words) == 130
+    assert pages == [b"the book"] * 2
+    assert course.calls == []
+
+
+def test_serve_without_a_site_or_a_port_is_one_line(course, one_line):
+    assert course("serve") == 1
+    assert "no site to serve yet. Build it first: python course.py site" in one_line()
+    assert course("serve", "--port", "abc") == 1
+    assert "'abc' is not a port" in one_line()
 
 
 def test_an_unknown_command_is_one_line(course, one_line):

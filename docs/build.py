@@ -1,0 +1,72 @@
+"""`python course.py site`: the whole published site. The book shows what the notebooks have stored; nothing is run."""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from docs import npm
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+SITE = DOCS / "_build" / "site"
+MATHJAX = "3.2.2"
+MATHJAX_INTEGRITY = "sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/FEsPsjKPZGJvtRZM1vO+geW0OhGw=="
+MATHJAX_FILES = ("es5/tex-chtml.js", "es5/output/chtml/fonts/")  # what a page loads
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="course.py site", description="Build the site: the book, and JupyterLite.")
+    parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite out")
+    parser.add_argument("--to", type=Path, default=SITE, metavar="FOLDER", help="default: docs/_build/site")
+    words = parser.parse_args()
+    try:
+        build(words.to, with_lite=not words.no_lite)
+    except npm.Missing as error:
+        sys.exit(f"course.py site: {error}")
+    print(f"Written to {words.to}")
+
+
+def build(site, with_lite):
+    shutil.rmtree(site, ignore_errors=True)
+    build_book(site, with_lite)
+    if with_lite:
+        from docs import lite
+
+        lite.build(site / "lite")
+
+
+def build_book(site, with_lite):
+    """Run Sphinx on a folder that mirrors the repository, so that links lead where they lead there."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as name:
+        source, doctrees = Path(name, "source"), Path(name, "doctrees")
+        shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
+        shutil.copytree(DOCS / "_static", source / "_static")
+        for file in (DOCS / "conf.py", DOCS / "index.md", ROOT / "README.md", ROOT / "LICENSE"):
+            shutil.copy(file, source)
+        unpack_mathjax(source / "_static" / "mathjax")
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", doctrees, source, site]
+        tag = ["-t", "lite"] if with_lite else []
+        if subprocess.run([*command, *tag]).returncode:
+            sys.exit("course.py site: Sphinx could not make the book; what it found wrong stands above.")
+    files = [file for file in site.rglob("*") if file.is_file()]
+    megabytes = sum(file.stat().st_size for file in files) / 1e6
+    print(f"Book: {len(files)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
+
+
+def unpack_mathjax(folder):
+    with tarfile.open(npm.package("mathjax", MATHJAX, MATHJAX_INTEGRITY)) as archive:
+        for member in archive.getmembers():
+            name = member.name.removeprefix("package/")
+            if name.startswith(MATHJAX_FILES):
+                member.name = name.removeprefix("es5/")
+                archive.extract(member, folder, filter="data")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""How Sphinx makes the book, in a folder that build.py fills. With the tag `lite`, JupyterLite will be beside it."""
+
+from pathlib import PurePosixPath
+
+from lesson_utils import publish
+
+LITE = "../lite/lab/index.html"  # from a notebook's page
+
+project = html_title = "Attention and Transformers"
+language = "en_GB"
+exclude_patterns = ["README.md"]  # the front page takes its sections from it
+extensions = ["myst_nb", "sphinx.ext.githubpages"]
+myst_enable_extensions = ["dollarmath"]
+
+nb_execution_mode = "off"
+nb_ipywidgets_js = {}  # no kernel, so no widgets: their pictures stand in for them
+
+mathjax_path = "mathjax/tex-chtml.js"
+mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # else formulas tower over the text
+
+html_theme = "sphinx_book_theme"
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_show_copyright = False
+html_use_index = False
+html_favicon = "_static/icon.svg"
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
+html_theme_options = {
+    "repository_url": f"https://github.com/{publish.slug()}",
+    "repository_branch": "main",
+    "use_repository_button": True,
+    "navbar_persistent": [],
+    "footer_content_items": ["extra-footer.html"],
+    "launch_buttons": {
+        "notebook_interface": "jupyterlab",
+        "binderhub_url": "https://mybinder.org",
+        "colab_url": "https://colab.research.google.com",
+    },
+    "extra_footer": "Code: MIT. Text and figures: "
+    '<a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>.',
+}
+
+
+def address_in_lite(notebook):
+    """There, notebooks stand at the root: `notebooks/02_scaled_attention` is 02_scaled_attention.ipynb."""
+    return f"{LITE}?path={PurePosixPath(notebook).name}.ipynb"
+
+
+def add_link(app, page, source):
+    """In a notebook's first lines, before the links to Colab and Binder. The source is JSON: no double quotes."""
+    link = f"<a href='{address_in_lite(page)}'>Open in JupyterLite</a>"
+    source[0] = source[0].replace("[Open in Colab]", f"{link} · [Open in Colab]", 1)
+
+
+def add_button(app, page, template, context, doctree):
+    """The theme's own would look for the notebook in the folder that it has in the repository."""
+    for group in context["header_buttons"]:
+        if group.get("label") == "launch-buttons":
+            icon = "_static/images/logo_jupyterlite.svg"
+            button = {"type": "link", "text": "JupyterLite", "icon": icon, "url": address_in_lite(page)}
+            group["buttons"].insert(0, button)
+
+
+def setup(app):
+    if app.tags.has("lite"):
+        app.connect("source-read", add_link)
+        app.connect("html-page-context", add_button, priority=502)  # after the theme's buttons

@@ -1,0 +1,360 @@
+"""The book as a reader without a kernel or a connection sees it: `python course.py test tests/site/test_book.py`."""
+
+import html
+import re
+import subprocess
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote
+
+import nbformat
+import pytest
+
+from lesson_utils import browser, publish
+
+NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(publish.NOTEBOOKS.glob("*.ipynb"))}
+PAGES = ["index", *NOTEBOOKS]
+every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
+every_page = pytest.mark.parametrize("name", [*PAGES, "search"])
+
+# Text that is hard to read: its colour, that of what lies behind it, and the ratio of their luminances.
+FAINT = """() => {
+    const rgb = colour => colour.match(/[\\d.]+/g).map(Number)
+    const linear = c => c <= 10 ? c / 3294 : ((c / 255 + 0.055) / 1.055) ** 2.4
+    const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+    const behind = node => {
+        for (; node; node = node.parentElement) {
+            const colour = rgb(getComputedStyle(node).backgroundColor)
+            if (colour[3] !== 0) return colour
+        }
+        return [255, 255, 255]
+    }
+    const faint = new Set()
+    const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
+    while (texts.nextNode()) {
+        const node = texts.currentNode.parentElement
+        if (!texts.currentNode.textContent.trim() || !node.checkVisibility({visibilityProperty: true})) continue
+        const [low, high] = [rgb(getComputedStyle(node).color), behind(node)].map(luminance).sort((a, b) => a - b)
+        const ratio = (high + 0.05) / (low + 0.05)
+        if (ratio < 4.5) faint.add(`${node.tagName}.${node.className} ${getComputedStyle(node).color} ${ratio}`)
+    }
+    return [...faint]
+}"""
+# What is on the page as text, apart from code and what was printed.
+PROSE = """() => {
+    const copy = document.querySelector('main').cloneNode(true)
+    copy.querySelectorAll('pre, code, script, style, mjx-container').forEach(node => node.remove())
+    return copy.textContent
+}"""
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    if missing := [name for name in ("sphinx", "myst_nb", "sphinx_book_theme") if not find_spec(name)]:
+        pytest.skip(f"{', '.join(missing)} missing; install the extra: pip install -e '.[site]'")
+    from docs import build, npm
+
+    folder = tmp_path_factory.mktemp("book")
+    try:
+        build.build_book(folder, with_lite=True)
+    except npm.Missing as error:
+        pytest.skip(str(error))
+    return folder
+
+
+class Files(SimpleHTTPRequestHandler):
+    def log_message(self, format, *words):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(book):
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=book)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if not browser.find_chromium():
+        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=browser.find_chromium(), args=browser.FLAGS)
+
+
+class Reader:
+    """Opens pages of the book, and notes what they ask of other hosts and what the browser complains of."""
+
+    def __init__(self, address, chromium):
+        self.address, self.chromium, self.problems, self.kept = address, chromium, [], {}
+
+    def visit(self, name, width=1200, mode="light"):
+        page = self.chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=mode)
+        page.on("request", lambda request: self.note(not request.url.startswith((self.address, "data:")), request.url))
+        page.on("response", lambda response: self.note(response.status >= 400, f"{response.status}: {response.url}"))
+        page.on("console", lambda line: self.note(line.type in ("error", "warning"), line.text))
+        page.on("pageerror", lambda error: self.note(True, str(error)))
+        page.goto(f"{self.address}{name}.html")
+        page.evaluate("window.MathJax?.startup.promise")
+        return page
+
+    def note(self, is_problem, text):
+        if is_problem:
+            self.problems.append(text)
+
+
+@pytest.fixture(scope="module")
+def reader(address, chromium):
+    return Reader(address, chromium)
+
+
+@pytest.fixture
+def visit(reader):
+    """A fresh page, for a test that presses keys or buttons."""
+    pages = []
+
+    def visit(*words, **options):
+        pages.append(reader.visit(*words, **options))
+        return pages[-1]
+
+    yield visit
+    for page in pages:
+        page.close()
+    assert reader.problems == []
+
+
+@pytest.fixture
+def read(reader):
+    """A page that tests share: they only look at it."""
+
+    def read(name):
+        if name not in reader.kept:
+            reader.kept[name] = reader.visit(name)
+        return reader.kept[name]
+
+    yield read
+    assert reader.problems == []
+
+
+def outputs(name):
+    return [output for cell in NOTEBOOKS[name].cells for output in cell.get("outputs", [])]
+
+
+def html_outputs(name):
+    return "".join(output.get("data", {}).get("text/html", "") for output in outputs(name))
+
+
+def first_lines(name):
+    """A notebook's title and its question."""
+    return re.match(r"# (.+)\n\*(.+)\*\n", NOTEBOOKS[name].cells[0].source).groups()
+
+
+def links(page):
+    """From a page's file: where its links lead, seen from it."""
+    return [html.unescape(link) for link in re.findall(r'<a\s[^>]*?href="([^"]*)"', page.read_text(encoding="utf-8"))]
+
+
+# Every page
+
+
+def test_these_pages_and_no_others(book):
+    pages = {path.relative_to(book).with_suffix("").as_posix() for path in book.rglob("*.html")}
+    assert {page for page in pages if not page.startswith("_static/")} == {*PAGES, "search"}
+
+
+@every_page
+def test_a_page_loads_and_fits(name, visit):
+    for width in (1200, 400):
+        page = visit(name, width)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for picture in page.locator("img").all():
+            assert picture.get_attribute("alt").strip()
+            assert picture.evaluate("image => image.complete && image.naturalWidth > 0")
+
+
+@every_page
+def test_headings_and_title(name, read):
+    page = read(name)
+    headings = "nodes => nodes.filter(node => node.checkVisibility()).map(node => Number(node.tagName[1]))"
+    levels = page.locator("main").locator("h1, h2, h3, h4, h5, h6").evaluate_all(headings)
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    if name in NOTEBOOKS:
+        assert page.title() == f"{first_lines(name)[0]} — Attention and Transformers"
+
+
+@every_page
+def test_the_keyboard_reaches_the_text_first(name, visit):
+    page = visit(name)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#main-content"
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_text_is_easy_to_read(name, mode, visit):
+    page = visit(name, mode=mode)
+    assert page.evaluate("document.documentElement.dataset.theme") == mode
+    page.locator("details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
+    assert page.evaluate(FAINT) == []
+
+
+def test_pictures_keep_their_colours_in_the_dark(visit):
+    page = visit("notebooks/02_scaled_attention", mode="dark")
+    for picture in page.locator(".cell_output img").all():
+        look = picture.evaluate("image => [getComputedStyle(image).backgroundColor, getComputedStyle(image).filter]")
+        assert look == ["rgb(255, 255, 255)", "brightness(0.85)"]
+
+
+@every_page
+def test_links_lead_somewhere(name, book):
+    page = book / f"{name}.html"
+    found = links(page)
+    assert len(found) > len(NOTEBOOKS)
+    for link in found:
+        address, _, fragment = unquote(link).partition("#")
+        if address.startswith(("https://", "../lite/")):
+            continue
+        target = page.parent / address if address else page
+        assert target.is_file(), link
+        assert f'id="{fragment}"' in target.read_text(encoding="utf-8") or not fragment, link
+
+
+# Notebooks
+
+
+@every_notebook
+def test_every_formula_is_set(name, read):
+    page = read(name)
+    text = "\n".join(cell.source for cell in NOTEBOOKS[name].cells if cell.cell_type == "markdown")
+    formulas = re.findall(r"\$\$.+?\$\$|\$[^$]+\$", re.sub(r"`[^`]+`", "", text), re.S)
+    assert page.locator("mjx-container").count() == page.locator(".math").count() == len(formulas)
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    assert not re.search(r"\$|\\[()\[\]]", page.evaluate(PROSE))
+
+
+@every_notebook
+def test_pictures_stand_in_for_live_figures(name, read):
+    page = read(name)
+    stored = [html.unescape(alt) for alt in re.findall(r'<img alt="([^"]*)"', html_outputs(name))]
+    pictures = page.locator(".cell_output img")
+    assert pictures.evaluate_all("nodes => nodes.map(node => node.alt)") == stored
+    assert all(picture.is_visible() for picture in pictures.all())
+    sentences = page.get_by_text("A picture of a live figure: run this cell to move").all()
+    views = [output for output in outputs(name) if publish.WIDGET_VIEW in output.get("data", {})]
+    assert len(sentences) == len(views)
+    assert all(sentence.is_visible() for sentence in sentences)
+    assert not any(view.is_visible() for view in page.locator(f'[type="{publish.WIDGET_VIEW}"], .widget-subarea').all())
+
+
+@every_notebook
+def test_what_was_printed_stands_as_it_was_printed(name, read):
+    printed = [output.text for output in outputs(name) if output.output_type == "stream"]
+    shown = read(name).locator(".cell_output .stream pre").evaluate_all("nodes => nodes.map(node => node.textContent)")
+    assert [text.strip("\n") for text in shown] == [text.strip("\n") for text in printed]
+
+
+@every_notebook
+def test_hints_and_answers_open_and_close(name, visit):
+    page = visit(name)
+    closed = page.locator(".cell_output details")
+    assert closed.count() == html_outputs(name).count("<details")
+    shown = [details for details in (closed.first, closed.last) if details.is_visible()]  # a hint, and an answer
+    assert shown
+    for details in shown:
+        answer = details.locator("> :not(summary)").first
+        assert not answer.is_visible()
+        details.locator("> summary").click()
+        assert answer.is_visible()
+        details.locator("> summary").press("Enter")
+        assert not answer.is_visible()
+
+
+def test_pages_follow_one_another(book):
+    for number, name in enumerate(PAGES):
+        page = book / f"{name}.html"
+        ways = re.findall(r'<a class="(left-prev|right-next)"\s+href="([^"]+)"', page.read_text(encoding="utf-8"))
+        found = {way: (page.parent / link).resolve().relative_to(book.resolve()).as_posix() for way, link in ways}
+        neighbours = {"left-prev": number - 1, "right-next": number + 1}
+        assert found == {way: f"{PAGES[n]}.html" for way, n in neighbours.items() if 0 <= n < len(PAGES)}
+
+
+# Addresses
+
+
+@every_notebook
+def test_a_notebook_can_be_launched_from_its_page(name, visit):
+    page = visit(name)
+    launch = page.locator(".dropdown-launch-buttons")
+    launch.get_by_role("button").click()
+    buttons = {link.inner_text().strip(): link.get_attribute("href") for link in launch.locator("a").all()}
+    assert all(link.is_visible() for link in launch.locator("a").all())
+    assert buttons == {
+        "JupyterLite": f"../lite/lab/index.html?path={Path(name).name}.ipynb",
+        "Binder": f"https://mybinder.org/v2/gh/{publish.slug()}/main?urlpath=lab/tree/{name}.ipynb",
+        "Colab": f"https://colab.research.google.com/github/{publish.slug()}/blob/main/{name}.ipynb",
+    }
+    first_lines = page.locator("article p").locator("a", has_text="Open in ")
+    assert [link.get_attribute("href") for link in first_lines.all()] == [
+        buttons[service] for service in ("JupyterLite", "Colab", "Binder")
+    ]
+
+
+@every_page
+def test_the_repository_has_one_address(name, book):
+    text = (book / f"{name}.html").read_text(encoding="utf-8")
+    buttons = re.findall(rf'href="https://github\.com/({publish.SLUG})"', text)
+    assert {*publish.ADDRESSES.findall(text), *buttons} == {publish.slug()}
+
+
+def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path):
+    words = [sys.executable, "-m", "docs.build", "--no-lite", "--to", tmp_path / "site"]
+    done = subprocess.run(words, cwd=publish.ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.match(r"Book: \d+ files, \d+\.\d MB, in \d+ s\n", done.stdout)
+    assert not (tmp_path / "site" / "lite").exists()
+    for name in PAGES:
+        assert "JupyterLite" in (book / f"{name}.html").read_text(encoding="utf-8")
+        assert "JupyterLite" not in (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
+
+
+def test_a_broken_link_stops_the_build(book, tmp_path, monkeypatch, capfd):
+    from docs import build
+
+    text = (build.DOCS / "index.md").read_text(encoding="utf-8") + "\n[nowhere](notebooks/11_nothing.ipynb)\n"
+    for name in ("conf.py", "_static"):
+        (tmp_path / name).symlink_to(build.DOCS / name)
+    (tmp_path / "index.md").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(build, "DOCS", tmp_path)
+    with pytest.raises(SystemExit):
+        build.build_book(tmp_path / "site", with_lite=False)
+    assert "11_nothing.ipynb" in capfd.readouterr().err
+
+
+# The front page
+
+
+def test_the_front_page_agrees_with_readme_and_notebooks(visit):
+    page = visit("index")
+    readme = (publish.ROOT / "README.md").read_text(encoding="utf-8")
+    alt = re.search(r"^!\[(.+)\]\(notebooks/pictures/live_figure\.png\)$", readme, re.M)[1]
+    assert page.get_by_role("img", name=alt, exact=True).is_visible()
+    rows = page.locator("table tr", has=page.locator("a")).all()
+    assert len(rows) == len(NOTEBOOKS)
+    for row, name in zip(rows, NOTEBOOKS, strict=True):
+        number, title, question = row.locator("td").all_inner_texts()
+        assert row.locator("a").get_attribute("href") == f"{name}.html"
+        assert first_lines(name) == (title if number == "00" else f"{number} · {title}", question)
+    for text in ("python course.py", f"git clone https://github.com/{publish.slug()}", "Code: MIT"):
+        assert page.locator("article").get_by_text(text).first.is_visible()
