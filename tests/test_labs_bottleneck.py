@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_live import all_redrawn, extremes, pixels
+from test_live import assert_frame_equals_a_full_redraw, extremes
 
-from lesson_utils import attention, plots, recurrent, tasks, training
+from lesson_utils import attention, recurrent, tasks, training
 from lesson_utils.labs import bottleneck as lab
 from lesson_utils.models import Seq2Seq, Seq2SeqConfig
 
@@ -71,12 +71,7 @@ def test_frames_of_labs_made_from_models_equal_a_full_redraw(labs):
     for figure in labs:
         for name, control in figure._controls.items():
             for value in control.extremes():
-                figure._draw.cache_clear()
-                figure.set(**{name: value})
-                frame = pixels(figure)
-                np.testing.assert_array_equal(frame, all_redrawn(figure))
-                with plots.style():
-                    figure._screen._store_background()
+                assert_frame_equals_a_full_redraw(figure, {name: value})
 
 
 def test_the_typed_word_is_cleaned_and_cut(labs):

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_live import assert_frame_equals_a_full_redraw
 
-from lesson_utils import attention, layers, ops, plots
+from lesson_utils import attention, layers, ops
 from lesson_utils.labs import architecture, full_block
 from lesson_utils.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig
 
@@ -205,7 +206,6 @@ def test_switchboard_at_every_setting(switchboard):
     pictures = set()
     for on in itertools.product((False, True), repeat=5):
         values = dict(zip(architecture.SWITCHES, on, strict=True))
-        switchboard._draw.cache_clear()
         picture = switchboard.set(**values)
         assert "nan" not in picture.alt.lower()
         assert len(picture.png) < 60_000
@@ -214,15 +214,7 @@ def test_switchboard_at_every_setting(switchboard):
         pictures.add(picture.png)
         for axes in switchboard._screen._figure.axes:
             assert axes._left_title.get_window_extent().x1 <= page.x1 + 1
-        with plots.style():
-            frame = np.array(switchboard._screen._canvas.buffer_rgba())
-            for artist in switchboard._screen._front:
-                artist.set_animated(False)
-            switchboard._screen._canvas.draw()
-            np.testing.assert_array_equal(frame, np.array(switchboard._screen._canvas.buffer_rgba()))
-            for artist in switchboard._screen._front:
-                artist.set_animated(True)
-            switchboard._screen._store_background()
+        assert_frame_equals_a_full_redraw(switchboard, values)
     assert len(pictures) > 16
 
 

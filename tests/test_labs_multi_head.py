@@ -6,8 +6,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from test_live import assert_frame_equals_a_full_redraw
 
-from lesson_utils import attention, models, plots, tasks, training
+from lesson_utils import attention, models, tasks, training
 from lesson_utils.labs import multi_head as lab
 
 
@@ -201,18 +202,7 @@ def test_each_control_changes_picture_and_alternative_text(figure):
 
 def test_live_frames_equal_full_redraws(figure):
     for values in everywhere(figure):
-        figure.set(**values)
-        screen = figure._screen
-        frame = np.array(screen._canvas.buffer_rgba())
-        for artist in screen._front:
-            artist.set_animated(False)
-        with plots.style():
-            screen._canvas.draw()
-        np.testing.assert_array_equal(frame, np.array(screen._canvas.buffer_rgba()), err_msg=str(values))
-        for artist in screen._front:
-            artist.set_animated(True)
-        with plots.style():
-            screen._store_background()
+        assert_frame_equals_a_full_redraw(figure, values)
 
 
 def test_weights_in_the_alternative_text_are_the_models_own(trained):

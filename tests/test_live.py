@@ -51,6 +51,14 @@ def all_redrawn(figure):
     return full
 
 
+def assert_frame_equals_a_full_redraw(figure, values):
+    figure._draw.cache_clear()  # draw it, though it was shown before
+    figure.set(**values)
+    np.testing.assert_array_equal(pixels(figure), all_redrawn(figure), err_msg=str(values))
+    with plots.style():
+        figure._screen._store_background()
+
+
 def drawn_numbers(figure):
     """The numbers behind all lines, bars, dots and images of a figure."""
     for axes in figure._screen._figure.axes:
@@ -89,12 +97,7 @@ def test_each_control_changes_picture_and_alternative_text(lab):
 def test_a_frame_equals_a_full_redraw_pixel_by_pixel(lab):
     figure = lab()
     for values in extremes(lab):
-        figure._draw.cache_clear()  # draw it, though it was shown before
-        figure.set(**values)
-        frame = pixels(figure)
-        np.testing.assert_array_equal(frame, all_redrawn(figure), err_msg=str(values))
-        with plots.style():
-            figure._screen._store_background()
+        assert_frame_equals_a_full_redraw(figure, values)
 
 
 @every_lab
@@ -330,11 +333,7 @@ def test_an_artist_below_others_moves_below_them():
 
     figure = lab()
     for shade in (0.3, 1.0, 0.0):
-        figure._draw.cache_clear()
-        figure.set(shade=shade)
-        np.testing.assert_array_equal(pixels(figure), all_redrawn(figure))
-        with plots.style():
-            figure._screen._store_background()
+        assert_frame_equals_a_full_redraw(figure, {"shade": shade})
 
 
 def test_what_readers_without_a_kernel_get():
