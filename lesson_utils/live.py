@@ -387,6 +387,9 @@ class _Screen:
         self._frame = (Axis, Spine)
         self._moved: set[Artist] = set()
         self._front: list[Artist] = []
+        for axes in figure.axes:
+            if legend := axes.get_legend():
+                legend.set_zorder(0)  # under all that moves, it is drawn once. With every frame, it took a third of it
         self._canvas.draw()
         figure.set_layout_engine("none")  # the layout is computed once: axes must not jump when a label grows
         self._store_background()
