@@ -24,7 +24,7 @@ ROOT = DOCS.parent
 CONFIGURATION = DOCS / "lite"
 RELEASE = DOCS / "_build" / "pyodide"
 
-# Later versions of these did not work without reaching other hosts. Those of jupyterlite are in pyproject.toml.
+# Later versions of these did not work without reaching other hosts; nor did later ones of jupyterlite-core.
 PYODIDE = "0.27.7"
 PYODIDE_INTEGRITY = "sha512-RUSVJlhQdfWfgO9hVHCiXoG+nVZQRS5D9FzgpLJ/VcgGBLSAKoPL8kTiOikxbHQm1kRISeWUBdulEgO26qpSRA=="
 CORE = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
@@ -36,7 +36,12 @@ PYPI_WHEELS = {
     "ipywidgets==8.1.7": "764f2602d25471c213919b8a1997df04bef869251db4ca8efba1b76b1bd9f7bb",
     "tqdm==4.70.1": "c293e525e6fef9c20e8728fd4612df02a0aa31bb5fe91ecd93e123b1b7bffa73",
 }
-WIDGETS_PAGE = "jupyterlab_widgets==3.0.15", "d59023d7d7ef71400d51e6fee9a88867f6e65e10a4201605d2d7f3e8f012a31c"
+# Parts of the page. They are not installed: the JupyterLab of the same environment would load them, too.
+EXTENSIONS = {
+    "jupyterlite-pyodide-kernel==0.6.1": "d16f2e44dedd60d7a5578cd901a4de1ac34d30c80671abba7ec1ac70a65e2972",
+    "jupyterlab_widgets==3.0.15": "d59023d7d7ef71400d51e6fee9a88867f6e65e10a4201605d2d7f3e8f012a31c",
+}
+KERNEL_WHEELS = "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
 
 # What the page's kernel and the course import; what these need in turn is in Pyodide's list.
 FROM_PYODIDE = ("micropip", "ssl", "sqlite3", "jedi", "ipython", "numpy", "matplotlib")
@@ -71,7 +76,7 @@ def build(folder: Path) -> None:
             copy_checked(pyodide_wheel(package["file_name"], work), package["sha256"], wheels)
         for requirement, digest in PYPI_WHEELS.items():
             copy_checked(from_pypi(requirement), digest, wheels)
-        for file in (kernel_extension() / "static" / "pypi").glob("*.whl"):
+        for file in (folder / KERNEL_WHEELS).glob("*.whl"):
             shutil.copy(file, wheels)
         make_wheel_of_pydoc_data(wheels)
         make_own_wheel(wheels)
@@ -90,24 +95,16 @@ def build_pages(folder: Path, project: Path) -> None:
     notebooks.mkdir()
     for file in (ROOT / "notebooks").glob("*.ipynb"):
         shutil.copy(file, notebooks)
+    extensions = [copy_checked(from_pypi(name), digest, project) for name, digest in EXTENSIONS.items()]
     command = [
         *(sys.executable, "-m", "jupyterlite_core", "build", "--apps=lab", "--no-sourcemaps"),
         *("--no-unused-shared-packages", "--ignore-sys-prefix"),
         *(f"--lite-dir={project}", f"--output-dir={folder.resolve()}", f"--contents={notebooks}"),
-        f"--LiteBuildConfig.federated_extensions={kernel_extension()}",
-        f"--LiteBuildConfig.federated_extensions={copy_checked(from_pypi(WIDGETS_PAGE[0]), WIDGETS_PAGE[1], project)}",
+        *(f"--LiteBuildConfig.federated_extensions={extension}" for extension in extensions),
     ]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"jupyter lite build failed:\n{(done.stdout + done.stderr)[-3000:]}")
-
-
-def kernel_extension() -> Path:
-    """The part of the page that runs Pyodide, as pip installed it."""
-    path = Path(sys.prefix, "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension")
-    if not path.exists():
-        raise npm.Missing("jupyterlite-pyodide-kernel is missing. Install the extra: pip install -e '.[site]'")
-    return path
 
 
 def unpack_core(folder: Path) -> dict:

@@ -440,31 +440,36 @@ def test_environment_for_binder_and_conda():
 
 @pytest.mark.skipif(not shutil.which("bash"), reason=".ci/run needs bash")
 @pytest.mark.parametrize("complete", [True, False])
-def test_ci_starts_from_nothing_and_exits_as_the_tests_do(complete, tmp_path):
+@pytest.mark.parametrize("failing", ["", "course.py site", "test --parity", "test tests/platforms tests/site -s"])
+def test_ci_starts_from_nothing_and_fails_when_one_part_does(complete, failing, tmp_path):
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci/run", tmp_path / ".ci")
     (tmp_path / "bin").mkdir()
-    for name in ("bash", "dirname", "rm"):
+    for name in ("bash", "cat", "dirname", "mktemp", "rm"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name))
     stub = f'#!{shutil.which("bash")}\necho "${{0##*/}} $*" >> log\n'
-    python = f'[[ $1 == -c ]] && exit {int(not complete)}\n[[ ! -e .venv ]] || exit 1\necho "9 passed"\nexit 7\n'
-    stubs = {"python3": python, "apt-get": "", **({"chromium": ""} if complete else {})}
+    python = (
+        f"[[ $1 == -c ]] && exit {int(not complete)}\n[[ ! -e .venv ]] || exit 1\n"
+        f'echo "$* ran"\n[[ $* != *{failing!r} || -z {failing!r} ]]\n'
+    )
+    stubs = {"python3": python, "apt-get": "", **({"chromium": "", "npm": ""} if complete else {})}
     for name, body in stubs.items():
         (tmp_path / "bin" / name).write_text(stub + body)
         (tmp_path / "bin" / name).chmod(0o755)
     assert subprocess.run(["bash", "-n", ROOT / ".ci/run"]).returncode == 0
     environment = {"PATH": str(tmp_path / "bin")}
     done = subprocess.run(["bash", ".ci/run"], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (7, "9 passed\n")
-    log = (tmp_path / "log").read_text().splitlines()
-    assert log[-1] == "python3 course.py test --parity"
-    installed = [line for line in log if line.startswith("apt-get")]
+    assert (done.returncode != 0) == bool(failing), done.stderr
+    if failing != "course.py site":
+        for part in ("test --parity", "test tests/platforms tests/site -s"):
+            assert f"course.py {part} ran\n" in done.stdout
+    installed = [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("apt-get")]
     if complete:
         assert installed == []
     else:
         assert installed[0].startswith("apt-get update")
-        assert {"chromium", "python3-venv"} <= set(installed[1].split())
+        assert {"chromium", "npm", "python3-venv"} <= set(installed[1].split())
     assert os.access(ROOT / ".ci/run", os.X_OK)
 
 
