@@ -84,6 +84,8 @@ def serve(words):
         check_port(port)
     if not os.path.exists(os.path.join(SITE, "index.html")):
         stop("There is no site to serve yet. Build it first: python course.py site")
+    # On some Windows machines the registry says otherwise, and browsers then refuse them.
+    SimpleHTTPRequestHandler.extensions_map.update({".js": "text/javascript", ".wasm": "application/wasm"})
     handler = partial(SimpleHTTPRequestHandler, directory=SITE)
     with ThreadingHTTPServer(("127.0.0.1", int(port or 0)), handler) as server:
         print("The site is at http://127.0.0.1:%d/ (Ctrl-C ends it)" % server.server_address[1])

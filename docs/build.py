@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from docs import npm
+from docs import fetch
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -22,22 +22,21 @@ MATHJAX_FILES = ("es5/tex-chtml.js", "es5/output/chtml/fonts/")  # what a page l
 def main():
     parser = argparse.ArgumentParser(prog="course.py site", description="Build the site: the book, and JupyterLite.")
     parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite out")
-    parser.add_argument("--to", type=Path, default=SITE, metavar="FOLDER", help="default: docs/_build/site")
     words = parser.parse_args()
     try:
-        build(words.to, with_lite=not words.no_lite)
-    except npm.Missing as error:
+        build(SITE, with_lite=not words.no_lite)
+    except fetch.Failed as error:
         sys.exit(f"course.py site: {error}")
-    print(f"Written to {words.to}")
+    print(f"Written to {SITE}")
 
 
 def build(site, with_lite):
     shutil.rmtree(site, ignore_errors=True)
-    build_book(site, with_lite)
-    if with_lite:
+    if with_lite:  # first: a book is not to promise what could not be built
         from docs import lite
 
         lite.build(site / "lite")
+    build_book(site, with_lite)
 
 
 def build_book(site, with_lite):
@@ -54,13 +53,13 @@ def build_book(site, with_lite):
         tag = ["-t", "lite"] if with_lite else []
         if subprocess.run([*command, *tag]).returncode:
             sys.exit("course.py site: Sphinx could not make the book; what it found wrong stands above.")
-    files = [file for file in site.rglob("*") if file.is_file()]
+    files = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     print(f"Book: {len(files)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
 
 
 def unpack_mathjax(folder):
-    with tarfile.open(npm.package("mathjax", MATHJAX, MATHJAX_INTEGRITY)) as archive:
+    with tarfile.open(fetch.from_npm("mathjax", MATHJAX, MATHJAX_INTEGRITY)) as archive:
         for member in archive.getmembers():
             name = member.name.removeprefix("package/")
             if name.startswith(MATHJAX_FILES):

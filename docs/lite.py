@@ -17,7 +17,7 @@ import time
 import zipfile
 from pathlib import Path
 
-from docs import npm
+from docs import fetch
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -62,7 +62,7 @@ def build(folder: Path) -> None:
     """Write the whole site into `folder`, replacing what was there; say how large it is.
 
     Raises:
-        npm.Missing: something that has to be fetched cannot be had; the message says what to do.
+        fetch.Failed: the message says why, and what to do.
     """
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
@@ -104,13 +104,13 @@ def build_pages(folder: Path, project: Path) -> None:
     ]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"jupyter lite build failed:\n{(done.stdout + done.stderr)[-3000:]}")
+        raise fetch.Failed(f"jupyter lite build failed:\n{(done.stdout + done.stderr)[-3000:]}")
 
 
 def unpack_core(folder: Path) -> dict:
     """Put Pyodide without its wheels into `folder`; return its list of them."""
     folder.mkdir(parents=True)
-    with tarfile.open(npm.package("pyodide", PYODIDE, PYODIDE_INTEGRITY)) as archive:
+    with tarfile.open(fetch.from_npm("pyodide", PYODIDE, PYODIDE_INTEGRITY)) as archive:
         for name in CORE:
             member = archive.getmember(f"package/{name}")
             member.name = name
@@ -127,21 +127,22 @@ def pyodide_wheel(name: str, folder: Path) -> Path:
             if member.filename.endswith(f"/{name}"):
                 member.filename = name
                 return Path(archive.extract(member, folder))
-    raise npm.Missing(f"{name} cannot be had. Unpack the release of Pyodide {PYODIDE} into {RELEASE}.")
+    raise fetch.Unreachable(f"{name} cannot be had. Unpack the release of Pyodide {PYODIDE} into {RELEASE}.")
 
 
 def from_pypi(requirement: str) -> Path:
     """The wheel that this requirement names, fetched if it is not there yet."""
     pattern = requirement.replace("-", "_").replace("==", "-") + "-*.whl"
-    if not list(npm.DOWNLOADS.glob(pattern)):
+    if not list(fetch.DOWNLOADS.glob(pattern)):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        run([*command, f"--dest={npm.DOWNLOADS}", requirement], f"pip could not fetch {requirement}")
-    return next(npm.DOWNLOADS.glob(pattern))
+        command += [f"--dest={fetch.DOWNLOADS}", requirement]
+        run(command, f"pip could not fetch {requirement}", fetch.Unreachable)
+    return next(fetch.DOWNLOADS.glob(pattern))
 
 
 def copy_checked(file: Path, digest: str, folder: Path) -> Path:
     if sha256(file) != digest:
-        raise npm.Missing(f"{file} is not the file that was published. Delete it, and try again.")
+        raise fetch.Failed(f"{file} is not the file that was published. Delete it, and try again.")
     return Path(shutil.copy(file, folder))
 
 
@@ -158,14 +159,14 @@ def make_wheel_of_pydoc_data(folder: Path) -> None:
 def make_own_wheel(folder: Path) -> None:
     """`lesson_utils` as it stands in this checkout."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={folder}", str(ROOT)]
-    run(command, "pip could not make a wheel of lesson_utils")
+    run(command, "pip could not make a wheel of lesson_utils", fetch.Failed)
 
 
-def run(command: list[str], problem: str) -> None:
+def run(command: list[str], problem: str, error: type[fetch.Failed]) -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         said = [line.strip() for line in done.stdout.splitlines() if line.strip()] or ["it said nothing"]
-        raise npm.Missing(f"{problem} ({said[-1]}). Check your connection, and try again.")
+        raise error(f"{problem} ({said[-1]}). Check your connection, and try again.")
 
 
 def with_needs(names: tuple[str, ...], packages: dict[str, dict]) -> list[str]:
@@ -182,7 +183,9 @@ def with_needs(names: tuple[str, ...], packages: dict[str, dict]) -> list[str]:
 def entry(name: str, needs: list[str], folder: Path) -> dict:
     """What Pyodide's list says about a wheel of ours."""
     module = name.replace("-", "_")
-    file = next(folder.glob(f"{module}-*.whl"))
+    file = next(folder.glob(f"{module}-*.whl"), None)
+    if file is None:
+        raise fetch.Failed(f"nothing that was fetched holds a wheel of {name}, which the page needs")
     return {
         "name": name,
         "version": file.name.split("-")[1],

@@ -42,9 +42,13 @@ HARMLESS = ("widget model not found",)  # on opening a saved notebook: its widge
 FLAGS = ("--disable-gpu", "--disable-quic", "--disable-sync", "--disable-background-networking")
 
 
-def find_chromium() -> str | None:
+def findchromium() -> str | None:
     """The path of an installed Chromium or Chrome, or of the one that `playwright install chromium` fetches."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    usual = (  # where macOS and Windows have it, which is not on PATH
+        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+        os.path.expandvars(r"%ProgramFiles%\Google\Chrome\Application\chrome.exe"),
+    )
+    for name in ("chromium", "chromium-browser", "google-chrome", *usual):
         if path := shutil.which(name):
             return path
     with suppress(ModuleNotFoundError):
@@ -63,8 +67,8 @@ def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
     Raises:
         RuntimeError: there is no Chromium, or JupyterLab does not start.
     """
-    with server(Path(root)) as (url, token), _chromium() as chromium:
-        yield JupyterLab(url, f"doc/tree/{{path}}?token={token}", chromium)
+    with server(Path(root)) as (url, token), chromium() as window:
+        yield JupyterLab(url, f"doc/tree/{{path}}?token={token}", window)
 
 
 @contextmanager
@@ -75,10 +79,12 @@ def jupyterlite(folder: str | Path) -> "Iterator[JupyterLab]":
         RuntimeError: there is no Chromium.
     """
     files = functools.partial(_Files, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server, _chromium() as chromium:
+    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server, chromium() as window:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield JupyterLab(f"http://127.0.0.1:{server.server_port}/", "lab/index.html?path={path}", chromium)
-        server.shutdown()
+        try:
+            yield JupyterLab(f"http://127.0.0.1:{server.server_port}/", "lab/index.html?path={path}", window)
+        finally:
+            server.shutdown()
 
 
 class _Files(SimpleHTTPRequestHandler):
@@ -87,10 +93,15 @@ class _Files(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def _chromium() -> "Iterator[Browser]":
+def chromium() -> "Iterator[Browser]":
+    """A browser.
+
+    Raises:
+        RuntimeError: there is none.
+    """
     from playwright.sync_api import sync_playwright
 
-    path = find_chromium()
+    path = findchromium()
     if path is None:
         raise RuntimeError(
             "no Chromium found; install it (Debian: apt install chromium), or: playwright install chromium"

@@ -114,9 +114,9 @@ class LogSlider:
         return self.low, self.value, self.high
 
     def neighbours(self, value: float) -> tuple[float, ...]:
-        factor = 10 ** (1 / self.steps_per_decade)
-        near = _rounded(value * factor), _rounded(value / factor)
-        return tuple(n for n in near if self.low <= n <= self.high)
+        place = round(self.steps_per_decade * math.log10(value))  # as the slider counts, to the last digit
+        near = (_rounded(10 ** ((place + step) / self.steps_per_decade)) for step in (1, -1))
+        return tuple(n for n in near if _rounded(self.low) <= n <= _rounded(self.high))
 
     def read(self, value: float) -> float:
         return _rounded(value)
@@ -252,8 +252,8 @@ def lab(width: float = 9.0, height: float = 3.6, **controls: Control) -> Callabl
 class LiveFigure:
     """A figure under its controls. Built once; a step moves artists, redraws those, and sends one picture.
 
-    While a learner looks at one picture, those one step further are drawn, and pictures are kept. That halves the time
-    from key press to picture: what is left is the way to the kernel and back.
+    While a learner looks at one picture, those one step further are drawn, and pictures are kept: from key press to
+    picture, what is left is the way to the kernel and back. So `update` must depend on its arguments alone.
     """
 
     def __init__(self, lab: Lab, start: dict[str, Any]):
@@ -335,11 +335,11 @@ class LiveFigure:
         self._ahead = loop.call_later(PAUSE, self._draw_ahead, near)
 
     def _draw_ahead(self, settings: list[dict[str, Any]]) -> None:
-        """Draw the first of these, then let the kernel hear what has come in, then draw the next."""
+        """Draw the first of these, and the others later: what the learner does in between comes first."""
         if settings:
             with suppress(Exception):  # it will be shown to whoever goes there
                 self._draw(**settings[0])
-            self._ahead = asyncio.get_running_loop().call_later(0, self._draw_ahead, settings[1:])
+            self._ahead = asyncio.get_running_loop().call_later(PAUSE, self._draw_ahead, settings[1:])
 
     def outputs(self) -> list[dict[str, Any]]:
         """What is displayed: a picture for readers without a kernel, then the widget, which hides the picture."""

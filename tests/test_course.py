@@ -438,7 +438,7 @@ def test_environment_for_binder_and_conda():
     assert re.match(r"# .*3\.12", text)  # says why
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason=".ci/run needs bash")
+@pytest.mark.skipif(os.name == "nt" or not shutil.which("bash"), reason=".ci/run needs bash, and a Unix around it")
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("failing", ["", "course.py site", "test --parity", "test tests/platforms tests/site -s"])
 def test_ci_starts_from_nothing_and_fails_when_one_part_does(complete, failing, tmp_path):

@@ -241,19 +241,34 @@ def test_an_exception_is_shown_where_the_figure_was_and_goes_away():
 def test_neighbours_are_where_the_arrow_keys_lead(lab):
     """Drawn ahead for nothing, if the value differs in its last digit from the one that the slider comes to."""
     for control in lab.controls.values():
-        slider, value = control.widget(control.value), control.value
-        if isinstance(control, live.LogSlider):
-            exponent = round(np.log10(value) * control.steps_per_decade)
-            steps = [10 ** ((exponent + n) / control.steps_per_decade) for n in (1, -1)]
-        elif isinstance(control, live.Slider):
-            steps = [slider.value + slider.step, slider.value - slider.step]
-        elif isinstance(control, live.Choice):
-            steps = [slider.options[n][1] for n in (slider.index + 1, slider.index - 1) if 0 <= n < len(slider.options)]
-        else:
-            steps = [not value] if isinstance(control, live.Switch) else []
-        if isinstance(control, live.Slider | live.LogSlider):
-            steps = [step for step in steps if control.low <= step <= control.high]
-        assert control.neighbours(value) == tuple(control.read(step) for step in steps)
+        values = places(control)
+        for n, value in enumerate(values):
+            assert sorted(control.neighbours(value)) == sorted(values[max(n - 1, 0) : n] + values[n + 1 : n + 2])
+
+
+def places(control):
+    """Where the arrow keys lead, as `update` gets it."""
+    slider = control.widget(control.value)
+    if isinstance(control, live.Word):
+        return []
+    if isinstance(control, live.Choice | live.Switch):
+        return list(control.options)
+    low, high = slider.min, slider.max  # of a LogSlider: exponents
+    found = [low + n * slider.step for n in range(round((high - low) / slider.step) + 1)]
+    return [control.read(10**n if isinstance(control, live.LogSlider) else n) for n in found]
+
+
+@every_lab
+def test_a_picture_depends_on_the_controls_alone(lab):
+    """Pictures are kept, so that nothing else may have a part in them."""
+    figure = lab()
+    start = figure.values
+    first = figure.set()
+    for name, control in lab.controls.items():
+        for value in control.extremes():
+            figure.set(**{name: value})
+    figure._draw.cache_clear()
+    assert figure.set(**start) == first
 
 
 def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
@@ -276,6 +291,22 @@ def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
     assert figure.set(x=7).png != figure.set(x=6).png
     assert drawn == []
 
+    monkeypatch.setattr(live, "PAUSE", 0.2)
+    drawn.clear()
+
+    async def in_haste():
+        figure = point(x=1)
+        show = figure._screen.show
+        figure._screen.show = lambda alt: drawn.append(alt) or show(alt)
+        figure._inputs["x"].value = 3
+        await asyncio.sleep(0.3)  # time for one picture
+        figure._inputs["x"].value = 8
+        await asyncio.sleep(0)
+
+    asyncio.run(in_haste())
+    assert drawn == [f"Point a stands at {x}." for x in (3, 4, 8)]  # what the learner does comes before 2
+
+    monkeypatch.setattr(live, "PAUSE", 0)
     figure = asyncio.run(a_learner(8))  # 9 raises, and nobody is there
     assert figure.picture.alt == "Point a stands at 8."
     figure._inputs["x"].value = 9
@@ -297,6 +328,8 @@ def test_a_thousand_steps_leave_nothing_behind():
     tracemalloc.start()
     for _ in range(2):
         for step in range(500):
+            if step % 9 == 0:
+                figure._draw.cache_clear()  # none comes from memory
             figure.set(x=step % 9)
         gc.collect()
         objects.append(len(gc.get_objects()))
@@ -306,6 +339,14 @@ def test_a_thousand_steps_leave_nothing_behind():
     assert objects[1] - objects[0] < 50
     assert widgets[1] == widgets[0]
     assert memory[1] - memory[0] < 50_000
+
+
+def test_few_pictures_are_kept(monkeypatch):
+    monkeypatch.setattr(live, "PICTURES_KEPT", 4)
+    figure = point()
+    for x in range(9):
+        figure.set(x=x)
+    assert figure._draw.cache_info().currsize == 4
 
 
 def test_no_figure_is_opened_in_pyplot():

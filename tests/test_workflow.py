@@ -1,6 +1,7 @@
 """What GitHub runs: the commands that a reader runs, with no more rights than it needs."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -33,17 +34,24 @@ def test_only_publishing_may_write():
     assert {name: job["permissions"] for name, job in JOBS.items() if "permissions" in job} == {
         "publish": {"pages": "write", "id-token": "write"}
     }
-    assert "pull_request" in JOBS["publish"]["if"]
+    assert JOBS["publish"]["if"] == "github.ref == 'refs/heads/main' && github.event_name != 'pull_request'"
     assert set(JOBS["publish"]["needs"]) == {"test", "site"}
 
 
 def test_systems_and_pythons():
     matrix = JOBS["test"]["strategy"]["matrix"]
-    assert matrix == {
-        "os": ["ubuntu-latest", "macos-latest", "windows-latest"],
-        "python": ["3.11", "3.12", "3.13"],
-    }
+    assert {system.split("-")[0] for system in matrix["os"]} == {"ubuntu", "macos", "windows"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == f">={matrix['python'][0]}"
     assert all(job["timeout-minutes"] <= 60 for job in JOBS.values())
+
+
+def test_pip_can_clone_what_the_platforms_check_out():
+    (checkout,) = (step for step in JOBS["platforms"]["steps"] if "checkout" in step.get("uses", ""))
+    assert checkout["with"]["fetch-depth"] == 0
+    named = " ".join(row["tests"] for row in JOBS["platforms"]["strategy"]["matrix"]["include"])
+    there = {f"tests/platforms/{path.name}" for path in (ROOT / "tests/platforms").glob("test_*.py")}
+    assert set(named.split()) == there
 
 
 def test_weekly():

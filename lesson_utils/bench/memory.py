@@ -37,7 +37,7 @@ def _kernel(sources: list[str]) -> tuple[list[str], float]:
 
     manager, client = start_new_kernel(cwd=str(NOTEBOOKS))
     try:
-        process = psutil.Process(getattr(manager.provisioner, "pid", None))
+        process = psutil.Process(manager.provisioner.pid)  # type: ignore[union-attr]
         found = [_memory(process)]
         for n, source in enumerate(sources):
             reply: Any = client.execute_interactive(source, output_hook=lambda message: None, timeout=600)

@@ -4,7 +4,7 @@ import re
 import textwrap
 import time
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -308,7 +308,6 @@ def drawn_from(logits: Array, temperature: float, top_k: int | None, top_p: floa
 def sampling_lab(model: models.GPT, vocabulary: tasks.Vocabulary) -> live.LiveFigure:
     """The trained model writes on: prompt, temperature, top-k, top-p → the next character, and a text."""
 
-    @lru_cache(maxsize=500)
     def draw(prompt: str, temperature: float, top_k: str, top_p: float) -> Draw:
         k = None if top_k == "all" else int(top_k)
         ids = vocabulary.encode(prompt)[None]  # (1, T)

@@ -45,6 +45,8 @@ def address(tmp_path_factory):
     """The course as a git repository that pip can install from, as it stands in the last commit."""
     if not (ROOT / ".git").exists():
         pytest.skip("the course is not in a git repository; clone it to run this test")
+    if (ROOT / ".git/shallow").exists():
+        pytest.skip("the course is a shallow clone, from which pip will not clone again; git fetch --unshallow")
     bare = tmp_path_factory.mktemp("git") / "course.git"
     subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, bare], check=True)
     return bare.as_uri()

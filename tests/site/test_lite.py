@@ -23,12 +23,12 @@ def site(tmp_path_factory):
         pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[site,test]'")
     if not browser.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
-    from docs import lite, npm
+    from docs import fetch, lite
 
     folder = tmp_path_factory.mktemp("site") / "lite"
     try:
         lite.build(folder)
-    except npm.Missing as error:
+    except fetch.Unreachable as error:
         pytest.skip(str(error))
     for path in (folder / "files").glob("*.ipynb"):
         text = path.read_text(encoding="utf-8")
