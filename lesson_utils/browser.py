@@ -42,7 +42,7 @@ HARMLESS = ("widget model not found",)  # on opening a saved notebook: its widge
 FLAGS = ("--disable-gpu", "--disable-quic", "--disable-sync", "--disable-background-networking")
 
 
-def findchromium() -> str | None:
+def find_chromium() -> str | None:
     """The path of an installed Chromium or Chrome, or of the one that `playwright install chromium` fetches."""
     usual = (  # where macOS and Windows have it, which is not on PATH
         "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -101,7 +101,7 @@ def chromium() -> "Iterator[Browser]":
     """
     from playwright.sync_api import sync_playwright
 
-    path = findchromium()
+    path = find_chromium()
     if path is None:
         raise RuntimeError(
             "no Chromium found; install it (Debian: apt install chromium), or: playwright install chromium"
