@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_live import assert_frame_equals_a_full_redraw, extremes
+from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw, extremes
 
 from lesson_utils import attention, recurrent, tasks, training
 from lesson_utils.labs import bottleneck as lab
@@ -72,6 +72,11 @@ def test_frames_of_labs_made_from_models_equal_a_full_redraw(labs):
         for name, control in figure._controls.items():
             for value in control.extremes():
                 assert_frame_equals_a_full_redraw(figure, {name: value})
+
+
+def test_pictures_of_labs_made_from_models_depend_on_the_controls_alone(labs):
+    for figure in labs:
+        assert_depends_on_controls_alone(figure)
 
 
 def test_the_typed_word_is_cleaned_and_cut(labs):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from test_live import assert_depends_on_controls_alone
 
 from lesson_utils import attention, models, ops, plots, tasks, training
 from lesson_utils.labs import causal_mask as lab
@@ -129,6 +130,10 @@ def settings(controls):
     yield start
     for (a, first), (b, second) in itertools.combinations(controls.items(), 2):
         yield from (start | {a: x, b: y} for x in first.extremes() for y in second.extremes())
+
+
+def test_pictures_of_sampling_depend_on_the_controls_alone(model):
+    assert_depends_on_controls_alone(lab.sampling_lab(model, VOCABULARY))
 
 
 def test_sampling_lab_at_every_pair_of_extremes(model):

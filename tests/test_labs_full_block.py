@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_live import assert_frame_equals_a_full_redraw
+from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw
 
 from lesson_utils import attention, layers, ops
 from lesson_utils.labs import architecture, full_block
@@ -216,6 +216,10 @@ def test_switchboard_at_every_setting(switchboard):
             assert axes._left_title.get_window_extent().x1 <= page.x1 + 1
         assert_frame_equals_a_full_redraw(switchboard, values)
     assert len(pictures) > 16
+
+
+def test_pictures_of_the_switchboard_depend_on_its_switches_alone(switchboard):
+    assert_depends_on_controls_alone(switchboard)
 
 
 def test_ledger_titles_say_what_the_count_says():

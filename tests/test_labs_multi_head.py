@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_live import assert_frame_equals_a_full_redraw
+from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw
 
 from lesson_utils import attention, models, tasks, training
 from lesson_utils.labs import multi_head as lab
@@ -203,6 +203,10 @@ def test_each_control_changes_picture_and_alternative_text(figure):
 def test_live_frames_equal_full_redraws(figure):
     for values in everywhere(figure):
         assert_frame_equals_a_full_redraw(figure, values)
+
+
+def test_pictures_depend_on_the_controls_alone(figure):
+    assert_depends_on_controls_alone(figure)
 
 
 def test_weights_in_the_alternative_text_are_the_models_own(trained):

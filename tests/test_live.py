@@ -260,11 +260,14 @@ def places(control):
 
 @every_lab
 def test_a_picture_depends_on_the_controls_alone(lab):
+    assert_depends_on_controls_alone(lab())
+
+
+def assert_depends_on_controls_alone(figure):
     """Pictures are kept, so that nothing else may have a part in them."""
-    figure = lab()
     start = figure.values
     first = figure.set()
-    for name, control in lab.controls.items():
+    for name, control in figure.lab.controls.items():
         for value in control.extremes():
             figure.set(**{name: value})
     figure._draw.cache_clear()
