@@ -304,7 +304,7 @@ def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
         figure._inputs["x"].value = 3
         await asyncio.sleep(0.3)  # time for one picture
         figure._inputs["x"].value = 8
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.3)  # 9 raises, and 7 would come later
 
     asyncio.run(in_haste())
     assert drawn == [f"Point a stands at {x}." for x in (3, 4, 8)]  # what the learner does comes before 2
