@@ -379,12 +379,14 @@ class _Screen:
 
     def __init__(self, figure: "Figure"):
         from matplotlib.axis import Axis
+        from matplotlib.image import AxesImage
         from matplotlib.spines import Spine
 
         self._figure = figure
         self._canvas: Any = figure.canvas
         self._axis = Axis  # new limits can move all that an axes holds: then everything is drawn again
         self._frame = (Axis, Spine)
+        self._image = AxesImage
         self._moved: set[Artist] = set()
         self._front: list[Artist] = []
         for axes in figure.axes:
@@ -420,5 +422,10 @@ class _Screen:
         self._front = [a for a in self._artists() if a.axes in lowest and a.get_zorder() >= lowest[a.axes]]
         for artist in self._front:
             artist.set_animated(True)  # leaves it out of the full drawing
+        images = [a for a in self._front if isinstance(a, self._image) and a.get_visible()]
+        for image in images:
+            image.set_visible(False)  # matplotlib 3.8 draws animated images all the same
         self._canvas.draw()
+        for image in images:
+            image.set_visible(True)
         self._background = self._canvas.copy_from_bbox(self._figure.bbox)
