@@ -16,6 +16,7 @@ The maths (NumPy only):
 The classroom (uses the maths, never the reverse):
 
 - `plots`: the house style; arrays in, pictures with alternative text out
+- `drawings`: boxes, arrows, threads as thick as weights, matrices with numbers in their cells
 - `live`: live figures, a draw-once picture under sliders
 - `labs`: the live figures and measurements of each notebook
 - `exercises`: exercises that mark themselves and name the mistake

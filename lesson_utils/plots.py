@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, safe for colour-blind readers, darkened until text in them has a contrast of 4.5 : 1.
 BLUE, ORANGE, GREEN, PURPLE, GREY, INK = "#0067A5", "#C14A00", "#007A5A", "#A2457E", "#6B6B6B", "#222222"
+# One colour each in the whole course. Readers who can't tell them apart have the letters, which stand beside them.
+QUERY, KEY, VALUE = ORANGE, BLUE, GREEN
 # From nothing to much; from negative over white to positive. The steps are colours of the pictures' palette.
 WEIGHTS_MAP, SCORES_MAP = ("Blues", 48), ("PuOr_r", 61)
 

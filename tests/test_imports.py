@@ -12,7 +12,7 @@ import lesson_utils
 ROOT = Path(lesson_utils.__file__).parent
 MATHS = {"__init__", "_checks", "ops", "attention", "positions", "efficient", "layers", "recurrent", "models"}
 MATHS |= {"training", "tasks", "gradcheck", "pretrained"}
-CLASSROOM = set("_html plots live labs exercises quiz bench browser publish".split())
+CLASSROOM = set("_html plots drawings live labs exercises quiz bench browser publish".split())
 
 
 def imports(source):

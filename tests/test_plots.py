@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 
 import colorspacious
 import matplotlib
@@ -38,6 +39,18 @@ def test_the_two_colours_of_a_comparison_differ_for_colour_blind_readers(kind):
         for colour in (plots.BLUE, plots.ORANGE)
     ]
     assert colorspacious.deltaE(*seen, input_space="sRGB1") > 40  # black and white are 100 apart
+
+
+@pytest.mark.parametrize(("kind", "least"), [("deuteranomaly", 20), ("protanomaly", 15)])
+def test_queries_keys_and_values_differ_for_most_colour_blind_readers(kind, least):
+    """One man in ten thousand sees no difference between key and value: the letters beside them are for him."""
+    space = {"name": "sRGB1+CVD", "cvd_type": kind, "severity": 100}
+    seen = [
+        np.clip(colorspacious.cspace_convert(matplotlib.colors.to_rgb(colour), space, "sRGB1"), 0, 1)
+        for colour in (plots.QUERY, plots.KEY, plots.VALUE)
+    ]
+    for a, b in itertools.combinations(seen, 2):
+        assert colorspacious.deltaE(a, b, input_space="sRGB1") > least
 
 
 def test_maps_can_be_read_without_their_colours():
