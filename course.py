@@ -50,10 +50,10 @@ def main(words):
         return run("ruff", "format", *words or ["."]) or problems
     if command == "save":
         install("lab", "test")
-        return run("lesson_utils.publish", *words)
+        return run("tools.publish", *words)
     if command == "site":
         install("site")
-        return run("docs.build", *words)
+        return run("tools.site.build", *words)
     if command == "serve":
         return serve(words)
     stop("There is no command '%s'. For those there are: python course.py --help" % command)

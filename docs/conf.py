@@ -2,7 +2,7 @@
 
 from pathlib import PurePosixPath
 
-from lesson_utils import publish
+from tools import publish
 
 LITE = "../lite/lab/index.html"  # from a notebook's page
 

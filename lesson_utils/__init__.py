@@ -21,8 +21,6 @@ The classroom (uses the maths, never the reverse):
 - `labs`: the live figures and measurements of each notebook
 - `exercises`: exercises that mark themselves and name the mistake
 - `quiz`: checkpoint questions with feedback for every option
-- `bench`: `python -m lesson_utils.bench`, side-by-side ratios
-- `publish`: `python course.py save`, notebooks committed with honest outputs
 
 Notebooks write `from lesson_utils import attention, plots`. Importing has no side effects.
 """

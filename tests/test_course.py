@@ -367,14 +367,14 @@ def test_save(course):
     course.codes = [4]
     assert course("save", "notebooks/a.ipynb") == 4
     assert course.installed == ["lab,test"]
-    assert course.calls[-1] == ["-m", "lesson_utils.publish", "notebooks/a.ipynb"]
+    assert course.calls[-1] == ["-m", "tools.publish", "notebooks/a.ipynb"]
 
 
 def test_site(course):
     course.codes = [6]
     assert course("site", "--no-lite") == 6
     assert course.installed == ["site"]
-    assert course.calls[-1] == ["-m", "docs.build", "--no-lite"]
+    assert course.calls[-1] == ["-m", "tools.site.build", "--no-lite"]
 
 
 @pytest.mark.parametrize("word", ["tests/site", "tests/site/test_book.py::test_x", str(Path("tests", "site"))])

@@ -12,7 +12,7 @@ import lesson_utils
 ROOT = Path(lesson_utils.__file__).parent
 MATHS = {"__init__", "_checks", "ops", "attention", "positions", "efficient", "layers", "recurrent", "models"}
 MATHS |= {"training", "tasks", "gradcheck", "pretrained"}
-CLASSROOM = set("_html plots drawings live labs exercises quiz bench browser publish".split())
+CLASSROOM = set("_html plots drawings live labs exercises quiz".split())
 
 
 def imports(source):
@@ -43,6 +43,11 @@ def test_the_maths_imports_neither_classroom_nor_other_libraries():
         if wing in MATHS:
             extra = ["tqdm"] if wing == "training" else []
             assert list(forbidden(path.read_text(encoding="utf-8"), extra)) == [], path
+
+
+def test_no_learner_needs_the_maintainers_tools():
+    for path in ROOT.rglob("*.py"):
+        assert not [name for name in imports(path.read_text(encoding="utf-8")) if name.split(".")[0] == "tools"], path
 
 
 @pytest.mark.parametrize(

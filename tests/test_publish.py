@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from lesson_utils import publish
+from tools import publish
 
 COPIES = [publish.ROOT / "README.md", *sorted(publish.NOTEBOOKS.glob("*.ipynb"))]
 

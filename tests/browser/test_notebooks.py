@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lesson_utils import browser
+from tools import browser
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 

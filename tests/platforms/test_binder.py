@@ -4,7 +4,7 @@ import subprocess
 
 import yaml
 
-from lesson_utils import publish
+from tools import publish
 
 from .conftest import ROOT
 

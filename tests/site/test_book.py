@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import nbformat
 import pytest
 
-from lesson_utils import browser, publish
+from tools import browser, publish
 
 NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(publish.NOTEBOOKS.glob("*.ipynb"))}
 PAGES = ["index", *NOTEBOOKS]
@@ -56,7 +56,7 @@ PROSE = """() => {
 def book(tmp_path_factory):
     if missing := [name for name in ("sphinx", "myst_nb", "sphinx_book_theme") if not find_spec(name)]:
         pytest.skip(f"{', '.join(missing)} missing; install the extra: pip install -e '.[site]'")
-    from docs import build, fetch
+    from tools.site import build, fetch
 
     folder = tmp_path_factory.mktemp("book")
     try:
@@ -316,7 +316,7 @@ def test_the_repository_has_one_address(name, book):
 
 
 def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path, capsys):
-    from docs import build
+    from tools.site import build
 
     build.build(tmp_path / "site", with_lite=False)
     assert re.match(r"Book: \d+ files, \d+\.\d MB, in \d+ s\n", capsys.readouterr().out)
@@ -327,7 +327,7 @@ def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path, capsys):
 
 
 def test_a_broken_link_stops_the_build(book, tmp_path, monkeypatch, capfd):
-    from docs import build
+    from tools.site import build
 
     text = (build.DOCS / "index.md").read_text(encoding="utf-8") + "\n[nowhere](notebooks/11_nothing.ipynb)\n"
     for name in ("conf.py", "_static"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lesson_utils import browser
+from tools import browser
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 FEW = 20  # training steps: what they teach a model is not tested here, and all notebooks must not take an hour
@@ -23,7 +23,7 @@ def site(tmp_path_factory):
         pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[site,test]'")
     if not browser.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
-    from docs import fetch, lite
+    from tools.site import fetch, lite
 
     folder = tmp_path_factory.mktemp("site") / "lite"
     try:

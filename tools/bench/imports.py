@@ -7,12 +7,9 @@ from statistics import median
 
 import lesson_utils
 
-TOOLS = ("bench", "browser", "publish")  # no notebook imports them
-
 
 def run(rounds: int = 15) -> None:
-    names = [m.name for m in pkgutil.walk_packages(lesson_utils.__path__, "lesson_utils.")]
-    ours = ", ".join(name for name in names if name.split(".")[1] not in TOOLS)
+    ours = ", ".join(m.name for m in pkgutil.walk_packages(lesson_utils.__path__, "lesson_utils."))
     print(f"import: median of {rounds} fresh processes each, in turns")
     for base in ("numpy, matplotlib, ipywidgets", "numpy, matplotlib.pyplot, ipywidgets"):
         times: tuple[list[float], list[float]] = ([], [])

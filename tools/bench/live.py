@@ -21,7 +21,7 @@ from lesson_utils import labs, live, models, plots, tasks
 from lesson_utils.labs import bottleneck, causal_mask, full_block, multi_head
 
 if TYPE_CHECKING:
-    from lesson_utils.browser import Control, LiveFigure
+    from tools.browser import Control, LiveFigure
 
 STEPS = 8  # from the left end of the slider, and back again; more than once where it has fewer
 DRAG_SECONDS, MOVES_PER_SECOND = 2, 60
@@ -127,15 +127,14 @@ def run() -> None:
     """Print a paragraph for every live figure."""
     import nbformat
 
-    from lesson_utils import browser
+    from tools import browser
 
     print("live: key press to painted picture, in turns in one JupyterLab, and a drag from end to end")
     ratios: list[float] = []
     with tempfile.TemporaryDirectory() as folder, browser.jupyterlab(folder) as server:
         for name in figures():
             sources = (
-                "%matplotlib inline\nfrom lesson_utils.bench import live as bench\n"
-                f"figure = bench.figures()[{name!r}]()",
+                f"%matplotlib inline\nfrom tools.bench import live as bench\nfigure = bench.figures()[{name!r}]()",
                 "figure",
                 "bench.the_usual_way(figure.lab)",
                 "figure._draw.cache_clear()",

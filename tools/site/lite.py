@@ -17,10 +17,10 @@ import time
 import zipfile
 from pathlib import Path
 
-from docs import fetch
+from tools.site import fetch
 
-DOCS = Path(__file__).resolve().parent
-ROOT = DOCS.parent
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 CONFIGURATION = DOCS / "lite"
 RELEASE = DOCS / "_build" / "pyodide"
 
@@ -115,7 +115,9 @@ def unpack_core(folder: Path) -> dict:
             member = archive.getmember(f"package/{name}")
             member.name = name
             archive.extract(member, folder, filter="data")
-        return json.load(archive.extractfile("package/pyodide-lock.json"))
+        file = archive.extractfile("package/pyodide-lock.json")
+        assert file is not None  # it is no folder
+        return dict(json.load(file))
 
 
 def pyodide_wheel(name: str, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Side-by-side ratios: `python -m lesson_utils.bench [what ...]`.
+"""Side-by-side ratios: `python -m tools.bench [what ...]`.
 
 Times depend on the machine; ratios much less. What is compared takes turns, so that a busy moment hits both. Nothing
 here passes or fails.

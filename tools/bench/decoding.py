@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from lesson_utils import models
-from lesson_utils.bench.clock import compare
+from tools.bench.clock import compare
 
 
 def run() -> None:

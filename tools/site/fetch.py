@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-DOWNLOADS = Path(__file__).resolve().parent / "_build" / "downloads"
+DOWNLOADS = Path(__file__).resolve().parents[2] / "docs" / "_build" / "downloads"
 
 
 class Failed(Exception):

@@ -15,7 +15,7 @@ def run() -> None:
     import nbformat
     import psutil
 
-    from lesson_utils import browser
+    from tools import browser
 
     print("memory of a kernel, USS (RSS), in MB")
     print(f"  {'':24}{'at rest':>13}{'set up':>13}{'after Run All':>15}{'highest RSS':>13}")

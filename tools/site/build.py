@@ -9,17 +9,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from docs import fetch
+from tools.site import fetch
 
-DOCS = Path(__file__).resolve().parent
-ROOT = DOCS.parent
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 SITE = DOCS / "_build" / "site"
 MATHJAX = "3.2.2"
 MATHJAX_INTEGRITY = "sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/FEsPsjKPZGJvtRZM1vO+geW0OhGw=="
 MATHJAX_FILES = ("es5/tex-chtml.js", "es5/output/chtml/fonts/")  # what a page loads
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="course.py site", description="Build the site: the book, and JupyterLite.")
     parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite out")
     words = parser.parse_args()
@@ -30,16 +30,16 @@ def main():
     print(f"Written to {SITE}")
 
 
-def build(site, with_lite):
+def build(site: Path, with_lite: bool) -> None:
     shutil.rmtree(site, ignore_errors=True)
     if with_lite:  # first: a book is not to promise what could not be built
-        from docs import lite
+        from tools.site import lite
 
         lite.build(site / "lite")
     build_book(site, with_lite)
 
 
-def build_book(site, with_lite):
+def build_book(site: Path, with_lite: bool) -> None:
     """Run Sphinx on a folder that mirrors the repository, so that links lead where they lead there."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
@@ -49,16 +49,17 @@ def build_book(site, with_lite):
         for file in (DOCS / "conf.py", DOCS / "index.md", ROOT / "README.md", ROOT / "LICENSE"):
             shutil.copy(file, source)
         unpack_mathjax(source / "_static" / "mathjax")
-        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", doctrees, source, site]
+        command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
+        command += ["-d", doctrees, source, site]
         tag = ["-t", "lite"] if with_lite else []
-        if subprocess.run([*command, *tag]).returncode:
+        if subprocess.run([*command, *tag], cwd=ROOT).returncode:
             sys.exit("course.py site: Sphinx could not make the book; what it found wrong stands above.")
     files = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     print(f"Book: {len(files)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
 
 
-def unpack_mathjax(folder):
+def unpack_mathjax(folder: Path) -> None:
     with tarfile.open(fetch.from_npm("mathjax", MATHJAX, MATHJAX_INTEGRITY)) as archive:
         for member in archive.getmembers():
             name = member.name.removeprefix("package/")

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from lesson_utils import attention, efficient
-from lesson_utils.bench.clock import compare
+from tools.bench.clock import compare
 
 SIZES = ((8, 8, 512), (1, 8, 2048))
 T_MEMORY = 4096

@@ -1,4 +1,4 @@
-"""`python -m lesson_utils.bench`: each part in a process of its own, with as many threads as it says."""
+"""`python -m tools.bench`: each part in a process of its own, with as many threads as it says."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ PARTS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m lesson_utils.bench",
+        prog="python -m tools.bench",
         description="Print side-by-side ratios.",
         epilog="; ".join(f"{name}: {about}" for name, (_, about, _) in PARTS.items()),
     )
@@ -31,14 +31,14 @@ def main() -> None:
             parser.error(f"there is no {what!r}; choose from {', '.join(PARTS)}")
         module, about, threads = PARTS[what]
         if options.in_this_process:
-            import_module(f"lesson_utils.bench.{module}").run()
+            import_module(f"tools.bench.{module}").run()
             continue
         for count in threads:
             print(f"\n== {what}: {about}" + (f"; {count} thread{'s' * (count > 1)}" if count else ""), flush=True)
             # How many threads there are is read once, when NumPy and PyTorch are loaded.
             names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS") if count else ()
             environment = os.environ | {name: str(count) for name in names}
-            subprocess.run([sys.executable, "-m", "lesson_utils.bench", what, "--in-this-process"], env=environment)
+            subprocess.run([sys.executable, "-m", "tools.bench", what, "--in-this-process"], env=environment)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lesson_utils import models, training
-from lesson_utils.bench.clock import compare
 from lesson_utils.layers import Param
+from tools.bench.clock import compare
 
 
 def run(rounds: int = 15) -> None:

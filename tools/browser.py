@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page, Route
 
-PACKAGE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parent.parent
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -120,7 +120,7 @@ def server(root: Path) -> Iterator[tuple[str, str]]:
         overrides.parent.mkdir(parents=True)
         overrides.write_text(json.dumps(SETTINGS))
         own = {f"JUPYTER_{name.upper()}_DIR": str(home / name) for name in ("config", "data", "runtime")}
-        own["PYTHONPATH"] = os.pathsep.join(filter(None, (str(PACKAGE.parent), os.environ.get("PYTHONPATH"))))
+        own["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         command = [
             *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
             *(f"--ServerApp.root_dir={root.resolve()}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"),
