@@ -25,57 +25,7 @@ if TYPE_CHECKING:
 
 STEPS = 8  # from the left end of the slider, and back again; more than once where it has fewer
 DRAG_SECONDS, MOVES_PER_SECOND = 2, 60
-
-# Notes in the page when its picture changes and when the new one is painted: an animation frame that finds it loaded
-# paints it, and is done with that when the browser comes to its next task. (If a picture that does not ask for it is
-# decoded later still, that is to the credit of the usual way.) One that was replaced before that was never seen.
-WATCH = """node => {
-    const picture = () => [...node.querySelectorAll('img[src^="data:image/png"]')].find(img => img.offsetParent)
-    const frame = () => new Promise(requestAnimationFrame)
-    const task = () => new Promise(done => {
-        const {port1, port2} = new MessageChannel()
-        port1.onmessage = done
-        port2.postMessage(0)
-    })
-    const watch = node.watch = {pressed: 0, moved: 0, moves: 0, changed: 0, shown: [], blank: 0}
-    let last = picture(), src = last.src
-    const look = async () => {
-        const img = picture()
-        if (!img || (img === last && img.src === src)) return
-        last = img
-        src = img.src
-        watch.changed = performance.now()
-        do { await frame() } while (img.isConnected && !img.complete)
-        if (!img.isConnected) return
-        await task()
-        watch.shown.push(performance.now())
-    }
-    new MutationObserver(look).observe(node, {subtree: true, childList: true, attributeFilter: ['src']})
-    const moved = () => {
-        watch.moved = performance.now()
-        watch.moves += 1
-    }
-    new MutationObserver(moved).observe(node, {subtree: true, attributeFilter: ['aria-valuenow']})
-    node.addEventListener('keydown', event => { watch.pressed = event.timeStamp }, true)
-    const blink = () => {
-        if (!picture()?.naturalWidth) watch.blank += 1
-        requestAnimationFrame(blink)
-    }
-    blink()
-}"""
-NEXT_PICTURE = """async (node, count) => {
-    const give_up = performance.now() + 10000
-    while (node.watch.shown.length === count) {
-        if (performance.now() > give_up) throw new Error('the slider moved, but no new picture came')
-        await new Promise(requestAnimationFrame)
-    }
-    return node.watch.shown.at(-1) - node.watch.pressed
-}"""
-SETTLED = """async node => {
-    const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel
-    const quiet = () => performance.now() - Math.max(node.watch.moved, node.watch.changed) > 500
-    while (kernel.status !== 'idle' || !quiet()) await new Promise(done => setTimeout(done, 50))
-}"""
+IN_THE_PAGE = Path(__file__).with_suffix(".js")  # its functions are called `bench.…` there
 
 
 def figures() -> dict[str, Callable[[], live.LiveFigure]]:
@@ -145,6 +95,7 @@ def run() -> None:
             nbformat.write(notebook, Path(folder, f"{name}.ipynb"))
             with server.open(f"{name}.ipynb", height=1500) as page:
                 page.run_all()
+                page.page.add_script_tag(path=IN_THE_PAGE)
                 ours, usual = page.live_figures()
                 ratios.append(_compare(name, ours, usual, forget=partial(page.run_cell, "cell-3")))
     print(f"\n{len(ratios)} live figures: median {median(ratios):.2f}×, worst {max(ratios):.2f}×")
@@ -153,9 +104,9 @@ def run() -> None:
 def _compare(name: str, live: "LiveFigure", usual: "LiveFigure", forget: Callable[[], object]) -> float:
     pairs = [(figure, _first_slider(figure)) for figure in (live, usual)]
     for figure, slider in pairs:
-        figure.node.evaluate(WATCH)
+        figure.node.evaluate("node => bench.watch(node)")
         slider.move("Home")
-        figure.node.evaluate(SETTLED)
+        _settle(figure)
 
     # One key on the heels of another: no picture has been drawn ahead, none is known from before.
     forget()
@@ -171,7 +122,7 @@ def _compare(name: str, live: "LiveFigure", usual: "LiveFigure", forget: Callabl
     for key in keys:
         calm.append([])
         for figure, slider in pairs:
-            figure.node.evaluate(SETTLED)
+            _settle(figure)
             calm[-1].append(_step(figure, slider, key))
     ours, theirs = (median(times) for times in zip(*calm, strict=True))
 
@@ -194,17 +145,23 @@ def _step(figure: "LiveFigure", slider: "Control", key: str) -> float:
     """Milliseconds from the key press to the painted picture; 0 if the slider could not move."""
     count, value = figure.node.evaluate("node => node.watch.shown.length"), slider.value
     slider.input.press(key)
-    return float(figure.node.evaluate(NEXT_PICTURE, count)) if slider.value != value else 0.0
+    if slider.value == value:
+        return 0.0
+    return float(figure.node.evaluate("(node, count) => bench.latency(node, count)", count))
+
+
+def _settle(figure: "LiveFigure") -> None:
+    figure.node.evaluate("node => bench.settled(node)")
 
 
 def _drag(figure: "LiveFigure", slider: "Control") -> str:
     """Drag the slider from its left end to its right end; what was seen of it."""
     slider.move("End")
-    figure.node.evaluate(SETTLED)
+    _settle(figure)
     right = figure.src
     slider.move("Home")
-    figure.node.evaluate(SETTLED)
-    figure.node.evaluate("node => Object.assign(node.watch, {shown: [], moves: 0, blank: 0})")
+    _settle(figure)
+    figure.node.evaluate("node => bench.startAgain(node)")
 
     mouse, handle, track = figure.node.page.mouse, slider.input.bounding_box(), slider.track.bounding_box()
     assert handle is not None
@@ -219,7 +176,7 @@ def _drag(figure: "LiveFigure", slider: "Control") -> str:
     seconds = time.monotonic() - start
     mouse.up()
 
-    figure.node.evaluate(SETTLED)
+    _settle(figure)
     watch = figure.node.evaluate("node => node.watch")
     verdict = "right" if figure.src == right else "WRONG"
     kilobytes = len(figure.src.partition(",")[2]) * 3 / 4 / 1000
