@@ -1,4 +1,4 @@
-"""What the models learn: small tasks made up on the spot, and text that is already on every machine.
+"""What the models learn: small tasks made up on the spot, and a text that comes with the course.
 
 Each task is a function that draws a batch from a `Generator`. Tokens are whole numbers; 0, 1 and 2 are padding, begin
 and end, and symbols follow from 3 on. A model that knows `num_symbols` symbols has a vocabulary of `num_symbols` + 3.
@@ -11,6 +11,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -250,17 +251,11 @@ def pad(sequences: Sequence[ArrayLike], value: int = PAD) -> Pair:
 
 
 def python_text() -> str:
-    """The language reference that comes with Python, about 460,000 characters; nothing is downloaded.
+    """Python's language reference, 465,126 characters: what `help("if")` and its like show in Python 3.11.
 
-    Its wording differs a little between versions of Python. Where it was left out of the installation, a line says so,
-    and a page about attention stands in.
+    A copy that comes with the course, so that what a model learns from it does not depend on the Python at hand.
     """
-    try:
-        from pydoc_data.topics import topics
-    except ImportError:
-        print("This Python comes without its language reference (pydoc_data); a short text of our own stands in.")
-        return SHORT_TEXT
-    return "\n\n".join(topics[name] for name in sorted(topics))
+    return (files("lesson_utils") / "data" / "python_3.11_topics.txt").read_text(encoding="utf-8")
 
 
 def read_text(path: str | os.PathLike[str], minimum: int = 1000) -> str:
@@ -363,28 +358,3 @@ def _as_ids(ids: ArrayLike, name: str, ndim: int = 1) -> Ids:
         expected = "(T,)" if ndim == 1 else "(B, T)"
         raise ValueError(f"{name} is {array.dtype} of shape {array.shape}; expected integers of shape {expected}")
     return array
-
-
-SHORT_TEXT = """\
-A reader who looks for a word does not read the whole book again. The eye goes back to a few places, stays longer on
-some of them than on others, and leaves the rest alone. Attention is this, written as arithmetic. There is a question,
-which is called a query. There are places where an answer may be found, and each of them carries a label, which is
-called a key, and something to say, which is called a value. The query is compared with every key. Where the two agree,
-the place gets a large weight; where they do not, it gets a small one. The weights are made to sum to one, and the
-answer is the average of the values, each counted with its weight.
-
-Nothing in this picture says which place comes first. If the places change their order, the answer stays what it was,
-because an average does not care in which order it is taken. That is a strength when order means nothing, and a
-weakness in a sentence, where it means a lot. So the positions are written into the labels, and a query can then ask
-not only for a thing, but for a thing that stands nearby.
-
-One look is seldom enough. Who reads the word "it" may want to know what it stands for, and also which verb it belongs
-to, and these are two questions. A single average over both answers would be a blur of the two. Several small looks,
-side by side, each with a question of its own, keep the answers apart, and what they bring home is put together in the
-end.
-
-A model that writes must not read what it has not written yet. While it learns, the whole text lies before it, so the
-words that come later have to be covered. They are covered all at once, with one mask, and every position can then
-learn at the same time to guess the word that follows. Guess by guess the mistakes become smaller, and one day the
-guesses read like sentences.
-"""

@@ -7,7 +7,6 @@ is downloaded is compared with a hash and kept for the next time. A page asks no
 
 import hashlib
 import json
-import pydoc_data
 import shutil
 import subprocess
 import sys
@@ -53,8 +52,7 @@ OURS = {
     "ipykernel": [],
     "piplite": ["micropip"],
     "pyodide-kernel": ["ipython", "ipykernel", "comm"],
-    "pydoc-data": [],
-    "lesson-utils": ["numpy", "matplotlib", "ipywidgets", "tqdm", "pydoc-data"],
+    "lesson-utils": ["numpy", "matplotlib", "ipywidgets", "tqdm"],
 }
 
 
@@ -78,7 +76,6 @@ def build(folder: Path) -> None:
             copy_checked(from_pypi(requirement), digest, wheels)
         for file in (folder / KERNEL_WHEELS).glob("*.whl"):
             shutil.copy(file, wheels)
-        make_wheel_of_pydoc_data(wheels)
         make_own_wheel(wheels)
         packages |= {name: entry(name, needs, wheels) for name, needs in OURS.items()}
         (wheels / "pyodide-lock.json").write_text(json.dumps(lock | {"packages": packages}), encoding="utf-8")
@@ -146,16 +143,6 @@ def copy_checked(file: Path, digest: str, folder: Path) -> Path:
     if sha256(file) != digest:
         raise fetch.Failed(f"{file} is not the file that was published. Delete it, and try again.")
     return Path(shutil.copy(file, folder))
-
-
-def make_wheel_of_pydoc_data(folder: Path) -> None:
-    """The language reference, which Pyodide takes out of Python, as the Python that builds the site has it."""
-    info = "pydoc_data-1.0.0.dist-info"
-    with zipfile.ZipFile(folder / "pydoc_data-1.0.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
-        for file in sorted(Path(pydoc_data.__file__).parent.glob("*.py")):
-            wheel.write(file, f"pydoc_data/{file.name}")
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: pydoc-data\nVersion: 1.0.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
 
 
 def make_own_wheel(folder: Path) -> None:
