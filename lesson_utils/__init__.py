@@ -18,8 +18,8 @@ The classroom (uses the maths, never the reverse):
 - `plots`: the house style; arrays in, pictures with alternative text out
 - `drawings`: boxes, arrows, threads as thick as weights, matrices with numbers in their cells
 - `live`: live figures, a draw-once picture under sliders
-- `labs`: the live figures and measurements of each notebook
-- `exercises`: exercises that mark themselves and name the mistake
+- `lessons`: a package for each notebook: its live figures and measurements, exercises and questions
+- `exercises`: what marks exercises, and names the mistake
 - `quiz`: checkpoint questions with feedback for every option
 
 Notebooks write `from lesson_utils import attention, plots`. Importing has no side effects.

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
+from lesson_utils import lessons
 from lesson_utils._html import details, to_html
 
 
@@ -59,7 +59,7 @@ def checkpoint(notebook: str) -> Quiz:
     Raises:
         ValueError: there is no such notebook.
     """
-    try:
-        return Quiz(import_module(f"lesson_utils.exercises.{notebook}").QUESTIONS)
-    except (ModuleNotFoundError, AttributeError):
-        raise ValueError(f"no questions for {notebook!r}; try 'scaled_attention'") from None
+    by_name = {lesson.name: lesson for lesson in lessons.LESSONS}
+    if notebook not in by_name:
+        raise ValueError(f"no questions for {notebook!r}; there are: {', '.join(by_name)}")
+    return Quiz(by_name[notebook].questions())

@@ -27,6 +27,14 @@ FORMAT_NAME = "#format"  # no attribute, and so no parameter, can have this name
 SIZES = ("full", "small")
 
 
+def is_small() -> bool:
+    """Do notebooks train for fewer steps here? See `steps`."""
+    size = os.environ.get("COURSE_SIZE", "small" if sys.platform == "emscripten" else "full")
+    if size not in SIZES:
+        raise ValueError(f"COURSE_SIZE={size!r} is unknown; set it to {' or '.join(SIZES)}, or not at all")
+    return size == "small"
+
+
 def steps(full: int, small: int | None = None) -> int:
     """How many steps a notebook trains for: `full`, or where that would take too long, `small`, and a line says so.
 
@@ -39,10 +47,7 @@ def steps(full: int, small: int | None = None) -> int:
     Raises:
         ValueError: COURSE_SIZE is something else.
     """
-    size = os.environ.get("COURSE_SIZE", "small" if sys.platform == "emscripten" else "full")
-    if size not in SIZES:
-        raise ValueError(f"COURSE_SIZE={size!r} is unknown; set it to {' or '.join(SIZES)}, or not at all")
-    if size == "full":
+    if not is_small():
         return full
     few = small or max(1, full // 10)
     print(

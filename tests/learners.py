@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from lesson_utils import attention, ops, positions, recurrent
-from lesson_utils.exercises import EXERCISES
+from lesson_utils import attention, lessons, ops, positions, recurrent
 from lesson_utils.exercises.checker import run
 
+EXERCISES = lessons.exercises()
 NAMES = {"np": np, "math": math, "ops": ops, "attention": attention, "positions": positions, "recurrent": recurrent}
 
 

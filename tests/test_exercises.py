@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from learners import assert_named, checked
+from learners import EXERCISES, assert_named, checked
 
 from lesson_utils import attention, ops
-from lesson_utils.exercises import EXERCISES, check
+from lesson_utils.exercises import check
 from lesson_utils.exercises.checker import CheckResult, digits, run
 from lesson_utils.exercises.trial import Outcome, attempt, same
 

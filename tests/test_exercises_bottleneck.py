@@ -1,9 +1,7 @@
 """The exercises of notebook 01: other right answers pass, and what learners write is named."""
 
 import pytest
-from learners import assert_named, checked
-
-from lesson_utils.exercises import EXERCISES
+from learners import EXERCISES, assert_named, checked
 
 GRU = {
     "x": "x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)",

@@ -1,9 +1,7 @@
 """What learners write into the exercises of notebook 06: right in any style, or named."""
 
 import pytest
-from learners import assert_named, checked
-
-from lesson_utils.exercises import EXERCISES
+from learners import EXERCISES, assert_named, checked
 
 OWN = "e = np.exp(s - s.max(-1, keepdims=True)); w = e / e.sum(-1, keepdims=True)"
 APPEND = "K = np.concatenate([K, x @ W_K]); V = np.concatenate([V, x @ W_V])"

@@ -1,9 +1,7 @@
 """What learners write in the exercises of notebook 03: what is right passes, each mistake gets its name."""
 
 import pytest
-from learners import assert_named, checked
-
-from lesson_utils.exercises import EXERCISES
+from learners import EXERCISES, assert_named, checked
 
 # A right attention, line by line; each wrong one changes a line or two.
 LINES = {

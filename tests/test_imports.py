@@ -12,7 +12,7 @@ import lesson_utils
 ROOT = Path(lesson_utils.__file__).parent
 MATHS = {"__init__", "_checks", "ops", "attention", "positions", "efficient", "layers", "recurrent", "models"}
 MATHS |= {"training", "tasks", "gradcheck", "pretrained"}
-CLASSROOM = set("_html plots drawings live labs exercises quiz".split())
+CLASSROOM = set("_html plots drawings live lessons exercises quiz".split())
 
 
 def imports(source):
@@ -56,7 +56,7 @@ def test_no_learner_needs_the_maintainers_tools():
         ("import math\nimport numpy as np\nfrom numpy.typing import ArrayLike", []),
         ("from lesson_utils import ops\nfrom lesson_utils._checks import as_size", []),
         ("from lesson_utils import ops, plots", ["lesson_utils.plots"]),
-        ("from lesson_utils.labs.start_here import lab", ["lesson_utils.labs.start_here.lab"]),
+        ("from lesson_utils.lessons.start_here import lab", ["lesson_utils.lessons.start_here.lab"]),
         ("import lesson_utils.live as live", ["lesson_utils.live"]),
         ("import lesson_utils", ["lesson_utils"]),
         ("from . import plots\nfrom .quiz import ask", ["..plots", ".quiz.ask"]),

@@ -8,7 +8,7 @@ import pytest
 from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw, extremes
 
 from lesson_utils import attention, recurrent, tasks, training
-from lesson_utils.labs import bottleneck as lab
+from lesson_utils.lessons.bottleneck import lab
 from lesson_utils.models import Seq2Seq, Seq2SeqConfig
 
 

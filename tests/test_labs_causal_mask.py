@@ -7,7 +7,7 @@ import pytest
 from test_live import assert_depends_on_controls_alone
 
 from lesson_utils import attention, models, ops, plots, tasks, training
-from lesson_utils.labs import causal_mask as lab
+from lesson_utils.lessons.causal_mask import lab
 
 TEXT = tasks.python_text()[:2000]
 VOCABULARY = tasks.text_vocabulary(TEXT)

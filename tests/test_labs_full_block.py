@@ -9,7 +9,8 @@ import pytest
 from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw
 
 from lesson_utils import attention, layers, ops
-from lesson_utils.labs import architecture, full_block
+from lesson_utils.lessons.full_block import architecture
+from lesson_utils.lessons.full_block import lab as full_block
 from lesson_utils.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig
 
 SIZES = {"vocab": 13, "d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 20}

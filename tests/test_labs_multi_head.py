@@ -9,7 +9,7 @@ import pytest
 from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw
 
 from lesson_utils import attention, models, tasks, training
-from lesson_utils.labs import multi_head as lab
+from lesson_utils.lessons.multi_head import lab
 
 
 def make(num_heads, seed=0):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lesson_utils import live, models, ops, positions
-from lesson_utils.labs import positional_encoding as lab
+from lesson_utils.lessons.positional_encoding import lab
 
 L = 8
 

@@ -2,10 +2,8 @@
 
 import asyncio
 import gc
-import importlib
 import inspect
 import itertools
-import pkgutil
 import re
 import tracemalloc
 
@@ -13,15 +11,10 @@ import ipywidgets
 import numpy as np
 import pytest
 
-from lesson_utils import labs, live, plots
+from lesson_utils import live, plots
+from lesson_utils.lessons import LESSONS
 
-MODULES = [importlib.import_module(f"lesson_utils.labs.{m.name}") for m in pkgutil.iter_modules(labs.__path__)]
-LABS = {
-    f"{m.__name__.rpartition('.')[2]}.{name}": lab
-    for m in MODULES
-    for name, lab in vars(m).items()
-    if isinstance(lab, live.Lab)
-}
+LABS = {f"{lesson.name}.{name}": lab for lesson in LESSONS for name, lab in lesson.figures().items()}
 every_lab = pytest.mark.parametrize("lab", LABS.values(), ids=LABS)
 
 

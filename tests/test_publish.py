@@ -53,7 +53,7 @@ def test_an_invalid_address_is_refused(tmp_path, monkeypatch, capsys, url):
 
 def test_saving_twice_gives_the_same_file(tmp_path):
     notebook = nbformat.v4.new_notebook(metadata={"widgets": {"state": 1}, "vscode": {}})
-    source = "from lesson_utils.labs import start_here\nstart_here.first_look()"
+    source = "from lesson_utils.lessons.start_here import lab\nlab.first_look()"
     notebook.cells = [nbformat.v4.new_code_cell(source, id="lab", metadata={"tags": ["kept"], "trusted": True})]
     path = tmp_path / "n.ipynb"
     nbformat.write(notebook, path)

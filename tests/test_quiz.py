@@ -5,7 +5,8 @@ import re
 import pytest
 
 from lesson_utils import quiz
-from lesson_utils.exercises import scaled_attention, start_here
+from lesson_utils.lessons.scaled_attention import questions as scaled_attention
+from lesson_utils.lessons.start_here import questions as start_here
 from lesson_utils.quiz import Option, Question
 
 QUESTIONS = [q for module in (start_here, scaled_attention) for q in module.QUESTIONS]

@@ -2,36 +2,23 @@
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
-from lesson_utils.exercises.checker import CheckResult, Exercise, run
-
-# One module for each notebook.
-MODULES = (
-    "start_here",
-    "bottleneck",
-    "scaled_attention",
-    "multi_head",
-    "positional_encoding",
-    "full_block",
-    "causal_mask",
-)
-EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise for name in MODULES for exercise in import_module(f"{__name__}.{name}").EXERCISES
-}
+from lesson_utils import lessons
+from lesson_utils.exercises.checker import CheckResult, run
 
 
 class _Check:
-    """`check.<exercise>(function)`; tab completion lists the exercises."""
+    """`check.<exercise>(function)`; tab completion lists the exercises. Only the lesson that owns it is imported."""
 
     def __getattr__(self, name: str) -> Callable[[Any], CheckResult]:
-        if name not in EXERCISES:
-            raise AttributeError(f"no exercise {name!r}; there are: {', '.join(EXERCISES)}")
-        return partial(run, EXERCISES[name])
+        for lesson in lessons.LESSONS:
+            if name in lesson.exercises:
+                return partial(run, lesson.exercise(name))
+        raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__())}")
 
     def __dir__(self) -> list[str]:
-        return list(EXERCISES)
+        return [name for lesson in lessons.LESSONS for name in lesson.exercises]
 
 
 check = _Check()

@@ -5,20 +5,22 @@ press to the painted picture, timed in the page by the page's own clock; and aft
 """
 
 import math
-import pkgutil
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import labs, live, models, plots, tasks
-from lesson_utils.labs import bottleneck, causal_mask, full_block, multi_head
+from lesson_utils import live, models, plots, tasks
+from lesson_utils.lessons import LESSONS
+from lesson_utils.lessons.bottleneck import lab as bottleneck
+from lesson_utils.lessons.causal_mask import lab as causal_mask
+from lesson_utils.lessons.full_block import lab as full_block
+from lesson_utils.lessons.multi_head import lab as multi_head
 
 if TYPE_CHECKING:
     from tools.browser import Control, LiveFigure
@@ -31,10 +33,8 @@ IN_THE_PAGE = Path(__file__).with_suffix(".js")  # its functions are called `ben
 def figures() -> dict[str, Callable[[], live.LiveFigure]]:
     """What makes each live figure of the course, by `module.name`; a model that it needs has not been trained."""
     found: dict[str, Callable[[], live.LiveFigure]] = {}
-    for module in pkgutil.iter_modules(labs.__path__):
-        for name, lab in vars(import_module(f"{labs.__name__}.{module.name}")).items():
-            if isinstance(lab, live.Lab):
-                found[f"{module.name}.{name}"] = lab
+    for lesson in LESSONS:
+        found |= {f"{lesson.name}.{name}": lab for name, lab in lesson.figures().items()}
 
     rng = np.random.default_rng(0)
     vocabulary = tasks.text_vocabulary(tasks.python_text())

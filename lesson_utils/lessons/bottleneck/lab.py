@@ -8,6 +8,7 @@ import numpy as np
 
 from lesson_utils import live, ops, plots, recurrent, tasks, training
 from lesson_utils._checks import Array, Mask
+from lesson_utils.lessons import as_written
 from lesson_utils.models import Seq2Seq, Seq2SeqConfig
 
 if TYPE_CHECKING:

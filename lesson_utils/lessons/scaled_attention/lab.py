@@ -8,6 +8,7 @@ import numpy as np
 
 from lesson_utils import attention, live, ops, plots
 from lesson_utils._checks import Array
+from lesson_utils.lessons import as_written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,6 +9,7 @@ import numpy as np
 from lesson_utils import live, ops, plots, positions
 from lesson_utils._checks import Array
 from lesson_utils.attention import causal_mask
+from lesson_utils.lessons import as_written
 from lesson_utils.models import GPT, Encoder
 from lesson_utils.tasks import FIRST_SYMBOL, PAD, Ids, Pair
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from lesson_utils import ops
 from lesson_utils._checks import Array
-from lesson_utils.exercises import softmax_mistakes
 from lesson_utils.exercises.checker import Misconception, together
+from lesson_utils.lessons.scaled_attention import softmax_mistakes
 
 Step = Callable[..., Any]
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lesson_utils import attention, efficient, live, models, ops, plots, tasks
 from lesson_utils._checks import Array
+from lesson_utils.lessons import as_written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

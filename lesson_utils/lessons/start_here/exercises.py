@@ -7,7 +7,6 @@ import numpy as np
 from lesson_utils._checks import Array
 from lesson_utils.exercises.checker import Case, Exercise, Misconception
 from lesson_utils.ops import softmax
-from lesson_utils.quiz import Option, Question
 
 
 def weighted_average(weights, values):  # type: ignore[no-untyped-def]  # shown to learners, who write it without types
@@ -150,17 +149,5 @@ EXERCISES = (
         ),
         praise="Right for all four shapes. You have written the heart of attention: a weighted average.",
         dtype_matters=False,  # the first exercise asks for no dtype, and `np.zeros(d)` is a fine way to begin
-    ),
-)
-
-QUESTIONS = (
-    Question(
-        "Weights of 0.5, 0.3 and 0.2 average the numbers 10, 20 and 40. What comes out?",
-        (
-            Option("23.33", "That is the plain mean, (10 + 20 + 40) / 3. The weights say how much each number counts."),
-            Option("19", "0.5 · 10 + 0.3 · 20 + 0.2 · 40 = 5 + 6 + 8 = 19.", right=True),
-            Option("70", "That is the plain sum. Multiply each number by its weight first."),
-            Option("10", "That is the number with the largest weight. The other two count as well, only less."),
-        ),
     ),
 )

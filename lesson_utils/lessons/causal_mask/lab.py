@@ -11,6 +11,7 @@ import numpy as np
 
 from lesson_utils import attention, live, models, ops, plots, tasks, training
 from lesson_utils._checks import Array, Mask
+from lesson_utils.lessons import as_written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,8 +10,10 @@ import numpy as np
 
 from lesson_utils import live, ops, plots, tasks
 from lesson_utils._checks import Array
-from lesson_utils.labs import architecture
-from lesson_utils.labs.architecture import (
+from lesson_utils.layers import NormPlace
+from lesson_utils.lessons import as_written
+from lesson_utils.lessons.full_block import architecture
+from lesson_utils.lessons.full_block.architecture import (
     PAPER_ROWS,
     PARTS,
     SWITCHES,
@@ -24,7 +26,6 @@ from lesson_utils.labs.architecture import (
     vocabulary_for,
     without,
 )
-from lesson_utils.layers import NormPlace
 from lesson_utils.models import GPT, Encoder, Transformer, TransformerConfig
 from lesson_utils.models.stack import Stack, StackConfig
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lesson_utils import live, ops, plots
+from lesson_utils.lessons import as_written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

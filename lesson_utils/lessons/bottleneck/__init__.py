@@ -1,0 +1,5 @@
+from lesson_utils.lessons import Lesson
+
+LESSON = Lesson(
+    1, "The bottleneck", "Why was one vector never enough?", exercises=("gru_step", "additive_score", "context_vector")
+)

@@ -1,0 +1,8 @@
+from lesson_utils.lessons import Lesson
+
+LESSON = Lesson(
+    5,
+    "The full block",
+    "What else does a Transformer need besides attention?",
+    exercises=("layer_norm", "feed_forward", "pre_norm_block"),
+)

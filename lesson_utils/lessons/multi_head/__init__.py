@@ -1,0 +1,8 @@
+from lesson_utils.lessons import Lesson
+
+LESSON = Lesson(
+    3,
+    "Multi-head",
+    "Why eight small looks instead of one big one?",
+    exercises=("split_heads", "merge_heads", "multi_head_attention"),
+)

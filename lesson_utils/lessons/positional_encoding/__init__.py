@@ -1,0 +1,8 @@
+from lesson_utils.lessons import Lesson
+
+LESSON = Lesson(
+    4,
+    "Positional encoding",
+    "How does a set become a sequence?",
+    exercises=("sinusoids", "add_positions", "shift_matrix"),
+)

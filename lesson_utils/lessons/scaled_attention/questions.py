@@ -1,0 +1,81 @@
+"""The checkpoint questions of notebook 02."""
+
+from lesson_utils.quiz import Option, Question
+
+QUESTIONS = (
+    Question(
+        "Queries and keys have independent entries with mean 0 and variance 1. From d_k = 16 to d_k = 64, the standard "
+        "deviation of the unscaled scores …",
+        (
+            Option("grows fourfold.", "That is the variance, d_k: from 16 to 64. The standard deviation is its root."),
+            Option(
+                "stays the same.",
+                "Only after dividing by √d_k does it stay at 1. Each further dimension adds variance 1.",
+            ),
+            Option("doubles.", "It is √d_k: from 4 to 8. The variance, d_k, grows fourfold.", right=True),
+            Option("halves.", "More terms make a mean steadier. A dot product is a sum, and sums spread out."),
+        ),
+    ),
+    Question(
+        "Divide all scores of a query by √d_k. Which key has the largest weight afterwards?",
+        (
+            Option("It depends on d_k.", "d_k decides how far the largest is ahead, not which one it is."),
+            Option(
+                "The same as before.",
+                "Dividing by a positive number keeps the order of the scores, and softmax keeps the order too.",
+                right=True,
+            ),
+            Option(
+                "None: all weights are equal.", "They only come closer together. Equal they become at temperature ∞."
+            ),
+        ),
+    ),
+    Question(
+        "At d_k = 512 without scaling, the median query's gradient at the scores is almost 0. Why?",
+        (
+            Option("The scores themselves are near 0.", "They are large: their standard deviation is about 22.6."),
+            Option(
+                "All weights are equal.",
+                "They are far from equal: one is almost 1. With 32 equal weights the norm of the Jacobian would be 0.17.",
+            ),
+            Option("exp overflows.", "A stable softmax has no overflow. It is exact here, and flat."),
+            Option(
+                "One weight is almost 1, the others almost 0.",
+                "Each entry of the Jacobian is w_i (δ_ij − w_j). With weights near 0 and 1 every entry is near 0.",
+                right=True,
+            ),
+        ),
+    ),
+    Question(
+        "Scores from XXᵀ, or from XU(XU)ᵀ, have a limit that QKᵀ does not have. Which?",
+        (
+            Option("They have no parameters.", "XXᵀ has none, but U in XU(XU)ᵀ is learned. The limit stays."),
+            Option(
+                "The score of i for j equals that of j for i.",
+                "Both matrices are symmetric. W_Q ≠ W_K lets 'it' look for 'cat' while 'cat' looks elsewhere.",
+                right=True,
+            ),
+            Option(
+                "They can't be negative.",
+                "Dot products have any sign; only those of a vector with itself are never negative.",
+            ),
+            Option("They can't be scaled.", "Any score can be divided by √d_k."),
+        ),
+    ),
+    Question(
+        "A mask must hide a key. Why set its score to −∞, rather than its weight to 0 after softmax?",
+        (
+            Option(
+                "Because NaN would follow otherwise.",
+                "Setting weights to 0 gives no NaN, which makes the mistake hard to see.",
+            ),
+            Option("Because 0 is not a legal weight.", "It is: −∞ gives a weight of exactly 0."),
+            Option(
+                "Because then the visible weights still sum to 1.",
+                "exp(−∞) = 0 drops out of the sum as well. A weight set to 0 afterwards leaves a row that sums to less than 1.",
+                right=True,
+            ),
+            Option("Because it is faster.", "Speed is not the reason. The two give different outputs."),
+        ),
+    ),
+)

@@ -1,0 +1,28 @@
+"""A lesson says once what it is; what walks the course finds it."""
+
+import pytest
+
+from lesson_utils import lessons
+from lesson_utils.exercises import check
+
+
+def test_claims_are_guarded_where_they_are_made(monkeypatch):
+    monkeypatch.setenv("COURSE_SIZE", "full")
+    lessons.as_written(holds=True, computed=lambda: True)
+    lessons.as_written(False, fewer_steps=False)  # the reader has changed something
+    with pytest.raises(AssertionError, match=r"does not hold in this run: falls_apart, late$"):
+        lessons.as_written(holds=True, falls_apart=False, late=lambda: False)
+    monkeypatch.setenv("COURSE_SIZE", "small")
+    lessons.as_written(trained_for_long=False)
+
+
+def test_a_record_that_names_other_exercises_than_there_are_is_refused():
+    lesson = lessons.Lesson(2, "Title", "Question?", ("softmax",), "lesson_utils.lessons.scaled_attention")
+    with pytest.raises(ValueError, match=r"names the exercises softmax; its exercises.py holds softmax, attention"):
+        lesson.exercise("softmax")
+
+
+def test_an_unknown_exercise_lists_those_there_are():
+    with pytest.raises(AttributeError, match=r"no exercise 'sofmax'; there are: weighted_average, .*softmax"):
+        _ = check.sofmax
+    assert "softmax" in dir(check)
