@@ -4,14 +4,12 @@ A model is whatever is `Trainable`: it has `params()`, and `loss_and_grad(batch,
 gradient to each `Param.grad`.
 """
 
-import ctypes
-import functools
 import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +18,7 @@ import numpy as np
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from lesson_utils._checks import as_size
+from lesson_utils._machine import single_thread as single_thread
 from lesson_utils.layers import Param
 
 FORMAT = "lesson_utils parameters, version 1"
@@ -390,52 +389,6 @@ class _Bar(tqdm):
     def close(self) -> None:
         self.bar_format = "{n_fmt}/{total_fmt} steps{postfix} |{bar}|"
         super().close()
-
-
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """Inside this block NumPy multiplies matrices on one thread.
-
-    Measured on two cores, with matrices as small as ours: on an idle machine a second thread saves a third of the
-    time; on a busy one the threads wait for each other, and one step in twenty takes twenty times as long or more. For
-    large models on an idle machine: `fit(..., one_thread=False)`.
-
-    Works where NumPy uses OpenBLAS, as it does when installed by pip on Linux and Windows. Elsewhere it does nothing;
-    there, set OMP_NUM_THREADS, MKL_NUM_THREADS or VECLIB_MAXIMUM_THREADS to 1 before Python starts.
-    """
-    functions = _openblas_threads()
-    if functions is None:
-        yield
-        return
-    get, set_ = functions
-    before = get()
-    set_(1)
-    try:
-        yield
-    finally:
-        set_(before)
-
-
-@functools.cache
-def _openblas_threads() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """The two functions of the OpenBLAS that this NumPy has loaded; None if it is another library."""
-    numpy = Path(np.__file__).parent
-    # A look into NumPy's own module finds what it is linked to, but not on Windows; there, the library by its file.
-    files = [getattr(sys.modules.get("numpy._core._multiarray_umath"), "__file__", None)]
-    files += [str(file) for file in sorted((numpy.parent / "numpy.libs").glob("*openblas*"))]
-    for file in filter(None, files):
-        try:
-            library = ctypes.CDLL(file)
-        except OSError:
-            continue
-        for prefix in ("scipy_openblas", "openblas"):
-            for suffix in ("64_", ""):
-                try:
-                    get = getattr(library, f"{prefix}_get_num_threads{suffix}")
-                    return get, getattr(library, f"{prefix}_set_num_threads{suffix}")
-                except AttributeError:
-                    continue
-    return None
 
 
 def save(model: Trainable, path: str | os.PathLike[str]) -> None:

@@ -1,6 +1,5 @@
 """Optimisers, schedules, the loop, and files of parameters, on a model of one line."""
 
-import ctypes
 import functools
 import io
 import math
@@ -677,48 +676,6 @@ def write(path, **arrays):
 def test_parameters_of_another_model_are_refused_and_change_nothing(tmp_path, arrays, message):
     write(tmp_path / "model.npz", **arrays)
     refuses(tmp_path / "model.npz", message)
-
-
-def test_one_thread_inside_the_block_and_as_many_as_before_behind_it():
-    functions = training._openblas_threads()
-    if functions is None:
-        pytest.skip("this NumPy does not use OpenBLAS")
-    get, set_ = functions
-    before = get()
-    try:
-        set_(2)
-        with training.single_thread():
-            assert get() == 1
-            with training.single_thread():
-                assert get() == 1
-            assert get() == 1
-        assert get() == 2
-        with pytest.raises(ZeroDivisionError), training.single_thread():
-            1 / 0  # noqa: B018
-        assert get() == 2
-        seen = []
-        for one_thread in (True, False):
-            fit(Line(), batches, 1, callback=lambda *_: seen.append(get()), progress=False, one_thread=one_thread)
-        assert seen == [1, 2]
-        assert get() == 2
-    finally:
-        set_(before)
-
-
-def test_another_library_than_openblas_is_left_alone(monkeypatch):
-    training._openblas_threads.cache_clear()
-
-    class Nothing:
-        def __init__(self, file):
-            if "umath" not in file:
-                raise OSError("cannot be loaded")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ctypes, "CDLL", Nothing)
-        assert training._openblas_threads() is None
-        with training.single_thread():
-            pass
-    training._openblas_threads.cache_clear()
 
 
 def test_importing_it_writes_nothing():

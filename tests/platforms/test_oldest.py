@@ -21,7 +21,17 @@ def oldest(requirement):
 
 def test_the_suite_passes(environment):
     pins = [oldest(requirement) for requirement in PROJECT["dependencies"]]
-    tools = ["colorspacious", "hypothesis", "jupyterlab", "nbconvert", "nbval", "pytest", "pyyaml", "bleach"]
+    tools = [
+        "colorspacious",
+        "hypothesis",
+        "jupyterlab",
+        "nbconvert",
+        "nbval",
+        "pytest",
+        "pyyaml",
+        "bleach",
+        "threadpoolctl",
+    ]
     environment.install(*pins, *tools)
     environment.run("-m", "pip", "install", "--quiet", "--no-deps", "-e", str(ROOT))
     options = ["-q", "-p", "no:cacheprovider", "--ignore=tests/browser", "--ignore=tests/test_quality.py"]

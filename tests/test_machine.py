@@ -1,0 +1,60 @@
+"""One thread inside the block, and nothing else of the machine is touched."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from lesson_utils import _machine, training
+from lesson_utils.layers import Param
+
+
+@pytest.fixture
+def threads():
+    """Asks how many threads NumPy's products take; two of them, unless something changes that."""
+    threadpoolctl = pytest.importorskip("threadpoolctl", reason="threadpoolctl is missing: pip install threadpoolctl")
+    pools = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    if not pools:
+        pytest.skip("NumPy's own library for products is none that threadpoolctl knows, as on macOS")
+    with pools.limit(limits=2):
+        yield lambda: {pool["num_threads"] for pool in pools.info()}
+
+
+def test_one_thread_inside_the_block_and_as_many_as_before_behind_it(threads):
+    assert threads() == {2}
+    with _machine.single_thread():
+        assert threads() == {1}
+        with _machine.single_thread():
+            assert threads() == {1}
+        assert threads() == {1}
+    assert threads() == {2}
+    with pytest.raises(ZeroDivisionError), _machine.single_thread():
+        1 / 0  # noqa: B018
+    assert threads() == {2}
+
+
+class Line:
+    def __init__(self):
+        self.slope = Param(np.array([0.0]))
+
+    def params(self):
+        return {"slope": self.slope}
+
+    def loss_and_grad(self, batch, rng=None):
+        self.slope.grad += 2 * (self.slope.value - batch)
+        return float(((self.slope.value - batch) ** 2).sum())
+
+
+def test_training_takes_one_thread_unless_told_otherwise(threads):
+    seen = []
+    for one_thread in (True, False):
+        options = {"progress": False, "one_thread": one_thread}
+        training.fit(Line(), lambda rng: rng.normal(), 1, callback=lambda *_: seen.append(threads()), **options)
+    assert seen == [{1}, {2}]
+    assert threads() == {2}
+
+
+def test_without_threadpoolctl_it_does_nothing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    with _machine.single_thread():
+        assert (np.eye(2) @ np.eye(2) == np.eye(2)).all()
