@@ -1,13 +1,18 @@
 """Set up and open the course. Everything is installed into .venv, beside this file.
 
-python course.py                        open the course in JupyterLab
+python course.py                        open the course in JupyterLab, in copies of the notebooks that are yours
+    --edit                              the notebooks themselves, to change the course
     --no-browser                        print the address, open no browser
     --port N                            listen there (otherwise: on 8888, or the next port that is free)
     ...                                 other options are handed on to JupyterLab, such as --ip
-python course.py test [...]             run all tests; files and options are handed on to pytest
+python course.py test [...]             test the course, every notebook included, in about five minutes
+    --fast                              the maths, the exercises and the live figures only, in about one
+    --all                               all there is, as for a release (large downloads; half an hour)
     --parity                            compare with PyTorch, too (a large download)
+    ...                                 files and options are handed on to pytest; a file named is run whole
 python course.py format                 format the code, and mend what can be mended
 python course.py save [notebook ...]    run the notebooks (all, if none is named) and store their outputs
+python course.py address [OWNER/REPO]   write the repository's address wherever it stands (default: git's origin)
 python course.py site                   build the site that is published: the book, and JupyterLite
     --no-lite                           the book only
 python course.py serve                  show that site on this machine
@@ -19,6 +24,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -30,6 +36,9 @@ PYTHON = os.path.join(VENV, "Scripts", "python.exe") if os.name == "nt" else os.
 STAMP = os.path.join(VENV, "installed.json")  # what the last complete installation was made of
 LOG = os.path.join(VENV, "install.log")
 SITE = os.path.join(ROOT, "docs", "_build", "site")
+NOTEBOOKS = os.path.join(ROOT, "notebooks")
+MINE = os.path.join(ROOT, "my_notebooks")  # the learner's copies; git ignores them
+NEVER = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 
 
 def main(words):
@@ -40,17 +49,16 @@ def main(words):
     if command == "open":
         return open_course(words)
     if command == "test":
-        extras = [word[2:] for word in words if word == "--parity"]
-        extras += ["site"] if any("tests/site" in word.replace(os.sep, "/") for word in words) else []
-        install("lab", "test", *extras)
-        return run("pytest", *[word for word in words if word != "--parity"])
+        return test(words)
     if command == "format":
-        install("test")
+        install("style")
         problems = run("ruff", "check", "--fix", *words or ["."])  # first: what it mends may need formatting
         return run("ruff", "format", *words or ["."]) or problems
     if command == "save":
         install("lab", "test")
         return run("tools.publish", *words)
+    if command == "address":
+        return write_address(words)
     if command == "site":
         install("site")
         return run("tools.site.build", *words)
@@ -61,6 +69,7 @@ def main(words):
 
 def open_course(words):
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--edit", action="store_true")
     parser.add_argument("--port", nargs="?", const="")
     options, words = parser.parse_known_args(words)
     if options.port is not None:
@@ -69,8 +78,86 @@ def open_course(words):
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, say; JupyterLab would refuse to start
         words += ["--allow-root"]
     install("lab")
-    start = "/lab/tree/notebooks/00_start_here.ipynb"
+    ask_nothing()
+    say_address()
+    if not options.edit:
+        copy_notebooks()
+    start = "/lab/tree/%s/00_start_here.ipynb" % ("notebooks" if options.edit else "my_notebooks")
     return run("jupyterlab", "--ServerApp.root_dir=" + ROOT, "--LabApp.default_url=" + start, *words)
+
+
+def ask_nothing():
+    """No question about news lies over the first notebook: a default of the JupyterLab in .venv, and of no other."""
+    folder = os.path.join(VENV, "share", "jupyter", "lab", "settings")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "overrides.json"), "w") as file:
+        json.dump(NEVER, file)
+
+
+def copy_notebooks():
+    """Copies to work in. None is ever overwritten: where the course has a newer version, that is put beside it."""
+    os.makedirs(MINE, exist_ok=True)
+    record = os.path.join(MINE, ".versions.json")  # which versions of each notebook have been copied
+    try:
+        with open(record) as file:
+            copied = json.load(file)
+    except (OSError, ValueError):
+        copied = {}
+    for name in sorted(os.listdir(NOTEBOOKS)):
+        original, copy = os.path.join(NOTEBOOKS, name), os.path.join(MINE, name)
+        if os.path.isdir(original) and not name.startswith("."):  # pictures
+            shutil.copytree(original, copy, dirs_exist_ok=True)
+        if not name.endswith(".ipynb"):
+            continue
+        version, versions = version_of(original), copied.setdefault(name, [])
+        if not os.path.exists(copy):
+            shutil.copyfile(original, copy)
+        elif version not in versions + [version_of(copy)]:
+            number = 2
+            while os.path.exists(copy):
+                copy = os.path.join(MINE, "%s (version %d).ipynb" % (name[: -len(".ipynb")], number))
+                number += 1
+            shutil.copyfile(original, copy)
+            new = os.path.relpath(copy, ROOT)
+            print("%s has changed: the new version is %s. Yours is as you left it." % (name, new))
+        if version not in versions:
+            versions.append(version)
+    with open(record, "w") as file:
+        json.dump(copied, file)
+    sys.stdout.flush()
+
+
+def version_of(notebook):
+    """A hash of its text and code; outputs, which running it changes, don't count."""
+    try:
+        with open(notebook, "rb") as file:
+            cells = json.loads(file.read().decode("utf-8"))["cells"]
+        content = [[cell["cell_type"], "".join(cell["source"])] for cell in cells]
+    except (ValueError, KeyError, TypeError):  # not a notebook any more
+        return None
+    return hashlib.sha256(json.dumps(content).encode("utf-8")).hexdigest()
+
+
+def test(words):
+    forms = [word for word in ("--fast", "--all", "--parity") if word in words]
+    words = [word for word in words if word not in forms]
+    files = [word for word in words if os.path.exists(os.path.join(ROOT, word.split("::")[0]))]
+    extras = ["lab", "test"]
+    extras += ["parity"] if "--parity" in forms or "--all" in forms else []
+    extras += ["site"] if "--all" in forms or any("site" in word for word in files) else []
+    extras += ["style"] if "--all" in forms or any("style" in word for word in files) else []
+    install(*extras)
+    if files and "--fast" not in forms and "--all" not in forms:
+        return run("pytest", *words)
+    options = ["-n", str(min(os.cpu_count() or 2, 4)), "--dist=loadfile", "--no-loadscope-reorder"]
+    if "--fast" in forms:
+        options += ["-m", "not slow and not long_form"] + ([] if files else ["tests"])
+    elif "--all" not in forms:
+        options += ["-m", "not long_form"]
+        os.environ.setdefault("COURSE_SIZE", "small")  # notebooks train for fewer steps
+    for library in ("OPENBLAS", "OMP", "MKL"):  # processes that share the cores are not to have threads of their own
+        os.environ.setdefault(library + "_NUM_THREADS", "1")
+    return run("pytest", *(options + words))
 
 
 def serve(words):
@@ -91,6 +178,40 @@ def serve(words):
         print("The site is at http://127.0.0.1:%d/ (Ctrl-C ends it)" % server.server_address[1])
         sys.stdout.flush()
         server.serve_forever()
+
+
+def write_address(words):
+    address = words[0] if words else origin()
+    if not address:
+        stop("git knows no origin on GitHub. Name the repository: python course.py address OWNER/REPO")
+    from tools import publish
+
+    try:
+        changed = publish.write_address(address)
+    except ValueError as error:
+        stop(error)
+    print("%s: %d files changed." % (address, changed))
+
+
+def say_address():
+    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
+        unknown = b"https://github.com/OWNER/REPO" in file.read()
+    if unknown and origin():
+        print("Links still lead to OWNER/REPO. To have them lead to %s: python course.py address" % origin())
+        sys.stdout.flush()
+
+
+def origin():
+    """OWNER/REPO on GitHub that this folder was cloned from, or None."""
+    if not os.path.exists(os.path.join(ROOT, ".git")):  # or git would answer for a repository around it
+        return None
+    try:
+        url = subprocess.check_output(["git", "remote", "get-url", "origin"], cwd=ROOT, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    pattern = r"(?:https://(?:[^/@]+@)?|git@|ssh://git@)github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?"
+    match = re.match(pattern + r"\Z", url.decode("utf-8").strip())
+    return match.group(1) if match else None
 
 
 def check_port(port):

@@ -1,4 +1,4 @@
-import sys
+import os
 
 import hypothesis
 import numpy as np
@@ -9,9 +9,30 @@ hypothesis.settings.register_profile("course", derandomize=True, deadline=None, 
 hypothesis.settings.load_profile("course")
 
 
-# These make environments, or the site, for minutes; they run when asked for.
-asked_for = " ".join(sys.argv).replace("\\", "/")
-collect_ignore = [folder for folder in ("platforms", "site") if f"tests/{folder}" not in asked_for]
+def pytest_addoption(parser):
+    parser.addoption("--no-skips", action="store_true", help="fail if a test was skipped, as CI must")
+
+
+def pytest_collection_modifyitems(items):
+    """Where processes share the work, what takes longest comes first: none is to wait for another at the end."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=_effort, reverse=True)
+
+
+def _effort(item):
+    slow, long_form = (item.get_closest_marker(mark) is not None for mark in ("slow", "long_form"))
+    return long_form, item.path.suffix == ".ipynb", slow
+
+
+def pytest_sessionfinish(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and session.config.getoption("no_skips") and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.getoption("no_skips") and terminalreporter.stats.get("skipped"):
+        terminalreporter.write_line("--no-skips: what was skipped counts as failed; what to install stands above")
 
 
 @pytest.fixture

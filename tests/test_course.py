@@ -1,10 +1,10 @@
 """course.py: one command that works on a machine with nothing on it, and says in one line what is missing."""
 
 import ast
+import json
 import os
 import re
 import runpy
-import shutil
 import socket
 import subprocess
 import sys
@@ -31,6 +31,9 @@ class Course:
         self.interrupt_pip, self.interruptions = False, 0
         (folder / "course.py").write_text(SOURCE, encoding="utf-8")
         (folder / "pyproject.toml").write_text("[project]\n")
+        (folder / "notebooks/pictures").mkdir(parents=True, exist_ok=True)
+        (folder / "notebooks/pictures/a.png").write_bytes(b"a")
+        self.publish("00_start_here")
         monkeypatch.setattr(subprocess, "call", self._call)
         monkeypatch.setattr(subprocess, "Popen", self._start)
         monkeypatch.setattr("venv.create", self._create_venv)
@@ -41,6 +44,17 @@ class Course:
         with pytest.raises(SystemExit) as exited:
             runpy.run_path(str(self.folder / "course.py"), run_name="__main__")
         return exited.value.code
+
+    def publish(self, name, source="x = 1", **metadata):
+        """A notebook of the course, perhaps a newer version."""
+        cells = [{"cell_type": "code", "source": [source], "outputs": [], "metadata": metadata}]
+        (self.folder / f"notebooks/{name}.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+
+    @property
+    def mine(self):
+        """What each of the learner's copies holds."""
+        paths = sorted((self.folder / "my_notebooks").glob("*.ipynb"))
+        return {path.stem: json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"][0] for path in paths}
 
     @property
     def installed(self):
@@ -100,32 +114,13 @@ def one_line(capsys):
 
 
 def test_old_pythons_can_read_it():
-    assert SOURCE.isascii()  # Python 2 refuses anything else
-    for node in ast.walk(ast.parse(SOURCE, feature_version=(3, 6))):
-        assert not isinstance(node, (ast.JoinedStr, ast.AnnAssign, ast.Nonlocal, ast.YieldFrom, ast.Await))
-        if isinstance(node, ast.Raise):
-            assert node.cause is None
-        if isinstance(node, ast.ClassDef):
-            assert not node.keywords
-        if isinstance(node, ast.FunctionDef):
-            assert node.returns is None
-            assert not node.args.kwonlyargs
-        if isinstance(node, ast.arg):
-            assert node.annotation is None
-        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            assert not any(isinstance(item, ast.Starred) for item in node.elts)
-        if isinstance(node, ast.Call):
-            assert not any(isinstance(argument, ast.Starred) for argument in node.args[:-1])
-            assert getattr(node.func, "id", "") != "print" or (len(node.args) == 1 and not node.keywords)
-
-
-def test_old_pythons_have_what_it_imports_at_the_top():
+    ast.parse(SOURCE, feature_version=(3, 6))
     imports = [node for node in ast.parse(SOURCE).body if isinstance(node, (ast.Import, ast.ImportFrom))]
     names = {alias.name for node in imports for alias in node.names}
-    assert names <= {"argparse", "hashlib", "json", "os", "shutil", "socket", "subprocess", "sys"}
+    assert names <= {"argparse", "hashlib", "json", "os", "re", "shutil", "socket", "subprocess", "sys"}
 
 
-@pytest.mark.parametrize("version", [(2, 7, 18), (3, 6, 15), (3, 10, 13)])
+@pytest.mark.parametrize("version", [(3, 6, 15), (3, 10, 13)])
 def test_an_old_python_gets_one_line(version, course, monkeypatch, one_line):
     monkeypatch.setattr(sys, "version_info", version)
     assert course() == 1
@@ -167,7 +162,7 @@ def test_it_installs_and_opens_the_first_notebook(course, tmp_path, capsys):
     words = course.calls[-1]
     assert words[:2] == ["-m", "jupyterlab"]
     assert f"--ServerApp.root_dir={tmp_path}" in words
-    assert "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb" in words
+    assert "--LabApp.default_url=/lab/tree/my_notebooks/00_start_here.ipynb" in words
     assert (ROOT / "notebooks/00_start_here.ipynb").exists()
     assert capsys.readouterr().out == "Installing into .venv; this takes about half a minute ...\n"
 
@@ -183,7 +178,7 @@ def test_the_second_run_installs_nothing_and_says_nothing(course, capsys):
 def test_extras_add_up(course):
     for words in (["test"], [], ["test", "--parity"], [], ["test"], ["format"], ["save"]):
         assert course(*words) == 0
-    assert course.installed == ["lab,test", "lab,parity,test"]
+    assert course.installed == ["lab,test", "lab,parity,test", "lab,parity,style,test"]
     assert course.venvs == 1
 
 
@@ -297,7 +292,131 @@ def test_outside_its_folder_it_says_so(course, tmp_path, one_line):
     assert "pyproject.toml is not beside course.py" in one_line()
 
 
+# Working copies
+
+
+def test_learners_work_in_copies_with_the_pictures_beside_them(course, tmp_path):
+    course()
+    assert course.mine == {"00_start_here": "x = 1"}
+    assert (tmp_path / "my_notebooks/pictures/a.png").read_bytes() == b"a"
+
+
+def test_git_ignores_the_copies():
+    assert "my_notebooks/" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+
+
+def test_a_newer_version_is_put_beside_the_copy_once(course, capsys):
+    course()
+    capsys.readouterr()
+    for version in ("x = 2", "x = 3"):
+        course.publish("00_start_here", version)
+        course()
+        course()
+    assert course.mine == {
+        "00_start_here": "x = 1",
+        "00_start_here (version 2)": "x = 2",
+        "00_start_here (version 3)": "x = 3",
+    }
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("00_start_here.ipynb has changed: the new version is my_notebooks")
+    assert second.endswith("00_start_here (version 3).ipynb. Yours is as you left it.")
+
+
+def test_other_outputs_are_no_newer_version(course):
+    course()
+    course.publish("00_start_here", tags=["new"])
+    course()
+    assert list(course.mine) == ["00_start_here"]
+
+
+def test_work_is_kept_whatever_happens_and_a_deleted_copy_comes_back(course, tmp_path):
+    course.publish("01_bottleneck")
+    course()
+    solved = tmp_path / "my_notebooks/00_start_here.ipynb"
+    for work in (solved.read_text().replace("x = 1", "solved"), "no notebook any more"):
+        solved.write_text(work)
+        (tmp_path / "my_notebooks/01_bottleneck.ipynb").unlink()
+        course()
+        assert solved.read_text() == work
+        assert (tmp_path / "my_notebooks/01_bottleneck.ipynb").exists()
+    (tmp_path / "my_notebooks/.versions.json").unlink()
+    course()
+    assert solved.read_text() == work
+
+
+def test_who_changes_the_course_opens_the_notebooks_themselves(course, tmp_path):
+    assert course("--edit", "--no-browser") == 0
+    assert "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb" in course.calls[-1]
+    assert course.calls[-1][4:5] == ["--no-browser"]
+    assert not (tmp_path / "my_notebooks").exists()
+
+
+# The address
+
+
+@pytest.fixture
+def cloned(course, tmp_path):
+    """Makes it a clone of that address."""
+
+    def cloned(url):
+        course.monkeypatch.undo()  # git is really run
+        for words in (["init", "--quiet"], ["remote", "add", "origin", url]):
+            subprocess.run(["git", *words], cwd=tmp_path, check=True)
+        (tmp_path / "pyproject.toml").write_text('[project.urls]\nRepository = "https://github.com/OWNER/REPO"\n')
+        return runpy.run_path(str(tmp_path / "course.py"))
+
+    return cloned
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://github.com/ada/attention-course.git", "ada/attention-course"),
+        ("https://ada:secret@github.com/ada/attention.course/", "ada/attention.course"),
+        ("git@github.com:ada/course.git", "ada/course"),
+        ("ssh://git@github.com/ada/course", "ada/course"),
+        ("https://gitlab.com/ada/course", None),
+        ("/home/ada/github.com/ada/course", None),
+    ],
+)
+def test_an_address_that_is_not_filled_in_is_announced_with_the_command_that_does(url, address, cloned, capsys):
+    cloned(url)["say_address"]()
+    wanted = f"Links still lead to OWNER/REPO. To have them lead to {address}: python course.py address\n"
+    assert capsys.readouterr().out == (wanted if address else "")
+
+
+def test_an_address_that_is_filled_in_is_not_announced(cloned, tmp_path, capsys):
+    course = cloned("https://github.com/ada/course")
+    (tmp_path / "pyproject.toml").write_text('[project.urls]\nRepository = "https://github.com/ada/course"\n')
+    course["say_address"]()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_repository_around_the_course_is_not_asked(cloned, tmp_path):
+    cloned("https://github.com/ada/dotfiles")
+    (tmp_path / "course").mkdir()
+    (tmp_path / "course/course.py").write_text(SOURCE)
+    assert runpy.run_path(str(tmp_path / "course/course.py"))["origin"]() is None
+
+
+def test_the_address_is_written_from_the_origin_or_as_named(course, monkeypatch, capsys, one_line):
+    written = []
+    monkeypatch.setattr("tools.publish.write_address", lambda address: written.append(address) or 3)
+    assert course("address", "ada/course") in (0, None)
+    assert capsys.readouterr().out == "ada/course: 3 files changed.\n"
+    assert written == ["ada/course"]
+    assert course("address") == 1  # no clone
+    assert "Name the repository: python course.py address OWNER/REPO" in one_line()
+    monkeypatch.undo()
+
+
 # Opening
+
+
+def test_jupyterlab_asks_nothing(course, tmp_path):
+    course()
+    settings = json.loads((tmp_path / ".venv/share/jupyter/lab/settings/overrides.json").read_text())
+    assert settings == {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 
 
 def test_a_taken_port_is_one_line_before_anything_is_installed(course, one_line):
@@ -345,16 +464,46 @@ def test_ctrl_c_is_left_to_what_runs(course, capsys):
 # The other commands
 
 
-def test_tests_get_their_options_and_give_their_exit_code(course):
+def test_files_are_tested_whole_with_options_and_exit_code_of_pytest(course, tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_ops.py").touch()
     course.codes = [3]
-    assert course("test", "--parity", "tests/test_ops.py", "-k", "softmax", "--help") == 3
+    assert course("test", "--parity", "tests/test_ops.py::test_x", "-k", "softmax", "--help") == 3
     assert course.installed == ["lab,parity,test"]
-    assert course.calls[-1] == ["-m", "pytest", "tests/test_ops.py", "-k", "softmax", "--help"]
+    assert course.calls[-1] == ["-m", "pytest", "tests/test_ops.py::test_x", "-k", "softmax", "--help"]
+
+
+@pytest.mark.parametrize(
+    ("words", "extras", "marks", "size"),
+    [
+        ([], "lab,test", "not long_form", "small"),
+        (["--parity"], "lab,parity,test", "not long_form", "small"),
+        (["--fast"], "lab,test", "not slow and not long_form", None),
+        (["--all"], "lab,parity,site,style,test", None, None),
+    ],
+)
+def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch):
+    environment = {}
+    monkeypatch.setattr("os.environ", environment)
+    assert course("test", *words, "-x") == 0
+    assert course.installed == [extras]
+    asked = course.calls[-1]
+    assert (asked[asked.index("-m", 2) + 1] if "-m" in asked[2:] else None) == marks
+    assert asked[2] == "-n"
+    assert asked[-1] == "-x"
+    assert ("tests" in asked) == ("--fast" in words)  # without the notebooks
+    assert environment.get("COURSE_SIZE") == size
+
+
+def test_the_marks_of_the_forms_exist():
+    ini = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    assert [mark.split(":")[0] for mark in ini["markers"]] == ["slow", "long_form"]
+    assert ini["testpaths"] == ["tests", "notebooks"]
 
 
 def test_format(course):
     assert course("format") == 0
-    assert course.installed == ["test"]
+    assert course.installed == ["style"]
     assert course.calls[-2:] == [["-m", "ruff", "check", "--fix", "."], ["-m", "ruff", "format", "."]]
     course("format", "tests")
     assert course.calls[-2:] == [["-m", "ruff", "check", "--fix", "tests"], ["-m", "ruff", "format", "tests"]]
@@ -378,7 +527,9 @@ def test_site(course):
 
 
 @pytest.mark.parametrize("word", ["tests/site", "tests/site/test_book.py::test_x", str(Path("tests", "site"))])
-def test_the_tests_of_the_site_get_what_builds_it(word, course):
+def test_the_tests_of_the_site_get_what_builds_it(word, course, tmp_path):
+    (tmp_path / "tests/site").mkdir(parents=True)
+    (tmp_path / "tests/site/test_book.py").touch()
     course("test", word)
     assert course.installed == ["lab,site,test"]
 
@@ -422,7 +573,7 @@ def test_help_names_every_command_of_the_readme(word, course, capsys):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for command in re.findall(r"python course\.py(?: [a-z]+\b)?", readme):
         assert command in text
-    for option in ("--no-browser", "--port", "--parity"):
+    for option in ("--no-browser", "--port", "--edit", "--fast", "--all", "--parity"):
         assert option in text
     assert course.calls == []
 
@@ -438,43 +589,8 @@ def test_environment_for_binder_and_conda():
     assert re.match(r"# .*3\.12", text)  # says why
 
 
-@pytest.mark.skipif(os.name == "nt" or not shutil.which("bash"), reason=".ci/run needs bash, and a Unix around it")
-@pytest.mark.parametrize("complete", [True, False])
-@pytest.mark.parametrize("failing", ["", "course.py site", "test --parity", "test tests/platforms tests/site -s"])
-def test_ci_starts_from_nothing_and_fails_when_one_part_does(complete, failing, tmp_path):
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".ci").mkdir()
-    shutil.copy(ROOT / ".ci/run", tmp_path / ".ci")
-    (tmp_path / "bin").mkdir()
-    for name in ("bash", "cat", "dirname", "mktemp", "rm"):
-        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
-    stub = f'#!{shutil.which("bash")}\necho "${{0##*/}} $*" >> log\n'
-    python = (
-        f"[[ $1 == -c ]] && exit {int(not complete)}\n[[ ! -e .venv ]] || exit 1\n"
-        f'echo "$* ran"\n[[ $* != *{failing!r} || -z {failing!r} ]]\n'
-    )
-    stubs = {"python3": python, "apt-get": "", **({"chromium": "", "npm": ""} if complete else {})}
-    for name, body in stubs.items():
-        (tmp_path / "bin" / name).write_text(stub + body)
-        (tmp_path / "bin" / name).chmod(0o755)
-    assert subprocess.run(["bash", "-n", ROOT / ".ci/run"]).returncode == 0
-    environment = {"PATH": str(tmp_path / "bin")}
-    done = subprocess.run(["bash", ".ci/run"], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert (done.returncode != 0) == bool(failing), done.stderr
-    if failing != "course.py site":
-        for part in ("test --parity", "test tests/platforms tests/site -s"):
-            assert f"course.py {part} ran\n" in done.stdout
-    installed = [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("apt-get")]
-    if complete:
-        assert installed == []
-    else:
-        assert installed[0].startswith("apt-get update")
-        assert {"chromium", "npm", "python3-venv"} <= set(installed[1].split())
-    assert os.access(ROOT / ".ci/run", os.X_OK)
-
-
 def test_the_extras_it_installs_exist(course):
-    course("test", "--parity")
+    course("test", "--all")
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert set(course.installed[-1].split(",")) <= set(extras)
 

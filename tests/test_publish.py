@@ -31,6 +31,23 @@ def test_a_new_address_reaches_every_copy_and_nothing_else():
     assert publish.with_address(new, "OWNER/REPO") == text
 
 
+def test_the_address_is_written_everywhere_and_nothing_is_run(tmp_path, monkeypatch):
+    files = {path.relative_to(publish.ROOT): path.read_bytes() for path in (*COPIES, publish.ROOT / "pyproject.toml")}
+    (tmp_path / "notebooks").mkdir()
+    for path, content in files.items():
+        (tmp_path / path).write_bytes(content)
+    monkeypatch.setattr(publish, "ROOT", tmp_path)
+    monkeypatch.setattr(publish, "NOTEBOOKS", tmp_path / "notebooks")
+    old = publish.slug()
+    assert publish.write_address("ada/attention.course") == len(files)
+    assert publish.slug() == "ada/attention.course"
+    assert publish.write_address("ada/attention.course") == 0
+    publish.write_address(old)
+    assert {path: (tmp_path / path).read_bytes() for path in files} == files
+    with pytest.raises(ValueError, match="'ada' is not the address of a repository; it must look like OWNER/REPO"):
+        publish.write_address("ada")
+
+
 def test_addresses_of_the_site_agree():
     owner, repository = publish.slug().split("/")
     found = publish.PAGES.findall((publish.ROOT / "README.md").read_text(encoding="utf-8"))

@@ -45,6 +45,26 @@ def with_address(text: str, address: str) -> str:
     return PAGES.sub(f"https://{owner}.github.io/{repository}", ADDRESSES.sub(address, text))
 
 
+def write_address(address: str) -> int:
+    """Write it into pyproject.toml, README and notebooks, which are not run; how many files that changed.
+
+    Raises:
+        ValueError: the address is not of the form OWNER/REPO.
+    """
+    if not re.fullmatch(SLUG, address):
+        raise ValueError(f"{address!r} is not the address of a repository; it must look like OWNER/REPO")
+    changed = 0
+    for path in (ROOT / "pyproject.toml", ROOT / "README.md", *sorted(NOTEBOOKS.glob("*.ipynb"))):
+        old = path.read_text(encoding="utf-8")
+        new = with_address(old, address)
+        if path.suffix == ".toml":
+            new = new.replace(f"https://github.com/{slug()}", f"https://github.com/{address}")
+        if new != old:
+            path.write_text(new, encoding="utf-8", newline="\n")
+            changed += 1
+    return changed
+
+
 def run(notebook: Any) -> None:
     """Execute in place, in a fresh kernel."""
     from nbclient import NotebookClient

@@ -8,7 +8,9 @@ import pytest
 
 from tools import browser
 
+pytestmark = pytest.mark.slow
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+SOON_RUN = "02"  # it trains nothing; the others wait for the long form
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,13 @@ def lab(tmp_path_factory):
             yield server
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=() if path.stem.startswith(SOON_RUN) else pytest.mark.long_form)
+        for path in NOTEBOOKS
+    ],
+)
 def test_notebook(lab, path):
     with lab.open(path.name) as notebook:
         check_pictures(notebook)  # as cloned: JupyterLab does not trust it yet, and cleans its HTML

@@ -2,11 +2,14 @@
 
 import subprocess
 
+import pytest
 import yaml
 
 from tools import publish
 
 from .conftest import ROOT
+
+pytestmark = pytest.mark.long_form
 
 
 def test_repo2docker_accepts_the_repository(environment, address, tmp_path):

@@ -8,6 +8,8 @@ import pytest
 
 from .conftest import ROOT
 
+pytestmark = pytest.mark.long_form
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from tools import browser, publish
 
+pytestmark = pytest.mark.long_form
+
 NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(publish.NOTEBOOKS.glob("*.ipynb"))}
 PAGES = ["index", *NOTEBOOKS]
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)

@@ -12,6 +12,8 @@ import pytest
 
 from tools import browser
 
+pytestmark = pytest.mark.long_form
+
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 FEW = 20  # training steps: what they teach a model is not tested here, and all notebooks must not take an hour
 
