@@ -3,11 +3,12 @@
 The maths (NumPy only):
 
 - `ops`: softmax, cross-entropy, linear, norms, activations, embedding, each with its derivative
-- `attention`: masks, score functions, scaled dot-product and multi-head attention
+- `attention`: masks, scaled dot-product and multi-head attention
+- `scores`: the four scores of recurrent decoders, and a look back with each
 - `positions`: sinusoidal, rotary and linear-bias positions; the shift matrix
 - `efficient`: sparse masks, linear attention, online softmax; what each costs
 - `layers`: trainable layers, thin around the functions
-- `recurrent`: RNN, GRU and LSTM through time, and attention for their decoders
+- `recurrent`: one step of an RNN, GRU and LSTM, and through time
 - `models`: Seq2Seq, Transformer, Encoder and GPT: loss and gradients, attention maps, generation
 - `training`: SGD and Adam, schedules, `fit` with a progress bar, parameters saved and loaded
 - `tasks`: what the models are trained on; vocabularies, padding, batches

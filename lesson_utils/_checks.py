@@ -1,13 +1,16 @@
 """What every public function asks of its input, in one place, so that all say it in the same words."""
 
 import operator
-from typing import Any, SupportsIndex
+from collections.abc import Iterable
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
+Ids = NDArray[np.integer[Any]]
+Choice = TypeVar("Choice", bound=str)
 
 
 def as_float(x: ArrayLike, name: str, min_ndim: int = 0) -> Array:
@@ -15,10 +18,10 @@ def as_float(x: ArrayLike, name: str, min_ndim: int = 0) -> Array:
     array = np.asarray(x)
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
+    if array.dtype == np.float16:  # its largest number, 65504, is a small sum
+        raise ValueError(f"{name} has dtype float16, too narrow to add up in; convert to float32: .astype(np.float32)")
     if array.dtype.kind != "f":
-        raise ValueError(
-            f"{name} has dtype {array.dtype}; expected real numbers (float16, float32, float64 or integers)"
-        )
+        raise ValueError(f"{name} has dtype {array.dtype}; expected real numbers (float32, float64 or integers)")
     if array.ndim < min_ndim:
         raise ValueError(f"{name} has shape {array.shape}; expected at least {min_ndim} axes")
     return array
@@ -36,6 +39,14 @@ def as_floats(**arrays: ArrayLike) -> tuple[Array, ...]:
     return tuple(floats.values())
 
 
+def as_weights(weights: ArrayLike) -> Array:
+    """Attention weights or probabilities, between 0 and 1 (up to rounding), with at least one axis."""
+    weights = as_float(weights, "weights", min_ndim=1)
+    if not ((weights >= 0) & (weights <= 1.001)).all():
+        raise ValueError("weights holds numbers outside 0…1, or NaN; expected weights from softmax")
+    return weights
+
+
 def as_size(n: SupportsIndex, name: str, minimum: int = 1) -> int:
     """`n` as a Python int of at least `minimum`."""
     try:
@@ -47,11 +58,97 @@ def as_size(n: SupportsIndex, name: str, minimum: int = 1) -> int:
     return size
 
 
-def as_heads(num_heads: SupportsIndex, width: int, name: str) -> int:
+def as_heads(num_heads: SupportsIndex, width: int, name: str, heads: str = "num_heads") -> int:
     """`num_heads` as a Python int that divides `width`."""
-    num_heads = as_size(num_heads, "num_heads")
+    num_heads = as_size(num_heads, heads)
     if width % num_heads:
         below = width // num_heads * num_heads
         options = " or ".join(str(n) for n in (below, below + num_heads) if n)
-        raise ValueError(f"{name}={width} must be divisible by num_heads={num_heads}; try {options}")
+        raise ValueError(f"{name}={width} must be divisible by {heads}={num_heads}; try {options}")
     return num_heads
+
+
+def as_choice(x: Choice, name: str, options: Iterable[str]) -> Choice:
+    """`x`, one of the options."""
+    options = tuple(options)
+    if x not in options:
+        raise ValueError(f"{name}={x!r} is not known; choose one of {', '.join(options)}")
+    return x
+
+
+def as_ids(ids: ArrayLike, name: str, V: int | None = None, ndim: int | None = None) -> Ids:
+    """Integers, below `V` and with `ndim` axes where these are given."""
+    ids = np.asarray(ids)
+    if ids.dtype.kind not in "iu" or ndim not in (None, ids.ndim):
+        wanted = "integers" if V is None else f"integers 0…{V - 1}"
+        axes = "" if ndim is None else f" with {ndim} axes"
+        raise ValueError(f"{name} is {ids.dtype} of shape {ids.shape}; expected {wanted}{axes}")
+    if V is not None and ids.size and (ids.min() < 0 or ids.max() >= V):
+        raise ValueError(f"{name} holds {ids.min()}…{ids.max()}; expected integers 0…{V - 1}")
+    return ids
+
+
+def as_mask(mask: ArrayLike, shape: tuple[int, ...]) -> Mask:
+    """`mask` as booleans of the scores' `shape`."""
+    mask = np.asarray(mask)
+    if mask.dtype != bool:
+        raise ValueError(f"mask has dtype {mask.dtype}; expected booleans, True = may attend (try `mask != 0`)")
+    try:
+        return np.broadcast_to(mask, shape)
+    except ValueError:
+        raise ValueError(f"mask has shape {mask.shape}; expected one that broadcasts to the scores, {shape}") from None
+
+
+def as_qkv(Q: ArrayLike, K: ArrayLike, V: ArrayLike) -> tuple[Array, Array, Array]:
+    """Queries, keys and values that fit."""
+    Q, K, V = as_floats(Q=Q, K=K, V=V)
+    same_leading(Q=Q, K=K, V=V)
+    same_width(Q=Q, K=K)
+    T_k, d_k = K.shape[-2:]
+    if V.shape[-2] != T_k:
+        raise ValueError(f"V has {V.shape[-2]} rows, K has {T_k}; each key needs one value (K {K.shape}, V {V.shape})")
+    if T_k == 0 or d_k == 0:
+        raise ValueError(f"K has shape {K.shape}; expected at least one key of width at least 1")
+    return Q, K, V
+
+
+def same_leading(**arrays: Array) -> None:
+    """Leading axes equal, or 1 on purpose; an array that lacks one would be broadcast by accident."""
+    for name, array in arrays.items():
+        if array.ndim < 2:
+            raise ValueError(f"{name} has shape {array.shape}; expected at least 2 axes, (..., T, d)")
+    shapes = {name: array.shape[:-2] for name, array in arrays.items()}
+    fits = len({len(shape) for shape in shapes.values()}) == 1
+    fits = fits and all(len(set(sizes) - {1}) <= 1 for sizes in zip(*shapes.values(), strict=True))
+    if not fits:
+        given = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ValueError(f"leading axes do not fit: {given}; they must be equal, or 1 where an array is shared")
+
+
+def same_width(**pair: Array) -> None:
+    """Two arrays whose dot product is taken over the last axis."""
+    (name_a, a), (name_b, b) = pair.items()
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(
+            f"{name_a} has width {a.shape[-1]}, {name_b} has width {b.shape[-1]}; a dot product needs the same width "
+            f"({name_a} {a.shape}, {name_b} {b.shape})"
+        )
+
+
+def check_matrix(name: str, W: Array, expected: tuple[int | None, int | None]) -> None:
+    """A matrix of this shape; None stands for any size."""
+    if W.ndim != 2 or any(e is not None and size != e for size, e in zip(W.shape, expected, strict=True)):
+        wanted = ", ".join("any" if e is None else str(e) for e in expected)
+        raise ValueError(f"{name} has shape {W.shape}; expected ({wanted})")
+
+
+def check_last_queries(T_q: int, T_k: int) -> None:
+    """Queries are the last of the positions that keys have."""
+    if T_q > T_k:
+        raise ValueError(f"T_q={T_q} is larger than T_k={T_k}; the queries must be the last T_q of the T_k positions")
+
+
+def check_real(mask: Mask | None, shape: tuple[int, ...]) -> None:
+    """A mask of symbols that are no padding, or None."""
+    if mask is not None and (mask.dtype != bool or mask.shape != shape):
+        raise ValueError(f"mask is {mask.dtype} {mask.shape}; expected booleans {shape}, True = a real symbol")

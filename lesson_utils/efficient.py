@@ -10,8 +10,17 @@ from typing import NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from lesson_utils._checks import Array, Mask, as_float, as_floats, as_heads, as_size
-from lesson_utils.attention import _as_mask, _as_qkv
+from lesson_utils._checks import (
+    Array,
+    Mask,
+    as_float,
+    as_floats,
+    as_heads,
+    as_mask,
+    as_qkv,
+    as_size,
+    check_last_queries,
+)
 
 # --- Sparse masks -----------------------------------------------------------------------------------------------------
 
@@ -111,7 +120,7 @@ def reach(mask: ArrayLike, layers: SupportsIndex) -> Mask:
     mask = np.asarray(mask)
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise ValueError(f"mask has shape {mask.shape}; expected (T, T), queries and keys being the same positions")
-    step, reached = _as_mask(mask, mask.shape), np.eye(len(mask), dtype=bool)
+    step, reached = as_mask(mask, mask.shape), np.eye(len(mask), dtype=bool)
     while layers:  # square and multiply: log2(layers) products instead of `layers`
         if layers % 2:
             reached = _product(step, reached)
@@ -173,15 +182,11 @@ def linear_attention(Q: ArrayLike, K: ArrayLike, V: ArrayLike, causal: bool = Fa
 
     Source: Katharopoulos et al. (2020), "Transformers are RNNs", sections 3.2 and 3.3, equations 5, 6 and 8 to 12.
     """
-    Q, K, V = _as_qkv(Q, K, V)
-    if Q.dtype == np.float16:  # its largest number, 65504, is a small sum
-        Q, K, V = (x.astype(np.float32) for x in (Q, K, V))
-        return linear_attention(Q, K, V, causal).astype(np.float16)
+    Q, K, V = as_qkv(Q, K, V)
     if not causal:
         return _recall(_remember(K, V), Q)
     T_q, T_k = Q.shape[-2], K.shape[-2]
-    if T_q > T_k:
-        raise ValueError(f"T_q={T_q} is larger than T_k={T_k}; the queries must be the last T_q of the T_k positions")
+    check_last_queries(T_q, T_k)
 
     # A chunk of queries reads what came before the chunk from the state, and its own keys through a small triangle.
     before = T_k - T_q
@@ -206,10 +211,9 @@ def linear_attention_start(
     Args:
         d_k, d_v: widths of keys and values.
         leading: leading axes, such as (B, h).
-        dtype: of the queries, keys and values to come. For float16 the sums are kept in float32.
+        dtype: of the queries, keys and values to come.
     """
     d_k, d_v = as_size(d_k, "d_k"), as_size(d_v, "d_v", minimum=0)
-    dtype = np.result_type(dtype, np.float32)
     return LinearState(np.zeros((*leading, d_k, d_v), dtype), np.zeros((*leading, d_k), dtype))
 
 
@@ -238,11 +242,11 @@ def linear_attention_step(state: LinearState, q: ArrayLike, k: ArrayLike, v: Arr
             raise ValueError(
                 f"{name} has shape {array.shape}; the state, of shape {state.S.shape}, expects {(*leading, width)}"
             )
-    if state.S.dtype != np.result_type(q.dtype, np.float32):
+    if state.S.dtype != q.dtype:
         raise ValueError(f"the state has dtype {state.S.dtype}, q {q.dtype}; start with dtype={q.dtype}")
-    new = _remember(k[..., None, :].astype(state.S.dtype), v[..., None, :].astype(state.S.dtype))
+    new = _remember(k[..., None, :], v[..., None, :])
     state = LinearState(state.S + new.S, state.z + new.z)
-    return state, _recall(state, q[..., None, :].astype(state.S.dtype))[..., 0, :].astype(q.dtype)
+    return state, _recall(state, q[..., None, :])[..., 0, :]  # (..., d_v)
 
 
 def _remember(K: Array, V: Array) -> LinearState:
@@ -295,14 +299,11 @@ def online_attention(
     Source: Milakov & Gimelshein (2018), "Online normalizer calculation for softmax", algorithm 3; Dao et al. (2022),
     "FlashAttention", algorithm 1.
     """
-    Q, K, V = _as_qkv(Q, K, V)
+    Q, K, V = as_qkv(Q, K, V)
     block_size = as_size(block_size, "block_size")
-    if Q.dtype == np.float16:  # its largest number, 65504, is a small score at d_k = 64
-        Q, K, V = (x.astype(np.float32) for x in (Q, K, V))
-        return online_attention(Q, K, V, mask, block_size).astype(np.float16)
     leading = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
     (T_q, d_k), (T_k, d_v) = Q.shape[-2:], V.shape[-2:]
-    visible = None if mask is None else _as_mask(mask, (*leading, T_q, T_k))
+    visible = None if mask is None else as_mask(mask, (*leading, T_q, T_k))
     Q, K, V = (np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (Q, K, V))
 
     output = np.zeros((*leading, T_q, d_v), Q.dtype)

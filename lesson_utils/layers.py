@@ -7,7 +7,7 @@ With a random generator as `rng`, `forward` drops out what `dropout` says; witho
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -61,12 +61,25 @@ def glorot(d_in: int, d_out: int, rng: Rng, dtype: DTypeLike = np.float32) -> Pa
     return Param(rng.uniform(-limit, limit, (d_in, d_out)).astype(dtype))
 
 
-class Linear(Layer):
-    """y = x W + b: (..., d_in) → (..., d_out)."""
+def normal(d_in: int, d_out: int, rng: Rng, dtype: DTypeLike = np.float32) -> Param:
+    """A matrix (d_in, d_out) of variance 1/d_in, which keeps the size of signals. Source: LeCun et al. (1998)."""
+    return Param((rng.normal(size=(d_in, d_out)) / math.sqrt(d_in)).astype(dtype))
 
-    def __init__(self, d_in: int, d_out: int, rng: Rng, bias: bool = True, dtype: DTypeLike = np.float32) -> None:
+
+class Linear(Layer):
+    """y = x W + b: (..., d_in) → (..., d_out). W begins as `glorot` or `normal` makes it."""
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        rng: Rng,
+        bias: bool = True,
+        dtype: DTypeLike = np.float32,
+        init: Callable[..., Param] = glorot,
+    ) -> None:
         d_in, d_out = as_size(d_in, "d_in"), as_size(d_out, "d_out")
-        self.W = glorot(d_in, d_out, rng, dtype)
+        self.W = init(d_in, d_out, rng, dtype)
         self.b = Param(np.zeros(d_out, dtype)) if bias else None
 
     def forward(self, x: Array) -> tuple[Array, Any]:
@@ -81,15 +94,19 @@ class Linear(Layer):
 
 
 class Embedding(Layer):
-    """One vector a symbol: ids (...) → (..., d_model), times √d_model. Its table can serve as output layer, too.
+    """One vector a symbol: ids (...) → (..., d_model), times `scale`. Its table can serve as output layer, too.
+
+    The table begins with numbers of size 1/scale, so that the vectors are of size 1. Default: √d_model.
 
     Source: Vaswani et al. (2017), section 3.4.
     """
 
-    def __init__(self, V: int, d_model: int, rng: Rng, dtype: DTypeLike = np.float32) -> None:
+    def __init__(
+        self, V: int, d_model: int, rng: Rng, dtype: DTypeLike = np.float32, scale: float | None = None
+    ) -> None:
         V, d_model = as_size(V, "V"), as_size(d_model, "d_model")
-        self.table = Param((rng.normal(size=(V, d_model)) / math.sqrt(d_model)).astype(dtype))
-        self.scale = math.sqrt(d_model)
+        self.scale = math.sqrt(d_model) if scale is None else scale
+        self.table = Param((rng.normal(size=(V, d_model)) / self.scale).astype(dtype))
 
     def forward(self, ids: NDArray[np.integer]) -> tuple[Array, Any]:
         y, cache = ops.embedding_forward(ids, self.table.value)

@@ -42,8 +42,6 @@ def softmax(x: ArrayLike, axis: int = -1, temperature: float = 1.0) -> Array:
         raise ValueError(f"x has shape {x.shape}: no scores along axis {axis}; softmax needs at least one")
     if not (0 < temperature < math.inf and 0 < x.dtype.type(temperature) < np.inf):
         raise ValueError(f"temperature={temperature} must be a positive number ({x.dtype}); try 0.1, 1 or 10")
-    if x.dtype == np.float16:  # its largest number, 65504, is a small sum
-        return softmax(x.astype(np.float32), axis, temperature).astype(np.float16)
 
     largest = x.max(axis=axis, keepdims=True)
     if np.isnan(largest).any() or np.isposinf(largest).any():
@@ -128,8 +126,6 @@ def log_softmax(x: ArrayLike, axis: int = -1) -> Array:
     (x,) = as_floats(x=x)
     if not -x.ndim <= axis < x.ndim or x.shape[axis] == 0:
         raise ValueError(f"x has shape {x.shape}; expected at least one score along axis {axis}")
-    if x.dtype == np.float16:
-        return log_softmax(x.astype(np.float32), axis).astype(np.float16)
     shifted = x - x.max(axis=axis, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 
@@ -151,7 +147,6 @@ def cross_entropy(
     Source: Szegedy et al. (2016), section 7, for label smoothing; Vaswani et al. (2017), section 5.4.
     """
     (logits,) = as_floats(logits=logits)
-    logits = logits.astype(np.float32) if logits.dtype == np.float16 else logits
     return cross_entropy_forward(logits, np.asarray(targets), None if mask is None else np.asarray(mask), smoothing)[0]
 
 
@@ -273,9 +268,6 @@ def layer_norm(
     Source: Ba et al. (2016), equation 4.
     """
     x, gamma, beta = as_floats(x=x, gamma=gamma, beta=beta)
-    if x.dtype == np.float16:  # squares of its numbers overflow from 256 on
-        x, gamma, beta = x.astype(np.float32), gamma.astype(np.float32), beta.astype(np.float32)
-        return layer_norm(x, gamma, beta, eps, eps_inside_root).astype(np.float16)
     return layer_norm_forward(x, gamma, beta, eps, eps_inside_root)[0]
 
 
@@ -325,8 +317,6 @@ def rms_norm(x: ArrayLike, gamma: ArrayLike, eps: float = 1e-5) -> Array:
     Source: Zhang and Sennrich (2019), equation 4.
     """
     x, gamma = as_floats(x=x, gamma=gamma)
-    if x.dtype == np.float16:
-        return rms_norm(x.astype(np.float32), gamma.astype(np.float32), eps).astype(np.float16)
     return rms_norm_forward(x, gamma, eps)[0]
 
 

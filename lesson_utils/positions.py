@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lesson_utils._checks import Array, as_float, as_size
+from lesson_utils._checks import Array, as_float, as_size, check_last_queries
 
 Integers = NDArray[np.integer[Any]]
 
@@ -162,8 +162,7 @@ def alibi_bias(num_heads: SupportsIndex, T_q: SupportsIndex, T_k: SupportsIndex 
     """
     T_q = as_size(T_q, "T_q", minimum=0)
     T_k = T_q if T_k is None else as_size(T_k, "T_k", minimum=0)
-    if T_q > T_k:
-        raise ValueError(f"T_q={T_q} is larger than T_k={T_k}; the queries must be the last T_q of the T_k positions")
+    check_last_queries(T_q, T_k)
     distance = np.abs(np.arange(T_k - T_q, T_k)[:, None] - np.arange(T_k))  # (T_q, T_k)
     return alibi_slopes(num_heads)[:, None, None] * -distance  # (h, T_q, T_k)
 
@@ -192,7 +191,7 @@ def _turns(x: Array, positions: ArrayLike, base: float) -> NDArray[np.complexflo
             f"positions has shape {positions.shape}, x {x.shape}; expected ({T},), one position for each of the T={T} "
             f"rows, or leading axes too that are equal to those of x, or 1"
         )
-    dtype = np.result_type(x.dtype, np.complex64)  # float16 and float32: complex64, float64: complex128
+    dtype = np.result_type(x.dtype, np.complex64)  # float32: complex64, float64: complex128
     return _table(positions.astype(np.int64).tobytes(), positions.shape, d, float(base), dtype.char)
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils import attention, efficient
+from lesson_utils import _checks, attention, efficient
 from lesson_utils.attention import scaled_dot_product_attention as attend
 
-FLOATS = (np.float16, np.float32, np.float64)
-TOLERANCE = {np.float16: 5e-3, np.float32: 1e-5, np.float64: 1e-12}
+FLOATS = (np.float32, np.float64)
+TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 lengths = st.integers(0, 9)
 
@@ -183,20 +183,15 @@ def test_the_recurrence_gives_what_the_parallel_form_gives(case, T):
     assert [x.shape for x in state] == [(*leading, K.shape[-1], V.shape[-1]), (*leading, K.shape[-1])]
 
 
-def test_the_state_is_kept_in_float32_for_float16():
+def test_the_state_has_the_dtype_it_is_started_with():
     start = efficient.linear_attention_start
-    assert [start(3, 4, dtype=dtype).S.dtype for dtype in FLOATS] == [np.float32, np.float32, np.float64]
+    assert [start(3, 4, dtype=dtype).S.dtype for dtype in FLOATS] == [np.float32, np.float64]
     assert start(3, 4).z.dtype == np.float64
-    state, one = start(1, 1, dtype=np.float16), np.ones(1, np.float16)
-    for _ in range(3000):  # float16 cannot count beyond 2048
-        state, output = efficient.linear_attention_step(state, one, one, one)
-    assert state.z == 6000
-    assert output == 1
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_linear_attention_of_large_input_neither_overflows_nor_warns(rng, causal):
-    for dtype, size in ((np.float16, 1e4), (np.float32, 1e4), (np.float64, 1e100)):
+    for dtype, size in ((np.float32, 1e4), (np.float64, 1e100)):
         Q, K, V = rng.normal(size=(3, 40, 8)).astype(dtype)
         output = efficient.linear_attention((size * Q).astype(dtype), (size * K).astype(dtype), V, causal)
         assert np.isfinite(output).all()
@@ -242,7 +237,7 @@ def test_online_attention_equals_plain_attention(case, rng, masked, block_size, 
         assert (output[~np.broadcast_to(mask.any(axis=-1), output.shape[:-1])] == 0).all()
 
 
-@given(cases(st.sampled_from(FLOATS[1:])), seeds, st.integers(1, 4), st.sampled_from((1e4, -1e4)))
+@given(cases(st.sampled_from(FLOATS)), seeds, st.integers(1, 4), st.sampled_from((1e4, -1e4)))
 def test_rising_falling_and_extreme_scores_are_exact(case, rng, block_size, slope):
     """Scores of about ±1e4 that rise or fall from key to key, masked at random: no NaN, no warning, the same output."""
     Q, K, V = case
@@ -355,7 +350,7 @@ class Counting(np.ndarray):
 @pytest.fixture
 def count(monkeypatch):
     """Counts what really is multiplied when a function is called with these arrays."""
-    for module in (attention, efficient):  # the checks would make plain arrays of them
+    for module in (_checks, attention, efficient):  # the checks would make plain arrays of them
         monkeypatch.setattr(module, "as_float", lambda x, *_, **__: x)
         monkeypatch.setattr(module, "as_floats", lambda **arrays: arrays.values())
     monkeypatch.setattr(attention, "softmax", lambda scores: scores)

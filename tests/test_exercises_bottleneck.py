@@ -230,8 +230,8 @@ def test_what_is_wrong_otherwise_gets_no_name(exercise, body):
         ),
         (
             "additive_score",
-            "recurrent.score_forward('additive', query[:, None], keys, (W_q, W_k, v))[0][:, 0]",
-            "recurrent.score_forward",
+            "attention.score_forward('additive', query[:, None], keys, (W_q, W_k, v))[0][:, 0]",
+            "attention.score_forward",
         ),
     ],
 )

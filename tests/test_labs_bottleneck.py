@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw, extremes
 
-from lesson_utils import attention, recurrent, tasks, training
+from lesson_utils import attention, tasks, training
 from lesson_utils.lessons.bottleneck import lab
 from lesson_utils.models import Seq2Seq, Seq2SeqConfig
 
@@ -207,10 +207,10 @@ def test_counting_changes_no_number():
     rng = np.random.default_rng(0)
     for kind in lab.SCORES:
         params = lab.score_params(kind, 4, rng)
-        assert len(params) == recurrent.SCORES[kind]
+        assert len(params) == attention.SCORES[kind]
         queries, keys = rng.normal(size=(1, 3, 4)), rng.normal(size=(1, 5, 4))
-        scores, _ = recurrent.score_forward(kind, queries, keys, params)
-        np.testing.assert_allclose(scores, getattr(attention, f"{kind}_score")(queries, keys, *params))
+        counted, _ = attention.score_forward(kind, queries, keys, params)
+        np.testing.assert_allclose(counted, getattr(attention, f"{kind}_score")(queries, keys, *params))
 
 
 def test_small_models_are_looked_at_on_the_way(monkeypatch, capsys):

@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 from lesson_utils import ops
 
-FLOATS = (np.float16, np.float32, np.float64)
-TOLERANCE = {np.float16: 4e-3, np.float32: 1e-6, np.float64: 1e-13}
+FLOATS = (np.float32, np.float64)
+TOLERANCE = {np.float32: 1e-6, np.float64: 1e-13}
 floats = st.sampled_from(FLOATS)
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=7)
@@ -56,13 +56,6 @@ def test_a_score_of_minus_infinity_is_as_good_as_absent(x, rng):
     np.testing.assert_allclose(weights[..., here], ops.softmax(x[..., here]), rtol=1e-12)
 
 
-@given(scores(st.just(np.float16)), st.sampled_from((0.01, 1.0, 1e4)), st.data())
-def test_float16_is_the_answer_of_float32_rounded(x, temperature, data):
-    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
-    exact = ops.softmax(x.astype(np.float32), axis, temperature)
-    np.testing.assert_allclose(ops.softmax(x, axis, temperature), exact, rtol=1e-3, atol=1e-7)
-
-
 @given(scores(st.just(np.float64), largest=20.0))
 def test_order_is_kept_at_every_temperature(x):
     for temperature in (0.5, 1.0, 30.0):
@@ -91,11 +84,6 @@ def test_minus_infinity_gets_nothing_and_a_closed_row_is_zeros(dtype):
     inf = np.inf
     weights = ops.softmax(np.array([[0, -inf, 0], [-inf, -inf, -inf], [-inf, 7, -inf]], dtype))
     np.testing.assert_array_equal(weights, np.array([[0.5, 0, 0.5], [0, 0, 0], [0, 1, 0]], dtype))
-
-
-def test_many_equal_scores_in_float16_still_sum_to_1():
-    weights = ops.softmax(np.zeros(70_000, np.float16))  # the sum of their exponentials is beyond float16
-    np.testing.assert_allclose(weights.sum(dtype=np.float64), 1, atol=1e-2)
 
 
 def test_smallest_temperatures_do_not_overflow():

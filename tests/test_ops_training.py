@@ -13,8 +13,8 @@ from lesson_utils.gradcheck import check_op
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 leading = st.sampled_from(((), (3,), (2, 3), (1,)))
-FLOATS = (np.float16, np.float32, np.float64)
-ROUNDING = {np.float16: 2e-2, np.float32: 2e-5, np.float64: 1e-12}
+FLOATS = (np.float32, np.float64)
+ROUNDING = {np.float32: 2e-5, np.float64: 1e-12}
 
 
 def away_from_0(x):
@@ -88,7 +88,7 @@ def test_gradients_of_attention(rng, leading, masked, size):
     )
 
 
-@given(seeds, leading, st.booleans(), st.sampled_from([1.0, 200.0, 1e4]), st.sampled_from(FLOATS[1:]))
+@given(seeds, leading, st.booleans(), st.sampled_from([1.0, 200.0, 1e4]), st.sampled_from(FLOATS))
 def test_attention_of_training_is_the_one_of_the_lesson(rng, leading, masked, size, dtype):
     T_q, T_k, d_k, d_v = 3, 4, 5, 2
     Q, K, V = (rng.normal(size=(*leading, *s)).astype(dtype) for s in ((T_q, d_k), (T_k, d_k), (T_k, d_v)))
@@ -198,7 +198,7 @@ def test_sigmoid_overflows_nowhere():
     np.testing.assert_array_equal(ops.sigmoid(np.array([-1e5, 0, 1e5])), [0, 0.5, 1])
 
 
-@given(seeds, st.sampled_from([0.1, 0.5, 0.9]), st.sampled_from(FLOATS[1:]))
+@given(seeds, st.sampled_from([0.1, 0.5, 0.9]), st.sampled_from(FLOATS))
 def test_dropout_drops_its_share_and_keeps_the_mean(rng, rate, dtype):
     x = np.ones((100, 100), dtype)
     y, keep = ops.dropout_forward(x, rate, rng)

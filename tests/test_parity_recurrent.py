@@ -5,6 +5,7 @@ import pytest
 
 from lesson_utils import recurrent
 from lesson_utils.models import Seq2Seq, Seq2SeqConfig
+from lesson_utils.scores import SCORES
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
 F = torch.nn.functional
@@ -110,15 +111,16 @@ def their_loss(model, p, source, target):
     weights |= {f"{key}_l0_reverse": value for key, value in gru("encoder", 1).items()}
     real = source != c.pad
     packed = torch.nn.utils.rnn.pack_padded_sequence(
-        p["source_table"][source], real.sum(dim=1), batch_first=True, enforce_sorted=False
+        p["source.table"][source], real.sum(dim=1), batch_first=True, enforce_sorted=False
     )
     packed, last = torch.func.functional_call(encoder, weights, (packed,))
     keys, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
     summary = torch.cat([last[0], last[1]], dim=-1)
-    state = torch.tanh(summary @ p["W_s"] + p["b_s"])
+    state = torch.tanh(summary @ p["bridge.W"] + p["bridge.b"])
 
     def look(query):
-        score = [p[f"score.{i}"] for i in range(len(model.score))]
+        names = ("query.W", "key.W", "v") if c.attention == "additive" else ("score.0", "score.1")
+        score = [p[f"decoder.{name}"] for name in names if f"decoder.{name}" in p]
         if c.attention == "dot":
             scores = (keys @ query[..., None])[..., 0]
         elif c.attention == "general":
@@ -132,11 +134,11 @@ def their_loss(model, p, source, target):
         return (weights[:, None] @ keys)[:, 0]
 
     cell, before = torch.nn.GRUCell(1, c.d_hidden), {None: lambda query: summary, "additive": look}
-    decoder, logits = gru("decoder"), []
+    decoder, logits = gru("decoder.cell"), []
     if c.attention in before:
-        decoder["weight_ih"] = torch.cat([decoder["weight_ih"], p["W_c"].T], dim=1)
+        decoder["weight_ih"] = torch.cat([decoder["weight_ih"], p["decoder.context.W"].T], dim=1)
     for t in range(target.shape[1] - 1):
-        x = p["target_table"][target[:, t]]
+        x = p["target.table"][target[:, t]]
         if c.attention in before:
             context = before[c.attention](state)
             x = torch.cat([x, context], dim=-1)
@@ -144,12 +146,12 @@ def their_loss(model, p, source, target):
         state = torch.func.functional_call(cell, decoder, (x, state))
         if c.attention not in before:
             context = look(state)
-        read = torch.tanh(torch.cat([state, context], dim=-1) @ p["W_r"] + p["b_r"])
-        logits.append(read @ p["W_o"] + p["b_o"])
+        read = torch.tanh(torch.cat([state, context], dim=-1) @ p["read.W"] + p["read.b"])
+        logits.append(read @ p["out.W"] + p["out.b"])
     return F.cross_entropy(torch.stack(logits, dim=1).flatten(0, 1), target[:, 1:].flatten(), ignore_index=c.pad)
 
 
-@pytest.mark.parametrize("attention", [None, *recurrent.SCORES])
+@pytest.mark.parametrize("attention", [None, *SCORES])
 def test_a_whole_encoder_and_decoder(rng, attention):
     model = Seq2Seq(Seq2SeqConfig(9, 8, attention, d_embed=5, d_hidden=6, dtype=np.float64), rng)
     for param in model.params().values():

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils import attention, recurrent
+from lesson_utils import recurrent
 from lesson_utils.gradcheck import check_op
 
 KINDS = tuple(recurrent.CELLS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
-every_score = pytest.mark.parametrize("kind", recurrent.SCORES)
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
@@ -30,12 +29,6 @@ def one_step(kind, x, state, params):
     if kind == "lstm":
         return np.concatenate(recurrent.lstm_cell(x, *np.split(state, 2, axis=-1), *params), axis=-1)
     return {"rnn": recurrent.rnn_cell, "gru": recurrent.gru_cell}[kind](x, state, *params)
-
-
-def make_score(kind, d_q, d_k, d_a, rng):
-    shapes = {"dot": [], "general": [(d_q, d_k)], "additive": [(d_q, d_a), (d_k, d_a), (d_a,)]}
-    shapes["concat"] = [(d_q + d_k, d_a), (d_a,)]
-    return [rng.normal(size=shape) for shape in shapes[kind]]
 
 
 def lengths_to_mask(lengths, T):
@@ -102,7 +95,17 @@ def test_gates_do_what_they_are_called(rng):
     assert (recurrent.lstm_cell(x, h, c, W_x, W_h, b)[0] == 0).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@every_kind
+@pytest.mark.parametrize("directions", [(), (2,)])
+def test_gradients_of_a_cell_in_the_order_of_its_inputs(rng, kind, directions):
+    cell, B, d_h = recurrent.CELLS[kind], 3, 4
+    shapes = {"a": (B, cell.gates * d_h), "state": (B, cell.parts * d_h), "W_h": (d_h, cell.gates * d_h)}
+    shapes |= {"b_h": (d_h,)} if kind == "gru" else {}
+    inputs = {name: rng.normal(size=directions + shape) for name, shape in shapes.items()}
+    check_op(cell.forward, cell.backward, inputs, rng)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @every_kind
 def test_a_cell_leaves_dtype_and_inputs_as_they_are(rng, kind, dtype):
     x, state = rng.normal(size=(2, 3)).astype(dtype), make_state(kind, 2, 4, rng, dtype)
@@ -288,104 +291,6 @@ def test_gradient_norms_are_those_of_the_states(rng, kind):
         assert norms[t - 1] == pytest.approx(np.linalg.norm(gradient, axis=-1).mean(), rel=1e-6)
 
 
-# --- Attention for decoders -------------------------------------------------------------------------------------------
-
-
-@every_score
-def test_scores_are_those_of_attention(rng, kind):
-    B, T, S, d_q, d_k = 2, 3, 4, 5, 5 if kind == "dot" else 6
-    queries, keys = rng.normal(size=(B, T, d_q)), rng.normal(size=(B, S, d_k))
-    params = make_score(kind, d_q, d_k, 7, rng)
-    scores, _ = recurrent.score_forward(kind, queries, keys, params)
-    np.testing.assert_allclose(scores, getattr(attention, f"{kind}_score")(queries, keys, *params), atol=1e-12)
-
-
-@every_score
-@pytest.mark.parametrize("lengths", [None, [4, 2, 0]])
-def test_a_look_back_is_a_weighted_sum_with_the_right_gradients(rng, kind, lengths):
-    B, T, S, d_q, d_k = 3, 2, 4, 5, 5 if kind == "dot" else 6
-    mask = None if lengths is None else lengths_to_mask(lengths, S)
-    queries, keys = rng.normal(size=(B, T, d_q)), rng.normal(size=(B, S, d_k))
-    params = make_score(kind, d_q, d_k, 7, rng)
-    (context, weights), _ = recurrent.attend_forward(kind, queries, keys, params, mask)
-    np.testing.assert_allclose(context, np.einsum("bts,bsd->btd", weights, keys), atol=1e-12)
-    sums = np.ones((B, T)) if mask is None else np.broadcast_to(mask.any(axis=1)[:, None], (B, T))
-    np.testing.assert_allclose(weights.sum(axis=-1), sums, atol=1e-12)
-    if mask is not None:
-        assert (weights.swapaxes(1, 2)[~mask] == 0).all()
-
-    def forward(queries, keys, *params):
-        (context, _), cache = recurrent.attend_forward(kind, queries, keys, params, mask)
-        return context, cache
-
-    def backward(dcontext, cache):
-        dqueries, dkeys, grads = recurrent.attend_backward(dcontext, cache)
-        return dqueries, dkeys, *grads
-
-    named = {f"param {i}": param for i, param in enumerate(params)}
-    check_op(forward, backward, {"queries": queries, "keys": keys, **named}, rng)
-
-
-def make_bahdanau(kind, rng, dtype=np.float64):
-    T, B, S, d_h, d_k, d_a = 3, 2, 4, 5, 6, 7
-    gates = recurrent.CELLS[kind].gates * d_h
-    _, W_h, _, *b_h = make_params(kind, 1, d_h, rng)
-    inputs = {"a": rng.normal(size=(T, B, gates)), "state": make_state(kind, B, d_h, rng), "W_h": W_h}
-    inputs |= {"b_h": b_h[0]} if b_h else {}
-    inputs |= {"W_c": rng.normal(size=(d_k, gates)), "keys": rng.normal(size=(B, S, d_k))}
-    inputs |= dict(zip(("W_q", "W_k", "v"), make_score("additive", d_h, d_k, d_a, rng), strict=True))
-    return {name: array.astype(dtype) for name, array in inputs.items()}
-
-
-def bahdanau(kind, inputs, mask=None):
-    a, state, *rest, W_c, keys, W_q, W_k, v = inputs
-    return recurrent.bahdanau_forward(kind, a.copy(), state, rest, W_c, keys, (W_q, W_k, v), mask)
-
-
-@every_kind
-@pytest.mark.parametrize("lengths", [None, [4, 2]])
-def test_bahdanaus_decoder_looks_back_before_each_step(rng, kind, lengths):
-    inputs = make_bahdanau(kind, rng)
-    mask = None if lengths is None else lengths_to_mask(lengths, 4)
-    (states, contexts, weights), _ = bahdanau(kind, inputs.values(), mask)
-    W_h, d_h, keys = inputs["W_h"], 5, inputs["keys"]
-    for t in range(3):
-        scores = attention.additive_score(
-            states[t][:, None, :d_h], keys, inputs["W_q"], inputs["W_k"], inputs["v"]
-        )  # (B, 1, S)
-        powers = np.exp(scores[:, 0]) * (1 if mask is None else mask)
-        alpha = powers / powers.sum(axis=-1, keepdims=True)
-        np.testing.assert_allclose(weights[t], alpha, atol=1e-12)
-        np.testing.assert_allclose(contexts[t], np.einsum("bs,bsd->bd", alpha, keys), atol=1e-12)
-        # The cell with its input as it is: x = a + c W_c, W_x the identity, b zero.
-        x = inputs["a"][t] + contexts[t] @ inputs["W_c"]
-        params = [np.eye(x.shape[1]), W_h, np.zeros(x.shape[1]), *([inputs["b_h"]] if kind == "gru" else [])]
-        np.testing.assert_allclose(states[t + 1], one_step(kind, x, states[t], params), atol=1e-12)
-
-
-@every_kind
-@pytest.mark.parametrize("lengths", [None, [4, 2]])
-def test_gradients_through_bahdanaus_decoder(rng, kind, lengths):
-    mask = None if lengths is None else lengths_to_mask(lengths, 4)
-
-    def forward(*inputs):
-        (states, contexts, _), cache = bahdanau(kind, inputs, mask)
-        return (states, contexts), cache
-
-    def backward(douts, cache):
-        da, dstate, drecurrent, dW_c, dkeys, dscore = recurrent.bahdanau_backward(*(d.copy() for d in douts), cache)
-        return da, dstate, *drecurrent, dW_c, dkeys, *dscore
-
-    check_op(forward, backward, make_bahdanau(kind, rng), rng)
-
-
-@every_kind
-def test_bahdanaus_decoder_stays_in_float32(rng, kind):
-    outs, cache = bahdanau(kind, make_bahdanau(kind, rng, np.float32).values(), lengths_to_mask([4, 2], 4))
-    da, dstate, drecurrent, dW_c, dkeys, dscore = recurrent.bahdanau_backward(outs[0].copy(), outs[1].copy(), cache)
-    assert {x.dtype for x in (*outs, da, dstate, *drecurrent, dW_c, dkeys, *dscore)} == {np.dtype(np.float32)}
-
-
 # --- What does not fit ------------------------------------------------------------------------------------------------
 
 X, H, GRU, RNN = np.ones((2, 3)), np.ones((2, 4)), [np.ones(s) for s in ((3, 12), (4, 12), 12, 4)], np.ones((3, 4))
@@ -405,7 +310,7 @@ X, H, GRU, RNN = np.ones((2, 3)), np.ones((2, 4)), [np.ones(s) for s in ((3, 12)
         (lambda: recurrent.lstm_cell(X, H, H[:1], *GRU[:3]), "c has shape (1, 4); expected that of h, (2, 4)"),
         (lambda: recurrent.lstm_cell(X, H, H, *GRU[:3]), "W_x has shape (3, 12); expected (3, 16) for kind='lstm'"),
         (lambda: recurrent.rnn_cell(X.astype(np.float32), H, RNN, np.eye(4), np.ones(4)), "dtypes differ"),
-        (lambda: recurrent.unroll_forward("gnu", X[None], H, GRU), "kind='gnu' is not known; expected one of rnn, gru"),
+        (lambda: recurrent.unroll_forward("gnu", X[None], H, GRU), "kind='gnu' is not known; choose one of rnn, gru"),
         (lambda: recurrent.unroll_forward("gru", X, H, GRU), "x has shape (2, 3); expected (B, T, d_in)"),
         (lambda: recurrent.unroll_forward("gru", X[None], H, GRU), "state is float64 (2, 4); expected float64 (1, 4)"),
         (lambda: recurrent.unroll_forward("gru", X[None], H[:1].astype(np.float32), GRU), "state is float32 (1, 4)"),
@@ -425,37 +330,6 @@ X, H, GRU, RNN = np.ones((2, 3)), np.ones((2, 4)), [np.ones(s) for s in ((3, 12)
         (lambda: recurrent.init_params("tree", 1, 1, np.random.default_rng(0)), "kind='tree' is not known"),
         (lambda: recurrent.init_params("gru", 0, 1, np.random.default_rng(0)), "d_in=0 must be at least 1"),
         (lambda: recurrent.gradient_norms_through_time("gru", X, GRU, None), "x has shape (2, 3); expected (B, T, d"),
-        (
-            lambda: recurrent.score_forward("cosine", X[None], X[None]),
-            "kind='cosine' is not known; expected one of",
-        ),
-        (
-            lambda: recurrent.score_forward("general", X[None], X[None]),
-            "params has 0 arrays; the general score nee",
-        ),
-        (lambda: recurrent.score_forward("dot", X[None], H[None]), "queries have width 3, keys 4; a dot product needs"),
-        (lambda: recurrent.score_forward("dot", X, X), "queries (2, 3) and keys (2, 3) do not fit"),
-        (lambda: recurrent.score_forward("dot", X[None], np.ones((2, 2, 3))), "do not fit; expected (B, T, d_q) and"),
-        (
-            lambda: recurrent.score_forward("dot", X[None], X[None, :0]),
-            "keys has shape (1, 0, 3); expected at",
-        ),
-        (
-            lambda: recurrent.score_forward("general", X[None], H[None], [np.ones((4, 3))]),
-            "the general score needs [",
-        ),
-        (lambda: recurrent.attend_forward("dot", X[None], X[None], (), np.ones((1, 3), bool)), "mask is bool (1, 3)"),
-        (
-            lambda: bahdanau("rnn", [H[None], H, np.eye(4), np.ones((2, 4)), X[:, None], *np.ones((3, 1))]),
-            "params have shapes [(1,), (1,), (1,)]; the additive score needs [(4, 1), (3, 1), (1,)]",
-        ),
-        (
-            lambda: bahdanau(
-                "rnn",
-                [H[None], H, np.eye(4), np.ones((2, 4)), X[:, None], np.ones((4, 1)), np.ones((3, 1)), np.ones(1)],
-            ),
-            "W_c has shape (2, 4); expected (3, 4)",
-        ),
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_reason(call, message):

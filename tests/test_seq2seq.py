@@ -6,9 +6,12 @@ import re
 import numpy as np
 import pytest
 
+import lesson_utils.attention
+from lesson_utils import ops, recurrent
 from lesson_utils.gradcheck import check_params
-from lesson_utils.models import Seq2Seq, Seq2SeqConfig
-from lesson_utils.recurrent import CELLS, SCORES
+from lesson_utils.models import Seq2Seq, Seq2SeqConfig, decoders
+from lesson_utils.recurrent import CELLS
+from lesson_utils.scores import SCORES
 
 ATTENTIONS = (None, *SCORES)
 every_attention = pytest.mark.parametrize("attention", ATTENTIONS)
@@ -149,7 +152,7 @@ def test_a_later_symbol_of_the_target_changes_nothing_before_it(rng, attention):
 @pytest.mark.parametrize("cell", CELLS)
 def test_decode_is_forward_on_its_own_output(rng, attention, cell):
     model, (source, _) = make(attention, cell=cell, seed=3), make_batch(rng)
-    model.params()["b_o"].value[EOS] -= 0.2  # so that not all stop at once
+    model.params()["out.b"].value[EOS] -= 0.2  # so that not all stop at once
     ids, alignment = model.decode(source, 9)
     logits, alignment_ = model.forward(source, np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=BOS))
     logits[..., [PAD, BOS]] = -np.inf
@@ -163,11 +166,11 @@ def test_decode_is_forward_on_its_own_output(rng, attention, cell):
 
 def test_decode_stops_when_all_have_ended_or_at_max_length(rng):
     model, (source, _) = make("dot"), make_batch(rng)
-    model.params()["b_o"].value[EOS] = 1e3
+    model.params()["out.b"].value[EOS] = 1e3
     ids, alignment = model.decode(source, 9)
     np.testing.assert_array_equal(ids, [[EOS]] * 4)
     assert alignment.shape == (4, 1, 7)
-    model.params()["b_o"].value[[PAD, BOS, EOS]] = 1e3, 1e3, -1e3
+    model.params()["out.b"].value[[PAD, BOS, EOS]] = 1e3, 1e3, -1e3
     ids, _ = model.decode(source, 9)
     assert ids.shape == (4, 9)
     assert (ids > EOS).all()  # padding and beginning are not symbols to be written, however likely
@@ -179,7 +182,7 @@ def test_decode_ends_one_sequence_and_goes_on_with_the_others(rng):
         param.value *= 3  # so that sequences differ more
     found = False
     for bias in np.linspace(-2, 2, 41):
-        model.params()["b_o"].value[EOS] = bias
+        model.params()["out.b"].value[EOS] = bias
         ids, _ = model.decode(source, 8)
         ends = np.where((ids == EOS).any(axis=1), (ids == EOS).argmax(axis=1), 8)  # 8: never
         found |= len(set(ends.tolist())) > 1
@@ -207,16 +210,49 @@ def test_the_same_generator_makes_the_same_model():
     one, other, third = (make("concat", seed=seed) for seed in (5, 5, 6))
     for name, param in one.params().items():
         np.testing.assert_array_equal(param.value, other.params()[name].value)
-    assert (one.W_o.value != third.W_o.value).any()
+    assert (one.out.W.value != third.out.W.value).any()
 
 
-@pytest.mark.parametrize(
-    ("attention", "extra"), [(None, {"W_c"}), ("additive", {"W_c"}), ("dot", set()), ("general", set())]
-)
-def test_models_differ_only_in_where_the_context_comes_from(attention, extra):
-    names = {name for name in make(attention).params() if not name.startswith("score.")}
-    assert names - extra == set(make("dot").params())
-    assert extra <= names
+def test_models_differ_only_in_where_the_context_comes_from():
+    names = {attention: set(make(attention).params()) for attention in (None, "additive", "dot", "general")}
+    context = {"decoder.context.W"}
+    assert names[None] - names["dot"] == context
+    assert names["additive"] - names["dot"] == context | {"decoder.query.W", "decoder.key.W", "decoder.v"}
+    assert names["general"] - names["dot"] == {"decoder.score.0"}
+    assert names["dot"] <= names[None] & names["additive"]
+
+
+@every_attention
+@pytest.mark.parametrize("cell", CELLS)
+def test_contexts_are_what_the_decoder_says_they_are(rng, attention, cell):
+    """Step by step, with the learner's score: which state asks is the difference between Bahdanau and Luong."""
+    model, d_h = make(attention, cell=cell), 6
+    kinds = {None: decoders.Fixed, "additive": decoders.Bahdanau}
+    assert type(model.decoder) is kinds.get(attention, decoders.Luong)
+    T, B, S = 3, 2, 4
+    state = rng.normal(size=(B, CELLS[cell].parts * d_h))
+    memory = decoders.Memory(rng.normal(size=(B, S, d_h)), rng.normal(size=(B, d_h)), np.arange(S) < [[4], [2]])
+    y = rng.normal(size=(T, B, 5))
+    decoded, _ = model.decoder.forward(y, state, memory)
+    np.testing.assert_array_equal(decoded.states[0], state)
+    for t in range(T):
+        if attention is None:
+            np.testing.assert_array_equal(decoded.contexts[t], memory.end)
+        else:
+            asks = decoded.states[t if attention == "additive" else t + 1][:, None, :d_h]  # (B, 1, d_h)
+            p = model.decoder.params()
+            names = ("query.W", "key.W", "v") if attention == "additive" else sorted(n for n in p if n[:5] == "score")
+            score = getattr(lesson_utils.attention, f"{attention}_score")
+            fits = score(asks, memory.keys, *(p[n].value for n in names))
+            weights = ops.softmax(np.where(memory.mask, fits[:, 0], -np.inf))  # (B, S)
+            np.testing.assert_allclose(decoded.alignment[:, t], weights, atol=1e-12)
+            np.testing.assert_allclose(decoded.contexts[t], np.einsum("bs,bsd->bd", weights, memory.keys), atol=1e-12)
+        x, params = y[t], [param.value for param in model.decoder.cell.parameters()]
+        if attention in kinds:  # the context is a further input
+            x, params[0] = np.hstack([x, decoded.contexts[t]]), np.vstack([params[0], model.decoder.context.W.value])
+        step = getattr(recurrent, f"{cell}_cell")(x, *np.split(decoded.states[t], CELLS[cell].parts, axis=1), *params)
+        new = np.hstack(step) if cell == "lstm" else step
+        np.testing.assert_allclose(decoded.states[t + 1], new, atol=1e-12)
 
 
 @every_attention
@@ -244,9 +280,9 @@ def test_the_loss_goes_down(attention):
         ({"d_embed": 2.5}, "d_embed=2.5 must be a whole number"),
         (
             {"attention": "cosine"},
-            "attention='cosine' is not known; expected None or one of additive, dot",
+            "attention='cosine' is not known; choose one of additive, dot",
         ),
-        ({"cell": "gnu"}, "cell='gnu' is not known; expected one of rnn, gru, lstm"),
+        ({"cell": "gnu"}, "cell='gnu' is not known; choose one of rnn, gru, lstm"),
         ({"d_hidden": 7}, "d_hidden=7 must be even for two directions; try 8"),
         ({"dtype": np.float16}, "dtype=float16 must be float32 or float64"),
         ({"eos": 1}, "{'pad': 0, 'bos': 1, 'eos': 1} must be three different ids below target_vocab=8"),
@@ -276,7 +312,7 @@ S, T = np.full((2, 4), 5), np.full((2, 3), 4)
         (lambda m: m.loss((S, T[:, :1])), "target has shape (2, 1); expected ids (2, T) with T at least 2"),
         (lambda m: m.forward(S, T[:, :0]), "target has shape (2, 0); expected ids (2, T) with T at least 1"),
         (lambda m: m.loss((S + 4, T)), "source holds 9…9; expected integers 0…8"),
-        (lambda m: m.loss((S.astype(float), T)), "source has dtype float64; expected integers 0…8"),
+        (lambda m: m.loss((S.astype(float), T)), "source is float64 of shape (2, 4); expected integers 0…8"),
         (lambda m: m.loss((S, T + 4)), "target holds 8…8; expected integers 0…7"),
         (lambda m: m.forward(S, T - 5), "target holds -1…-1; expected integers 0…7"),
         (lambda m: m.loss((S, 0 * T)), "no target counts"),

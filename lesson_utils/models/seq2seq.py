@@ -1,36 +1,19 @@
 """A recurrent encoder–decoder, without attention or with one of four."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lesson_utils._checks import Array, Mask, as_size
+from lesson_utils._checks import Array, Ids, Mask, as_choice, as_ids, as_size
 from lesson_utils.attention import padding_mask
-from lesson_utils.layers import Layer, Param
-from lesson_utils.ops import (
-    cross_entropy_backward,
-    cross_entropy_forward,
-    embedding_backward,
-    embedding_forward,
-    linear_backward,
-    linear_forward,
-)
-from lesson_utils.recurrent import (
-    CELLS,
-    SCORES,
-    Recurrent,
-    attend_backward,
-    attend_forward,
-    bahdanau_backward,
-    bahdanau_forward,
-    recurrence_backward,
-    recurrence_forward,
-)
+from lesson_utils.layers import Embedding, Layer, Linear, normal
+from lesson_utils.models.decoders import Bahdanau, Decoded, Fixed, Luong, Memory
+from lesson_utils.ops import cross_entropy_backward, cross_entropy_forward
+from lesson_utils.recurrent import CELLS, Recurrent
+from lesson_utils.scores import SCORES
 
-Ids = NDArray[np.integer[Any]]
 Batch = tuple[Any, ...]  # source ids, target ids, and the lengths of the sources if they are known
 
 
@@ -68,10 +51,9 @@ class Seq2SeqConfig:
     def __post_init__(self) -> None:
         for name in ("source_vocab", "target_vocab", "d_embed", "d_hidden"):
             as_size(getattr(self, name), name)
-        if self.attention is not None and self.attention not in SCORES:
-            raise ValueError(f"attention={self.attention!r} is not known; expected None or one of {', '.join(SCORES)}")
-        if self.cell not in CELLS:
-            raise ValueError(f"cell={self.cell!r} is not known; expected one of {', '.join(CELLS)}")
+        if self.attention is not None:
+            as_choice(self.attention, "attention", SCORES)
+        as_choice(self.cell, "cell", CELLS)
         if self.bidirectional and self.d_hidden % 2:
             raise ValueError(f"d_hidden={self.d_hidden} must be even for two directions; try {self.d_hidden + 1}")
         if np.dtype(self.dtype) not in (np.float32, np.float64):
@@ -81,6 +63,22 @@ class Seq2SeqConfig:
             raise ValueError(f"{ids} must be three different ids below target_vocab={self.target_vocab}")
         if self.pad >= self.source_vocab:
             raise ValueError(f"pad={self.pad} must be below source_vocab={self.source_vocab}")
+
+
+class EncodedCache(NamedTuple):
+    embedded: Any
+    run: Any
+    bridge: Any
+    state: Array  # the decoder's first, (B, parts·d_hidden)
+
+
+class ReadCache(NamedTuple):
+    embedded: Any
+    decoded: Decoded
+    decoder: Any
+    joined: Any
+    read: Array  # (T, B, d_hidden)
+    out: Any
 
 
 class Seq2Seq(Layer):
@@ -96,31 +94,16 @@ class Seq2Seq(Layer):
 
     def __init__(self, config: Seq2SeqConfig, rng: np.random.Generator) -> None:
         self.config = c = config
-        d_e, d_h = c.d_embed, c.d_hidden
-        d_state = CELLS[c.cell].parts * d_h
-
-        def normal(*shape: int) -> Param:
-            return Param((rng.normal(size=shape) / np.sqrt(shape[0])).astype(c.dtype))
-
-        def zeros(size: int) -> Param:
-            return Param(np.zeros(size, c.dtype))
-
-        self.source_table = Param(rng.normal(size=(c.source_vocab, d_e)).astype(c.dtype))
-        self.target_table = Param(rng.normal(size=(c.target_vocab, d_e)).astype(c.dtype))
-        self.encoder = Recurrent(c.cell, d_e, d_h // 2 if c.bidirectional else d_h, rng, c.bidirectional, c.dtype)
-        self.W_s, self.b_s = normal(d_h, d_state), zeros(d_state)  # from the encoder's end to the decoder's first state
-        self.decoder = Recurrent(c.cell, d_e, d_h, rng, dtype=c.dtype)
-        if c.attention in (None, "additive"):
-            self.W_c = normal(d_h, CELLS[c.cell].gates * d_h)  # the context as an input of the cell
-        self.score: list[Param] = []
-        if c.attention == "additive":
-            self.score = [normal(d_h, d_h), normal(d_h, d_h), normal(d_h)]
-        elif c.attention == "general":
-            self.score = [normal(d_h, d_h)]
-        elif c.attention == "concat":
-            self.score = [normal(2 * d_h, d_h), normal(d_h)]
-        self.W_r, self.b_r = normal(2 * d_h, d_h), zeros(d_h)
-        self.W_o, self.b_o = normal(d_h, c.target_vocab), zeros(c.target_vocab)
+        d_h, dtype = c.d_hidden, c.dtype
+        self.source = Embedding(c.source_vocab, c.d_embed, rng, dtype, scale=1.0)
+        self.target = Embedding(c.target_vocab, c.d_embed, rng, dtype, scale=1.0)
+        self.encoder = Recurrent(c.cell, c.d_embed, d_h // 2 if c.bidirectional else d_h, rng, c.bidirectional, dtype)
+        # From the encoder's end to the decoder's first state.
+        self.bridge = Linear(d_h, CELLS[c.cell].parts * d_h, rng, dtype=dtype, init=normal)
+        decoder = {None: Fixed, "additive": Bahdanau}.get(c.attention, Luong)
+        self.decoder: Fixed | Bahdanau | Luong = decoder(c, rng)
+        self.read = Linear(2 * d_h, d_h, rng, dtype=dtype, init=normal)
+        self.out = Linear(d_h, c.target_vocab, rng, dtype=dtype, init=normal)
 
     def loss(self, batch: Batch) -> float:
         """Mean cross-entropy, in nats, over the symbols after BOS that are not padding.
@@ -137,8 +120,8 @@ class Seq2Seq(Layer):
     def loss_and_grad(self, batch: Batch, rng: np.random.Generator | None = None) -> float:
         """`loss`, and its gradients added to each `Param.grad`. Nothing here is random: `rng` is not used."""
         loss, cross, encoded, decoded = self._loss(batch)
-        dmemory = self._decode_backward(cross_entropy_backward(1.0, cross), decoded)
-        self._encode_backward(dmemory, encoded)
+        dmemory, dstate = self._decode_backward(cross_entropy_backward(1.0, cross), decoded)
+        self._encode_backward(dmemory, dstate, encoded)
         return loss
 
     def forward(
@@ -158,9 +141,9 @@ class Seq2Seq(Layer):
         Raises:
             ValueError: shapes or ids do not fit.
         """
-        memory, _ = self._encode(*self._check_source(source, lengths))
-        logits, alignment, _, _ = self._decode(self._check_target(target_in, len(memory.keys)), memory.state, memory)
-        return logits.swapaxes(0, 1), alignment
+        memory, state, _ = self._encode(*self._check_source(source, lengths))
+        logits, cache = self._decode(self._check_target(target_in, len(memory.keys)), state, memory)
+        return logits.swapaxes(0, 1), cache.decoded.alignment
 
     def decode(self, source: ArrayLike, max_length: int, lengths: ArrayLike | None = None) -> tuple[Ids, Array | None]:
         """Write a target, always taking the likeliest symbol; never PAD or BOS, which are none.
@@ -177,18 +160,19 @@ class Seq2Seq(Layer):
             ValueError: shapes or ids do not fit.
         """
         max_length = as_size(max_length, "max_length")
-        memory, _ = self._encode(*self._check_source(source, lengths))
+        memory, state, _ = self._encode(*self._check_source(source, lengths))
         B = len(memory.keys)
-        state, last = memory.state, np.full((B, 1), self.config.bos)
+        last = np.full((B, 1), self.config.bos)
         done = np.zeros(B, bool)
         ids: list[Ids] = []
         maps: list[Array] = []
         while len(ids) < max_length and not done.all():
-            logits, alignment, state, _ = self._decode(last, state, memory)
+            logits, (_, decoded, *_) = self._decode(last, state, memory)
+            state = decoded.states[-1]
             logits[0][:, [self.config.pad, self.config.bos]] = -np.inf
             ids.append(np.where(done, self.config.pad, logits[0].argmax(axis=-1)))
-            if alignment is not None:
-                maps.append(alignment)
+            if decoded.alignment is not None:
+                maps.append(decoded.alignment)
             done |= ids[-1] == self.config.eos
             last = ids[-1][:, None]
         return np.stack(ids, axis=1), np.concatenate(maps, axis=1) if maps else None
@@ -197,87 +181,51 @@ class Seq2Seq(Layer):
         if len(batch) not in (2, 3):
             raise ValueError(f"batch has {len(batch)} parts; expected source, target and perhaps lengths")
         source, target, lengths = (*batch, None)[:3]
-        memory, encoded = self._encode(*self._check_source(source, lengths))
+        memory, state, encoded = self._encode(*self._check_source(source, lengths))
         target = self._check_target(target, len(memory.keys), minimum=2)
-        logits, _, _, decoded = self._decode(target[:, :-1], memory.state, memory)
+        logits, decoded = self._decode(target[:, :-1], state, memory)
         wanted = target[:, 1:].T  # (T − 1, B), time first, as the logits
         loss, cross = cross_entropy_forward(logits, wanted, wanted != self.config.pad)
         return loss, cross, encoded, decoded
 
-    def _encode(self, source: Ids, mask: Mask | None) -> tuple["_Memory", Any]:
-        embedded, ids = embedding_forward(source, self.source_table.value)  # (B, S, d_embed)
-        (keys, summary), run = self.encoder.forward(embedded, mask)  # (B, S, d_hidden), (B, d_hidden)
-        bridge, inner = linear_forward(summary, self.W_s.value, self.b_s.value)
-        state = np.tanh(bridge)  # (B, parts·d_hidden)
-        return _Memory(keys, summary, state, mask), (ids, run, inner, state)
+    def _encode(self, source: Ids, mask: Mask | None) -> tuple[Memory, Array, EncodedCache]:
+        """What the decoder is given, and its first state."""
+        x, embedded = self.source.forward(source)  # (B, S, d_embed)
+        (keys, end), run = self.encoder.forward(x, mask)  # (B, S, d_hidden), (B, d_hidden)
+        bridged, bridge = self.bridge.forward(end)
+        state = np.tanh(bridged)  # (B, parts·d_hidden)
+        return Memory(keys, end, mask), state, EncodedCache(embedded, run, bridge, state)
 
-    def _encode_backward(self, dmemory: "_Memory", cache: Any) -> None:
-        ids, run, inner, state = cache
-        dsummary = _linear_backward(dmemory.state * (1 - state * state), inner, self.W_s, self.b_s)
-        dembedded = self.encoder.backward((dmemory.keys, dsummary + dmemory.summary), run)
-        self.source_table.grad += embedding_backward(dembedded, ids)
+    def _encode_backward(self, dmemory: Memory, dstate: Array, cache: EncodedCache) -> None:
+        dend = dmemory.end + self.bridge.backward(dstate * (1 - cache.state * cache.state), cache.bridge)
+        self.source.backward(self.encoder.backward((dmemory.keys, dend), cache.run), cache.embedded)
 
-    def _decode(self, target_in: Ids, state: Array, memory: "_Memory") -> tuple[Array, Array | None, Array, Any]:
-        """Logits, (T, B, V), alignment, (B, T, S), and the last state, for some steps (in `decode`: one)."""
-        kind, attention, d_h = self.config.cell, self.config.attention, self.config.d_hidden
-        recurrent, score = [p.value for p in self.decoder.recurrent()], [p.value for p in self.score]
-        embedded, ids = embedding_forward(target_in.T, self.target_table.value)  # (T, B, d_embed)
-        a, inner = linear_forward(embedded, self.decoder.W_x.value, self.decoder.b.value)  # (T, B, gates·d_hidden)
-        alignment = look = None
-        if attention is None:
-            a += memory.summary @ self.W_c.value  # the same for all steps
-            states, run = recurrence_forward(kind, a, state, recurrent)  # (T + 1, B, parts·d_hidden)
-            contexts = np.broadcast_to(memory.summary, (len(a), *memory.summary.shape))  # (T, B, d_hidden)
-        elif attention == "additive":
-            found, run = bahdanau_forward(kind, a, state, recurrent, self.W_c.value, memory.keys, score, memory.mask)
-            states, contexts, weights = found
-            alignment = weights.swapaxes(0, 1)  # (B, T, S)
-        else:
-            states, run = recurrence_forward(kind, a, state, recurrent)
-            queries = states[1:, :, :d_h].swapaxes(0, 1)  # (B, T, d_hidden)
-            (context, alignment), look = attend_forward(attention, queries, memory.keys, score, memory.mask)
-            contexts = context.swapaxes(0, 1)  # (T, B, d_hidden)
-        joined = np.concatenate([states[1:, :, :d_h], contexts], axis=-1)  # (T, B, 2·d_hidden)
-        read, inner_r = linear_forward(joined, self.W_r.value, self.b_r.value)
+    def _decode(self, target_in: Ids, state: Array, memory: Memory) -> tuple[Array, ReadCache]:
+        """Logits, (T, B, V), for some steps (in `decode`: one)."""
+        y, embedded = self.target.forward(target_in.T)  # (T, B, d_embed)
+        decoded, decoder = self.decoder.forward(y, state, memory)
+        h = decoded.states[1:, :, : self.config.d_hidden]  # (T, B, d_hidden)
+        read, joined = self.read.forward(np.concatenate([h, decoded.contexts], axis=-1))
         read = np.tanh(read)  # (T, B, d_hidden)
-        logits, inner_o = linear_forward(read, self.W_o.value, self.b_o.value)
-        return logits, alignment, states[-1], (ids, inner, run, look, states, memory, read, inner_r, inner_o)
+        logits, out = self.out.forward(read)
+        return logits, ReadCache(embedded, decoded, decoder, joined, read, out)
 
-    def _decode_backward(self, dlogits: Array, cache: Any) -> "_Memory":
+    def _decode_backward(self, dlogits: Array, cache: ReadCache) -> tuple[Memory, Array]:
         """Adds the decoder's gradients, and returns those of what the encoder gave."""
-        ids, inner, run, look, states, memory, read, inner_r, inner_o = cache
-        attention, d_h = self.config.attention, self.config.d_hidden
-        dread = _linear_backward(dlogits, inner_o, self.W_o, self.b_o)
-        djoined = _linear_backward(dread * (1 - read * read), inner_r, self.W_r, self.b_r)
-        dcontexts = djoined[..., d_h:]  # (T, B, d_hidden)
-        dstates = np.zeros_like(states)
-        dstates[1:, :, :d_h] = djoined[..., :d_h]
-        dkeys, dsummary = np.zeros_like(memory.keys), np.zeros_like(memory.summary)
-        dscore: Sequence[Array] = ()
-        drecurrent: Sequence[Array]
-        if attention is None:
-            da, dstate, *drecurrent = recurrence_backward(dstates, run)
-            da_steps = da.sum(axis=0)  # (B, gates·d_hidden): the context took part in each step
-            self.W_c.grad += memory.summary.T @ da_steps
-            dsummary = dcontexts.sum(axis=0) + da_steps @ self.W_c.value.T
-        elif attention == "additive":
-            da, dstate, drecurrent, dW_c, dkeys, dscore = bahdanau_backward(dstates, dcontexts, run)
-            self.W_c.grad += dW_c
-        else:
-            dqueries, dkeys, dscore = attend_backward(dcontexts.swapaxes(0, 1), look)
-            dstates[1:, :, :d_h] += dqueries.swapaxes(0, 1)
-            da, dstate, *drecurrent = recurrence_backward(dstates, run)
-        _add(self.decoder.recurrent(), drecurrent)
-        _add(self.score, dscore)
-        dembedded = _linear_backward(da, inner, self.decoder.W_x, self.decoder.b)
-        self.target_table.grad += embedding_backward(dembedded, ids)
-        return _Memory(dkeys, dsummary, dstate, None)
+        dread = self.out.backward(dlogits, cache.out) * (1 - cache.read * cache.read)
+        djoined = self.read.backward(dread, cache.joined)  # (T, B, 2·d_hidden)
+        dh, dcontexts = np.split(djoined, 2, axis=-1)
+        dstates = np.zeros_like(cache.decoded.states)
+        dstates[1:, :, : dh.shape[-1]] = dh
+        dy, dstate, dmemory = self.decoder.backward(dstates, dcontexts, cache.decoder)
+        self.target.backward(dy, cache.embedded)
+        return dmemory, dstate
 
     def _check_source(self, source: ArrayLike, lengths: ArrayLike | None) -> tuple[Ids, Mask | None]:
         source = np.asarray(source)
         if source.ndim != 2 or 0 in source.shape:
             raise ValueError(f"source has shape {source.shape}; expected ids (B, S), at least one of one symbol")
-        _check_ids(source, self.config.source_vocab, "source")
+        as_ids(source, "source", self.config.source_vocab)
         if lengths is None:
             mask = source != self.config.pad
         else:
@@ -290,33 +238,4 @@ class Seq2Seq(Layer):
         target = np.asarray(target)
         if target.ndim != 2 or len(target) != B or target.shape[1] < minimum:
             raise ValueError(f"target has shape {target.shape}; expected ids ({B}, T) with T at least {minimum}")
-        _check_ids(target, self.config.target_vocab, "target")
-        return target
-
-
-class _Memory(NamedTuple):
-    """What the decoder is given (or the gradients of it)."""
-
-    keys: Array  # (B, S, d_hidden)
-    summary: Array  # (B, d_hidden), the encoder's end
-    state: Array  # (B, parts·d_hidden), the decoder's first state
-    mask: Mask | None  # (B, S), True = a real symbol
-
-
-def _check_ids(ids: Ids, V: int, name: str) -> None:
-    if ids.dtype.kind not in "iu":
-        raise ValueError(f"{name} has dtype {ids.dtype}; expected integers 0…{V - 1}")
-    if ids.min() < 0 or ids.max() >= V:
-        raise ValueError(f"{name} holds {ids.min()}…{ids.max()}; expected integers 0…{V - 1}")
-
-
-def _add(params: Sequence[Param], grads: Sequence[Array]) -> None:
-    for param, grad in zip(params, grads, strict=True):
-        param.grad += grad
-
-
-def _linear_backward(dy: Array, cache: Any, W: Param, b: Param) -> Array:
-    dx, dW, db = linear_backward(dy, cache)
-    W.grad += dW
-    b.grad += db
-    return dx
+        return as_ids(target, "target", self.config.target_vocab)

@@ -157,25 +157,25 @@ def _recurrent(torch: Any, model: models.Seq2Seq, source: Any, target: Any) -> t
     d_in = c.d_embed + c.d_hidden * context_first
     loop = c.attention == "additive"
     decoder = torch.nn.GRUCell(d_in, c.d_hidden) if loop else torch.nn.GRU(d_in, c.d_hidden, batch_first=True)
-    values = [p.pop(f"decoder.{key}") for key in KEYS]
+    values = [p.pop(f"decoder.cell.{key}") for key in KEYS]
     if context_first:
-        values[0] = torch.cat([values[0], p.pop("W_c")], dim=0)
+        values[0] = torch.cat([values[0], p.pop("decoder.context.W")], dim=0)
     _fill(torch, decoder, "" if loop else "_l0", values)
 
     def look(queries: Any, keys: Any, projected: Any = None) -> Any:  # queries (B, T_q, d)
         if c.attention == "general":
-            scores = queries @ p["score.0"] @ keys.transpose(1, 2)
+            scores = queries @ p["decoder.score.0"] @ keys.transpose(1, 2)
         else:
-            scores = torch.tanh((queries @ p["score.0"])[:, :, None] + projected[:, None]) @ p["score.2"]
+            scores = torch.tanh((queries @ p["decoder.query.W"])[:, :, None] + projected[:, None]) @ p["decoder.v"]
         return torch.softmax(scores, dim=-1) @ keys
 
     def forward() -> Any:
-        keys, last = encoder(p["source_table"][source])
+        keys, last = encoder(p["source.table"][source])
         summary = torch.cat([last[0], last[1]], dim=-1)
-        state = torch.tanh(summary @ p["W_s"] + p["b_s"])
-        x = p["target_table"][target[:, :-1]]
+        state = torch.tanh(summary @ p["bridge.W"] + p["bridge.b"])
+        x = p["target.table"][target[:, :-1]]
         if loop:
-            projected, states, contexts = keys @ p["score.1"], [], []
+            projected, states, contexts = keys @ p["decoder.key.W"], [], []
             for t in range(x.shape[1]):
                 contexts.append(look(state[:, None], keys, projected)[:, 0])
                 state = decoder(torch.cat([x[:, t], contexts[-1]], dim=-1), state)
@@ -185,8 +185,8 @@ def _recurrent(torch: Any, model: models.Seq2Seq, source: Any, target: Any) -> t
             context = summary[:, None].expand(-1, x.shape[1], -1)
             h, _ = decoder(torch.cat([x, context], dim=-1) if context_first else x, state[None])
             context = look(h, keys) if c.attention else context
-        read = torch.tanh(torch.cat([h, context], dim=-1) @ p["W_r"] + p["b_r"])
-        return F.cross_entropy((read @ p["W_o"] + p["b_o"]).flatten(0, 1), target[:, 1:].flatten())
+        read = torch.tanh(torch.cat([h, context], dim=-1) @ p["read.W"] + p["read.b"])
+        return F.cross_entropy((read @ p["out.W"] + p["out.b"]).flatten(0, 1), target[:, 1:].flatten())
 
     return forward, [*p.values(), *encoder.parameters(), *decoder.parameters()]
 

@@ -99,7 +99,7 @@ _ADDITIVE = Exercise(
         "`np.tanh` of the sum is (B, S, d_a). `@ v` adds up over the last axis.",
     ),
     misconceptions=mistakes.ADDITIVE,
-    library=(attention.additive_score, recurrent.score_forward),
+    library=(attention.additive_score, attention.score_forward),
     praise="Seven cases, with sizes that happen to be equal among them. Bahdanau's score, for a whole batch at once.",
 )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import live, ops, plots, recurrent, tasks, training
+from lesson_utils import attention, live, ops, plots, recurrent, tasks, training
 from lesson_utils._checks import Array, Mask
 from lesson_utils.lessons import as_written
 from lesson_utils.models import Seq2Seq, Seq2SeqConfig
@@ -65,8 +65,8 @@ def memory_of(model: Seq2Seq) -> Array:
     """As `gradient_norms`, for the half of a model's encoder that reads forwards, on random letters."""
     rng = np.random.default_rng(0)
     ids, _ = tasks.reversal(rng, 64, STEPS_BACK + 1)
-    params = [param.value[0] for param in model.encoder.own()]
-    return recurrent.gradient_norms_through_time("gru", model.source_table.value[ids], params, rng)[::-1]
+    params = [param.value[0] for param in model.encoder.parameters()]
+    return recurrent.gradient_norms_through_time("gru", model.source.table.value[ids], params, rng)[::-1]
 
 
 @live.lab(
@@ -255,7 +255,7 @@ def score_params(kind: str, d: int, rng: np.random.Generator) -> tuple[Array, ..
 def score_table(d: int = 64, T: int = 20) -> dict[str, tuple[int, int, float]]:
     """For each score: parameters, operations for one pair alone, and for a pair among T queries and T keys.
 
-    The operations are counted as they are done, by running `recurrent.score_forward` on arrays that count.
+    The operations are counted as they are done, by running `attention.score_forward` on arrays that count.
     """
     table = {}
     for kind in SCORES:
@@ -279,7 +279,7 @@ def _count_operations(kind: str, T: int, d: int, params: Sequence[Array]) -> int
             return result.view(Counting)
 
     queries, keys = (np.ones((1, T, d)).view(Counting) for _ in range(2))
-    recurrent.score_forward(kind, queries, keys, params)
+    attention.score_forward(kind, queries, keys, params)
     return done
 
 
