@@ -28,7 +28,8 @@ def dot_score(queries: ArrayLike, keys: ArrayLike) -> Array:
 
     Source: Luong et al. (2015), section 3.1, "dot".
     """
-    return score_forward("dot", *as_floats(queries=queries, keys=keys))[0]
+    queries, keys = as_floats(queries=queries, keys=keys)
+    return score_forward("dot", queries, keys)[0]
 
 
 def general_score(queries: ArrayLike, keys: ArrayLike, W: ArrayLike) -> Array:

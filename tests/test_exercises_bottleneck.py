@@ -226,12 +226,12 @@ def test_what_is_wrong_otherwise_gets_no_name(exercise, body):
         (
             "additive_score",
             "attention.additive_score(query[:, None], keys, W_q, W_k, v)[:, 0]",
-            "attention.additive_score",
+            "scores.additive_score",
         ),
         (
             "additive_score",
             "attention.score_forward('additive', query[:, None], keys, (W_q, W_k, v))[0][:, 0]",
-            "attention.score_forward",
+            "scores.score_forward",
         ),
     ],
 )

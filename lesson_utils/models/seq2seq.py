@@ -1,5 +1,6 @@
 """A recurrent encoder–decoder, without attention or with one of four."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -100,8 +101,8 @@ class Seq2Seq(Layer):
         self.encoder = Recurrent(c.cell, c.d_embed, d_h // 2 if c.bidirectional else d_h, rng, c.bidirectional, dtype)
         # From the encoder's end to the decoder's first state.
         self.bridge = Linear(d_h, CELLS[c.cell].parts * d_h, rng, dtype=dtype, init=normal)
-        decoder = {None: Fixed, "additive": Bahdanau}.get(c.attention, Luong)
-        self.decoder: Fixed | Bahdanau | Luong = decoder(c, rng)
+        kinds: dict[str | None, Callable[..., Fixed | Bahdanau | Luong]] = {None: Fixed, "additive": Bahdanau}
+        self.decoder = kinds.get(c.attention, Luong)(c, rng)
         self.read = Linear(2 * d_h, d_h, rng, dtype=dtype, init=normal)
         self.out = Linear(d_h, c.target_vocab, rng, dtype=dtype, init=normal)
 

@@ -65,11 +65,12 @@ def recurrence_backward(dstates: Array, cache: Recurrence) -> tuple[Array, Array
     da = np.empty((len(steps), *dstates.shape[1:-1], params[0].shape[-1]), dstates.dtype)
     dparams = [np.zeros_like(param) for param in params]
     for t in reversed(range(len(steps))):
-        dnew = dstates[t + 1] if real[t] is None else dstates[t + 1] * real[t]
+        dnew, here = dstates[t + 1], real[t]
+        if here is not None:
+            dstates[t] += dnew * ~here  # past the padding
+            dnew = dnew * here
         da[t], dstate, *grads = CELLS[kind].backward(dnew, steps[t])
         dstates[t] += dstate
-        if real[t] is not None:
-            dstates[t] += dstates[t + 1] * ~real[t]  # past the padding
         for dparam, grad in zip(dparams, grads, strict=True):
             dparam += grad
     return da, dstates[0], dparams
@@ -81,7 +82,7 @@ class Unrolled(NamedTuple):
     inputs: list[Any]
     run: Recurrence
     states: Array
-    real: Array | None
+    real: Mask | None
 
 
 def unroll_forward(

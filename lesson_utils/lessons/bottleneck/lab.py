@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import attention, live, ops, plots, recurrent, tasks, training
+from lesson_utils import live, ops, plots, recurrent, tasks, training
 from lesson_utils._checks import Array, Mask
+from lesson_utils.attention import score_forward
 from lesson_utils.lessons import as_written
 from lesson_utils.models import Seq2Seq, Seq2SeqConfig
 
@@ -255,7 +256,7 @@ def score_params(kind: str, d: int, rng: np.random.Generator) -> tuple[Array, ..
 def score_table(d: int = 64, T: int = 20) -> dict[str, tuple[int, int, float]]:
     """For each score: parameters, operations for one pair alone, and for a pair among T queries and T keys.
 
-    The operations are counted as they are done, by running `attention.score_forward` on arrays that count.
+    The operations are counted as they are done, by running `score_forward` on arrays that count.
     """
     table = {}
     for kind in SCORES:
@@ -279,7 +280,7 @@ def _count_operations(kind: str, T: int, d: int, params: Sequence[Array]) -> int
             return result.view(Counting)
 
     queries, keys = (np.ones((1, T, d)).view(Counting) for _ in range(2))
-    attention.score_forward(kind, queries, keys, params)
+    score_forward(kind, queries, keys, params)
     return done
 
 
