@@ -5,6 +5,7 @@ Queries, keys and values have one colour each in the whole course: `plots.QUERY`
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -98,7 +99,10 @@ def box(
 def arrow(
     ax: "Axes", start: Point, end: Point, colour: str = plots.GREY, width: float = 1.8, bend: float = 0.0
 ) -> "FancyArrowPatch":
-    """An arrow; a positive `bend` turns it to the left of its way."""
+    """An arrow; a positive `bend` turns it to the left of its way.
+
+    It lies under all that `Matrix` and `Threads` move: in a live figure it is then drawn once.
+    """
     from matplotlib.patches import FancyArrowPatch
 
     made = FancyArrowPatch(
@@ -111,7 +115,7 @@ def arrow(
         color=colour,
         lw=width,
         connectionstyle=f"arc3,rad={-bend}",
-        zorder=3,
+        zorder=0.5,
     )
     ax.add_patch(made)
     return made
@@ -194,7 +198,7 @@ class Matrix:
         decimals: int = 1,
         size: float = 11.0,
     ) -> None:
-        from matplotlib.collections import PolyCollection
+        from matplotlib.collections import PathCollection, PolyCollection
         from matplotlib.patches import Rectangle
 
         (rows, columns), (w, h) = shape, cell
@@ -214,10 +218,17 @@ class Matrix:
         )
         self.light = Rectangle((left, top - h), self.width, h, fill=False, ec=plots.INK, lw=2.6, zorder=3)
         ax.add_patch(self.light)
-        centre: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "zorder": 4}
-        self.texts = [ax.text(x, y, "", **centre) for x, y in self._squares.mean(axis=1)]
+        # As outlines in one collection: 70 texts of their own would take half of a frame's time.
+        self.texts, self.size = [""] * rows * columns, size
+        inches = ax.figure.dpi_scale_trans
+        self.numbers = PathCollection(
+            [], offsets=self._squares.mean(axis=1), offset_transform=ax.transData, linewidths=0, zorder=4
+        )
+        self.numbers.set_transform(inches)
+        ax.add_collection(self.numbers, autolim=False)
         self.name = ax.text(
-            left + self.width / 2, top + 0.08, name, ha="center", va="bottom", color=colour, weight="bold"
+            left + self.width / 2, top + 0.08, name, ha="center", va="bottom", color=colour, weight="bold",
+            zorder=0.5,  # below all that moves, so that it need not be drawn again
         )
 
     def set(
@@ -235,17 +246,17 @@ class Matrix:
         values = np.asarray(values, float)
         shade = np.full(self.shape, 0.14) if strength is None else np.clip(np.asarray(strength, float), 0, 1)
         gone = np.zeros(self.shape, bool) if hidden is None else np.asarray(hidden, bool)
-        colours = []
-        for (i, j), text in zip(np.ndindex(*self.shape), self.texts, strict=True):
+        colours, inks = [], []
+        for n, (i, j) in enumerate(np.ndindex(*self.shape)):
             faded = lit is not None and i != lit
-            colour = tint(self.colour, float(shade[i, j]) * (0.5 if faded else 1))
-            colours.append(colour)
+            colours.append(tint(self.colour, float(shade[i, j]) * (0.5 if faded else 1)))
             decimals = max(self.decimals - (abs(values[i, j]) >= 9.95), 0)  # so that it fits
-            number = f"{values[i, j]:z.{decimals}f}".replace("-", "−")
-            text.set_text("" if gone[i, j] else number)
-            dark = plots.luminance(colour) < 0.18
-            text.set_color("white" if dark else plots.GREY if faded else "black")
+            self.texts[n] = "" if gone[i, j] else f"{values[i, j]:z.{decimals}f}".replace("-", "−")
+            light = plots.luminance(colours[-1])
+            inks.append("white" if light < 0.18 else plots.GREY if faded and light > 0.8 else "black")
         self.cells.set_facecolor(colours)
+        self.numbers.set_paths([_outline(text, self.size) for text in self.texts])
+        self.numbers.set_facecolor(inks)
         self.hatch.set_verts(list(self._squares[gone.ravel()]))
         self.light.set_visible(lit is not None)
         if lit is not None:
@@ -258,3 +269,17 @@ class Matrix:
     @property
     def middle(self) -> float:
         return self.top - self.height / 2
+
+
+@lru_cache(1000)
+def _outline(text: str, size: float) -> Any:
+    """The outlines of a text, in inches, its middle at (0, 0)."""
+    from matplotlib.path import Path
+    from matplotlib.textpath import TextPath
+
+    if not text:
+        return Path(np.zeros((1, 2)))
+    path = TextPath((0, 0), text, size=size)
+    height = TextPath((0, 0), "0", size=size).vertices[:, 1].max()  # all numbers on one line
+    width = path.vertices[:, 0].min() + path.vertices[:, 0].max()
+    return Path((path.vertices - [width / 2, height / 2]) / 72, path.codes)

@@ -67,7 +67,7 @@ def test_threads_are_as_thick_as_their_weights_and_the_heavy_ones_darker(ax):
 def test_a_matrix_shows_its_numbers_hatches_what_is_hidden_and_fades_all_rows_but_one(ax):
     matrix = drawings.Matrix(ax, 1, 2, (2, 3), "S", plots.KEY)
     matrix.set([[1.25, -0.04, -12.34], [2, 3, 4]], lit=0, hidden=[[0, 0, 0], [0, 0, 1]])
-    assert [text.get_text() for text in matrix.texts] == ["1.2", "0.0", "−12", "2.0", "3.0", ""]
+    assert matrix.texts == ["1.2", "0.0", "−12", "2.0", "3.0", ""]
     assert len(matrix.hatch.get_paths()) == 1
     first, last = matrix.cells.get_facecolor()[[0, 3], :3]
     assert plots.luminance(first) < plots.luminance(last)
@@ -79,17 +79,20 @@ def test_a_matrix_shows_its_numbers_hatches_what_is_hidden_and_fades_all_rows_bu
 
 
 def test_numbers_of_a_matrix_contrast_with_their_cells(ax):
-    matrix = drawings.Matrix(ax, 1, 2, (1, 11), colour=plots.VALUE)
+    matrix = drawings.Matrix(ax, 1, 2, (2, 11), colour=plots.VALUE)
     for lit in (None, 0):
-        matrix.set(np.zeros((1, 11)), lit=lit, strength=np.linspace(0, 1, 11)[None])
-        for text, cell in zip(matrix.texts, matrix.cells.get_facecolor(), strict=True):
-            dark, light = sorted((plots.luminance(text.get_color()), plots.luminance(cell[:3])))
-            assert (light + 0.05) / (dark + 0.05) >= 4.4
+        matrix.set(np.zeros((2, 11)), lit=lit, strength=[np.linspace(0, 1, 11)] * 2)
+        for ink, cell in zip(matrix.numbers.get_facecolor(), matrix.cells.get_facecolor(), strict=True):
+            dark, light = sorted((plots.luminance(ink[:3]), plots.luminance(cell[:3])))
+            assert (light + 0.05) / (dark + 0.05) >= 4.3
 
 
 def test_numbers_of_a_matrix_fit_into_their_cells(ax):
-    matrix = drawings.Matrix(ax, 1, 2, (1, 4))
-    matrix.set([[-9.9, 10.0, -99.4, 0.5]])
-    ax.figure.canvas.draw()
-    for text in matrix.texts:
-        assert text.get_window_extent().width < 0.42 * ax.figure.dpi
+    matrix = drawings.Matrix(ax, 1, 2, (1, 5))
+    matrix.set([[-9.9, 10.0, -99.4, 0.5, 7]], hidden=[[0, 0, 0, 0, 1]])
+    widths = [np.ptp(path.vertices[:, 0]) for path in matrix.numbers.get_paths()]
+    assert 0.2 < max(widths) < 0.42
+    assert widths[-1] == 0
+    with plots.style():
+        text = ax.text(0, 0, "−99", fontsize=11)
+    assert widths[2] == pytest.approx(text.get_window_extent().width / ax.figure.dpi, rel=0.15)
