@@ -227,7 +227,13 @@ class Matrix:
         self.numbers.set_transform(inches)
         ax.add_collection(self.numbers, autolim=False)
         self.name = ax.text(
-            left + self.width / 2, top + 0.08, name, ha="center", va="bottom", color=colour, weight="bold",
+            left + self.width / 2,
+            top + 0.08,
+            name,
+            ha="center",
+            va="bottom",
+            color=colour,
+            weight="bold",
             zorder=0.5,  # below all that moves, so that it need not be drawn again
         )
 

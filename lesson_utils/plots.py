@@ -9,10 +9,10 @@ import html
 import io
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,6 +113,30 @@ def picture(figure: "Figure", alt: str) -> Picture:
     with style():
         figure.canvas.draw()
     return snapshot(figure, alt)
+
+
+def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., str]], Callable[..., Picture]]:
+    """Make a function that shows a picture, of one that draws into a figure and returns the alternative text.
+
+    @plots.still(9.0, 3.6)
+    def two_lines(figure, a, b):
+        figure.add_subplot().plot(a, b)
+        return "Two lines that cross."
+
+    two_lines(a, b)  # a Picture for Jupyter to show
+    """
+
+    def make(draw: Callable[..., str]) -> Callable[..., Picture]:
+        @wraps(draw)
+        def show(*arguments: Any, **named: Any) -> Picture:
+            new = figure(width, height)
+            with style():
+                alt = draw(new, *arguments, **named)
+            return picture(new, alt)
+
+        return show
+
+    return make
 
 
 def snapshot(figure: "Figure", alt: str) -> Picture:

@@ -111,6 +111,19 @@ def test_a_picture_needs_alternative_text():
         plots.picture(plots.figure(), " ")
 
 
+def test_a_still_draws_in_the_house_style_and_shows_its_text():
+    @plots.still(4, 2)
+    def line(figure, *, title):
+        """A line."""
+        assert matplotlib.rcParams["axes.titlelocation"] == "left"
+        figure.add_subplot().plot([0, 1])
+        return f"{title}: a line rises."
+
+    picture = line(title="Here")
+    assert (picture.width, picture.height, picture.alt) == (400, 200, "Here: a line rises.")
+    assert line.__doc__ == "A line."
+
+
 def test_heatmap_draws_into_given_axes_or_returns_a_picture():
     ax = plots.figure().add_subplot()
     assert plots.heatmap(np.eye(2), ax=ax) is ax
