@@ -2,116 +2,14 @@
 
 import asyncio
 import gc
-import inspect
-import itertools
 import re
 import tracemalloc
 
 import ipywidgets
-import numpy as np
 import pytest
 
-from lesson_utils import live, plots
-from lesson_utils.lessons import LESSONS
-
-LABS = {f"{lesson.name}.{name}": lab for lesson in LESSONS for name, lab in lesson.figures().items()}
-every_lab = pytest.mark.parametrize("lab", LABS.values(), ids=LABS)
-
-
-def extremes(lab):
-    """The default, every extreme alone, and every pair of extremes."""
-    start = {name: control.value for name, control in lab.controls.items()}
-    yield start
-    for name, control in lab.controls.items():
-        yield from (start | {name: value} for value in control.extremes())
-    for (a, first), (b, second) in itertools.combinations(lab.controls.items(), 2):
-        yield from (start | {a: x, b: y} for x in first.extremes() for y in second.extremes())
-
-
-def pixels(figure):
-    return np.array(figure._screen._canvas.buffer_rgba())
-
-
-def all_redrawn(figure):
-    """The same figure, every artist drawn afresh."""
-    for artist in figure._screen._front:
-        artist.set_animated(False)
-    with plots.style():
-        figure._screen._canvas.draw()
-    full = pixels(figure)
-    for artist in figure._screen._front:
-        artist.set_animated(True)
-    return full
-
-
-def assert_frame_equals_a_full_redraw(figure, values):
-    figure._draw.cache_clear()  # draw it, though it was shown before
-    figure.set(**values)
-    np.testing.assert_array_equal(pixels(figure), all_redrawn(figure), err_msg=str(values))
-    with plots.style():
-        figure._screen._store_background()
-
-
-def drawn_numbers(figure):
-    """The numbers behind all lines, bars, dots and images of a figure."""
-    for axes in figure._screen._figure.axes:
-        yield from (line.get_xydata() for line in axes.lines)
-        yield from (patch.get_path().vertices for patch in axes.patches)
-        yield from (collection.get_offsets() for collection in axes.collections)
-        yield from (image.get_array() for image in axes.images)
-
-
-@every_lab
-def test_every_extreme_and_every_pair_of_them(lab):
-    figure = lab()
-    seen = set()
-    for values in extremes(lab):
-        picture = figure.set(**values)
-        assert figure.values == pytest.approx(values) or figure.values == values
-        assert len(picture.alt) > 30
-        assert "nan" not in picture.alt.lower()
-        assert len(picture.png) < 60_000
-        assert all(np.isfinite(np.asarray(numbers, float)).all() for numbers in drawn_numbers(figure))
-        seen.add((picture.alt, picture.png))
-    assert len(seen) > len(lab.controls)
-
-
-@every_lab
-def test_each_control_changes_picture_and_alternative_text(lab):
-    figure = lab()
-    for name, control in lab.controls.items():
-        ends = [figure.set(**{name: value}) for value in control.extremes()]
-        assert len({end.alt for end in ends}) > 1, name
-        assert len({end.png for end in ends}) > 1, name
-        figure.set(**{name: control.value})
-
-
-@every_lab
-def test_a_frame_equals_a_full_redraw_pixel_by_pixel(lab):
-    figure = lab()
-    for values in extremes(lab):
-        assert_frame_equals_a_full_redraw(figure, values)
-
-
-@every_lab
-def test_titles_fit_into_the_picture(lab):
-    figure = lab()
-    page = figure._screen._figure.bbox
-    for values in extremes(lab):
-        figure.set(**values)
-        for axes in figure._screen._figure.axes:
-            for title in (axes.title, axes._left_title):
-                box = title.get_window_extent()
-                assert box.x1 <= page.x1 + 1, (title.get_text(), values)
-                assert box.y1 <= page.y1 + 1, (title.get_text(), values)
-
-
-@every_lab
-def test_labels_are_texts_and_update_takes_exactly_the_controls(lab):
-    assert all(control.label.strip() for control in lab.controls.values())
-    update = lab.draw(plots.figure(lab.width, lab.height))
-    assert set(inspect.signature(update).parameters) == set(lab.controls)
-
+from lesson_utils import live
+from lesson_utils.live import testing
 
 # --- The machinery, on a small figure of its own ---------------------------------------------------------------------
 
@@ -141,15 +39,16 @@ def test_start_values_and_set_move_the_controls():
 
 def test_moving_a_widget_redraws():
     figure = point()
-    before = figure._html.value
-    figure._inputs["x"].value = 8
+    before = testing.page(figure)
+    testing.move(figure, "x", 8)
     assert figure.picture.alt == "Point a stands at 8."
-    assert figure._html.value == figure.picture.html() != before
+    assert testing.page(figure).startswith(figure.picture.html())
+    assert testing.page(figure) != before
 
 
-def test_several_values_at_once_are_one_redraw(monkeypatch):
-    figure, frames = point(), []
-    monkeypatch.setattr(figure._screen, "show", lambda alt: frames.append(alt) or figure.picture)
+def test_several_values_at_once_are_one_redraw():
+    figure = point()
+    frames = testing.drawn(figure)
     figure.set(x=1, name="b")
     assert frames == ["Point b stands at 1."]
 
@@ -169,6 +68,54 @@ def test_impossible_values_are_refused(values, message):
         point().set(**values)
 
 
+def test_a_quiet_line_says_how_to_return():
+    """The call that shows what is seen now: it follows the controls, and runs."""
+    figure = point(x=7)
+    assert "<code" in testing.page(figure)
+    assert ">lab.point(x=7)</code>" in testing.page(figure)
+    assert ">lab.point(name=&#x27;b&#x27;)</code>" in (figure.set(x=3, name="b") and testing.page(figure))
+    assert ">lab.point(name=&#x27;b&#x27;)</code>" in figure.outputs()[0]["text/html"]
+
+
+@live.lab(
+    width=2,
+    height=1,
+    controls=lambda heights: {"place": live.Choice("place", tuple(heights), min(heights))},
+    example=lambda: {1: 0.5, 2: 0.7},
+)
+def bars(figure, heights, top=1):
+    """A bar of one of several heights."""
+    (dot,) = figure.add_subplot(ylim=(0, top)).plot([0], [0], "o")
+
+    def update(place):
+        dot.set_ydata([heights[place]])
+        return f"Bar {place} is {heights[place]} high."
+
+    return update
+
+
+def test_a_lab_may_be_made_from_something():
+    figure = bars({3: 0.1, 4: 0.2}, place=4)
+    assert figure.picture.alt == "Bar 4 is 0.2 high."
+    assert ">lab.bars(heights, place=4)</code>" in testing.page(figure)
+    assert bars.example().picture.alt == "Bar 1 is 0.5 high."
+    assert list(testing.settings(bars.example())) == [{"place": 1}, {"place": 2}]
+
+
+def test_what_takes_a_while_is_prepared_once():
+    runs = []
+
+    def prepared(n):
+        runs.append(n)
+        return {1: n, 2: n / 2}, 5
+
+    lab = live.lab(2, 1, controls=lambda heights, top: bars.controls(heights), prepare=prepared)(bars.draw)
+    figure = lab(4)
+    assert figure.set(place=2).alt == "Bar 2 is 2.0 high."
+    assert ">lab.bars(n, place=2)</code>" in testing.page(figure)
+    assert runs == [4]
+
+
 @live.lab(width=2, height=1, word=live.Word("word", "cat", longest=5))
 def spelled(figure):
     """The length of a word."""
@@ -185,7 +132,7 @@ def test_a_typed_word_is_followed_key_by_key_and_cut_where_it_is_too_long():
     figure = spelled()
     assert figure._inputs["word"].continuous_update
     for typed, kept in (("c", "c"), ("", ""), ("lions", "lions"), ("elephant", "eleph")):
-        figure._inputs["word"].value = typed
+        testing.move(figure, "word", typed)
         assert figure.values == {"word": kept}
         assert figure.picture.alt == f"The word {kept!r} has {len(kept)} letters."
     for value in ("elephant", 3):
@@ -210,7 +157,7 @@ def frameless(figure):
 def test_axes_that_are_off_stay_off():
     figure = frameless()
     figure.set(place=7)
-    np.testing.assert_array_equal(pixels(figure), all_redrawn(figure))
+    testing.assert_frame_is_a_redraw(figure)
 
 
 def test_a_slider_starts_on_one_of_its_steps():
@@ -221,19 +168,24 @@ def test_a_slider_starts_on_one_of_its_steps():
 
 def test_an_exception_is_shown_where_the_figure_was_and_goes_away():
     figure = point()
-    figure._inputs["x"].value = 9  # as a learner moves it
-    assert 'role="alert"' in figure._html.value
-    assert "ArithmeticError: nine &lt;is&gt; too much" in figure._html.value
-    figure._inputs["x"].value = 4
-    assert "<img" in figure._html.value
+    testing.move(figure, "x", 9)  # as a learner moves it
+    assert 'role="alert"' in testing.page(figure)
+    assert "ArithmeticError: nine &lt;is&gt; too much" in testing.page(figure)
+    testing.move(figure, "x", 4)
+    assert "<img" in testing.page(figure)
     with pytest.raises(ArithmeticError):
         figure.set(x=9)  # as code does
 
 
-@every_lab
-def test_neighbours_are_where_the_arrow_keys_lead(lab):
+def test_neighbours_are_where_the_arrow_keys_lead():
     """Drawn ahead for nothing, if the value differs in its last digit from the one that the slider comes to."""
-    for control in lab.controls.values():
+    for control in (
+        live.Slider("n", 1, 5, 2),
+        live.Slider("x", 0.0, 1.0, 0.5, 0.1),
+        live.LogSlider("t", 0.01, 100, 10**-0.5),
+        live.Choice("d", (1, 2, 4), 2),
+        live.Switch("s", True),
+    ):
         values = places(control)
         for n, value in enumerate(values):
             assert sorted(control.neighbours(value)) == sorted(values[max(n - 1, 0) : n] + values[n + 1 : n + 2])
@@ -242,8 +194,6 @@ def test_neighbours_are_where_the_arrow_keys_lead(lab):
 def places(control):
     """Where the arrow keys lead, as `update` gets it."""
     slider = control.widget(control.value)
-    if isinstance(control, live.Word):
-        return []
     if isinstance(control, live.Choice | live.Switch):
         return list(control.options)
     low, high = slider.min, slider.max  # of a LogSlider: exponents
@@ -251,52 +201,35 @@ def places(control):
     return [control.read(10**n if isinstance(control, live.LogSlider) else n) for n in found]
 
 
-@every_lab
-def test_a_picture_depends_on_the_controls_alone(lab):
-    assert_depends_on_controls_alone(lab())
-
-
-def assert_depends_on_controls_alone(figure):
-    """Pictures are kept, so that nothing else may have a part in them."""
-    start = figure.values
-    first = figure.set()
-    for name, control in figure.lab.controls.items():
-        for value in control.extremes():
-            figure.set(**{name: value})
-    figure._draw.cache_clear()
-    assert figure.set(**start) == first
-
-
 def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
     monkeypatch.setattr(live, "PAUSE", 0)
     drawn = []
 
     async def a_learner(x):
+        nonlocal drawn
         figure = point(x=5)
-        show = figure._screen.show
-        figure._screen.show = lambda alt: drawn.append(alt) or show(alt)
-        figure._inputs["x"].value = x
+        drawn = testing.drawn(figure)
+        testing.move(figure, "x", x)
         await asyncio.sleep(0.2)
         return figure
 
     figure = asyncio.run(a_learner(6))
     assert drawn == ["Point a stands at 6.", "Point a stands at 7."]  # and at 5 it began
     assert figure.picture.alt == "Point a stands at 6."
-    assert figure._html.value == figure.picture.html()
+    assert testing.page(figure).startswith(figure.picture.html())
     drawn.clear()
     assert figure.set(x=7).png != figure.set(x=6).png
     assert drawn == []
 
     monkeypatch.setattr(live, "PAUSE", 0.2)
-    drawn.clear()
 
     async def in_haste():
+        nonlocal drawn
         figure = point(x=1)
-        show = figure._screen.show
-        figure._screen.show = lambda alt: drawn.append(alt) or show(alt)
-        figure._inputs["x"].value = 3
+        drawn = testing.drawn(figure)
+        testing.move(figure, "x", 3)
         await asyncio.sleep(0.3)  # time for one picture
-        figure._inputs["x"].value = 8
+        testing.move(figure, "x", 8)
         await asyncio.sleep(0.3)  # 9 raises, and 7 would come later
 
     asyncio.run(in_haste())
@@ -305,15 +238,15 @@ def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
     monkeypatch.setattr(live, "PAUSE", 0)
     figure = asyncio.run(a_learner(8))  # 9 raises, and nobody is there
     assert figure.picture.alt == "Point a stands at 8."
-    figure._inputs["x"].value = 9
-    assert 'role="alert"' in figure._html.value
+    testing.move(figure, "x", 9)
+    assert 'role="alert"' in testing.page(figure)
 
 
 def test_a_picture_from_memory_is_the_one_that_would_be_drawn():
     figure, fresh = point(), point()
     shown = [figure.set(x=x) for x in (1, 2, 1, 3, 2)]
     for x, picture in zip((1, 2, 1, 3, 2), shown, strict=True):
-        fresh._draw.cache_clear()
+        testing.forget(fresh)
         assert fresh.set(x=x) == picture
 
 
@@ -325,7 +258,7 @@ def test_a_thousand_steps_leave_nothing_behind():
     for _ in range(2):
         for step in range(500):
             if step % 9 == 0:
-                figure._draw.cache_clear()  # none comes from memory
+                testing.forget(figure)  # none comes from memory
             figure.set(x=step % 9)
         gc.collect()
         objects.append(len(gc.get_objects()))
@@ -340,9 +273,10 @@ def test_a_thousand_steps_leave_nothing_behind():
 def test_few_pictures_are_kept(monkeypatch):
     monkeypatch.setattr(live, "PICTURES_KEPT", 4)
     figure = point()
-    for x in range(9):
+    drawn = testing.drawn(figure)
+    for x in (0, 1, 2, 4, 5, 5, 4, 2, 1, 0):
         figure.set(x=x)
-    assert figure._draw.cache_info().currsize == 4
+    assert drawn == [f"Point a stands at {x}." for x in (0, 1, 2, 4, 5, 0)]
 
 
 def test_no_figure_is_opened_in_pyplot():
@@ -370,7 +304,8 @@ def test_an_artist_below_others_moves_below_them():
 
     figure = lab()
     for shade in (0.3, 1.0, 0.0):
-        assert_frame_equals_a_full_redraw(figure, {"shade": shade})
+        figure.set(shade=shade)
+        testing.assert_frame_is_a_redraw(figure)
 
 
 def test_what_readers_without_a_kernel_get():

@@ -13,14 +13,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lesson_utils import live, models, plots, tasks
+from lesson_utils import live, plots
 from lesson_utils.lessons import LESSONS
-from lesson_utils.lessons.bottleneck import lab as bottleneck
-from lesson_utils.lessons.causal_mask import lab as causal_mask
-from lesson_utils.lessons.full_block import lab as full_block
-from lesson_utils.lessons.multi_head import lab as multi_head
+from lesson_utils.live import testing  # noqa: F401  # the notebook's
 
 if TYPE_CHECKING:
     from tools.browser import Control, LiveFigure
@@ -31,46 +26,24 @@ IN_THE_PAGE = Path(__file__).with_suffix(".js")  # its functions are called `ben
 
 
 def figures() -> dict[str, Callable[[], live.LiveFigure]]:
-    """What makes each live figure of the course, by `module.name`; a model that it needs has not been trained."""
-    found: dict[str, Callable[[], live.LiveFigure]] = {}
-    for lesson in LESSONS:
-        found |= {f"{lesson.name}.{name}": lab for name, lab in lesson.figures().items()}
-
-    rng = np.random.default_rng(0)
-    vocabulary = tasks.text_vocabulary(tasks.python_text())
-    gpt = models.GPT(models.GPTConfig(vocab=len(vocabulary), d_model=64, num_heads=4, num_layers=2, max_length=64), rng)
-    letters = len(bottleneck.LETTERS)
-    reversers = {
-        score: models.Seq2Seq(models.Seq2SeqConfig(letters, letters, score), rng) for score in (None, "dot", "general")
-    }
-    snapshots = {s: {step: bottleneck.Snapshot(reversers[s]) for step in (0, 1, 2)} for s in ("dot", "general")}
-    sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "max_length": 24, "outputs": 4, "positions": "learned"}
-    gatherers = {
-        h: models.Encoder(models.EncoderConfig(vocab=23, classes=23, num_heads=h, **sizes), rng) for h in (1, 4, 8)
-    }
-    config = models.TransformerConfig(vocab=13, d_model=32, num_heads=2, num_layers=2)
-    return found | {
-        "bottleneck.word_lab": lambda: bottleneck.word_lab(reversers[None], {"dot": reversers["dot"]}),
-        "bottleneck.score_lab": lambda: bottleneck.score_lab(snapshots),
-        "multi_head.heads_lab": lambda: multi_head.heads_lab(gatherers),
-        "multi_head.one_head_lab": lambda: multi_head.one_head_lab(gatherers[4]),
-        "full_block.switchboard_lab": lambda: full_block.switchboard_lab(models.Transformer(config, rng)),
-        "causal_mask.sampling_lab": lambda: causal_mask.sampling_lab(gpt, vocabulary),
-    }
+    """What makes each live figure of the course, by `lesson.name`; a model that it needs has not been trained."""
+    return {f"{lesson.name}.{name}": lab.example for lesson in LESSONS for name, lab in lesson.figures().items()}
 
 
-def the_usual_way(lab: live.Lab) -> None:
+def the_usual_way(live_figure: live.LiveFigure) -> None:
     """The same figure under the same controls, as most notebooks do it."""
     import ipywidgets
     from matplotlib import pyplot
 
+    lab = live_figure.lab
+
     def show(**values: Any) -> None:
         with plots.style():  # the same letters, lines and pixels
             figure = pyplot.figure(figsize=(lab.width, lab.height), layout="constrained")
-            lab.draw(figure)(**values)
+            lab.draw(figure, *live_figure.made_from)(**values)
             pyplot.show()
 
-    ipywidgets.interact(show, **{name: control.widget(control.value) for name, control in lab.controls.items()})
+    ipywidgets.interact(show, **{name: control.widget(control.value) for name, control in live_figure.controls.items()})
 
 
 def run() -> None:
@@ -86,8 +59,8 @@ def run() -> None:
             sources = (
                 f"%matplotlib inline\nfrom tools.bench import live as bench\nfigure = bench.figures()[{name!r}]()",
                 "figure",
-                "bench.the_usual_way(figure.lab)",
-                "figure._draw.cache_clear()",
+                "bench.the_usual_way(figure)",
+                "bench.testing.forget(figure)",
             )
             cells = [nbformat.v4.new_code_cell(source, id=f"cell-{n}") for n, source in enumerate(sources)]
             notebook = nbformat.v4.new_notebook(cells=cells)

@@ -340,40 +340,47 @@ def four_maps(models: Mapping[str, Mapping[int, Snapshot]]) -> plots.Picture:
     return plots.picture(figure, alt)
 
 
-def score_lab(models: Mapping[str, Mapping[int, Snapshot]]) -> live.LiveFigure:
-    """The map of one score, in the course of its training."""
+def _score_controls(models: Mapping[str, Mapping[int, Snapshot]]) -> dict[str, live.Control]:
     steps = tuple(next(iter(models.values())))
+    return {
+        "score": live.Choice("score", tuple(models), next(iter(models))),
+        "step": live.Choice("after training step", steps, steps[len(steps) // 2]),
+    }
 
-    @live.lab(
-        width=7.0,
-        height=4.2,
-        score=live.Choice("score", tuple(models), next(iter(models))),
-        step=live.Choice("after training step", steps, steps[len(steps) // 2]),
-    )
-    def lab(figure: "Figure") -> live.Update:
-        letters = list(SMALL_WORD)
-        ax = figure.add_subplot()
-        rows = [*letters[::-1], "end"]
-        plots.heatmap(np.zeros((len(rows), len(letters))), rows, letters, "", "to be written", "read", False, ax=ax)
-        image = ax.images[0]
 
-        def update(score: str, step: int) -> str:
-            now = models[score][step]
-            image.set_data(now.alignment)
-            hits = mirrored(now.alignment)
-            finding = f"{hits} of {len(letters)} letters look most at the letter they copy"
-            n = len(letters)
-            copied = now.alignment[np.arange(n), n - 1 - np.arange(n)].mean()
-            ax.set_title(f"{score}, step {step}: “{now.answer}”\n{finding}")
-            return (
-                f"{score} score after {step} steps: for {SMALL_WORD!r} the model writes {now.answer!r}; {finding}, "
-                f"the letter copied gets a weight of {copied:.2f} on average. Of random strings of this length "
-                f"{now.accuracy:.0%} are all right."
-            )
+def _untrained(score: str | None, seed: int = 0) -> Seq2Seq:
+    return Seq2Seq(Seq2SeqConfig(len(LETTERS), len(LETTERS), score), np.random.default_rng(seed))
 
-        return update
 
-    return lab()
+@live.lab(
+    width=7.0,
+    height=4.2,
+    controls=_score_controls,
+    example=lambda: {kind: {step: Snapshot(_untrained(kind, step)) for step in (0, 2)} for kind in ("dot", "additive")},
+)
+def score_lab(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) -> live.Update:
+    """The map of one score, in the course of its training."""
+    letters = list(SMALL_WORD)
+    ax = figure.add_subplot()
+    rows = [*letters[::-1], "end"]
+    plots.heatmap(np.zeros((len(rows), len(letters))), rows, letters, "", "to be written", "read", False, ax=ax)
+    image = ax.images[0]
+
+    def update(score: str, step: int) -> str:
+        now = models[score][step]
+        image.set_data(now.alignment)
+        hits = mirrored(now.alignment)
+        finding = f"{hits} of {len(letters)} letters look most at the letter they copy"
+        n = len(letters)
+        copied = now.alignment[np.arange(n), n - 1 - np.arange(n)].mean()
+        ax.set_title(f"{score}, step {step}: “{now.answer}”\n{finding}")
+        return (
+            f"{score} score after {step} steps: for {SMALL_WORD!r} the model writes {now.answer!r}; {finding}, "
+            f"the letter copied gets a weight of {copied:.2f} on average. Of random strings of this length "
+            f"{now.accuracy:.0%} are all right."
+        )
+
+    return update
 
 
 # --- What a map says, and what it does not ----------------------------------------------------------------------------
@@ -432,79 +439,78 @@ def _maps(maps: Mapping[str, Array], word: str, row_label: str) -> plots.Picture
 TAIL = "qzjvkxwhfgpbmdyu"  # what the slider puts behind a word: no words, so that nothing can be guessed
 
 
-def word_lab(fixed: Seq2Seq, attentive: Mapping[str, Seq2Seq]) -> live.LiveFigure:
+@live.lab(
+    width=9.6,
+    height=4.4,
+    controls=lambda fixed, attentive: {
+        "word": live.Word("word", "attention", longest=40),
+        "more": live.Slider("letters behind it", 0, len(TAIL), 3),
+        "attention": live.Choice("attention", tuple(attentive), next(iter(attentive))),
+    },
+    example=lambda: (_untrained(None), {"Luong": _untrained("general"), "Bahdanau": _untrained("additive")}),
+)
+def word_lab(figure: "Figure", fixed: Seq2Seq, attentive: Mapping[str, Seq2Seq]) -> live.Update:
     """Type a word: a model with one fixed vector answers, and one with attention, with its map."""
+    texts, ax = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    texts.set(xlim=(0, 1), ylim=(0, 1), xticks=(), yticks=())
+    texts.spines[:].set_visible(False)
+    rows = {}
+    for y, label in ((0.93, "read"), (0.75, "wanted"), (0.53, "one fixed vector"), (0.25, "attention")):
+        name = texts.text(0, y, label, color=plots.GREY, va="bottom")
+        line = texts.text(0, y - 0.075, "", family="DejaVu Sans Mono", size=12.5, va="bottom")
+        marks = texts.text(
+            0, y - 0.14, "", family="DejaVu Sans Mono", size=12.5, va="bottom", color=plots.ORANGE, weight="bold"
+        )
+        rows[label] = name, line, marks
+    image = ax.imshow(np.zeros((1, 1)), cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=1, aspect="auto")
+    image.set_extent((0, 1, 1, 0))
+    ax.set(xlim=(0, 1), ylim=(1, 0), xticks=(), yticks=())
+    ax.set_xlabel("read", labelpad=18)
+    ax.set_ylabel("written", labelpad=22)
+    ax.spines[:].set_visible(False)
+    below = [ax.text(0, 1.02, "", ha="center", va="top", clip_on=False) for _ in range(MOST_NAMES)]
+    beside = [ax.text(-0.02, 0, "", ha="right", va="center", clip_on=False) for _ in range(MOST_NAMES + 2)]
 
-    @live.lab(
-        width=9.6,
-        height=4.4,
-        word=live.Word("word", "attention", longest=40),
-        more=live.Slider("letters behind it", 0, len(TAIL), 3),
-        attention=live.Choice("attention", tuple(attentive), next(iter(attentive))),
-    )
-    def lab(figure: "Figure") -> live.Update:
-        texts, ax = figure.subplots(1, 2, width_ratios=(1.15, 1))
-        texts.set(xlim=(0, 1), ylim=(0, 1), xticks=(), yticks=())
-        texts.spines[:].set_visible(False)
-        rows = {}
-        for y, label in ((0.93, "read"), (0.75, "wanted"), (0.53, "one fixed vector"), (0.25, "attention")):
-            name = texts.text(0, y, label, color=plots.GREY, va="bottom")
-            line = texts.text(0, y - 0.075, "", family="DejaVu Sans Mono", size=12.5, va="bottom")
-            marks = texts.text(
-                0, y - 0.14, "", family="DejaVu Sans Mono", size=12.5, va="bottom", color=plots.ORANGE, weight="bold"
-            )
-            rows[label] = name, line, marks
-        image = ax.imshow(np.zeros((1, 1)), cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=1, aspect="auto")
-        image.set_extent((0, 1, 1, 0))
-        ax.set(xlim=(0, 1), ylim=(1, 0), xticks=(), yticks=())
-        ax.set_xlabel("read", labelpad=18)
-        ax.set_ylabel("written", labelpad=22)
-        ax.spines[:].set_visible(False)
-        below = [ax.text(0, 1.02, "", ha="center", va="top", clip_on=False) for _ in range(MOST_NAMES)]
-        beside = [ax.text(-0.02, 0, "", ha="right", va="center", clip_on=False) for _ in range(MOST_NAMES + 2)]
+    def update(word: str, more: int, attention: str) -> str:
+        letters = "".join(c for c in word.lower() if c in LETTERS.characters)
+        notes = ["only a–z"] if len(letters) < len(word) else []
+        if len(letters) + more > LONGEST:
+            notes.append(f"only {LONGEST}")
+        read = (letters + TAIL[:more])[:LONGEST]
+        if not read:
+            read, notes = "abc", ["nothing to read: it got abc"]
+        left_out = f" ({', '.join(notes)})" if notes else ""
+        answers = {"one fixed vector": answer(fixed, read)[0]}
+        answers["attention"], alignment = answer(attentive[attention], read)
+        assert alignment is not None
+        wanted = read[::-1]
+        rows["attention"][0].set_text(attention)
+        rows["read"][0].set_text(f"read: {len(read)} letter{'s' if len(read) > 1 else ''}{left_out}")
+        rows["read"][1].set_text(read)
+        rows["wanted"][1].set_text(wanted)
+        verdicts = []
+        for label, text in answers.items():
+            wrong = [a != b for a, b in zip(wanted.ljust(len(text)), text.ljust(len(wanted)), strict=True)]
+            rows[label][1].set_text(text)
+            rows[label][2].set_text("".join("×" if w else " " for w in wrong))
+            verdicts.append(f"{sum(wrong)} wrong" if any(wrong) else "all right")
+        image.set_data(alignment)
+        T, S = alignment.shape
+        written = [*answers["attention"], "end"][:T]  # without "end" where the model did not stop
+        named = S <= MOST_NAMES  # drawing a letter takes 0.3 ms: more of them would be crowded, and slow
+        for n, artist in enumerate(below):
+            artist.set_text(read[n] if named and n < S else "")
+            artist.set_x((n + 0.5) / S)
+        for n, artist in enumerate(beside):
+            artist.set_text(written[n] if named and n < T else "")
+            artist.set_y((n + 0.5) / T)
+        texts.set_title(f"One vector: {verdicts[0]}. {attention}: {verdicts[1]}")
+        hits = mirrored(alignment)
+        ax.set_title(f"{attention}: {hits} of {len(read)} on the diagonal")
+        return (
+            f"Read: {read}{left_out}. The model with one fixed vector writes {answers['one fixed vector']!r}, "
+            f"{verdicts[0]}; the one with {attention}'s attention {answers['attention']!r}, {verdicts[1]}. "
+            f"{hits} of {len(read)} letters look most at the letter they copy."
+        )
 
-        def update(word: str, more: int, attention: str) -> str:
-            letters = "".join(c for c in word.lower() if c in LETTERS.characters)
-            notes = ["only a–z"] if len(letters) < len(word) else []
-            if len(letters) + more > LONGEST:
-                notes.append(f"only {LONGEST}")
-            read = (letters + TAIL[:more])[:LONGEST]
-            if not read:
-                read, notes = "abc", ["nothing to read: it got abc"]
-            left_out = f" ({', '.join(notes)})" if notes else ""
-            answers = {"one fixed vector": answer(fixed, read)[0]}
-            answers["attention"], alignment = answer(attentive[attention], read)
-            assert alignment is not None
-            wanted = read[::-1]
-            rows["attention"][0].set_text(attention)
-            rows["read"][0].set_text(f"read: {len(read)} letter{'s' if len(read) > 1 else ''}{left_out}")
-            rows["read"][1].set_text(read)
-            rows["wanted"][1].set_text(wanted)
-            verdicts = []
-            for label, text in answers.items():
-                wrong = [a != b for a, b in zip(wanted.ljust(len(text)), text.ljust(len(wanted)), strict=True)]
-                rows[label][1].set_text(text)
-                rows[label][2].set_text("".join("×" if w else " " for w in wrong))
-                verdicts.append(f"{sum(wrong)} wrong" if any(wrong) else "all right")
-            image.set_data(alignment)
-            T, S = alignment.shape
-            written = [*answers["attention"], "end"][:T]  # without "end" where the model did not stop
-            named = S <= MOST_NAMES  # drawing a letter takes 0.3 ms: more of them would be crowded, and slow
-            for n, artist in enumerate(below):
-                artist.set_text(read[n] if named and n < S else "")
-                artist.set_x((n + 0.5) / S)
-            for n, artist in enumerate(beside):
-                artist.set_text(written[n] if named and n < T else "")
-                artist.set_y((n + 0.5) / T)
-            texts.set_title(f"One vector: {verdicts[0]}. {attention}: {verdicts[1]}")
-            hits = mirrored(alignment)
-            ax.set_title(f"{attention}: {hits} of {len(read)} on the diagonal")
-            return (
-                f"Read: {read}{left_out}. The model with one fixed vector writes {answers['one fixed vector']!r}, "
-                f"{verdicts[0]}; the one with {attention}'s attention {answers['attention']!r}, {verdicts[1]}. "
-                f"{hits} of {len(read)} letters look most at the letter they copy."
-            )
-
-        return update
-
-    return lab()
+    return update

@@ -306,8 +306,33 @@ def drawn_from(logits: Array, temperature: float, top_k: int | None, top_p: floa
     return drawn
 
 
-def sampling_lab(model: models.GPT, vocabulary: tasks.Vocabulary) -> live.LiveFigure:
+def _untrained() -> tuple[models.GPT, tasks.Vocabulary]:
+    """As large as the notebook's."""
+    vocabulary = tasks.text_vocabulary(tasks.python_text())
+    config = models.GPTConfig(vocab=len(vocabulary), d_model=64, num_heads=4, num_layers=2, max_length=64)
+    return models.GPT(config, np.random.default_rng(0)), vocabulary
+
+
+@live.lab(
+    height=3.7,
+    prompt=live.Word("prompt", "The ", longest=30),
+    temperature=live.Slider("temperature τ", 0.0, 2.0, 0.8, 0.1),
+    top_k=live.Choice("top-k", TOP_KS, "all"),
+    top_p=live.Slider("top-p", 0.1, 1.0, 1.0, 0.05),
+    example=_untrained,
+)
+def sampling_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabulary) -> live.Update:
     """The trained model writes on: prompt, temperature, top-k, top-p → the next character, and a text."""
+    chart, page = figure.subplots(1, 2, width_ratios=(1, 1.75))
+    rows = np.arange(SHOWN)
+    bars = chart.barh(rows, np.zeros(SHOWN), color=plots.BLUE, label="drawn from")
+    (dots,) = chart.plot(np.zeros(SHOWN), rows, "D", color=plots.ORANGE, ms=5, label="model, τ = 1", ls="none")
+    names = [chart.text(-0.03, row, "", ha="right", va="center", family="monospace") for row in rows]
+    chart.set(xlim=(0, 1.05), xlabel="probability of the next character", yticks=(), ylim=(SHOWN - 0.4, -0.6))
+    chart.legend(loc="lower right")
+    page.set(xlim=(0, 1), ylim=(0, 1), xticks=(), yticks=())
+    page.spines[:].set_visible(False)
+    body = page.text(0, 0.97, "", va="top", family="monospace", fontsize=12.5, linespacing=1.5)
 
     def draw(prompt: str, temperature: float, top_k: str, top_p: float) -> Draw:
         k = None if top_k == "all" else int(top_k)
@@ -316,55 +341,33 @@ def sampling_lab(model: models.GPT, vocabulary: tasks.Vocabulary) -> live.LiveFi
         written = model.generate(ids, WRITTEN, np.random.default_rng(8), temperature, k, top_p)
         return Draw(ops.softmax(logits), drawn_from(logits, temperature, k, top_p), read(vocabulary, written[0]))
 
-    @live.lab(
-        height=3.7,
-        prompt=live.Word("prompt", "The ", longest=30),
-        temperature=live.Slider("temperature τ", 0.0, 2.0, 0.8, 0.1),
-        top_k=live.Choice("top-k", TOP_KS, "all"),
-        top_p=live.Slider("top-p", 0.1, 1.0, 1.0, 0.05),
-    )
-    def lab(figure: "Figure") -> live.Update:
-        """What the model writes, and the distribution of its first character."""
-        chart, page = figure.subplots(1, 2, width_ratios=(1, 1.75))
-        rows = np.arange(SHOWN)
-        bars = chart.barh(rows, np.zeros(SHOWN), color=plots.BLUE, label="drawn from")
-        (dots,) = chart.plot(np.zeros(SHOWN), rows, "D", color=plots.ORANGE, ms=5, label="model, τ = 1", ls="none")
-        names = [chart.text(-0.03, row, "", ha="right", va="center", family="monospace") for row in rows]
-        chart.set(xlim=(0, 1.05), xlabel="probability of the next character", yticks=(), ylim=(SHOWN - 0.4, -0.6))
-        chart.legend(loc="lower right")
-        page.set(xlim=(0, 1), ylim=(0, 1), xticks=(), yticks=())
-        page.spines[:].set_visible(False)
-        body = page.text(0, 0.97, "", va="top", family="monospace", fontsize=12.5, linespacing=1.5)
+    def update(prompt: str, temperature: float, top_k: str, top_p: float) -> str:
+        usable = "".join(c for c in prompt if c in vocabulary.characters)
+        unknown = "".join(sorted(set(prompt) - set(usable)))
+        now = draw(usable or vocabulary.characters[0], round(temperature, 2), top_k, round(top_p, 2))
+        likeliest = np.argsort(-now.model, kind="stable")[:SHOWN]
+        labels = [name_of(vocabulary, int(i)) for i in likeliest]
+        for bar, name, label, i in zip(bars, names, labels, likeliest, strict=False):
+            bar.set_width(now.drawn[i])
+            name.set_text(drawable({"an end": "∎", "space": "␣", "line end": "⏎"}.get(label, label)))
+        dots.set_data(now.model[likeliest], rows[: len(likeliest)])
+        possible = int((now.drawn > 0).sum())
+        words = words_in(now.text)
+        first = "Greedy: the likeliest" if temperature == 0 else f"{possible} of {len(now.drawn)} can be drawn"
+        finding = f"{len(words)} word{'s' * (len(words) != 1)}, {len(set(words))} of them different"
+        if unknown:  # what it has never read it can't go on from
+            finding += f" (left out: {unknown[:8]})"
+        chart.set_title(first)
+        page.set_title(drawable(finding))
+        body.set_text(as_lines(now.text))
+        top = zip(labels[:5], likeliest, strict=False)
+        listed = ", ".join(f"{label} {now.drawn[i]:.2f} ({now.model[i]:.2f})" for label, i in top)
+        return (
+            f"Temperature {temperature:.1f}, top-k {top_k}, top-p {top_p:.2f}. {first}; next character, drawn from "
+            f"(model at τ = 1): {listed}. {finding}. The text: {' '.join(now.text.split())}"
+        )
 
-        def update(prompt: str, temperature: float, top_k: str, top_p: float) -> str:
-            usable = "".join(c for c in prompt if c in vocabulary.characters)
-            unknown = "".join(sorted(set(prompt) - set(usable)))
-            now = draw(usable or vocabulary.characters[0], round(temperature, 2), top_k, round(top_p, 2))
-            likeliest = np.argsort(-now.model, kind="stable")[:SHOWN]
-            labels = [name_of(vocabulary, int(i)) for i in likeliest]
-            for bar, name, label, i in zip(bars, names, labels, likeliest, strict=False):
-                bar.set_width(now.drawn[i])
-                name.set_text(drawable({"an end": "∎", "space": "␣", "line end": "⏎"}.get(label, label)))
-            dots.set_data(now.model[likeliest], rows[: len(likeliest)])
-            possible = int((now.drawn > 0).sum())
-            words = words_in(now.text)
-            first = "Greedy: the likeliest" if temperature == 0 else f"{possible} of {len(now.drawn)} can be drawn"
-            finding = f"{len(words)} word{'s' * (len(words) != 1)}, {len(set(words))} of them different"
-            if unknown:  # what it has never read it can't go on from
-                finding += f" (left out: {unknown[:8]})"
-            chart.set_title(first)
-            page.set_title(drawable(finding))
-            body.set_text(as_lines(now.text))
-            top = zip(labels[:5], likeliest, strict=False)
-            listed = ", ".join(f"{label} {now.drawn[i]:.2f} ({now.model[i]:.2f})" for label, i in top)
-            return (
-                f"Temperature {temperature:.1f}, top-k {top_k}, top-p {top_p:.2f}. {first}; next character, drawn from "
-                f"(model at τ = 1): {listed}. {finding}. The text: {' '.join(now.text.split())}"
-            )
-
-        return update
-
-    return lab()
+    return update
 
 
 def name_of(vocabulary: tasks.Vocabulary, id_: int) -> str:

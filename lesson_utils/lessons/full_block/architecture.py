@@ -411,61 +411,59 @@ def empty(ax: "Axes") -> None:
         part.set_visible(False)
 
 
-def switchboard_lab(model: Transformer) -> live.LiveFigure:
-    """A trained model with switches; all 32 settings are measured first."""
+def every_setting(model: Transformer) -> dict[tuple[bool, ...], Measures]:
+    """The measures at all 32 settings of the switches, each True where the part is on."""
     combinations = itertools.product((True, False), repeat=len(SWITCHES))
-    results = {
-        on: measure(model, *(s for s, is_on in zip(SWITCHES, on, strict=True) if not is_on)) for on in combinations
-    }
-    return _switchboard(results)()
+    return {on: measure(model, *(s for s, is_on in zip(SWITCHES, on, strict=True) if not is_on)) for on in combinations}
 
 
-def _switchboard(results: Mapping[tuple[bool, ...], Measures]) -> live.Lab:
+def _untrained() -> Transformer:
+    config = TransformerConfig(vocab=TASK_SYMBOLS + 3, d_model=32, num_heads=2, num_layers=2)
+    return Transformer(config, np.random.default_rng(0))
+
+
+@live.lab(
+    height=4.2,
+    controls={name: live.Switch(name, True) for name in SWITCHES},
+    prepare=every_setting,
+    example=_untrained,
+)
+def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measures]) -> live.Update:
+    """A trained model with switches; all 32 settings are measured first."""
     trained = results[True, True, True, True, True]
     question, _ = reversal_pairs(np.random.default_rng(2024), 48)
     asked = READ.decode(question[0])
+    ax, side = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    rows = np.arange(len(MEASURES))
+    ax.set_yticks(rows, list(MEASURES.values()))
+    ax.set(xlim=(0, 1.15), ylim=(len(rows) - 0.4, -0.6), xticks=(0, 0.25, 0.5, 0.75, 1), xlabel="measure")
+    bars = ax.barh(rows, np.zeros(len(rows)), 0.6, color=plots.BLUE)
+    numbers = [ax.text(0, row, "", va="center", zorder=5) for row in rows]
+    for row, name in zip(rows, MEASURES, strict=True):
+        ax.plot([getattr(trained, name)] * 2, [row - 0.38, row + 0.38], color=plots.INK, lw=2.5, clip_on=False)
+    side.set(xlim=(0, 1), ylim=(0, 1))
+    empty(side)
+    side.text(0, 0.88, "black line: as trained", color=plots.INK)
+    side.text(0, 0.68, f"asked:     {asked}", family="monospace")
+    side.text(0, 0.57, f"expected:  {asked[::-1]}", family="monospace")
+    says = side.text(0, 0.46, "", family="monospace")
+    stream = side.text(0, 0.26, "", linespacing=1.5)
 
-    controls: dict[str, Any] = {name: live.Switch(name, True) for name in SWITCHES}
+    def update(**on: bool) -> str:
+        now = results[tuple(on[name] for name in SWITCHES)]
+        for bar, number, name in zip(bars, numbers, MEASURES, strict=True):
+            value, before = getattr(now, name), getattr(trained, name)
+            moved = abs(value - before) > 0.05
+            bar.set_width(value)
+            bar.set_color(plots.ORANGE if moved else plots.BLUE)
+            number.set_text(f"{value:.2f}")
+            number.set_x(max(value, before if abs(value - before) < 0.12 else 0) + 0.02)
+        off = [name for name in SWITCHES if not on[name]]
+        head = f"Off: {', '.join(off)}" if off else "As trained"
+        ax.set_title(f"{head} – {now.alone:.0%} written right")
+        says.set_text(f"written:   {now.example}")
+        stream.set_text(f"spread of the stream at the top:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
+        told = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
+        return f"{head}: {told}; {asked} becomes {now.example or 'nothing'}; the stream's spread is {now.stream:.3g}."
 
-    @live.lab(height=4.2, **controls)
-    def lab(figure: "Figure") -> live.Update:
-        ax, side = figure.subplots(1, 2, width_ratios=(1.5, 1))
-        rows = np.arange(len(MEASURES))
-        ax.set_yticks(rows, list(MEASURES.values()))
-        ax.set(xlim=(0, 1.15), ylim=(len(rows) - 0.4, -0.6), xticks=(0, 0.25, 0.5, 0.75, 1), xlabel="measure")
-        bars = ax.barh(rows, np.zeros(len(rows)), 0.6, color=plots.BLUE)
-        numbers = [ax.text(0, row, "", va="center", zorder=5) for row in rows]
-        for row, name in zip(rows, MEASURES, strict=True):
-            ax.plot([getattr(trained, name)] * 2, [row - 0.38, row + 0.38], color=plots.INK, lw=2.5, clip_on=False)
-        side.set(xlim=(0, 1), ylim=(0, 1))
-        empty(side)
-        side.text(0, 0.88, "black line: as trained", color=plots.INK)
-        side.text(0, 0.68, f"asked:     {asked}", family="monospace")
-        side.text(0, 0.57, f"expected:  {asked[::-1]}", family="monospace")
-        says = side.text(0, 0.46, "", family="monospace")
-        stream = side.text(0, 0.26, "", linespacing=1.5)
-
-        def update(**on: bool) -> str:
-            now = results[tuple(on[name] for name in SWITCHES)]
-            for bar, number, name in zip(bars, numbers, MEASURES, strict=True):
-                value, before = getattr(now, name), getattr(trained, name)
-                moved = abs(value - before) > 0.05
-                bar.set_width(value)
-                bar.set_color(plots.ORANGE if moved else plots.BLUE)
-                number.set_text(f"{value:.2f}")
-                number.set_x(max(value, before if abs(value - before) < 0.12 else 0) + 0.02)
-            off = [name for name in SWITCHES if not on[name]]
-            head = f"Off: {', '.join(off)}" if off else "As trained"
-            ax.set_title(f"{head} – {now.alone:.0%} written right")
-            says.set_text(f"written:   {now.example}")
-            stream.set_text(f"spread of the stream at the top:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
-            told = ", ".join(
-                f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items()
-            )
-            return (
-                f"{head}: {told}; {asked} becomes {now.example or 'nothing'}; the stream's spread is {now.stream:.3g}."
-            )
-
-        return update
-
-    return lab
+    return update

@@ -320,13 +320,10 @@ def main_offset(profile: Array, least: float = 0.5) -> str:
     return signed((best + T // 2 - 1) % T - T // 2 + 1) if profile[best] >= least else ""
 
 
-def heads_lab(trained: dict[int, models.Encoder], seed: int = 0, **start: Any) -> live.LiveFigure:
-    """All heads' maps of models with different numbers of heads, trained or as they began, diversity and cost.
-
-    Args:
-        trained: by number of heads.
-        seed: of the generator that the models were made with.
-        start: start values of the controls.
+def _before_and_after(
+    trained: dict[int, models.Encoder], seed: int = 0
+) -> tuple[dict[int, models.Encoder], dict[bool, dict[int, Result]]]:
+    """Models by number of heads, and how they do, trained (True) and as they began, from generators of that seed.
 
     Raises:
         ValueError: there is no model with two heads or more.
@@ -334,120 +331,135 @@ def heads_lab(trained: dict[int, models.Encoder], seed: int = 0, **start: Any) -
     counts = tuple(sorted(trained))
     if not counts or counts[-1] < 2:
         raise ValueError(f"trained holds models with {counts} heads; run the cell that trains the others first")
+    trained = {h: trained[h] for h in counts}
     beginners = {h: models.Encoder(m.config, np.random.default_rng(seed)) for h, m in trained.items()}
-    results = {True: {h: examine(m, 100) for h, m in trained.items()}}
-    results[False] = {h: examine(m, 100) for h, m in beginners.items()}
-
-    @live.lab(
-        height=4.9,
-        heads=live.Choice("heads", counts, counts[len(counts) // 2]),
-        training=live.Switch("trained", True),
-    )
-    def lab(figure: "Figure") -> live.Update:
-        axes = figure.subplot_mosaic([["maps", "chart"], ["maps", "note"]], width_ratios=(1.5, 1), height_ratios=(4, 1))
-        maps, chart, note_ax = axes["maps"], axes["chart"], axes["note"]
-        maps.set(xlim=(0, 1), ylim=(1, 0), aspect="equal", anchor="NW", xticks=(), yticks=())
-        maps.set(xlabel="key →", ylabel="← query")
-        maps.spines[:].set_visible(False)
-        blank = np.zeros((T, T))
-        cmap = plots.colour_map(*plots.WEIGHTS_MAP)
-        images, labels = [], []
-        for _ in range(counts[-1]):
-            images.append(maps.imshow(blank, cmap=cmap, vmin=0, vmax=1, extent=(0, 1, 1, 0)))
-            labels.append(maps.text(0, 0, "", va="bottom", size=9.5))
-        maps.set(xlim=(0, 1), ylim=(1, 0), autoscale_on=False)
-        several = [h for h in counts if h > 1]
-        for is_trained, style, colour in ((True, "o-", plots.BLUE), (False, "s--", plots.ORANGE)):
-            values = [results[is_trained][h].diversity or 0.0 for h in several]
-            chart.plot(several, values, style, color=colour, label="trained" if is_trained else "untrained")
-        (marker,) = chart.plot([several[0]], [0.5], "o", color=plots.INK, ms=13, mfc="none", mew=2)
-        chart.set_xscale("log", base=2)
-        chart.set_xticks(counts, [str(h) for h in counts])
-        chart.set(ylim=(0, 1.05), xlabel="heads", ylabel="diversity (0 = all alike)")
-        chart.legend(loc="lower left")
-        note_ax.set(xticks=(), yticks=())
-        note_ax.spines[:].set_visible(False)
-        note = note_ax.text(0, 1, "", va="top", linespacing=1.5)
-
-        def update(heads: int, training: bool) -> str:
-            result = results[training][heads]
-            tiles = _tiles(heads)
-            names = []
-            for i, (image, label) in enumerate(zip(images, labels, strict=True)):
-                shown = i < heads
-                image.set_visible(shown)
-                label.set_visible(shown)
-                if not shown:
-                    continue
-                left, top, size = tiles[i]
-                image.set_extent((left, left + size, top + size, top))
-                image.set_data(result.maps[i])
-                place = main_offset(result.profile[i])
-                names.append(f"head {i} {place or 'no single offset'}")
-                label.set_position((left, top - 0.004))
-                label.set_text(f"{i}: {place}" if place else f"{i}")
-            state = "trained" if training else "untrained"
-            maps.set_title(f"{heads} head{'s' * (heads > 1)}, {state}: {result.accuracy:.0%} right")
-            differ = "one head: nothing to compare" if result.diversity is None else f"diversity {result.diversity:.2f}"
-            marker.set_visible(result.diversity is not None)
-            if result.diversity is not None:
-                marker.set_data([heads], [result.diversity])
-            chart.set_title(differ[0].upper() + differ[1:])
-            cost = efficient.attention_cost(T, trained[heads].config.d_model, heads)
-            costs = (
-                f"d_k = {trained[heads].config.d_model // heads}, {cost.parameters:,} parameters,\n"
-                f"{cost.multiply_adds:,} multiply-adds,\n{cost.memory:,} numbers in memory"
-            )
-            note.set_text(costs)
-            return (
-                f"{maps.get_title(loc='left')}, {differ}. {costs}. Where most of the weight goes: {'; '.join(names)}."
-            ).replace("\n", " ")
-
-        return update
-
-    return lab(**start)
+    return trained, {True: _examined(trained), False: _examined(beginners)}
 
 
-def one_head_lab(model: models.Encoder, **start: Any) -> live.LiveFigure:
+def _examined(by_heads: dict[int, models.Encoder]) -> dict[int, Result]:
+    return {h: examine(model, 100) for h, model in by_heads.items()}
+
+
+def _untrained(num_heads: int) -> models.Encoder:
+    sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "positions": "learned", "max_length": T}
+    config = models.EncoderConfig(vocab=len(SYMBOLS), classes=len(SYMBOLS), num_heads=num_heads, outputs=K, **sizes)
+    return models.Encoder(config, np.random.default_rng(num_heads))
+
+
+@live.lab(
+    height=4.9,
+    controls=lambda trained, results: {
+        "heads": live.Choice("heads", tuple(trained), tuple(trained)[len(trained) // 2]),
+        "training": live.Switch("trained", True),
+    },
+    prepare=_before_and_after,
+    example=lambda: {h: _untrained(h) for h in (1, 4, 8)},
+)
+def heads_lab(
+    figure: "Figure", trained: dict[int, models.Encoder], results: dict[bool, dict[int, Result]]
+) -> live.Update:
+    """All heads' maps of models with different numbers of heads, trained or as they began, diversity and cost."""
+    counts = tuple(trained)
+    axes = figure.subplot_mosaic([["maps", "chart"], ["maps", "note"]], width_ratios=(1.5, 1), height_ratios=(4, 1))
+    maps, chart, note_ax = axes["maps"], axes["chart"], axes["note"]
+    maps.set(xlim=(0, 1), ylim=(1, 0), aspect="equal", anchor="NW", xticks=(), yticks=())
+    maps.set(xlabel="key →", ylabel="← query")
+    maps.spines[:].set_visible(False)
+    blank = np.zeros((T, T))
+    cmap = plots.colour_map(*plots.WEIGHTS_MAP)
+    images, labels = [], []
+    for _ in range(counts[-1]):
+        images.append(maps.imshow(blank, cmap=cmap, vmin=0, vmax=1, extent=(0, 1, 1, 0)))
+        labels.append(maps.text(0, 0, "", va="bottom", size=9.5))
+    maps.set(xlim=(0, 1), ylim=(1, 0), autoscale_on=False)
+    several = [h for h in counts if h > 1]
+    for is_trained, style, colour in ((True, "o-", plots.BLUE), (False, "s--", plots.ORANGE)):
+        values = [results[is_trained][h].diversity or 0.0 for h in several]
+        chart.plot(several, values, style, color=colour, label="trained" if is_trained else "untrained")
+    (marker,) = chart.plot([several[0]], [0.5], "o", color=plots.INK, ms=13, mfc="none", mew=2)
+    chart.set_xscale("log", base=2)
+    chart.set_xticks(counts, [str(h) for h in counts])
+    chart.set(ylim=(0, 1.05), xlabel="heads", ylabel="diversity (0 = all alike)")
+    chart.legend(loc="lower left")
+    note_ax.set(xticks=(), yticks=())
+    note_ax.spines[:].set_visible(False)
+    note = note_ax.text(0, 1, "", va="top", linespacing=1.5)
+
+    def update(heads: int, training: bool) -> str:
+        result = results[training][heads]
+        tiles = _tiles(heads)
+        names = []
+        for i, (image, label) in enumerate(zip(images, labels, strict=True)):
+            shown = i < heads
+            image.set_visible(shown)
+            label.set_visible(shown)
+            if not shown:
+                continue
+            left, top, size = tiles[i]
+            image.set_extent((left, left + size, top + size, top))
+            image.set_data(result.maps[i])
+            place = main_offset(result.profile[i])
+            names.append(f"head {i} {place or 'no single offset'}")
+            label.set_position((left, top - 0.004))
+            label.set_text(f"{i}: {place}" if place else f"{i}")
+        state = "trained" if training else "untrained"
+        maps.set_title(f"{heads} head{'s' * (heads > 1)}, {state}: {result.accuracy:.0%} right")
+        differ = "one head: nothing to compare" if result.diversity is None else f"diversity {result.diversity:.2f}"
+        marker.set_visible(result.diversity is not None)
+        if result.diversity is not None:
+            marker.set_data([heads], [result.diversity])
+        chart.set_title(differ[0].upper() + differ[1:])
+        cost = efficient.attention_cost(T, trained[heads].config.d_model, heads)
+        costs = (
+            f"d_k = {trained[heads].config.d_model // heads}, {cost.parameters:,} parameters,\n"
+            f"{cost.multiply_adds:,} multiply-adds,\n{cost.memory:,} numbers in memory"
+        )
+        note.set_text(costs)
+        return (
+            f"{maps.get_title(loc='left')}, {differ}. {costs}. Where most of the weight goes: {'; '.join(names)}."
+        ).replace("\n", " ")
+
+    return update
+
+
+@live.lab(
+    height=3.3,
+    controls=lambda model: {
+        "head": live.Slider("head", 0, model.config.num_heads - 1, 0),
+        "query": live.Slider("query", 0, T - 1, 5),
+    },
+    example=lambda: _untrained(4),
+)
+def one_head_lab(figure: "Figure", model: models.Encoder) -> live.Update:
     """One head of a model, one query, on one sequence: where it looks."""
     source, _ = held_out(1)
     _, cache = model.forward(source)
     weights = model.maps(cache)["encoder"][0][0]  # (h, T, T)
     text = SYMBOLS.decode(source[0])
-    num_heads = len(weights)
+    ax = figure.add_subplot(xlim=(-0.7, T - 0.3), ylim=(0, 1.12))
+    ax.set(xlabel="key: its position and symbol", ylabel="weight", yticks=(0, 0.5, 1))
+    ax.set_xticks(range(T), [f"{c}\n{i}" for i, c in enumerate(text)])
+    bars = ax.bar(np.arange(T), np.zeros(T), color=plots.BLUE)
+    (wanted,) = ax.plot([0] * K, [1.06] * K, "v", color=plots.ORANGE, ms=8, label="wanted")
+    (asks,) = ax.plot([0], [1.06], "D", color=plots.INK, ms=7, label="query")
+    figure.legend(handles=[asks, wanted], loc="outside lower right", ncols=2)
 
-    @live.lab(
-        height=3.3,
-        head=live.Slider("head", 0, num_heads - 1, 0),
-        query=live.Slider("query", 0, T - 1, 5),
-    )
-    def lab(figure: "Figure") -> live.Update:
-        ax = figure.add_subplot(xlim=(-0.7, T - 0.3), ylim=(0, 1.12))
-        ax.set(xlabel="key: its position and symbol", ylabel="weight", yticks=(0, 0.5, 1))
-        ax.set_xticks(range(T), [f"{c}\n{i}" for i, c in enumerate(text)])
-        bars = ax.bar(np.arange(T), np.zeros(T), color=plots.BLUE)
-        (wanted,) = ax.plot([0] * K, [1.06] * K, "v", color=plots.ORANGE, ms=8, label="wanted")
-        (asks,) = ax.plot([0], [1.06], "D", color=plots.INK, ms=7, label="query")
-        figure.legend(handles=[asks, wanted], loc="outside lower right", ncols=2)
+    def update(head: int, query: int) -> str:
+        row = weights[head, query]  # (T,)
+        for bar, weight in zip(bars, row, strict=True):
+            bar.set_height(weight)
+        places = [(query + o) % T for o in OFFSETS]
+        wanted.set_xdata(places)
+        asks.set_xdata([query])
+        best = int(row.argmax())
+        offset = (best - query + T // 2 - 1) % T - T // 2 + 1
+        place = f"'{text[best]}' at {best}, {signed(offset)} from query {query}"
+        found = f"{row[best]:.2f} of head {head}'s weight is on {place}"
+        ax.set_title(found)
+        listed = ", ".join(f"'{text[p]}' at {p} {row[p]:.2f}" for p in places)
+        return f"{found}. Weights on the four wanted places: {listed}."
 
-        def update(head: int, query: int) -> str:
-            row = weights[head, query]  # (T,)
-            for bar, weight in zip(bars, row, strict=True):
-                bar.set_height(weight)
-            places = [(query + o) % T for o in OFFSETS]
-            wanted.set_xdata(places)
-            asks.set_xdata([query])
-            best = int(row.argmax())
-            offset = (best - query + T // 2 - 1) % T - T // 2 + 1
-            place = f"'{text[best]}' at {best}, {signed(offset)} from query {query}"
-            found = f"{row[best]:.2f} of head {head}'s weight is on {place}"
-            ax.set_title(found)
-            listed = ", ".join(f"'{text[p]}' at {p} {row[p]:.2f}" for p in places)
-            return f"{found}. Weights on the four wanted places: {listed}."
-
-        return update
-
-    return lab(**start)
+    return update
 
 
 def single_heads(x: Array, W_Q: Array, W_K: Array, W_V: Array, num_heads: int) -> list[Array]:

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw, extremes
 
 from lesson_utils import attention, tasks, training
 from lesson_utils.lessons.bottleneck import lab
@@ -37,50 +36,11 @@ def small():
     return {kind: {step: lab.Snapshot(model(kind, seed=step)) for step in (0, 2)} for kind in ("dot", "additive")}
 
 
-@pytest.fixture
-def labs(fixed, trained, small):
-    return [lab.word_lab(fixed, {"Luong": trained, "Bahdanau": model("additive")}), lab.score_lab(small)]
-
-
-class Controls:
-    """What `extremes` asks of a lab."""
-
-    def __init__(self, figure):
-        self.controls = figure._controls
-
-
 # --- Live figures made from models ------------------------------------------------------------------------------------
 
 
-def test_every_extreme_of_labs_made_from_models(labs):
-    for figure in labs:
-        page, seen = figure._screen._figure.bbox, set()
-        for values in extremes(Controls(figure)):
-            picture = figure.set(**values)
-            assert len(picture.alt) > 30
-            assert "nan" not in picture.alt.lower().replace("banana", "")
-            assert len(picture.png) < 60_000
-            for axes in figure._screen._figure.axes:
-                box = axes._left_title.get_window_extent()
-                assert box.x1 <= page.x1 + 1, (axes._left_title.get_text(), values)
-            seen.add((picture.alt, picture.png))
-        assert len(seen) > len(figure.values)
-
-
-def test_frames_of_labs_made_from_models_equal_a_full_redraw(labs):
-    for figure in labs:
-        for name, control in figure._controls.items():
-            for value in control.extremes():
-                assert_frame_equals_a_full_redraw(figure, {name: value})
-
-
-def test_pictures_of_labs_made_from_models_depend_on_the_controls_alone(labs):
-    for figure in labs:
-        assert_depends_on_controls_alone(figure)
-
-
-def test_the_typed_word_is_cleaned_and_cut(labs):
-    figure = labs[0]
+def test_the_typed_word_is_cleaned_and_cut():
+    figure = lab.word_lab.example()
     figure.set(word="Cat 3", more=2)
     assert figure.picture.alt.startswith("Read: catqz (only a–z).")
     figure.set(word="b" * 27, more=5)
@@ -89,8 +49,8 @@ def test_the_typed_word_is_cleaned_and_cut(labs):
     assert figure.picture.alt.startswith("Read: abc (nothing to read: it got abc).")
 
 
-def test_wrong_letters_are_counted(labs, fixed):
-    figure = labs[0]
+def test_wrong_letters_are_counted(fixed, trained):
+    figure = lab.word_lab(fixed, {"Luong": trained})
     figure.set(word="ab", more=0)
     text, nothing = lab.answer(fixed, "ab")
     longer = max(len(text), 2)

@@ -1,10 +1,7 @@
 """The numbers behind notebook 06: the leak meter, entropies, what is drawn from, and the labs made from a model."""
 
-import itertools
-
 import numpy as np
 import pytest
-from test_live import assert_depends_on_controls_alone
 
 from lesson_utils import attention, models, ops, plots, tasks, training
 from lesson_utils.lessons.causal_mask import lab
@@ -123,31 +120,6 @@ def test_drawn_from_is_what_the_library_draws_from(temperature, top_k, top_p):
     ids = models.sample(np.tile(logits, (40_000, 1)), np.random.default_rng(0), temperature, top_k, top_p)
     np.testing.assert_allclose(np.bincount(ids, minlength=5) / len(ids), drawn, atol=0.01)
     np.testing.assert_allclose(drawn.sum(), 1)
-
-
-def settings(controls):
-    start = {name: control.value for name, control in controls.items()}
-    yield start
-    for (a, first), (b, second) in itertools.combinations(controls.items(), 2):
-        yield from (start | {a: x, b: y} for x in first.extremes() for y in second.extremes())
-
-
-def test_pictures_of_sampling_depend_on_the_controls_alone(model):
-    assert_depends_on_controls_alone(lab.sampling_lab(model, VOCABULARY))
-
-
-def test_sampling_lab_at_every_pair_of_extremes(model):
-    figure = lab.sampling_lab(model, VOCABULARY)
-    page = figure._screen._figure.bbox
-    seen = set()
-    for values in settings(figure._controls):
-        picture = figure.set(**values)
-        assert len(picture.png) < 60_000
-        for axes in figure._screen._figure.axes:
-            assert axes._left_title.get_window_extent().x1 <= page.x1 + 1, values
-            assert all(np.isfinite(bar.get_width()) for bar in axes.patches)
-        seen.add((picture.alt, picture.png))
-    assert len(seen) > 20
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_live import assert_depends_on_controls_alone, assert_frame_equals_a_full_redraw
 
 from lesson_utils import attention, models, tasks, training
 from lesson_utils.lessons.multi_head import lab
@@ -164,49 +163,6 @@ def test_one_head_alone_can_not_be_compared(trained):
 
 
 # --- The live figures that are made from models ----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module", params=["heads", "one head"])
-def figure(request, trained):
-    return lab.heads_lab(trained) if request.param == "heads" else lab.one_head_lab(trained[4])
-
-
-def everywhere(figure):
-    """Every pair of extremes of the two controls."""
-    names = list(figure._controls)
-    for values in itertools.product(*(control.extremes() for control in figure._controls.values())):
-        yield dict(zip(names, values, strict=True))
-
-
-def test_live_figures_at_every_extreme(figure):
-    seen = set()
-    page = figure._screen._figure.bbox
-    for values in everywhere(figure):
-        picture = figure.set(**values)
-        assert "nan" not in picture.alt.lower()
-        assert len(picture.png) < 60_000
-        seen.add((picture.alt, picture.png))
-        for axes in figure._screen._figure.axes:
-            assert axes._left_title.get_window_extent().x1 <= page.x1 + 1, values
-    assert len(seen) > 4
-
-
-def test_each_control_changes_picture_and_alternative_text(figure):
-    for name, control in figure._controls.items():
-        start = figure.values
-        ends = [figure.set(**{name: value}) for value in control.extremes()]
-        assert len({end.alt for end in ends}) > 1, name
-        assert len({end.png for end in ends}) > 1, name
-        figure.set(**start)
-
-
-def test_live_frames_equal_full_redraws(figure):
-    for values in everywhere(figure):
-        assert_frame_equals_a_full_redraw(figure, values)
-
-
-def test_pictures_depend_on_the_controls_alone(figure):
-    assert_depends_on_controls_alone(figure)
 
 
 def test_weights_in_the_alternative_text_are_the_models_own(trained):

@@ -1,0 +1,198 @@
+"""What a learner can set in a live figure: sliders, choices, switches, words."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import ipywidgets
+
+
+class Control(Protocol):
+    """What a learner can set: its text label, the values it can take, and the widget that shows it."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    def check(self, name: str, value: Any) -> None: ...
+    def extremes(self) -> tuple[Any, ...]: ...
+    def neighbours(self, value: Any) -> tuple[Any, ...]: ...
+    def read(self, value: Any) -> Any: ...
+    def widget(self, value: Any) -> ipywidgets.Widget: ...
+
+
+@dataclass(frozen=True)
+class Slider:
+    """An evenly spaced slider; whole numbers stay whole."""
+
+    label: str
+    low: float
+    high: float
+    value: float
+    step: float = 1
+
+    def check(self, name: str, value: float) -> None:
+        _check_range(self, name, value)
+
+    def extremes(self) -> tuple[float, ...]:
+        return self.low, self.value, self.high
+
+    def neighbours(self, value: float) -> tuple[float, ...]:
+        near = _rounded(value + self.step), _rounded(value - self.step)
+        return tuple(n for n in near if self.low <= n <= self.high)
+
+    def read(self, value: float) -> float:
+        return _rounded(value)
+
+    def widget(self, value: float) -> ipywidgets.Widget:
+        whole = all(isinstance(n, int) for n in (self.low, self.high, self.value, self.step))
+        make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
+        return make(value=value, min=self.low, max=self.high, step=self.step, **_look(self.label))
+
+
+@dataclass(frozen=True)
+class LogSlider:
+    """A slider for what spans powers of ten: equal steps multiply by an equal factor.
+
+    Raises:
+        ValueError: the slider could not stand at `value`; the browser would move it without a word.
+    """
+
+    label: str
+    low: float
+    high: float
+    value: float
+    steps_per_decade: int = 10
+
+    def __post_init__(self) -> None:
+        steps = self.steps_per_decade * math.log10(self.value / self.low)
+        if abs(steps - round(steps)) > 1e-9:
+            nearest = self.low * 10 ** (round(steps) / self.steps_per_decade)
+            raise ValueError(
+                f"{self.label}: value={self.value} is not a step of the slider; the nearest is {nearest!r}"
+            )
+
+    def check(self, name: str, value: float) -> None:
+        _check_range(self, name, value)
+
+    def extremes(self) -> tuple[float, ...]:
+        return self.low, self.value, self.high
+
+    def neighbours(self, value: float) -> tuple[float, ...]:
+        place = round(self.steps_per_decade * math.log10(value))  # as the slider counts, to the last digit
+        near = (_rounded(10 ** ((place + step) / self.steps_per_decade)) for step in (1, -1))
+        return tuple(n for n in near if _rounded(self.low) <= n <= _rounded(self.high))
+
+    def read(self, value: float) -> float:
+        return _rounded(value)
+
+    def widget(self, value: float) -> ipywidgets.Widget:
+        low, high = math.log10(self.low), math.log10(self.high)
+        step = 1 / self.steps_per_decade
+        return ipywidgets.FloatLogSlider(value=value, base=10, min=low, max=high, step=step, **_look(self.label))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values, on a slider: what can't be combined can't be chosen.
+
+    Texts stand on a slider, too. JupyterLab takes the arrow keys away from a drop-down list.
+    """
+
+    label: str
+    options: tuple[Any, ...]
+    value: Any
+
+    def check(self, name: str, value: Any) -> None:
+        _check_option(self, name, value)
+
+    def extremes(self) -> tuple[Any, ...]:
+        if isinstance(self.value, str):  # texts have no order: each is an extreme
+            return self.options
+        return self.options[0], self.value, self.options[-1]
+
+    def neighbours(self, value: Any) -> tuple[Any, ...]:
+        place = self.options.index(value)
+        return self.options[place + 1 : place + 2] + self.options[max(place - 1, 0) : place]
+
+    def read(self, value: Any) -> Any:
+        return value
+
+    def widget(self, value: Any) -> ipywidgets.Widget:
+        texts = [str(option) for option in self.options]
+        if max(map(len, texts)) > 12:  # there is no room for them beside the slider: the figure's title has to say it
+            texts = [f"{n} of {len(texts)}" for n in range(1, len(texts) + 1)]
+        options = list(zip(texts, self.options, strict=True))
+        return ipywidgets.SelectionSlider(options=options, value=value, **_look(self.label))
+
+
+@dataclass(frozen=True)
+class Switch:
+    """On or off."""
+
+    label: str
+    value: bool
+    options: tuple[bool, ...] = (False, True)
+
+    def check(self, name: str, value: bool) -> None:
+        _check_option(self, name, value)
+
+    def extremes(self) -> tuple[bool, ...]:
+        return self.options
+
+    def neighbours(self, value: bool) -> tuple[bool, ...]:
+        return (not value,)
+
+    def read(self, value: bool) -> bool:
+        return value
+
+    def widget(self, value: bool) -> ipywidgets.Widget:
+        return ipywidgets.Checkbox(value=value, indent=False, **_look(self.label))
+
+
+@dataclass(frozen=True)
+class Word:
+    """A text to type, of up to `longest` characters; the figure follows each key.
+
+    What a lab can't use (a digit, where it wants letters) it has to leave out itself, and say so.
+    """
+
+    label: str
+    value: str
+    longest: int = 20
+
+    def check(self, name: str, value: str) -> None:
+        if not isinstance(value, str) or len(value) > self.longest:
+            raise ValueError(f"{name}={value!r} does not fit; expected a text of up to {self.longest} characters")
+
+    def extremes(self) -> tuple[str, ...]:
+        return "", self.value, "z" * self.longest
+
+    def neighbours(self, value: str) -> tuple[str, ...]:
+        return ()  # nobody knows what comes next
+
+    def read(self, value: str) -> str:
+        return value[: self.longest]  # no widget can limit the length
+
+    def widget(self, value: str) -> ipywidgets.Widget:
+        return ipywidgets.Text(value=value, continuous_update=True, **_look(self.label))
+
+
+def _check_range(control: Slider | LogSlider, name: str, value: float) -> None:
+    if not control.low <= value <= control.high:
+        raise ValueError(f"{name}={value!r} is out of range; expected a number from {control.low} to {control.high}")
+
+
+def _check_option(control: Choice | Switch, name: str, value: Any) -> None:
+    if value not in control.options:
+        raise ValueError(f"{name}={value!r} can't be chosen; expected one of {', '.join(map(repr, control.options))}")
+
+
+def _rounded(value: float) -> float:
+    """Without the last digits, which depend on the way by which a slider came there: 0.3 is one place."""
+    return float(f"{value:.12g}") if isinstance(value, float) else value
+
+
+def _look(label: str) -> dict[str, Any]:
+    layout = ipywidgets.Layout(width="auto", min_width="280px", flex="1 1 280px", max_width="420px")
+    return {"description": label, "style": {"description_width": "initial"}, "layout": layout}
