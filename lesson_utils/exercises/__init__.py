@@ -5,16 +5,20 @@ from functools import partial
 from typing import Any
 
 from lesson_utils import lessons
-from lesson_utils.exercises.checker import CheckResult, run
+from lesson_utils.exercises import checker, form, old_checker
+
+
+def _run(exercise: Any, function: Any) -> Any:
+    return (checker if isinstance(exercise, form.Exercise) else old_checker).run(exercise, function)
 
 
 class _Check:
     """`check.<exercise>(function)`; tab completion lists the exercises. Only the lesson that owns it is imported."""
 
-    def __getattr__(self, name: str) -> Callable[[Any], CheckResult]:
+    def __getattr__(self, name: str) -> Callable[[Any], Any]:
         for lesson in lessons.LESSONS:
             if name in lesson.exercises:
-                return partial(run, lesson.exercise(name))
+                return partial(_run, lesson.exercise(name))
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__())}")
 
     def __dir__(self) -> list[str]:

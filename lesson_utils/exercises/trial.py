@@ -1,22 +1,33 @@
-"""Calls a function that may do anything, and tells whether two of them did the same."""
+"""Calls a function that may do anything, leaves the kernel as it was, and tells whether two calls did the same."""
 
-import copy
+import contextlib
+import inspect
+import io
+import linecache
+import math
+import random
+import re
+import signal
 import sys
+import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from lesson_utils import attention, ops
+
 TIME_LIMIT = 5.0  # seconds for one call; a solution takes milliseconds
-TOLERANCE = {"float32": 1e-4}  # relative and absolute: far above rounding, far below any mistake
+TOLERANCE = {"float32": 1e-4, "float16": 1e-2}  # relative and absolute: far above rounding, far below any mistake
 DEFAULT_TOLERANCE = 1e-7
+PRINTED = 2000  # characters of what an answer prints that are shown
 
 
 @dataclass(frozen=True)
@@ -24,9 +35,11 @@ class Outcome:
     """What one call led to."""
 
     value: Any = None
-    error: Exception | None = None
+    error: BaseException | None = None
     timed_out: bool = False
     where: str = ""  # the function's own line, for errors and time-outs
+    line: str = ""  # its text
+    variables: Mapping[str, Any] = field(default_factory=dict)  # the function's own, at the error
     changed: tuple[int, ...] = ()  # arguments changed in place
     borrowed: tuple[str, ...] = ()  # functions of the library that were called
 
@@ -38,84 +51,209 @@ class Outcome:
         return (value,)
 
     def is_telling(self) -> bool:
-        """Is this more than two different mistakes would have in common by chance, as NaN, zeros or an error?
-
-        Only for outcomes that are `same` as one with numbers.
-        """
+        """Is this more than two different mistakes would have in common by chance, as NaN, zeros or an error?"""
         if self.error or self.timed_out:
             return False
-        numbers = np.concatenate([np.ravel(plain(x)) for x in self.results()])
-        return len(set(numbers[np.isfinite(numbers)].tolist()) - {0, 1}) > 1
+        try:
+            numbers = np.concatenate([np.ravel(plain(x)).astype(float) for x in self.results()])
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return len(set(numbers[np.isfinite(numbers)].tolist()) - {0, 1}) >= min(2, numbers.size)
 
 
-class _TimeUp(BaseException):
+class TimeUp(BaseException):
     """Not an Exception: a learner's `except Exception` must not catch it."""
+
+
+def copied(arguments: Sequence[Any]) -> list[Any]:
+    return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+
+
+def quick(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
+    """Call one of our own variants on a copy of `arguments`; use within `quiet` and `stopped`."""
+    try:
+        return Outcome(function(*copied(arguments)))
+    except Exception as error:
+        return Outcome(error=error)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Wrong variants divide by 0 and more: the check says more than a warning."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def attempt(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
-    time_limit: float | None = None,
+    time_limit: float = TIME_LIMIT,
     library: Sequence[Callable[..., Any]] = (),
 ) -> Outcome:
-    """Call `function` on a copy of `arguments`.
+    """Call a learner's `function` on a copy of `arguments`.
 
     Args:
-        time_limit: seconds until it is stopped; None for functions of our own, which then run at full speed.
-        library: functions that it should not call; which of them it did call is noted, if there is a time limit.
+        time_limit: seconds until it is stopped.
+        library: functions that it should not call; which of them it did call is noted.
     """
-    given = copy.deepcopy(arguments)
+    given = copied(arguments)
+    called: list[str] = []
     try:
-        with np.errstate(all="ignore"), _watch(time_limit, library) as called:  # the check says more than a warning
+        with quiet(), _kernel_as_before(), watched(called, library), stopped(time_limit):
             value = function(*given)
-    except _TimeUp as error:
-        return Outcome(timed_out=True, where=_where(function, error))
-    except Exception as error:
-        return Outcome(error=error, where=_where(function, error))
-    pairs = zip(given, arguments, strict=True)
-    changed = tuple(i for i, (now, before) in enumerate(pairs) if not np.array_equal(now, before))
-    return Outcome(value, changed=changed, borrowed=tuple(called))
+    except TimeUp as error:
+        where, line, _ = _where(function, error)
+        return Outcome(timed_out=True, where=where, line=line)
+    except (Exception, SystemExit, GeneratorExit) as error:
+        where, line, variables = _where(function, error)
+        return Outcome(error=error, where=where, line=line, variables=variables)
+    if inspect.iscoroutine(value):
+        value.close()  # or Python warns that nobody awaits it
+    pairs = enumerate(zip(given, arguments, strict=True))
+    changed = tuple(i for i, (now, before) in pairs if isinstance(now, np.ndarray) and not _equal(now, before))
+    return Outcome(value, changed=changed, borrowed=tuple(dict.fromkeys(called)))
+
+
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
 @contextmanager
-def _watch(seconds: float | None, library: Sequence[Callable[..., Any]]) -> Iterator[list[str]]:
-    """Raise _TimeUp in Python code that runs too long, and list the calls of `library`.
+def stopped(seconds: float) -> Iterator[None]:
+    """Raise TimeUp in code that runs longer.
 
-    Unlike signals and threads, this works in every kernel.
+    On Unix, in the main thread, by a signal: it ends loops without a body, and C code that looks for signals (sleep).
+    Elsewhere by a trace function, between two instructions of Python.
     """
-    called: list[str] = []
-    if seconds is None or sys.gettrace() is not None:  # a debugger is at work: take all the time you need
-        yield called
+    if sys.gettrace() is not None and not hasattr(sys.gettrace(), "ours"):  # a debugger is at work: take all your time
+        yield
+    elif hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+
+        def ring(number: int, frame: FrameType | None) -> None:
+            raise TimeUp
+
+        before = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)  # again and again, for who catches everything
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    else:
+        deadline = time.monotonic() + seconds
+        outer = sys.gettrace()
+
+        def watch(frame: FrameType, event: Any, argument: Any) -> Any:
+            if time.monotonic() > deadline:
+                raise TimeUp
+            frame.f_trace_opcodes = True  # a loop without a body has no lines
+            if outer and event == "call":
+                outer(frame, event, argument)
+            return watch
+
+        sys.settrace(watch)
+        try:
+            yield
+        finally:
+            sys.settrace(outer)
+
+
+@contextmanager
+def watched(called: list[str], library: Sequence[Callable[..., Any]]) -> Iterator[None]:
+    """Note the calls of `library`."""
+    if not library or sys.gettrace() is not None:
+        yield
         return
-    deadline = time.monotonic() + seconds
+    codes = {f.__code__: f"{f.__module__.split('.')[1]}.{f.__name__}" for f in library}
 
-    def watch(frame: FrameType, event: str, arg: Any) -> Any:
-        if time.monotonic() > deadline:
-            raise _TimeUp
-        if event == "call":
-            called.extend(f"{f.__module__.split('.')[1]}.{f.__name__}" for f in library if f.__code__ is frame.f_code)
-        return watch
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        if frame.f_code in codes:
+            called.append(codes[frame.f_code])
 
-    sys.settrace(watch)
+    note.ours = True  # type: ignore[attr-defined]
+    sys.settrace(note)
     try:
-        yield called
+        yield
     finally:
         sys.settrace(None)
 
 
-def _where(function: Any, error: BaseException) -> str:
-    """The last line of the learner's own code on the way to the error."""
+class _Cut(io.StringIO):
+    """Takes what is printed, and keeps the beginning."""
+
+    total = 0
+
+    def write(self, text: str) -> int:
+        self.total += len(text)
+        return super().write(text[: max(0, PRINTED - self.tell())]) if self.tell() < PRINTED else len(text)
+
+
+def _functions(module: ModuleType) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if callable(value)}
+
+
+_ORIGINAL = {module: _functions(module) for module in (np, math, ops, attention)}
+
+
+def mend_modules() -> list[str]:
+    """Put functions back that somebody has overwritten, as in `np.exp = ...`, and name them."""
+    found = []
+    for module, functions in _ORIGINAL.items():
+        short = {"numpy": "np"}.get(module.__name__, module.__name__.split(".")[-1])
+        for name, value in functions.items():
+            if vars(module).get(name) is not value:
+                found.append(f"{short}.{name}")
+                setattr(module, name, value)
+    return found
+
+
+@contextmanager
+def _kernel_as_before() -> Iterator[None]:
+    """Random numbers, printed text, print options and recursion limit are none of the check's business."""
+    options, limit, state, numbers = (
+        np.get_printoptions(),
+        sys.getrecursionlimit(),
+        random.getstate(),
+        np.random.get_state(),  # noqa: NPY002
+    )
+    cut = _Cut()
+    try:
+        with contextlib.redirect_stdout(cut):
+            yield
+    finally:
+        np.set_printoptions(**options)
+        sys.setrecursionlimit(limit)
+        random.setstate(state)
+        np.random.set_state(numbers)  # noqa: NPY002
+        if cut.total:
+            print(cut.getvalue(), end="")
+            if cut.total > PRINTED:
+                print(f"\n… ({cut.total - PRINTED:,} more characters that your function printed are left out)")
+
+
+def _where(function: Any, error: BaseException) -> tuple[str, str, dict[str, Any]]:
+    """The last line of the learner's own code on the way to the error, and the variables there."""
     file = getattr(getattr(function, "__code__", None), "co_filename", None)
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename == file:
-            return f" in line {frame.lineno} of its cell: `{frame.line}`"
-    return ""
+    found, step = None, error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == file:
+            found = step
+        step = step.tb_next
+    if found is None:
+        return "", "", {}
+    line = linecache.getline(str(file), found.tb_lineno).strip()
+    variables = dict(found.tb_frame.f_locals)
+    return f" in line {found.tb_lineno} of its cell: `{line}`" if line else "", line, variables
+
+
+# --- The same? ------------------------------------------------------------------------------------------------------
 
 
 def same(a: Outcome, b: Outcome) -> bool:
     """Did two functions do the same, right or wrong?"""
     if a.error or b.error or a.timed_out or b.timed_out:
-        return a.timed_out == b.timed_out and type(a.error) is type(b.error) and _same_text(str(a.error), str(b.error))
+        return a.timed_out == b.timed_out and same_error(a.error, b.error)
     a_results, b_results = a.results(), b.results()
     if len(a_results) != len(b_results):
         return False
@@ -126,16 +264,39 @@ def same(a: Outcome, b: Outcome) -> bool:
         return False
 
 
-def _same_text(a: str, b: str) -> bool:
-    """Equal, or one begins with the other: the error of `x /= y` lists one more shape than that of `x / y`."""
-    return a == b or (bool(a and b) and (a.startswith(b) or b.startswith(a)))
+def same_error(a: BaseException | None, b: BaseException | None) -> bool:
+    """Errors are the same if their kinds are, and the shapes in them; the words and their order may differ."""
+    if a is None or b is None or type(a) is not type(b):
+        return a is b
+    if isinstance(a, NameError | AttributeError | SystemExit):
+        return str(a) == str(b)
+    ours, theirs = _numbers(a), _numbers(b)
+    shared = ours <= theirs or theirs <= ours  # `x /= y` lists one more shape than `x / y`
+    words = bool(ours and theirs) or _plain_words(a) == _plain_words(b)
+    return shared and words and ("truth value" in str(a)) == ("truth value" in str(b))
+
+
+def _numbers(error: BaseException) -> set[tuple[str, ...]]:
+    """The shapes and sizes in an error's text, whatever their order."""
+    text = str(error)
+    shapes = re.findall(r"\((\d[\d,]*)\)", text.replace(", ", ","))
+    return {tuple(sorted(re.findall(r"\d+", shape))) for shape in shapes} or {
+        (n,) for n in re.findall(r"\b\d+\b", text)
+    }
+
+
+def _plain_words(error: BaseException) -> str:
+    return re.sub(r"[\d(),.:\s-]+", " ", str(error)).strip()
 
 
 def close(a: np.ndarray, b: np.ndarray) -> bool:
     """Equal but for rounding."""
     tolerance = max(TOLERANCE.get(str(x.dtype), DEFAULT_TOLERANCE) for x in (a, b))
     with np.errstate(all="ignore"):
-        return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True))
+        good = (
+            np.abs(a - b) <= tolerance + tolerance * np.abs(b) if a.dtype.kind != "b" or b.dtype.kind != "b" else a == b
+        )
+        return bool((good | (a == b) | ((a != a) & (b != b))).all())
 
 
 def plain(x: Any) -> Any:

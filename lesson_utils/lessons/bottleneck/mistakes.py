@@ -7,7 +7,7 @@ import numpy as np
 
 from lesson_utils import ops
 from lesson_utils._checks import Array, Mask
-from lesson_utils.exercises.checker import Misconception
+from lesson_utils.exercises.old_checker import Misconception
 
 # --- A GRU step -------------------------------------------------------------------------------------------------------
 

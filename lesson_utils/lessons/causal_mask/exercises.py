@@ -8,7 +8,7 @@ import numpy as np
 from lesson_utils import attention as library
 from lesson_utils import ops
 from lesson_utils._checks import Array, Mask
-from lesson_utils.exercises.checker import Case, Exercise
+from lesson_utils.exercises.old_checker import Case, Exercise
 from lesson_utils.lessons.causal_mask import mistakes
 
 # --- The causal mask ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from lesson_utils import ops
 from lesson_utils._checks import Array
-from lesson_utils.exercises.checker import Case, Exercise
+from lesson_utils.exercises.old_checker import Case, Exercise
 from lesson_utils.lessons.full_block import mistakes
 
 # --- Layer norm -------------------------------------------------------------------------------------------------------

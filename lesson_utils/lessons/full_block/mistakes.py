@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils import ops
-from lesson_utils.exercises.checker import Misconception
+from lesson_utils.exercises.old_checker import Misconception
 
 LAST: dict[str, Any] = {"axis": -1, "keepdims": True}
 Wrong = Callable[..., Any]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lesson_utils import attention
-from lesson_utils.exercises.checker import Case, Exercise
+from lesson_utils.exercises.old_checker import Case, Exercise
 from lesson_utils.lessons.multi_head import mistakes
 
 # --- Split and merge ------------------------------------------------------------------------------------------------

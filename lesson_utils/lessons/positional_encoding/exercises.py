@@ -6,7 +6,7 @@ import numpy as np
 
 from lesson_utils import positions as library
 from lesson_utils._checks import Array
-from lesson_utils.exercises.checker import Case, Exercise
+from lesson_utils.exercises.old_checker import Case, Exercise
 from lesson_utils.lessons.positional_encoding import mistakes
 
 # --- The table ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils._checks import Array
-from lesson_utils.exercises.checker import Misconception, together
+from lesson_utils.exercises.old_checker import Misconception, together
 
 Rates = Callable[[int, int, float], Array]  # (length or offset, d_model, base) → radians a position, for each pair
 

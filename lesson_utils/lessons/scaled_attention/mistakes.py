@@ -1,397 +1,206 @@
-"""The ways to get scaled dot-product attention wrong: one of its steps replaced, or two."""
+"""The ways to get softmax, attention and the variance of a score wrong, as learners type them."""
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
+# fmt: off
 
-import numpy as np
+from lesson_utils.exercises.form import Change, change
+from lesson_utils.exercises.shared import answers, masks, softmax_inside, weighing
 
-from lesson_utils import ops
-from lesson_utils._checks import Array
-from lesson_utils.exercises.checker import Misconception, together
-from lesson_utils.lessons.scaled_attention import softmax_mistakes
+# --- A stable softmax ---------------------------------------------------------------------------------------------
 
-Step = Callable[..., Any]
+SOFTMAX_STEPS = {
+    "shift": "shifted = x - x.max(axis=-1, keepdims=True)",
+    "exp": "exponentials = np.exp(shifted)",
+    "divide": "return exponentials / exponentials.sum(axis=-1, keepdims=True)",
+}
 
-
-def _hidden_as(hidden: float) -> Step:
-    return lambda scores, mask: scores if mask is None else np.where(mask, scores, hidden)
-
-
-def _if_given(hide: Step) -> Step:
-    """Leave scores or weights alone where there is no mask."""
-    return lambda scores, mask: scores if mask is None else hide(scores, mask)
-
-
-def _own_softmax(scores: Array, axis: int = -1) -> Array:
-    """Softmax as a learner writes it: where `ops.softmax` raises an error or gives zeros, this gives NaN."""
-    exponentials = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return exponentials / exponentials.sum(axis=axis, keepdims=True)
-
-
-def _attention(
-    score: Step = lambda Q, K: Q @ K.swapaxes(-1, -2),
-    scale: Step = lambda Q, K, V: 1 / math.sqrt(K.shape[-1]),
-    hide: Step = lambda scores, mask: scores if mask is None else np.where(mask, scores, -np.inf),
-    normalise: Step = ops.softmax,
-    finish: Step = lambda weights, mask: weights,
-    average: Step = lambda weights, V: weights @ V,
-    answer: Step = lambda output, weights, scores: (output, weights),
-) -> Step:
-    """Attention with some of its steps replaced."""
-
-    def wrong(Q: Array, K: Array, V: Array, mask: Any) -> Any:
-        scores = hide(score(Q, K) * scale(Q, K, V), mask)
-        weights = finish(normalise(scores), mask)
-        return answer(average(weights, V), weights, scores)
-
-    return wrong
-
-
-def _slips(*slips: tuple[Any, ...]) -> dict[str, tuple[Misconception, list[dict[str, Step]]]]:
-    """From (name, message, steps, other steps …): the misconception, and its steps, to be joined with others."""
-    return {
-        name: (Misconception(name, text, *(_attention(**steps) for steps in ways)), ways) for name, text, *ways in slips
-    }
+_CALLS = (  # each can happen in `max`, in `sum`, or in both
+    (
+        "over everything",
+        "",
+        "You call {} without an axis, that is, over the whole array. Each row is a set of weights of its own: pass "
+        "`axis=-1, keepdims=True`.",
+    ),
+    (
+        "without keepdims",
+        "axis=-1",
+        "You call {} without `keepdims=True`. That drops the last axis, and NumPy lines up what is left with the columns: "
+        "an error, or, in a square array, wrong numbers without one. Write `axis=-1, keepdims=True`.",
+    ),
+    (
+        "over axis 0",
+        "axis=0, keepdims=True",
+        "You call {} with `axis=0` (Python's own `sum(x)` does the same), down the columns. Each row is a set of weights of "
+        "its own: take the last axis, `axis=-1`.",
+    ),
+    (
+        "over axis 1",
+        "axis=1, keepdims=True",
+        "You call {} with `axis=1`, which is the last axis only where there are two; a single row has none. The last one is "
+        "always `axis=-1`.",
+    ),
+    (
+        "over axis 1 without keepdims",
+        "axis=1",
+        "You call {} with `axis=1` and without `keepdims=True`. The last axis is always `axis=-1`, and only with "
+        "`keepdims=True` does the result line up with the rows.",
+    ),
+    (
+        "over axis -2",
+        "axis=-2, keepdims=True",
+        "You call {} with `axis=-2`, the last axis but one; a single row has none. Softmax runs over the keys, the last axis: "
+        "`axis=-1`.",
+    ),
+)
 
 
-def _wrong_size(symbol: str, what: str, size: Step) -> list[tuple[Any, ...]]:
+def _in_calls() -> list[Change]:
+    found = []
+    for name, arguments, text in _CALLS:
+        shift, total = f"shifted = x - x.max({arguments})", f"return exponentials / exponentials.sum({arguments})"
+        found.append(change(f"sum {name}", text.format("`sum`"), divide=total))
+        if arguments:
+            found.append(change(f"max {name}", text.format("`max`"), shift=shift))
+        found.append(change(f"max and sum {name}", text.format("`max` and `sum`"), shift=shift, divide=total))
+    return found
+
+
+_ROWS = "axis=-1, keepdims=True"
+SOFTMAX = (
+    *_in_calls(),
+    change('not stable', "`np.exp` of a large score overflows: exp(10 000) is ∞ in floats, and ∞ / ∞ is NaN. Subtract each row's maximum first, `x - x.max(axis=-1, keepdims=True)`; the weights stay the same.", shift="shifted = x"),
+    change('max over everything', 'You subtract the maximum of the whole array. In a row far below it every exponential becomes 0, and 0 / 0 is NaN. Each row needs its own maximum: `x.max(axis=-1, keepdims=True)`.', shift="shifted = x - x.max()"),
+    change('mean instead of maximum', 'You subtract the mean. Scores far above it still overflow; subtract the maximum, so that no exponent is above 0.', shift=(f"shifted = x - x.mean({_ROWS})", "shifted = x - x.mean()")),
+    change('minimum instead of maximum', 'You subtract the minimum, which pushes the other scores up, towards overflow. Subtract the maximum.', shift=(f"shifted = x - x.min({_ROWS})", "shifted = x - x.min()")),
+    change('divided by the maximum', 'You divide by the maximum. That changes the weights; subtracting it does not.', shift=(f"shifted = x / x.max({_ROWS})", "shifted = x / x.max()")),
+    change(
+        'sign', 'Your signs are turned around: the smallest score gets the largest weight. It is score minus maximum, `x - x.max(axis=-1, keepdims=True)`.',
+        shift=(f"shifted = x.max({_ROWS}) - x", "shifted = x.max() - x", "shifted = -x"),
+    ),
+    change("sum for difference", "You add the maximum, which makes overflow worse. Subtract it: `x - x.max(axis=-1, keepdims=True)`.", shift=f"shifted = x + x.max({_ROWS})"),
+    change('clipped', "You clip the scores. That stops the overflow, but scores beyond the bound become equal, and so do their weights. Subtract each row's maximum: it shifts a row and changes no weight.", shift=("shifted = np.clip(x, -500, 500)", "shifted = np.minimum(x, 500)", "shifted = np.clip(x, -50, 50)", "shifted = np.clip(x, -100, 100)", "shifted = np.clip(x, -700, 700)")),
+    change('shifted by a constant', "You subtract one fixed number from all scores. For other scores it is too much (every exponential becomes 0, and 0 / 0 is NaN) or too little. Subtract each row's own maximum.", shift=[f"shifted = x - {n}" for n in ("1e4", "1e3", "500", "100")]),
+    change("Python's max", "Python's own `max(x)` goes along the first axis and cannot compare whole rows. Use NumPy's: `x.max(axis=-1, keepdims=True)`.", shift="shifted = x - max(x)"),
+    change(
+        'maximum in one place only', 'You subtract the maximum above the fraction bar or below it, but not in both. Compute `np.exp(x - x.max(axis=-1, keepdims=True))` once, and divide it by its own sum.',
+        *(
+            f"{above} / {below}"
+            for m in (f"x.max({_ROWS})", "x.max()")
+            for above, below in (
+                (f"np.exp(x - {m})", f"np.exp(x).sum({_ROWS})"),
+                (f"np.exp(x - {m})", "np.exp(x).sum()"),
+                ("np.exp(x)", f"np.exp(x - {m}).sum({_ROWS})"),
+            )
+        ),
+    ),
+    change(
+        'maximum after exp', 'You subtract the maximum after `np.exp`, which is too late against overflow and changes the weights. Subtract it from the scores: `np.exp(x - x.max(axis=-1, keepdims=True))`.',
+        *(
+            f"e = np.exp(x)\ne = e - {m}.max({a})\nreturn e / {total}.sum({_ROWS})"
+            for m in ("e", "x")
+            for a in (_ROWS, "")
+            for total in ("e", "np.exp(x)")
+        ),
+    ),
+    change('not normalised', 'These are the exponentials. Divide them by their sum, so that each row sums to 1.', divide="return exponentials"),
+    change('no exponential', 'You divide the scores themselves by their sum. That gives negative weights for negative scores; exponentiate first.', exp="exponentials = shifted"),
+    change('log-softmax', 'These are the logarithms of the weights. Exponentiate them.', divide=f"return shifted - np.log(exponentials.sum({_ROWS}))"),
+    change('sigmoid', 'This squashes each score by itself (the logistic function). Softmax makes the scores of a row compete: divide the exponentials by their sum.', "1 / (1 + np.exp(-x))"),
+    change('a number for −∞', 'You replace −∞ by a number. In a row whose scores are lower still, the hidden one wins. exp(−∞) is 0: leave −∞ as it is.', shift=[f"x = np.where(np.isneginf(x), -{n}, x)\nshifted = x - x.max({_ROWS})" for n in ("100", "1e3", "1e4")]),
+    change('a loop over x', 'Your loop takes `x[i]` for a row. That holds for two axes only: of a single row it is one number, of three axes a whole matrix. No loop is needed: `axis=-1, keepdims=True`.', "np.array([np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in x])"),
+    change('largest only', "This gives the largest score all the weight. Softmax is softer: the others keep a share, exp of the score divided by the row's sum.", divide=f"return (x == x.max({_ROWS})).astype(x.dtype)"),
+    change("another base", "You raise 2 or 10 to the scores. Softmax takes e: `np.exp(shifted)`.", exp=("exponentials = 2.0**shifted", "exponentials = 10.0**shifted")),
+    change("squares", "You square the scores in place of exponentiating them: large negative scores would get large weights. `np.exp(shifted)`.", exp="exponentials = shifted**2"),
+    change("1 added below", "You add 1 to the sum below the fraction bar. Then the row sums to less than 1.", divide=f"return exponentials / (1 + exponentials.sum({_ROWS}))"),
+    change("mean for the sum", "You divide by the mean of the exponentials. Divide by their sum, so that each row sums to 1.", divide=f"return exponentials / exponentials.mean({_ROWS})"),
+    change("maximum for the sum", "You divide by the largest exponential. Divide by their sum, so that each row sums to 1.", divide=f"return exponentials / exponentials.max({_ROWS})"),
+    change("norm for the sum", "You divide by the root of the sum of squares, which makes a vector of length 1. Weights need sum 1: divide by the sum.", divide=f"return exponentials / np.sqrt((exponentials**2).sum({_ROWS}))"),
+)
+
+# --- Scaled dot-product attention ---------------------------------------------------------------------------------
+
+
+def _sizes() -> list[Change]:
     """Divided by the root of a size that is not d_k, or by that size itself."""
-    return [
-        (f"scaled by √{symbol}", f"You divide by √{symbol}: {what}", {"scale": lambda *QKV: 1 / math.sqrt(size(*QKV))}),
-        (f"scaled by {symbol}", f"You divide by {symbol}: {what}", {"scale": lambda *QKV: 1 / size(*QKV)}),
-    ]
+    found = []
+    for symbol, size, what in (
+        ("T_k", "K.shape[-2]", "T_k is the number of keys, but the sum in q · k runs over d_k entries. The scale is `math.sqrt(K.shape[-1])`."),
+        ("T_q", "Q.shape[-2]", "T_q is the number of queries, but the sum in q · k runs over d_k entries. The scale is `math.sqrt(K.shape[-1])`."),
+        ("d_v", "V.shape[-1]", "d_v is the width of a value, but the scores come from queries and keys. The scale is `math.sqrt(K.shape[-1])`."),
+        ("K.shape[0]", "K.shape[0]", "like `len(K)`, it counts the rows, or a leading axis. The width d_k is the last axis: `math.sqrt(K.shape[-1])`."),
+        ("K.shape[1]", "K.shape[1]", "it is d_k only without leading axes. Count from the end: the width is always `K.shape[-1]`."),
+        ("Q.shape[0]", "Q.shape[0]", "like `len(Q)`, it counts the rows, or a leading axis. The width d_k is the last axis: `math.sqrt(Q.shape[-1])`."),
+        ("Q.shape[1]", "Q.shape[1]", "it is d_k only without leading axes. Count from the end: the width is always `Q.shape[-1]`."),
+    ):
+        found.append(change(f"scaled by √{symbol}", f"You divide by √{symbol}: {what}", scale=f"scores = scores / math.sqrt({size})"))
+        found.append(change(f"scaled by {symbol}", f"You divide by {symbol}: {what}", scale=f"scores = scores / {size}"))
+    return found
 
 
-_SCALES = _slips(
-    (
-        "no scale",
-        "The scale is missing: divide the scores by √d_k, `math.sqrt(K.shape[-1])`.",
-        {"scale": lambda Q, K, V: 1.0},
+ATTENTION = (
+    change('no scale', 'The scale is missing: divide the scores by √d_k, `math.sqrt(K.shape[-1])`.', scale=""),
+    change('divided by d_k', 'You divide by d_k. The standard deviation of the scores is √d_k: divide by `math.sqrt(K.shape[-1])`.', scale="scores = scores / K.shape[-1]"),
+    change('multiplied by the root', 'You multiply by √d_k, which makes large scores larger. Divide by it.', scale="scores = scores * math.sqrt(K.shape[-1])"),
+    change('** 1/2', '`** 1/2` takes the power 1 and then halves, since `**` comes before `/`. Write `math.sqrt(K.shape[-1])`.', scale=("scores = scores / (K.shape[-1] ** 1 / 2)", "scores = scores / K.shape[-1] ** 1 / 2")),
+    change('divided by d_k squared', 'You divide by d_k². The scale is the root of d_k, not its square: `math.sqrt(K.shape[-1])`.', scale="scores = scores / K.shape[-1] ** 2"),
+    change('multiplied by d_k', 'You multiply by d_k, which makes large scores larger. Divide by √d_k, `math.sqrt(K.shape[-1])`.', scale="scores = scores * K.shape[-1]"),
+    *_sizes(),
+    change('keys not transposed', '`Q @ K` does not fit: the rows of `Q` would meet the columns of `K`. Each query meets each key in `Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k).', score=("scores = Q @ K", "scores = np.dot(Q, K)")),
+    change('keys transposed with .T', '`K.T` reverses all axes; with leading axes the shapes no longer fit. Swap only the last two: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.T", "scores = np.dot(Q, K.T)")),
+    change('axes 0 and 1 swapped', 'You swap the axes 0 and 1, which are the last two only without leading axes. Count from the end: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.swapaxes(0, 1)", "scores = Q @ K.transpose(1, 0)")),
+    change('axes 1 and 2 swapped', 'You swap the axes 1 and 2, which are the last two only where there are three. Count from the end: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.swapaxes(1, 2)", "scores = Q @ K.transpose(0, 2, 1)")),
+    change('queries and keys swapped', 'You have queries and keys the wrong way round: your scores have a row for each key. They need a row for each query, `Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k).', score="scores = K @ Q.swapaxes(-1, -2)"),
+    change('np.dot', 'With leading axes `np.dot` multiplies every matrix by every other. Use `@`, which keeps the leading axes as they are.', score="scores = np.dot(Q, K.swapaxes(-1, -2))", average=("output = np.dot(weights, V)", "output = weights @ V")),
+    change("np.dot for the average", "With leading axes `np.dot` multiplies every matrix by every other. Use `@`, which keeps the leading axes as they are: `weights @ V`.", average="output = np.dot(weights, V)"),
+    change('* in place of @', '`*` multiplies entry by entry. The sums of products, q · k for every pair and the weighted average, are matrix products: `@`.', score="scores = Q * K"),
+    change("* for the average", "`weights * V` multiplies entry by entry. The weighted average, a sum of products, is a matrix product: `weights @ V`.", average="output = weights * V"),
+    change('values in front', '`V @ weights` does not fit. A row of weights meets the rows of V, one a key, in `weights @ V`.', average=("output = V @ weights", "output = np.dot(V, weights)")),
+    change("weights transposed", "You transpose the weights before averaging. Row i of `weights` belongs to query i and meets the rows of V as it is: `weights @ V`.", average="output = weights.swapaxes(-1, -2) @ V"),
+    *weighing(),
+    *masks(optional=True),
+    change('if mask', '`if` needs one yes or no, and a mask holds many. Ask `if mask is not None:`.', mask="if mask:\n    scores = np.where(mask, scores, -np.inf)"),
+    change(
+        'no mask not handled', '`mask` may also be None, and then nothing is hidden. Ask `if mask is not None:` before you use it.',
+        mask=(
+            "scores = np.where(mask, scores, -np.inf)",
+            "scores = np.where(mask, scores, -1e9)",
+            "scores = np.where(~mask, -np.inf, scores)",
+            "scores = scores + (1 - mask) * -1e9",
+            "scores = np.where(mask.astype(bool), scores, -np.inf)",
+            "scores[~mask] = -np.inf",
+        ),
     ),
-    (
-        "divided by d_k",
-        "You divide by d_k. The standard deviation of the scores is √d_k: divide by `math.sqrt(K.shape[-1])`.",
-        {"scale": lambda Q, K, V: 1 / K.shape[-1]},
-    ),
-    (
-        "multiplied by the root",
-        "You multiply by √d_k, which makes large scores larger. Divide by it.",
-        {"scale": lambda Q, K, V: math.sqrt(K.shape[-1])},
-    ),
-    (
-        "** 1/2",
-        "`** 1/2` takes the power 1 and then halves, since `**` comes before `/`. Write `math.sqrt(K.shape[-1])`.",
-        {"scale": lambda Q, K, V: 2 / K.shape[-1]},
-        {"scale": lambda Q, K, V: 1 / (2 * K.shape[-1])},
-    ),
-    (
-        "divided by d_k squared",
-        "You divide by d_k². The scale is the root of d_k, not its square: `math.sqrt(K.shape[-1])`.",
-        {"scale": lambda Q, K, V: K.shape[-1] ** -2.0},
-    ),
-    (
-        "multiplied by d_k",
-        "You multiply by d_k, which makes large scores larger. Divide by √d_k, `math.sqrt(K.shape[-1])`.",
-        {"scale": lambda Q, K, V: K.shape[-1]},
-    ),
-    *_wrong_size(
-        "T_k",
-        "T_k is the number of keys, but the sum in q · k runs over d_k entries. The scale is `math.sqrt(K.shape[-1])`.",
-        lambda Q, K, V: K.shape[-2],
-    ),
-    *_wrong_size(
-        "T_q",
-        "T_q is the number of queries, but the sum in q · k runs over d_k entries. The scale is `math.sqrt(K.shape[-1])`.",
-        lambda Q, K, V: Q.shape[-2],
-    ),
-    *_wrong_size(
-        "d_v",
-        "d_v is the width of a value, but the scores come from queries and keys. The scale is `math.sqrt(K.shape[-1])`.",
-        lambda Q, K, V: V.shape[-1],
-    ),
-    *_wrong_size(
-        "K.shape[0]",
-        "like `len(K)`, it counts the rows, or a leading axis. The width d_k is the last axis: `math.sqrt(K.shape[-1])`.",
-        lambda Q, K, V: K.shape[0],
-    ),
-    *_wrong_size(
-        "K.shape[1]",
-        "it is d_k only without leading axes. Count from the end: the width is always `K.shape[-1]`.",
-        lambda Q, K, V: K.shape[1],
-    ),
-    *_wrong_size(
-        "Q.shape[0]",
-        "like `len(Q)`, it counts the rows, or a leading axis. The width d_k is the last axis: `math.sqrt(Q.shape[-1])`.",
-        lambda Q, K, V: Q.shape[0],
-    ),
-    *_wrong_size(
-        "Q.shape[1]",
-        "it is d_k only without leading axes. Count from the end: the width is always `Q.shape[-1]`.",
-        lambda Q, K, V: Q.shape[1],
-    ),
+    *answers("output", "weights"),
+    change('scores returned', 'Your second result is the scores. Return the weights, what softmax makes of them: `return output, weights`.', answer="return output, scores"),
+    change('scale after softmax', 'You divide the weights by √d_k, after softmax, so the rows no longer sum to 1. Divide the scores, before softmax.', scale=("", "scores = scores / math.sqrt(K.shape[-1])"), weights="weights = ops.softmax(scores) / math.sqrt(K.shape[-1])"),
+    change('output scaled', 'You divide the output by √d_k. The scale belongs to the scores, before softmax: it is there to keep softmax soft.', scale=("", "scores = scores / math.sqrt(K.shape[-1])"), average="output = weights @ V / math.sqrt(K.shape[-1])"),
+    change("scaled with a mask only", "Without a mask your scores are not divided by √d_k. Scale before the mask, outside the `if`.", scale="", mask="if mask is not None:\n    scores = np.where(mask, scores / math.sqrt(K.shape[-1]), -np.inf)"),
+    change('keys averaged', 'You average the keys. The weights say which keys fit; what is averaged are the values: `weights @ V`.', average="output = weights @ K"),
+    *softmax_inside(SOFTMAX, SOFTMAX_STEPS, ("max and sum over axis", "a number for −∞")),
 )
 
-_SCORES = _slips(
-    (
-        "keys not transposed",
-        "`Q @ K` does not fit: the rows of `Q` would meet the columns of `K`. Each query meets each key in "
-        "`Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k).",
-        {"score": lambda Q, K: Q @ K},
-        {"score": np.dot},
-    ),
-    (
-        "keys transposed with .T",
-        "`K.T` reverses all axes; with leading axes the shapes no longer fit. Swap only the last two: `K.swapaxes(-1, -2)`.",
-        {"score": lambda Q, K: Q @ K.T},
-        {"score": lambda Q, K: np.dot(Q, K.T)},
-    ),
-    (
-        "axes 0 and 1 swapped",
-        "You swap the axes 0 and 1, which are the last two only without leading axes. Count from the end: `K.swapaxes(-1, -2)`.",
-        {"score": lambda Q, K: Q @ K.swapaxes(0, 1)},
-        {"score": lambda Q, K: Q @ K.transpose(1, 0)},
-    ),
-    (
-        "axes 1 and 2 swapped",
-        "You swap the axes 1 and 2, which are the last two only where there are three. Count from the end: `K.swapaxes(-1, -2)`.",
-        {"score": lambda Q, K: Q @ K.swapaxes(1, 2)},
-        {"score": lambda Q, K: Q @ K.transpose(0, 2, 1)},
-    ),
-    (
-        "queries and keys swapped",
-        "You have queries and keys the wrong way round: your scores have a row for each key. They need a row for each query, "
-        "`Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k).",
-        {"score": lambda Q, K: K @ Q.swapaxes(-1, -2)},
-        {
-            "score": lambda Q, K: K @ Q.swapaxes(-1, -2),
-            "hide": _if_given(lambda scores, mask: scores + np.where(mask, 0, -1e9)),
-        },
-        {"score": lambda Q, K: K @ Q.swapaxes(-1, -2), "hide": _if_given(lambda scores, mask: scores[~mask])},
-    ),
-    (
-        "np.dot",
-        "With leading axes `np.dot` multiplies every matrix by every other. Use `@`, which keeps the leading axes as they are.",
-        {"score": lambda Q, K: np.dot(Q, K.swapaxes(-1, -2)), "average": np.dot},
-        {"score": lambda Q, K: np.dot(Q, K.swapaxes(-1, -2))},
-        {"average": np.dot},
-    ),
-    (
-        "* in place of @",
-        "`*` multiplies entry by entry. The sums of products, q · k for every pair and the weighted average, are matrix "
-        "products: `@`.",
-        {"average": lambda weights, V: weights * V},
-        {"score": lambda Q, K: Q * K},
-    ),
-    (
-        "values in front",
-        "`V @ weights` does not fit. A row of weights meets the rows of V, one a key, in `weights @ V`.",
-        {"average": lambda weights, V: V @ weights},
-        {"average": lambda weights, V: np.dot(V, weights)},
-    ),
-)
+# --- The variance -------------------------------------------------------------------------------------------------
 
-_NORMALISATIONS = _slips(
-    (
-        "down the columns",
-        "Your weights sum to 1 down the columns: softmax must run over the keys (last axis).",
-        {"normalise": lambda scores: ops.softmax(scores, axis=-2)},
-        {"normalise": lambda scores: _own_softmax(scores, axis=-2)},
-    ),
-    (
-        "softmax over axis 0",
-        "Your softmax runs over axis 0. It must run over the keys, the last axis: `ops.softmax(scores)`.",
-        {"normalise": lambda scores: ops.softmax(scores, axis=0)},
-        {"normalise": lambda scores: _own_softmax(scores, axis=0)},
-    ),
-    (
-        "softmax over axis 1",
-        "Your softmax runs over axis 1, which is the last only without leading axes. `ops.softmax(scores)` takes the last.",
-        {"normalise": lambda scores: ops.softmax(scores, axis=1)},
-        {"normalise": lambda scores: _own_softmax(scores, axis=1)},
-    ),
-    (
-        "no softmax",
-        "You average with the scores themselves. Turn them into weights first: `ops.softmax(scores)`.",
-        {"normalise": lambda scores: scores},
-    ),
-    (
-        "softmax twice",
-        "Softmax is applied twice, which makes the weights nearly equal. Once is enough.",
-        {"normalise": lambda scores: ops.softmax(ops.softmax(scores))},
-    ),
-)
-
-
-_MASKS = _slips(
-    (
-        "mask ignored",
-        "With a mask, your weights are as if it were not there. Set the scores where `mask` is False to −∞, before softmax.",
-        {"hide": lambda scores, mask: scores},
-    ),
-    (
-        "mask inverted",
-        "Your mask is the wrong way round. Here True means may attend: keep the scores where it is True.",
-        {"hide": _if_given(lambda scores, mask: np.where(mask, -np.inf, scores))},
-        {"hide": _if_given(lambda scores, mask: np.where(mask, -np.inf, scores)), "normalise": _own_softmax},
-        {"hide": _if_given(lambda scores, mask: np.where(mask, -1e9, scores))},
-        {"hide": _if_given(lambda scores, mask: scores - 1e9 * mask)},
-    ),
-    (
-        "mask after softmax",
-        "You hide weights after softmax, so the rows no longer sum to 1. Hide scores before it, with −∞: then the others "
-        "share the whole weight.",
-        {"hide": lambda scores, mask: scores, "finish": _if_given(lambda weights, mask: weights * mask)},
-        {"hide": lambda scores, mask: scores, "finish": _hidden_as(-np.inf)},
-        {"hide": lambda scores, mask: scores, "finish": _hidden_as(-1e9)},
-    ),
-    (
-        "mask after softmax, renormalised",
-        "You hide weights after softmax, then divide by the row's new sum. On paper that is right. But where hidden scores lie "
-        "far above the others, the visible weights are already 0, and 0 / 0 is NaN. Hide scores before softmax, with −∞.",
-        {
-            "hide": lambda scores, mask: scores,
-            "finish": _if_given(lambda weights, mask: weights * mask / (weights * mask).sum(axis=-1, keepdims=True)),
-        },
-    ),
-    (
-        "masked with 0",
-        "You set hidden scores to 0. But exp(0) is 1, not 0: a score of 0 is an ordinary score. Use −∞.",
-        {"hide": _hidden_as(0.0)},
-    ),
-    (
-        "mask added",
-        "You add the mask to the scores, where True counts as 1 and False as 0: too little to hide a key. Set hidden scores "
-        "to −∞: `np.where(mask, scores, -np.inf)`.",
-        {"hide": _if_given(lambda scores, mask: scores + mask)},
-    ),
-    (
-        "0 times infinity",
-        "Your masked scores hold NaN or +∞. `~mask * -np.inf` would do that: 0 · ∞ is NaN. Write "
-        "`np.where(mask, scores, -np.inf)`, without a product.",
-        {"hide": _if_given(lambda scores, mask: scores + ~mask * -np.inf)},
-        {"hide": _if_given(lambda scores, mask: scores + ~mask * -np.inf), "normalise": _own_softmax},
-    ),
-    (
-        "masked with +∞",
-        "You set hidden scores to something very large, so the hidden keys take all the weight. Use −∞, `-np.inf`.",
-        {"hide": _hidden_as(1e9)},
-        {"hide": _hidden_as(np.inf), "normalise": _own_softmax},
-    ),
-    (
-        "if mask",
-        "`if` needs one yes or no, and a mask holds many. Ask `if mask is not None:`.",
-        {"hide": lambda scores, mask: np.where(mask, scores, -np.inf) if mask else scores},
-    ),
-    (
-        "no mask not handled",
-        "`mask` may also be None, and then nothing is hidden. Ask `if mask is not None:` before you use it.",
-        {"hide": lambda scores, mask: np.where(mask, scores, -np.inf)},
-        {"hide": lambda scores, mask: np.where(mask, scores, -np.inf), "normalise": _own_softmax},
-        {"hide": lambda scores, mask: np.where(mask, scores, -1e9)},
-        {"hide": lambda scores, mask: np.where(~mask, -np.inf, scores)},
-        {"hide": lambda scores, mask: scores + (1 - mask) * -1e9},
-        {"hide": lambda scores, mask: np.where(mask.astype(bool), scores, -np.inf)},
-    ),
-    (
-        "not far enough below",
-        "You hide scores with a number that is not far enough below the others: −100 is not, nor is −10 000. Where real "
-        "scores are lower still, the hidden keys win. Use −∞: `np.where(mask, scores, -np.inf)`.",
-        *({"hide": _hidden_as(-n)} for n in (100, 1, 10, 1e5)),  # what hides at −100 does so at −10 000
-        *({"hide": _if_given(lambda scores, mask, n=n: scores - n * ~mask)} for n in (100, 10, 1000, 1e4)),
-    ),
-)
-
-_ANSWERS = _slips(
-    (
-        "results swapped",
-        "Your two results are in the wrong order: `return output, weights`.",
-        {"answer": lambda output, weights, scores: (weights, output)},
-    ),
-    (
-        "only the output",
-        "This is the output. Return the weights as well: `return output, weights`.",
-        {"answer": lambda output, weights, scores: output},
-    ),
-    (
-        "only the weights",
-        "These are the weights. Average the values with them, `weights @ V`, and return both: `return output, weights`.",
-        {"answer": lambda output, weights, scores: weights},
-    ),
-    (
-        "scores returned",
-        "Your second result is the scores. Return the weights, what softmax makes of them: `return output, weights`.",
-        {"answer": lambda output, weights, scores: (output, scores)},
-        {"answer": lambda output, weights, scores: (output, scores), "hide": _hidden_as(-1e9)},
-    ),
-)
-
-
-def _scaled_late(first: Step, weights_too: bool) -> Step:
-    def wrong(Q: Array, K: Array, V: Array, mask: Any) -> tuple[Array, Array]:
-        output, weights = first(Q, K, V, mask)
-        root = math.sqrt(K.shape[-1])
-        return output / root, weights / root if weights_too else weights
-
-    return wrong
-
-
-_right, _unscaled = _attention(), _attention(scale=lambda Q, K, V: 1.0)
-
-_LATE = (
-    Misconception(
-        "scale after softmax",
-        "You divide the weights by √d_k, after softmax, so the rows no longer sum to 1. Divide the scores, before softmax.",
-        _scaled_late(_unscaled, weights_too=True),
-        _scaled_late(_right, weights_too=True),
-    ),
-    Misconception(
-        "output scaled",
-        "You divide the output by √d_k. The scale belongs to the scores, before softmax: it is there to keep softmax soft.",
-        _scaled_late(_unscaled, weights_too=False),
-        _scaled_late(_right, weights_too=False),
-    ),
-    Misconception(
-        "keys averaged",
-        "You average the keys. The weights say which keys fit; what is averaged are the values: `weights @ V`.",
-        lambda Q, K, V, mask: _right(Q, K, K, mask),
-    ),
-)
-
-
-def _with_softmax(mistakes: Sequence[Misconception]) -> list[Misconception]:
-    """Who writes softmax anew can make each mistake of the exercise before.
-
-    But for a right softmax over a wrong axis, or with a number for −∞: those are mistakes of attention already.
-    """
-    return [
-        Misconception(
-            f"softmax: {m.name}",
-            f"Look at your softmax. {m.message}",
-            *(_attention(normalise=wrong) for wrong in m.ways),
-        )
-        for m in mistakes
-        if not m.name.startswith(("max and sum over axis", "a number for −∞"))
-    ]
-
-
-_TABLES = (_SCALES, _SCORES, _NORMALISATIONS, _MASKS, _ANSWERS)
-MISTAKES = (
-    *(mistake for table in _TABLES for mistake, _ in table.values()),
-    *_LATE,
-    *_with_softmax(softmax_mistakes.MISTAKES),
-)
-PAIRS = (
-    *(
-        together(scale, other, *(_attention(**scale_steps, **steps) for steps in ways))
-        for scale, [scale_steps] in list(_SCALES.values())[:3]  # the likely ones
-        for table in _TABLES[1:]
-        for other, ways in table.values()
-    ),
-    together(
-        _MASKS["mask inverted"][0],
-        _MASKS["mask after softmax"][0],
-        _attention(hide=lambda scores, mask: scores, finish=_if_given(lambda weights, mask: weights * ~mask)),
-    ),
-    *_with_softmax(softmax_mistakes.PAIRS),
+VARIANCE = (
+    change('as for the normal', 'This is d_k, right for entries of variance 1. Uniform entries have a variance of their own: a² / 3.', "d_k"),
+    change('standard deviation as for the normal', '√d_k is the standard deviation for entries of variance 1. The variance is asked for, and uniform entries have a variance of their own: a² / 3.', "math.sqrt(d_k)"),
+    change('scaled already', '1 is the variance for entries of variance 1, after dividing by √d_k. Here the entries have variance a² / 3, and nothing is divided.', "1"),
+    change('one entry', 'This is the variance of one entry. A product of two has (a² / 3)², and the score adds up d_k products.', "a**2 / 3"),
+    change('entry not squared, width a', 'Two things to mend.\n1. The interval from −a to a has width 2a: an entry has variance (2a)² / 12 = a² / 3.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2 / 12"),
+    change('entry not squared, without the third', 'Two things to mend.\n1. An entry has variance a² / 3; a² it would be if every entry were −a or a.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2"),
+    change('2a not squared', 'You used 2a² / 12: only a is squared. The width is 2a, and (2a)² = 4a²: an entry has variance 4a² / 12 = a² / 3. A product has (a² / 3)², and d_k of them are added.', "(2 * a**2 / 12) ** 2", entry="entry = 2 * a**2 / 12", product=("product = entry**2", "product = entry")),
+    change('third not squared', 'You squared a², but not the third: (a² / 3)² = a⁴ / 9.', product="product = a**4 / 3"),
+    change('3 squared, a not', 'You squared the 3, but not a²: (a² / 3)² = a⁴ / 9.', product="product = a**2 / 9"),
+    change('factors added and squared', 'You used 2a² / 3 for a factor, twice its variance. Each factor has a² / 3, and the variances of the two multiply: (a² / 3)².', product="product = (2 * entry) ** 2"),
+    change('standard deviation, entry not squared', 'Two things to mend.\n1. You took a root: the variance is asked for, not the standard deviation.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "math.sqrt(d_k * a**2 / 3)"),
+    change('entry not squared', 'You count the variance of one entry once. A product has two random factors, so their variances multiply: (a² / 3)².', product="product = entry"),
+    change('variances of factors added', 'You add the variances of q_i and k_i. For a product of independent numbers with mean 0 they multiply.', product="product = 2 * entry"),
+    change('one term', 'This is the variance of one product. The score adds up d_k of them, and variances of independent terms add up.', sum="return product"),
+    change('width a', 'You used a² / 12, the variance for an interval of width a. From −a to a the width is 2a: (2a)² / 12 = a² / 3.', entry="entry = a**2 / 12"),
+    change('standard deviation', 'This is the standard deviation. Its square is the variance.', sum="return math.sqrt(d_k * product)"),
+    change('d_k squared', 'You multiplied by d_k². Variances of independent terms add up: d_k terms, factor d_k.', sum="return d_k**2 * product"),
+    change('spread without the third', 'You took a² for the variance of an entry: right if every entry were −a or a. Spread evenly between them, it is a² / 3.', entry="entry = a**2"),
+    change("square of the width left out", "You used 2a / 12: the variance of an interval of width w is w² / 12, with w = 2a, (2a)² / 12 = a² / 3.", entry="entry = 2 * a / 12"),
+    change("width 2a twice", "You used the whole (2a)², without dividing by 12. A uniform number on an interval of width w has variance w² / 12.", entry="entry = (2 * a) ** 2"),
+    change("divided by d_k", "You divide by d_k, as for a mean. The score is a sum: variances of independent terms add up, factor d_k.", sum="return product / d_k"),
+    change("to the power d_k", "You multiply the variances of the terms, or raise to a power. The terms are added, and so are their variances: factor d_k.", sum="return product**d_k"),
 )

@@ -1,16 +1,12 @@
-"""The exercise and the question of notebook 00, small on purpose: they show how exercises and questions work."""
+"""The exercise of notebook 00, small on purpose: it shows how exercises work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from lesson_utils._checks import Array
-from lesson_utils.exercises.checker import Case, Exercise, Misconception
+from lesson_utils.exercises.form import Case, Exercise, change
 from lesson_utils.ops import softmax
-
-
-def weighted_average(weights, values):  # type: ignore[no-untyped-def]  # shown to learners, who write it without types
-    return weights @ values
 
 
 def _reference(weights: Array, values: Array) -> Array:
@@ -31,16 +27,19 @@ def _cases(rng: np.random.Generator) -> Sequence[Case]:
     ]
 
 
-def _lined_up_wrong(add_up: Callable[[Array], Array], values_first: bool = False) -> Callable[[Array, Array], Array]:
-    """Mostly an error, whose text tells the order of the factors; with a single value, what comes of adding up."""
-    return lambda weights, values: add_up(values * weights if values_first else weights * values)
-
-
 EXERCISES = (
     Exercise(
         name="weighted_average",
+        takes="weights, values",
+        task="""The weighted average of the rows of `values`.
+
+weights: (n,), with sum 1. values: (n, d). Returns the average, (d,).
+NumPy, or a loop. The arguments stay as they were.""",
         reference=_reference,
-        solution=weighted_average,
+        steps={
+            "product": "products = weights[:, None] * values  # (n, 1) * (n, d): each row times its weight",
+            "sum": "return products.sum(axis=0)  # (d,); `weights @ values` does both steps at once",
+        },
         cases=_cases,
         returns=("average",),
         hints=(
@@ -49,105 +48,100 @@ EXERCISES = (
             "`weights[:, None]` has shape (n, 1) and lines up with `values`, shape (n, d). Sum over the rows: `axis=0`.",
             "A sum of products is a matrix product: `weights @ values` does both steps at once.",
         ),
-        misconceptions=(
-            Misconception(
+        mistakes=(
+            change(
                 "plain mean",
                 "This is the plain mean: every value counts the same, and `weights` is not used.",
-                lambda weights, values: values.mean(axis=0),
+                "values.mean(axis=0)",
             ),
-            Misconception(
+            change(
                 "plain sum",
                 "This adds up the values as they are. Multiply each by its weight first.",
-                lambda weights, values: values.sum(axis=0),
+                product="products = values",
             ),
-            Misconception(
+            change(
                 "not summed",
-                "You have weighted each value, but not added them up: sum over the n values, `axis=0` in "
-                "`weights[:, None] * values`.",
-                lambda weights, values: weights[:, None] * values,
-                lambda weights, values: weights * values.T,
-                lambda weights, values: [w * v for w, v in zip(weights, values, strict=True)],
+                "You have weighted each value, but not added them up: sum over the n values, `axis=0` in `weights[:, None] * values`.",
+                "[w * v for w, v in zip(weights, values)]",
+                "weights * values.T",
+                sum="return products",
             ),
-            Misconception(
+            change(
                 "summed over the width",
-                "You summed each weighted value to one number. Add the n values to each other instead: a weighted average of "
-                "vectors is a vector of the same width. That is `axis=0` in `weights[:, None] * values`, and `axis=1` in "
-                "`values.T * weights`.",
-                lambda weights, values: (weights[:, None] * values).sum(axis=1),
+                "You summed each weighted value to one number. Add the n values to each other instead: a weighted average of vectors is a vector of the same width. That is `axis=0` in `weights[:, None] * values`, and `axis=1` in `values.T * weights`.",
+                sum="return products.sum(axis=1)",
             ),
-            Misconception(
+            change(
                 "divided by n",
                 "You divided by the number of values. The weights sum to 1 already: add up, with `sum`, not `mean`.",
-                lambda weights, values: (weights[:, None] * values).mean(axis=0),
+                sum="return products.mean(axis=0)",
             ),
-            Misconception(
+            change(
                 "one number",
                 "`sum` or `mean` without an axis makes one number of everything. Keep the width: `sum`, over `axis=0` only.",
-                lambda weights, values: (weights[:, None] * values).sum(),
-                lambda weights, values: (weights[:, None] * values).mean(),
+                sum=("return products.sum()", "return products.mean()"),
             ),
-            Misconception(
+            change(
                 "everything, unweighted",
-                "You took all numbers in `values` together, and `weights` is not used. Multiply each row by its weight, and sum "
-                "over the rows only, `axis=0`.",
-                lambda weights, values: values.mean(),
-                lambda weights, values: values.sum(),
+                "You took all numbers in `values` together, and `weights` is not used. Multiply each row by its weight, and sum over the rows only, `axis=0`.",
+                "values.mean()",
+                "values.sum()",
             ),
-            Misconception(
+            change(
                 "axes do not line up",
-                "NumPy lines up shapes from the right, so `weights`, shape (n,), meets the columns of `values`, shape "
-                "(n, d). Write `weights[:, None]`, shape (n, 1), to weight the rows; then sum over `axis=0`.",
-                *(_lined_up_wrong(add_up) for add_up in (lambda p: p, np.sum, lambda p: p.sum(0), lambda p: p.sum(-1))),
-                *(_lined_up_wrong(add_up, values_first=True) for add_up in (lambda p: p, np.sum, lambda p: p.sum(0))),
+                "NumPy lines up shapes from the right, so `weights`, shape (n,), meets the columns of `values`, shape (n, d). Write `weights[:, None]`, shape (n, 1), to weight the rows; then sum over `axis=0`.",
+                *(f"(weights * values){end}" for end in ("", ".sum()", ".sum(axis=0)", ".sum(axis=-1)")),
             ),
-            Misconception(
+            change(
                 "product the wrong way round",
-                "In a matrix product, the last axis of the left array meets the first of the right one. The n weights have to "
-                "meet the n rows of `values`: `weights @ values`.",
-                lambda weights, values: values @ weights,
-                lambda weights, values: np.dot(values, weights),
-                lambda weights, values: weights @ values.T,
-                lambda weights, values: np.dot(weights, values.T),
-                lambda weights, values: values @ weights[:, None],
+                "In a matrix product, the last axis of the left array meets the first of the right one. The n weights have to meet the n rows of `values`: `weights @ values`.",
+                *(
+                    "values @ weights",
+                    "np.dot(values, weights)",
+                    "weights @ values.T",
+                    "np.dot(weights, values.T)",
+                    "values @ weights[:, None]",
+                ),
             ),
-            Misconception(
+            change(
                 "an axis too many",
-                "Your result has an axis of length 1 too many. The average has the shape of a row of `values`, (d,): leave out "
-                "`keepdims=True`, or use `weights` without a second axis.",
-                lambda weights, values: weights[None] @ values,
-                lambda weights, values: values.T @ weights[:, None],
+                "Your result has an axis of length 1 too many. The average has the shape of a row of `values`, (d,): leave out `keepdims=True`, or use `weights` without a second axis.",
+                "weights[None] @ values",
+                "values.T @ weights[:, None]",
             ),
-            Misconception(
+            change(
                 "only the first value",
-                "This is the first value times its weight: the other rows are missing. If you wrote a loop, does `return` "
-                "stand inside it? It belongs below, as far left as `for`.",
-                lambda weights, values: weights[0] * values[0],
+                "This is the first value times its weight: the other rows are missing. If you wrote a loop, does `return` stand inside it? It belongs below, as far left as `for`.",
+                "weights[0] * values[0]",
             ),
-            Misconception(
+            change(
                 "only the last value",
-                "This is the last value times its weight: the other rows are missing. If you wrote a loop, does `=` overwrite "
-                "the sum in each round? Write `+=`.",
-                lambda weights, values: weights[-1] * values[-1],
+                "This is the last value times its weight: the other rows are missing. If you wrote a loop, does `=` overwrite the sum in each round? Write `+=`.",
+                "weights[-1] * values[-1]",
             ),
-            Misconception(
+            change(
                 "softmax again",
-                "You apply softmax to the weights. They sum to 1 already; a second softmax makes them nearly equal. Use them as "
-                "they are.",
-                lambda weights, values: softmax(weights) @ values,
+                "You apply softmax to the weights. They sum to 1 already; a second softmax makes them nearly equal. Use them as they are.",
+                "softmax = ops.softmax(weights)\nreturn softmax @ values",
             ),
-            Misconception(
+            change(
                 "np.average without axis",
                 "`np.average` needs to know which axis the weights belong to: the rows, `axis=0`.",
-                lambda weights, values: np.average(values, weights=weights),
-                lambda weights, values: np.average(values, weights),
+                "np.average(values, weights=weights)",
+                "np.average(values, weights)",
             ),
-            Misconception(
+            change(
                 "largest only",
                 "This takes the value with the largest weight and forgets the rest. An average mixes all of them.",
-                lambda weights, values: values[weights.argmax()],
+                "values[weights.argmax()]",
+            ),
+            change(
+                "a row short",
+                "One row is missing in your sum, the first or the last. `range(n)` runs from 0 to n − 1: all rows count.",
+                "products = weights[:, None] * values\nreturn products[:-1].sum(axis=0)",
+                "products = weights[:, None] * values\nreturn products[1:].sum(axis=0)",
             ),
         ),
         praise="Right for all four shapes. You have written the heart of attention: a weighted average.",
-        dtype_matters=False,  # the first exercise asks for no dtype, and `np.zeros(d)` is a fine way to begin
     ),
 )

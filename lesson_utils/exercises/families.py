@@ -1,0 +1,297 @@
+"""Slips that any line of NumPy can have, as edits of a syntax tree: axes, transposes, brackets, signs, off by one …
+
+For one expression, `alternatives` yields what a learner might have written, or should have, and `additions` what may be
+missing around it. `edits` takes them through a whole body.
+"""
+
+import ast
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+CONFUSED = [  # functions that are taken for each other
+    ("sum", "mean", "prod", "max"), ("max", "min", "mean", "median"), ("maximum", "minimum"), ("var", "std"),
+    ("sin", "cos"), ("tanh", "sigmoid", "relu", "exp"), ("exp", "exp2", "expm1"), ("log", "log2", "log10", "log1p"),
+    ("sqrt", "square", "cbrt"), ("zeros", "ones", "eye", "empty"), ("zeros_like", "ones_like"), ("argmax", "argmin"),
+    ("sort", "argsort"), ("tril", "triu"), ("hstack", "vstack", "concatenate", "stack", "append"), ("repeat", "tile"),
+    ("matmul", "multiply", "dot"), ("add", "subtract", "multiply", "divide"), ("nanmax", "max"), ("softmax", "log_softmax", "sigmoid"),
+    ("swapaxes", "reshape"),
+]  # fmt: skip
+KEEPS = {"sum", "mean", "max", "min", "prod", "std", "var", "amax", "amin", "median", "average", "any", "all", "norm"}
+TAKES_AXIS = KEEPS | {
+    "softmax",
+    "log_softmax",
+    "cumsum",
+    "sort",
+    "argsort",
+    "argmax",
+    "argmin",
+    "concatenate",
+    "stack",
+    "split",
+    "array_split",
+    "repeat",
+    "expand_dims",
+    "squeeze",
+    "take",
+    "flip",
+    "roll",
+}
+ARRAYS = (ast.BinOp, ast.Call, ast.Subscript, ast.Name, ast.Attribute, ast.UnaryOp, ast.Compare)
+OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add, ast.Div), ast.Mult: (ast.Div, ast.MatMult, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
+    ast.MatMult: (ast.Mult,), ast.Pow: (ast.Mult, ast.BitXor), ast.FloorDiv: (ast.Div, ast.Mod), ast.Mod: (ast.FloorDiv,),
+    ast.BitXor: (ast.Pow,), ast.BitAnd: (ast.BitOr,), ast.BitOr: (ast.BitAnd,),
+}  # fmt: skip
+COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.Gt, ast.GtE), ast.LtE: (ast.Lt, ast.GtE, ast.Gt), ast.Gt: (ast.GtE, ast.Lt, ast.LtE),
+    ast.GtE: (ast.Gt, ast.LtE, ast.Lt), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq, ast.IsNot), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """What a body can borrow from a solution: names of variables, functions of one array, terms such as `√d_k`."""
+
+    names: tuple[str, ...] = ()
+    wraps: tuple[str, ...] = ()  # "np.exp({})"
+    terms: tuple[str, ...] = ()  # "{} / math.sqrt(K.shape[-1])"
+    parts: tuple[str, ...] = ()  # "x @ W_1"
+
+
+def parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _number(node: ast.AST | None) -> int | float | None:
+    try:
+        value = ast.literal_eval(node)  # type: ignore[arg-type]
+    except (ValueError, TypeError, SyntaxError):
+        return None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def with_fields(node: ast.AST, **fields: object) -> ast.expr:
+    new = copy.copy(node)
+    for name, value in fields.items():
+        setattr(new, name, value)
+    return new  # type: ignore[return-value]
+
+
+def is_module(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id in {"np", "math", "ops", "attention", "positions", "numpy"}
+
+
+def _calls(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    name = _called(node)
+    keywords = {k.arg: k.value for k in node.keywords}
+    rest = [k for k in node.keywords if k.arg not in ("axis", "keepdims")]
+    if name in TAKES_AXIS:
+        method = isinstance(node.func, ast.Attribute) and not is_module(node.func.value)
+        first = 0 if method else 2 if name in ("split", "array_split", "repeat", "roll", "take") else 1
+        axis = keywords.get("axis") or (node.args[first] if len(node.args) > first else None)
+        arguments = node.args[:first] if "axis" not in keywords else node.args
+        keeps = "keepdims" in keywords
+        for new, keep in itertools.product((-1, 0, 1, -2, None), (keeps, not keeps) if name in KEEPS else (keeps,)):
+            if new != _number(axis) or (axis is None) != (new is None) or keep != keeps:
+                more = [] if new is None else [ast.keyword("axis", parsed(str(new)))]
+                more += [ast.keyword("keepdims", ast.Constant(True))] if keep else []
+                kind = "keepdims" if new == _number(axis) and (axis is None) == (new is None) else "axis"
+                yield kind, with_fields(node, args=arguments, keywords=[*more, *rest])
+    for group in CONFUSED:
+        if name in group:
+            for other in (g for g in group if g != name):
+                if isinstance(node.func, ast.Attribute) and (is_module(node.func.value) or hasattr_array(other)):
+                    yield "function", with_fields(node, func=with_fields(node.func, attr=other))
+    if isinstance(node.func, ast.Attribute) and not is_module(node.func.value) and name not in ("format", "append"):
+        yield "unwrapped", node.func.value
+    elif (
+        node.args
+        and not isinstance(node.args[0], ast.Starred)
+        and name not in ("range", "len", "zip", "enumerate", "arange")
+    ):
+        yield "unwrapped", node.args[0]
+    if len(node.args) > 1:
+        for i, j in itertools.combinations(range(len(node.args)), 2):
+            swapped = list(node.args)
+            swapped[i], swapped[j] = swapped[j], swapped[i]
+            yield "order", with_fields(node, args=swapped)
+    for keyword in node.keywords:
+        if keyword.arg not in ("axis", "keepdims"):
+            yield "keyword", with_fields(node, keywords=[k for k in node.keywords if k is not keyword])
+    if name in ("swapaxes", "transpose", "moveaxis"):
+        method = isinstance(node.func, ast.Attribute) and not is_module(node.func.value)
+        array = node.func.value if method else node.args[0] if node.args else None  # type: ignore[attr-defined]
+        if array is not None:
+            for a, b in ((-1, -2), (-2, -3), (0, 1), (1, 2), (-1, -3)):
+                pair = [parsed(str(a)), parsed(str(b))]
+                yield "axes swapped", ast.Call(ast.Attribute(array, "swapaxes", ast.Load()), pair, [])
+            yield "axes swapped", ast.Attribute(array, "T", ast.Load())
+    if name == "reshape":
+        method = isinstance(node.func, ast.Attribute) and not is_module(node.func.value)
+        sizes = node.args if method else node.args[1:]
+        for i, j in itertools.combinations(range(len(sizes)), 2):
+            swapped = list(sizes)
+            swapped[i], swapped[j] = swapped[j], swapped[i]
+            yield "order", with_fields(node, args=[*node.args[: len(node.args) - len(sizes)], *swapped])
+
+
+def hasattr_array(name: str) -> bool:
+    return name in KEEPS or name in ("argmax", "argmin", "sort", "argsort", "dot", "repeat", "swapaxes", "reshape")
+
+
+def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
+    for new in OPERATORS.get(type(node.op), ()):
+        yield "operator", with_fields(node, op=new())
+    if not isinstance(node.op, ast.Add | ast.Mult):
+        yield "sides", with_fields(node, left=node.right, right=node.left)
+    yield "term", node.left
+    yield "term", node.right
+    if isinstance(node.op, ast.MatMult):
+        for operand, name in ((node.left, "left"), (node.right, "right")):
+            yield (
+                "transpose",
+                with_fields(
+                    node,
+                    **{
+                        name: ast.Call(ast.Attribute(operand, "swapaxes", ast.Load()), [parsed("-1"), parsed("-2")], [])
+                    },
+                ),
+            )
+            yield "transpose", with_fields(node, **{name: ast.Attribute(operand, "T", ast.Load())})
+        flipped = ast.Call(ast.Attribute(node.left, "swapaxes", ast.Load()), [parsed("-1"), parsed("-2")], [])
+        yield "transpose", with_fields(node, left=node.right, right=flipped)
+    # (a + b) / c for a + b / c, and the other ways to move a bracket
+    for side, other in (("left", "right"), ("right", "left")):
+        inner = getattr(node, side)
+        if isinstance(inner, ast.BinOp):
+            mine = getattr(node, other)
+            if side == "left":  # (a · b) ∘ c → a · (b ∘ c)
+                yield "brackets", with_fields(inner, right=with_fields(node, left=inner.right, right=mine))
+            else:  # a ∘ (b · c) → (a ∘ b) · c
+                yield "brackets", with_fields(inner, left=with_fields(node, left=mine, right=inner.left))
+            if isinstance(node.op, ast.Mult | ast.Add) and side == "left":  # (a · b) * c → (a * c) · b
+                yield "brackets", with_fields(inner, left=with_fields(node, left=inner.left, right=mine))
+    for side in ("left", "right"):  # f(a) ∘ b → f(a ∘ b)
+        inner = getattr(node, side)
+        if isinstance(inner, ast.Call) and len(inner.args) >= 1 and not isinstance(inner.args[0], ast.Starred):
+            yield "brackets", with_fields(inner, args=[with_fields(node, **{side: inner.args[0]}), *inner.args[1:]])
+
+
+def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
+    yield "index", node.value
+    if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        for index in (-1, -2, 0, 1):
+            if index != _number(node.slice):
+                yield "size", with_fields(node, slice=parsed(str(index)))
+        return
+    text = ast.unparse(node.slice)
+    news = (":, None", "None", "..., None", ":, None, :", "::-1")
+    if "None" in text or "newaxis" in text:
+        for new in news:
+            if new != text:
+                yield "new axis", with_fields(node, slice=ast.parse(f"_[{new}]", mode="eval").body.slice)  # type: ignore[attr-defined]
+    if isinstance(node.slice, ast.UnaryOp | ast.Name | ast.Compare):
+        yield "inverted", with_fields(node, slice=_inverted(node.slice))
+
+
+def _inverted(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
+        return node.operand
+    return ast.UnaryOp(ast.Invert(), node)
+
+
+def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
+    for name in ("lower", "upper"):
+        bound = getattr(node, name)
+        if bound is not None:
+            yield "bound", with_fields(node, **{name: None})
+            yield from (
+                ("bound", with_fields(node, **{name: new}))
+                for new in (_plus(bound, 1), _plus(bound, -1), ast.UnaryOp(ast.USub(), bound))
+            )
+    if (node.lower is not None and node.upper is None) or (node.lower is None and node.upper is not None):
+        yield "bound", with_fields(node, lower=node.upper, upper=node.lower)
+
+
+def _plus(node: ast.expr, n: int) -> ast.expr:
+    value = _number(node)
+    if isinstance(value, int):
+        return parsed(str(value + n))
+    if isinstance(node, ast.BinOp) and _number(node.right) == 1 and isinstance(node.op, ast.Sub if n > 0 else ast.Add):
+        return node.left
+    return ast.BinOp(node, ast.Add() if n > 0 else ast.Sub(), ast.Constant(abs(n)))
+
+
+def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
+    value = node.value
+    if isinstance(value, bool):
+        yield "constant", ast.Constant(not value)
+    elif isinstance(value, int):
+        yield from (("off by one", parsed(str(value + n))) for n in (1, -1))
+        yield from (("constant", parsed(str(n))) for n in (0, 1, 2, 3) if abs(n - value) > 1)
+    elif isinstance(value, float):
+        yield from (("constant", ast.Constant(x)) for x in (value * 2, value / 2, 1.0, 0.0, 0.5) if x != value)
+        if abs(value) > 50:
+            yield "constant", parsed("np.inf")
+
+
+def alternatives(node: ast.AST, names: Sequence[str] = ()) -> Iterator[tuple[str, ast.expr]]:
+    """What a learner might have written for one expression, or should have."""
+    match node:
+        case ast.Call():
+            yield from _calls(node)
+        case ast.BinOp():
+            yield from _operations(node)
+        case ast.UnaryOp(op=ast.USub() | ast.Invert() | ast.Not()):
+            yield "sign", node.operand
+        case ast.Compare(ops=[operator]):
+            yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
+            yield "comparison", with_fields(node, left=node.comparators[0], comparators=[node.left])
+            yield "comparison", node.left
+            for side in (node.left, node.comparators[0]):
+                for n in (1, -1):
+                    yield (
+                        "off by one",
+                        with_fields(
+                            node,
+                            **({"left": _plus(side, n)} if side is node.left else {"comparators": [_plus(side, n)]}),
+                        ),
+                    )
+        case ast.Subscript(ctx=ast.Load()):
+            yield from _subscripts(node)
+        case ast.Slice():
+            yield from _slices(node)
+        case ast.Constant():
+            yield from _constants(node)
+        case ast.Attribute(attr="T"):
+            yield "transpose", node.value
+            yield (
+                "transpose",
+                ast.Call(ast.Attribute(node.value, "swapaxes", ast.Load()), [parsed("-1"), parsed("-2")], []),
+            )
+        case ast.Attribute(attr="inf"):
+            yield "constant", parsed("1e9")
+            yield "constant", parsed("0")
+        case ast.IfExp():
+            yield "branches", with_fields(node, body=node.orelse, orelse=node.body)
+            yield "branches", node.body
+            yield "branches", node.orelse
+        case ast.Name(ctx=ast.Load()):
+            yield from (("name", ast.Name(name, ast.Load())) for name in names if name != node.id)
+    if isinstance(node, ast.Call) and _called(node) == "where" and len(node.args) == 3:
+        yield "inverted", with_fields(node, args=[_inverted(node.args[0]), *node.args[1:]])
+
+
+def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
+    """What may be missing around an expression, or stand in its place."""
+    text = f"({ast.unparse(node)})"
+    for wrap in (*what.wraps, "{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "{}[:, 0]", "{}[0]", "-{}", "~{}", "1 - {}", "{} ** 2", "1 / {}", "{}.copy()", "{} * 2", "{} / 2", "{} + 1", "{} - 1"):  # fmt: skip
+        yield "missing", parsed(wrap.replace("{}", text))
+    for term in what.terms:
+        yield "missing term", parsed(term.replace("{}", text))

@@ -1,0 +1,209 @@
+"""Finds the mistake that was made, or the two.
+
+In this order: a typed mistake; one edit of the learner's own lines that makes everything right; one slip in the solution
+that does the same; two typed mistakes; an edit of the learner's lines that leaves a single known mistake; a typed mistake
+with a slip; and what fits a good part of the cases. Of several that fit, the one whose words the learner wrote.
+"""
+
+import ast
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lesson_utils.exercises.bank import Bank, Known, Sketch, agree, alike, sketch
+from lesson_utils.exercises.edits import Edit
+from lesson_utils.exercises.own import REASONS, Own, own, stages, words
+from lesson_utils.exercises.trial import Outcome, TimeUp, quick, quiet, same, stopped
+
+SECONDS = 1.2  # for each of the three long searches
+ORDER = {kind: n for n, kind in enumerate(REASONS)}
+# Edits that throw much away: what is left may look like a known mistake by chance.
+DESTRUCTIVE = {"unwrapped", "term", "index", "statement", "results", "part", "name", "condition", "inserted", "operator", "branches", "constant"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What to tell, and the name of the mistake; "" for one that the machine found by itself."""
+
+    message: str
+    name: str = ""
+
+
+def tokens(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+|[^\w\s]", text))
+
+
+class Search:
+    """One wrong answer, and what is known of it."""
+
+    def __init__(self, bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> None:
+        self.bank, self.outcomes = bank, outcomes
+        self.right = [same(o, w) for o, w in zip(outcomes, bank.wanted, strict=False)]
+        self.wrong = [i for i, right in enumerate(self.right) if not right]
+        self.valued = [i for i in self.wrong if outcomes[i].is_telling()]
+        self.telling = (self.valued or self.wrong)[0]
+        self.sketch = sketch(outcomes[self.telling])
+        self.mine: Own | None = own(function)
+        self.edited: list[tuple[Edit, Callable[..., Any], Sketch]] = []
+
+    @cached_property
+    def words(self) -> Counter[str]:
+        return tokens(self.mine.text()) if self.mine else Counter()
+
+    def closest(self, knowns: Sequence[Known]) -> Known | None:
+        """Of mistakes that do the same, the one whose words are the learner's; without words, the first."""
+
+        return min(knowns, key=self.strange) if knowns else None
+
+    def strange(self, known: Known) -> int:
+        """How many words the learner's answer and the mistake, as typed, do not share."""
+        if not self.words:
+            return 0
+        typed = tokens(known.text)
+        return (typed - self.words).total() + (self.words - typed).total()
+
+    def fits(self, known: Known, weak: bool = False) -> bool:
+        """Does it do the same in every case? Where only one of the two is an error, it may abstain."""
+        seen = 0
+        for i, outcome in enumerate(self.outcomes):
+            agreed = agree(known.outcome(i), outcome)
+            if agreed is False or (agreed is None and (not weak or i not in self.wrong)):
+                return False
+            seen += bool(agreed) and i in self.wrong
+        return seen > 0 and (not weak or 2 * seen >= len(self.wrong))
+
+    def fit(self, knowns: Iterable[Known], weak: bool = False, seconds: float = 60, most: int = 40) -> Known | None:
+        """The mistake that does the same, if there is one."""
+        found: list[Known] = []
+        deadline = time.monotonic() + seconds
+        for n, known in enumerate(knowns):
+            if (n % 64 == 0 and time.monotonic() > deadline) or len(found) >= most:
+                break
+            if alike(known.sketch(self.telling), self.sketch) and self.fits(known, weak):
+                found.append(known)
+        return self.closest(found)
+
+    def partly(self) -> Diagnosis | None:
+        """A mistake that does the same in at least half of the cases that are wrong, and shows in none that is right."""
+        best: tuple[int, Known] | None = None
+        for known in self.bank.changes:
+            agreed = [agree(known.outcome(i), outcome) for i, outcome in enumerate(self.outcomes)]
+            if any(a is not True for a, right in zip(agreed, self.right, strict=True) if right):
+                continue
+            n = sum(1 for i in self.wrong if agreed[i] and self.outcomes[i].is_telling())
+            if n >= 2 and 2 * n >= len(self.wrong) and (best is None or n > best[0]):
+                best = n, known
+        if best is None:
+            return None
+        n, known = best
+        return Diagnosis(
+            f"First: {known.message} That explains {n} of {len(self.wrong)} wrong cases; there is more.", known.name
+        )
+
+    # --- Which edit of the learner's lines makes them right? ---
+
+    def _run(self, function: Callable[..., Any], i: int) -> Outcome | None:
+        try:
+            with stopped(0.5):
+                return quick(function, self.bank.cases[i].arguments)
+        except (TimeUp, SystemExit):
+            return None
+
+    def _does(self, function: Callable[..., Any], wanted: Callable[[int], Outcome], weak: bool = False) -> bool:
+        for i in range(len(self.bank.cases)):
+            outcome = self._run(function, i)
+            agreed = outcome is not None and agree(outcome, wanted(i))
+            if not agreed and not (weak and agreed is None):
+                return False
+        return True
+
+    @cached_property
+    def solution(self) -> str:
+        return " ".join(ast.unparse(s) for body in self.bank.trees.values() for s in body)
+
+    def rank(self, edit: Edit) -> tuple[bool, int, int]:
+        """What is in the solution comes first, then what is likely, then what is short."""
+        after = edit.texts()[1]
+        if isinstance(edit.new, ast.BinOp) and edit.kind == "operator":
+            after = f" {after.removeprefix(ast.unparse(edit.new.left)).strip()}"
+        return not (after and after in self.solution), ORDER[edit.kind], len(after)
+
+    def repair(self) -> Diagnosis | None:
+        """The edit that makes every case right."""
+        if self.mine is None:
+            return None
+        as_written = self.mine.function()
+        now = self._run(as_written, self.telling) if as_written else None
+        if now is None or agree(now, self.outcomes[self.telling]) is not True:
+            self.mine = None  # the tree does not do what the function does
+            return None
+        wanted = sketch(self.bank.wanted[self.telling])
+        deadline = time.monotonic() + SECONDS
+        for stage in stages(self.mine, list(self.bank.trees.values()), self.bank.exercise.parameters):
+            found = []
+            for n, edit in enumerate(stage):
+                if n % 16 == 0 and time.monotonic() > deadline:
+                    break
+                function = self.mine.function(edit)
+                outcome = self._run(function, self.telling) if function else None
+                if outcome is None:
+                    continue
+                mended = sketch(outcome)
+                if edit.kind not in DESTRUCTIVE and mended != self.sketch:
+                    self.edited.append((edit, function, mended))
+                if alike(mended, wanted) and self._does(function, self.bank.wanted.__getitem__):
+                    found.append(edit)
+            if found:
+                return Diagnosis(words(min(found, key=self.rank), self.mine.first))
+        return None
+
+    def repair_to_known(self, mutants: bool) -> Diagnosis | None:
+        """An edit of the learner's lines that leaves one known mistake: two to mend."""
+        found: list[tuple[tuple[bool, int, int], int, int, Edit, Known]] = []
+        for edit, function, mended in self.edited:
+            for known in self.bank.near(self.telling, mended, mutants):
+                if self._does(function, known.outcome, weak=True):
+                    found.append((self.rank(edit), self.strange(known), len(found), edit, known))
+        if not found:
+            return None
+        *_, edit, known = min(found)
+        assert self.mine is not None
+        return Diagnosis(f"Two things to mend.\n1. {words(edit, self.mine.first)}\n2. {known.message}", known.name)
+
+
+def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> Diagnosis | None:
+    """The message for the mistake that was made; None for one that nobody knows."""
+    search = Search(bank, function, outcomes)
+
+    def named(known: Known | None) -> Diagnosis | None:
+        return Diagnosis(known.message, known.name) if known else None
+
+    searches: list[Callable[[], Diagnosis | None]] = [
+        lambda: named(search.fit(bank.changes)),
+        lambda: named(search.fit(bank.respelled)),
+        lambda: named(search.fit([*bank.changes, *bank.respelled], weak=True)),
+        search.repair,
+    ]
+    if search.valued:
+        searches += [
+            lambda: named(search.fit(bank.mutants)),
+            lambda: named(search.fit(bank.pairs(bank.changes), True, SECONDS)),
+        ]
+    searches += [lambda: search.repair_to_known(False), lambda: search.repair_to_known(True)]
+    if search.valued:
+        searches.append(lambda: named(search.fit(_mixed(bank), True, SECONDS, 1)))
+    with quiet():
+        return next((found for attempt in (*searches, search.partly) if (found := attempt())), None)
+
+
+def _mixed(bank: Bank) -> Iterator[Known]:
+    """A typed mistake with a slip of the machine's."""
+    for known in bank.changes:
+        if not known.whole:
+            for slip in bank.mutants:
+                if not known.replaced.keys() & slip.replaced.keys():
+                    yield bank.together(known, slip)
