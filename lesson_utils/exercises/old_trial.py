@@ -93,7 +93,7 @@ def _watch(seconds: float | None, library: Sequence[Callable[..., Any]]) -> Iter
         if time.monotonic() > deadline:
             raise _TimeUp
         if event == "call":
-            called.extend(f"{f.__module__.split('.')[-1]}.{f.__name__}" for f in library if f.__code__ is frame.f_code)
+            called.extend(f"{f.__module__.split('.')[1]}.{f.__name__}" for f in library if f.__code__ is frame.f_code)
         return watch
 
     sys.settrace(watch)
