@@ -1,32 +1,43 @@
-"""What GitHub runs: the commands that a reader runs, with no more rights than it needs."""
+"""What CI runs is what a reader runs; and GitHub's copy of it has no more rights than it needs."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 
+from tests.platforms import test_newest
+
 ROOT = Path(__file__).parents[1]
-WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/course.yml").read_text(encoding="utf-8"))
-JOBS = WORKFLOW["jobs"]
-STEPS = [(name, step) for name, job in JOBS.items() for step in job["steps"]]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RUN, FIRST = ((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "readme"))
+JOBS = (WORKFLOW := yaml.safe_load((ROOT / ".github/workflows/course.yml").read_text(encoding="utf-8")))["jobs"]
+STEPS = [step for job in JOBS.values() for step in job["steps"]]
+COMMANDS = "\n".join(step.get("run", "") for step in STEPS)
 
 
-def test_it_runs_commands_that_there_are():
+def test_ci_begins_with_the_commands_of_the_readme():
+    readme = re.search(r"Then one command .+?```\n(.+?)```", README, re.S)[1].splitlines()
+    assert readme == ["python course.py", "python course.py test"]
+    run = [re.sub(r" &$", "", line) for line in FIRST.splitlines() if "course.py" in line and line[0] != "#"]
+    assert run == readme
+    assert not re.search(r"pip install|apt-get|npm", FIRST)
+    clone, first, installs, everything = (
+        RUN.index(text)
+        for text in ("git clone", '"$course/.ci/readme"', "apt-get", "python course.py test --all --no-skips")
+    )
+    assert clone < first < installs < everything
+    assert RUN.count("course.py") == 1
+    assert all(os.access(ROOT / ".ci" / name, os.X_OK) for name in ("run", "readme"))
+
+
+def test_github_runs_commands_and_files_that_there_are():
     known = set(re.findall(r"python course\.py (\w+)", (ROOT / "course.py").read_text(encoding="utf-8")))
-    used = re.findall(r"python course\.py (\w+)", "\n".join(step.get("run", "") for _, step in STEPS))
-    assert {"test", "site"} <= set(used) <= known
-
-
-def test_folders_that_it_names_are_there():
-    for folder in re.findall(r"\btests(?:/\w+)?", "\n".join(step.get("run", "") for _, step in STEPS)):
-        assert (ROOT / folder).is_dir(), folder
-
-
-@pytest.mark.parametrize("action", sorted({step["uses"] for _, step in STEPS if "uses" in step}))
-def test_actions_are_pinned_by_major_version(action):
-    assert re.fullmatch(r"actions/[\w-]+@v\d+", action)
+    used = re.findall(r"python course\.py (\w+)", COMMANDS)
+    assert {"test", "site", "address"} <= set(used) <= known
+    for path in re.findall(r"\btests/[\w/.]+|\.ci/\w+", COMMANDS):
+        assert (ROOT / path).exists(), path
 
 
 def test_only_publishing_may_write():
@@ -38,23 +49,17 @@ def test_only_publishing_may_write():
     assert set(JOBS["publish"]["needs"]) == {"test", "site"}
 
 
-def test_systems_and_pythons():
-    matrix = JOBS["test"]["strategy"]["matrix"]
-    assert {system.split("-")[0] for system in matrix["os"]} == {"ubuntu", "macos", "windows"}
+def test_every_python_from_the_oldest_to_the_newest():
+    pythons = JOBS["test"]["strategy"]["matrix"]["python"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["requires-python"] == f">={matrix['python'][0]}"
+    assert project["requires-python"] == f">={pythons[0]}"
+    assert pythons == [f"3.{minor}" for minor in range(11, int(test_newest.NEWEST[2:]) + 1)]
     assert all(job["timeout-minutes"] <= 60 for job in JOBS.values())
 
 
-def test_pip_can_clone_what_the_platforms_check_out():
-    (checkout,) = (step for step in JOBS["platforms"]["steps"] if "checkout" in step.get("uses", ""))
-    assert checkout["with"]["fetch-depth"] == 0
-    named = " ".join(row["tests"] for row in JOBS["platforms"]["strategy"]["matrix"]["include"])
-    there = {f"tests/platforms/{path.name}" for path in (ROOT / "tests/platforms").glob("test_*.py")}
-    assert set(named.split()) == there
-
-
-def test_weekly():
-    triggers = WORKFLOW[True]  # YAML reads the key `on` as a truth value
-    assert triggers["schedule"][0]["cron"].split()[2:4] == ["*", "*"]
-    assert triggers["schedule"][0]["cron"].split()[4].isdecimal()
+def test_a_fork_publishes_its_own_address_and_pip_can_clone_what_is_checked_out():
+    commands = [step.get("run", "") for step in JOBS["site"]["steps"]]
+    assert commands.index('python course.py address "$GITHUB_REPOSITORY"') < commands.index("python course.py site")
+    for name in ("everything", "platforms"):
+        (checkout,) = (step for step in JOBS[name]["steps"] if "checkout" in step.get("uses", ""))
+        assert checkout["with"]["fetch-depth"] == 0

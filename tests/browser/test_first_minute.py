@@ -1,0 +1,28 @@
+"""JupyterLab asks newcomers whether they want news, over the first notebook; with the course's settings it does not."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from tools import browser
+
+pytestmark = [pytest.mark.slow, pytest.mark.long_form]
+NEVER = runpy.run_path(str(Path(__file__).parents[2] / "course.py"))["NEVER"]
+
+
+@pytest.mark.parametrize("settings", [{}, NEVER], ids=["as installed", "as opened by course.py"])
+def test_the_question_about_news(settings, tmp_path):
+    if not browser.find_chromium():
+        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    with browser.server(tmp_path, settings) as (url, token), browser.chromium() as chromium:
+        page = chromium.new_page()
+        page.goto(f"{url}lab?token={token}")
+        page.wait_for_function("window.jupyterapp?.restored", timeout=60_000)
+        page.evaluate("jupyterapp.restored")
+        question = page.get_by_text("Would you like to get notified about official Jupyter news?")
+        if settings:
+            page.wait_for_timeout(5000)  # without the settings it has come by then
+            assert question.count() == 0
+        else:
+            question.wait_for(timeout=5000)
