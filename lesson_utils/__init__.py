@@ -18,6 +18,7 @@ The classroom (uses the maths, never the reverse):
 
 - `plots`: the house style; arrays in, pictures with alternative text out
 - `drawings`: boxes, arrows, threads as thick as weights, matrices with numbers in their cells
+- `numbers`: numbers as people write them
 - `live`: live figures, a draw-once picture under sliders
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions
 - `exercises`: what marks exercises, and names the mistake

@@ -8,6 +8,7 @@ import base64
 import html
 import io
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils._checks import as_float
+from lesson_utils.numbers import minus, short  # noqa: F401  # until nobody writes plots.short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +34,7 @@ QUERY, KEY, VALUE = ORANGE, BLUE, GREEN
 WEIGHTS_MAP, SCORES_MAP = ("Blues", 48), ("PuOr_r", 61)
 
 PIXELS_PER_INCH = 100  # on the page
+MOST_BYTES = 60_000  # of a picture in a notebook
 SHARPNESS = 1.25  # picture dots per page pixel: crisp on a projector; at 1.5 each step takes a fifth longer
 
 STYLE: Any = {
@@ -106,13 +109,32 @@ def picture(figure: "Figure", alt: str) -> Picture:
     """Draw `figure` once, as a picture with alternative text that says what there is to see.
 
     Raises:
-        ValueError: `alt` is empty.
+        ValueError: `alt` is empty. Where notebooks are tested and stored (COURSE_STRICT is set in the environment): a
+            title does not fit, or there are too many bytes.
     """
     if not alt.strip():
         raise ValueError("alt is empty; say in a sentence what the figure shows")
     with style():
         figure.canvas.draw()
-    return snapshot(figure, alt)
+    new = snapshot(figure, alt)
+    if os.environ.get("COURSE_STRICT"):
+        if outside := titles_outside(figure):
+            raise ValueError(f"{outside[0]!r} runs out of the picture; make it shorter, or the picture wider")
+        if len(new.png) > MOST_BYTES:
+            raise ValueError(f"a picture of {len(new.png):,} bytes; notebooks store at most {MOST_BYTES:,}")
+    return new
+
+
+def titles_outside(figure: "Figure") -> list[str]:
+    """The titles that run out of the picture, which has been drawn."""
+    from matplotlib.text import Text
+
+    page, texts = figure.bbox, list(figure.texts)
+    for axes in figure.axes:
+        titles = {axes.get_title(loc=place) for place in ("left", "center")} - {""}
+        texts += [text for text in axes.get_children() if isinstance(text, Text) and text.get_text() in titles]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    return [text for text, box in boxes if box.x1 > page.x1 + 1 or box.y1 > page.y1 + 1]
 
 
 def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., str]], Callable[..., Picture]]:
@@ -246,15 +268,9 @@ def heatmap(
         for i, j in np.ndindex(*matrix.shape):
             # Black or white, whichever stands out more: a contrast of at least 4.5 : 1 on any colour.
             dark = luminance(image.cmap(image.norm(matrix[i, j]))) < 0.18
-            number = f"{matrix[i, j]:z.{1 if signed else 2}f}".replace("-", "−")  # z: no −0.0
+            number = minus(f"{matrix[i, j]:z.{1 if signed else 2}f}")  # z: no −0.0
             ax.text(j, i, number, ha="center", va="center", color="white" if dark else "black")
     return ax
-
-
-def short(x: float) -> str:
-    """A positive number to two figures, as people write it: 100 and 0.0032, not 1e+02 and 0.00317."""
-    rounded = float(f"{x:.2g}")
-    return f"{rounded:g}" if rounded >= 1e-4 else "<0.0001"
 
 
 def luminance(colour: Any) -> float:

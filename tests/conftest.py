@@ -35,6 +35,9 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line("--no-skips: what was skipped counts as failed; what to install stands above")
 
 
+os.environ["COURSE_STRICT"] = "1"  # pictures that are too wide for their titles, or too large, are errors
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(1706)

@@ -12,7 +12,7 @@ import lesson_utils
 ROOT = Path(lesson_utils.__file__).parent
 MATHS = {"__init__", "_checks", "ops", "attention", "positions", "efficient", "layers", "recurrent", "models"}
 MATHS |= {"scores", "_machine", "training", "tasks", "gradcheck", "pretrained"}
-CLASSROOM = set("_html plots drawings live lessons exercises quiz".split())
+CLASSROOM = set("_html numbers plots drawings live lessons exercises quiz".split())
 
 
 def imports(source):

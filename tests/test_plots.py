@@ -64,11 +64,18 @@ def test_maps_can_be_read_without_their_colours():
     assert (np.diff(scores[middle:]) < 0).all()
 
 
-@pytest.mark.parametrize(
-    ("x", "text"), [(100, "100"), (0.00317, "0.0032"), (22.63, "23"), (7e-5, "<0.0001"), (0, "<0.0001")]
-)
-def test_short_numbers(x, text):
-    assert plots.short(x) == text
+def test_titles_that_do_not_fit_and_large_pictures_are_refused_where_notebooks_are_tested(monkeypatch):
+    wide = plots.figure(2, 1)
+    wide.add_subplot(title="A title that is far too long for two inches")
+    with pytest.raises(ValueError, match=r"'A title that is far .* runs out of the picture; make it shorter"):
+        plots.picture(wide, "An empty plot.")
+    monkeypatch.delenv("COURSE_STRICT")
+    assert plots.picture(wide, "An empty plot.").png
+    monkeypatch.setenv("COURSE_STRICT", "1")
+    noise = plots.figure(9, 9)
+    noise.add_subplot().imshow(np.random.default_rng(0).normal(size=(500, 500)))
+    with pytest.raises(ValueError, match=r"a picture of [\d,]+ bytes; notebooks store at most 60,000"):
+        plots.picture(noise, "Noise.")
 
 
 def test_style_lasts_as_long_as_its_block():

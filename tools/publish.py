@@ -6,6 +6,7 @@ shows what a change did. The repository's address is written into README and not
 
 import argparse
 import hashlib
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -69,6 +70,7 @@ def run(notebook: Any) -> None:
     """Execute in place, in a fresh kernel."""
     from nbclient import NotebookClient
 
+    os.environ["COURSE_STRICT"] = "1"  # see `plots.picture`
     options: dict[str, Any] = {"kernel_name": "python3", "store_widget_state": False}
     # Coalesced, a progress bar leaves its last line only.
     NotebookClient(notebook, timeout=300, coalesce_streams=True, **options).execute(cwd=str(NOTEBOOKS))

@@ -67,18 +67,6 @@ def drawing(figure: LiveFigure) -> "Figure":
     return figure._screen._figure
 
 
-def titles_outside(figure: "Figure") -> list[str]:
-    """The titles that run out of the picture."""
-    from matplotlib.text import Text
-
-    page, texts = figure.bbox, list(figure.texts)
-    for axes in figure.axes:
-        titles = {axes.get_title(loc=place) for place in ("left", "center")} - {""}
-        texts += [text for text in axes.get_children() if isinstance(text, Text) and text.get_text() in titles]
-    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
-    return [text for text, box in boxes if box.x1 > page.x1 + 1 or box.y1 > page.y1 + 1]
-
-
 def drawn_numbers(figure: LiveFigure) -> Iterator[Any]:
     """The numbers behind all lines, bars, dots and images."""
     for axes in drawing(figure).axes:

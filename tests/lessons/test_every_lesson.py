@@ -35,7 +35,7 @@ def walked(name):
     for values in testing.settings(figure):
         testing.forget(figure)
         picture = figure.set(**values)
-        problems = [f"{title!r} runs out of the picture" for title in testing.titles_outside(testing.drawing(figure))]
+        problems = [f"{title!r} runs out of the picture" for title in plots.titles_outside(testing.drawing(figure))]
         if not (figure.values == pytest.approx(values) or figure.values == values):
             problems.append(f"the controls stand at {figure.values}")
         if not all(np.isfinite(np.asarray(numbers, float)).all() for numbers in testing.drawn_numbers(figure)):
@@ -62,7 +62,7 @@ def test_each_picture_is_small_and_is_told(name):
     for seen in walk:
         assert len(seen.picture.alt) > 30, seen.values
         assert not re.search(r"\bnan\b", seen.picture.alt, re.IGNORECASE), seen.values
-        assert len(seen.picture.png) <= 60_000, seen.values
+        assert len(seen.picture.png) <= plots.MOST_BYTES, seen.values
 
 
 @every_figure

@@ -215,12 +215,6 @@ def test_ledger_titles_say_what_the_count_says():
     assert f": {n:,} parameters" in picture.alt
 
 
-def test_large_numbers_are_short():
-    assert [full_block._large(n) for n in (12.0, 12_288, 18_944_000, 8.21e9, 999_800)] == [
-        "12", "12.3 k", "18.9 M", "8.21 G", "1000 k"
-    ]  # fmt: skip
-
-
 def test_norm_lab_has_both_formulas():
     alt = full_block.norm_lab(sigma=1e-3).picture.alt
     inside, outside = map(float, re.findall(r"0\.\d{4}", alt)[-2:])

@@ -131,18 +131,6 @@ def test_moved_plot_counts_the_outputs_that_change():
     assert "with P: a 0.50, b 0.00, c 2.00" in alt
 
 
-@pytest.mark.parametrize(
-    ("x", "text"), [(6.2832, "6.28"), (62.83, "62.8"), (628.3, "628"), (47117.2, "47,100"), (999.96, "1,000")]
-)
-def test_numbers_have_three_figures(x, text):
-    assert lab._number(x) == text
-
-
-@pytest.mark.parametrize(("angle", "text"), [(171.9, "172°"), (-3.61, "−3.6°"), (0.0543, "0.054°"), (0.0, "0°")])
-def test_degrees(angle, text):
-    assert lab._degrees(angle) == text
-
-
 def test_what_the_notebook_says_about_the_start_of_its_labs():
     assert "9 of 32 pairs of columns repeat within 64 positions" in lab.table_lab().picture.alt
     assert "32 of 32 pairs" in lab.table_lab(base=10).picture.alt

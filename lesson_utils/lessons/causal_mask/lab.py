@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import attention, live, models, ops, plots, tasks, training
+from lesson_utils import attention, live, models, numbers, ops, plots, tasks, training
 from lesson_utils._checks import Array, Mask
 from lesson_utils.lessons import as_written
 
@@ -21,33 +21,31 @@ if TYPE_CHECKING:
 # --- Maps side by side ----------------------------------------------------------------------------------------------
 
 
-def maps(words: Sequence[str], **weights: Array) -> plots.Picture:
+@plots.still(9.0, 3.7)
+def maps(figure: "Figure", words: Sequence[str], **weights: Array) -> str:
     """Attention weights side by side, each with the share that looks ahead."""
-    figure = plots.figure(9.0, 3.7)
     alt = f"{len(weights)} heat maps of attention weights between {len(words)} words."
-    with plots.style():
-        for ax, (name, A) in zip(figure.subplots(1, len(weights)), weights.items(), strict=True):
-            ahead = np.triu(A, k=1).sum() / A.sum()
-            title = f"{name}: {ahead:.0%} looks ahead"
-            plots.heatmap(A, words, words, title, ax=ax)
-            alt += " " + plots.describe(A, words, words, title)
-    return plots.picture(figure, alt)
+    for ax, (name, A) in zip(figure.subplots(1, len(weights)), weights.items(), strict=True):
+        ahead = np.triu(A, k=1).sum() / A.sum()
+        title = f"{name}: {ahead:.0%} looks ahead"
+        plots.heatmap(A, words, words, title, ax=ax)
+        alt += " " + plots.describe(A, words, words, title)
+    return alt
 
 
-def allowed(names: Sequence[str], *masks: Mask) -> plots.Picture:
+@plots.still(9.0, 3.0)
+def allowed(figure: "Figure", names: Sequence[str], *masks: Mask) -> str:
     """Masks side by side: blue may be attended to."""
-    figure = plots.figure(9.0, 3.0)
     alt = []
-    with plots.style():
-        for ax, name, mask in zip(figure.subplots(1, len(masks), squeeze=False)[0], names, masks, strict=True):
-            blind = int((~mask.any(axis=-1)).sum())
-            rows = "every row sees something" if not blind else "1 row sees nothing"
-            rows = rows if blind < 2 else f"{blind} rows see nothing"
-            plots.heatmap(mask, title=f"{name}:\n{rows}", column_label="key (blue: visible)", numbers=False, ax=ax)
-            keys = [", ".join(map(str, np.flatnonzero(row))) or "none" for row in mask]
-            alt.append(f"Mask, {name}: {rows}. ")
-            alt.append("Query by keys: " + "; ".join(f"{i} sees {seen}" for i, seen in enumerate(keys)) + ". ")
-    return plots.picture(figure, "".join(alt).strip())
+    for ax, name, mask in zip(figure.subplots(1, len(masks), squeeze=False)[0], names, masks, strict=True):
+        blind = int((~mask.any(axis=-1)).sum())
+        rows = "every row sees something" if not blind else "1 row sees nothing"
+        rows = rows if blind < 2 else f"{blind} rows see nothing"
+        plots.heatmap(mask, title=f"{name}:\n{rows}", column_label="key (blue: visible)", numbers=False, ax=ax)
+        keys = [", ".join(map(str, np.flatnonzero(row))) or "none" for row in mask]
+        alt.append(f"Mask, {name}: {rows}. ")
+        alt.append("Query by keys: " + "; ".join(f"{i} sees {seen}" for i, seen in enumerate(keys)) + ". ")
+    return "".join(alt).strip()
 
 
 def weights_table(weights: dict[tuple[str, Any], Array]) -> None:
@@ -168,7 +166,7 @@ def leak_lab(figure: "Figure") -> live.Update:
             finding = f"No leak: {position} outputs before token {position} stay"
         ax.set_title(finding)
         map_ax.set_title(f"{kind}: weights{' of layer 1' if layers > 1 else ''}")
-        listed = ", ".join(f"{i}: {plots.short(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
+        listed = ", ".join(f"{i}: {numbers.short(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
         return (
             f"Mask: {kind}, {KINDS[kind]}; {layers} layer{'s' if layers > 1 else ''}; token {position} of {T} is "
             f"changed. {finding}. How far each output moves: {listed}."
@@ -254,7 +252,8 @@ class Watch:
             print(f"{step:5} {loss:6.2f} {share:12.0%}   {text[:72]}")
 
 
-def loss_plot(history: training.History, watch: Watch, rungs: dict[str, float]) -> plots.Picture:
+@plots.still(8.6, 4.0)
+def loss_plot(figure: "Figure", history: training.History, watch: Watch, rungs: dict[str, float]) -> str:
     """The loss in bits a character, between the rungs of what simpler knowledge would reach."""
     losses = np.array([bits(loss) for loss in history.losses])
     window = max(1, len(losses) // 60)
@@ -262,21 +261,19 @@ def loss_plot(history: training.History, watch: Watch, rungs: dict[str, float]) 
     last, (name, below) = watch.bits[-1], min(rungs.items(), key=lambda rung: rung[1])
     where = f"{below - last:.1f} below" if last < below else f"{last - below:.1f} above"
     finding = f"{last:.2f} bits a character, {where} “{name}”"
-    figure = plots.figure(8.6, 4.0)
-    with plots.style():
-        ax = figure.add_subplot(xlabel="training steps", ylabel="bits a character")
-        for name, height in rungs.items():
-            ax.axhline(height, color=plots.GREY, lw=1, ls=":")
-            ax.text(len(losses), height + 0.08, f"{name}: {height:.2f}", color=plots.GREY, ha="right")
-        ax.plot(window / 2 + np.arange(len(smooth)), smooth, color=plots.BLUE, label="training (moving average)")
-        ax.plot(watch.steps, watch.bits, "o--", color=plots.ORANGE, label="validation")
-        ax.set_ylim(0, min(max(watch.bits[0], *rungs.values()), 10) + 0.8)
-        ax.set_xlim(0, len(losses))
-        ax.set_title(finding)
-        ax.legend(loc="lower left")
+    ax = figure.add_subplot(xlabel="training steps", ylabel="bits a character")
+    for name, height in rungs.items():
+        ax.axhline(height, color=plots.GREY, lw=1, ls=":")
+        ax.text(len(losses), height + 0.08, f"{name}: {height:.2f}", color=plots.GREY, ha="right")
+    ax.plot(window / 2 + np.arange(len(smooth)), smooth, color=plots.BLUE, label="training (moving average)")
+    ax.plot(watch.steps, watch.bits, "o--", color=plots.ORANGE, label="validation")
+    ax.set_ylim(0, min(max(watch.bits[0], *rungs.values()), 10) + 0.8)
+    ax.set_xlim(0, len(losses))
+    ax.set_title(finding)
+    ax.legend(loc="lower left")
     points = ", ".join(f"{step}: {loss:.2f}" for step, loss in zip(watch.steps, watch.bits, strict=True))
     lines = ", ".join(f"{name} {height:.2f}" for name, height in rungs.items())
-    return plots.picture(figure, f"{finding}. Validation loss by step: {points}. Lines to compare with: {lines}.")
+    return f"{finding}. Validation loss by step: {points}. Lines to compare with: {lines}."
 
 
 # --- Live sampling --------------------------------------------------------------------------------------------------
@@ -436,19 +433,18 @@ def cache_times(lengths: Sequence[int] = (32, 64, 128, 256, 512)) -> list[Timing
     return rows
 
 
-def cache_plot(timings: Sequence[Timing]) -> plots.Picture:
+@plots.still(7.0, 3.7)
+def cache_plot(figure: "Figure", timings: Sequence[Timing]) -> str:
     """How many times as fast generation is with the cache, by length."""
     last = timings[-1]
     finding = f"{last.length} characters: about {last.ratio:.0f} times as fast with the cache"
     lengths, ratios = [t.length for t in timings], [t.ratio for t in timings]
-    figure = plots.figure(7.0, 3.7)
-    with plots.style():
-        ax = figure.add_subplot(xlabel="characters generated", ylabel="time without / time with")
-        ax.axhline(1, color=plots.GREY, lw=1, ls=":")
-        ax.plot(lengths, ratios, "o-", color=plots.BLUE)
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(lengths, [str(n) for n in lengths])
-        ax.set_ylim(0, 1.15 * max(ratios))
-        ax.set_title(finding)
+    ax = figure.add_subplot(xlabel="characters generated", ylabel="time without / time with")
+    ax.axhline(1, color=plots.GREY, lw=1, ls=":")
+    ax.plot(lengths, ratios, "o-", color=plots.BLUE)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(lengths, [str(n) for n in lengths])
+    ax.set_ylim(0, 1.15 * max(ratios))
+    ax.set_title(finding)
     listed = ", ".join(f"{t.length}: {t.ratio:.1f}" for t in timings)
-    return plots.picture(figure, f"{finding}, in one run. Ratio by length: {listed}.")
+    return f"{finding}, in one run. Ratio by length: {listed}."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import live, ops, plots, tasks
+from lesson_utils import live, numbers, ops, plots, tasks
 from lesson_utils._checks import Array
 from lesson_utils.layers import NormPlace
 from lesson_utils.lessons import as_written
@@ -95,7 +95,7 @@ def norm_lab(figure: "Figure") -> live.Update:
             spreads.append(float(y.std()))
             dot.set_data([sigma], [spreads[-1]])
         here.set_xdata([sigma, sigma])
-        bars_ax.set_title(f"μ = {mean:g} is gone; σ was {sigma:.3g}".replace("-", "−"))
+        bars_ax.set_title(numbers.minus(f"μ = {mean:g} is gone; σ was {sigma:.3g}"))
         curve_ax.set_title(f"σ after: {spreads[0]:.3f} inside, {spreads[1]:.3f} outside")
         return (
             f"A token with mean {mean:g} and standard deviation {sigma:.3g}, ε = {eps:.2g}: after layer norm its "
@@ -129,20 +129,19 @@ def _cosine(x: Array) -> float:
     return float((products.sum(axis=(-1, -2)) - T).mean() / (T * (T - 1)))
 
 
-def similarity_plot(with_way: Array, without_way: Array, layer: int = 2) -> plots.Picture:
+@plots.still(8.4, 3.4)
+def similarity_plot(figure: "Figure", with_way: Array, without_way: Array, layer: int = 2) -> str:
     """How alike the tokens become with depth."""
     finding = (
         f"Likeness after {layer} layers: {without_way[layer]:.2f} without the way around, {with_way[layer]:.2f} with"
     )
-    figure = plots.figure(8.4, 3.4)
-    with plots.style():
-        ax = figure.add_subplot(xlabel="layer", ylabel="mean cosine of two tokens", ylim=(-0.05, 1.05))
-        ax.plot(without_way, "--", color=plots.ORANGE, label="f(norm(x)) alone")
-        ax.plot(with_way, color=plots.BLUE, label="x + f(norm(x))")
-        ax.set_title(finding)
-        ax.legend(loc="lower right")
+    ax = figure.add_subplot(xlabel="layer", ylabel="mean cosine of two tokens", ylim=(-0.05, 1.05))
+    ax.plot(without_way, "--", color=plots.ORANGE, label="f(norm(x)) alone")
+    ax.plot(with_way, color=plots.BLUE, label="x + f(norm(x))")
+    ax.set_title(finding)
+    ax.legend(loc="lower right")
     ends = f"after {len(with_way) - 1} layers {without_way[-1]:.2f} and {with_way[-1]:.2f}"
-    return plots.picture(figure, f"{finding}. Mean cosine of two tokens by layer, from 0 at the input; {ends}.")
+    return f"{finding}. Mean cosine of two tokens by layer, from 0 at the input; {ends}."
 
 
 # --- Before or after: at initialisation -----------------------------------------------------------------------------
@@ -303,22 +302,21 @@ class Accuracy:
         return float((logits.argmax(axis=-1) == following)[:, LINE_LENGTH:].mean())
 
 
-def training_plot(curves: Mapping[str, Accuracy]) -> plots.Picture:
+@plots.still(8.4, 3.8)
+def training_plot(figure: "Figure", curves: Mapping[str, Accuracy]) -> str:
     """Accuracy by step, for several models."""
     learnt = [name for name, curve in curves.items() if curve.values[-1] > 0.9]
     finding = f"{len(learnt)} of {len(curves)} learn: " + " and ".join(learnt) if learnt else "None has learnt yet"
-    figure = plots.figure(8.4, 3.8)
-    with plots.style():
-        ax = figure.add_subplot(xlabel="training step", ylabel="accuracy on the reversed half", ylim=(0, 1.05))
-        ax.axhline(1 / LINE_SYMBOLS, color=plots.GREY, lw=1, ls=":")
-        looks = itertools.cycle(((plots.BLUE, "-"), (plots.ORANGE, "--"), (plots.GREEN, "-.")))
-        for (name, curve), (colour, dashes) in zip(curves.items(), looks, strict=False):
-            ax.plot(curve.steps, curve.values, dashes, color=colour, label=name)
-        ax.text(ax.get_xlim()[1], 1 / LINE_SYMBOLS + 0.015, "guessing", color=plots.GREY, ha="right")
-        ax.set_title(finding)
-        figure.legend(loc="outside lower center", ncols=len(curves))
+    ax = figure.add_subplot(xlabel="training step", ylabel="accuracy on the reversed half", ylim=(0, 1.05))
+    ax.axhline(1 / LINE_SYMBOLS, color=plots.GREY, lw=1, ls=":")
+    looks = itertools.cycle(((plots.BLUE, "-"), (plots.ORANGE, "--"), (plots.GREEN, "-.")))
+    for (name, curve), (colour, dashes) in zip(curves.items(), looks, strict=False):
+        ax.plot(curve.steps, curve.values, dashes, color=colour, label=name)
+    ax.text(ax.get_xlim()[1], 1 / LINE_SYMBOLS + 0.015, "guessing", color=plots.GREY, ha="right")
+    ax.set_title(finding)
+    figure.legend(loc="outside lower center", ncols=len(curves))
     ends = "; ".join(f"{name}: {curve.values[-1]:.2f}" for name, curve in curves.items())
-    return plots.picture(figure, f"{finding}. Accuracy at the end: {ends}. Guessing gives {1 / LINE_SYMBOLS:.2f}.")
+    return f"{finding}. Accuracy at the end: {ends}. Guessing gives {1 / LINE_SYMBOLS:.2f}."
 
 
 # --- The ledger, live -----------------------------------------------------------------------------------------------
@@ -363,31 +361,25 @@ def ledger_lab(figure: "Figure") -> live.Update:
         flops = np.array([step.flops for step in steps.values()])
         for text, step in zip(shapes, steps.values(), strict=True):
             text.set_text(str(step.shape))
-        for ax, numbers in ((parameter_ax, parameters), (flop_ax, flops)):
-            for bar, text, n in zip(*charts[ax], numbers, strict=True):
-                bar.set_width(n / numbers.sum())
-                text.set_x(n / numbers.sum() + 0.02)
-                text.set_text(_large(n) if n else "–")
+        for ax, counts in ((parameter_ax, parameters), (flop_ax, flops)):
+            for bar, text, n in zip(*charts[ax], counts, strict=True):
+                bar.set_width(n / counts.sum())
+                text.set_x(n / counts.sum() + 0.02)
+                text.set_text(numbers.large(n) if n else "–")
         parameter_ax.set_title(f"{parameters.sum():,} parameters")
-        flop_ax.set_title(f"{_large(flops.sum())} FLOPs")
+        flop_ax.set_title(f"{numbers.large(flops.sum())} FLOPs")
         listed = "; ".join(
-            f"{step.name} {step.shape} {_large(step.parameters) if step.parameters else 'no'} parameters, "
-            f"{_large(step.flops) if step.flops else 'no'} FLOPs"
+            f"{step.name} {step.shape} {numbers.large(step.parameters) if step.parameters else 'no'} parameters, "
+            f"{numbers.large(step.flops) if step.flops else 'no'} FLOPs"
             for step in steps.values()
         )
         return (
             f"{num_layers} and {num_layers} layers, {norm}-norm, d_model {d_model}, {num_heads} heads, d_ff {d_ff}, "
             f"37,000 symbols, {LEDGER_LENGTH} in source and target: {parameters.sum():,} parameters, "
-            f"{_large(flops.sum())} FLOPs. {listed}."
+            f"{numbers.large(flops.sum())} FLOPs. {listed}."
         )
 
     return update
-
-
-def _large(n: float) -> str:
-    """18.9 M, 2.4 G."""
-    size, unit = next(((s, u) for s, u in ((1e9, " G"), (1e6, " M"), (1e3, " k")) if n >= s), (1, ""))
-    return f"{n / size:.3g}{unit}" if n < 999.5 * size else f"{n / size:.0f}{unit}"
 
 
 # --- Three wirings --------------------------------------------------------------------------------------------------
@@ -415,18 +407,17 @@ def wirings(encoder: Encoder, gpt: GPT, both: Transformer, T: int = 6) -> dict[s
     }
 
 
-def wirings_plot(reach: Mapping[str, Array]) -> plots.Picture:
+@plots.still(9.0, 2.9)
+def wirings_plot(figure: "Figure", reach: Mapping[str, Array]) -> str:
     """What each output can see, wiring by wiring."""
-    figure = plots.figure(9.0, 2.9)
     alt = "Which output moves when an input symbol is changed."
-    with plots.style():
-        for ax, (name, matrix) in zip(figure.subplots(1, len(reach)), reach.items(), strict=True):
-            share = matrix.mean()
-            plots.heatmap(matrix, title=f"{name} {share:.0%}", row_label="", column_label="input", numbers=False, ax=ax)
-            future = np.triu(matrix, 1).any()
-            alt += f" {name}: {share:.0%} of the pairs; {'also' if future else 'never'} from inputs behind the output."
-        figure.axes[0].set_ylabel("output")
-    return plots.picture(figure, alt)
+    for ax, (name, matrix) in zip(figure.subplots(1, len(reach)), reach.items(), strict=True):
+        share = matrix.mean()
+        plots.heatmap(matrix, title=f"{name} {share:.0%}", row_label="", column_label="input", numbers=False, ax=ax)
+        future = np.triu(matrix, 1).any()
+        alt += f" {name}: {share:.0%} of the pairs; {'also' if future else 'never'} from inputs behind the output."
+    figure.axes[0].set_ylabel("output")
+    return alt
 
 
 # --- The architecture diagram ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import live, ops, plots, positions
+from lesson_utils import live, numbers, ops, plots, positions
 from lesson_utils._checks import Array
 from lesson_utils.attention import causal_mask
 from lesson_utils.lessons import as_written
@@ -19,27 +19,26 @@ if TYPE_CHECKING:
 # --- A set has no order ---------------------------------------------------------------------------------------------
 
 
-def moved_plot(words: Sequence[str], **gaps: Array) -> plots.Picture:
+@plots.still(7.0, 3.0)
+def moved_plot(figure: "Figure", words: Sequence[str], **gaps: Array) -> str:
     """How far each word's output moves when the words change places; two rows of bars, (T,) each."""
     (first, without), (second, with_) = gaps.items()
     moved = {name: int((gap > 1e-9).sum()) for name, gap in gaps.items()}
     finding = f"Outputs that change: {moved[second]} of {len(words)} {second}, {moved[first]} {first}"
-    figure = plots.figure(7.0, 3.0)
-    with plots.style():
-        ax = figure.add_subplot()
-        rows = np.arange(len(words))
-        for shift, (name, gap), colour in ((-0.2, (first, without), plots.BLUE), (0.2, (second, with_), plots.ORANGE)):
-            ax.barh(rows + shift, gap, 0.36, color=colour)
-            for row, g in zip(rows, gap, strict=True):
-                ax.text(g + 0.02, row + shift, f"{g:.2f} {name}", va="center", color=colour)
-        ax.set_yticks(rows, words)
-        ax.set(xlabel="distance between a word's two outputs", xlim=(0, 1.5 * max(with_.max(), without.max())))
-        ax.invert_yaxis()
-        ax.set_title(finding)
+    ax = figure.add_subplot()
+    rows = np.arange(len(words))
+    for shift, (name, gap), colour in ((-0.2, (first, without), plots.BLUE), (0.2, (second, with_), plots.ORANGE)):
+        ax.barh(rows + shift, gap, 0.36, color=colour)
+        for row, g in zip(rows, gap, strict=True):
+            ax.text(g + 0.02, row + shift, f"{g:.2f} {name}", va="center", color=colour)
+    ax.set_yticks(rows, words)
+    ax.set(xlabel="distance between a word's two outputs", xlim=(0, 1.5 * max(with_.max(), without.max())))
+    ax.invert_yaxis()
+    ax.set_title(finding)
     listed = "; ".join(
         f"{name}: {', '.join(f'{w} {g:.2f}' for w, g in zip(words, gaps[name], strict=True))}" for name in gaps
     )
-    return plots.picture(figure, f"{finding}. Bars, distance between the two outputs of each word. {listed}.")
+    return f"{finding}. Bars, distance between the two outputs of each word. {listed}."
 
 
 def equivariance_gap(model: Encoder | GPT, ids: Ids, rng: np.random.Generator, shuffles: int = 100) -> float:
@@ -93,11 +92,13 @@ def table_lab(figure: "Figure") -> live.Update:
         for (share, _, _), line, name in zip(WAVES, lines, names, strict=True):
             i = int(share * d_model / 2)
             line.set_data(fine, np.sin(fine * 2 * np.pi / waves[i]))
-            told.append(f"column {2 * i}: wavelength {_number(waves[i])}")
+            told.append(f"column {2 * i}: wavelength {numbers.three_figures(waves[i])}")
             name.set_text(told[-1])
         whole = int((waves <= length).sum())
         table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns come full circle within {length} positions")
-        waves_ax.set_title(f"Wavelengths from {_number(waves[0])} to {_number(waves[-1])} positions")
+        waves_ax.set_title(
+            f"Wavelengths from {numbers.three_figures(waves[0])} to {numbers.three_figures(waves[-1])} positions"
+        )
         return (
             f"The table of sines and cosines for d_model {d_model}, base {base}, {length} positions, as a heat map: "
             f"stripes that get wider from the first columns to the last. {whole} of {d_model // 2} pairs of columns "
@@ -105,11 +106,6 @@ def table_lab(figure: "Figure") -> live.Update:
         )
 
     return update
-
-
-def _number(x: float) -> str:
-    """Three figures, as people write them: 6.28, 199, 47,100."""
-    return f"{x:,.{max(0, 2 - int(np.log10(x)))}f}" if x < 1000 else f"{float(f'{x:.3g}'):,.0f}"
 
 
 # --- The clock ------------------------------------------------------------------------------------------------------
@@ -148,8 +144,8 @@ def clock_lab(figure: "Figure") -> live.Update:
             for line, at in ((before, position), (after, position + offset)):
                 line.set_data([0, np.sin(2 * np.pi * at / wave)], [0, np.cos(2 * np.pi * at / wave)])
             angle = offset * 360 / wave
-            told.append(f"pair {i} by {_degrees(angle)}")
-            label.set_text(f"pair {i}: {_degrees(angle)}")
+            told.append(f"pair {i} by {numbers.degrees(angle)}")
+            label.set_text(f"pair {i}: {numbers.degrees(angle)}")
         finding = f"Blue: position {position}. Orange: {abs(offset)} {'later' if offset >= 0 else 'earlier'}"
         title.set_text(f"{finding}. Their angle does not depend on the position")
         return (
@@ -159,11 +155,6 @@ def clock_lab(figure: "Figure") -> live.Update:
         )
 
     return update
-
-
-def _degrees(angle: float) -> str:
-    rounded = f"{angle:z.0f}" if abs(angle) >= 10 else f"{angle:z.1f}" if abs(angle) >= 0.1 else f"{angle:z.2g}"
-    return rounded.replace("-", "−") + "°"
 
 
 # --- Similarity -----------------------------------------------------------------------------------------------------
@@ -209,7 +200,7 @@ def similarity_lab(figure: "Figure") -> live.Update:
         spread = max(np.ptp(np.diagonal(S, n)) for n in range(length))
         rises = int((np.diff(S[0]) > 1e-12).sum())
         map_ax.set_title("One number along each diagonal" if spread < 1e-12 else "Diagonals are not constant")
-        at = f"{S[0, offset]:z.2f}".replace("-", "−")
+        at = numbers.minus(f"{S[0, offset]:z.2f}")
         curve_ax.set_title(f"k = {offset}: {at}; the curve rises {rises} times")
         return (
             f"Cosine similarity of positions, d_model {d_model}, base {base}, {length} positions. The map is constant "
@@ -228,28 +219,27 @@ def diagonal_spread(S: Array) -> float:
     return float(max(np.ptp(np.diagonal(S, n)) for n in range(1 - len(S), len(S))))
 
 
-def score_maps(**scores: Array) -> plots.Picture:
+@plots.still(9.0, 3.1)
+def score_maps(figure: "Figure", **scores: Array) -> str:
     """What positions do to the scores: maps side by side, each with what its diagonals say."""
-    figure = plots.figure(9.0, 3.1)
     told = []
-    with plots.style():
-        for n, (ax, (name, S)) in enumerate(zip(figure.subplots(1, len(scores)), scores.items(), strict=True)):
-            verdict = "offset only" if diagonal_spread(S) < 1e-9 else "place matters"
-            ticks = range(0, len(S), 8)
-            plots.heatmap(
-                S,
-                title=f"{name}:\n{verdict}",
-                row_label="query at",
-                column_label="key at",
-                numbers=False,
-                signed=True,
-                ax=ax,
-            )
-            ax.set_xticks(ticks, [str(i) for i in ticks])
-            ax.set_yticks(ticks, [str(i) for i in ticks])
-            ax.set_ylabel("query at" if n == 0 else "")
-            told.append(f"{name}: scores with equal offset differ by up to {diagonal_spread(S):.2g}, {verdict}")
-    return plots.picture(figure, f"Heat maps of scores by position of query and key. {'; '.join(told)}.")
+    for n, (ax, (name, S)) in enumerate(zip(figure.subplots(1, len(scores)), scores.items(), strict=True)):
+        verdict = "offset only" if diagonal_spread(S) < 1e-9 else "place matters"
+        ticks = range(0, len(S), 8)
+        plots.heatmap(
+            S,
+            title=f"{name}:\n{verdict}",
+            row_label="query at",
+            column_label="key at",
+            numbers=False,
+            signed=True,
+            ax=ax,
+        )
+        ax.set_xticks(ticks, [str(i) for i in ticks])
+        ax.set_yticks(ticks, [str(i) for i in ticks])
+        ax.set_ylabel("query at" if n == 0 else "")
+        told.append(f"{name}: scores with equal offset differ by up to {diagonal_spread(S):.2g}, {verdict}")
+    return f"Heat maps of scores by position of query and key. {'; '.join(told)}."
 
 
 # --- Beyond the training length -------------------------------------------------------------------------------------
@@ -320,9 +310,15 @@ def stretch_table(curves: Mapping[str, Array], first: int = 0) -> str:
     return "\n".join(rows)
 
 
+@plots.still(8.5, 3.8)
 def length_plot(
-    curves: Mapping[str, Array], quantity: str, best: Callable[..., str], first: int = 0, bottom: float = 0.0
-) -> plots.Picture:
+    figure: "Figure",
+    curves: Mapping[str, Array],
+    quantity: str,
+    best: Callable[..., str],
+    first: int = 0,
+    bottom: float = 0.0,
+) -> str:
     """Curves over positions `first` … 2L − 1, by kind; the training length is shaded.
 
     Args:
@@ -337,25 +333,22 @@ def length_plot(
     finding = f"Unchanged beyond {L - 1}: {', '.join(held)}"
     if lost:
         finding = f"Worse beyond {L - 1}: {', '.join(lost)}" + (f"; unchanged: {', '.join(held)}" if held else "")
-    figure = plots.figure(8.5, 3.8)
-    with plots.style():
-        ax = figure.add_subplot()
-        ax.axvspan(-0.5, L - 0.5, color="#F0F0F0", lw=0)
-        at = np.arange(first, 2 * L)
-        for kind, curve in curves.items():
-            colour, line = LOOKS[kind]
-            ax.plot(at, curve[first:], line, color=colour, label=NAMES[kind])
-        top = 1.05 if best is max else 1.02 * max(curve[first:].max() for curve in curves.values())
-        ax.set(xlim=(-0.5, 2 * L - 0.5), ylim=(bottom, top), xlabel="position", ylabel=quantity)
-        ticks = {0: "0", L // 2: f"{L // 2}", L: f"{L} (1×)", L + L // 2: f"{L + L // 2} (1.5×)", 2 * L - 1: "2×"}
-        ax.set_xticks(list(ticks), list(ticks.values()))
-        ax.set_title(finding)
-        figure.legend(*ax.get_legend_handles_labels(), loc="outside right center")
+    ax = figure.add_subplot()
+    ax.axvspan(-0.5, L - 0.5, color="#F0F0F0", lw=0)
+    at = np.arange(first, 2 * L)
+    for kind, curve in curves.items():
+        colour, line = LOOKS[kind]
+        ax.plot(at, curve[first:], line, color=colour, label=NAMES[kind])
+    top = 1.05 if best is max else 1.02 * max(curve[first:].max() for curve in curves.values())
+    ax.set(xlim=(-0.5, 2 * L - 0.5), ylim=(bottom, top), xlabel="position", ylabel=quantity)
+    ticks = {0: "0", L // 2: f"{L // 2}", L: f"{L} (1×)", L + L // 2: f"{L + L // 2} (1.5×)", 2 * L - 1: "2×"}
+    ax.set_xticks(list(ticks), list(ticks.values()))
+    ax.set_title(finding)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside right center")
     listed = "; ".join(f"{NAMES[kind]} " + ", ".join(f"{x:.2f}" for x in end) for kind, end in ends.items())
-    return plots.picture(
-        figure,
+    return (
         f"{finding}. {quantity.capitalize()} by position, trained on positions up to {L - 1}. Means over the training "
-        f"length, the half after it, and the half after that: {listed}.",
+        f"length, the half after it, and the half after that: {listed}."
     )
 
 
