@@ -127,14 +127,12 @@ def attention_forward(
     mask: Array | Mask | None = None,
     scale: float | None = None,
     bias: Array | None = None,
-    out: Array | None = None,
 ) -> tuple[Array, AttentionCache]:
     """`scaled_dot_product_attention` for training: the same numbers, no checks, and a cache.
 
     Args:
         Q, K, V, mask, scale: as there.
         bias: added to the scaled scores, broadcastable to (..., T_q, T_k).
-        out: where to write the output, (..., T_q, d_v).
     """
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
     scores = Q @ K.swapaxes(-1, -2)  # (..., T_q, T_k)
@@ -142,13 +140,11 @@ def attention_forward(
     if bias is not None:
         scores += bias
     weights, _ = softmax_forward(scores, mask, out=scores)
-    return np.matmul(weights, V, out=out), AttentionCache(Q, K, V, weights, scale)
+    return weights @ V, AttentionCache(Q, K, V, weights, scale)
 
 
-def attention_backward(
-    doutput: Array, cache: AttentionCache, out: tuple[Array | None, ...] = (None, None, None)
-) -> tuple[Array, Array, Array]:
-    """dQ, dK, dV, written to `out` if given.
+def attention_backward(doutput: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
+    """dQ, dK, dV.
 
     The mask needs no thought here: where a weight is 0, softmax lets no gradient through.
     """
@@ -156,10 +152,7 @@ def attention_backward(
     dweights = doutput @ V.swapaxes(-1, -2)  # (..., T_q, T_k)
     dscores = softmax_backward(dweights, weights, out=dweights)
     dscores *= scale
-    dQ = np.matmul(dscores, K, out=out[0])
-    dK = np.matmul(dscores.swapaxes(-1, -2), Q, out=out[1])
-    dV = np.matmul(weights.swapaxes(-1, -2), doutput, out=out[2])
-    return dQ, dK, dV
+    return dscores @ K, dscores.swapaxes(-1, -2) @ Q, weights.swapaxes(-1, -2) @ doutput
 
 
 def split_heads(x: ArrayLike, num_heads: SupportsIndex) -> Array:
@@ -183,6 +176,26 @@ def merge_heads(x: ArrayLike) -> Array:
     return x.swapaxes(-2, -3).reshape(*leading, T, num_heads * d_k)  # (..., T, d_model)
 
 
+def repeat_heads(x: ArrayLike, num_heads: SupportsIndex) -> Array:
+    """(..., h_kv, T, d) → (..., h, T, d): each head of keys or values serves h / h_kv heads of queries in a row.
+
+    Raises:
+        ValueError: h_kv does not divide h.
+
+    Source: Ainslie et al. (2023), section 2.2, "grouped-query attention".
+    """
+    x = as_float(x, "x", min_ndim=3)
+    num_kv_heads = as_heads(x.shape[-3], as_size(num_heads, "num_heads"), "num_heads", "num_kv_heads")
+    times = as_size(num_heads, "num_heads") // num_kv_heads
+    return x if times == 1 else np.repeat(x, times, axis=-3)
+
+
+def repeat_heads_backward(dy: Array, num_kv_heads: int) -> Array:
+    """The gradients of all heads that were served, added up: (..., h, T, d) → (..., h_kv, T, d)."""
+    *leading, h, T, d = dy.shape
+    return dy if h == num_kv_heads else dy.reshape(*leading, num_kv_heads, h // num_kv_heads, T, d).sum(axis=-3)
+
+
 def multi_head_attention(
     x_q: ArrayLike,
     x_kv: ArrayLike,
@@ -192,17 +205,20 @@ def multi_head_attention(
     W_O: ArrayLike,
     num_heads: SupportsIndex,
     mask: ArrayLike | None = None,
+    num_kv_heads: SupportsIndex | None = None,
 ) -> tuple[Array, Array]:
     """Several small attentions side by side, their outputs joined: Concat(head_1 … head_h) W_O.
 
     Args:
         x_q: where the queries come from, (..., T_q, d_model).
         x_kv: where keys and values come from, (..., T_k, d_model). Self-attention: `x_q` again.
-        W_Q, W_K: (d_model, h·d_k).
-        W_V: (d_model, h·d_v).
+        W_Q: (d_model, h·d_k).
+        W_K: (d_model, h_kv·d_k).
+        W_V: (d_model, h_kv·d_v).
         W_O: (h·d_v, d_out), mostly d_out = d_model.
         num_heads: h, a divisor of the projections' widths.
         mask: boolean, True = may attend; (..., T_q, T_k) for all heads, or (..., h, T_q, T_k) for each its own.
+        num_kv_heads: h_kv, a divisor of h, if several heads share keys and values; see `repeat_heads`. Default: h.
 
     Returns:
         output, shape (..., T_q, d_out), and weights, shape (..., h, T_q, T_k).
@@ -215,18 +231,19 @@ def multi_head_attention(
     x_q, x_kv, W_Q, W_K, W_V, W_O = as_floats(x_q=x_q, x_kv=x_kv, W_Q=W_Q, W_K=W_K, W_V=W_V, W_O=W_O)
     same_leading(x_q=x_q, x_kv=x_kv)
     check_matrix("W_Q", W_Q, (x_q.shape[-1], None))
-    check_matrix("W_K", W_K, (x_kv.shape[-1], W_Q.shape[-1]))
+    h = as_heads(num_heads, W_Q.shape[-1], "h·d_k")
+    h_kv = h if num_kv_heads is None else as_heads(num_kv_heads, h, "num_heads", "num_kv_heads")
+    check_matrix("W_K", W_K, (x_kv.shape[-1], W_Q.shape[-1] // h * h_kv))
     check_matrix("W_V", W_V, (x_kv.shape[-1], None))
-    check_matrix("W_O", W_O, (W_V.shape[-1], None))
-    as_heads(num_heads, W_Q.shape[-1], "h·d_k")
-    as_heads(num_heads, W_V.shape[-1], "h·d_v")
+    as_heads(h_kv, W_V.shape[-1], "h·d_v")
+    check_matrix("W_O", W_O, (W_V.shape[-1] // h_kv * h, None))
     if mask is not None:
         mask = np.asarray(mask)
         if 2 < mask.ndim <= x_q.ndim:  # no axis for the heads yet: the same mask for all of them
             mask = mask[..., None, :, :]  # (..., 1, T_q, T_k)
 
-    Q = split_heads(x_q @ W_Q, num_heads)  # (..., h, T_q, d_k)
-    K = split_heads(x_kv @ W_K, num_heads)  # (..., h, T_k, d_k)
-    V = split_heads(x_kv @ W_V, num_heads)  # (..., h, T_k, d_v)
+    Q = split_heads(x_q @ W_Q, h)  # (..., h, T_q, d_k)
+    K = repeat_heads(split_heads(x_kv @ W_K, h_kv), h)  # (..., h, T_k, d_k)
+    V = repeat_heads(split_heads(x_kv @ W_V, h_kv), h)  # (..., h, T_k, d_v)
     heads, weights = scaled_dot_product_attention(Q, K, V, mask)
     return merge_heads(heads) @ W_O, weights  # (..., T_q, d_out), (..., h, T_q, T_k)

@@ -7,12 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils import models, positions
+from lesson_utils import models, ops, positions
+from lesson_utils.attention import causal_mask
 from lesson_utils.gradcheck import check_params
-from lesson_utils.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig, sample
+from lesson_utils.models import (
+    GPT,
+    Encoder,
+    EncoderConfig,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    distribution,
+    sample,
+)
+from lesson_utils.positions import Rotary
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 SMALL = {"d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 10, "dtype": np.float64}
+LLAMA = {"positions": "rotary", "num_heads": 6, "num_kv_heads": 2, "norm_kind": "rms", "activation": "swiglu"}
 SOURCE = np.array([[5, 3, 6, 2, 4], [3, 3, 2, 0, 0]])  # padded with 0
 TARGET = np.array([[1, 4, 5, 3, 2], [1, 6, 2, 0, 0]])
 
@@ -48,6 +60,7 @@ def check_gradients(model, batch, rng):
         {"shared": True, "positions": "learned"},
         {"target_vocab": 8, "activation": "swiglu", "positions": "none"},
         {"dropout": 0.3},
+        {"num_heads": 6, "num_kv_heads": 2, "norm_kind": "rms"},
     ],
 )
 def test_gradients_of_the_transformer(options, rng):
@@ -56,7 +69,12 @@ def test_gradients_of_the_transformer(options, rng):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"norm": "post", "dropout": 0.2}, *({"positions": p} for p in ("learned", "rotary", "alibi", "none"))],
+    [
+        {},
+        {"norm": "post", "dropout": 0.2},
+        *({"positions": p} for p in ("learned", "rotary", "alibi", "none")),
+        LLAMA | {"rotary": Rotary(scale=0.5, pairs="halves")},
+    ],
 )
 def test_gradients_of_the_gpt(options, rng):
     check_gradients(gpt(rng, **options), (rng.integers(7, size=(2, 5)), rng.integers(7, size=(2, 5))), rng)
@@ -166,17 +184,99 @@ def test_the_decoders_own_targets_are_what_one_pass_predicts(rng):
     assert (ids[after_end] == model.config.pad).all()
 
 
-@given(
-    seeds,
-    st.lists(st.integers(1, 3), min_size=1, max_size=3),
-    st.sampled_from(["sinusoidal", "learned", "rotary", "alibi"]),
-)
-def test_a_gpt_with_a_cache_says_what_it_says_without(rng, pieces, kind):
-    model, ids = gpt(rng, positions=kind), rng.integers(7, size=(2, sum(pieces)))
+KINDS = [{"positions": kind} for kind in ("sinusoidal", "learned", "rotary", "alibi")]
+
+
+@given(seeds, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.sampled_from([*KINDS, LLAMA]))
+def test_a_gpt_with_a_cache_says_what_it_says_without(rng, pieces, options):
+    model, ids = gpt(rng, **options), rng.integers(7, size=(2, sum(pieces)))
     whole, past = model.forward(ids)[0], model.new_past()
     for piece, end in zip(pieces, np.cumsum(pieces), strict=True):
         logits, _ = model.forward(ids[:, end - piece : end], past)
         np.testing.assert_allclose(logits, whole[:, end - piece : end], atol=1e-12)
+
+
+@given(seeds, st.sampled_from([{"positions": "rotary"}, {"positions": "alibi"}, {"positions": "none"}, LLAMA]))
+def test_a_cache_that_rolls_shows_each_layer_the_first_and_the_last_in_a_row(rng, options):
+    model, ids = gpt(rng, **options), rng.integers(7, size=(2, 20))
+    past, keep, capacity = model.new_past(keep=2), 2, 9
+    streams = [model.tokens.forward(ids)[0]]  # what each layer is given, (2, 20, d_model)
+    for block in model.stack.blocks:
+        x = np.empty_like(streams[-1])
+        for t in range(20):
+            seen = [i for i in range(t + 1) if i < keep or i > t - capacity + keep] if t >= capacity else range(t + 1)
+            bias = positions.alibi_bias(3, len(seen)) if options["positions"] == "alibi" else None
+            x[:, t] = block.forward(streams[-1][:, list(seen)], causal_mask(len(seen)), bias)[0][:, -1]
+        streams.append(x)
+    want, _ = model.tokens.embedding.logits_forward(model.stack.norm.forward(streams[-1])[0])
+    got = [model.forward(ids[:, :4], past)[0], *(model.forward(ids[:, t : t + 1], past)[0] for t in range(4, 20))]
+    np.testing.assert_allclose(np.concatenate(got, axis=1), want, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["rotary", "alibi"])
+def test_generation_rolls_on_without_starting_anew(kind, rng):
+    model, prompt = gpt(rng, positions=kind), rng.integers(7, size=(2, 12))  # of a context of 9
+    text = model.generate(prompt, 15, rng, temperature=0, keep=3)
+    past, seen = model.new_past(keep=3), np.hstack([prompt[:, :3], prompt[:, -6:]])
+    logits, _ = model.forward(seen, past)
+    for t in range(12, 27):
+        np.testing.assert_array_equal(text[:, t], logits[:, -1].argmax(axis=-1))
+        logits, _ = model.forward(text[:, t : t + 1], past)
+    short = model.generate(prompt[:, :4], 5, rng, temperature=0, keep=3)  # all of it fits: nothing rolls
+    np.testing.assert_array_equal(short, model.generate(prompt[:, :4], 5, rng, temperature=0))
+
+
+@given(seeds, st.sampled_from([*KINDS, LLAMA]))
+def test_a_mask_takes_the_place_of_the_causal_one(rng, options):
+    model, ids = gpt(rng, **options), rng.integers(7, size=(2, 5))
+    logits, _ = model.forward(ids)
+    np.testing.assert_array_equal(model.forward(ids, mask=causal_mask(5))[0], logits)
+    own = rng.random((2, 1, 5, 5)) < 0.5
+    got, cache = model.forward(ids, mask=own)
+    for weights in model.maps(cache)["decoder"]:
+        assert (weights[~np.broadcast_to(own, weights.shape)] == 0).all()
+        np.testing.assert_allclose(weights.sum(axis=-1), np.broadcast_to(own.any(axis=-1), weights.shape[:3]))
+    past = model.new_past()
+    model.forward(ids[:, :3], past, mask=own[..., :3, :3])
+    np.testing.assert_allclose(model.forward(ids[:, 3:], past, mask=own[..., 3:, :])[0][:, :1].shape, (2, 1, 7))
+    np.testing.assert_array_equal(model.forward(ids, mask=np.eye(5, dtype=bool))[0].shape, got.shape)
+
+
+@pytest.mark.parametrize("make", [gpt, encoder])
+@pytest.mark.parametrize("by", ["zero", "mean"])
+def test_heads_knocked_out_are_those_of_their_layer(make, by, rng):
+    model, ids = make(rng), rng.integers(7, size=(2, 5))
+    logits, cache = model.forward(ids, knock_out={1: [0, 2]}, knock_out_by=by)
+    name = "decoder" if make is gpt else "encoder"
+    for with_, without in zip(model.maps(cache)[name], model.maps(model.forward(ids)[1])[name], strict=True):
+        np.testing.assert_array_equal(with_, without)  # the maps of the last layer are made before
+    if by == "zero":  # the same as without its rows of W_O
+        W_O = model.stack.blocks[1].attention.inner.W_O.value
+        W_O[:4] = W_O[8:] = 0
+        np.testing.assert_allclose(model.forward(ids)[0], logits, atol=1e-12)
+    np.testing.assert_array_equal(model.forward(ids, knock_out={})[0], model.forward(ids)[0])
+
+
+def test_a_decoder_that_is_not_causal_looks_ahead(rng):
+    model, ahead = transformer(rng), transformer(rng, causal=False)
+    for name, param in ahead.params().items():
+        param.value[...] = model.params()[name].value
+    np.testing.assert_allclose(
+        ahead.forward(SOURCE, TARGET[:, :1])[0], model.forward(SOURCE, TARGET[:, :1])[0], atol=1e-12
+    )
+    assert (ahead.forward(SOURCE, TARGET)[0][:, 0] != model.forward(SOURCE, TARGET)[0][:, 0]).any()
+    check_gradients(ahead, (SOURCE, TARGET), rng)
+
+
+def test_streams_are_what_the_last_norm_is_given(rng):
+    model = transformer(rng)
+    _, cache = model.forward(SOURCE, TARGET)
+    logits, _ = model.target.embedding.logits_forward(model.norm.forward(cache.decoded.stream)[0])
+    np.testing.assert_array_equal(logits, model.forward(SOURCE, TARGET)[0])
+    model = gpt(rng)
+    logits, cache = model.forward(TARGET)
+    top, _ = model.stack.norm.forward(cache.stack.stream)
+    np.testing.assert_array_equal(model.tokens.embedding.logits_forward(top)[0], logits)
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0}, {"temperature": 0.7, "top_k": 3}, {"top_p": 0.8}])
@@ -219,18 +319,37 @@ def test_samples_come_from_where_they_may(rng, top_k, top_p, temperature):
     assert sample(logits, rng, 0) == logits.argmax()
 
 
-def test_samples_are_as_frequent_as_the_model_says():
-    logits = np.log([0.5, 0.3, 0.2])
-    rng, many = np.random.default_rng(0), (20_000, 1)
-    for options, expected in (
-        ({}, [0.5, 0.3, 0.2]),
-        ({"top_k": 2}, [0.625, 0.375, 0]),
-        ({"top_p": 0.6}, [0.625, 0.375, 0]),
-        ({"top_k": 9, "top_p": 1.0}, [0.5, 0.3, 0.2]),
-        ({"temperature": 0.5}, [25 / 38, 9 / 38, 4 / 38]),
-    ):
-        counts = np.bincount(sample(np.tile(logits, many), rng, **options), minlength=3)
-        np.testing.assert_allclose(counts / 20_000, expected, atol=0.015)
+DISTRIBUTIONS = (
+    ({}, [0.3, 0.5, 0.2]),
+    ({"top_k": 2}, [0.375, 0.625, 0]),
+    ({"top_p": 0.6}, [0.375, 0.625, 0]),
+    ({"top_p": 0.5}, [0, 1, 0]),
+    ({"top_k": 2, "top_p": 0.7}, [0.375, 0.625, 0]),
+    ({"top_k": 9, "top_p": 1.0}, [0.3, 0.5, 0.2]),
+    ({"temperature": 0.5}, [9 / 38, 25 / 38, 4 / 38]),
+    ({"temperature": 0}, [0, 1, 0]),
+)
+
+
+@pytest.mark.parametrize(("options", "expected"), DISTRIBUTIONS)
+def test_samples_are_as_frequent_as_the_distribution_says(options, expected):
+    logits = np.log([0.3, 0.5, 0.2])
+    np.testing.assert_allclose(distribution(logits, **options), expected, atol=1e-12)
+    counts = np.bincount(sample(np.tile(logits, (20_000, 1)), np.random.default_rng(0), **options), minlength=3)
+    np.testing.assert_allclose(counts / 20_000, expected, atol=0.015)
+
+
+@given(seeds, st.sampled_from([0, 0.3, 1.0, 2.0]), st.integers(1, 8), st.floats(0.05, 1.0))
+def test_distributions_are_softmax_with_the_unlikely_cut_off(rng, temperature, top_k, top_p):
+    logits = rng.normal(size=(2, 3, 8)).astype(np.float32)
+    p = distribution(logits, temperature, top_k, top_p)
+    np.testing.assert_allclose(p.sum(axis=-1), 1)
+    assert ((p > 0).sum(axis=-1) <= top_k).all()
+    if temperature > 0:
+        whole = distribution(logits, temperature)
+        np.testing.assert_allclose(whole, ops.softmax(logits.astype(float), temperature=temperature), atol=1e-12)
+        assert (np.where(p > 0, whole, np.inf).min(axis=-1) >= np.where(p > 0, 0, whole).max(axis=-1)).all()
+        np.testing.assert_allclose(p, np.where(p > 0, whole, 0) / np.where(p > 0, whole, 0).sum(-1, keepdims=True))
 
 
 def test_the_base_model_of_the_paper():
@@ -283,8 +402,11 @@ def test_everything_is_exported():
         (lambda rng: gpt(rng, dtype=np.float16), "dtype=float16 must be float32 or float64"),
         (lambda rng: gpt(rng, vocab=0), "vocab=0 must be at least 1"),
         (lambda rng: gpt(rng, positions="learned").forward(np.zeros((1, 10), int)), "position 9 has no learned vector"),
-        (lambda rng: gpt(rng).forward(np.zeros(3, int)), "ids is int64 (3,); expected integers with 2 axes"),
-        (lambda rng: gpt(rng).forward(np.zeros((1, 3))), "ids is float64 (1, 3); expected integers with 2 axes"),
+        (lambda rng: gpt(rng).forward(np.zeros(3, int)), "ids is int64 of shape (3,); expected integers with 2 ax"),
+        (
+            lambda rng: gpt(rng).forward(np.zeros((1, 3))),
+            "ids is float64 of shape (1, 3); expected integers with 2 axes",
+        ),
         (
             lambda rng: gpt(rng).forward(np.zeros((1, 0), int)),
             "ids has shape (1, 0); expected (B, T) with T at least 1",
@@ -296,6 +418,30 @@ def test_everything_is_exported():
         (lambda rng: transformer(rng, positions="rotary"), "choose 'sinusoidal' or 'learned'"),
         (lambda rng: transformer(rng).forward(SOURCE, TARGET[:1]), "source has 2 rows, target_in 1"),
         (lambda rng: encoder(rng).loss((SOURCE, TARGET[:, :2])), "targets has shape (2, 2, 1); expected (2, 5, 1)"),
+        (lambda rng: gpt(rng, rotary=Rotary()), "needs positions='rotary', not 'sinusoidal'; else rotary=None"),
+        (lambda rng: gpt(rng, norm_kind="batch"), "norm_kind='batch' is not known; choose one of layer, rms"),
+        (
+            lambda rng: gpt(rng).new_past(keep=2),
+            "positions='sinusoidal' cannot roll; build it with 'rotary'",
+        ),
+        (lambda rng: gpt(rng).generate(SOURCE, 1, rng, keep=2, use_cache=False), "keep=2 is about a cache that rolls"),
+        (
+            lambda rng: gpt(rng).forward(SOURCE, mask=np.ones((5, 4), bool)),
+            "mask has shape (5, 4); expected one",
+        ),
+        (lambda rng: gpt(rng).forward(SOURCE, mask=np.ones((5, 5))), "mask has dtype float64; expected booleans"),
+        (
+            lambda rng: gpt(rng).forward(SOURCE, knock_out={2: [0]}),
+            "knock_out={2: [0]} names heads that are not",
+        ),
+        (
+            lambda rng: gpt(rng).forward(SOURCE, knock_out={0: [3]}),
+            "expected a layer in 0…1 with heads in 0…2, such",
+        ),
+        (
+            lambda rng: gpt(rng).forward(SOURCE, knock_out_by="one"),
+            "knock_out_by='one' is not known; choose one",
+        ),
         (lambda rng: sample([1.0], rng, -1), "temperature=-1 must be a number from 0 on"),
         (lambda rng: sample([1.0], rng, top_p=0), "top_p=0 must be above 0 and at most 1"),
         (lambda rng: sample([1.0], rng, top_k=0), "top_k=0 must be at least 1"),

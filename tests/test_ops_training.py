@@ -40,10 +40,9 @@ def test_gradients(name, size, rng):
 
 
 @pytest.mark.parametrize("eps", [1e-5, 0.3])
-@pytest.mark.parametrize("inside", [True, False])
-def test_gradients_of_both_layer_norms(eps, inside, rng):
+def test_gradients_of_layer_norm_with_another_eps(eps, rng):
     inputs = {"x": rng.normal(size=(2, 3, 5)), "gamma": rng.normal(size=5), "beta": rng.normal(size=5)}
-    check_op(lambda *xs: ops.layer_norm_forward(*xs, eps, inside), ops.layer_norm_backward, inputs, rng)
+    check_op(lambda *xs: ops.layer_norm_forward(*xs, eps), ops.layer_norm_backward, inputs, rng)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -60,9 +59,8 @@ def test_gradients_of_cross_entropy(smoothing, masked, size, rng):
     )
 
 
-@pytest.mark.parametrize("V", [4, 2000])
-def test_gradients_of_an_embedding(V, rng):
-    ids = np.array([[0, 3, 3], [1, 0, 3]])  # some twice, some never
+def test_gradients_of_an_embedding(rng):
+    V, ids = 4, np.array([[0, 3, 3], [1, 0, 3]])  # some twice, some never
     dy = rng.normal(size=(2, 3, 5))
     got = ops.embedding_backward(dy, ops.embedding_forward(ids, rng.normal(size=(V, 5)))[1])
     want = np.zeros((V, 5))
@@ -96,11 +94,9 @@ def test_attention_of_training_is_the_one_of_the_lesson(rng, leading, masked, si
     mask = rng.random((*leading, T_q, T_k)) < 0.5 if masked else None
     if masked:
         mask[..., 0, :] = False  # a query that may attend to nothing
-    want, weights = attention.scaled_dot_product_attention(Q, K, V, mask, 0.7)
+    _, weights = attention.scaled_dot_product_attention(Q, K, V, mask, 0.7)
     for given_mask in (mask, mask if mask is None else mask.astype(dtype)):
-        out = np.empty_like(want)
-        got, cache = attention.attention_forward(Q, K, V, given_mask, 0.7, out=out)
-        assert got is out
+        got, cache = attention.attention_forward(Q, K, V, given_mask, 0.7)
         assert got.dtype == cache.weights.dtype == dtype
         np.testing.assert_allclose(cache.weights, weights, atol=1e-3 if size > 1 and dtype == np.float32 else 1e-5)
     if masked:
@@ -171,11 +167,11 @@ def test_the_two_formulas_of_layer_norm():
     np.testing.assert_allclose(ops.layer_norm(x, ones, zeros, 3.0, eps_inside_root=False), [-0.25, 0.25])
 
 
-@pytest.mark.parametrize("inside", [True, False])
-def test_a_constant_token_has_no_nan(inside):
+def test_a_constant_token_has_no_nan():
     x, ones = np.full((2, 4), 7.0), np.ones(4)
-    y, cache = ops.layer_norm_forward(x, ones, ones, 1e-5, inside)
-    np.testing.assert_array_equal(y, 1)
+    for inside in (True, False):
+        np.testing.assert_array_equal(ops.layer_norm(x, ones, ones, 1e-5, inside), 1)
+    _, cache = ops.layer_norm_forward(x, ones, ones, 1e-5)
     for gradient in ops.layer_norm_backward(np.arange(8.0).reshape(2, 4), cache):
         assert np.isfinite(gradient).all()
 
@@ -292,7 +288,7 @@ X, ONES = np.ones((2, 3)), np.ones(3)
         (lambda: ops.swiglu(X, ONES), "gate (2, 3) and value (3,) must have the same shape"),
         (lambda: ops.log_softmax(np.ones((2, 0))), "x has shape (2, 0); expected at least one score along axis -1"),
         (lambda: ops.log_softmax(X, axis=2), "x has shape (2, 3); expected at least one score along axis 2"),
-        (lambda: ops.embedding([0.5], X), "ids has dtype float64; expected integers 0…1"),
+        (lambda: ops.embedding([0.5], X), "ids is float64 of shape (1,); expected integers 0…1"),
         (lambda: ops.embedding([2], X), "ids holds 2…2; expected integers 0…1"),
         (lambda: ops.embedding([-1], X), "ids holds -1…-1; expected integers 0…1"),
         (lambda: ops.embedding([0], ONES), "table has shape (3,); expected (V, d_model)"),

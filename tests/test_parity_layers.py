@@ -137,13 +137,34 @@ def test_multi_head_attention(rng, dtype, cross, masked):
     want.backward(torch.from_numpy(dy))
     got, cache = ours.forward(x, memory if cross else None, mask if masked else None)
     same(got, want, dtype)
-    same(layers.attention_map(cache), weights, dtype)
+    same(cache.attended.weights, weights, dtype)
     back = ours.backward(dy, cache)
     for gradient, array in zip(back if cross else (back,), (x_, memory_), strict=False):
         same(gradient, array.grad, dtype)
     gradients = attention_gradients(ours)
     for name, param in theirs.named_parameters():
         same(gradients[name], param.grad, dtype, name)
+
+
+@every_dtype
+@pytest.mark.parametrize("num_kv_heads", [1, 2])
+def test_grouped_queries(rng, dtype, num_kv_heads):
+    ours = layers.MultiHead(d_model, 4, rng, num_kv_heads, dtype=dtype)
+    x, dy = rng.normal(size=(2, B, T, d_model)).astype(dtype)
+    x_, (W_Q, W_K, W_V, W_O) = tensor(x), (tensor(param.value) for param in ours.params().values())
+
+    def split(y):
+        return y.view(B, T, -1, d_model // 4).transpose(1, 2)
+
+    Q, K, V = split(x_ @ W_Q), split(x_ @ W_K), split(x_ @ W_V)
+    out = F.scaled_dot_product_attention(Q, K, V, is_causal=True, enable_gqa=True)
+    want = out.transpose(1, 2).reshape(B, T, d_model) @ W_O
+    want.backward(torch.from_numpy(dy))
+    got, cache = ours.forward(x, None, attention.causal_mask(T))
+    same(got, want, dtype)
+    same(ours.backward(dy, cache), x_.grad, dtype)
+    for param, theirs in zip(ours.params().values(), (W_Q, W_K, W_V, W_O), strict=True):
+        same(param.grad, theirs.grad, dtype)
 
 
 def block_arrays(block, what, cross):
@@ -169,7 +190,8 @@ def block_arrays(block, what, cross):
 @pytest.mark.parametrize("cross", [False, True])
 def test_encoder_and_decoder_layers(rng, dtype, norm, activation, cross):
     kind = layers.DecoderLayer if cross else layers.EncoderLayer
-    ours = shaken(kind(d_model, h, d_ff, rng, norm, activation, dtype=dtype), rng)
+    sizes = layers.LayerConfig(d_model=d_model, num_heads=h, d_ff=d_ff, norm=norm, activation=activation, dtype=dtype)
+    ours = shaken(kind(sizes, rng), rng)
     kind = torch.nn.TransformerDecoderLayer if cross else torch.nn.TransformerEncoderLayer
     theirs = kind(
         d_model,

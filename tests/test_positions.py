@@ -130,6 +130,31 @@ def test_rotary_turns_each_adjacent_pair_as_the_loops_say(case, base):
     np.testing.assert_allclose(turned, want, atol=4 * TOLERANCE[x.dtype.type])
 
 
+@given(turning(st.sampled_from(FLOATS)), bases, st.sampled_from((0.25, 1.0, 1.7)))
+def test_halves_are_adjacent_pairs_in_another_order_of_columns(case, base, scale):
+    x, pos = case
+    d = x.shape[-1]
+    order = np.arange(d).reshape(2, d // 2).T.ravel()  # 0, d/2, 1, d/2 + 1, …
+    adjacent = positions.rotary(x[..., order], pos, base, scale)
+    halves = positions.rotary(x, pos, base, scale, "halves")
+    assert halves.dtype == x.dtype
+    np.testing.assert_array_equal(halves[..., order], adjacent)
+    back = positions.rotary_backward(halves, pos, base, scale, "halves")
+    np.testing.assert_allclose(back, x, atol=20 * TOLERANCE[x.dtype.type])
+
+
+@given(turning(), bases, st.floats(-2, 2))
+def test_a_scale_is_on_the_positions_which_may_be_fractions(case, base, scale):
+    x, pos = case
+    want = positions.rotary(x, pos * scale, base)
+    np.testing.assert_allclose(positions.rotary(x, pos, base, scale), want, atol=1e-11)
+    two_halves = positions.rotary(positions.rotary(x, pos / 2, base), pos / 2, base)
+    np.testing.assert_allclose(two_halves, positions.rotary(x, pos, base), atol=1e-11)
+    turn = positions.Rotary(base, scale, "halves")
+    np.testing.assert_array_equal(turn.turn(x, pos), positions.rotary(x, pos, base, scale, "halves"))
+    np.testing.assert_array_equal(turn.turn_back(x, pos), positions.rotary_backward(x, pos, base, scale, "halves"))
+
+
 @given(seeds, widths, bases, st.integers(-300, 300))
 def test_products_of_turned_queries_and_keys_depend_on_the_offset_only(rng, d, base, offset):
     q, k = rng.normal(size=(3, d)), rng.normal(size=(4, d))
@@ -307,8 +332,10 @@ TURNS = [
     ((X, np.zeros((3, 3), int)), "positions has shape (3, 3), x (2, 3, 4); expected (3,)"),
     ((X, np.zeros((1, 2, 3), int)), "positions has shape (1, 2, 3), x (2, 3, 4); expected (3,)"),
     ((np.zeros((1, 3, 4)), np.zeros((2, 3), int)), "positions has shape (2, 3), x (1, 3, 4); expected (3,)"),
-    ((X, [0.0, 1.0, 2.0]), "positions has dtype float64; expected whole numbers"),
-    ((X, [True, False, True]), "positions has dtype bool; expected whole numbers"),
+    ((X, [0.0, 1.0, np.inf]), "positions holds NaN or infinite values; expected finite numbers"),
+    ((X, ["0", "1", "2"]), "positions has dtype <U1; expected real numbers"),
+    ((X, [0, 1, 2], 1e4, np.inf), "scale=inf must be a finite number; 1 leaves positions as they are"),
+    ((X, [0, 1, 2], 1e4, 1.0, "odd"), "pairs='odd' is not known; choose one of adjacent, halves"),
     ((X, range(3), 0.5), "base=0.5 must be a finite number"),
     ((np.zeros(4), [0]), "has shape (4,); expected at least 2 axes"),
     ((X.astype(complex), range(3)), "has dtype complex128; expected real numbers"),

@@ -3,60 +3,57 @@
 An encoder is this stack; a GPT is this stack with a causal mask.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from lesson_utils import ops, positions
-from lesson_utils._checks import Array, Mask, as_size
+from lesson_utils._checks import Array, Ids, Mask, as_choice, as_size
 from lesson_utils.attention import causal_mask
-from lesson_utils.layers import Embedding, EncoderLayer, KeyValueCache, Layer, LayerNorm, NormPlace, Param, Rng
+from lesson_utils.layers import (
+    Embedding,
+    EncoderLayer,
+    KeyValueCache,
+    KnockOut,
+    Layer,
+    LayerConfig,
+    Param,
+    Rng,
+    norm_of,
+)
 
-Ids = NDArray[np.integer[Any]]
 POSITIONS = ("sinusoidal", "learned", "rotary", "alibi", "none")
+HeadsOf = Mapping[int, Collection[int]]  # layer -> heads, both counted from 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackConfig:
-    """Sizes and choices of a stack.
+class StackConfig(LayerConfig):
+    """Sizes and choices of a stack, and those of its layers, see `LayerConfig`.
 
     Args:
         vocab: how many symbols, the special ones included.
-        d_ff: width of the feed-forward network. Default: 4 d_model.
-        norm: "pre" (trains without warm-up), "post" (the paper's) or "none".
-        activation: "relu" (the paper's), "gelu" or "swiglu".
         dropout: share of what each sublayer and the embedding give that is dropped while training.
-        positions: "sinusoidal" (the paper's) or "learned", added to the tokens; "rotary", turning queries and keys;
-            "alibi", taken off the scores; or "none".
+        positions: "sinusoidal" (the paper's) or "learned", added to the tokens; "rotary", turning queries and keys as
+            `rotary` says (default: `Rotary()`); "alibi", taken off the scores; or "none".
         max_length: how many positions "learned" has a vector for.
-        dtype: float32 or float64, of all parameters.
     """
 
     vocab: int
-    d_model: int = 64
-    num_heads: int = 4
     num_layers: int = 2
-    d_ff: int | None = None
-    norm: NormPlace = "pre"
-    activation: str = "relu"
-    dropout: float = 0.0
     positions: str = "sinusoidal"
     max_length: int = 512
-    dtype: DTypeLike = np.float32
 
     def __post_init__(self) -> None:
-        for name in ("vocab", "d_model", "num_heads", "num_layers", "max_length"):
+        for name in ("vocab", "num_layers", "max_length"):
             as_size(getattr(self, name), name)
-        if self.positions not in POSITIONS:
-            raise ValueError(f"positions={self.positions!r} is not known; choose one of {', '.join(POSITIONS)}")
-        if np.dtype(self.dtype) not in (np.float32, np.float64):
-            raise ValueError(f"dtype={np.dtype(self.dtype)} must be float32 or float64")
-
-    @property
-    def ff_width(self) -> int:
-        return 4 * self.d_model if self.d_ff is None else as_size(self.d_ff, "d_ff")
+        as_choice(self.positions, "positions", POSITIONS)
+        if self.positions == "rotary" and self.rotary is None:
+            object.__setattr__(self, "rotary", positions.Rotary())  # the dataclass is frozen
+        elif self.positions != "rotary" and self.rotary is not None:
+            raise ValueError(f"rotary={self.rotary} needs positions='rotary', not {self.positions!r}; else rotary=None")
+        super().__post_init__()
 
 
 class Tokens(Layer):
@@ -93,17 +90,19 @@ class Tokens(Layer):
             self.learned.grad[start:end] += dx.sum(axis=0)
 
 
+class StackCache(NamedTuple):
+    blocks: list[Any]
+    norm: Any
+    stream: Array  # what the blocks gave, before the last norm
+
+
 class Stack(Layer):
     """Encoder layers, one on the other; with pre-norm, one more norm at the top."""
 
     def __init__(self, config: StackConfig, rng: Rng) -> None:
-        self.config = c = config
-        rotary_base = 10000.0 if c.positions == "rotary" else None
-        self.blocks = [
-            EncoderLayer(c.d_model, c.num_heads, c.ff_width, rng, c.norm, c.activation, c.dropout, rotary_base, c.dtype)
-            for _ in range(c.num_layers)
-        ]
-        self.norm = LayerNorm(c.d_model, dtype=c.dtype) if c.norm == "pre" else None
+        self.config = config
+        self.blocks = [EncoderLayer(config, rng) for _ in range(config.num_layers)]
+        self.norm = norm_of(config) if config.norm == "pre" else None
 
     def forward(
         self,
@@ -111,39 +110,48 @@ class Stack(Layer):
         mask: Array | Mask | None = None,
         past: list[KeyValueCache] | None = None,
         rng: Rng | None = None,
-    ) -> tuple[Array, Any]:
-        """x (B, T, d_model) → the same shape. `past` holds a cache for each block, for decoding."""
+        knock_out: HeadsOf | None = None,
+        knock_out_by: str = "zero",
+    ) -> tuple[Array, StackCache]:
+        """x (B, T, d_model) → the same shape. `past` holds a cache for each block, for decoding.
+
+        With `knock_out`, outputs of these heads are replaced: by "zero", or by their "mean" over batch and positions.
+        """
         bias = None
         if self.config.positions == "alibi":
-            T_k = x.shape[1] + (past[0].length if past else 0)
+            T_k = past[0].length_with(x.shape[1]) if past else x.shape[1]
             bias = positions.alibi_bias(self.config.num_heads, x.shape[1], T_k).astype(x.dtype)  # (h, T_q, T_k)
+        knocked = self._knocked(knock_out, knock_out_by)
         caches = []
         for i, block in enumerate(self.blocks):
-            x, cache = block.forward(x, mask, bias, past[i] if past else None, rng)
+            x, cache = block.forward(x, mask, bias, past[i] if past else None, rng, knocked.get(i))
             caches.append(cache)
-        top = None
+        stream, top = x, None
         if self.norm is not None:
             x, top = self.norm.forward(x)
-        return x, (caches, top)
+        return x, StackCache(caches, top, stream)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
-        caches, top = cache
+    def backward(self, dy: Array, cache: StackCache) -> Array:
         if self.norm is not None:
-            dy = self.norm.backward(dy, top)
-        for block, block_cache in zip(reversed(self.blocks), reversed(caches), strict=True):
+            dy = self.norm.backward(dy, cache.norm)
+        for block, block_cache in zip(reversed(self.blocks), reversed(cache.blocks), strict=True):
             dy = block.backward(dy, block_cache)
         return dy
 
-    def maps(self, cache: Any) -> list[Array]:
+    def maps(self, cache: StackCache) -> list[Array]:
         """The attention weights of each block, (B, h, T, T)."""
-        return [block.map(block_cache) for block, block_cache in zip(self.blocks, cache[0], strict=True)]
+        return [block.map(block_cache) for block, block_cache in zip(self.blocks, cache.blocks, strict=True)]
 
-
-def as_ids(ids: Any, name: str, ndim: int = 2) -> Ids:
-    ids = np.asarray(ids)
-    if ids.dtype.kind not in "iu" or ids.ndim != ndim:
-        raise ValueError(f"{name} is {ids.dtype} {ids.shape}; expected integers with {ndim} axes")
-    return ids
+    def _knocked(self, heads_of: HeadsOf | None, by: str) -> dict[int, KnockOut]:
+        as_choice(by, "knock_out_by", ("zero", "mean"))
+        layers, h = len(self.blocks), self.config.num_heads
+        for layer, heads in (heads_of or {}).items():
+            if layer not in range(layers) or any(head not in range(h) for head in heads):
+                raise ValueError(
+                    f"knock_out={dict(heads_of or {})} names heads that are not there; expected a layer in "
+                    f"0…{layers - 1} with heads in 0…{h - 1}, such as {{0: [{h - 1}]}}"
+                )
+        return {layer: KnockOut(tuple(heads), by) for layer, heads in (heads_of or {}).items()}
 
 
 def see_real(ids: Ids, pad: int, dtype: DTypeLike) -> Array | None:

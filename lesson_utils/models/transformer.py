@@ -1,15 +1,15 @@
 """The Transformer of "Attention Is All You Need", and its encoder alone."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils import ops
-from lesson_utils._checks import Array, as_size
-from lesson_utils.layers import DecoderLayer, Embedding, KeyValueCache, Layer, LayerNorm, Linear, Rng
-from lesson_utils.models.stack import Ids, Stack, StackConfig, Tokens, as_ids, see_past, see_real
+from lesson_utils._checks import Array, Ids, as_ids, as_size
+from lesson_utils.layers import DecoderLayer, Embedding, KeyValueCache, Layer, Linear, Rng, norm_of
+from lesson_utils.models.stack import HeadsOf, Stack, StackCache, StackConfig, Tokens, see_past, see_real
 
 Maps = dict[str, list[Array]]
 
@@ -22,12 +22,14 @@ class TransformerConfig(StackConfig):
         target_vocab: how many symbols in the target, the special ones included.
         shared: one table of vectors for source, target and output (needs one vocabulary).
         smoothing: label smoothing ε; the paper uses 0.1.
+        causal: False lets the decoder look ahead, at what it is to predict. For experiments.
         pad, bos, eos: the ids of padding, of the beginning and of the end of a target.
     """
 
     target_vocab: int | None = None
     shared: bool = False
     smoothing: float = 0.0
+    causal: bool = True
     pad: int = 0
     bos: int = 1
     eos: int = 2
@@ -46,6 +48,24 @@ class TransformerConfig(StackConfig):
         return cls(vocab=vocab, **sizes, norm="post", dropout=0.1, smoothing=0.1, shared=True)
 
 
+class EncodedCache(NamedTuple):
+    tokens: Any
+    stack: StackCache
+
+
+class DecodedCache(NamedTuple):
+    tokens: Any
+    blocks: list[Any]
+    norm: Any
+    stream: Array  # what the blocks gave, before the last norm
+    output: Any
+
+
+class TransformerCache(NamedTuple):
+    encoded: EncodedCache
+    decoded: DecodedCache
+
+
 class Transformer(Layer):
     """Encoder–decoder: the encoder reads the source, the decoder predicts each symbol of the target from those before.
 
@@ -60,13 +80,12 @@ class Transformer(Layer):
             target_embedding = Embedding(c.target_vocab or c.vocab, c.d_model, rng, c.dtype)
         self.target = Tokens(c, rng, target_embedding)
         self.encoder = Stack(c, rng)
-        self.blocks = [
-            DecoderLayer(c.d_model, c.num_heads, c.ff_width, rng, c.norm, c.activation, c.dropout, c.dtype)
-            for _ in range(c.num_layers)
-        ]
-        self.norm = LayerNorm(c.d_model, dtype=c.dtype) if c.norm == "pre" else None
+        self.blocks = [DecoderLayer(c, rng) for _ in range(c.num_layers)]
+        self.norm = norm_of(c) if c.norm == "pre" else None
 
-    def forward(self, source: ArrayLike, target_in: ArrayLike, rng: Rng | None = None) -> tuple[Array, Any]:
+    def forward(
+        self, source: ArrayLike, target_in: ArrayLike, rng: Rng | None = None
+    ) -> tuple[Array, TransformerCache]:
         """What the model expects after each symbol of a given target.
 
         Args:
@@ -77,18 +96,18 @@ class Transformer(Layer):
         Returns:
             logits, (B, T, V), and a cache: `maps(cache)` are the attention weights of this very pass.
         """
-        source, target_in = as_ids(source, "source"), as_ids(target_in, "target_in")
+        source, target_in = as_ids(source, "source", ndim=2), as_ids(target_in, "target_in", ndim=2)
         if len(source) != len(target_in):
             raise ValueError(f"source has {len(source)} rows, target_in {len(target_in)}; expected as many")
         memory, encoded = self._encode(source, rng)
         logits, decoded = self._decode(target_in, memory, see_real(source, self.config.pad, self.config.dtype), rng=rng)
-        return logits, (encoded, decoded)
+        return logits, TransformerCache(encoded, decoded)
 
-    def maps(self, cache: Any) -> Maps:
+    def maps(self, cache: TransformerCache) -> Maps:
         """By "encoder", "decoder" and "cross", a list with the weights of each layer: (B, h, T_q, T_k)."""
-        (_, encoded), (_, caches, _, _) = cache
-        decoder, cross = zip(*(b.maps(c) for b, c in zip(self.blocks, caches, strict=True)), strict=True)
-        return {"encoder": self.encoder.maps(encoded), "decoder": list(decoder), "cross": list(cross)}
+        encoded, decoded = cache
+        decoder, cross = zip(*(b.maps(c) for b, c in zip(self.blocks, decoded.blocks, strict=True)), strict=True)
+        return {"encoder": self.encoder.maps(encoded.stack), "decoder": list(decoder), "cross": list(cross)}
 
     def loss(self, batch: tuple[ArrayLike, ArrayLike]) -> float:
         """Mean cross-entropy, in nats, of the symbols after BOS that are not padding; without smoothing.
@@ -96,19 +115,18 @@ class Transformer(Layer):
         Args:
             batch: source (B, S), and target with BOS and EOS (B, T + 1), both padded at the end.
         """
-        source, target = as_ids(batch[0], "source"), as_ids(batch[1], "target")
+        source, target = as_ids(batch[0], "source", ndim=2), as_ids(batch[1], "target", ndim=2)
         logits, _ = self.forward(source, target[:, :-1])
         return ops.cross_entropy_forward(logits, target[:, 1:], target[:, 1:] != self.config.pad)[0]
 
     def loss_and_grad(self, batch: tuple[ArrayLike, ArrayLike], rng: Rng | None = None) -> float:
         """`loss` with smoothing (and, with `rng`, dropout), and its gradients added to each `Param.grad`."""
-        source, target = as_ids(batch[0], "source"), as_ids(batch[1], "target")
+        source, target = as_ids(batch[0], "source", ndim=2), as_ids(batch[1], "target", ndim=2)
         logits, (encoded, decoded) = self.forward(source, target[:, :-1], rng)
         counts = target[:, 1:] != self.config.pad
         loss, cross = ops.cross_entropy_forward(logits, target[:, 1:], counts, self.config.smoothing)
         dmemory = self._decode_backward(ops.cross_entropy_backward(1.0, cross), decoded)
-        tokens, stack = encoded
-        self.source.backward(self.encoder.backward(dmemory, stack), tokens)
+        self.source.backward(self.encoder.backward(dmemory, encoded.stack), encoded.tokens)
         return loss
 
     def decode(self, source: ArrayLike, max_length: int) -> Ids:
@@ -116,7 +134,7 @@ class Transformer(Layer):
 
         Rows end with EOS and padding behind it. Keys and values of earlier steps are kept, not computed again.
         """
-        c, source = self.config, as_ids(source, "source")
+        c, source = self.config, as_ids(source, "source", ndim=2)
         max_length = as_size(max_length, "max_length")
         memory, _ = self._encode(source)
         memory_mask = see_real(source, c.pad, c.dtype)
@@ -131,10 +149,10 @@ class Transformer(Layer):
             written.append(ids)
         return np.concatenate(written, axis=1)
 
-    def _encode(self, source: Ids, rng: Rng | None = None) -> tuple[Array, Any]:
+    def _encode(self, source: Ids, rng: Rng | None = None) -> tuple[Array, EncodedCache]:
         x, tokens = self.source.forward(source, rng=rng)
         x, stack = self.encoder.forward(x, see_real(source, self.config.pad, self.config.dtype), rng=rng)
-        return x, (tokens, stack)
+        return x, EncodedCache(tokens, stack)
 
     def _decode(
         self,
@@ -143,30 +161,29 @@ class Transformer(Layer):
         memory_mask: Array | None,
         past: list[KeyValueCache] | None = None,
         rng: Rng | None = None,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, DecodedCache]:
         start, T = (past[0].length if past else 0), ids.shape[1]
         x, tokens = self.target.forward(ids, start, rng)
-        mask = see_past(T, start + T, self.config.dtype)
+        mask = see_past(T, start + T, self.config.dtype) if self.config.causal else None
         caches = []
         for i, block in enumerate(self.blocks):
             x, cache = block.forward(x, memory, mask, memory_mask, past[i] if past else None, rng)
             caches.append(cache)
-        top = None
+        stream, top = x, None
         if self.norm is not None:
             x, top = self.norm.forward(x)
         logits, output = self.target.embedding.logits_forward(x)  # (B, T, V)
-        return logits, (tokens, caches, top, output)
+        return logits, DecodedCache(tokens, caches, top, stream, output)
 
-    def _decode_backward(self, dlogits: Array, cache: Any) -> Array:
-        tokens, caches, top, output = cache
-        dx = self.target.embedding.logits_backward(dlogits, output)
+    def _decode_backward(self, dlogits: Array, cache: DecodedCache) -> Array:
+        dx = self.target.embedding.logits_backward(dlogits, cache.output)
         if self.norm is not None:
-            dx = self.norm.backward(dx, top)
+            dx = self.norm.backward(dx, cache.norm)
         dmemory: Any = 0
-        for block, block_cache in zip(reversed(self.blocks), reversed(caches), strict=True):
+        for block, block_cache in zip(reversed(self.blocks), reversed(cache.blocks), strict=True):
             dx, share = block.backward(dx, block_cache)
             dmemory = dmemory + share
-        self.target.backward(dx, tokens)
+        self.target.backward(dx, cache.tokens)
         return np.asarray(dmemory)
 
 
@@ -187,6 +204,13 @@ class EncoderConfig(StackConfig):
     pad: int | None = None
 
 
+class EncoderCache(NamedTuple):
+    tokens: Any
+    stack: StackCache
+    share: Array | None  # of each position in the mean, if there is one
+    head: Any
+
+
 class Encoder(Layer):
     """An encoder that puts symbols, or whole sequences, into classes: the family of BERT."""
 
@@ -196,23 +220,33 @@ class Encoder(Layer):
         self.tokens, self.stack = Tokens(c, rng), Stack(c, rng)
         self.head = Linear(c.d_model, outputs * classes, rng, dtype=c.dtype)
 
-    def forward(self, ids: ArrayLike, rng: Rng | None = None) -> tuple[Array, Any]:
-        """ids (B, T) → logits (B, T, outputs, classes), or pooled (B, outputs, classes), and a cache."""
-        c, ids = self.config, as_ids(ids, "ids")
+    def forward(
+        self,
+        ids: ArrayLike,
+        rng: Rng | None = None,
+        knock_out: HeadsOf | None = None,
+        knock_out_by: str = "zero",
+    ) -> tuple[Array, EncoderCache]:
+        """ids (B, T) → logits (B, T, outputs, classes), or pooled (B, outputs, classes), and a cache.
+
+        With `knock_out`, layer -> heads, outputs of heads are replaced: by "zero", or by their "mean" over batch and
+        positions (padding among them).
+        """
+        c, ids = self.config, as_ids(ids, "ids", ndim=2)
         mask = None if c.pad is None else see_real(ids, c.pad, c.dtype)
         x, tokens = self.tokens.forward(ids, rng=rng)
-        x, stack = self.stack.forward(x, mask, rng=rng)  # (B, T, d_model)
+        x, stack = self.stack.forward(x, mask, None, rng, knock_out, knock_out_by)  # (B, T, d_model)
         share = None
         if c.pooled:
             share = np.ones(ids.shape, c.dtype) if mask is None else mask[:, 0, 0]  # (B, T)
             share = share / np.maximum(share.sum(axis=1, keepdims=True), 1)
             x = (share[:, None, :] @ x)[:, 0]  # (B, d_model)
         logits, head = self.head.forward(x)
-        return logits.reshape(*x.shape[:-1], c.outputs, c.classes), (tokens, stack, share, head)
+        return logits.reshape(*x.shape[:-1], c.outputs, c.classes), EncoderCache(tokens, stack, share, head)
 
-    def maps(self, cache: Any) -> Maps:
+    def maps(self, cache: EncoderCache) -> Maps:
         """Under "encoder", a list with the attention weights of each layer: (B, h, T, T)."""
-        return {"encoder": self.stack.maps(cache[1])}
+        return {"encoder": self.stack.maps(cache.stack)}
 
     def loss(self, batch: tuple[ArrayLike, ArrayLike]) -> float:
         """Mean cross-entropy, in nats.
@@ -234,7 +268,7 @@ class Encoder(Layer):
         return loss
 
     def _loss(self, batch: tuple[ArrayLike, ArrayLike], rng: Rng | None) -> tuple[float, Any, Any]:
-        c, ids, targets = self.config, as_ids(batch[0], "ids"), np.asarray(batch[1])
+        c, ids, targets = self.config, as_ids(batch[0], "ids", ndim=2), np.asarray(batch[1])
         logits, cache = self.forward(ids, rng)
         if c.outputs == 1 and targets.ndim == logits.ndim - 2:
             targets = targets[..., None]  # (..., 1)

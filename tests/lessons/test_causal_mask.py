@@ -111,17 +111,6 @@ def test_words_are_letters_only():
 # --- Sampling -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("temperature", [0, 0.7, 2.0])
-@pytest.mark.parametrize("top_k", [None, 1, 3])
-@pytest.mark.parametrize("top_p", [0.4, 1.0])
-def test_drawn_from_is_what_the_library_draws_from(temperature, top_k, top_p):
-    logits = np.array([0.5, 2.0, -1.0, 1.2, 0.9])
-    drawn = lab.drawn_from(logits, temperature, top_k, top_p)
-    ids = models.sample(np.tile(logits, (40_000, 1)), np.random.default_rng(0), temperature, top_k, top_p)
-    np.testing.assert_allclose(np.bincount(ids, minlength=5) / len(ids), drawn, atol=0.01)
-    np.testing.assert_allclose(drawn.sum(), 1)
-
-
 @pytest.mark.parametrize(
     ("prompt", "left_out"), [("", ""), ("Who €ß", "ß€"), ("$$", "$"), ("The ", ""), ("日本", "日本")]
 )

@@ -68,7 +68,7 @@ def test_ledger_of_a_whole_model_agrees_with_the_formula():
 
 
 def test_ledger_counts_pieces_like_the_layer_and_shows_itself():
-    layer = layers.DecoderLayer(12, 3, 20, np.random.default_rng(0))
+    layer = layers.DecoderLayer(layers.LayerConfig(d_model=12, num_heads=3, d_ff=20), np.random.default_rng(0))
     x, memory = np.ones((2, 5, 12), np.float32), np.ones((2, 7, 12), np.float32)
     whole, pieces = architecture.Ledger(), architecture.Ledger()
     whole.run("layer", layer.forward, x, memory)

@@ -178,11 +178,17 @@ def leak_lab(figure: "Figure") -> live.Update:
 class Peeking(models.GPT):
     """A GPT without its mask: it reads the very symbol that it has to predict."""
 
-    def forward(self, ids: Any, past: Any = None, rng: Any = None) -> tuple[Array, Any]:
-        x, tokens = self.tokens.forward(np.asarray(ids), 0, rng)
-        x, stack = self.stack.forward(x, None, None, rng)
-        logits, output = self.tokens.embedding.logits_forward(x)  # (B, T, V)
-        return logits, (tokens, stack, output)
+    def forward(
+        self,
+        ids: Any,
+        past: Any = None,
+        rng: Any = None,
+        mask: Any = None,
+        knock_out: Any = None,
+        knock_out_by: str = "zero",
+    ) -> Any:
+        everything = np.ones(np.shape(ids)[1:] * 2, bool)  # (T, T)
+        return super().forward(ids, None, rng, everything, knock_out, knock_out_by)
 
 
 # --- Training, watched ----------------------------------------------------------------------------------------------
@@ -290,19 +296,6 @@ class Draw(NamedTuple):
     text: str
 
 
-def drawn_from(logits: Array, temperature: float, top_k: int | None, top_p: float) -> Array:
-    """The distribution from which `models.sample` draws: temperature, then top-k, then top-p. (V,) → (V,)"""
-    if temperature == 0:
-        return np.eye(len(logits))[logits.argmax()]
-    order = np.argsort(-logits, kind="stable")
-    weights = ops.softmax(logits.astype(np.float64), temperature=temperature)[order]
-    weights[len(order) if top_k is None else top_k :] = 0
-    weights[np.cumsum(weights) - weights >= top_p * weights.sum()] = 0
-    drawn = np.zeros(len(order))
-    drawn[order] = weights / weights.sum()
-    return drawn
-
-
 def _untrained() -> tuple[models.GPT, tasks.Vocabulary]:
     """As large as the notebook's."""
     vocabulary = tasks.text_vocabulary(tasks.python_text())
@@ -336,7 +329,8 @@ def sampling_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabula
         ids = vocabulary.encode(prompt)[None]  # (1, T)
         logits = model.forward(ids)[0][0, -1]  # (V,)
         written = model.generate(ids, WRITTEN, np.random.default_rng(8), temperature, k, top_p)
-        return Draw(ops.softmax(logits), drawn_from(logits, temperature, k, top_p), read(vocabulary, written[0]))
+        drawn = models.distribution(logits, temperature, k, top_p)
+        return Draw(ops.softmax(logits), drawn, read(vocabulary, written[0]))
 
     def update(prompt: str, temperature: float, top_k: str, top_p: float) -> str:
         usable = "".join(c for c in prompt if c in vocabulary.characters)

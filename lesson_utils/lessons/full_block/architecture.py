@@ -271,19 +271,6 @@ def source_lines(part: Part, width: int = 74) -> tuple[str, list[str]]:
 SWITCHES = ("scaling", "residuals", "norm", "positions", "mask")
 
 
-class _Unmasked(layers.Layer):
-    """Self-attention that is deaf to its mask."""
-
-    def __init__(self, inner: layers.MultiHead) -> None:
-        self.inner = inner
-
-    def forward(self, x: Array, memory: Any, mask: Any, *others: Any) -> Any:
-        return self.inner.forward(x, memory, None, *others)
-
-    def backward(self, dy: Array, cache: Any) -> Any:
-        return self.inner.backward(dy, cache)
-
-
 def _changes(model: Transformer, off: str) -> Iterator[tuple[Any, str, Any]]:
     """What to set on which object to switch a part off."""
     residuals = [
@@ -295,14 +282,14 @@ def _changes(model: Transformer, off: str) -> Iterator[tuple[Any, str, Any]]:
     if off == "scaling":
         yield from ((r.inner, "scale", 1.0) for r in residuals if isinstance(r.inner, layers.MultiHead))
     elif off == "residuals":
-        yield from ((r, "way_around", False) for r in residuals)
+        yield from ((r, "skip", False) for r in residuals)
     elif off == "norm":
         yield from ((thing, "norm", None) for thing in (*residuals, model.encoder, model))
     elif off == "positions":
         config = replace(model.config, positions="none")
         yield from ((tokens, "config", config) for tokens in (model.source, model.target))
     elif off == "mask":
-        yield from ((b.attention, "inner", _Unmasked(b.attention.inner)) for b in model.blocks)
+        yield model, "config", replace(model.config, causal=False)
     else:
         raise ValueError(f"{off!r} can't be switched off; choose from {', '.join(SWITCHES)}")
 
@@ -365,7 +352,6 @@ def measure(model: Transformer, *off: str, batch: int = 48) -> Measures:
         p_turned = ops.softmax(np.nan_to_num(model.forward(source[:, ::-1], given)[0]))
         written = model.decode(source, TASK_LENGTH + 1)
         cross = np.mean([ops.entropy(weights).mean() for weights in model.maps(cache)["cross"]])
-        stream = _top_of_stream(model, source, given)
     full = np.zeros_like(wanted)
     full[:, : written.shape[1]] = written
     return Measures(
@@ -376,7 +362,7 @@ def measure(model: Transformer, *off: str, batch: int = 48) -> Measures:
         ),
         order=_variation(p, p_turned),
         looks=math.exp(cross) / TASK_LENGTH,
-        stream=stream,
+        stream=float(cache.decoded.stream.std()),
         example=READ.decode(written[0]),
     )
 
@@ -384,15 +370,6 @@ def measure(model: Transformer, *off: str, batch: int = 48) -> Measures:
 def _variation(p: Array, q: Array) -> float:
     """Total variation between predictions, ½ Σ |p − q|: the largest over positions, the mean over strings."""
     return float((np.abs(p - q).sum(axis=-1) / 2).max(axis=1).mean())
-
-
-def _top_of_stream(model: Transformer, source: Any, given: Any) -> float:
-    memory, _ = model.encoder.forward(model.source.forward(source)[0])
-    x, _ = model.target.forward(given)
-    mask = np.tri(given.shape[1], dtype=bool)
-    for block in model.blocks:
-        x, _ = block.forward(x, memory, mask)
-    return float(x.std())
 
 
 MEASURES = {

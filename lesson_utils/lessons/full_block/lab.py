@@ -116,7 +116,7 @@ def token_similarity(way_around: bool, norm: NormPlace = "pre", depth: int = 12,
     x = rng.normal(size=(4, 16, 32)).astype(np.float32)  # (B, T, d_model)
     similar = [_cosine(x)]
     for block in stack.blocks:
-        block.attention.way_around = block.feed_forward.way_around = way_around
+        block.attention.skip = block.feed_forward.skip = way_around
         x, _ = block.forward(x)
         similar.append(_cosine(x))
     return np.array(similar)

@@ -278,9 +278,7 @@ def by_position(model: GPT, batch: tuple[Ids, Ids], window: int | None = None) -
     mask = causal_mask(T)
     if window is not None:
         mask = mask & ~np.tril(mask, -window)
-    x, _ = model.tokens.forward(ids)
-    x, _ = model.stack.forward(x, mask.astype(x.dtype))
-    logits, _ = model.tokens.embedding.logits_forward(x)  # (B, T, V)
+    logits, _ = model.forward(ids, mask=mask)  # (B, T, V)
     answers = np.take_along_axis(ops.softmax(logits), target[..., None], axis=-1)[..., 0]  # (B, T)
     bits = -np.log2(np.maximum(answers, np.finfo(answers.dtype).tiny)).mean(axis=0)
     return ByPosition((logits.argmax(axis=-1) == target).mean(axis=0), bits)
