@@ -365,9 +365,8 @@ def test_the_mask_is_left_alone():
 
 
 @every_function
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
-def test_whole_numbers_become_float64_and_lists_are_fine(rng, function, dtype):
-    arrays = {name: rng.integers(2, size=size).astype(dtype) for name, size in SIZES[function].items()}
+def test_whole_numbers_become_float64_and_lists_are_fine(rng, function):
+    arrays = {name: rng.integers(2, size=size) for name, size in SIZES[function].items()}
     lists = {name: array.tolist() for name, array in arrays.items()}
     for got, want in zip(call(function, **arrays), call(function, **lists), strict=True):
         assert got.dtype == np.float64
@@ -375,17 +374,15 @@ def test_whole_numbers_become_float64_and_lists_are_fine(rng, function, dtype):
 
 
 @every_array
-@pytest.mark.parametrize("dtype", [complex, object, "U1", "M8[s]"])
-def test_what_is_no_real_number_is_refused(function, name, dtype):
-    spoilt = np.ones(SIZES[function][name], int).astype(dtype)
-    refused(function, f"{name} has dtype {spoilt.dtype}; expected real numbers", **{name: spoilt})
+def test_what_is_no_real_number_is_refused(function, name):
+    spoilt = np.ones(SIZES[function][name], complex)  # other dtypes: test_checks.py
+    refused(function, f"{name} has dtype complex128; expected real numbers", **{name: spoilt})
 
 
 @every_one_of_several
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_refused(function, name, value):
+def test_what_is_not_finite_is_refused(function, name):
     spoilt = np.ones(SIZES[function][name])
-    spoilt.flat[-1] = value
+    spoilt.flat[-1] = np.inf
     refused(function, f"{name} holds NaN or infinite values; expected finite numbers", **{name: spoilt})
 
 

@@ -45,12 +45,16 @@ def test_what_fits_is_given_back():
         (lambda: _checks.as_float(["a"], "x"), "x has dtype <U1; expected real numbers (float32, float64 or integers)"),
         (lambda: _checks.as_float(1j, "x"), "x has dtype complex128; expected real numbers"),
         (lambda: _checks.as_float(None, "x"), "x has dtype object; expected real numbers"),
+        (lambda: _checks.as_float(np.ones(2, "M8[s]"), "x"), "x has dtype datetime64[s]; expected real numbers"),
         (
             lambda: _checks.as_float(np.float16(1), "x"),
             "x has dtype float16, too narrow to add up in; convert to",
         ),
         (lambda: _checks.as_float(X, "x", min_ndim=3), "x has shape (2, 3); expected at least 3 axes"),
-        (lambda: _checks.as_floats(x=[np.nan]), "x holds NaN or infinite values; expected finite numbers"),
+        *(
+            (lambda x=x: _checks.as_floats(x=[1, x]), "x holds NaN or infinite values; expected finite numbers")
+            for x in (np.nan, np.inf, -np.inf)
+        ),
         (
             lambda: _checks.as_floats(x=X, y=X.astype("f")),
             "dtypes differ (x float64, y float32); convert all to",

@@ -604,7 +604,7 @@ def test_truncated_files_are_refused(tmp_path):
     path = tmp_path / "model.npz"
     training.save(Line(), path)
     whole = path.read_bytes()
-    for length in range(0, len(whole), 7):
+    for length in np.linspace(0, len(whole) - 1, 10, dtype=int):
         path.write_bytes(whole[:length])
         refuses(path, "is damaged, or is not a file of parameters .*; save the model again")
 
@@ -613,9 +613,9 @@ def test_a_flipped_bit_is_found_or_does_not_matter(tmp_path):
     path, model = tmp_path / "model.npz", Line()
     training.save(model, path)
     whole, found = path.read_bytes(), 0
-    for place in range(0, len(whole), 3):
+    for place in np.linspace(0, len(whole) - 1, 20, dtype=int):
         damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
+        damaged[place] ^= 1 << int(place) % 8
         path.write_bytes(damaged)
         other = Line(seed=8)
         before = values(other)
@@ -626,7 +626,7 @@ def test_a_flipped_bit_is_found_or_does_not_matter(tmp_path):
             assert_same(values(other), before)
         else:
             assert_same(values(other), values(model))
-    assert found > 0.5 * len(whole) / 3
+    assert found > 10
 
 
 def test_foreign_files_are_refused(tmp_path):
