@@ -27,13 +27,6 @@ def test_all_notebooks_share_one_set_up_cell():
 
 
 @every_notebook
-def test_the_question_opens_and_closes_the_notebook(path):
-    text = [cell.source for cell in cells(path, "markdown")]
-    question = re.fullmatch(r"\*(.+\?)\*", text[0].splitlines()[1])[1]
-    assert sum(question in cell for cell in text) >= 2
-
-
-@every_notebook
 def test_cells_are_short(path):
     for cell in cells(path, "code"):
         assert len([line for line in cell.source.splitlines() if line.strip()]) <= 15, cell.source
@@ -59,21 +52,6 @@ def test_a_question_comes_before_every_live_figure(path):
         if re.search(r"^lab\.\w+_l(ab|ook)\(|^lab\.first_look", cell.source, re.M) and cell.cell_type == "code":
             assert "**Predict:**" in before.source
             assert after.source.startswith("**What you saw.**")
-
-
-def test_maps_link_the_notebooks_that_exist_and_no_others():
-    start = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
-    lists = [("notebooks/", (ROOT / "README.md").read_text(encoding="utf-8"))]
-    lists.append(("", next(cell.source for cell in start.cells if cell.source.startswith("## The map"))))
-    for prefix, text in lists:
-        rows = re.findall(r"^\| (\d\d) \| (.+?) \|", text, re.M)
-        assert [number for number, _ in rows] == [f"{n:02}" for n in range(11)]
-        for number, entry in rows:
-            exists = next((path.name for path in NOTEBOOKS if path.name.startswith(number)), None)
-            if exists is None:
-                assert entry.endswith("*(in the making)*")
-            elif prefix or number != "00":
-                assert f"]({prefix}{exists})" in entry
 
 
 def test_links_and_pictures_of_the_readme_exist():

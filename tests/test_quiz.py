@@ -1,27 +1,13 @@
 """Questions have one right option, feedback for every option, and work without a kernel."""
 
 import re
+from importlib import import_module
 
 import pytest
 
-from lesson_utils import quiz
+from lesson_utils import lessons, quiz
 from lesson_utils.lessons.scaled_attention import questions as scaled_attention
-from lesson_utils.lessons.start_here import questions as start_here
 from lesson_utils.quiz import Option, Question
-
-QUESTIONS = [q for module in (start_here, scaled_attention) for q in module.QUESTIONS]
-
-
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.text[:40])
-def test_every_option_has_feedback_of_its_own(question):
-    feedback = [option.feedback for option in question.options]
-    assert all(len(text) > 20 for text in feedback)
-    assert len(set(feedback)) == len(feedback)
-
-
-def test_the_right_option_is_not_always_in_the_same_place():
-    places = {[o.right for o in q.options].index(True) for q in scaled_attention.QUESTIONS}
-    assert len(places) >= 3
 
 
 def test_every_option_opens_its_feedback():
@@ -45,5 +31,11 @@ def test_a_question_needs_exactly_one_right_option(right):
 
 
 def test_unknown_notebook():
-    with pytest.raises(ValueError, match="no questions for 'attention'"):
+    with pytest.raises(ValueError, match="no questions for 'attention'; there are: start_here, bottleneck, "):
         quiz.checkpoint("attention")
+
+
+def test_an_error_in_a_lesson_is_not_taken_for_a_missing_one(monkeypatch):
+    monkeypatch.setattr(lessons.Lesson, "questions", lambda self: import_module("no_such_module"))
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        quiz.checkpoint("start_here")

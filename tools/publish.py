@@ -1,7 +1,8 @@
 """`python course.py save`: run the notebooks, and store them with outputs that a reader without a kernel can use.
 
 What changes from run to run without meaning anything (identifiers, timings, versions) is taken out, so that a diff
-shows what a change did. The repository's address is written into README and notebooks from pyproject.toml.
+shows what a change did. The repository's address is written into README and notebooks from pyproject.toml, and the
+table of all notebooks from what the lessons say of themselves.
 """
 
 import argparse
@@ -11,6 +12,8 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from lesson_utils import lessons
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -24,6 +27,7 @@ BEFORE = (
     "research.google.com/github/",
 )
 ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
+TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
 PAGES = re.compile(r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:lite|notebooks)/)")  # where the site is
 
 
@@ -44,6 +48,18 @@ def with_address(text: str, address: str) -> str:
     """`text` with every copy of the repository's address replaced."""
     owner, repository = address.split("/")
     return PAGES.sub(f"https://{owner}.github.io/{repository}", ADDRESSES.sub(address, text))
+
+
+def with_table(text: str, folder: str = "") -> str:
+    """`text` with the table of all notebooks written anew, if there is one; `folder` stands before their names.
+
+    Without a folder it is the table in the first notebook, which needs no link to itself.
+    """
+    rows = []
+    for lesson in lessons.LESSONS:
+        link = f"[{lesson.title}]({folder}{lesson.notebook})" if folder or lesson.number else lesson.title
+        rows.append(f"\n| {lesson.number:02} | {link} | {lesson.question} |")
+    return TABLE.sub(lambda table: table[1] + "".join(rows), text)
 
 
 def write_address(address: str) -> int:
@@ -100,7 +116,7 @@ def save(path: Path, address: str) -> None:
 
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
-        cell.source = with_address(cell.source, address)
+        cell.source = with_table(with_address(cell.source, address))
     run(notebook)
     normalise(notebook)
     nbformat.write(notebook, path)
@@ -115,7 +131,8 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     readme = ROOT / "README.md"
-    readme.write_text(with_address(readme.read_text(encoding="utf-8"), address), encoding="utf-8")
+    text = with_address(readme.read_text(encoding="utf-8"), address)
+    readme.write_text(with_table(text, "notebooks/"), encoding="utf-8")
     for path in paths:
         save(path, address)
         print(f"saved {path.name}, {path.stat().st_size // 1000} kB")

@@ -3,14 +3,21 @@
 import functools
 import inspect
 import re
+from collections import Counter
+from pathlib import Path
 from typing import NamedTuple
 
+import nbformat
 import numpy as np
 import pytest
 
-from lesson_utils import plots
+from lesson_utils import plots, quiz
 from lesson_utils.lessons import LESSONS
 from lesson_utils.live import testing
+from tools import publish
+
+ROOT = Path(__file__).parents[2]
+every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 FIGURES = {f"{lesson.name}.{name}": lab for lesson in LESSONS for name, lab in lesson.figures().items()}
 every_figure = pytest.mark.parametrize("name", FIGURES)
@@ -90,3 +97,56 @@ def test_labels_are_texts_and_update_takes_exactly_the_controls(name):
     parameters = inspect.signature(update).parameters.values()
     if not any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters):
         assert {parameter.name for parameter in parameters} == set(figure.controls)
+
+
+# --- Notebooks and their table --------------------------------------------------------------------------------------
+
+
+@every_lesson
+def test_the_notebook_begins_and_ends_with_what_the_record_says(lesson):
+    notebook = nbformat.read(ROOT / "notebooks" / lesson.notebook, as_version=4)
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    title, question = texts[0].splitlines()[:2]
+    assert title == (f"# {lesson.number:02} · {lesson.title}" if lesson.number else f"# {lesson.title}")
+    assert question == f"*{lesson.question}*"
+    assert any(lesson.question in text for text in texts[1:])
+
+
+def test_there_is_no_notebook_without_a_lesson():
+    assert {path.name for path in (ROOT / "notebooks").glob("*.ipynb")} == {lesson.notebook for lesson in LESSONS}
+
+
+def test_the_two_tables_are_what_the_records_say():
+    start = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
+    first = [cell.source for cell in start.cells if publish.TABLE.search(cell.source)]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [publish.with_table(source) for source in first] == first
+    assert publish.with_table(readme, "notebooks/") == readme
+    assert all(f"(notebooks/{lesson.notebook})" in readme for lesson in LESSONS)
+
+
+# --- Questions ------------------------------------------------------------------------------------------------------
+
+
+def places(questions):
+    return [[option.right for option in question.options].index(True) for question in questions]
+
+
+QUESTIONS = [question for lesson in LESSONS for question in lesson.questions()]
+
+
+@every_lesson
+def test_every_option_has_feedback_of_its_own(lesson):
+    assert quiz.checkpoint(lesson.name).questions == lesson.questions()
+    for question in lesson.questions():
+        feedback = [option.feedback for option in question.options]
+        assert min(map(len, feedback)) > 20
+        assert len(set(feedback)) == len(feedback) >= 3
+
+
+def test_the_right_option_is_not_the_one_that_looks_like_it():
+    """Who always takes the longest option, or always the same place, has learnt nothing of attention."""
+    longest = [max(question.options, key=lambda option: len(option.text)).right for question in QUESTIONS]
+    assert sum(longest) <= 0.4 * len(QUESTIONS)
+    taken = Counter(places(QUESTIONS))
+    assert all(0.15 * len(QUESTIONS) <= taken[place] <= 0.4 * len(QUESTIONS) for place in range(4)), taken

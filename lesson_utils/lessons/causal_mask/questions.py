@@ -7,71 +7,108 @@ QUESTIONS = (
         "Why must the mask act before softmax?",
         (
             Option(
-                "Because after softmax the weights can't be changed.",
-                "They can, and that is the trap: the code runs, and its weights are 0 where they should be.",
-            ),
-            Option(
-                "Because the sum that softmax divides by would still contain the future.",
+                "Because softmax's sum would hold the future.",
                 "Setting weights to 0 afterwards leaves the future in the denominator. The leak meter saw it.",
                 right=True,
             ),
-            Option("Because it is faster.", "It costs about the same. The outputs differ."),
-            Option("Because weights must not be exactly 0.", "They may: exp(−∞) is exactly 0."),
+            Option(
+                "Because weights can't be changed once softmax has made them.",
+                "They can, and that is the trap: the code runs, and its weights are 0 where they should be.",
+            ),
+            Option(
+                "Because hiding scores is faster than hiding weights.",
+                "It costs about the same. The outputs differ.",
+            ),
+            Option(
+                "Because a weight must never be exactly 0.",
+                "They may: exp(−∞) is exactly 0.",
+            ),
         ),
     ),
     Question(
         "A query may attend to nothing, and hidden scores are −1e9 in float32. What does it get?",
         (
-            Option("Zero weights.", "That is what this library gives it, with −∞ and a division by 1 in place of 0."),
-            Option("NaN.", "NaN comes with −∞, from −∞ − (−∞). −1e9 − (−1e9) is 0."),
             Option(
                 "Equal weights on all that is hidden.",
                 "All scores are the same, and softmax only sees differences. No error, no NaN: a silent leak.",
                 right=True,
             ),
-            Option("All its weight on itself.", "Its own score is hidden like the others: nothing sets it apart."),
+            Option(
+                "Zero weights: it looks at nothing.",
+                "That is what this library gives it, with −∞ and a division by 1 in place of 0.",
+            ),
+            Option(
+                "NaN, as soon as all its scores are hidden.",
+                "NaN comes with −∞, from −∞ − (−∞). −1e9 − (−1e9) is 0.",
+            ),
+            Option(
+                "All its weight on itself.",
+                "Its own score is hidden like the others: nothing sets it apart.",
+            ),
         ),
     ),
     Question(
         "The causal mask of a GPT lets each query see one key too many: the next one. What happens in training?",
         (
             Option(
-                "The loss falls far below what an honest model reaches, and the samples are useless.",
+                "The loss becomes NaN in the first steps.",
+                "Nothing overflows. The code runs, and its loss looks splendid.",
+            ),
+            Option(
+                "Nothing to speak of: one key more in 64 hardly matters.",
+                "That one key is the symbol to be predicted.",
+            ),
+            Option(
+                "The loss does not fall: the model is confused.",
+                "It falls faster than it should.",
+            ),
+            Option(
+                "The loss falls too low, and the samples are useless.",
                 "The next key is the answer. Copying it is easy, and at generation there is nothing to copy.",
                 right=True,
             ),
-            Option("The loss becomes NaN.", "Nothing overflows. The code runs, and its loss looks splendid."),
-            Option("Nothing: one key in 64 hardly matters.", "That one key is the symbol to be predicted."),
-            Option("The loss does not fall.", "It falls faster than it should."),
         ),
     ),
     Question(
         "A model has a validation loss of 4.6 bits a character on a text whose unigram entropy is 4.6 bits. What has it learnt?",
         (
-            Option("Nothing.", "A model that knows nothing pays log₂ V, which is more: it has learnt the frequencies."),
             Option(
-                "How frequent each character is, and as good as nothing about order.",
+                "Nothing: it guesses among all characters alike.",
+                "A model that knows nothing pays log₂ V, which is more: it has learnt the frequencies.",
+            ),
+            Option(
+                "How frequent each character is, and no more.",
                 "That is what the unigram entropy charges. Everything below it comes from context.",
                 right=True,
             ),
-            Option("Spelling.", "Spelling is order. It would bring the loss below the unigram entropy."),
-            Option("The text by heart.", "Then the training loss would be near 0."),
+            Option(
+                "Spelling: which letters follow each other.",
+                "Spelling is order. It would bring the loss below the unigram entropy.",
+            ),
+            Option(
+                "The text by heart: it could recite it.",
+                "Then the training loss would be near 0.",
+            ),
         ),
     ),
     Question(
         "Why may keys and values of earlier positions be kept in a cache?",
         (
             Option(
+                "Because they change only a little, and that evens out.",
+                "They do not change at all: the leak is exactly 0.",
+            ),
+            Option(
+                "Because memory is cheap, and computing is not.",
+                "It is not: for long texts the cache becomes the largest thing in memory.",
+            ),
+            Option(
                 "Because later tokens do not change them.",
                 "Under a causal mask an earlier position never looks ahead, in no layer. What was computed stays right.",
                 right=True,
             ),
-            Option("Because they change only a little.", "They do not change at all: the leak is exactly 0."),
             Option(
-                "Because memory is cheap.", "It is not: for long texts the cache becomes the largest thing in memory."
-            ),
-            Option(
-                "Because an encoder does so, too.",
+                "Because an encoder keeps them, too.",
                 "A bidirectional encoder can't: there a new token changes every earlier output from layer 1 on.",
             ),
         ),
