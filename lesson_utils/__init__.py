@@ -10,7 +10,7 @@ The maths (NumPy only):
 - `layers`: trainable layers, thin around the functions
 - `recurrent`: one step of an RNN, GRU and LSTM, and through time
 - `models`: Seq2Seq, Transformer, Encoder and GPT: loss and gradients, attention maps, generation
-- `training`: SGD and Adam, schedules, `fit` with a progress bar, parameters saved and loaded
+- `training`: SGD and Adam, schedules, `fit` with a progress bar; `checkpoints`: parameters saved and loaded
 - `tasks`: what the models are trained on; vocabularies, padding, batches
 - `gradcheck`: derivatives against finite differences
 

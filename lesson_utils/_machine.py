@@ -1,7 +1,43 @@
 """What depends on the machine that a model is trained on, not on the maths."""
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import numpy as np
+
+SIZES = ("full", "small")
+
+
+def is_small() -> bool:
+    """Do notebooks train for fewer steps here? See `steps`."""
+    size = os.environ.get("COURSE_SIZE", "small" if sys.platform == "emscripten" else "full")
+    if size not in SIZES:
+        raise ValueError(f"COURSE_SIZE={size!r} is unknown; set it to {' or '.join(SIZES)}, or not at all")
+    return size == "small"
+
+
+def steps(full: int, small: int | None = None) -> int:
+    """How many steps a notebook trains for: `full`, or where that would take too long, `small`, and a line says so.
+
+    Too long is in a browser, whose Python has one thread and no BLAS. The environment variable COURSE_SIZE decides
+    for itself: `small`, to try it elsewhere, or `full`, for those with time.
+
+    Args:
+        small: default: a tenth of `full`.
+
+    Raises:
+        ValueError: COURSE_SIZE is something else.
+    """
+    if not is_small():
+        return full
+    few = small or max(1, full // 10)
+    print(
+        f"Small setting: {few:,} training steps instead of {full:,}, which would take long here. The text describes "
+        f"what {full:,} do; to see that, write {full} in place of training.steps(…)."
+    )
+    return few
 
 
 @contextmanager
@@ -22,3 +58,15 @@ def single_thread() -> Iterator[None]:
         return
     with threadpool_limits(1, "blas"):
         yield
+
+
+def keep_freed_memory() -> None:
+    """Have Linux's allocator keep the memory of arrays that are gone, for those of the steps to come.
+
+    glibc gives large arrays back to the system at once, and fetches the next ones anew, page by page: without this
+    line a training step takes half as long again. What counts as large is learnt: from the largest array that was
+    given back, up to 32 MiB. So one just below that is taken here, and given back. Elsewhere it does nothing.
+
+    Source: mallopt(3), "M_MMAP_THRESHOLD", dynamic adjustment.
+    """
+    np.empty(2**25 - 2**16, np.uint8)

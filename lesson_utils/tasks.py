@@ -99,16 +99,6 @@ def reversal(rng: np.random.Generator, batch: int, length: int, num_symbols: int
     return source, np.ascontiguousarray(source[:, ::-1])
 
 
-def sorting(rng: np.random.Generator, batch: int, length: int, num_symbols: int = 26) -> Pair:
-    """Put the symbols in order: each output depends on all inputs.
-
-    Returns:
-        source and target, each (B, T), without begin and end (see `with_ends`).
-    """
-    source = _symbols(rng, (as_size(batch, "batch"), as_size(length, "length")), num_symbols)
-    return source, np.sort(source, axis=1)
-
-
 def reversal_batches(
     batch: int = 64, shortest: int = 3, longest: int = 20, num_symbols: int = 26
 ) -> Callable[[np.random.Generator], Pair]:
@@ -116,14 +106,10 @@ def reversal_batches(
 
     One length a batch needs no padding.
     """
-    return _batches(reversal, batch, shortest, longest, num_symbols)
-
-
-def sorting_batches(
-    batch: int = 64, shortest: int = 3, longest: int = 20, num_symbols: int = 26
-) -> Callable[[np.random.Generator], Pair]:
-    """For `training.fit`: batches of `sorting`, each of one length, drawn from `shortest` … `longest`."""
-    return _batches(sorting, batch, shortest, longest, num_symbols)
+    shortest, longest = as_size(shortest, "shortest"), as_size(longest, "longest")
+    if shortest > longest:
+        raise ValueError(f"shortest={shortest} is larger than longest={longest}")
+    return lambda rng: reversal(rng, batch, int(rng.integers(shortest, longest + 1)), num_symbols)
 
 
 def with_ends(target: ArrayLike) -> Ids:
@@ -339,15 +325,6 @@ def _ordinals(held: bool) -> Ids:
 
 def _symbols(rng: np.random.Generator, shape: tuple[int, int], num_symbols: int) -> Ids:
     return rng.integers(FIRST_SYMBOL, FIRST_SYMBOL + as_size(num_symbols, "num_symbols"), size=shape)
-
-
-def _batches(
-    task: Callable[..., Pair], batch: int, shortest: int, longest: int, num_symbols: int
-) -> Callable[[np.random.Generator], Pair]:
-    shortest, longest = as_size(shortest, "shortest"), as_size(longest, "longest")
-    if shortest > longest:
-        raise ValueError(f"shortest={shortest} is larger than longest={longest}")
-    return lambda rng: task(rng, batch, int(rng.integers(shortest, longest + 1)), num_symbols)
 
 
 def _as_ids(ids: ArrayLike, name: str, ndim: int = 1) -> Ids:

@@ -1,63 +1,30 @@
-"""Training: optimisers, learning-rate schedules, the loop, and parameters in a file.
+"""Training: optimisers, learning-rate schedules, the loop.
 
 A model is whatever is `Trainable`: it has `params()`, and `loss_and_grad(batch, rng)` returns a loss and adds its
 gradient to each `Param.grad`.
 """
 
 import math
-import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from lesson_utils._checks import as_size
+from lesson_utils._checks import Array, as_size
+from lesson_utils._machine import is_small as is_small
+from lesson_utils._machine import keep_freed_memory
 from lesson_utils._machine import single_thread as single_thread
+from lesson_utils._machine import steps as steps
 from lesson_utils.layers import Param
-
-FORMAT = "lesson_utils parameters, version 1"
-FORMAT_NAME = "#format"  # no attribute, and so no parameter, can have this name
-SIZES = ("full", "small")
-
-
-def is_small() -> bool:
-    """Do notebooks train for fewer steps here? See `steps`."""
-    size = os.environ.get("COURSE_SIZE", "small" if sys.platform == "emscripten" else "full")
-    if size not in SIZES:
-        raise ValueError(f"COURSE_SIZE={size!r} is unknown; set it to {' or '.join(SIZES)}, or not at all")
-    return size == "small"
-
-
-def steps(full: int, small: int | None = None) -> int:
-    """How many steps a notebook trains for: `full`, or where that would take too long, `small`, and a line says so.
-
-    Too long is in a browser, whose Python has one thread and no BLAS. The environment variable COURSE_SIZE decides
-    for itself: `small`, to try it elsewhere, or `full`, for those with time.
-
-    Args:
-        small: default: a tenth of `full`.
-
-    Raises:
-        ValueError: COURSE_SIZE is something else.
-    """
-    if not is_small():
-        return full
-    few = small or max(1, full // 10)
-    print(
-        f"Small setting: {few:,} training steps instead of {full:,}, which would take long here. The text describes "
-        f"what {full:,} do; to see that, write {full} in place of training.steps(…)."
-    )
-    return few
 
 
 class Trainable(Protocol):
-    """What `fit`, `save` and `load` ask of a model."""
+    """What `fit`, and `checkpoints.save` and `load`, ask of a model."""
 
     def params(self) -> dict[str, Param]:
         """All parameters by name."""
@@ -67,14 +34,10 @@ class Trainable(Protocol):
 
 
 class Optimizer:
-    """All parameters side by side in one flat array, and their gradients in another.
-
-    `Param.value` and `Param.grad` become views of these, so that a step is a handful of operations on long arrays
-    instead of a handful for each parameter. Measured: Adam on 33,000 parameters in 42 arrays takes an eighth of the
-    time. Write to them (`param.value[...] = x`); do not replace them.
+    """Changes parameters by their gradients, one after the other.
 
     Args:
-        params: name -> parameter, all float32 or all float64.
+        params: name -> parameter, all float32 or float64.
         lr: the learning rate, for steps that are not given one.
     """
 
@@ -82,31 +45,19 @@ class Optimizer:
         self.params = dict(params)
         self.lr = _check_lr(lr)
         self.steps = 0
+        self._new: list[Array] = []
         if not self.params:
             raise ValueError("params is empty; an optimizer needs at least one parameter")
         if len({id(param) for param in self.params.values()}) < len(self.params):
             raise ValueError("a parameter appears twice in params; give a shared one under a single name")
-        dtypes = {name: param.value.dtype for name, param in self.params.items()}
-        if len(set(dtypes.values())) > 1:
-            given = ", ".join(f"{name} {dtype}" for name, dtype in dtypes.items())
-            raise ValueError(f"dtypes differ ({given}); make all float32, or all float64")
-        dtype = next(iter(dtypes.values()))
-        if dtype not in (np.float32, np.float64):
-            raise ValueError(f"the parameters are {dtype}; train in float32 or float64")
-
-        self.values = np.concatenate([param.value.ravel() for param in self.params.values()])  # (number of parameters,)
-        self.grads = np.concatenate([param.grad.ravel() for param in self.params.values()])
-        start = 0
-        for param in self.params.values():
-            part, shape = slice(start, start + param.value.size), param.value.shape
-            param.value, param.grad = self.values[part].reshape(shape), self.grads[part].reshape(shape)
-            start = part.stop
-        self._views = [(param.value, param.grad) for param in self.params.values()]
-        self._update = np.empty_like(self.values)
+        for name, param in self.params.items():
+            if param.value.dtype not in (np.float32, np.float64):
+                raise ValueError(f"{name} is {param.value.dtype}; train in float32 or float64")
 
     def zero_grad(self) -> None:
         """Forget the gradients that have been added up."""
-        self.grads[...] = 0
+        for param in self.params.values():
+            param.grad[...] = 0
 
     def step(self, lr: float | None = None) -> None:
         """Change all parameters, once, by their gradients.
@@ -115,21 +66,20 @@ class Optimizer:
             lr: the learning rate of this step. Default: the optimizer's.
 
         Raises:
-            ValueError: lr is negative or not finite, or a parameter is no longer the array that is trained here.
+            ValueError: lr is negative or not finite.
         """
-        lr = self.lr if lr is None else _check_lr(lr)
-        for (name, param), (value, grad) in zip(self.params.items(), self._views, strict=True):
-            if param.value is not value or param.grad is not grad:
-                raise ValueError(
-                    f"{name} is no longer trained by this optimizer: another one has taken it over, or its value or "
-                    f"grad was replaced; make a new optimizer, and write into them: grad += …, value[...] = …"
-                )
-        self._compute_update(lr)
-        self.values -= self._update  # one operation: an interruption finds all parameters changed, or none
+        self._new = list(self._updated(self.lr if lr is None else _check_lr(lr)))
+        self.finish()
         self.steps += 1
 
-    def _compute_update(self, lr: float) -> None:
-        """Put into `_update` what is to be taken from the parameters."""
+    def finish(self) -> None:
+        """Write what a step has worked out. If an interruption comes in between, call this again: the step is whole."""
+        for param, new in zip(self.params.values(), self._new, strict=False):  # none: nothing is left to write
+            param.value[...] = new
+        self._new = []
+
+    def _updated(self, lr: float) -> Iterator[Array]:
+        """The new value of each parameter."""
         raise NotImplementedError
 
 
@@ -139,7 +89,7 @@ class SGD(Optimizer):
         velocity ← momentum · velocity + grad,   value ← value − lr · velocity
 
     Args:
-        params: name -> parameter, all float32 or all float64.
+        params: name -> parameter, all float32 or float64.
         lr: the learning rate.
         momentum: 0 ≤ momentum < 1.
     """
@@ -147,12 +97,13 @@ class SGD(Optimizer):
     def __init__(self, params: Mapping[str, Param], lr: float, momentum: float = 0.0) -> None:
         super().__init__(params, lr)
         self.momentum = _check_fraction(momentum, "momentum")
-        self._velocity = np.zeros_like(self.values)
+        self._velocity = [np.zeros_like(param.value) for param in self.params.values()]
 
-    def _compute_update(self, lr: float) -> None:
-        self._velocity *= self.momentum
-        self._velocity += self.grads
-        np.multiply(self._velocity, lr, out=self._update)
+    def _updated(self, lr: float) -> Iterator[Array]:
+        for param, velocity in zip(self.params.values(), self._velocity, strict=True):
+            velocity *= self.momentum
+            velocity += param.grad
+            yield param.value - lr * velocity
 
 
 class Adam(Optimizer):
@@ -162,7 +113,7 @@ class Adam(Optimizer):
         value ← value − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)
 
     Args:
-        params: name -> parameter, all float32 or all float64.
+        params: name -> parameter, all float32 or float64.
         lr: the learning rate.
         betas: β₁ and β₂, how slowly the averages forget; "Attention is all you need" has (0.9, 0.98).
         eps: ε, in the same paper 1e-9.
@@ -187,29 +138,18 @@ class Adam(Optimizer):
             raise ValueError(f"eps={eps} must be a positive number; try 1e-8")
         if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay={weight_decay} must be 0 or a positive number; try 0.01")
-        self._m, self._v = np.zeros_like(self.values), np.zeros_like(self.values)
-        self._decay = np.empty_like(self.values) if weight_decay else None
+        self._m, self._v = ([np.zeros_like(param.value) for param in self.params.values()] for _ in range(2))
 
-    def _compute_update(self, lr: float) -> None:
-        (beta_1, beta_2), t, update = self.betas, self.steps + 1, self._update
-        self._m *= beta_1
-        np.multiply(self.grads, 1 - beta_1, out=update)
-        self._m += update
-        self._v *= beta_2
-        np.multiply(self.grads, self.grads, out=update)
-        update *= 1 - beta_2
-        self._v += update
-        np.sqrt(self._v, out=update)
-        update *= 1 / math.sqrt(1 - beta_2**t)
-        update += self.eps
-        np.divide(self._m, update, out=update)
-        update *= lr / (1 - beta_1**t)
-        if self._decay is not None:
-            np.multiply(self.values, lr * self.weight_decay, out=self._decay)
-            update += self._decay
+    def _updated(self, lr: float) -> Iterator[Array]:
+        (beta_1, beta_2), t = self.betas, self.steps + 1
+        for param, m, v in zip(self.params.values(), self._m, self._v, strict=True):
+            m += (1 - beta_1) * (param.grad - m)
+            v += (1 - beta_2) * (param.grad * param.grad - v)
+            step = m / (1 - beta_1**t) / (np.sqrt(v / (1 - beta_2**t)) + self.eps)
+            yield param.value - lr * (step + self.weight_decay * param.value)
 
 
-def clip_gradients(params: Mapping[str, Param] | Optimizer, max_norm: float) -> float:
+def clip_gradients(params: Mapping[str, Param], max_norm: float) -> float:
     """Scale all gradients together, so that their common norm is at most `max_norm`; the direction stays.
 
     Returns:
@@ -222,17 +162,12 @@ def clip_gradients(params: Mapping[str, Param] | Optimizer, max_norm: float) -> 
     """
     if not max_norm > 0:
         raise ValueError(f"max_norm={max_norm} must be a positive number; try 1.0")
-    grads = [params.grads] if isinstance(params, Optimizer) else [param.grad for param in params.values()]
+    grads = [param.grad for param in params.values()]
     norm = math.sqrt(sum(float(np.vdot(grad, grad)) for grad in grads))
     if max_norm < norm < math.inf:
         for grad in grads:
             grad *= float(max_norm) / norm
     return norm
-
-
-def constant(step: int, lr: float) -> float:
-    """The same learning rate at every step."""
-    return lr
 
 
 def warmup_linear(step: int, peak: float, warmup: int, total: int) -> float:
@@ -331,9 +266,7 @@ def fit(
         optimizer = Adam(params)
     elif {id(p) for p in optimizer.params.values()} != {id(p) for p in params.values()}:
         raise ValueError("optimizer was made for other parameters; make it from this model's params()")
-    # Taken and given back, one large array makes Linux's allocator keep memory for the arrays of the steps to come,
-    # which it would otherwise return after each and fetch anew: a step takes a fifth to a third less time.
-    np.empty(2**25 - 2**16, np.uint8)
+    keep_freed_memory()
     rng_batches, rng_model = np.random.default_rng(seed).spawn(2)
     history, started, smooth = History(), time.perf_counter(), 0.0
     with single_thread() if one_thread else nullcontext(), _Bar(steps, disable=not progress) as bar:
@@ -344,7 +277,7 @@ def fit(
                     step_lr = schedule(step)
                 optimizer.zero_grad()
                 loss = float(model.loss_and_grad(batches(rng_batches), rng_model))
-                norm = clip_gradients(optimizer, math.inf if clip is None else clip)
+                norm = clip_gradients(params, math.inf if clip is None else clip)
                 for what, number in (("loss", loss), ("the gradient's norm", norm)):
                     if not math.isfinite(number):
                         raise ValueError(f"{what} became {number} at step {step}; {_advice(step_lr, clip)}")
@@ -360,6 +293,7 @@ def fit(
                     if isinstance(answer, bool | np.bool_) and not answer:
                         break
         except KeyboardInterrupt:
+            optimizer.finish()
             bar.close()
             print(f"Interrupted after step {len(history.losses)} of {steps}; the model stays as that step left it.")
     return history
@@ -389,68 +323,6 @@ class _Bar(tqdm):
     def close(self) -> None:
         self.bar_format = "{n_fmt}/{total_fmt} steps{postfix} |{bar}|"
         super().close()
-
-
-def save(model: Trainable, path: str | os.PathLike[str]) -> None:
-    """Write a model's parameters to a file (.npz, nothing but arrays and their names).
-
-    The file appears when it is complete; until then an older one of that name stays as it is.
-
-    Raises:
-        ValueError: a parameter holds NaN or infinite values.
-    """
-    path = Path(path)
-    arrays = {name: param.value for name, param in model.params().items()}
-    for name, value in arrays.items():
-        if not np.isfinite(value).all():
-            raise ValueError(f"{name} holds NaN or infinite values; nothing was saved")
-    contents: dict[str, Any] = {FORMAT_NAME: np.array(FORMAT), **arrays}
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with unfinished.open("wb") as file:
-            np.savez(file, **contents)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def load(model: Trainable, path: str | os.PathLike[str]) -> None:
-    """Read what `save` wrote into a model of the same shape. The model changes only if all of it fits.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the file is damaged, is something else, or belongs to another model.
-    """
-    params = model.params()
-    with Path(path).open("rb") as file:
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-                tag = str(arrays.pop(FORMAT_NAME, "none"))
-        except Exception as error:  # a damaged file can fail in any way; which one is told
-            raise ValueError(
-                f"{path} is damaged, or is not a file of parameters ({error}); save the model again"
-            ) from error
-    if tag != FORMAT:
-        raise ValueError(f"{path} was not written by training.save (format {tag!r}, expected {FORMAT!r})")
-    missing = ", ".join(sorted(params.keys() - arrays.keys()))
-    extra = ", ".join(sorted(arrays.keys() - params.keys()))
-    if missing or extra:
-        raise ValueError(
-            f"{path} belongs to another model: missing {missing or 'nothing'}; not in the model: {extra or 'nothing'}; "
-            f"make the model with the settings it was saved with"
-        )
-    for name, param in params.items():
-        stored_, wanted = arrays[name], param.value
-        if (stored_.shape, stored_.dtype) != (wanted.shape, wanted.dtype):
-            raise ValueError(
-                f"{path} belongs to another model: {name} is {stored_.dtype} of shape {stored_.shape}, the model has "
-                f"{wanted.dtype} of shape {wanted.shape}; make the model with the settings it was saved with"
-            )
-        if not np.isfinite(stored_).all():
-            raise ValueError(f"{path}: {name} holds NaN or infinite values; save a model that has none")
-    for name, param in params.items():
-        param.value[...] = arrays[name]  # in place: an optimizer may be holding the array
 
 
 def _advice(lr: float, clip: float | None) -> str:

@@ -1,5 +1,7 @@
-"""One thread inside the block, and nothing else of the machine is touched."""
+"""How many steps notebooks train for here, one thread inside the block, and memory that is kept."""
 
+import platform
+import subprocess
 import sys
 
 import numpy as np
@@ -58,3 +60,55 @@ def test_without_threadpoolctl_it_does_nothing(monkeypatch):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     with _machine.single_thread():
         assert (np.eye(2) @ np.eye(2) == np.eye(2)).all()
+
+
+@pytest.mark.parametrize(
+    ("platform", "size", "expected"),
+    [
+        ("linux", None, 400),
+        ("linux", "full", 400),
+        ("linux", "small", 40),
+        ("emscripten", None, 40),
+        ("emscripten", "full", 400),
+    ],
+)
+def test_a_browser_takes_fewer_steps_unless_told_otherwise(monkeypatch, capsys, platform, size, expected):
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setenv("COURSE_SIZE", size) if size else monkeypatch.delenv("COURSE_SIZE", raising=False)
+    assert training.steps(400) == expected
+    said = capsys.readouterr().out
+    assert ("40 training steps instead of 400" in said) == bool(said) == (expected < 400)
+
+
+def test_a_notebook_can_say_how_few_steps_it_takes(monkeypatch):
+    monkeypatch.setenv("COURSE_SIZE", "small")
+    assert (training.steps(2500, 60), training.steps(5)) == (60, 1)
+    monkeypatch.setenv("COURSE_SIZE", "tiny")
+    with pytest.raises(ValueError, match="COURSE_SIZE='tiny' is unknown; set it to full or small"):
+        training.steps(400)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator gives memory back so eagerly")
+def test_freed_memory_is_kept():
+    """In processes of their own: what a step gives back is found again by the next one, without new pages."""
+    source = """
+import resource, sys
+import numpy as np
+from lesson_utils._machine import keep_freed_memory
+
+if sys.argv[1] == "kept":
+    keep_freed_memory()
+for step in range(20):
+    if step == 10:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    arrays = [np.empty(2**19, np.uint8) for _ in range(8)]
+    for array in arrays:
+        array.fill(1)
+    del arrays, array
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    pages = {}
+    for way in ("kept", "as usual"):
+        done = subprocess.run([sys.executable, "-c", source, way], capture_output=True, text=True, check=True)
+        pages[way] = int(done.stdout)
+    assert pages["kept"] < 100 < 1000 < pages["as usual"], pages

@@ -56,7 +56,7 @@ def test_decode_stops_at_the_end_and_shows_no_specials():
         (lambda: tasks.pad([[1.5]]), "sequences[0] is float64 of shape (1,)"),
         (lambda: tasks.with_ends([1, 2]), "target is int64 of shape (2,); expected integers of shape (B, T)"),
         (lambda: tasks.reversal_batches(shortest=5, longest=4), "shortest=5 is larger than longest=4"),
-        (lambda: tasks.sorting_batches(shortest=0), "shortest=0 must be at least 1"),
+        (lambda: tasks.reversal_batches(shortest=0), "shortest=0 must be at least 1"),
         (lambda: tasks.scattered_offsets(4, 5), "k=5 is more than T=4"),
         (lambda: tasks.write_date(date(2021, 3, 3), 4), "style=4 must be one of 0…3, for 3 March 2021"),
         (lambda: tasks.split_text([1, 2], 1), "validation=1 must lie between 0 and 1; try 0.1"),
@@ -77,30 +77,25 @@ def test_letters_read_the_tasks_of_symbols(rng):
 
 
 @given(seeds, sizes, sizes, sizes)
-def test_reversal_and_sorting(rng, batch, length, num_symbols):
-    for task, by_hand in ((tasks.reversal, lambda row: row[::-1]), (tasks.sorting, sorted)):
-        source, target = task(rng, batch, length, num_symbols)
-        assert source.shape == target.shape == (batch, length)
-        assert source.dtype == target.dtype == np.int64
-        assert ((source >= FIRST_SYMBOL) & (source < FIRST_SYMBOL + num_symbols)).all()
-        assert target.tolist() == [by_hand(row) for row in source.tolist()]
+def test_reversal(rng, batch, length, num_symbols):
+    source, target = tasks.reversal(rng, batch, length, num_symbols)
+    assert source.shape == target.shape == (batch, length)
+    assert source.dtype == target.dtype == np.int64
+    assert ((source >= FIRST_SYMBOL) & (source < FIRST_SYMBOL + num_symbols)).all()
+    assert target.tolist() == [row[::-1] for row in source.tolist()]
 
 
 def test_every_symbol_is_drawn(rng):
-    for source, _ in (tasks.reversal(rng, 50, 20, 5), tasks.sorting(rng, 50, 20, 5), tasks.gather(rng, 50, 20, 3, 5)):
+    for source, _ in (tasks.reversal(rng, 50, 20, 5), tasks.gather(rng, 50, 20, 3, 5)):
         assert set(source.ravel().tolist()) == set(range(FIRST_SYMBOL, FIRST_SYMBOL + 5))
 
 
-@pytest.mark.parametrize(
-    ("make", "task"), [(tasks.reversal_batches, tasks.reversal), (tasks.sorting_batches, tasks.sorting)]
-)
-def test_batches_have_every_length_and_no_other(rng, make, task):
-    batches = make(batch=2, shortest=3, longest=6, num_symbols=4)
+def test_batches_have_every_length_and_no_other(rng):
+    batches = tasks.reversal_batches(batch=2, shortest=3, longest=6, num_symbols=4)
     drawn = [batches(rng) for _ in range(80)]
     assert {source.shape for source, _ in drawn} == {(2, T) for T in (3, 4, 5, 6)}
     for source, target in drawn:
-        want = source[:, ::-1] if task is tasks.reversal else np.sort(source)
-        np.testing.assert_array_equal(target, want)
+        np.testing.assert_array_equal(target, source[:, ::-1])
         assert source.max() < FIRST_SYMBOL + 4
 
 
@@ -146,7 +141,7 @@ def test_gather_refuses_offsets_that_are_not_k_places(rng, offsets):
         tasks.gather(rng, 2, offsets=offsets)
 
 
-@pytest.mark.parametrize("task", [tasks.reversal, tasks.sorting, tasks.gather])
+@pytest.mark.parametrize("task", [tasks.reversal, tasks.gather])
 @pytest.mark.parametrize("arguments", [(0, 9), (2, 0), (2.5, 9)])
 def test_sizes_must_be_positive_whole_numbers(rng, task, arguments):
     with pytest.raises(ValueError, match=r"must be at least 1|must be a whole number"):
@@ -232,7 +227,6 @@ def test_everything_drawn_comes_from_the_generator():
     ids = np.arange(100)
     drawings = [
         lambda rng: tasks.reversal(rng, 3, 8),
-        lambda rng: tasks.sorting(rng, 3, 8),
         lambda rng: tasks.gather(rng, 3),
         lambda rng: tasks.dates(rng, 20),
         lambda rng: tasks.text_batches(ids, 5, 4, rng),

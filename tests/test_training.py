@@ -3,14 +3,12 @@
 import functools
 import io
 import math
-import os
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-import zipfile
 
 import numpy as np
 import pytest
@@ -84,34 +82,48 @@ every_optimizer = pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIM
 
 @every_dtype
 @every_optimizer
-def test_parameters_keep_value_grad_shape_and_dtype_when_they_are_packed(rng, make, dtype):
+def test_every_parameter_is_changed_in_place_and_keeps_its_dtype(rng, make, dtype):
     params = some_params(rng, dtype)
     params["turned"] = Param(np.asfortranarray(rng.normal(size=(3, 5)).astype(dtype)))
+    params["turned"].grad += 1
+    arrays = {name: (param.value, param.grad) for name, param in params.items()}
     before = {name: (param.value.copy(), param.grad.copy()) for name, param in params.items()}
     optimizer = make(params)
-    assert optimizer.values.dtype == optimizer.grads.dtype == dtype
-    assert optimizer.values.size == sum(value.size for value, _ in before.values())
-    for name, param in params.items():
-        np.testing.assert_array_equal(param.value, before[name][0])
-        np.testing.assert_array_equal(param.grad, before[name][1])
-        assert np.shares_memory(param.value, optimizer.values) == (param.value.size > 0)
     for _ in range(3):
         optimizer.step(np.float64(0.1))  # a learning rate from NumPy does not promote
     for name, param in params.items():
-        assert param.value.dtype == param.grad.dtype == dtype
-        assert param.value.shape == before[name][0].shape
-        assert (param.value != before[name][0]).all() or name == "turned"  # which has no gradient yet
+        assert (param.value is arrays[name][0], param.grad is arrays[name][1]) == (True, True)
+        assert param.value.dtype == dtype
+        assert (param.value != before[name][0]).all()
+        np.testing.assert_array_equal(param.grad, before[name][1])
     optimizer.zero_grad()
     assert all((param.grad == 0).all() for param in params.values())
 
 
 @every_optimizer
-def test_no_float64_is_made_of_float32(rng, make, monkeypatch):
+def test_a_step_that_was_interrupted_can_be_finished(rng, make):
+    """Wherever it stopped while it wrote: after `finish` the step is whole, and another `finish` changes nothing."""
+    whole, cut = some_params(np.random.default_rng(5)), some_params(np.random.default_rng(5))
+    make(whole).step()
+    for stop in range(len(cut)):
+        cut = some_params(np.random.default_rng(5))
+        optimizer = make(cut)
+        optimizer._new = list(optimizer._updated(0.1))
+        for param, new in list(zip(cut.values(), optimizer._new, strict=True))[:stop]:
+            param.value[...] = new
+        optimizer.finish()
+        assert_same(*({name: param.value for name, param in params.items()} for params in (cut, whole)))
+        cut["row"].value[...] = 7  # somebody else writes: what is finished is not written again
+        optimizer.finish()
+        assert (cut["row"].value == 7).all()
+
+
+@every_optimizer
+def test_no_float64_is_made_of_float32(rng, make):
     optimizer = make(some_params(rng, np.float32))
     optimizer.step()
-    for name, thing in vars(optimizer).items():
-        if isinstance(thing, np.ndarray):
-            assert thing.dtype == np.float32, name
+    kept = [array for thing in vars(optimizer).values() if isinstance(thing, list) for array in thing]
+    assert {array.dtype for array in kept} <= {np.dtype(np.float32)}
 
 
 @every_optimizer
@@ -160,25 +172,11 @@ def test_a_learning_rate_of_0_changes_nothing(rng, make):
     assert_same({name: param.value for name, param in params.items()}, before)
 
 
-def test_replaced_arrays_are_found(rng):
-    for change in (
-        lambda params: Adam(params),
-        lambda params: setattr(params["row"], "grad", np.zeros(5)),
-        lambda params: setattr(params["row"], "value", np.zeros(5)),
-    ):
-        params = {"row": Param(np.ones(5))}
-        optimizer = Adam(params)
-        change(params)
-        with pytest.raises(ValueError, match="row is no longer trained by this optimizer: another one has taken it"):
-            optimizer.step()
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Adam({}), "params is empty"),
-        (lambda: Adam({"a": Param(np.ones(2)), "b": Param(np.ones(2, np.float32))}), "dtypes differ (a float64, b fl"),
-        (lambda: SGD({"a": Param(np.ones(2, np.float16))}, 0.1), "the parameters are float16; train in float32 or"),
+        (lambda: SGD({"a": Param(np.ones(2, np.float16))}, 0.1), "a is float16; train in float32 or float64"),
         (lambda: Adam(dict.fromkeys("ab", Param(np.ones(2)))), "a parameter appears twice in params"),
         (lambda: SGD({"a": Param(np.ones(2))}, -0.1), "lr=-0.1 must be 0 or a positive number; try 1e-3"),
         (lambda: SGD({"a": Param(np.ones(2))}, 0.1).step(np.nan), "lr=nan must be 0 or a positive number"),
@@ -207,45 +205,17 @@ def test_what_does_not_fit_is_refused(make, message):
 
 
 @every_dtype
-@pytest.mark.parametrize("packed", [False, True])
-def test_clipping_shortens_what_is_too_long_and_keeps_the_direction(rng, dtype, packed):
+def test_clipping_shortens_what_is_too_long_and_keeps_the_direction(rng, dtype):
     params = some_params(rng, dtype)
-    target = Adam(params) if packed else params
     before = np.concatenate([param.grad.ravel() for param in params.values()])
     norm = np.linalg.norm(before.astype(float))
-    assert isinstance(clip_gradients(target, 100.0), float)
+    assert isinstance(clip_gradients(params, 100.0), float)
     np.testing.assert_array_equal(np.concatenate([param.grad.ravel() for param in params.values()]), before)
-    np.testing.assert_allclose(clip_gradients(target, np.float64(0.5)), norm, rtol=1e-6)
+    np.testing.assert_allclose(clip_gradients(params, np.float64(0.5)), norm, rtol=1e-6)
     after = np.concatenate([param.grad.ravel() for param in params.values()])
     assert after.dtype == dtype
     np.testing.assert_allclose(after, before * (0.5 / norm), rtol=1e-5)
-    np.testing.assert_allclose(clip_gradients(target, math.inf), 0.5, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("platform", "size", "expected"),
-    [
-        ("linux", None, 400),
-        ("linux", "full", 400),
-        ("linux", "small", 40),
-        ("emscripten", None, 40),
-        ("emscripten", "full", 400),
-    ],
-)
-def test_a_browser_takes_fewer_steps_unless_told_otherwise(monkeypatch, capsys, platform, size, expected):
-    monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setenv("COURSE_SIZE", size) if size else monkeypatch.delenv("COURSE_SIZE", raising=False)
-    assert training.steps(400) == expected
-    said = capsys.readouterr().out
-    assert ("40 training steps instead of 400" in said) == bool(said) == (expected < 400)
-
-
-def test_a_notebook_can_say_how_few_steps_it_takes(monkeypatch):
-    monkeypatch.setenv("COURSE_SIZE", "small")
-    assert (training.steps(2500, 60), training.steps(5)) == (60, 1)
-    monkeypatch.setenv("COURSE_SIZE", "tiny")
-    with pytest.raises(ValueError, match="COURSE_SIZE='tiny' is unknown; set it to full or small"):
-        training.steps(400)
+    np.testing.assert_allclose(clip_gradients(params, math.inf), 0.5, rtol=1e-6)
 
 
 def test_the_schedule_of_the_paper():
@@ -263,10 +233,6 @@ def test_the_linear_schedule():
     rates = [training.warmup_linear(step, 2.0, 4, 12) for step in range(1, 15)]
     np.testing.assert_allclose(rates, [0.5, 1, 1.5, 2, 1.75, 1.5, 1.25, 1, 0.75, 0.5, 0.25, 0, 0, 0], atol=1e-15)
     np.testing.assert_allclose([training.warmup_linear(s, 1.0, 0, 4) for s in (1, 2, 4)], [0.75, 0.5, 0], atol=1e-15)
-
-
-def test_the_constant_schedule():
-    assert [training.constant(step, 0.1) for step in (1, 7)] == [0.1, 0.1]
 
 
 @every_dtype
@@ -291,7 +257,7 @@ def test_fit_is_the_loop_one_would_write():
         for param in ours.params().values():
             param.grad[...] = 0
         losses.append(ours.loss_and_grad(batches(rng), np.random.default_rng(0)))
-        norms.append(clip_gradients(optimizer, 0.3))
+        norms.append(clip_gradients(ours.params(), 0.3))
         optimizer.step(0.2)
     assert_same(values(model), values(ours))
     assert (history.losses, history.norms, history.lrs) == (losses, norms, [0.2] * 6)
@@ -537,145 +503,6 @@ def test_without_progress_it_is_silent_and_no_thread_stays(capsys):
     capsys.readouterr()
     fit(Line(), batches, 3, progress=False)
     assert capsys.readouterr() == ("", "")
-
-
-def test_parameters_come_back_bit_by_bit(tmp_path):
-    for dtype in FLOATS:
-        model, other = Line(dtype, seed=1), Line(dtype, seed=2)
-        training.save(model, tmp_path / "model.npz")
-        optimizer = Adam(other.params())
-        training.load(other, str(tmp_path / "model.npz"))
-        assert_same(values(model), values(other))
-        assert np.shares_memory(other.W.value, optimizer.values)
-        optimizer.step()
-
-
-def test_the_file_has_the_name_it_was_given_and_nothing_else_stays(tmp_path):
-    training.save(Line(), tmp_path / "parameters")
-    training.save(Line(seed=4), tmp_path / "parameters")
-    assert [path.name for path in tmp_path.iterdir()] == ["parameters"]
-    with np.load(tmp_path / "parameters", allow_pickle=False) as stored:
-        assert set(stored.files) == {"W", "b", "#format"}
-
-
-def test_the_older_file_stays_until_the_new_one_is_complete(tmp_path, monkeypatch):
-    path = tmp_path / "model.npz"
-    training.save(Line(), path)
-    before = path.read_bytes()
-
-    def half(file, **arrays):
-        file.write(b"PK half")
-        raise OSError("the disk is full")
-
-    def gone(*_):
-        raise OSError("the folder is gone")
-
-    for module, name, failing, message in (
-        (np, "savez", half, "disk is full"),
-        (os, "replace", gone, "folder is gone"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, failing)
-            with pytest.raises(OSError, match=message):
-                training.save(Line(seed=9), path)
-    broken = Line()
-    broken.b.value[0] = np.inf
-    with pytest.raises(ValueError, match="b holds NaN or infinite values; nothing was saved"):
-        training.save(broken, path)
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def refuses(path, message, model=None):
-    model = model or Line(seed=8)
-    before = values(model)
-    with pytest.raises(ValueError, match=message) as error:
-        training.load(model, path)
-    assert str(path) in str(error.value)
-    assert_same(values(model), before)
-
-
-def test_a_missing_file_says_so(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"missing\.npz"):
-        training.load(Line(), tmp_path / "missing.npz")
-
-
-def test_truncated_files_are_refused(tmp_path):
-    path = tmp_path / "model.npz"
-    training.save(Line(), path)
-    whole = path.read_bytes()
-    for length in np.linspace(0, len(whole) - 1, 10, dtype=int):
-        path.write_bytes(whole[:length])
-        refuses(path, "is damaged, or is not a file of parameters .*; save the model again")
-
-
-def test_a_flipped_bit_is_found_or_does_not_matter(tmp_path):
-    path, model = tmp_path / "model.npz", Line()
-    training.save(model, path)
-    whole, found = path.read_bytes(), 0
-    for place in np.linspace(0, len(whole) - 1, 20, dtype=int):
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << int(place) % 8
-        path.write_bytes(damaged)
-        other = Line(seed=8)
-        before = values(other)
-        try:
-            training.load(other, path)
-        except ValueError:
-            found += 1
-            assert_same(values(other), before)
-        else:
-            assert_same(values(other), values(model))
-    assert found > 10
-
-
-def test_foreign_files_are_refused(tmp_path):
-    path = tmp_path / "model.npz"
-    for content in (b"", b"hello", np.random.default_rng(0).bytes(999)):
-        path.write_bytes(content)
-        refuses(path, "is damaged, or is not a file of parameters")
-    np.savez(path, W=np.zeros((3, 2)), b=np.zeros(2))
-    refuses(path, "was not written by training.save")
-    np.savez(path, W=np.zeros((3, 2)), b=np.zeros(2), **{"#format": np.array("version 99")})
-    refuses(path, "was not written by training.save .format 'version 99'")
-    with path.open("wb") as file:
-        np.save(file, np.zeros(3))
-    refuses(path, "is damaged, or is not a file of parameters")
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("W.txt", "hello")
-    refuses(path, "is damaged|was not written by")
-
-
-def test_nothing_in_a_file_is_executed(tmp_path):
-    path = tmp_path / "model.npz"
-
-    class Trap:
-        def __reduce__(self):
-            return os.mkdir, (str(tmp_path / "trapped"),)
-
-    np.savez(path, W=np.array([Trap()], dtype=object), b=np.zeros(2))
-    refuses(path, "is damaged, or is not a file of parameters")
-    assert not (tmp_path / "trapped").exists()
-
-
-def write(path, **arrays):
-    np.savez(path, **{"#format": np.array(training.FORMAT)}, **arrays)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"W": np.zeros((3, 2))}, r"another model: missing b; not in the model: nothing; make the model with the"),
-        ({"W": np.zeros((3, 2)), "b": np.zeros(2), "c": np.zeros(2)}, "missing nothing; not in the model: c"),
-        ({"W": np.zeros((2, 3)), "b": np.zeros(2)}, r"W is float64 of shape \(2, 3\), the model has float64 of shape"),
-        ({"W": np.zeros((3, 2)), "b": np.zeros(1)}, r"b is float64 of shape \(1,\), the model has .* \(2,\)"),
-        ({"W": np.zeros((3, 2), np.float32), "b": np.zeros(2)}, r"W is float32 of shape \(3, 2\), the model has flo"),
-        ({"W": np.zeros((3, 2)), "b": np.array([0, np.nan])}, "b holds NaN or infinite values"),
-    ],
-)
-def test_parameters_of_another_model_are_refused_and_change_nothing(tmp_path, arrays, message):
-    write(tmp_path / "model.npz", **arrays)
-    refuses(tmp_path / "model.npz", message)
 
 
 def test_importing_it_writes_nothing():
