@@ -615,8 +615,6 @@ RIGHT = {
         "s = np.where(mask, scores, -np.inf); e = np.exp(s - s.max(-1, keepdims=True)); w = e / e.sum(-1, keepdims=True); w = np.where(np.isnan(w), 0, w); return w @ V, w",
         "s = np.where(mask, scores, -1e9); e = np.exp(s - s.max(-1, keepdims=True)); w = e / e.sum(-1, keepdims=True); w = w * mask; return w @ V, w",
         "w = ops.softmax(np.where(mask, scores, -1e9)) * mask.any(-1, keepdims=True); return w @ V, w",
-        "e = np.exp(scores) * mask; t = e.sum(-1, keepdims=True); w = e / np.where(t == 0, 1, t); return w @ V, w",
-        "e = np.exp(scores) * mask; w = e / np.maximum(e.sum(-1, keepdims=True), 1e-20); return w @ V, w",
         "s = scores.copy(); s[~np.broadcast_to(mask, s.shape)] = -np.inf; w = ops.softmax(s); return [w @ V, w]",
     ],
     "sampling_probabilities": [
@@ -628,11 +626,6 @@ RIGHT = {
             "return ops.softmax(x)"
         ),
         ("p = ops.softmax(logits, temperature=temperature)\np[np.argsort(p)[:-top_k]] = 0\nreturn p / p.sum()"),
-        (
-            "p = ops.softmax(logits) ** (1 / temperature)\n"
-            "p = np.where(p >= np.sort(p)[-top_k], p, 0)\n"
-            "return p / p.sum()"
-        ),
         (
             "i = np.argpartition(logits, -top_k)[-top_k:]\n"
             "p = np.zeros(len(logits))\n"

@@ -5,20 +5,17 @@ from functools import partial
 from typing import Any
 
 from lesson_utils import lessons
-from lesson_utils.exercises import checker, form, old_checker
-
-
-def _run(exercise: Any, function: Any) -> Any:
-    return (checker if isinstance(exercise, form.Exercise) else old_checker).run(exercise, function)
+from lesson_utils.exercises.answers import CheckResult
+from lesson_utils.exercises.checker import run
 
 
 class _Check:
     """`check.<exercise>(function)`; tab completion lists the exercises. Only the lesson that owns it is imported."""
 
-    def __getattr__(self, name: str) -> Callable[[Any], Any]:
+    def __getattr__(self, name: str) -> Callable[[Any], CheckResult]:
         for lesson in lessons.LESSONS:
             if name in lesson.exercises:
-                return partial(_run, lesson.exercise(name))
+                return partial(run, lesson.exercise(name))
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__())}")
 
     def __dir__(self) -> list[str]:

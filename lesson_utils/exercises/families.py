@@ -49,6 +49,9 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.GtE: (ast.Gt, ast.LtE, ast.Lt), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq, ast.IsNot), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
 }  # fmt: skip
 
+SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "{}[:, 0]", "{}[0]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
+ARITHMETIC = ("-{}", "{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1")
+
 
 @dataclass(frozen=True)
 class Ingredients:
@@ -289,9 +292,10 @@ def alternatives(node: ast.AST, names: Sequence[str] = ()) -> Iterator[tuple[str
 
 
 def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
-    """What may be missing around an expression, or stand in its place."""
+    """What may be missing around an expression."""
     text = f"({ast.unparse(node)})"
-    for wrap in (*what.wraps, "{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "{}[:, 0]", "{}[0]", "-{}", "~{}", "1 - {}", "{} ** 2", "1 / {}", "{}.copy()", "{} * 2", "{} / 2", "{} + 1", "{} - 1"):  # fmt: skip
-        yield "missing", parsed(wrap.replace("{}", text))
+    for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("arithmetic", ARITHMETIC)):
+        for wrap in wraps:
+            yield kind, parsed(wrap.replace("{}", text))
     for term in what.terms:
         yield "missing term", parsed(term.replace("{}", text))

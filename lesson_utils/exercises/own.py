@@ -159,6 +159,7 @@ REASONS = {
     "statements swapped": "the two lines are in the wrong order",
     "missing term": "a factor or a term is missing",
     "missing": "something is missing around it",
+    "arithmetic": "something is missing around it",
     "inserted": "a step is missing",
     "part": "something else belongs here",
 }

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from lesson_utils.exercises.bank import Bank, Known, Sketch, agree, alike, sketch
@@ -19,10 +20,11 @@ from lesson_utils.exercises.edits import Edit
 from lesson_utils.exercises.own import REASONS, Own, own, stages, words
 from lesson_utils.exercises.trial import Outcome, TimeUp, quick, quiet, same, stopped
 
-SECONDS = 1.2  # for each of the three long searches
+SECONDS = 1.0  # for each of the long searches
+ALTOGETHER = 4.0  # after that no further search begins
 ORDER = {kind: n for n, kind in enumerate(REASONS)}
 # Edits that throw much away: what is left may look like a known mistake by chance.
-DESTRUCTIVE = {"unwrapped", "term", "index", "statement", "results", "part", "name", "condition", "inserted", "operator", "branches", "constant"}  # fmt: skip
+DESTRUCTIVE = {"unwrapped", "term", "index", "statement", "results", "part", "name", "condition", "inserted", "operator", "branches", "constant", "arithmetic"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Diagnosis:
 
 
 def tokens(text: str) -> Counter[str]:
-    return Counter(re.findall(r"\w+|[^\w\s]", text))
+    """The words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z."""
+    found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
+    return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
 
 
 class Search:
@@ -196,8 +200,12 @@ def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outco
     searches += [lambda: search.repair_to_known(False), lambda: search.repair_to_known(True)]
     if search.valued:
         searches.append(lambda: named(search.fit(_mixed(bank), True, SECONDS, 1)))
+    end = time.monotonic() + ALTOGETHER
     with quiet():
-        return next((found for attempt in (*searches, search.partly) if (found := attempt())), None)
+        for attempt in searches:
+            if time.monotonic() < end and (found := attempt()):
+                return found
+        return search.partly()
 
 
 def _mixed(bank: Bank) -> Iterator[Known]:

@@ -19,13 +19,10 @@ def _after(weights: str, line: str) -> str:
     return f"{weights}\n{line}"
 
 
-def masks(
-    hides: str = "keys", optional: bool = False, weights: str = "weights = ops.softmax(scores)"
-) -> tuple[Change, ...]:
+def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)") -> tuple[Change, ...]:
     """Masks that are ignored, inverted, too late, or no mask at all.
 
     Args:
-        hides: what is hidden, in a word.
         optional: the mask may be None, and each line asks for it.
         weights: the step behind the mask, as it should be.
     """
@@ -39,7 +36,7 @@ def masks(
     return (
         change(
             "mask ignored",
-            f"Your weights are as if there were no mask: hidden {hides} get weight. Set the scores where `mask` is False to −∞, before softmax.",
+            "Your weights are as if there were no mask: what is hidden gets weight. Set the scores where `mask` is False to −∞, before softmax.",
             mask="",
         ),
         change(
@@ -99,10 +96,11 @@ def masks(
                 "scores = scores * np.where(mask, 1, -np.inf)",
                 "scores = scores + mask * -np.inf",
             ),
+            weights=(weights, OWN_SOFTMAX),
         ),
         change(
             "masked with +∞",
-            f"You set hidden scores to something very large, so the hidden {hides} take all the weight. Use −∞, `-np.inf`.",
+            "You set hidden scores to something very large, so what is hidden takes all the weight. Use −∞, `-np.inf`.",
             mask=asked(
                 "scores = np.where(mask, scores, 1e9)",
                 "scores = np.where(mask, scores, np.inf)",
@@ -218,7 +216,7 @@ def answers(*names: str) -> tuple[Change, ...]:
         ),
         *(
             change(
-                f"only {name}",
+                f"only the {name}",
                 f"You return `{name}` alone; the rest is asked for as well: {right}.",
                 answer=f"return {name}",
             )

@@ -58,6 +58,8 @@ class Outcome:
             numbers = np.concatenate([np.ravel(plain(x)).astype(float) for x in self.results()])
         except (TypeError, ValueError, OverflowError):
             return False
+        if all(np.asarray(x).dtype == bool for x in self.results()):
+            return 0 < numbers.sum() < numbers.size
         return len(set(numbers[np.isfinite(numbers)].tolist()) - {0, 1}) >= min(2, numbers.size)
 
 

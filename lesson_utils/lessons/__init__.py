@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from lesson_utils import training
 
 if TYPE_CHECKING:
-    from lesson_utils.exercises.old_checker import Exercise
+    from lesson_utils.exercises.form import Exercise
     from lesson_utils.live import Lab
     from lesson_utils.quiz import Question
 

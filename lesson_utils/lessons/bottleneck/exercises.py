@@ -4,21 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils import attention, ops, recurrent
+from lesson_utils import attention, recurrent
 from lesson_utils._checks import Array
-from lesson_utils.exercises.old_checker import Case, Exercise
+from lesson_utils.exercises.form import Case, Exercise
+from lesson_utils.exercises.shared import FINITE, OWN_SOFTMAX
 from lesson_utils.lessons.bottleneck import mistakes
 
 # --- A GRU step -------------------------------------------------------------------------------------------------------
-
-
-def gru_step(x, h, W_x, W_h, b, b_h):  # type: ignore[no-untyped-def]  # shown to learners, who write it without types
-    x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)  # (B, d_h) each
-    h_r, h_z, h_n = np.split(h @ W_h, 3, axis=-1)  # (B, d_h) each
-    r = ops.sigmoid(x_r + h_r)
-    z = ops.sigmoid(x_z + h_z)
-    n = np.tanh(x_n + r * (h_n + b_h))
-    return (1 - z) * n + z * h
 
 
 def _gru_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -39,8 +31,21 @@ def _gru_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _GRU = Exercise(
     name="gru_step",
+    takes="x, h, W_x, W_h, b, b_h",
+    task="""One step of a GRU, for a batch.
+
+x: (B, d_in), h: (B, d_h). The columns of r, z and n stand side by side, in this order: W_x is (d_in, 3·d_h),
+W_h is (d_h, 3·d_h), b is (3·d_h,). b_h, (d_h,), is the candidate's second bias.
+Returns the new state, (B, d_h). NumPy, and `ops.sigmoid`.""",
     reference=recurrent.gru_cell,
-    solution=gru_step,
+    steps={
+        "x": "x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)  # (B, d_h) each",
+        "h": "h_r, h_z, h_n = np.split(h @ W_h, 3, axis=-1)  # (B, d_h) each",
+        "r": "r = ops.sigmoid(x_r + h_r)",
+        "z": "z = ops.sigmoid(x_z + h_z)",
+        "n": "n = np.tanh(x_n + r * (h_n + b_h))",
+        "new": "return (1 - z) * n + z * h",
+    },
     cases=_gru_cases,
     returns=("new_state",),
     hints=(
@@ -52,17 +57,12 @@ _GRU = Exercise(
         "of the "
         "new.",
     ),
-    misconceptions=mistakes.GRU,
+    mistakes=mistakes.GRU,
     library=(recurrent.gru_cell,),
     praise="Seven cases: any sizes, a single number, gates nearly shut, float32. This is the cell of the models below.",
 )
 
 # --- The additive score ---------------------------------------------------------------------------------------------
-
-
-def additive_score(query, keys, W_q, W_k, v):  # type: ignore[no-untyped-def]
-    hidden = np.tanh((query @ W_q)[:, None] + keys @ W_k)  # (B, S, d_a)
-    return hidden @ v  # (B, S)
 
 
 def _additive_reference(query: Array, keys: Array, W_q: Array, W_k: Array, v: Array) -> Array:
@@ -87,8 +87,19 @@ def _additive_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _ADDITIVE = Exercise(
     name="additive_score",
+    takes="query, keys, W_q, W_k, v",
+    task="""v · tanh(q W_q + h W_k) for each string's query q and each of its keys h, before softmax; no loop.
+
+query: (B, d_q). keys: (B, S, d_k). W_q: (d_q, d_a). W_k: (d_k, d_a). v: (d_a,).
+Returns the scores, (B, S). NumPy only.""",
     reference=_additive_reference,
-    solution=additive_score,
+    steps={
+        "query": "from_query = (query @ W_q)[:, None]  # (B, 1, d_a): the same for every key",
+        "keys": "from_keys = keys @ W_k  # (B, S, d_a)",
+        "both": "both = from_query + from_keys",
+        "tanh": "hidden = np.tanh(both)  # (B, S, d_a)",
+        "score": "return hidden @ v  # (B, S)",
+    },
     cases=_additive_cases,
     returns=("scores",),
     hints=(
@@ -98,18 +109,12 @@ _ADDITIVE = Exercise(
         "(B, d_a) and (B, S, d_a): the query's part needs an axis in the middle, `(query @ W_q)[:, None]`.",
         "`np.tanh` of the sum is (B, S, d_a). `@ v` adds up over the last axis.",
     ),
-    misconceptions=mistakes.ADDITIVE,
+    mistakes=mistakes.ADDITIVE,
     library=(attention.additive_score, attention.score_forward),
     praise="Seven cases, with sizes that happen to be equal among them. Bahdanau's score, for a whole batch at once.",
 )
 
 # --- The context vector ---------------------------------------------------------------------------------------------
-
-
-def context_vector(scores, keys, mask):  # type: ignore[no-untyped-def]
-    weights = ops.softmax(np.where(mask, scores, -np.inf))  # (B, S), each row sums to 1
-    context = weights[:, None] @ keys  # (B, 1, S) @ (B, S, d) → (B, 1, d)
-    return context[:, 0], weights  # (B, d), (B, S)
 
 
 def _context_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -124,6 +129,7 @@ def _context_cases(rng: np.random.Generator) -> Sequence[Case]:
     loud, loud_keys, loud_mask = case("", 3, 5, 2).arguments
     loud[0] -= 1000  # far below the other rows, too
     loud[~loud_mask] += 3000
+    far, far_keys, far_mask = case("", 4, 6, 3).arguments  # below any number that might be put in the place of −∞
     return [
         case("2 strings of up to 5 letters", 2, 5, 3),
         Case("3 strings without padding", (scores, keys, np.ones((3, 4), bool))),
@@ -134,23 +140,25 @@ def _context_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a single letter", 3, 1, 4),
         case("scores in the hundreds", 3, 6, 2, size=300.0),
         Case("padding that scores far above the letters", (loud, loud_keys, loud_mask)),
+        Case("scores near −300 000", (far - 3e5, far_keys, far_mask)),
         case("float32 input", 2, 6, 4, dtype=np.float32),
     ]
 
 
-def _say_if_not_weights(context: Array, weights: Array) -> str | None:
-    sums = weights.sum(axis=-1)
-    if np.isfinite(sums).all() and not np.allclose(sums, 1, atol=1e-4):
-        return (
-            f"The weights of each string should sum to 1; yours sum to between {sums.min():.3g} and {sums.max():.3g}."
-        )
-    return None
-
-
 _CONTEXT = Exercise(
     name="context_vector",
-    reference=context_vector,
-    solution=context_vector,
+    takes="scores, keys, mask",
+    task="""One look back, for a batch of padded strings.
+
+scores: (B, S), of one step of the decoder. keys: (B, S, d), the encoder's states. mask: (B, S), True where there is
+a letter; every string has one. Returns context, (B, d), and weights, (B, S). NumPy, and `ops.softmax`.""",
+    steps={
+        "mask": "scores = np.where(mask, scores, -np.inf)",
+        "weights": "weights = ops.softmax(scores)  # (B, S), each row sums to 1",
+        "average": "context = (weights[:, None] @ keys)[:, 0]  # (B, 1, S) @ (B, S, d) → (B, 1, d) → (B, d)",
+        "answer": "return context, weights",
+    },
+    spellings={"weights": (OWN_SOFTMAX,), "mask": (FINITE,)},
     cases=_context_cases,
     returns=("context", "weights"),
     hints=(
@@ -160,9 +168,8 @@ _CONTEXT = Exercise(
         "Line up (B, S) with (B, S, d): `(weights[..., None] * keys).sum(axis=1)`, or a product of matrices, "
         "`(weights[:, None] @ keys)[:, 0]`.",
     ),
-    misconceptions=mistakes.CONTEXT,
-    praise="Ten cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",
-    diagnose=_say_if_not_weights,
+    mistakes=mistakes.CONTEXT,
+    praise="Eleven cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",
 )
 
 EXERCISES = (_GRU, _ADDITIVE, _CONTEXT)

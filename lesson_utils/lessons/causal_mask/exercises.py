@@ -8,16 +8,10 @@ import numpy as np
 from lesson_utils import attention as library
 from lesson_utils import ops
 from lesson_utils._checks import Array, Mask
-from lesson_utils.exercises.old_checker import Case, Exercise
+from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.causal_mask import mistakes
 
 # --- The causal mask ------------------------------------------------------------------------------------------------
-
-
-def causal_mask(T_q, T_k):  # type: ignore[no-untyped-def]  # solutions are shown to learners, who write without types
-    i = np.arange(T_q)[:, None]  # (T_q, 1)
-    j = np.arange(T_k)  # (T_k,)
-    return j <= i + T_k - T_q  # (T_q, T_k)
 
 
 def _mask_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -27,8 +21,18 @@ def _mask_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _MASK = Exercise(
     name="causal_mask",
+    called="my_causal_mask",
+    takes="T_q, T_k",
+    task="""The causal mask for the last T_q of T_k positions.
+
+T_q: how many queries. T_k: how many keys, at least T_q. Returns booleans,
+(T_q, T_k), True = may attend. NumPy; no `attention.causal_mask`.""",
     reference=library.causal_mask,
-    solution=causal_mask,
+    steps={
+        "i": "i = np.arange(T_q)[:, None]  # (T_q, 1)",
+        "j": "j = np.arange(T_k)  # (T_k,)",
+        "compare": "return j <= i + T_k - T_q  # (T_q, T_k)",
+    },
     cases=_mask_cases,
     returns=("mask",),
     hints=(
@@ -37,23 +41,12 @@ _MASK = Exercise(
         "Let NumPy compare all pairs: `np.arange(T_q)[:, None]` is a column of i, `np.arange(T_k)` a row of j. (`np.tri` with "
         "`k=T_k - T_q` does the same.)",
     ),
-    misconceptions=mistakes.MASK,
+    mistakes=mistakes.MASK,
     library=(library.causal_mask,),
     praise="Six shapes, from a whole sequence at once to one query with a long past, which sees everything.",
-    dtype_matters=False,
 )
 
 # --- Masked attention -----------------------------------------------------------------------------------------------
-
-
-def masked_attention(scores, V, mask):  # type: ignore[no-untyped-def]
-    scores = np.where(mask, scores, -np.inf)
-    largest = scores.max(axis=-1, keepdims=True)
-    largest = np.where(largest == -np.inf, 0, largest)  # −∞ − (−∞) would be NaN
-    weights = np.exp(scores - largest)  # hidden: exactly 0
-    total = weights.sum(axis=-1, keepdims=True)
-    weights = weights / np.where(total == 0, 1, total)  # 0 / 1 in place of 0 / 0
-    return weights @ V, weights
 
 
 def _masked_reference(scores: Array, V: Array, mask: Mask) -> tuple[Array, Array]:
@@ -74,28 +67,33 @@ def _masked_cases(rng: np.random.Generator) -> Sequence[Case]:
 
     batch = case("a batch of 2 with a padding mask, (2, 1, T_k)", 3, 5, 4, leading=(2,))
     scores, V, _ = batch.arguments
+    loud, loud_V, loud_mask = case("", 4, 5, 2, empty=True).arguments
     return [
         case("3 queries and 5 keys", 3, 5, 4),
         case("a query that may attend to nothing", 4, 6, 3, empty=True),
         Case(batch.label, (scores, V, library.padding_mask(np.array([3, 0]), 5))),
         case("leading axes (2, 3)", 3, 4, 5, leading=(2, 3), empty=True),
+        Case("scores of ±800", (800 * loud, loud_V, loud_mask)),
         case("float32 input", 5, 3, 2, empty=True, dtype=np.float32),
     ]
 
 
-def _say_if_not_weights(weights: Array) -> str | None:
-    if not np.isfinite(weights).all():
-        return None
-    sums = weights.sum(axis=-1)
-    if not np.isclose(sums[..., None], (0, 1), atol=1e-4).any(axis=-1).all():
-        return "Each row of weights should sum to 1, or to 0 where nothing is visible; yours do not."
-    return None
-
-
 _ATTENTION = Exercise(
     name="masked_attention",
+    called="my_masked_attention",
+    takes="scores, V, mask",
+    task="""Weights and output from scores that are scaled already.
+
+scores: (..., T_q, T_k), of any size. V: (..., T_k, d_v). mask: booleans that broadcast to
+the scores, True = may attend; a query that may attend to nothing gets zeros.
+Returns `output, weights`, (..., T_q, d_v) and (..., T_q, T_k). NumPy, and `ops.softmax`.""",
     reference=_masked_reference,
-    solution=masked_attention,
+    steps={
+        "mask": "scores = np.where(mask, scores, -np.inf)",
+        "weights": "weights = ops.softmax(scores)  # a row of −∞ becomes zeros; a softmax of your own must mind 0/0",
+        "average": "output = weights @ V  # (..., T_q, d_v)",
+        "answer": "return output, weights",
+    },
     cases=_masked_cases,
     returns=("output", "weights"),
     hints=(
@@ -104,30 +102,35 @@ _ATTENTION = Exercise(
         "of nothing but −∞.",
         "With a softmax of your own: exponentiate, multiply by `mask`, and divide by the sum, or by 1 where the sum is 0.",
     ),
-    misconceptions=mistakes.ATTENTION,
+    mistakes=mistakes.ATTENTION,
     library=(library.scaled_dot_product_attention,),
-    praise="Five cases, with rows that see nothing, padding that broadcasts, float32. No NaN, and no mean of what is hidden.",
-    diagnose=lambda output, weights: _say_if_not_weights(weights),
+    praise="Six cases: rows that see nothing, padding that broadcasts, scores of 800, float32. No NaN, and no mean of what is hidden.",
 )
 
 # --- Sampling -------------------------------------------------------------------------------------------------------
 
 
-def sampling_probabilities(logits, temperature, top_k):  # type: ignore[no-untyped-def]
-    limit = np.sort(logits)[-top_k]  # the top_k-th largest
-    kept = np.where(logits >= limit, logits, -np.inf)
-    return ops.softmax(kept / temperature)
-
-
 def _sampling_cases(rng: np.random.Generator) -> Sequence[Case]:
-    settings = ((7, 0.5, 2), (9, 2.0, 3), (6, 1.0, 2), (5, 0.7, 5), (8, 1.5, 1), (30, 0.8, 10))
-    return [Case(f"{V} logits, temperature {t}, top_k {k}", (rng.normal(size=V) + 1, t, k)) for V, t, k in settings]
+    settings = ((7, 0.5, 2), (9, 2.0, 3), (6, 1.0, 2), (5, 0.7, 5), (8, 1.5, 1), (30, 0.8, 10), (11, 0.001, 4))
+    cases = [Case(f"{V} logits, temperature {t}, top_k {k}", (rng.normal(size=V) + 1, t, k)) for V, t, k in settings]
+    return [*cases, Case("10 logits near −2000, temperature 1.2, top_k 3", (rng.normal(size=10) - 2000, 1.2, 3))]
 
 
 _SAMPLING = Exercise(
     name="sampling_probabilities",
-    reference=sampling_probabilities,
-    solution=sampling_probabilities,
+    called="my_probabilities",
+    takes="logits, temperature, top_k",
+    task="""The probabilities from which the next symbol is drawn.
+
+logits: (V,), no two of them equal. temperature: above 0, also 0.001. top_k: from 1 to V.
+Returns (V,): softmax of the `top_k` largest logits at this temperature, 0 for
+all others. NumPy, and `ops.softmax`.""",
+    steps={
+        "limit": "limit = np.sort(logits)[-top_k]  # the top_k-th largest",
+        "cut": "kept = np.where(logits >= limit, logits, -np.inf)",
+        "heat": "kept = kept / temperature",
+        "answer": "return ops.softmax(kept)",
+    },
     cases=_sampling_cases,
     returns=("probabilities",),
     hints=(
@@ -135,19 +138,11 @@ _SAMPLING = Exercise(
         "`np.sort(logits)[-top_k]` is the `top_k`-th largest. All below it become −∞, so that softmax gives them 0.",
         "`ops.softmax(kept / temperature)`: dividing −∞ by the temperature leaves it at −∞.",
     ),
-    misconceptions=mistakes.SAMPLING,
-    praise="Six settings, from top_k = 1 to no cut at all. `rng.choice(V, p=probabilities)` draws the symbol.",
-    dtype_matters=False,
+    mistakes=mistakes.SAMPLING,
+    praise="Eight settings, from top_k = 1 to no cut at all. `rng.choice(V, p=probabilities)` draws the symbol.",
 )
 
 # --- One decoding step ----------------------------------------------------------------------------------------------
-
-
-def decode_step(x, W_Q, W_K, W_V, K, V):  # type: ignore[no-untyped-def]
-    K = np.concatenate([K, x @ W_K])  # (t + 1, d_k)
-    V = np.concatenate([V, x @ W_V])  # (t + 1, d_v)
-    scores = x @ W_Q @ K.T / math.sqrt(K.shape[-1])  # (1, t + 1)
-    return ops.softmax(scores) @ V, K, V  # no mask: all keys are past or present
 
 
 def _decode_reference(x: Array, W_Q: Array, W_K: Array, W_V: Array, K: Array, V: Array) -> tuple[Array, Array, Array]:
@@ -165,9 +160,9 @@ def _decode_cases(rng: np.random.Generator) -> Sequence[Case]:
         return Case("an empty cache, the first step", (x, W_Q, W_K, W_V, K[:0], V[:0]))
 
     return [
-        case("4 past positions", 4, 7, 5, 3),
-        case("2 past positions", 2, 6, 3, 5),
-        case("widths that are all 4, and 3 past positions", 3, 4, 4, 4),
+        case("4 past positions", 4, 7, 6, 3),
+        case("2 past positions", 2, 6, 4, 5),
+        case("widths that are all 4, and 6 past positions", 6, 4, 4, 4),
         first(case("", 1, 5, 4, 6)),
         case("float32 input", 6, 8, 2, 3, np.float32),
     ]
@@ -175,8 +170,27 @@ def _decode_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _DECODING = Exercise(
     name="decode_step",
+    called="my_decode_step",
+    takes="x, W_Q, W_K, W_V, K, V",
+    task="""One head, one new position, with a cache.
+
+x: (1, d_model). W_Q, W_K: (d_model, d_k). W_V: (d_model, d_v). The caches K and V
+hold t rows, (t, d_k) and (t, d_v); t may be 0. Returns `output, K, V`: (1, d_v),
+and the caches with one row more. NumPy, and `ops.softmax`.""",
     reference=_decode_reference,
-    solution=decode_step,
+    steps={
+        "q": "q = x @ W_Q  # (1, d_k)",
+        "k": "k = x @ W_K",
+        "v": "v = x @ W_V",
+        "grow_K": "K = np.concatenate([K, k])  # (t + 1, d_k)",
+        "grow_V": "V = np.concatenate([V, v])  # (t + 1, d_v)",
+        "score": "scores = q @ K.T  # (1, t + 1)",
+        "scale": "scores = scores / math.sqrt(K.shape[-1])",
+        "mask": "scores = scores  # no mask: all keys are past or present",
+        "weights": "weights = ops.softmax(scores)",
+        "average": "output = weights @ V  # (1, d_v)",
+        "answer": "return output, K, V",
+    },
     cases=_decode_cases,
     returns=("output", "K", "V"),
     hints=(
@@ -184,7 +198,7 @@ _DECODING = Exercise(
         "Append first: `K = np.concatenate([K, x @ W_K])`, shape (t + 1, d_k); V likewise. Then the query meets all keys.",
         "No mask is needed: nothing in the cache lies in the future. `ops.softmax(x @ W_Q @ K.T / math.sqrt(K.shape[-1])) @ V`.",
     ),
-    misconceptions=mistakes.DECODING,
+    mistakes=mistakes.DECODING,
     praise="Five cases, the empty cache among them. With this step, text of length T takes T rows of work, not T² / 2.",
 )
 

@@ -1,438 +1,126 @@
-"""The ways to get a causal mask, masked attention, sampling and a decoding step wrong."""
+"""The ways to get the causal mask, masked attention, sampling and a decoding step wrong, as learners type them."""
 
-import math
-from collections.abc import Callable
-from typing import Any
+# fmt: off
+from lesson_utils.exercises.form import change
+from lesson_utils.exercises.shared import OWN_SOFTMAX, answers, masks, weighing
 
-import numpy as np
-
-from lesson_utils import ops
-from lesson_utils._checks import Array, Mask
-from lesson_utils.exercises.old_checker import Misconception
-
-Step = Callable[..., Any]
-
-# --- The causal mask ------------------------------------------------------------------------------------------------
-
-
-def _tri(k: Callable[[int, int], int]) -> Step:
-    return lambda T_q, T_k: np.tri(T_q, T_k, k=k(T_q, T_k), dtype=bool)
-
-
-def _not_tri(k: Callable[[int, int], int]) -> Step:
-    return lambda T_q, T_k: ~np.tri(T_q, T_k, k=k(T_q, T_k), dtype=bool)
-
+# --- The causal mask --------------------------------------------------------------------------------------------------
 
 MASK = (
-    Misconception(
-        "inverted",
-        "This is True where the query may **not** look. Here True means may attend: turn it around.",
-        _not_tri(lambda T_q, T_k: T_k - T_q),
-        _not_tri(lambda T_q, T_k: 0),
-    ),
-    Misconception(
-        "cannot see itself",
-        "No query sees its own position, and where T_q = T_k the first sees nothing at all. The last visible key is the "
-        "query's own: j ≤ i + T_k − T_q.",
-        _tri(lambda T_q, T_k: T_k - T_q - 1),
-        _tri(lambda T_q, T_k: -1),
-    ),
-    Misconception(
-        "one too far",
-        "Each query also sees the key behind its own: the very symbol it has to predict. The last visible key is the query's "
-        "own: j ≤ i + T_k − T_q.",
-        _tri(lambda T_q, T_k: T_k - T_q + 1),
-        _tri(lambda T_q, T_k: 1),
-    ),
-    Misconception(
-        "transposed",
-        "This is the upper triangle: each query sees itself and what comes after it. Rows are queries, columns are keys; the "
-        "past is on the left, so keep the lower triangle.",
-        lambda T_q, T_k: np.triu(np.ones((T_q, T_k), bool), k=T_k - T_q),
-        lambda T_q, T_k: np.triu(np.ones((T_q, T_k), bool)),
-    ),
-    Misconception(
-        "queries counted from the start",
-        "You treat the queries as the *first* T_q positions. They are the last: query i stands at position i + T_k − T_q, so "
-        "the diagonal is moved by `k=T_k - T_q`.",
-        _tri(lambda T_q, T_k: 0),
-    ),
-    Misconception(
-        "moved the wrong way",
-        "You move the diagonal by T_q − T_k, to the left. Query i stands at position i + T_k − T_q: move it to the right, "
-        "`k=T_k - T_q`.",
-        _tri(lambda T_q, T_k: T_q - T_k),
-    ),
-    Misconception(
-        "axes swapped",
-        "Your mask has a row for each key. Rows are queries: shape (T_q, T_k).",
-        lambda T_q, T_k: np.tri(T_k, T_q, dtype=bool),
-        lambda T_q, T_k: np.tri(T_k, T_q, k=T_q - T_k, dtype=bool),
-        lambda T_q, T_k: np.tri(T_k, T_q, k=T_k - T_q, dtype=bool),
-        lambda T_q, T_k: np.tri(T_q, T_k, k=T_k - T_q, dtype=bool).T,
-        lambda T_q, T_k: np.tri(T_q, T_k, dtype=bool).T,
-    ),
-    Misconception(
-        "square",
-        "Your mask is square. There are T_q queries and T_k keys: shape (T_q, T_k).",
-        lambda T_q, T_k: np.tri(T_q, dtype=bool),
-        lambda T_q, T_k: np.tri(T_k, dtype=bool),
-    ),
-    Misconception(
-        "numbers to add",
-        "These are numbers to be added to scores. A mask in this course holds True (may attend) and False.",
-        *(
-            lambda T_q, T_k, k=k, h=h: np.where(np.tri(T_q, T_k, k=T_k - T_q if k else 0), 0.0, h)
-            for k in (True, False)
-            for h in (-np.inf, -1e9)
-        ),
-    ),
+    change('inverted', 'This is True where the query may **not** look. Here True means may attend: turn it around.', "np.triu(np.ones((T_q, T_k), bool), k=1)", compare="return j > i + T_k - T_q"),
+    change('cannot see itself', "No query sees its own position, and where T_q = T_k the first sees nothing at all. The last visible key is the query's own: j ≤ i + T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
+    change('one too far', "Each query also sees the key behind its own: the very symbol it has to predict. The last visible key is the query's own: j ≤ i + T_k − T_q.", "np.tri(T_q, T_k, k=1, dtype=bool)", compare="return j <= i + T_k - T_q + 1"),
+    change('transposed', 'This is the upper triangle: each query sees itself and what comes after it. Rows are queries, columns are keys; the past is on the left, so keep the lower triangle.', "np.triu(np.ones((T_q, T_k), bool))", compare="return j >= i + T_k - T_q"),
+    change('queries counted from the start', 'You treat the queries as the *first* T_q positions. They are the last: query i stands at position i + T_k − T_q, so the diagonal is moved by `k=T_k - T_q`.', compare="return j <= i"),
+    change('moved the wrong way', 'You move the diagonal by T_q − T_k, to the left. Query i stands at position i + T_k − T_q: move it to the right, `k=T_k - T_q`.', compare=("return j <= i + T_q - T_k", "return j <= i - T_k")),
+    change("moved by T_k", "You move by T_k, or by T_q, alone. Query i stands at position i + T_k − T_q.", compare=("return j <= i + T_k", "return j <= i + T_q")),
+    change('axes swapped', 'Your mask has a row for each key. Rows are queries: shape (T_q, T_k).', *(f"np.{f}" for f in ("tri(T_k, T_q, dtype=bool)", "tri(T_k, T_q, k=T_k - T_q, dtype=bool)", "tri(T_k, T_q, k=T_q - T_k, dtype=bool)")), i="i = np.arange(T_q)", j="j = np.arange(T_k)[:, None]", compare=("return j <= i + T_k - T_q", "return j <= i")),
+    change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T_q)[:, None]`.", i="i = np.arange(T_q)"),
+    change('square', 'Your mask is square. There are T_q queries and T_k keys: shape (T_q, T_k).', "np.tri(T_k, dtype=bool)", "np.tri(T_q, dtype=bool)"),
+    change('numbers to add', 'These are numbers to be added to scores. A mask in this course holds True (may attend) and False.', *(f"np.where(np.tri(T_q, T_k, k={k}) > 0, 0, {n})" for k in ("T_k - T_q", "0") for n in ("-np.inf", "-1e9"))),
+    change("everything visible", "Every query may see every key. Hide the future: True only where j ≤ i + T_k − T_q.", "np.ones((T_q, T_k), bool)"),
+    change("only itself", "Each query sees itself only. It may also see what lies before it: j ≤ i + T_k − T_q.", "np.eye(T_q, T_k, dtype=bool)", compare="return j == i + T_k - T_q"),
 )
 
-# --- Masked attention -----------------------------------------------------------------------------------------------
-
-
-def _own_softmax(scores: Array, axis: int = -1) -> Array:
-    """Softmax as a learner writes it: NaN where all scores are −∞."""
-    exponentials = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return exponentials / exponentials.sum(axis=axis, keepdims=True)
-
-
-def _masked(
-    hide: Step = lambda scores, mask: np.where(mask, scores, -np.inf),
-    normalise: Step = ops.softmax,
-    finish: Step = lambda weights, mask: weights,
-    answer: Step = lambda weights, V: (weights @ V, weights),
-) -> Step:
-    """Masked attention with some of its steps replaced."""
-
-    def wrong(scores: Array, V: Array, mask: Mask) -> Any:
-        return answer(finish(normalise(hide(scores, mask)), mask), V)
-
-    return wrong
-
-
-def _replaced(value: float) -> Step:
-    return lambda scores, mask: np.where(mask, scores, scores.dtype.type(value))
-
+# --- Masked attention -------------------------------------------------------------------------------------------------
 
 ATTENTION = (
-    Misconception(
-        "0/0",
-        "A query that sees nothing gets NaN: all its scores are −∞, and −∞ − (−∞), or 0 / 0, is NaN. It must get zero weights and "
-        "a zero output; divide by 1 where the sum is 0.",
-        _masked(normalise=_own_softmax),
-        _masked(
-            normalise=np.exp,
-            finish=lambda e, mask: e * mask / (e * mask).sum(axis=-1, keepdims=True),
-        ),
+    change('0/0', 'A query that sees nothing gets NaN: all its scores are −∞, and −∞ − (−∞), or 0 / 0, is NaN. It must get zero weights and a zero output; divide by 1 where the sum is 0.', "e = np.exp(scores) * mask\nw = e / e.sum(axis=-1, keepdims=True)\nreturn w @ V, w", weights=OWN_SOFTMAX),
+    change("not stable", "`np.exp` of a large score overflows: exp(800) is ∞ in floats, and ∞ / ∞ is NaN. Subtract each row's maximum first, or use `ops.softmax`.", *(f"e = np.exp(scores) * mask\ntotal = e.sum(axis=-1, keepdims=True)\nw = {w}\nreturn w @ V, w" for w in ("e / np.where(total == 0, 1, total)", "e / np.maximum(total, 1e-20)", "np.nan_to_num(e / total)", "e / (total + 1e-9)")), *(f"e = np.where(mask, np.exp(scores), 0)\ntotal = e.sum(axis=-1, keepdims=True)\nw = {w}\nreturn w @ V, w" for w in ("e / np.where(total == 0, 1, total)", "e / np.maximum(total, 1e-20)")), weights=("e = np.exp(scores)\nweights = e / e.sum(axis=-1, keepdims=True)", "e = np.exp(scores)\ntotal = e.sum(axis=-1, keepdims=True)\nweights = e / np.where(total == 0, 1, total)", "e = np.exp(scores)\nweights = np.nan_to_num(e / e.sum(axis=-1, keepdims=True))")),
+    change("an ε below the fraction bar", "You add ε to the sum. The empty rows become 0, and yet −∞ − (−∞) is NaN before that; give empty rows a maximum of 0.", weights="e = np.exp(scores - scores.max(axis=-1, keepdims=True))\nweights = e / (e.sum(axis=-1, keepdims=True) + 1e-9)"),
+    change('output mended, weights not', 'The output is free of NaN, but the weights are not. Mend the weights, then average with them.', weights=OWN_SOFTMAX, average=("output = np.nan_to_num(weights @ V)", "output = np.nan_to_num(weights) @ V")),
+    change(
+        'a finite number in place of −∞', 'Where a query sees nothing, all its scores are the same finite number, such as −1e9: softmax makes equal weights of them, and the output is the mean of what should be hidden. Use −∞, and give such rows zero weights.',
+        mask=("scores = np.where(mask, scores, -1e9)", "scores = np.where(mask, scores, -1e4)", "scores = np.where(mask, scores, np.finfo(scores.dtype).min)", "scores = scores + np.where(mask, 0, -1e9)", "scores = scores + np.where(mask, 0, -1e9).astype(scores.dtype)", "scores = scores + np.where(mask, 0, -1e4)", *(f"scores = scores - {n} * ~mask" for n in ("100", "1e3", "1e4", "1e9")), *(f"scores = np.where(mask, scores, -{n})" for n in ("100", "1e3", "1e30"))),
     ),
-    Misconception(
-        "output mended, weights not",
-        "The output is free of NaN, but the weights are not. Mend the weights, then average with them.",
-        _masked(normalise=_own_softmax, answer=lambda w, V: (np.nan_to_num(w @ V), w)),
-        _masked(normalise=_own_softmax, answer=lambda w, V: (np.nan_to_num(w) @ V, w)),
-    ),
-    Misconception(
-        "a finite number in place of −∞",
-        "Where a query sees nothing, all its scores are the same finite number, such as −1e9: softmax makes equal weights of them, "
-        "and the output is the mean of what should be hidden. Use −∞, and give such rows zero weights.",
-        *(_masked(hide=_replaced(-n)) for n in (1e9, 1e4)),
-        _masked(hide=lambda scores, mask: np.where(mask, scores, np.finfo(scores.dtype).min)),
-        _masked(hide=lambda scores, mask: scores + np.where(mask, 0, -1e9)),
-        _masked(hide=lambda scores, mask: scores + np.where(mask, 0, -1e9).astype(scores.dtype)),
-        _masked(hide=lambda scores, mask: scores + np.where(mask, 0, -1e4)),
-    ),
-    Misconception(
-        "mask ignored",
-        "Your weights are as if there were no mask. Hide the scores where it is False, before softmax.",
-        _masked(hide=lambda scores, mask: scores),
-    ),
-    Misconception(
-        "mask inverted",
-        "Your mask is the wrong way round. Here True means may attend: keep the scores where it is True.",
-        _masked(hide=lambda scores, mask: np.where(mask, -np.inf, scores)),
-        _masked(hide=lambda scores, mask: np.where(mask, -np.inf, scores), normalise=_own_softmax),
-        _masked(hide=lambda scores, mask: np.where(mask, -1e9, scores)),
-    ),
-    Misconception(
-        "mask after softmax",
-        "You hide weights after softmax. Then the rows no longer sum to 1, and the hidden scores still count in the sum below "
-        "the fraction bar: a leak. Hide scores before it.",
-        _masked(hide=lambda scores, mask: scores, finish=lambda weights, mask: weights * mask),
-    ),
-    Misconception(
-        "masked with 0",
-        "You set hidden scores to 0. But exp(0) is 1: a score of 0 is an ordinary score. Use −∞.",
-        _masked(hide=lambda scores, mask: np.where(mask, scores, 0)),
-    ),
-    Misconception(
-        "0 times infinity",
-        "Your masked scores hold NaN. `~mask * -np.inf` does that: 0 · ∞ is NaN. Write `np.where(mask, scores, -np.inf)`.",
-        _masked(hide=lambda scores, mask: scores + ~mask * -np.inf, normalise=_own_softmax),
-        _masked(hide=lambda scores, mask: scores + ~mask * -np.inf),
-    ),
-    Misconception(
-        "mask as an index",
-        "`scores[mask]` needs a mask of exactly the scores' shape. `np.where` also takes one that broadcasts, such as a padding "
-        "mask of shape (B, 1, T_k).",
-        *(_masked(hide=lambda s, mask, n=n: _assigned(s, ~mask, n)) for n in (-np.inf, -1e9)),
-        _masked(hide=lambda s, mask: _assigned(s, ~mask, -np.inf), normalise=_own_softmax),
-    ),
-    Misconception(
-        "down the columns",
-        "Your softmax runs over the queries. It must run over the keys, the last axis.",
-        _masked(normalise=lambda scores: ops.softmax(scores, axis=-2)),
-        _masked(normalise=lambda scores: _own_softmax(scores, axis=-2)),
-    ),
-    Misconception(
-        "scaled again",
-        "You divide the scores by a root. They are scaled already: mask them, apply softmax, average.",
-        lambda scores, V, mask: _masked()(scores / math.sqrt(V.shape[-1]), V, mask),
-        lambda scores, V, mask: _masked()(scores / math.sqrt(scores.shape[-1]), V, mask),
-    ),
-    Misconception(
-        "results swapped",
-        "Your two results are in the wrong order: `return output, weights`.",
-        _masked(answer=lambda weights, V: (weights, weights @ V)),
-    ),
-    Misconception(
-        "only the output",
-        "This is the output. Return the weights as well: `return output, weights`.",
-        _masked(answer=lambda weights, V: weights @ V),
-    ),
+    *(m for m in masks() if m.name not in ("mask as an index", "not far enough below")),
+    change('mask as an index', "`scores[mask]` needs a mask of exactly the scores' shape. `np.where` also takes one that broadcasts, such as a padding mask of shape (B, 1, T_k).", mask=[f"scores = scores.copy()\nscores[~mask] = {n}" for n in ("-np.inf", "-1e9")], weights=("weights = ops.softmax(scores)", OWN_SOFTMAX)),
+    *weighing(),
+    change('scaled again', 'You divide the scores by a root. They are scaled already: mask them, apply softmax, average.', mask=[f"scores = np.where(mask, scores, -np.inf) / math.sqrt({size}.shape[-1])" for size in ("V", "scores")]),
+    change("weights transposed", "You transpose the weights before averaging. Row i of `weights` belongs to query i and meets the rows of V as it is: `weights @ V`.", average="output = weights.swapaxes(-1, -2) @ V"),
+    change("values in front", "`V @ weights` does not fit. A row of weights meets the rows of V, one a key, in `weights @ V`.", average="output = V @ weights"),
+    change("* in place of @", "`*` multiplies entry by entry. The weighted average is a matrix product: `weights @ V`.", average="output = weights * V"),
+    change("scores averaged", "You average with the scores, not with the weights: `weights @ V`.", average="output = np.where(mask, scores, 0) @ V"),
+    change("output masked", "You mask the output as well, or in place of the scores. What is hidden is hidden by its weight of 0.", mask="", average="output = np.where(mask.any(axis=-1, keepdims=True), weights @ V, 0)"),
+    *answers("output", "weights"),
+    change("scores returned", "Your second result is the scores. Return the weights, what softmax makes of them: `return output, weights`.", answer="return output, scores"),
 )
 
+# --- Sampling -----------------------------------------------------------------------------------------------------------
 
-def _assigned(scores: Array, where: Mask, value: float) -> Array:
-    scores = scores.copy()
-    scores[where] = value
-    return scores
-
-
-# --- Sampling -------------------------------------------------------------------------------------------------------
-
-
-def _likeliest(logits: Array, k: int) -> Mask:
-    """True for the k largest; for k = 0 for none, and for k above the size for all."""
-    kept = np.zeros(logits.shape, bool)
-    kept[np.argsort(-logits)[:k]] = True
-    return kept
-
-
-def _top(logits: Array, kept: Mask, temperature: float = 1.0) -> Array:
-    return ops.softmax(np.where(kept, logits, -np.inf) / temperature)
-
+_ORDER = "order = np.argsort(-logits)\n"
 
 SAMPLING = (
-    Misconception(
-        "temperature ignored",
-        "The temperature has no effect. Divide the logits by it, before softmax.",
-        lambda logits, temperature, top_k: _top(logits, _likeliest(logits, top_k)),
-    ),
-    Misconception(
-        "multiplied by the temperature",
-        "You multiply by the temperature, so that more of it makes the model bolder in its first choice. Divide by it.",
-        lambda logits, temperature, top_k: _top(logits, _likeliest(logits, top_k), 1 / temperature),
-    ),
-    Misconception(
-        "temperature after softmax",
-        "You divide the probabilities by the temperature. That changes all of them alike, and they no longer sum to 1. Divide "
-        "the logits.",
-        lambda logits, temperature, top_k: _top(logits, _likeliest(logits, top_k)) / temperature,
-    ),
-    Misconception(
-        "top_k ignored",
-        "Every symbol can still be drawn. Set the logits of all but the `top_k` largest to −∞.",
-        lambda logits, temperature, top_k: ops.softmax(logits / temperature),
-    ),
-    Misconception(
-        "cut without sharing out",
-        "What remains sums to less than 1. Cut before softmax, with −∞, or divide by the new sum after it.",
-        lambda logits, temperature, top_k: ops.softmax(logits / temperature) * _likeliest(logits, top_k),
-    ),
-    Misconception(
-        "one too few",
-        "You keep top_k − 1 symbols. The last that stays is the `top_k`-th largest, `np.sort(logits)[-top_k]`: compare with "
-        "`>=`, not `>`.",
-        lambda logits, temperature, top_k: _top(logits, _likeliest(logits, top_k - 1), temperature),
-        lambda logits, temperature, top_k: _own_softmax(
-            np.where(_likeliest(logits, top_k - 1), logits, -np.inf) / temperature
-        ),
-    ),
-    Misconception(
-        "one too many",
-        "You keep top_k + 1 symbols. The last that stays is the `top_k`-th largest, `np.sort(logits)[-top_k]`.",
-        lambda logits, temperature, top_k: _top(logits, _likeliest(logits, top_k + 1), temperature),
-        lambda logits, temperature, top_k: _top(logits, logits >= np.sort(logits)[-top_k - 1], temperature),
-    ),
-    Misconception(
-        "the unlikeliest",
-        "You keep the smallest logits. `np.sort` and `np.argsort` put the smallest first: the largest are at the end.",
-        lambda logits, temperature, top_k: _top(logits, _likeliest(-logits, top_k), temperature),
-    ),
-    Misconception(
-        "counted from the wrong end",
-        "You count from the wrong end: `np.sort` puts the smallest first, so yours is about the `top_k`-th *smallest*. The "
-        "`top_k`-th largest is `np.sort(logits)[-top_k]`.",
-        lambda logits, temperature, top_k: _top(logits, logits >= np.sort(logits)[top_k - 1], temperature),
-        lambda logits, temperature, top_k: _top(logits, logits >= np.sort(logits)[top_k], temperature),
-    ),
-    Misconception(
-        "the largest cut",
-        "You hide the likeliest and keep the others. Turn it around (`>=`, not `<=`).",
-        lambda logits, temperature, top_k: _top(logits, logits <= np.sort(logits)[-top_k], temperature),
-        lambda logits, temperature, top_k: _top(logits, ~_likeliest(logits, top_k), temperature),
-        lambda logits, temperature, top_k: _own_softmax(
-            np.where(_likeliest(logits, top_k), -np.inf, logits) / temperature
-        ),
-    ),
-    Misconception(
-        "the first of the vocabulary",
-        "You keep the first `top_k` symbols of the vocabulary, whatever their logits. Keep those with the largest logits.",
-        lambda logits, temperature, top_k: _top(logits, np.arange(len(logits)) < top_k, temperature),
-    ),
-    Misconception(
-        "cut to 0",
-        "You set the other logits to 0. But exp(0) is 1, and they can still be drawn. Set them to −∞.",
-        lambda logits, temperature, top_k: ops.softmax(np.where(_likeliest(logits, top_k), logits, 0) / temperature),
-    ),
-    Misconception(
-        "sorted",
-        "Your probabilities are in the order of their size. Entry i must belong to symbol i: sort only to find the limit.",
-        lambda logits, temperature, top_k: -np.sort(-_top(logits, _likeliest(logits, top_k), temperature)),
-        lambda logits, temperature, top_k: np.sort(_top(logits, _likeliest(logits, top_k), temperature)),
-    ),
-    Misconception(
-        "only the kept",
-        "You return `top_k` probabilities, and nobody knows whose they are. Return one for each symbol, 0 for those cut off.",
-        lambda logits, temperature, top_k: ops.softmax(-np.sort(-logits)[:top_k] / temperature),
-        lambda logits, temperature, top_k: ops.softmax(np.sort(logits)[-top_k:] / temperature),
-        lambda logits, temperature, top_k: ops.softmax(logits[_likeliest(logits, top_k)] / temperature),
-    ),
-    Misconception(
-        "logits returned",
-        "These are logits. Turn them into probabilities: `ops.softmax`.",
-        lambda logits, temperature, top_k: np.where(_likeliest(logits, top_k), logits, -np.inf) / temperature,
-    ),
+    change('temperature ignored', 'The temperature has no effect. Divide the logits by it, before softmax.', heat=""),
+    change('multiplied by the temperature', 'You multiply by the temperature, so that more of it makes the model bolder in its first choice. Divide by it.', heat="kept = kept * temperature"),
+    change('temperature after softmax', 'You divide the probabilities by the temperature. That changes all of them alike, and they no longer sum to 1. Divide the logits.', heat="", answer=("return ops.softmax(kept) / temperature", "p = ops.softmax(kept) / temperature\nreturn np.clip(p, 0, 1)")),
+    change("to the power of the temperature", "You raise the probabilities to the power of the temperature: that multiplies the logits. Divide the logits by it (the power would be 1 / temperature).", heat="", answer=("p = ops.softmax(kept) ** temperature\nreturn p / p.sum()", "return ops.softmax(kept) ** temperature")),
+    change("to a power, not shared out", "You raise the probabilities to the power 1 / temperature, and they no longer sum to 1. Divide the logits by the temperature, before softmax.", heat="", answer="return ops.softmax(kept) ** (1 / temperature)"),
+    change("subtracted", "You subtract the temperature, or add it. Softmax does not see a shift. Divide the logits by it.", heat=("kept = kept - temperature", "kept = kept + temperature")),
+    change("divided by the square", "You divide by the square, or by the root, of the temperature. Divide by it as it is.", heat=("kept = kept / temperature**2", "kept = kept / np.sqrt(temperature)")),
+    change("not stable", "`np.exp` of a large number overflows, as logits at temperature 0.001 are. Subtract the largest first, or use `ops.softmax`.", answer="e = np.exp(kept)\nreturn e / e.sum()"),
+    change("powers that underflow", "You raise probabilities to the power 1 / temperature. At temperature 0.001 that is p^1000, which is 0 in floats, and 0 / 0 is NaN. Divide the logits before softmax.", "p = ops.softmax(logits) ** (1 / temperature)\np = np.where(p >= np.sort(p)[-top_k], p, 0)\nreturn p / p.sum()", heat="", answer="p = ops.softmax(kept) ** (1 / temperature)\nreturn p / p.sum()"),
+    change("not normalised", "These are exponentials. Divide them by their sum, so that the probabilities sum to 1.", answer=("return np.exp(kept)", "return np.exp(kept - kept.max())")),
+    change("logarithms", "These are the logarithms of the probabilities. `ops.softmax` gives the probabilities themselves.", answer="return ops.log_softmax(kept)"),
+    change('top_k ignored', 'Every symbol can still be drawn. Set the logits of all but the `top_k` largest to −∞.', cut="kept = logits"),
+    change('cut without sharing out', 'What remains sums to less than 1. Cut before softmax, with −∞, or divide by the new sum after it.', cut="kept = logits", answer="return np.where(logits >= limit, ops.softmax(kept), 0)"),
+    change('one too few', 'You keep top_k − 1 symbols. The last that stays is the `top_k`-th largest, `np.sort(logits)[-top_k]`: compare with `>=`, not `>`.', f"{_ORDER}kept = np.full_like(logits, -np.inf)\nkept[order[: top_k - 1]] = logits[order[: top_k - 1]]\nreturn ops.softmax(kept / temperature)", cut="kept = np.where(logits > limit, logits, -np.inf)"),
+    change('one too many', 'You keep top_k + 1 symbols. The last that stays is the `top_k`-th largest, `np.sort(logits)[-top_k]`.', f"{_ORDER}kept = np.full_like(logits, -np.inf)\nkept[order[: top_k + 1]] = logits[order[: top_k + 1]]\nreturn ops.softmax(kept / temperature)", limit="limit = np.sort(logits)[-top_k - 1]"),
+    change('the unlikeliest', 'You keep the smallest logits. `np.sort` and `np.argsort` put the smallest first: the largest are at the end.', limit="limit = np.sort(logits)[top_k - 1]", cut="kept = np.where(logits <= limit, logits, -np.inf)"),
+    change('counted from the wrong end', 'You count from the wrong end: `np.sort` puts the smallest first, so yours is about the `top_k`-th *smallest*. The `top_k`-th largest is `np.sort(logits)[-top_k]`.', limit=("limit = np.sort(logits)[top_k - 1]", "limit = np.sort(logits)[top_k]")),
+    change("largest first, counted from the end", "You sort the largest first and count from the end: that is the `top_k`-th *smallest*. With the largest first, take `[top_k - 1]`.", limit=("limit = np.sort(logits)[::-1][-top_k]", "limit = np.sort(logits)[::-1][top_k]")),
+    change('the largest cut', 'You hide the likeliest and keep the others. Turn it around (`>=`, not `<=`).', cut=("kept = np.where(logits <= limit, logits, -np.inf)", "kept = np.where(logits < limit, logits, -np.inf)", "kept = np.where(logits >= limit, -np.inf, logits)")),
+    change('the first of the vocabulary', 'You keep the first `top_k` symbols of the vocabulary, whatever their logits. Keep those with the largest logits.', cut="kept = np.where(np.arange(len(logits)) < top_k, logits, -np.inf)"),
+    change('cut to 0', 'You set the other logits to 0. But exp(0) is 1, and they can still be drawn. Set them to −∞.', cut="kept = np.where(logits >= limit, logits, 0)"),
+    change("cut with too small a number", "You cut with a number that other logits may lie below, or that the temperature brings near. Set them to −∞.", cut=[f"kept = np.where(logits >= limit, logits, {n})" for n in ("-1", "-10", "-100")]),
+    change("limit taken of other numbers", "Your limit and what you compare with it are not the same numbers: one is divided by the temperature, the other not.", cut=("kept = np.where(logits / temperature >= limit, logits, -np.inf)", "kept = np.where(logits >= limit / temperature, logits, -np.inf)")),
+    change('sorted', 'Your probabilities are in the order of their size. Entry i must belong to symbol i: sort only to find the limit.', answer=("return -np.sort(-ops.softmax(kept))", "return np.sort(ops.softmax(kept))")),
+    change('only the kept', 'You return `top_k` probabilities, and nobody knows whose they are. Return one for each symbol, 0 for those cut off.', *(f"ops.softmax({x} / temperature)" for x in ("-np.sort(-logits)[:top_k]", "np.sort(logits)[-top_k:]")), answer="return ops.softmax(kept[kept > -np.inf])"),
+    change('logits returned', 'These are logits. Turn them into probabilities: `ops.softmax`.', answer="return kept"),
+    change("places returned", "You return the places of the symbols. Return their probabilities, one for each symbol.", "np.argsort(logits)[-top_k:]", "np.argsort(-logits)[:top_k]"),
+    change("the likeliest only", "All the probability goes to the likeliest symbol. Only with top_k = 1 is that so.", cut="kept = np.where(logits == logits.max(), logits, -np.inf)"),
 )
 
-# --- A decoding step with a cache -----------------------------------------------------------------------------------
+# --- A decoding step with a cache -------------------------------------------------------------------------------------
 
-
-def _step(
-    new: Step = lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_K, x @ W_V),
-    grow: Step = lambda K, V, k, v: (np.concatenate([K, k]), np.concatenate([V, v])),
-    scale: Step = lambda q, K, V: 1 / math.sqrt(K.shape[-1]),
-    see: Step = lambda K, V, k, v: (K, V),
-    normalise: Step = ops.softmax,
-    answer: Step = lambda output, K, V, old: (output, K, V),
-) -> Step:
-    """A decoding step with some of its parts replaced."""
-
-    def wrong(x: Array, W_Q: Array, W_K: Array, W_V: Array, K: Array, V: Array) -> Any:
-        old = K, V
-        q, k, v = new(x, W_Q, W_K, W_V)
-        K, V = grow(K, V, k, v)
-        keys, values = see(K, V, k, v)
-        weights = normalise(q @ keys.T * scale(q, keys, values))
-        return answer(weights @ values, K, V, old)
-
-    return wrong
-
+_SCORE, _SCALE = "scores = q @ {}.T", "scores = scores / math.sqrt({})"
 
 DECODING = (
-    Misconception(
-        "does not see itself",
-        "Your query looks at the old keys only. A position may attend to itself as well: append the new key and value first, "
-        "then attend.",
-        _step(see=lambda K, V, k, v: (K[:-1], V[:-1])),
-        _step(grow=lambda K, V, k, v: (K, V)),
-    ),
-    Misconception(
-        "sees only itself",
-        "Your query looks at its own key only: the weight is 1, and the past is lost. Attend to all keys, the old ones and the "
-        "new one.",
-        _step(see=lambda K, V, k, v: (k, v)),
-        _step(grow=lambda K, V, k, v: (k, v)),
-    ),
-    Misconception(
-        "cache not grown",
-        "The output is right, but you return the caches as they came. The next step needs the new key and value in them.",
-        _step(answer=lambda output, K, V, old: (output, *old)),
-    ),
-    Misconception(
-        "put in front",
-        "You put the new key and value in front of the old ones. The newest position comes last: `np.concatenate([K, k])`.",
-        _step(grow=lambda K, V, k, v: (np.concatenate([k, K]), np.concatenate([v, V]))),
-    ),
-    Misconception(
-        "the token itself cached",
-        "You put x into the cache as it is. What is kept are its key, x W_K, and its value, x W_V.",
-        _step(new=lambda x, W_Q, W_K, W_V: (x @ W_Q, x, x)),
-        _step(new=lambda x, W_Q, W_K, W_V: (x @ W_Q, x, x @ W_V)),
-        _step(new=lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_K, x)),
-    ),
-    Misconception(
-        "query not projected",
-        "You compare x itself with the keys. The query is x W_Q.",
-        _step(new=lambda x, W_Q, W_K, W_V: (x, x @ W_K, x @ W_V)),
-    ),
-    Misconception(
-        "matrices swapped",
-        "The matrices are mixed up: the query comes from W_Q, the new key from W_K, the new value from W_V.",
-        _step(new=lambda x, W_Q, W_K, W_V: (x @ W_K, x @ W_Q, x @ W_V)),
-        _step(new=lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_V, x @ W_K)),
-        _step(new=lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_Q, x @ W_V)),
-    ),
-    Misconception(
-        "no scale",
-        "The scale is missing: divide the scores by √d_k, `math.sqrt(K.shape[-1])`.",
-        _step(scale=lambda q, K, V: 1.0),
-    ),
-    Misconception(
-        "another scale",
-        "You divide by something else than √d_k. d_k is the width of a key: `math.sqrt(K.shape[-1])`.",
-        _step(scale=lambda q, K, V: 1 / K.shape[-1]),
-        _step(scale=lambda q, K, V: 1 / math.sqrt(len(K))),
-        _step(scale=lambda q, K, V: 1 / math.sqrt(V.shape[-1])),
-        _step(scale=lambda q, K, V: math.sqrt(K.shape[-1])),
-        lambda x, *others: _step(scale=lambda *_: 1 / math.sqrt(x.shape[-1]))(x, *others),
-    ),
-    Misconception(
-        "masked from the start",
-        "Your mask treats the query as position 0, so it sees only the first key. It is the last position: it needs no mask.",
-        _step(see=lambda K, V, k, v: (K[:1], V[:1])),
-    ),
-    Misconception(
-        "down the columns",
-        "Softmax over a single row gives 1 everywhere. It must run over the keys, the last axis.",
-        _step(normalise=np.ones_like),
-    ),
-    Misconception(
-        "no softmax",
-        "You average with the scores themselves. Turn them into weights first: `ops.softmax(scores)`.",
-        _step(normalise=lambda scores: scores),
-    ),
-    Misconception(
-        "joined side by side",
-        "You join old and new side by side. A new position is a new *row*: `np.concatenate([K, k])`, along axis 0.",
-        _step(grow=lambda K, V, k, v: (np.concatenate([K, k], axis=-1), np.concatenate([V, v], axis=-1))),
-        _step(grow=lambda K, V, k, v: (np.hstack([K, k]), np.hstack([V, v]))),
-    ),
-    Misconception(
-        "np.append without axis",
-        "`np.append` without an axis makes one long row of everything. Use `np.concatenate([K, k])`, or `axis=0`.",
-        _step(grow=lambda K, V, k, v: (np.append(K, k), np.append(V, v))),
-    ),
-    Misconception(
-        "only the output",
-        "This is the output. Return the grown caches as well: `return output, K, V`.",
-        _step(answer=lambda output, K, V, old: output),
-    ),
-    Misconception(
-        "caches first",
-        "Your results are in another order: `return output, K, V`.",
-        _step(answer=lambda output, K, V, old: (K, V, output)),
-    ),
+    change('does not see itself', 'Your query looks at the old keys only. A position may attend to itself as well: append the new key and value first, then attend.', score="scores = q @ K[:-1].T", average="output = weights @ V[:-1]"),
+    change("the new key nowhere", "You neither append the new key and value nor look at them. Append first, then attend to all.", grow_K="", grow_V=""),
+    change('sees only itself', 'Your query looks at its own key only: the weight is 1, and the past is lost. Attend to all keys, the old ones and the new one.', score=_SCORE.format("k"), average="output = weights @ v"),
+    change("cache thrown away", "You throw the old rows away. The caches grow: `np.concatenate([K, k])`.", grow_K="K = k", grow_V="V = v"),
+    change('cache not grown', 'The output is right, but you return the caches as they came. The next step needs the new key and value in them.', answer="return output, K[:-1], V[:-1]"),
+    change("only the keys grown", "Only the cache of keys grows. Each new position also has a value, x W_V.", answer="return output, K, V[:-1]"),
+    change("the new rows returned", "You return the new key and value alone. Return the caches with one row more.", answer="return output, k, v"),
+    change('put in front', 'You put the new key and value in front of the old ones. The newest position comes last: `np.concatenate([K, k])`.', grow_K="K = np.concatenate([k, K])", grow_V="V = np.concatenate([v, V])"),
+    change("keys put in front", "You put the new key in front of the old ones. The newest position comes last: `np.concatenate([K, k])`.", grow_K="K = np.concatenate([k, K])"),
+    change("values put in front", "You put the new value in front of the old ones. The newest position comes last: `np.concatenate([V, v])`.", grow_V="V = np.concatenate([v, V])"),
+    change('the token itself cached', 'You put x into the cache as it is. What is kept are its key, x W_K, and its value, x W_V.', k=("k = x", "k = x @ W_K"), v="v = x"),
+    change("the token itself as key", "You put x into the cache of keys as it is. What is kept is its key, x W_K.", k="k = x"),
+    change('query not projected', 'You compare x itself with the keys. The query is x W_Q.', q="q = x"),
+    change('matrices swapped', 'The matrices are mixed up: the query comes from W_Q, the new key from W_K, the new value from W_V.', q="q = x @ W_K", k="k = x @ W_Q"),
+    change("key and value swapped", "The new key comes from W_K, the new value from W_V; yours are the other way round.", k="k = x @ W_V", v="v = x @ W_K"),
+    change("query from W_K", "The query comes from W_Q, not from W_K.", q="q = x @ W_K"),
+    change("key from W_Q", "The new key comes from W_K, not from W_Q.", k="k = x @ W_Q"),
+    change("value from W_K", "The new value comes from W_V, not from another matrix.", v=("v = x @ W_K", "v = x @ W_Q")),
+    change("matrix transposed", "You transpose a matrix. x is a row, and the matrices stand behind it as they are: `x @ W_Q`.", q="q = x @ W_Q.T"),
+    change('no scale', 'The scale is missing: divide the scores by √d_k, `math.sqrt(K.shape[-1])`.', scale=""),
+    change('another scale', 'You divide by something else than √d_k. d_k is the width of a key: `math.sqrt(K.shape[-1])`.', scale=[_SCALE.format(n) for n in ("len(K)", "V.shape[-1]", "x.shape[-1]", "K.shape[0] - 1 or 1")] + ["scores = scores / K.shape[-1]", "scores = scores * math.sqrt(K.shape[-1])", "scores = scores / len(K)"]),
+    change("keys not transposed", "`q @ K` does not fit: q meets each key in `q @ K.T`, (1, t + 1).", score="scores = q @ K"),
+    change("the other way round", "Your scores are a column, (t + 1, 1): the keys times the query. The query is the row: `q @ K.T`, (1, t + 1).", score="scores = K @ q.T"),
+    change('masked from the start', 'Your mask treats the query as position 0, so it sees only the first key. It is the last position: it needs no mask.', mask="scores = np.where(np.arange(len(K)) <= 0, scores, -np.inf)"),
+    change("causal mask of the wrong size", "Your mask hides keys from the new position. It is the last one and sees them all: no mask is needed.", mask=("scores = np.where(np.arange(len(K)) < len(K) - 1, scores, -np.inf)", "scores = np.where(np.tri(1, len(K), dtype=bool), scores, -np.inf)")),
+    change('down the columns', 'Softmax over a single row gives 1 everywhere. It must run over the keys, the last axis.', weights="weights = ops.softmax(scores, axis=0)"),
+    change('no softmax', 'You average with the scores themselves. Turn them into weights first: `ops.softmax(scores)`.', weights="weights = scores"),
+    change("not divided by the sum", "You divide the scores by their sum, without exponentials. `ops.softmax(scores)`.", weights="weights = scores / scores.sum()"),
+    change("keys averaged", "You average the keys. The weights say which positions fit; what is averaged are the values: `weights @ V`.", average="output = weights @ K"),
+    change("output as a vector", "Your output has lost an axis. One new position makes a row: shape (1, d_v).", average="output = (weights @ V)[0]"),
+    change('joined side by side', 'You join old and new side by side. A new position is a new *row*: `np.concatenate([K, k])`, along axis 0.', grow_K=("K = np.concatenate([K, k], axis=-1)", "K = np.hstack([K, k])"), grow_V=("V = np.concatenate([V, v], axis=-1)", "V = np.concatenate([V, v])")),
+    change('np.append without axis', '`np.append` without an axis makes one long row of everything. Use `np.concatenate([K, k])`, or `axis=0`.', grow_K="K = np.append(K, k)", grow_V=("V = np.append(V, v)", "V = np.concatenate([V, v])")),
+    change("stacked", "`np.stack` makes a new axis, and `np.concatenate` wants both arrays in one list: `np.concatenate([K, k])`.", grow_K=("K = np.stack([K, k])", "K = np.concatenate(K, k)")),
+    change("weights returned as well", "You return the weights as well. Three things are asked for: `return output, K, V`.", answer=("return output, weights, K, V", "return output, weights")),
+    *(m for m in answers("output", "K", "V") if m.name == "only the output"),
+    change('caches first', 'Your results are in another order: `return output, K, V`.', answer="return K, V, output"),
+    change("V before K", "The caches are in the wrong order: `return output, K, V`.", answer="return output, V, K"),
 )

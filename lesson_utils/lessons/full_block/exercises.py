@@ -8,16 +8,10 @@ import numpy as np
 
 from lesson_utils import ops
 from lesson_utils._checks import Array
-from lesson_utils.exercises.old_checker import Case, Exercise
+from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.full_block import mistakes
 
 # --- Layer norm -------------------------------------------------------------------------------------------------------
-
-
-def layer_norm(x, gamma, beta, eps):  # type: ignore[no-untyped-def]  # solutions are shown to learners, who write without types
-    mean = x.mean(axis=-1, keepdims=True)
-    variance = x.var(axis=-1, keepdims=True)
-    return gamma * (x - mean) / np.sqrt(variance + eps) + beta
 
 
 def _norm_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -44,8 +38,21 @@ def _norm_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _NORM = Exercise(
     name="layer_norm",
+    called="my_layer_norm",
+    takes="x, gamma, beta, eps",
+    task="""Layer norm over the last axis, with ε inside the root.
+
+x: (..., d_model). gamma, beta: (d_model,). eps: a small positive number.
+Returns y, (..., d_model), in the dtype of x; x stays as it was.
+NumPy, no loops, no `ops.layer_norm`.""",
     reference=ops.layer_norm,
-    solution=layer_norm,
+    steps={
+        "mean": "mean = x.mean(axis=-1, keepdims=True)",
+        "variance": "variance = x.var(axis=-1, keepdims=True)",
+        "root": "root = np.sqrt(variance + eps)",
+        "normal": "normal = (x - mean) / root",
+        "answer": "return gamma * normal + beta",
+    },
     cases=_norm_cases,
     returns=("y",),
     hints=(
@@ -55,17 +62,13 @@ _NORM = Exercise(
         "Divide by `np.sqrt(variance + eps)`, then `gamma * normal + beta`. γ and β, shape (d_model,), line up with the last axis "
         "by themselves.",
     ),
-    misconceptions=mistakes.LAYER_NORM,
+    mistakes=mistakes.LAYER_NORM,
     library=(ops.layer_norm, ops.layer_norm_forward),
     praise="Eight cases: leading axes, a square array, equal features, two values of ε, float32. This is the libraries' layer norm.",
+    dtype="kept",
 )
 
 # --- Feed-forward -----------------------------------------------------------------------------------------------------
-
-
-def feed_forward(x, W_1, b_1, W_2, b_2):  # type: ignore[no-untyped-def]
-    hidden = np.maximum(0, x @ W_1 + b_1)  # (..., d_ff)
-    return hidden @ W_2 + b_2  # (..., d_model)
 
 
 def _feed_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -91,8 +94,20 @@ def _feed_reference(x: Array, W_1: Array, b_1: Array, W_2: Array, b_2: Array) ->
 
 _FEED = Exercise(
     name="feed_forward",
+    called="my_feed_forward",
+    takes="x, W_1, b_1, W_2, b_2",
+    task="""The feed-forward layer: widen, ReLU, narrow.
+
+x: (..., d_model). W_1: (d_model, d_ff). b_1: (d_ff,). W_2: (d_ff, d_model).
+b_2: (d_model,). Returns y, (..., d_model), in the dtype of x. NumPy and `ops`.""",
     reference=_feed_reference,
-    solution=feed_forward,
+    steps={
+        "first": "hidden = x @ W_1  # (..., d_ff)",
+        "b_1": "hidden = hidden + b_1",
+        "relu": "hidden = np.maximum(0, hidden)",
+        "second": "y = hidden @ W_2  # (..., d_model)",
+        "b_2": "return y + b_2",
+    },
     cases=_feed_cases,
     returns=("y",),
     hints=(
@@ -100,16 +115,12 @@ _FEED = Exercise(
         "Widen: `x @ W_1 + b_1`, shape (..., d_ff). It works for any leading axes.",
         "Bend: `np.maximum(0, hidden)`, the larger of 0 and each entry. Then `hidden @ W_2 + b_2`.",
     ),
-    misconceptions=mistakes.FEED_FORWARD,
+    mistakes=mistakes.FEED_FORWARD,
     praise="Six cases. Two matrices and a bend: most of a Transformer's parameters sit in here.",
+    dtype="kept",
 )
 
 # --- A pre-norm block ---------------------------------------------------------------------------------------------------
-
-
-def pre_norm_block(x, attend, feed_forward, norm_1, norm_2):  # type: ignore[no-untyped-def]
-    x = x + attend(norm_1(x))
-    return x + feed_forward(norm_2(x))
 
 
 @cache  # the same parts in each draw, so that cases can be compared
@@ -138,8 +149,18 @@ def _block_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _BLOCK = Exercise(
     name="pre_norm_block",
-    reference=pre_norm_block,
-    solution=pre_norm_block,
+    called="my_pre_norm_block",
+    takes="x, attend, feed_forward, norm_1, norm_2",
+    task="""A pre-norm block: attention, then feed-forward, each behind a norm, each added
+to the stream.
+
+x: (..., T, d_model). attend, feed_forward, norm_1 (for attention) and norm_2
+(for feed-forward) are functions: each takes an array like x and returns one of
+the same shape. Returns y, (..., T, d_model).""",
+    steps={
+        "first": "x = x + attend(norm_1(x))",
+        "second": "return x + feed_forward(norm_2(x))",
+    },
     cases=_block_cases,
     returns=("y",),
     hints=(
@@ -147,7 +168,7 @@ _BLOCK = Exercise(
         "One half is x + f(norm(x)). The x on the left of the plus is the stream as it is, not its normed copy.",
         "First half: `x = x + attend(norm_1(x))`. The second half starts from this new x.",
     ),
-    misconceptions=mistakes.BLOCK,
+    mistakes=mistakes.BLOCK,
     praise="Two lines, and the whole encoder layer of today's models: the parts do the work, the stream carries it.",
 )
 

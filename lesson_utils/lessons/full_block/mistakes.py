@@ -1,429 +1,129 @@
-"""The ways to get layer norm, the feed-forward layer and a pre-norm block wrong."""
+"""The ways to get layer norm, the feed-forward layer and a pre-norm block wrong, as learners type them."""
 
-from collections.abc import Callable
-from typing import Any
+# fmt: off
+from lesson_utils.exercises.form import change
 
-import numpy as np
-
-from lesson_utils import ops
-from lesson_utils.exercises.old_checker import Misconception
-
-LAST: dict[str, Any] = {"axis": -1, "keepdims": True}
-Wrong = Callable[..., Any]
-
-# --- Layer norm -------------------------------------------------------------------------------------------------------
+LAST = "axis=-1, keepdims=True"
 
 
-def _norm(
-    mean: Callable[..., Any] = lambda x: x.mean(**LAST),
-    variance: Callable[..., Any] = lambda x: x.var(**LAST),
-    divide: Callable[..., Any] = lambda c, v, eps: c / np.sqrt(v + eps),
-    finish: Callable[..., Any] = lambda n, gamma, beta: gamma * n + beta,
-) -> Wrong:
-    """Layer norm with some of its steps replaced."""
-    return lambda x, gamma, beta, eps: finish(divide(x - mean(x), variance(x), eps), gamma, beta)
-
-
-def _over(**arguments: Any) -> Wrong:
-    return _norm(lambda x: x.mean(**arguments), lambda x: x.var(**arguments))
+def _over(arguments: str) -> dict[str, str]:
+    return {"mean": f"mean = x.mean({arguments})", "variance": f"variance = x.var({arguments})"}
 
 
 LAYER_NORM = (
-    Misconception(
-        "ε as a floor",
-        "You take the larger of σ and ε. ε is added, under the root: √(σ² + ε).",
-        _norm(divide=lambda c, v, eps: c / np.maximum(np.sqrt(v), eps)),
-    ),
-    Misconception(
-        "σ under the root",
-        "Under the root you have σ, not its square. `x.var` is σ²; `x.std` has the root already.",
-        _norm(divide=lambda c, v, eps: c / np.sqrt(np.sqrt(v) + eps)),
-    ),
-    Misconception(
-        "brackets",
-        "Only the mean is divided: `x - mean / root`. Brackets: `(x - mean) / root`.",
-        lambda x, gamma, beta, eps: gamma * (x - x.mean(**LAST) / np.sqrt(x.var(**LAST) + eps)) + beta,
-    ),
-    Misconception(
-        "over everything",
-        "You take mean and variance over the whole array. Layer norm treats each token on its own: `axis=-1, keepdims=True`.",
-        _over(),
-        _norm(mean=lambda x: x.mean()),
-        _norm(variance=lambda x: x.var()),
-    ),
-    Misconception(
-        "over axis 0",
-        "You take mean and variance down the columns, `axis=0`. That is nearer to batch norm: one feature over many tokens. Layer "
-        "norm takes one token over its features, `axis=-1`.",
-        _over(axis=0, keepdims=True),
-        _over(axis=0),
-    ),
-    Misconception(
-        "over axis 1",
-        "`axis=1` is the last axis only where there are two; a single token has none. The features are always `axis=-1`.",
-        _over(axis=1, keepdims=True),
-    ),
-    Misconception(
-        "without keepdims",
-        "Without `keepdims=True` the last axis is dropped, and NumPy lines up what is left with the features: an error, or, in a "
-        "square array, wrong numbers without one.",
-        _over(axis=-1),
-        _norm(mean=lambda x: x.mean(axis=-1)),
-        _norm(variance=lambda x: x.var(axis=-1)),
-    ),
-    Misconception(
-        "ε outside the root",
-        "You add ε to the standard deviation, outside the root. That is the other formula; asked for is the libraries': "
-        "√(σ² + ε). The two differ where σ is small.",
-        _norm(divide=lambda c, v, eps: c / (np.sqrt(v) + eps)),
-    ),
-    Misconception(
-        "ε missing",
-        "ε is missing. A token whose features are all equal has variance 0, and 0 / 0 is NaN: √(σ² + ε).",
-        _norm(divide=lambda c, v, eps: c / np.sqrt(v)),
-    ),
-    Misconception(
-        "ε as it is by default",
-        "You use 10⁻⁵ whatever the argument `eps` says.",
-        _norm(divide=lambda c, v, eps: c / np.sqrt(v + 1e-5)),
-    ),
-    Misconception(
-        "ε squared",
-        "You add ε², but what stands under the root is σ² + ε.",
-        _norm(divide=lambda c, v, eps: c / np.sqrt(v + eps**2)),
-    ),
-    Misconception(
-        "ε added to the result",
-        "You add ε after the division. It belongs under the root, where it keeps a token of equal features from 0 / 0.",
-        _norm(divide=lambda c, v, eps: c / np.sqrt(v) + eps),
-    ),
-    Misconception(
-        "divided by the variance",
-        "You divide by the variance. Divide by its root, the standard deviation: only then is the spread 1 afterwards.",
-        _norm(divide=lambda c, v, eps: c / (v + eps)),
-    ),
-    Misconception(
-        "multiplied",
-        "You multiply by the standard deviation. Divide by it.",
-        _norm(divide=lambda c, v, eps: c * np.sqrt(v + eps)),
-    ),
-    Misconception(
-        "divided by d_model − 1",
-        "Your variance divides by d_model − 1 (`ddof=1`), as a statistician's estimate does. Layer norm divides by d_model: "
-        "`x.var(axis=-1, keepdims=True)`.",
-        _norm(variance=lambda x: x.var(ddof=1, **LAST)),
-    ),
-    Misconception(
-        "mean not subtracted",
-        "The mean is not subtracted: x − μ goes over the root.",
-        _norm(mean=lambda x: 0),
-    ),
-    Misconception(
-        "root mean square",
-        "You divide by the root of the mean square, without the mean. That is RMSNorm, a relative. Layer norm subtracts μ first.",
-        _norm(mean=lambda x: 0, variance=lambda x: (x**2).mean(**LAST)),
-    ),
-    Misconception(
-        "mean square in place of the variance",
-        "Under the root you have the mean of x². The variance is the mean of (x − μ)².",
-        _norm(variance=lambda x: (x**2).mean(**LAST)),
-    ),
-    Misconception(
-        "sum of squares",
-        "You divide by the length of the vector, the root of the *sum* of squares. The variance is their *mean*.",
-        _norm(variance=lambda x: ((x - x.mean(**LAST)) ** 2).sum(**LAST)),
-    ),
-    Misconception(
-        "from lowest to highest",
-        "You divide by the distance from the smallest to the largest feature. Layer norm divides by the standard deviation.",
-        _norm(divide=lambda c, v, eps: c / (c.max(**LAST) - c.min(**LAST) + eps)),
-        lambda x, gamma, beta, eps: (
-            gamma * (x - x.min(**LAST)) / (x.max(**LAST) - x.min(**LAST) + eps) + beta
-        ),
-    ),
-    Misconception(
-        "without gamma and beta",
-        "γ and β are missing: each feature has its own scale and its own shift, both learnt.",
-        _norm(finish=lambda n, gamma, beta: n),
-    ),
-    Misconception("without beta", "β is missing: add it at the end.", _norm(finish=lambda n, gamma, beta: gamma * n)),
-    Misconception("without gamma", "γ is missing: multiply by it before you add β.", _norm(finish=lambda n, gamma, beta: n + beta)),
-    Misconception(
-        "gamma and beta exchanged",
-        "γ and β have changed places: multiply by γ, add β.",
-        _norm(finish=lambda n, gamma, beta: beta * n + gamma),
-    ),
-    Misconception(
-        "shifted, then scaled",
-        "You add β first and multiply everything by γ. β is added last: γ · normal + β.",
-        _norm(finish=lambda n, gamma, beta: gamma * (n + beta)),
-    ),
-    Misconception(
-        "gamma as a matrix",
-        "You use `@` with γ: that adds up the features to one number. γ has one number a feature: multiply with `*`.",
-        _norm(finish=lambda n, gamma, beta: n @ gamma + beta),
-        _norm(finish=lambda n, gamma, beta: gamma @ n + beta),
-    ),
-)  # fmt: skip
+    change('ε as a floor', 'You take the larger of σ and ε. ε is added, under the root: √(σ² + ε).', root=("root = np.maximum(np.sqrt(variance), eps)", "root = np.sqrt(np.maximum(variance, eps))")),
+    change('σ under the root', 'Under the root you have σ, not its square. `x.var` is σ²; `x.std` has the root already.', variance=f"variance = x.std({LAST})"),
+    change('brackets', 'Only the mean is divided: `x - mean / root`. Brackets: `(x - mean) / root`.', normal="normal = x - mean / root"),
+    change('over everything', 'You take mean and variance over the whole array. Layer norm treats each token on its own: `axis=-1, keepdims=True`.', **_over("")),
+    change("mean over everything", "You take the mean of the whole array. Each token has a mean of its own: `x.mean(axis=-1, keepdims=True)`.", mean="mean = x.mean()"),
+    change("variance over everything", "You take the variance of the whole array. Each token has one of its own: `x.var(axis=-1, keepdims=True)`.", variance="variance = x.var()"),
+    change('over axis 0', 'You take mean and variance down the columns, `axis=0`. That is nearer to batch norm: one feature over many tokens. Layer norm takes one token over its features, `axis=-1`.', mean=("mean = x.mean(axis=0, keepdims=True)", "mean = x.mean(axis=0)"), variance=("variance = x.var(axis=0, keepdims=True)", "variance = x.var(axis=0)")),
+    change("over the tokens", "You take mean and variance over axis −2, the tokens. Layer norm takes one token over its features, `axis=-1`.", **_over("axis=-2, keepdims=True")),
+    change('over axis 1', '`axis=1` is the last axis only where there are two; a single token has none. The features are always `axis=-1`.', **_over("axis=1, keepdims=True")),
+    change('without keepdims', 'Without `keepdims=True` the last axis is dropped, and NumPy lines up what is left with the features: an error, or, in a square array, wrong numbers without one.', **_over("axis=-1")),
+    change("mean without keepdims", "The mean has no `keepdims=True`: the last axis is dropped, and NumPy lines up what is left with the features, wrongly.", mean="mean = x.mean(axis=-1)"),
+    change("variance without keepdims", "The variance has no `keepdims=True`: the last axis is dropped, and NumPy lines up what is left with the features, wrongly.", variance="variance = x.var(axis=-1)"),
+    change('ε outside the root', "You add ε to the standard deviation, outside the root. That is the other formula; asked for is the libraries': √(σ² + ε). The two differ where σ is small.", root="root = np.sqrt(variance) + eps"),
+    change('ε missing', 'ε is missing. A token whose features are all equal has variance 0, and 0 / 0 is NaN: √(σ² + ε).', root="root = np.sqrt(variance)"),
+    change('ε as it is by default', 'You use 10⁻⁵ whatever the argument `eps` says.', root="root = np.sqrt(variance + 1e-5)"),
+    change('ε squared', 'You add ε², but what stands under the root is σ² + ε.', root="root = np.sqrt(variance + eps**2)"),
+    change("ε subtracted", "You subtract ε. It is added under the root, so that there is never a 0: √(σ² + ε).", root="root = np.sqrt(variance - eps)"),
+    change('ε added to the result', 'You add ε after the division. It belongs under the root, where it keeps a token of equal features from 0 / 0.', root="root = np.sqrt(variance)", normal="normal = (x - mean) / root + eps"),
+    change("ε added above", "You add ε above the fraction bar. It belongs under the root: √(σ² + ε).", root="root = np.sqrt(variance)", normal="normal = (x - mean + eps) / root"),
+    change('divided by the variance', 'You divide by the variance. Divide by its root, the standard deviation: only then is the spread 1 afterwards.', root="root = variance + eps"),
+    change('multiplied', 'You multiply by the standard deviation. Divide by it.', normal="normal = (x - mean) * root"),
+    change('divided by d_model − 1', "Your variance divides by d_model − 1 (`ddof=1`), as a statistician's estimate does. Layer norm divides by d_model: `x.var(axis=-1, keepdims=True)`.", variance=f"variance = x.var({LAST}, ddof=1)"),
+    change('mean not subtracted', 'The mean is not subtracted: x − μ goes over the root.', normal="normal = x / root"),
+    change("mean added", "You add the mean. It is subtracted: x − μ goes over the root.", normal="normal = (x + mean) / root"),
+    change("signs turned around", "You subtract x from the mean. It is x − μ.", normal="normal = (mean - x) / root"),
+    change("not divided", "You subtract the mean, but do not divide by the spread: (x − μ) / √(σ² + ε).", normal="normal = x - mean"),
+    change('root mean square', 'You divide by the root of the mean square, without the mean. That is RMSNorm, a relative. Layer norm subtracts μ first.', variance=f"variance = (x**2).mean({LAST})", normal="normal = x / root"),
+    change('mean square in place of the variance', 'Under the root you have the mean of x². The variance is the mean of (x − μ)².', variance=f"variance = (x**2).mean({LAST})"),
+    change('sum of squares', 'You divide by the length of the vector, the root of the *sum* of squares. The variance is their *mean*.', variance=f"variance = ((x - mean) ** 2).sum({LAST})"),
+    change("not squared", "You take the mean of x − μ, which is always 0, or of its size. The variance is the mean of (x − μ)².", variance=(f"variance = (x - mean).mean({LAST})", f"variance = abs(x - mean).mean({LAST})")),
+    change("mean of the squares minus the mean", "The variance is the mean of x² minus the *square* of the mean.", variance=f"variance = (x**2).mean({LAST}) - mean"),
+    change("root twice", "You take the root twice. `x.std` has it already, and √(σ² + ε) needs the variance.", root=("root = np.sqrt(np.sqrt(variance + eps))", "root = np.sqrt(np.sqrt(variance)) + eps")),
+    change("median", "You subtract the median. Layer norm subtracts the mean.", mean="mean = np.median(x, axis=-1, keepdims=True)"),
+    change('from lowest to highest', 'You divide by the distance from the smallest to the largest feature. Layer norm divides by the standard deviation.', *(f"low = x.min({LAST})\nreturn gamma * (x - low) / (x.max({LAST}) - low{e}) + beta" for e in ("", " + eps"))),
+    change('without gamma and beta', 'γ and β are missing: each feature has its own scale and its own shift, both learnt.', answer="return normal"),
+    change('without beta', 'β is missing: add it at the end.', answer="return gamma * normal"),
+    change('without gamma', 'γ is missing: multiply by it before you add β.', answer="return normal + beta"),
+    change('gamma and beta exchanged', 'γ and β have changed places: multiply by γ, add β.', answer="return beta * normal + gamma"),
+    change('shifted, then scaled', 'You add β first and multiply everything by γ. β is added last: γ · normal + β.', answer="return gamma * (normal + beta)"),
+    change("beta subtracted", "You subtract β. It is added: γ · normal + β.", answer="return gamma * normal - beta"),
+    change("divided by gamma", "You divide by γ. It multiplies: γ · normal + β.", answer="return normal / gamma + beta"),
+    change("gamma added", "You add γ, or 1 + γ. It multiplies, as it is: γ · normal + β.", answer=("return gamma + normal + beta", "return (1 + gamma) * normal + beta")),
+    change('gamma as a matrix', 'You use `@` with γ: that adds up the features to one number. γ has one number a feature: multiply with `*`.', answer=("return normal @ gamma + beta", "return gamma @ normal + beta")),
+    change("x put back", "You add x to the result. The way around belongs to the block, not to the norm.", answer="return x + gamma * normal + beta"),
+)
 
 # --- Feed-forward -----------------------------------------------------------------------------------------------------
 
-
-def _relu(x: Any) -> Any:
-    return np.maximum(x, 0)
-
-
-def _feed(
-    wide: Wrong = lambda x, W, b: x @ W + b,
-    bend: Wrong = _relu,
-    narrow: Wrong = lambda x, W, b: x @ W + b,
-    finish: Wrong = lambda y, x: y,
-) -> Wrong:
-    """The feed-forward layer with some of its steps replaced."""
-    return lambda x, W_1, b_1, W_2, b_2: finish(narrow(bend(wide(x, W_1, b_1)), W_2, b_2), x)
-
-
 FEED_FORWARD = (
-    Misconception(
-        "max of Python",
-        "Python's `max` compares whole arrays. Entry by entry it is `np.maximum(0, hidden)`.",
-        _feed(bend=lambda h: max(0, h)),
-        _feed(bend=lambda h: max(h, 0)),
-    ),
-    Misconception(
-        "np.max with 0 first",
-        "`np.max` takes an axis as its second argument. The larger of 0 and each entry is `np.maximum(0, hidden)`.",
-        _feed(bend=lambda h: np.max(0, h)),
-    ),
-    Misconception(
-        "no ReLU",
-        "Nothing bends between the two matrices, so they are one matrix, W₁W₂. Take `np.maximum(0, hidden)` in between.",
-        _feed(bend=lambda h: h),
-    ),
-    Misconception(
-        "ReLU at the end",
-        "Your ReLU comes after the second matrix. It belongs between the two; the output may be negative.",
-        _feed(bend=lambda h: h, finish=lambda y, x: _relu(y)),
-    ),
-    Misconception(
-        "ReLU twice",
-        "You apply ReLU after the second matrix, too. Only the hidden layer is bent; the output may be negative.",
-        _feed(finish=lambda y, x: _relu(y)),
-    ),
-    Misconception(
-        "ReLU on the input",
-        "You apply ReLU to x. It belongs behind the first matrix: `np.maximum(0, x @ W_1 + b_1)`.",
-        lambda x, W_1, b_1, W_2, b_2: (_relu(x) @ W_1 + b_1) @ W_2 + b_2,
-    ),
-    Misconception(
-        "np.max for np.maximum",
-        "`np.max(h, 0)` is the largest entry along axis 0. The larger of each entry and 0 is `np.maximum(h, 0)`.",
-        _feed(bend=lambda h: np.max(h, 0)),
-    ),
-    Misconception(
-        "minimum",
-        "You keep what is negative and cut what is positive. ReLU is the *larger* of 0 and each entry: `np.maximum(0, hidden)`.",
-        _feed(bend=lambda h: np.minimum(h, 0)),
-    ),
-    Misconception(
-        "absolute value",
-        "You take the absolute value. ReLU sets what is negative to 0; it does not turn it around.",
-        _feed(bend=np.abs),
-    ),
-    Misconception("first bias missing", "b₁ is missing: x W₁ + b₁, before ReLU.", _feed(wide=lambda x, W, b: x @ W)),
-    Misconception("second bias missing", "b₂ is missing: add it at the end.", _feed(narrow=lambda x, W, b: x @ W)),
-    Misconception(
-        "both biases missing",
-        "Both biases are missing: x W₁ + b₁ before ReLU, and b₂ at the end.",
-        _feed(wide=lambda x, W, b: x @ W, narrow=lambda x, W, b: x @ W),
-    ),
-    Misconception(
-        "first bias behind ReLU",
-        "You add b₁ behind ReLU. Inside, it decides where the bend is: `np.maximum(0, x @ W_1 + b_1)`.",
-        lambda x, W_1, b_1, W_2, b_2: (_relu(x @ W_1) + b_1) @ W_2 + b_2,
-    ),
-    Misconception(
-        "biases subtracted",
-        "You subtract a bias. Both are added.",
-        _feed(wide=lambda x, W, b: x @ W - b),
-        _feed(narrow=lambda x, W, b: x @ W - b),
-        _feed(wide=lambda x, W, b: x @ W - b, narrow=lambda x, W, b: x @ W - b),
-    ),
-    Misconception(
-        "biases exchanged",
-        "b₁ and b₂ have changed places. b₁ is as wide as the hidden layer, (d_ff,); b₂ as wide as the output, (d_model,).",
-        lambda x, W_1, b_1, W_2, b_2: _relu(x @ W_1 + b_2) @ W_2 + b_1,
-    ),
-    Misconception(
-        "matrices exchanged",
-        "You use W₂ first. W₁, (d_model, d_ff), widens; W₂, (d_ff, d_model), narrows.",
-        lambda x, W_1, b_1, W_2, b_2: _relu(x @ W_2 + b_2) @ W_1 + b_1,
-        lambda x, W_1, b_1, W_2, b_2: _relu(x @ W_2 + b_1) @ W_1 + b_2,
-    ),
-    Misconception(
-        "product the wrong way round",
-        "A token is a row of x, and rows meet a matrix from the left: `x @ W_1`, not `W_1 @ x`.",
-        lambda x, W_1, b_1, W_2, b_2: _relu(W_1 @ x + b_1) @ W_2 + b_2,
-        lambda x, W_1, b_1, W_2, b_2: W_2 @ _relu(W_1 @ x + b_1) + b_2,
-    ),
-    Misconception(
-        "matrices transposed",
-        "You transpose a matrix. W₁ is (d_model, d_ff) and W₂ (d_ff, d_model): both fit as they are.",
-        _feed(wide=lambda x, W, b: x @ W.T + b),
-        _feed(narrow=lambda x, W, b: x @ W.T + b),
-    ),
-    Misconception(
-        "entry by entry",
-        "`*` multiplies entry by entry. A matrix product is `@`.",
-        lambda x, W_1, b_1, W_2, b_2: _relu(x * W_1 + b_1) * W_2 + b_2,
-        lambda x, W_1, b_1, W_2, b_2: _relu(x * W_1 + b_1) @ W_2 + b_2,
-    ),
-    Misconception(
-        "sum around it",
-        "You add x, the way around. That is the block's business, not the feed-forward layer's.",
-        _feed(finish=lambda y, x: x + y),
-    ),
-    Misconception(
-        "another bend",
-        "You bend with another function than ReLU (tanh, sigmoid, GELU or a leaky ReLU). Others work in a model; asked for is "
-        "the paper's: `np.maximum(0, hidden)`.",
-        _feed(bend=np.tanh),
-        _feed(bend=lambda h: 1 / (1 + np.exp(-h))),
-        _feed(bend=ops.gelu),
-        _feed(bend=lambda h: np.where(h > 0, h, 0.01 * h)),
-    ),
-    Misconception(
-        "step",
-        "This is 1 where the hidden layer is positive, and 0 elsewhere: ReLU's slope. ReLU lets what is positive through.",
-        _feed(bend=lambda h: (h > 0) * np.ones_like(h)),
-    ),
-    Misconception(
-        "softmax",
-        "You put a softmax over the hidden layer. Its features do not compete: each is cut off at 0 by itself.",
-        _feed(bend=ops.softmax),
-    ),
+    change('max of Python', "Python's `max` compares whole arrays. Entry by entry it is `np.maximum(0, hidden)`.", relu=("hidden = max(0, hidden)", "hidden = max(hidden, 0)")),
+    change('np.max with 0 first', '`np.max` takes an axis as its second argument. The larger of 0 and each entry is `np.maximum(0, hidden)`.', relu="hidden = np.max(0, hidden)"),
+    change('no ReLU', 'Nothing bends between the two matrices, so they are one matrix, W₁W₂. Take `np.maximum(0, hidden)` in between.', relu=""),
+    change('ReLU at the end', 'Your ReLU comes after the second matrix. It belongs between the two; the output may be negative.', relu="", b_2="return np.maximum(0, y + b_2)"),
+    change('ReLU twice', 'You apply ReLU after the second matrix, too. Only the hidden layer is bent; the output may be negative.', b_2="return np.maximum(0, y + b_2)"),
+    change('ReLU on the input', 'You apply ReLU to x. It belongs behind the first matrix: `np.maximum(0, x @ W_1 + b_1)`.', first="hidden = np.maximum(0, x) @ W_1", relu=""),
+    change("ReLU on the input as well", "You put a ReLU on the input as well. There is one, between the two matrices.", first="hidden = np.maximum(0, x) @ W_1"),
+    change('np.max for np.maximum', '`np.max(h, 0)` is the largest entry along axis 0. The larger of each entry and 0 is `np.maximum(h, 0)`.', relu="hidden = np.max(hidden, 0)"),
+    change("np.max over the last axis", "`np.max` takes the largest number of each row. `np.maximum(0, hidden)` compares each entry with 0.", relu=("hidden = np.max(hidden, axis=-1)", "hidden = np.max(hidden, axis=-1, keepdims=True)", "hidden = np.max(hidden)")),
+    change('minimum', 'You keep what is negative and cut what is positive. ReLU is the *larger* of 0 and each entry: `np.maximum(0, hidden)`.', relu="hidden = np.minimum(0, hidden)"),
+    change('absolute value', 'You take the absolute value. ReLU sets what is negative to 0; it does not turn it around.', relu="hidden = abs(hidden)"),
+    change("negative ones kept", "You keep the negative entries and set the positive ones to 0. ReLU is the other way round: `np.maximum(0, hidden)`.", relu="hidden = np.where(hidden > 0, 0, hidden)"),
+    change("compared with 1", "You compare with 1. ReLU is the larger of 0 and each entry.", relu="hidden = np.maximum(1, hidden)"),
+    change("cut off above as well", "You cut off above as well. A ReLU has no upper end: `np.maximum(0, hidden)`.", relu=("hidden = np.clip(hidden, 0, 1)", "hidden = np.clip(hidden, 0, 6)")),
+    change("sign turned around", "You put a minus in front. ReLU is the larger of 0 and each entry, as it is.", relu=("hidden = np.maximum(0, -hidden)", "hidden = -np.maximum(0, hidden)")),
+    change('first bias missing', 'b₁ is missing: x W₁ + b₁, before ReLU.', b_1=""),
+    change('second bias missing', 'b₂ is missing: add it at the end.', b_2="return y"),
+    change('first bias behind ReLU', 'You add b₁ behind ReLU. Inside, it decides where the bend is: `np.maximum(0, x @ W_1 + b_1)`.', b_1="hidden = np.maximum(0, hidden)", relu="hidden = hidden + b_1"),
+    change("second bias inside", "You add b_2 before the second matrix. It has d_model entries and comes last: `hidden @ W_2 + b_2`.", relu="hidden = np.maximum(0, hidden) + b_2", b_2="return y"),
+    change("first bias subtracted", "You subtract b_1. A bias is added.", b_1="hidden = hidden - b_1"),
+    change("second bias subtracted", "You subtract b_2. A bias is added.", b_2="return y - b_2"),
+    change("first bias multiplied", "You multiply by b_1. A bias is added.", b_1="hidden = hidden * b_1"),
+    change("second bias multiplied", "You multiply by b_2. A bias is added.", b_2="return y * b_2"),
+    change("a bias twice", "You add a bias twice.", b_1="hidden = hidden + 2 * b_1"),
+    change('biases exchanged', 'b₁ and b₂ have changed places. b₁ is as wide as the hidden layer, (d_ff,); b₂ as wide as the output, (d_model,).', b_1="hidden = hidden + b_2", b_2="return y + b_1"),
+    change('matrices exchanged', 'You use W₂ first. W₁, (d_model, d_ff), widens; W₂, (d_ff, d_model), narrows.', first="hidden = x @ W_2", second="y = hidden @ W_1", b_1=("hidden = hidden + b_1", "hidden = hidden + b_2"), b_2=("return y + b_2", "return y + b_1")),
+    change("one matrix twice", "You use one matrix twice. W_1 widens, W_2 narrows.", second="y = hidden @ W_1"),
+    change('product the wrong way round', 'A token is a row of x, and rows meet a matrix from the left: `x @ W_1`, not `W_1 @ x`.', first="hidden = W_1 @ x"),
+    change("second product the wrong way round", "You put W_2 in front. Each row is a token, so the matrix stands behind: `hidden @ W_2`.", second="y = W_2 @ hidden"),
+    change('matrices transposed', 'You transpose a matrix. W₁ is (d_model, d_ff) and W₂ (d_ff, d_model): both fit as they are.', first="hidden = x @ W_1.T"),
+    change("second matrix transposed", "You transpose W_2. Its shape is (d_ff, d_model) already: `hidden @ W_2`.", second=("y = hidden @ W_2.T", "y = hidden @ W_1.T")),
+    change('entry by entry', '`*` multiplies entry by entry. A matrix product is `@`.', first="hidden = x * W_1"),
+    change("second product entry by entry", "`hidden * W_2` multiplies entry by entry. A matrix product is `hidden @ W_2`.", second="y = hidden * W_2"),
+    change('sum around it', "You add x, the way around. That is the block's business, not the feed-forward layer's.", b_2="return x + y + b_2"),
+    change('another bend', "You bend with another function than ReLU (tanh, sigmoid, GELU or a leaky ReLU). Others work in a model; asked for is the paper's: `np.maximum(0, hidden)`.", relu=("hidden = np.tanh(hidden)", "hidden = ops.gelu(hidden)", "hidden = ops.sigmoid(hidden)", "hidden = hidden * ops.sigmoid(hidden)", "hidden = np.where(hidden > 0, hidden, 0.01 * hidden)", "hidden = np.where(hidden > 0, hidden, 0.1 * hidden)", "hidden = np.maximum(0, hidden) ** 2", "hidden = np.exp(hidden)", "hidden = np.log1p(np.exp(hidden))")),
+    change('step', "This is 1 where the hidden layer is positive, and 0 elsewhere: ReLU's slope. ReLU lets what is positive through.", relu="hidden = hidden > 0"),
+    change('softmax', 'You put a softmax over the hidden layer. Its features do not compete: each is cut off at 0 by itself.', relu="hidden = ops.softmax(hidden)"),
+    change("softmax at the end", "You put a softmax at the end. The result is y as it is.", b_2="return ops.softmax(y + b_2)"),
+    change("the hidden numbers returned", "You return the hidden numbers, (..., d_ff). The second matrix brings them back to d_model.", second="y = hidden", b_2=("return y", "return y + b_2")),
 )
 
-# --- A pre-norm block -------------------------------------------------------------------------------------------------
+# --- A pre-norm block ---------------------------------------------------------------------------------------------------
 
-
-def _block(first: Wrong, second: Wrong) -> Wrong:
-    """first(x, f, norm) is the half with attention, second(x, f, norm, input) the other; input is the block's own."""
-
-    def wrong(x: Any, attend: Wrong, feed_forward: Wrong, norm_1: Wrong, norm_2: Wrong) -> Any:
-        return second(first(x, attend, norm_1), feed_forward, norm_2, x)
-
-    return wrong
-
-
-def _pre(x: Any, f: Wrong, norm: Wrong, *_: Any) -> Any:
-    return x + f(norm(x))
-
-
-def _post(x: Any, f: Wrong, norm: Wrong, *_: Any) -> Any:
-    return norm(x + f(x))
-
-
-def _alone(x: Any, f: Wrong, norm: Wrong, *_: Any) -> Any:
-    return f(norm(x))
-
-
-def _bare(x: Any, f: Wrong, norm: Wrong, *_: Any) -> Any:
-    return x + f(x)
-
-
-def _from_normed(x: Any, f: Wrong, norm: Wrong, *_: Any) -> Any:
-    return norm(x) + f(norm(x))
-
-
-def _behind(x: Any, f: Wrong, norm: Wrong, *_: Any) -> Any:
-    return x + norm(f(x))
-
-
-def _minus(x: Any, f: Wrong, norm: Wrong, *_: Any) -> Any:
-    return x - f(norm(x))
-
-
-def _either(half: Wrong) -> tuple[Wrong, ...]:
-    """The mistake in both halves, in the first, in the second."""
-    return _block(half, half), _block(half, _pre), _block(_pre, half)
-
+_FIRST, _SECOND = "x = x + attend(norm_1(x))", "return x + feed_forward(norm_2(x))"
 
 BLOCK = (
-    Misconception(
-        "post-norm",
-        "This is post-norm, norm(x + f(x)): the norm stands on the stream itself. In pre-norm it stands on the branch: x + f(norm(x)).",
-        *_either(_post),
-    ),
-    Misconception(
-        "no way around",
-        "A way around is missing: the branch is *added* to the stream, x + f(norm(x)), in both halves.",
-        *_either(_alone),
-    ),
-    Misconception(
-        "no norm",
-        "A norm is missing: each branch reads a normed copy of the stream, x + f(norm(x)).",
-        *_either(_bare),
-    ),
-    Misconception(
-        "the stream is normed",
-        "You add the normed x in place of x. Then the stream is normed after all; keep x itself on the way around: "
-        "x + f(norm(x)).",
-        *_either(_from_normed),
-    ),
-    Misconception(
-        "norm behind the branch",
-        "You norm what comes out of a branch. Pre-norm norms what goes in: x + f(norm(x)).",
-        *_either(_behind),
-    ),
-    Misconception(
-        "subtracted",
-        "A branch is subtracted. Both are added to the stream.",
-        *_either(_minus),
-    ),
-    Misconception(
-        "first x added again",
-        "The second half adds the block's own input. By then the stream has moved on: add what came out of the first half.",
-        _block(_pre, lambda x, f, norm, before: before + f(norm(x))),
-    ),
-    Misconception(
-        "side by side",
-        "Both branches read the block's input. Here they come one after the other: the second reads, and adds to, what came out of "
-        "the first.",
-        lambda x, attend, feed_forward, norm_1, norm_2: x + attend(norm_1(x)) + feed_forward(norm_2(x)),
-        lambda x, attend, feed_forward, norm_1, norm_2: x + attend(norm_1(x)) + feed_forward(norm_1(x)),
-    ),
-    Misconception(
-        "one norm twice",
-        "You use the same norm for both halves. Each half has its own γ and β: `norm_1` for attention, `norm_2` for "
-        "feed-forward.",
-        lambda x, attend, feed_forward, norm_1, norm_2: _pre(_pre(x, attend, norm_1), feed_forward, norm_1),
-        lambda x, attend, feed_forward, norm_1, norm_2: _pre(_pre(x, attend, norm_2), feed_forward, norm_2),
-    ),
-    Misconception(
-        "norms exchanged",
-        "The norms have changed places: `norm_1` belongs to attention, `norm_2` to feed-forward.",
-        lambda x, attend, feed_forward, norm_1, norm_2: _pre(_pre(x, attend, norm_2), feed_forward, norm_1),
-    ),
-    Misconception(
-        "feed-forward first",
-        "Feed-forward comes first here. Attention first: tokens gather what they need, then each works on it.",
-        lambda x, attend, feed_forward, norm_1, norm_2: _pre(_pre(x, feed_forward, norm_1), attend, norm_2),
-        lambda x, attend, feed_forward, norm_1, norm_2: _pre(_pre(x, feed_forward, norm_2), attend, norm_1),
-    ),
-    Misconception(
-        "only the first half",
-        "The feed-forward half is missing.",
-        lambda x, attend, feed_forward, norm_1, norm_2: _pre(x, attend, norm_1),
-    ),
-    Misconception(
-        "only the second half",
-        "The attention half is missing, or its result is lost: `x = x + attend(norm_1(x))`.",
-        lambda x, attend, feed_forward, norm_1, norm_2: _pre(x, feed_forward, norm_2),
-    ),
-    Misconception(
-        "one addition only",
-        "You put attention inside feed-forward, without a stop on the stream. There are two additions, one after each half.",
-        lambda x, attend, feed_forward, norm_1, norm_2: x + feed_forward(norm_2(attend(norm_1(x)))),
-    ),
-)  # fmt: skip
+    change('post-norm', 'This is post-norm, norm(x + f(x)): the norm stands on the stream itself. In pre-norm it stands on the branch: x + f(norm(x)).', "x = norm_1(x + attend(x))\nreturn norm_2(x + feed_forward(x))", first="x = norm_1(x + attend(x))"),
+    change("post-norm, second half", "You norm the sum, as the first Transformers did. Here the norm stands before the work: `x + feed_forward(norm_2(x))`.", second="return norm_2(x + feed_forward(x))"),
+    change('no way around', 'A way around is missing: the branch is *added* to the stream, x + f(norm(x)), in both halves.', "x = attend(norm_1(x))\nreturn feed_forward(norm_2(x))", first="x = attend(norm_1(x))"),
+    change("no way around, second half", "The second half has no way around: `x + feed_forward(norm_2(x))` keeps the stream.", second="return feed_forward(norm_2(x))"),
+    change('no norm', 'A norm is missing: each branch reads a normed copy of the stream, x + f(norm(x)).', "x = x + attend(x)\nreturn x + feed_forward(x)", first="x = x + attend(x)"),
+    change("no norm, second half", "The second half has no norm: `feed_forward(norm_2(x))` works on a normed copy of the stream.", second="return x + feed_forward(x)"),
+    change('the stream is normed', 'You add the normed x in place of x. Then the stream is normed after all; keep x itself on the way around: x + f(norm(x)).', "x = norm_1(x)\nx = x + attend(x)\nx = norm_2(x)\nreturn x + feed_forward(x)", first="x = norm_1(x)\nx = x + attend(x)"),
+    change("the stream is normed, second half", "You norm the stream itself before the second half. The x on the left of the plus stays as it is: `x + feed_forward(norm_2(x))`.", second="x = norm_2(x)\nreturn x + feed_forward(x)"),
+    change('norm behind the branch', 'You norm what comes out of a branch. Pre-norm norms what goes in: x + f(norm(x)).', "x = x + norm_1(attend(x))\nreturn x + norm_2(feed_forward(x))", first="x = x + norm_1(attend(x))"),
+    change("norm behind the branch, second half", "You norm what feed-forward returns. The norm stands before the work: `feed_forward(norm_2(x))`.", second="return x + norm_2(feed_forward(x))"),
+    change('subtracted', 'A branch is subtracted. Both are added to the stream.', "x = x - attend(norm_1(x))\nreturn x - feed_forward(norm_2(x))", first="x = x - attend(norm_1(x))"),
+    change("subtracted, second half", "You subtract the result of feed-forward. It is added to the stream.", second="return x - feed_forward(norm_2(x))"),
+    change('first x added again', "The second half adds the block's own input. By then the stream has moved on: add what came out of the first half.", "y = x + attend(norm_1(x))\nreturn x + feed_forward(norm_2(y))"),
+    change('side by side', "Both branches read the block's input. Here they come one after the other: the second reads, and adds to, what came out of the first.", "x + attend(norm_1(x)) + feed_forward(norm_2(x))", "attend(norm_1(x)) + feed_forward(norm_2(x))"),
+    change('one norm twice', 'You use the same norm for both halves. Each half has its own γ and β: `norm_1` for attention, `norm_2` for feed-forward.', "x = x + attend(norm_2(x))\nreturn x + feed_forward(norm_2(x))", second="return x + feed_forward(norm_1(x))"),
+    change('norms exchanged', 'The norms have changed places: `norm_1` belongs to attention, `norm_2` to feed-forward.', "x = x + attend(norm_2(x))\nreturn x + feed_forward(norm_1(x))"),
+    change('feed-forward first', 'Feed-forward comes first here. Attention first: tokens gather what they need, then each works on it.', "x = x + feed_forward(norm_2(x))\nreturn x + attend(norm_1(x))", "x = x + feed_forward(norm_1(x))\nreturn x + attend(norm_2(x))"),
+    change('only the first half', 'The feed-forward half is missing.', second="return x"),
+    change('only the second half', 'The attention half is missing, or its result is lost: `x = x + attend(norm_1(x))`.', first=""),
+    change('one addition only', 'You put attention inside feed-forward, without a stop on the stream. There are two additions, one after each half.', "x + feed_forward(norm_2(attend(norm_1(x))))"),
+)

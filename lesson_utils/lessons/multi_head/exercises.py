@@ -5,23 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from lesson_utils import attention
-from lesson_utils.exercises.old_checker import Case, Exercise
+from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.multi_head import mistakes
 
 # --- Split and merge ------------------------------------------------------------------------------------------------
-
-
-def split_heads(x, num_heads):  # type: ignore[no-untyped-def]  # solutions are shown to learners, who write without types
-    *leading, T, d_model = x.shape
-    d_k = d_model // num_heads
-    x = x.reshape(*leading, T, num_heads, d_k)  # cut each row into pieces
-    return x.swapaxes(-2, -3)  # (..., h, T, d_k)
-
-
-def merge_heads(x):  # type: ignore[no-untyped-def]
-    *leading, num_heads, T, d_k = x.shape
-    x = x.swapaxes(-2, -3)  # (..., T, h, d_k): the pieces of a token side by side
-    return x.reshape(*leading, T, num_heads * d_k)
 
 
 def _split_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -49,8 +36,18 @@ def _merge_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _SPLIT = Exercise(
     name="split_heads",
+    called="my_split_heads",
+    takes="x, num_heads",
+    task="""Cut each token's vector into `num_heads` pieces, one for each head.
+
+x: (..., T, d_model), any leading axes, also none; num_heads divides d_model.
+Returns (..., h, T, d_k), with d_k = d_model // num_heads. NumPy only.""",
     reference=attention.split_heads,
-    solution=split_heads,
+    steps={
+        "sizes": "*leading, T, d_model = x.shape\nd_k = d_model // num_heads",
+        "cut": "x = x.reshape(*leading, T, num_heads, d_k)  # cut each row into pieces",
+        "swap": "return x.swapaxes(-2, -3)  # (..., h, T, d_k)",
+    },
     cases=_split_cases,
     returns=("heads",),
     hints=(
@@ -59,15 +56,25 @@ _SPLIT = Exercise(
         "`x.reshape(*leading, ...)`.",
         "`reshape(*leading, T, num_heads, d_model // num_heads)`, then `.swapaxes(-2, -3)`.",
     ),
-    misconceptions=mistakes.SPLIT_MISTAKES,
+    mistakes=mistakes.SPLIT,
     library=(attention.split_heads,),
     praise="Seven cases: any leading axes, one head, d_k = 1, float32. Each head has its own columns of every token.",
 )
 
 _MERGE = Exercise(
     name="merge_heads",
+    called="my_merge_heads",
+    takes="x",
+    task="""Put the pieces of each token side by side again, head 0 first.
+
+x: (..., h, T, d_k), any leading axes, also none.
+Returns (..., T, h·d_k). NumPy only.""",
     reference=attention.merge_heads,
-    solution=merge_heads,
+    steps={
+        "sizes": "*leading, num_heads, T, d_k = x.shape",
+        "swap": "x = x.swapaxes(-2, -3)  # (..., T, h, d_k): the pieces of a token side by side",
+        "join": "return x.reshape(*leading, T, num_heads * d_k)",
+    },
     cases=_merge_cases,
     returns=("merged",),
     hints=(
@@ -76,20 +83,12 @@ _MERGE = Exercise(
         "a token lie side by side?",
         "`.swapaxes(-2, -3)`, then `.reshape(*leading, T, num_heads * d_k)`.",
     ),
-    misconceptions=mistakes.MERGE_MISTAKES,
+    mistakes=mistakes.MERGE,
     library=(attention.merge_heads,),
     praise="Six cases. Split and merge are a pair now; and each was checked by itself, which a round trip does not do.",
 )
 
 # --- Multi-head attention -------------------------------------------------------------------------------------------
-
-
-def multi_head_attention(x, W_Q, W_K, W_V, W_O, num_heads):  # type: ignore[no-untyped-def]
-    Q = attention.split_heads(x @ W_Q, num_heads)  # (..., h, T, d_k)
-    K = attention.split_heads(x @ W_K, num_heads)  # (..., h, T, d_k)
-    V = attention.split_heads(x @ W_V, num_heads)  # (..., h, T, d_v)
-    heads, weights = attention.scaled_dot_product_attention(Q, K, V)  # all heads at once
-    return attention.merge_heads(heads) @ W_O, weights  # (..., T, d_out), (..., h, T, T)
 
 
 def _reference(x, W_Q, W_K, W_V, W_O, num_heads):  # type: ignore[no-untyped-def]
@@ -114,8 +113,24 @@ def _multi_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _MULTI = Exercise(
     name="multi_head_attention",
+    called="my_multi_head",
+    takes="x, W_Q, W_K, W_V, W_O, num_heads",
+    task="""Multi-head self-attention, without a mask.
+
+x: (..., T, d_model). W_Q, W_K: (d_model, h·d_k). W_V: (d_model, h·d_v).
+W_O: (h·d_v, d_out). num_heads: h. Returns output, (..., T, d_out), and the
+weights of all heads, (..., h, T, T). NumPy, your own functions, and those in
+`attention` but for `multi_head_attention`.""",
     reference=_reference,
-    solution=multi_head_attention,
+    steps={
+        "Q": "Q = attention.split_heads(x @ W_Q, num_heads)  # (..., h, T, d_k)",
+        "K": "K = attention.split_heads(x @ W_K, num_heads)  # (..., h, T, d_k)",
+        "V": "V = attention.split_heads(x @ W_V, num_heads)  # (..., h, T, d_v)",
+        "attend": "heads, weights = attention.scaled_dot_product_attention(Q, K, V)  # all heads at once",
+        "merge": "joined = attention.merge_heads(heads)  # (..., T, h·d_v)",
+        "mix": "output = joined @ W_O  # (..., T, d_out)",
+        "answer": "return output, weights  # weights: (..., h, T, T)",
+    },
     cases=_multi_cases,
     returns=("output", "weights"),
     hints=(
@@ -125,7 +140,7 @@ _MULTI = Exercise(
         "Q = `attention.split_heads(x @ W_Q, num_heads)`, K and V likewise; then attention; then "
         "`attention.merge_heads(heads) @ W_O`.",
     ),
-    misconceptions=mistakes.MULTI_MISTAKES,
+    mistakes=mistakes.MULTI,
     library=(attention.multi_head_attention,),
     praise="Six cases: any leading axes, widths that all differ, one head, float32. This is section 3.2.2 of “Attention Is All "
     "You Need”.",

@@ -1,460 +1,125 @@
-"""The ways to get heads wrong: how they are split, how they are merged, what each of them is given."""
+"""The ways to get heads wrong, as learners type them: how they are split, how they are merged, what each is given."""
 
-import math
-from collections.abc import Callable
-from typing import Any
+# fmt: off
+from lesson_utils.exercises.form import change
+from lesson_utils.exercises.shared import answers
 
-import numpy as np
-
-from lesson_utils import attention, ops
-from lesson_utils._checks import Array
-from lesson_utils.exercises.old_checker import Misconception
-
-Step = Callable[..., Any]
-
-
-def _sizes(x: Array, num_heads: int) -> tuple[list[int], int, int, int]:
-    """The leading axes, T, h and d_k of x (..., T, h · d_k)."""
-    *leading, T, width = x.shape
-    return leading, T, num_heads, width // num_heads
-
-
-def _unpack_two(x: Array, num_heads: int) -> Array:
-    T, d_model = x.shape
-    return x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)
-
-
-def _unpack_three(x: Array, num_heads: int) -> Array:
-    B, T, d_model = x.shape
-    return x.reshape(B, T, num_heads, d_model // num_heads).swapaxes(1, 2)
-
-
-def _first_two(x: Array, num_heads: int) -> Array:
-    T, d_model = x.shape[0], x.shape[1]
-    return x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)
-
-
-def _first_and_last(x: Array, num_heads: int) -> Array:
-    return x.reshape(x.shape[0], num_heads, -1).swapaxes(0, 1)
-
-
-def _without_swap(x: Array, num_heads: int) -> Array:
-    leading, T, h, d_k = _sizes(x, num_heads)
-    return x.reshape(*leading, h, T, d_k)
-
-
-def _cut(x: Array, num_heads: int) -> Array:
-    leading, T, h, d_k = _sizes(x, num_heads)
-    return x.reshape(*leading, T, h, d_k)
-
-
-def _every_hth(x: Array, num_heads: int) -> Array:
-    leading, T, h, d_k = _sizes(x, num_heads)
-    return np.moveaxis(x.reshape(*leading, T, d_k, h), -1, -3)
-
-
-def _as_width(x: Array, num_heads: int) -> Array:
-    leading, T, h, d_k = _sizes(x, num_heads)
-    return x.reshape(*leading, T, d_k, h).swapaxes(-2, -3)
-
-
-def _true_division(x: Array, num_heads: int) -> Array:
-    *leading, T, d_model = x.shape
-    return x.reshape(*leading, T, num_heads, d_model / num_heads).swapaxes(-2, -3)
-
-
-SPLIT_MISTAKES = (
-    Misconception(
-        "reshaped without a swap",
-        "You reshape straight to (..., h, T, d_k). Reshape never moves an entry past another: head 0 is filled with the first "
-        "tokens, head 1 with the next. Reshape to (..., T, h, d_k) first, then swap the axes T and h.",
-        _without_swap,
+SPLIT = (
+    change('reshaped without a swap', 'You reshape straight to (..., h, T, d_k). Reshape never moves an entry past another: head 0 is filled with the first tokens, head 1 with the next. Reshape to (..., T, h, d_k) first, then swap the axes T and h.', cut="x = x.reshape(*leading, num_heads, T, d_k)", swap="return x"),
+    change('not swapped', 'You cut each token into h pieces, (..., T, h, d_k). Swap the axes T and h, so that each head has all tokens: `.swapaxes(-2, -3)`.', swap="return x"),
+    change('every h-th column', 'Your head 0 gets the columns 0, h, 2h …; it should get the first d_k columns. Cut each row into h pieces of d_k: `reshape(..., T, h, d_k)`, the heads before the width.', "np.stack([x[..., i::num_heads] for i in range(num_heads)], axis=-3)", cut="x = x.reshape(*leading, T, d_k, num_heads)", swap="return np.moveaxis(x, -1, -3)"),
+    change('heads and width mixed up', 'You make d_k heads of width h. `num_heads` is how many pieces there are; each is `d_model // num_heads` wide: `reshape(..., T, num_heads, d_k)`.', cut="x = x.reshape(*leading, T, d_k, num_heads)"),
+    change('width and heads swapped', 'You swap the wrong two axes: after the reshape the axes are (..., T, h, d_k), and T and h change places: `.swapaxes(-2, -3)`.', swap="return x.swapaxes(-1, -2)"),
+    change("width and tokens swapped", "You swap the last axis with the third from the end. After the reshape the axes are (..., T, h, d_k), and T and h change places: `.swapaxes(-2, -3)`.", swap="return x.swapaxes(-1, -3)"),
+    change('all axes turned around', '`.T`, and `.transpose()` without arguments, reverse all axes. Only T and h change places: `.swapaxes(-2, -3)`.', swap="return x.T"),
+    change(
+        'two axes taken for granted', 'Your code is for x with two axes, (T, d_model). There may be any number in front: take the last two, `*leading, T, d_model = x.shape`, and pass `*leading` on to `reshape`.',
+        "T, d_model = x.shape\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
+        "T, d_model = x.shape[0], x.shape[1]\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
+        "x.reshape(x.shape[0], num_heads, -1).swapaxes(0, 1)",
+        "x.reshape(len(x), num_heads, x.shape[1] // num_heads).transpose(1, 0, 2)",
+        swap="return x.transpose(1, 0, 2)",
     ),
-    Misconception(
-        "not swapped",
-        "You cut each token into h pieces, (..., T, h, d_k). Swap the axes T and h, so that each head has all tokens: "
-        "`.swapaxes(-2, -3)`.",
-        _cut,
+    change(
+        'three axes taken for granted', 'Your code is for x with three axes, (B, T, d_model). There may be fewer or more in front: take the last two, `*leading, T, d_model = x.shape`, and pass `*leading` on to `reshape`.',
+        "B, T, d = x.shape\nreturn x.reshape(B, T, num_heads, d // num_heads).swapaxes(1, 2)",
+        "x.reshape(x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads).swapaxes(1, 2)",
+        "x.reshape(x.shape[0], x.shape[1], num_heads, -1).swapaxes(1, 2)",
+        swap="return x.transpose(0, 2, 1, 3)",
     ),
-    Misconception(
-        "every h-th column",
-        "Your head 0 gets the columns 0, h, 2h …; it should get the first d_k columns. Cut each row into h pieces of d_k: "
-        "`reshape(..., T, h, d_k)`, the heads before the width.",
-        _every_hth,
+    change('axes counted from the front', 'You swap two axes counted from the front. T and h are the first two only without leading axes. Count from the end: `.swapaxes(-2, -3)`.', swap=("return x.swapaxes(0, 1)", "return x.swapaxes(1, 2)", "return np.moveaxis(x, 1, 0)")),
+    change('heads before everything', 'Your heads stand in front of the leading axes. They belong right before T: (..., h, T, d_k). With `np.stack`, that is `axis=-3`.', "np.stack(np.split(x, num_heads, axis=-1))", swap="return np.moveaxis(x, -2, 0)"),
+    change(
+        'tokens split', 'You give each head some of the tokens. Each head sees all tokens, and some of the columns: split the last axis.',
+        "np.stack(np.split(x, num_heads, axis=-2), axis=-3)",
+        "np.stack(np.split(x, num_heads, axis=-2))",
+        "np.stack(np.split(x, num_heads))",
+        "np.split(x, num_heads, axis=-2)",
+        "np.array(np.split(x, num_heads, axis=0))",
     ),
-    Misconception(
-        "heads and width mixed up",
-        "You make d_k heads of width h. `num_heads` is how many pieces there are; each is `d_model // num_heads` wide: "
-        "`reshape(..., T, num_heads, d_k)`.",
-        _as_width,
-        lambda x, h: np.swapaxes(x.reshape(*x.shape[:-1], -1, h), -3, -2),
-    ),
-    Misconception(
-        "width and heads swapped",
-        "You swap the wrong two axes: after the reshape the axes are (..., T, h, d_k), and T and h change places: "
-        "`.swapaxes(-2, -3)`.",
-        lambda x, h: _cut(x, h).swapaxes(-1, -2),
-        lambda x, h: _cut(x, h).swapaxes(-1, -3),
-    ),
-    Misconception(
-        "all axes turned around",
-        "`.T`, and `.transpose()` without arguments, reverse all axes. Only T and h change places: `.swapaxes(-2, -3)`.",
-        lambda x, h: _cut(x, h).T,
-    ),
-    Misconception(
-        "two axes taken for granted",
-        "Your code is for x with two axes, (T, d_model). There may be any number in front: take the last two, "
-        "`*leading, T, d_model = x.shape`, and pass `*leading` on to `reshape`.",
-        _unpack_two,
-        _first_two,
-        _first_and_last,
-        lambda x, h: x.reshape(len(x), h, x.shape[1] // h).transpose(1, 0, 2),
-        lambda x, h: _cut(x, h).transpose(1, 0, 2),
-    ),
-    Misconception(
-        "three axes taken for granted",
-        "Your code is for x with three axes, (B, T, d_model). There may be fewer or more in front: take the last two, "
-        "`*leading, T, d_model = x.shape`, and pass `*leading` on to `reshape`.",
-        _unpack_three,
-        lambda x, h: x.reshape(x.shape[0], x.shape[1], h, x.shape[2] // h).swapaxes(1, 2),
-        lambda x, h: x.reshape(x.shape[0], x.shape[1], h, -1).swapaxes(1, 2),
-        lambda x, h: _cut(x, h).transpose(0, 2, 1, 3),
-    ),
-    Misconception(
-        "axes counted from the front",
-        "You swap two axes counted from the front. T and h are the first two only without leading axes. Count from the end: "
-        "`.swapaxes(-2, -3)`.",
-        lambda x, h: _cut(x, h).swapaxes(0, 1),
-        lambda x, h: _cut(x, h).swapaxes(1, 2),
-        lambda x, h: np.moveaxis(_cut(x, h), 1, 0),
-    ),
-    Misconception(
-        "heads before everything",
-        "Your heads stand in front of the leading axes. They belong right before T: (..., h, T, d_k). With "
-        "`np.stack`, that is `axis=-3`.",
-        lambda x, h: np.moveaxis(_cut(x, h), -2, 0),
-    ),
-    Misconception(
-        "tokens split",
-        "You give each head some of the tokens. Each head sees all tokens, and some of the columns: split the last axis.",
-        lambda x, h: np.stack(np.split(x, h, axis=-2), axis=-3),
-        lambda x, h: np.stack(np.split(x, h, axis=0)),
-        lambda x, h: np.stack(np.array_split(x, h, axis=-2), axis=-3),
-        lambda x, h: np.split(x, h),
-        lambda x, h: np.array(np.split(x, h)),
-    ),
-    Misconception(
-        "a list of heads",
-        "You return a list. Put its arrays on an axis of their own, right before T: `np.stack(heads, axis=-3)`.",
-        lambda x, h: np.split(x, h, axis=-1),
-    ),
-    Misconception(
-        "a float for a size",
-        "`/` gives a float, even 6 / 2, and a size must be a whole number. Write `d_model // num_heads`.",
-        _true_division,
-    ),
+    change('a list of heads', 'You return a list. Put its arrays on an axis of their own, right before T: `np.stack(heads, axis=-3)`.', "np.split(x, num_heads, axis=-1)"),
+    change('a float for a size', '`/` gives a float, even 6 / 2, and a size must be a whole number. Write `d_model // num_heads`.', sizes="*leading, T, d_model = x.shape\nd_k = d_model / num_heads"),
+    change("num_heads for the width", "You make pieces of width `num_heads`. `num_heads` is how many pieces there are; each is `d_model // num_heads` wide.", sizes="*leading, T, d_model = x.shape\nd_k = num_heads\nnum_heads = d_model // d_k"),
 )
 
-
-def _joined_without_swap(x: Array) -> Array:
-    *leading, h, T, d_k = x.shape
-    return x.reshape(*leading, T, h * d_k)
-
-
-def _merge_three(x: Array) -> Array:
-    h, T, d_k = x.shape
-    return x.swapaxes(0, 1).reshape(T, h * d_k)
-
-
-def _merge_four(x: Array) -> Array:
-    B, h, T, d_k = x.shape
-    return x.swapaxes(1, 2).reshape(B, T, h * d_k)
-
-
-def _interleaved(x: Array) -> Array:
-    *leading, h, T, d_k = x.shape
-    return np.moveaxis(x, -3, -1).reshape(*leading, T, h * d_k)
-
-
-def _swapped_from(x: Array, a: int, b: int) -> Array:
-    *leading, h, T, d_k = x.shape
-    return x.swapaxes(a, b).reshape(*leading, T, h * d_k)
-
-
-MERGE_MISTAKES = (
-    Misconception(
-        "reshaped without a swap",
-        "You reshape at once. Reshape never moves an entry past another, so tokens of one head end up in one row. Swap T and h "
-        "first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.",
-        _joined_without_swap,
-        lambda x: x.reshape(*x.shape[:-3], x.shape[-2], -1),
+MERGE = (
+    change('reshaped without a swap', 'You reshape at once. Reshape never moves an entry past another, so tokens of one head end up in one row. Swap T and h first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.', swap=""),
+    change('not joined', 'You swap T and h; now the pieces of each token lie beside each other, (..., T, h, d_k). Join them: reshape to (..., T, h·d_k).', join="return x"),
+    change('columns of the heads alternate', "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.", swap="x = np.moveaxis(x, -3, -1)"),
+    change('wrong axes swapped', 'You swap the last two axes, T and d_k. T and h must change places: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(-1, -2)", "x = x.swapaxes(-1, -3)"), join=("return x.reshape(*leading, T, num_heads * d_k)", "return x")),
+    change(
+        'heads below each other', 'You put the heads below each other, as more rows. A token stays one row: its pieces from all heads go side by side, into one row of h·d_k columns.',
+        "np.concatenate(x)",
+        "np.concatenate(x, axis=-2)",
+        "x.reshape(*x.shape[:-3], -1, x.shape[-1])",
+        "np.vstack(x)",
     ),
-    Misconception(
-        "not joined",
-        "You swap T and h; now the pieces of each token lie beside each other, (..., T, h, d_k). Join them: reshape to "
-        "(..., T, h·d_k).",
-        lambda x: x.swapaxes(-2, -3),
+    change('heads added', 'You add the heads up, or average them. They are put side by side, so that W_O can use each in its own way: the width is h·d_k.', "x.sum(axis=-3)", "x.mean(axis=-3)", "sum(x)", "x.mean(axis=0)"),
+    change(
+        'three axes taken for granted', 'Your code is for three axes, (h, T, d_k). There may be any number in front: `*leading, h, T, d_k = x.shape`, and `*leading` goes on to `reshape`.',
+        "h, T, d_k = x.shape\nreturn x.swapaxes(0, 1).reshape(T, h * d_k)",
+        "np.concatenate(x, axis=-1)",
+        "np.hstack(x)",
+        "np.concatenate([x[i] for i in range(x.shape[0])], axis=-1)",
+        "x.transpose(1, 0, 2).reshape(x.shape[1], -1)",
+        "x.swapaxes(0, 1).reshape(x.shape[1], -1)",
     ),
-    Misconception(
-        "columns of the heads alternate",
-        "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then "
-        "head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.",
-        _interleaved,
+    change(
+        'four axes taken for granted', 'Your code is for four axes, (B, h, T, d_k). There may be fewer or more in front: `*leading, h, T, d_k = x.shape`, and `*leading` goes on to `reshape`.',
+        "B, h, T, d_k = x.shape\nreturn x.swapaxes(1, 2).reshape(B, T, h * d_k)",
+        "x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)",
+        "x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)",
     ),
-    Misconception(
-        "wrong axes swapped",
-        "You swap the last two axes, T and d_k. T and h must change places: `.swapaxes(-2, -3)`.",
-        lambda x: x.swapaxes(-1, -2),
-        lambda x: _swapped_from(x, -1, -2),
-        lambda x: _swapped_from(x, -1, -3),
-    ),
-    Misconception(
-        "heads below each other",
-        "You put the heads below each other, as more rows. A token stays one row: its pieces from all heads go side by side, "
-        "into one row of h·d_k columns.",
-        lambda x: x.reshape(*x.shape[:-3], -1, x.shape[-1]),
-        lambda x: np.concatenate(list(x)),
-        lambda x: np.concatenate(list(x), axis=-2),
-        lambda x: np.vstack(list(x)),
-    ),
-    Misconception(
-        "heads added",
-        "You add the heads up, or average them. They are put side by side, so that W_O can use each in its own way: the width "
-        "is h·d_k.",
-        lambda x: x.sum(axis=-3),
-        lambda x: x.mean(axis=-3),
-        lambda x: x.sum(axis=0),
-        lambda x: x.mean(axis=0),
-    ),
-    Misconception(
-        "three axes taken for granted",
-        "Your code is for three axes, (h, T, d_k). There may be any number in front: `*leading, h, T, d_k = x.shape`, and "
-        "`*leading` goes on to `reshape`.",
-        _merge_three,
-        lambda x: x.swapaxes(0, 1).reshape(x.shape[1], x.shape[0] * x.shape[2]),
-        lambda x: x.swapaxes(0, 1).reshape(x.shape[1], -1),
-        lambda x: x.transpose(1, 0, 2).reshape(x.shape[1], -1),
-        lambda x: x.swapaxes(-2, -3).reshape(x.shape[-2], -1),
-        lambda x: np.concatenate(list(x), axis=-1),
-        lambda x: np.hstack(list(x)),
-    ),
-    Misconception(
-        "four axes taken for granted",
-        "Your code is for four axes, (B, h, T, d_k). There may be fewer or more in front: `*leading, h, T, d_k = x.shape`, "
-        "and `*leading` goes on to `reshape`.",
-        _merge_four,
-        lambda x: x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], x.shape[1] * x.shape[3]),
-        lambda x: x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1),
-        lambda x: x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1),
-    ),
-    Misconception(
-        "axes counted from the front",
-        "You swap two axes counted from the front. T and h stand there only for one number of axes. Count from the end: "
-        "`.swapaxes(-2, -3)`.",
-        lambda x: _swapped_from(x, 0, 1),
-        lambda x: _swapped_from(x, 1, 2),
-    ),
-    Misconception(
-        "one head only",
-        "Only one head is left in your result. All of them go side by side: the width is h·d_k.",
-        lambda x: x[..., 0, :, :],
-        lambda x: x[..., -1, :, :],
-        lambda x: x[0],
-        lambda x: x[-1],
-    ),
+    change('axes counted from the front', 'You swap two axes counted from the front. T and h stand there only for one number of axes. Count from the end: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(0, 1)", "x = x.swapaxes(1, 2)")),
+    change('one head only', 'Only one head is left in your result. All of them go side by side: the width is h·d_k.', "x[..., 0, :, :]", "x[..., -1, :, :]", "x[0]", "x[-1]"),
+    change("sizes in another order", "You name the sizes in another order. The axes of x are (..., h, T, d_k): `*leading, num_heads, T, d_k = x.shape`.", sizes="*leading, T, num_heads, d_k = x.shape"),
 )
 
-
-def _multi_head(
-    project: Step = lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_K, x @ W_V),
-    split: Step = attention.split_heads,
-    attend: Step = attention.scaled_dot_product_attention,
-    merge: Step = attention.merge_heads,
-    out: Step = lambda joined, W_O: joined @ W_O,
-    answer: Step = lambda output, weights: (output, weights),
-) -> Step:
-    """Multi-head attention with some of its steps replaced."""
-
-    def wrong(x: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Any:
-        Q, K, V = (split(part, num_heads) for part in project(x, W_Q, W_K, W_V))
-        heads, weights = attend(Q, K, V)
-        return answer(out(merge(heads), W_O), weights)
-
-    return wrong
+_FOR = "outputs, maps = [], []\nfor i in range(num_heads):\n    d_k, d_v = W_Q.shape[1] // num_heads, W_V.shape[1] // num_heads\n"
 
 
-def _scaled_by(size: Step) -> Step:
-    """Attention with a scale of its own: 1 / √size."""
-    return lambda Q, K, V: attention.scaled_dot_product_attention(Q, K, V, scale=1 / math.sqrt(size(Q)))
+def _looped(query: str, key: str, value: str, end: str = "np.concatenate(outputs, axis=-1) @ W_O, np.stack(maps, axis=-3)") -> str:
+    return (
+        f"{_FOR}    output, A = attention.scaled_dot_product_attention(x @ {query}, x @ {key}, x @ {value})\n"
+        f"    outputs.append(output)\n    maps.append(A)\nreturn {end}"
+    )
 
 
-def _own(Q: Array, K: Array, V: Array, axis: int = -1) -> tuple[Array, Array]:
-    weights = ops.softmax(Q @ K.swapaxes(-1, -2) / math.sqrt(K.shape[-1]), axis=axis)
-    return weights @ V, weights
+_PIECE = ("W_Q[:, i * d_k : (i + 1) * d_k]", "W_K[:, i * d_k : (i + 1) * d_k]", "W_V[:, i * d_v : (i + 1) * d_v]")
+_SCRAMBLED = {n: f"{n} = (x @ W_{n}).reshape(*x.shape[:-2], num_heads, x.shape[-2], -1)" for n in "QKV"}
+_CUT = {n: f"{n} = (x @ W_{n}).reshape(*x.shape[:-1], num_heads, -1)" for n in "QKV"}
+_OWN = "weights = ops.softmax(Q @ K.swapaxes(-1, -2) / math.sqrt({}){})\nheads = weights @ V"
 
-
-def _one_big_head(x: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> tuple[Array, Array]:
-    joined, weights = attention.scaled_dot_product_attention(x @ W_Q, x @ W_K, x @ W_V)
-    return joined @ W_O, weights
-
-
-def _loop(rows_of: Step, first: bool = False, pick: Step = lambda outputs: np.concatenate(outputs, axis=-1)) -> Step:
-    """A loop over heads: which columns each head takes, and what is made of the outputs."""
-
-    def wrong(x: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> tuple[Array, Array]:
-        outputs, weights = [], []
-        for i in range(num_heads):
-            Q, K, V = (rows_of(x @ W, i, num_heads) for W in (W_Q, W_K, W_V))
-            head, A = attention.scaled_dot_product_attention(Q, K, V)
-            outputs.append(head)
-            weights.append(A)
-        stacked = np.stack(weights, axis=0 if first else -3)
-        return pick(outputs) @ W_O, stacked
-
-    return wrong
-
-
-def _columns(y: Array, i: int, num_heads: int) -> Array:
-    d_k = y.shape[-1] // num_heads
-    return y[..., i * d_k : (i + 1) * d_k]
-
-
-def _only_last_weights(output: Array, weights: Array) -> tuple[Array, Array]:
-    return output, weights[..., -1, :, :]
-
-
-MULTI_MISTAKES = (
-    Misconception(
-        "one big head",
-        "This is one big head: queries and keys meet in their full width, and there is one set of weights. Split Q, K and V "
-        "into heads first; each head then has weights of its own.",
-        _one_big_head,
-    ),
-    Misconception(
-        "W_O left out",
-        "Your output is the heads side by side. One step is left: `@ W_O`, which mixes what they brought.",
-        _multi_head(out=lambda joined, W_O: joined),
-    ),
-    Misconception(
-        "heads scrambled",
-        "Your heads hold the wrong tokens: reshaped without a swap. Reshape to (..., T, h, d_k), then swap T and h; merge the "
-        "same way back.",
-        _multi_head(split=_without_swap, merge=_joined_without_swap),
-        _multi_head(split=_without_swap),
-    ),
-    Misconception(
-        "merged without a swap",
-        "The heads are right, but you merge them by `reshape` alone, and tokens of one head end up in one row. Swap T and h "
-        "first.",
-        _multi_head(merge=_joined_without_swap),
-    ),
-    Misconception(
-        "not swapped after the cut",
-        "Your heads have the shape (..., T, h, d_k), so that the heads of one token attend to each other. Swap T and h: the "
-        "tokens of one head attend to each other.",
-        _multi_head(split=_cut, merge=lambda x: x.reshape(*x.shape[:-2], -1)),
-    ),
-    Misconception(
-        "every h-th column",
-        "Your head 0 takes the columns 0, h, 2h …; it should take the first d_k columns, head 1 the next.",
-        _multi_head(split=_every_hth),
-        _multi_head(split=_every_hth, merge=_interleaved),
-        _loop(lambda y, i, h: y[..., i::h]),
-    ),
-    Misconception(
-        "one piece, many times",
-        "All your heads take the same columns. Head i takes the columns i·d_k … (i + 1)·d_k − 1.",
-        _loop(lambda y, i, h: _columns(y, 0, h)),
-        _loop(lambda y, i, h: y[..., : y.shape[-1] // h]),
-    ),
-    Misconception(
-        "heads not side by side",
-        "Your heads are added up, averaged, or only one of them is left. They go side by side, width h·d_v, so that W_O can "
-        "use each in its own way.",
-        _multi_head(merge=lambda x: x.sum(axis=-3)),
-        _multi_head(merge=lambda x: x.mean(axis=-3)),
-        _multi_head(merge=lambda x: x[..., 0, :, :]),
-        _multi_head(merge=lambda x: x[..., -1, :, :]),
-    ),
-    Misconception(
-        "values not projected",
-        "Your values are x itself, or share a matrix with the keys or queries. Each has its own: `x @ W_V`.",
-        _multi_head(project=lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_K, x)),
-        _multi_head(project=lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_K, x @ W_K)),
-        _multi_head(project=lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_K, x @ W_Q)),
-    ),
-    Misconception(
-        "nothing projected",
-        "You split x itself. Project first, then split: Q = `x @ W_Q`, K = `x @ W_K`, V = `x @ W_V`.",
-        _multi_head(project=lambda x, W_Q, W_K, W_V: (x, x, x)),
-    ),
-    Misconception(
-        "keys are queries",
-        "Queries and keys come from one matrix in your code. Queries are `x @ W_Q`, keys `x @ W_K`.",
-        _multi_head(project=lambda x, W_Q, W_K, W_V: (x @ W_Q, x @ W_Q, x @ W_V)),
-        _multi_head(project=lambda x, W_Q, W_K, W_V: (x @ W_K, x @ W_K, x @ W_V)),
-    ),
-    Misconception(
-        "queries and keys swapped",
-        "You have queries and keys the wrong way round: queries are `x @ W_Q`, keys `x @ W_K`.",
-        _multi_head(project=lambda x, W_Q, W_K, W_V: (x @ W_K, x @ W_Q, x @ W_V)),
-    ),
-    Misconception(
-        "matrices transposed",
-        "You multiply by the transposed matrices. Here a row of x times W: `x @ W_Q`, with W_Q of shape (d_model, h·d_k).",
-        _multi_head(
-            project=lambda x, W_Q, W_K, W_V: (x @ W_Q.T, x @ W_K.T, x @ W_V.T), out=lambda joined, W_O: joined @ W_O.T
-        ),
-        _multi_head(project=lambda x, W_Q, W_K, W_V: (x @ W_Q.T, x @ W_K.T, x @ W_V.T)),
-    ),
-    Misconception(
-        "W_O transposed",
-        "You multiply by W_O transposed. W_O is (h·d_v, d_out): `joined @ W_O`.",
-        _multi_head(out=lambda joined, W_O: joined @ W_O.T),
-    ),
-    Misconception(
-        "scaled by the whole width",
-        "You divide the scores by √d_model, or √(h·d_k): the root of the whole width. Each head's dot products have d_k terms: "
-        "√d_k. `attention.scaled_dot_product_attention` does it for you.",
-        _multi_head(attend=_scaled_by(lambda Q: Q.shape[-1] * Q.shape[-3])),
-        lambda x, *others: _multi_head(attend=_scaled_by(lambda Q: x.shape[-1]))(x, *others),
-    ),
-    Misconception(
-        "not scaled",
-        "Your scores are not divided by √d_k. `attention.scaled_dot_product_attention` does it for you.",
-        _multi_head(attend=_scaled_by(lambda Q: 1)),
-    ),
-    Misconception(
-        "softmax over another axis",
-        "Your weights do not sum to 1 over the keys. Softmax runs over the last axis of each head's scores.",
-        _multi_head(attend=lambda Q, K, V: _own(Q, K, V, axis=-2)),
-        _multi_head(attend=lambda Q, K, V: _own(Q, K, V, axis=-3)),
-    ),
-    Misconception(
-        "weights averaged over the heads",
-        "You return the mean of the heads' weights. Return those of each head, (..., h, T, T).",
-        _multi_head(answer=lambda output, weights: (output, weights.mean(axis=-3))),
-    ),
-    Misconception(
-        "one head's weights",
-        "You return the weights of one head only. Return those of each head, (..., h, T, T).",
-        _multi_head(answer=_only_last_weights),
-        _multi_head(answer=lambda output, weights: (output, weights[..., 0, :, :])),
-    ),
-    Misconception(
-        "weights with the heads in front",
-        "The heads of your weights stand in front of the leading axes. They belong right before the queries, "
-        "(..., h, T, T): `np.stack(weights, axis=-3)`.",
-        _loop(_columns, first=True),
-    ),
-    Misconception(
-        "only the output",
-        "This is the output. Return the weights of each head as well: `return output, weights`.",
-        _multi_head(answer=lambda output, weights: output),
-    ),
-    Misconception(
-        "results swapped",
-        "Your two results are in the wrong order: `return output, weights`.",
-        _multi_head(answer=lambda output, weights: (weights, output)),
-    ),
+MULTI = (
+    change('one big head', 'This is one big head: queries and keys meet in their full width, and there is one set of weights. Split Q, K and V into heads first; each head then has weights of its own.', Q="Q = x @ W_Q", K="K = x @ W_K", V="V = x @ W_V", merge="joined = heads"),
+    change('W_O left out', 'Your output is the heads side by side. One step is left: `@ W_O`, which mixes what they brought.', mix="output = joined"),
+    change('heads scrambled', 'Your heads hold the wrong tokens: reshaped without a swap. Reshape to (..., T, h, d_k), then swap T and h; merge the same way back.', **_SCRAMBLED, merge=("joined = attention.merge_heads(heads)", "joined = heads.reshape(*x.shape[:-1], -1)")),
+    change('merged without a swap', 'The heads are right, but you merge them by `reshape` alone, and tokens of one head end up in one row. Swap T and h first.', merge="joined = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)"),
+    change('not swapped after the cut', 'Your heads have the shape (..., T, h, d_k), so that the heads of one token attend to each other. Swap T and h: the tokens of one head attend to each other.', **_CUT, merge="joined = heads.reshape(*x.shape[:-1], -1)"),
+    change('every h-th column', 'Your head 0 takes the columns 0, h, 2h …; it should take the first d_k columns, head 1 the next.', _looped("W_Q[:, i::num_heads]", "W_K[:, i::num_heads]", "W_V[:, i::num_heads]"), _looped(_PIECE[0], _PIECE[1], "W_V[:, i::num_heads]"), _looped("W_Q[:, i::num_heads]", "W_K[:, i::num_heads]", _PIECE[2])),
+    change('one piece, many times', 'All your heads take the same columns. Head i takes the columns i·d_k … (i + 1)·d_k − 1.', _looped("W_Q[:, :d_k]", "W_K[:, :d_k]", "W_V[:, :d_v]"), _looped("W_Q[:, :d_k]", "W_K[:, :d_k]", _PIECE[2])),
+    change('heads not side by side', 'Your heads are added up, averaged, or only one of them is left. They go side by side, width h·d_v, so that W_O can use each in its own way.', merge=("joined = heads.sum(axis=-3)", "joined = heads.mean(axis=-3)", "joined = heads[..., 0, :, :]", "joined = heads")),
+    change('values not projected', 'Your values are x itself, or share a matrix with the keys or queries. Each has its own: `x @ W_V`.', V=("V = attention.split_heads(x, num_heads)", "V = attention.split_heads(x @ W_K, num_heads)", "V = attention.split_heads(x @ W_Q, num_heads)")),
+    change('nothing projected', 'You split x itself. Project first, then split: Q = `x @ W_Q`, K = `x @ W_K`, V = `x @ W_V`.', Q="Q = attention.split_heads(x, num_heads)", K="K = attention.split_heads(x, num_heads)", V="V = attention.split_heads(x, num_heads)"),
+    change('keys are queries', 'Queries and keys come from one matrix in your code. Queries are `x @ W_Q`, keys `x @ W_K`.', K=("K = attention.split_heads(x @ W_Q, num_heads)", "K = attention.split_heads(x, num_heads)")),
+    change("queries not projected", "Your queries are x itself, or made with the keys' matrix. The queries are `x @ W_Q`, split into heads.", Q=("Q = attention.split_heads(x, num_heads)", "Q = attention.split_heads(x @ W_K, num_heads)")),
+    change('queries and keys swapped', 'You have queries and keys the wrong way round: queries are `x @ W_Q`, keys `x @ W_K`.', Q="Q = attention.split_heads(x @ W_K, num_heads)", K="K = attention.split_heads(x @ W_Q, num_heads)"),
+    change('matrices transposed', 'You multiply by the transposed matrices. Here a row of x times W: `x @ W_Q`, with W_Q of shape (d_model, h·d_k).', Q=("Q = attention.split_heads(x @ W_Q.T, num_heads)", "Q = attention.split_heads(x @ W_Q, num_heads)"), K="K = attention.split_heads(x @ W_K.T, num_heads)", V=("V = attention.split_heads(x @ W_V.T, num_heads)", "V = attention.split_heads(x @ W_V, num_heads)")),
+    change('W_O transposed', 'You multiply by W_O transposed. W_O is (h·d_v, d_out): `joined @ W_O`.', mix="output = joined @ W_O.T"),
+    change("matrix in front", "You put a matrix in front of x. Each row of x is a token, so the matrix stands behind: `x @ W_Q`.", Q="Q = attention.split_heads(W_Q @ x, num_heads)"),
+    change("W_O in front", "You put W_O in front. Each row is a token, so the matrix stands behind: `joined @ W_O`.", mix="output = W_O @ joined"),
+    change("W_O before the merge", "You multiply each head by W_O before the heads are joined. Join first, (..., T, h·d_v), then `@ W_O`.", merge="joined = heads @ W_O", mix="output = attention.merge_heads(joined)"),
+    change('scaled by the whole width', "You divide the scores by √d_model, or √(h·d_k): the root of the whole width. Each head's dot products have d_k terms: √d_k. `attention.scaled_dot_product_attention` does it for you.", attend=[_OWN.format(size, "") for size in ("W_Q.shape[1]", "x.shape[-1]")]),
+    change('not scaled', 'Your scores are not divided by √d_k. `attention.scaled_dot_product_attention` does it for you.', attend="weights = ops.softmax(Q @ K.swapaxes(-1, -2))\nheads = weights @ V"),
+    change("scaled twice", "You divide by √d_k, and `scaled_dot_product_attention` does so once more. Leave your own division out.", attend=("heads, weights = attention.scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V)", "heads, weights = attention.scaled_dot_product_attention(Q, K, V)\nheads = heads / math.sqrt(Q.shape[-1])")),
+    change('softmax over another axis', "Your weights do not sum to 1 over the keys. Softmax runs over the last axis of each head's scores.", attend=[_OWN.format("Q.shape[-1]", f", axis={axis}") for axis in (-2, -3)]),
+    change("masked", "Your heads are masked: a token sees only those before it. No mask is asked for here.", attend="heads, weights = attention.scaled_dot_product_attention(Q, K, V, attention.causal_mask(x.shape[-2]))"),
+    change("arguments of attention in another order", "You call attention with its arguments in another order: it takes queries, keys, values.", attend=("heads, weights = attention.scaled_dot_product_attention(K, Q, V)", "heads, weights = attention.scaled_dot_product_attention(Q, V, K)", "heads, weights = attention.scaled_dot_product_attention(V, K, Q)")),
+    change("pair not unpacked", "`scaled_dot_product_attention` returns two things, the heads' outputs and the weights. Unpack them: `heads, weights = ...`.", attend="heads = attention.scaled_dot_product_attention(Q, K, V)\nweights = heads"),
+    change("pair unpacked the wrong way round", "`scaled_dot_product_attention` returns first the output, then the weights: `heads, weights = ...`.", attend="weights, heads = attention.scaled_dot_product_attention(Q, K, V)"),
+    change('weights averaged over the heads', "You return the mean of the heads' weights. Return those of each head, (..., h, T, T).", answer=("return output, weights.mean(axis=-3)", "return output, weights.sum(axis=-3)")),
+    change("one head's weights", 'You return the weights of one head only. Return those of each head, (..., h, T, T).', _looped(*_PIECE, end="np.concatenate(outputs, axis=-1) @ W_O, A"), answer=("return output, weights[..., 0, :, :]", "return output, weights[..., -1, :, :]")),
+    change('weights with the heads in front', 'The heads of your weights stand in front of the leading axes. They belong right before the queries, (..., h, T, T): `np.stack(weights, axis=-3)`.', _looped(*_PIECE, end="np.concatenate(outputs, axis=-1) @ W_O, np.stack(maps)")),
+    change("heads returned", "Your second result is what the heads have found. Return their weights, (..., h, T, T): `return output, weights`.", answer="return output, heads"),
+    *answers("output", "weights"),
 )

@@ -6,20 +6,10 @@ import numpy as np
 
 from lesson_utils import positions as library
 from lesson_utils._checks import Array
-from lesson_utils.exercises.old_checker import Case, Exercise
+from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.positional_encoding import mistakes
 
 # --- The table ------------------------------------------------------------------------------------------------------
-
-
-def sinusoids(length, d_model, base=10000.0):  # type: ignore[no-untyped-def]  # solutions are shown to learners
-    pos = np.arange(length)[:, None]  # (length, 1)
-    exponents = np.arange(0, d_model, 2) / d_model  # (d_model / 2,)
-    angles = pos / base**exponents  # (length, d_model / 2)
-    table = np.empty((length, d_model))
-    table[:, 0::2] = np.sin(angles)
-    table[:, 1::2] = np.cos(angles)
-    return table
 
 
 def _table_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -32,8 +22,23 @@ def _table_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _TABLE = Exercise(
     name="sinusoids",
+    called="my_table",
+    takes="length, d_model, base=10000.0",
+    task="""The sinusoidal table: row pos is the vector of position pos, counted from 0.
+
+length: how many positions. d_model: an even width. base: a number above 1.
+Returns (length, d_model), float64: sin(pos / base^(2i/d_model)) in column 2i,
+the cosine of the same angle in column 2i + 1. NumPy only.""",
     reference=library.sinusoidal_encoding,
-    solution=sinusoids,
+    steps={
+        "pos": "pos = np.arange(length)[:, None]  # (length, 1)",
+        "exponents": "exponents = np.arange(0, d_model, 2) / d_model  # (d_model / 2,)",
+        "angles": "angles = pos / base**exponents  # (length, d_model / 2)",
+        "table": "table = np.empty((length, d_model))",
+        "sines": "table[:, 0::2] = np.sin(angles)",
+        "cosines": "table[:, 1::2] = np.cos(angles)",
+        "answer": "return table",
+    },
     cases=_table_cases,
     returns=("table",),
     hints=(
@@ -44,21 +49,13 @@ _TABLE = Exercise(
         "it is the 2i of the formula already.)",
         "Make `table = np.empty((length, d_model))`. `table[:, 0::2]` are its even columns, `table[:, 1::2]` the odd ones.",
     ),
-    misconceptions=mistakes.TABLE,
-    pairs=mistakes.TABLE_PAIRS,
+    mistakes=mistakes.TABLE,
     library=(library.sinusoidal_encoding,),
     praise="Five tables, from 4 columns to 16, three bases besides 10 000. This is section 3.5 of “Attention Is All You Need”.",
+    dtype="kept",
 )
 
 # --- The rotation matrix --------------------------------------------------------------------------------------------
-
-
-def shift_matrix(offset, d_model, base=10000.0):  # type: ignore[no-untyped-def]
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):  # the first column of each pair
-        a = offset / base ** (i / d_model)
-        M[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
-    return M
 
 
 def _shift_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -71,8 +68,22 @@ def _shift_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _SHIFT = Exercise(
     name="shift_matrix",
+    called="my_shift_matrix",
+    takes="offset, d_model, base=10000.0",
+    task="""The matrix M with M @ PE(pos) = PE(pos + offset), for every pos.
+
+offset: a whole number, of any sign. d_model: an even width. base: as in the
+table. Returns (d_model, d_model). NumPy; a loop over the pairs is fine.""",
     reference=library.shift_matrix,
-    solution=shift_matrix,
+    steps={
+        "M": "M = np.zeros((d_model, d_model))",
+        "angles": "a = offset / base ** (np.arange(0, d_model, 2) / d_model)  # an angle for each pair",
+        "places": "i = np.arange(0, d_model, 2)  # the first column of each pair",
+        "cosines": "M[i, i] = M[i + 1, i + 1] = np.cos(a)",
+        "above": "M[i, i + 1] = np.sin(a)",
+        "below": "M[i + 1, i] = -np.sin(a)",
+        "answer": "return M",
+    },
     cases=_shift_cases,
     returns=("M",),
     hints=(
@@ -81,18 +92,12 @@ _SHIFT = Exercise(
         "The pair in the columns 2i and 2i + 1 turns by `a = offset / base ** (2 * i / d_model)`. A loop over the pairs is fine.",
         "The block is [[cos a, sin a], [−sin a, cos a]]: it makes (sin(x + a), cos(x + a)) out of (sin x, cos x).",
     ),
-    misconceptions=mistakes.SHIFT,
-    pairs=mistakes.SHIFT_PAIRS,
+    mistakes=mistakes.SHIFT,
     library=(library.shift_matrix,),
     praise="Forwards, backwards, not at all, and 250 steps: one matrix an offset, for every position.",
 )
 
 # --- Find the bug ---------------------------------------------------------------------------------------------------
-
-
-def add_positions(X, table):  # type: ignore[no-untyped-def]
-    T = X.shape[-2]
-    return X + table[:T].astype(X.dtype)  # (T, d_model) lines up with the last two axes of X
 
 
 def _add_reference(X: Array, table: Array) -> Array:
@@ -117,8 +122,17 @@ def _add_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 _ADD = Exercise(
     name="add_positions",
+    takes="X, table",
+    task="""Add to each token the row of the table for its position, counted from 0.
+
+X: (B, T, d_model). table: (rows, d_model), float64, with T rows or more.
+Returns (B, T, d_model), in the dtype of X; X stays as it was. NumPy only.""",
     reference=_add_reference,
-    solution=add_positions,
+    steps={
+        "T": "T = X.shape[-2]",
+        "rows": "rows = table[:T]  # (T, d_model) lines up with the last two axes of X",
+        "answer": "return X + rows.astype(X.dtype)",
+    },
     cases=_add_cases,
     returns=("output",),
     hints=(
@@ -128,8 +142,9 @@ _ADD = Exercise(
         "NumPy lines up shapes from the right: (B, T, d_model) + (T, d_model) is just right, without `None`. The table is "
         "float64: `.astype(X.dtype)` keeps a float32 X what it was.",
     ),
-    misconceptions=mistakes.ADD,
+    mistakes=mistakes.ADD,
     praise="Seven batches, with as many sequences as tokens among them, and float32 stays float32. The bug is gone.",
+    dtype="kept",
 )
 
 EXERCISES = (_TABLE, _ADD, _SHIFT)
