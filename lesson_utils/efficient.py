@@ -10,16 +10,7 @@ from typing import NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from lesson_utils._checks import (
-    Array,
-    Mask,
-    as_float,
-    as_floats,
-    as_mask,
-    as_qkv,
-    as_size,
-    check_last_queries,
-)
+from lesson_utils._checks import Array, Mask, as_float, as_floats, as_ids, as_mask, as_qkv, as_size, check_last_queries
 
 # --- Sparse masks -----------------------------------------------------------------------------------------------------
 
@@ -62,12 +53,7 @@ def global_mask(T: SupportsIndex, global_tokens: ArrayLike) -> Mask:
     tokens = np.asarray(global_tokens)
     if tokens.size == 0:
         tokens = tokens.astype(np.int64)  # an empty list is an array of floats
-    if tokens.dtype.kind not in "iu" or tokens.ndim != 1:
-        raise ValueError(
-            f"global_tokens has dtype {tokens.dtype} and shape {tokens.shape}; expected a list of positions"
-        )
-    if ((tokens < 0) | (tokens >= T)).any():
-        raise ValueError(f"global_tokens={tokens.tolist()} must lie in 0…T−1={T - 1}")
+    as_ids(tokens, "global_tokens", T, ndim=1)
     mask = np.zeros((T, T), dtype=bool)
     mask[tokens, :] = True
     mask[:, tokens] = True
@@ -213,7 +199,9 @@ def linear_attention_start(
         dtype: of the queries, keys and values to come.
     """
     d_k, d_v = as_size(d_k, "d_k"), as_size(d_v, "d_v", minimum=0)
-    return LinearState(np.zeros((*leading, d_k, d_v), dtype), np.zeros((*leading, d_k), dtype))
+    dtype = as_float(np.zeros(0, dtype), "state").dtype
+    sizes = [as_size(n, "leading", minimum=0) for n in np.atleast_1d(leading)]
+    return LinearState(np.zeros((*sizes, d_k, d_v), dtype), np.zeros((*sizes, d_k), dtype))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # `_divide` finds what overflows
@@ -235,6 +223,8 @@ def linear_attention_step(state: LinearState, q: ArrayLike, k: ArrayLike, v: Arr
     Source: Katharopoulos et al. (2020), section 3.4, equations 16 to 20.
     """
     q, k, v = as_floats(q=q, k=k, v=v)
+    if not isinstance(state, LinearState) or np.ndim(state.S) < 2 or np.shape(state.z) != np.shape(state.S)[:-1]:
+        raise ValueError(f"state is {type(state).__name__}; begin with linear_attention_start(d_k, d_v)")
     *leading, d_k, d_v = state.S.shape
     for name, array, width in (("q", q, d_k), ("k", k, d_k), ("v", v, d_v)):
         if array.shape != (*leading, width):
