@@ -122,9 +122,7 @@ PUBLIC = {
 }
 
 
-WAY_OUT = (
-    r"must|expect|fit|try|needs|convert|choose|not exist|begin|overflow|no target"  # what is wrong, and what to do
-)
+WAY_OUT = r"must|expect|fit|try|needs|convert|choose|not exist|begin|overflow|no target"  # of each message
 
 
 def any_array(rng):
