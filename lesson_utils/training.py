@@ -5,7 +5,6 @@ gradient to each `Param.grad`.
 """
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from tqdm import tqdm  # type: ignore[import-untyped]
 
 from lesson_utils._checks import Array, as_size
 from lesson_utils._machine import is_small as is_small
@@ -269,7 +267,9 @@ def fit(
     keep_freed_memory()
     rng_batches, rng_model = np.random.default_rng(seed).spawn(2)
     history, started, smooth = History(), time.perf_counter(), 0.0
-    with single_thread() if one_thread else nullcontext(), _Bar(steps, disable=not progress) as bar:
+    from lesson_utils._bar import Bar  # with tqdm, which takes its time to import
+
+    with single_thread() if one_thread else nullcontext(), Bar(steps, disable=not progress) as bar:
         try:
             for step in range(1, steps + 1):
                 step_lr = optimizer.lr if lr is None else lr
@@ -297,32 +297,6 @@ def fit(
             bar.close()
             print(f"Interrupted after step {len(history.losses)} of {steps}; the model stays as that step left it.")
     return history
-
-
-class _Bar(tqdm):
-    """One line on standard output, in a terminal and in a notebook.
-
-    Not tqdm's notebook widget: a saved notebook would show a dead one, and without ipywidgets it is a warning. Not
-    standard error, where notebooks put what went wrong. The finished line has no times in it, so that a notebook that
-    was run again is not different for it.
-    """
-
-    monitor_interval = 0  # no thread to watch over the bar: browsers' Python has no threads
-
-    def __init__(self, total: int, disable: bool) -> None:
-        form = "{n_fmt}/{total_fmt} steps{postfix} |{bar}| {remaining} left"
-        super().__init__(
-            total=total, disable=disable, file=sys.stdout, ncols=80, mininterval=0.25, bar_format=form, leave=True
-        )
-
-    def advance(self, loss: float) -> None:
-        if not self.disable:
-            self.set_postfix_str(f"loss {loss:.4f}", refresh=False)
-            self.update()
-
-    def close(self) -> None:
-        self.bar_format = "{n_fmt}/{total_fmt} steps{postfix} |{bar}|"
-        super().close()
 
 
 def _advice(lr: float, clip: float | None) -> str:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tqdm import tqdm
 
 from lesson_utils import training
+from lesson_utils._bar import Bar
 from lesson_utils.layers import Param
 from lesson_utils.training import SGD, Adam, History, clip_gradients, fit
 
@@ -499,7 +500,7 @@ def test_a_callback_can_print_beside_the_bar(capsys):
 
 def test_without_progress_it_is_silent_and_no_thread_stays(capsys):
     fit(Line(), batches, 3)
-    assert training._Bar.monitor is None
+    assert Bar.monitor is None
     capsys.readouterr()
     fit(Line(), batches, 3, progress=False)
     assert capsys.readouterr() == ("", "")

@@ -2,19 +2,25 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lesson_utils import lessons
-from lesson_utils.exercises.answers import CheckResult
-from lesson_utils.exercises.checker import run
+
+if TYPE_CHECKING:
+    from lesson_utils.exercises.answers import CheckResult
 
 
 class _Check:
-    """`check.<exercise>(function)`; tab completion lists the exercises. Only the lesson that owns it is imported."""
+    """`check.<exercise>(function)`; tab completion lists the exercises.
 
-    def __getattr__(self, name: str) -> Callable[[Any], CheckResult]:
+    What judges, and the lesson that owns the exercise, are imported with the first check.
+    """
+
+    def __getattr__(self, name: str) -> "Callable[[Any], CheckResult]":
         for lesson in lessons.LESSONS:
             if name in lesson.exercises:
+                from lesson_utils.exercises.checker import run
+
                 return partial(run, lesson.exercise(name))
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__())}")
 

@@ -17,7 +17,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from lesson_utils import training
+from lesson_utils._machine import is_small
 
 if TYPE_CHECKING:
     from lesson_utils.exercises.form import Exercise
@@ -105,7 +105,7 @@ def as_written(when: bool = True, /, **claims: bool | Callable[[], bool]) -> Non
     Raises:
         AssertionError: claims that do not hold, by name.
     """
-    if not when or training.is_small():
+    if not when or is_small():
         return
     wrong = [name for name, claim in claims.items() if not (claim() if callable(claim) else claim)]
     if wrong:

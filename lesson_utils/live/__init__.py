@@ -29,20 +29,22 @@ where nothing has been trained, in tests for instance:
     heads(trained)    # heads.example() shows it with the example
 """
 
-import asyncio
 import html
 import inspect
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial, update_wrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
 from lesson_utils import plots
 from lesson_utils.live._screen import Screen
 from lesson_utils.live.controls import Choice, Control, LogSlider, Slider, Switch, Word
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Choice", "Control", "Lab", "LiveFigure", "LogSlider", "Slider", "Switch", "Update", "Word", "lab"]
 
@@ -189,6 +191,8 @@ class LiveFigure:
 
     def _look_ahead(self, moved: str) -> None:
         """Have the pictures one step further drawn as soon as there is nothing else to do."""
+        import asyncio  # in a kernel it is there already
+
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # this is not a kernel
@@ -202,6 +206,8 @@ class LiveFigure:
         if settings:
             with suppress(Exception):  # it will be shown to whoever goes there
                 self._draw(**settings[0])
+            import asyncio
+
             self._ahead = asyncio.get_running_loop().call_later(PAUSE, self._draw_ahead, settings[1:])
 
     def outputs(self) -> list[dict[str, Any]]:

@@ -1,26 +1,36 @@
-"""What importing all of lesson_utils adds to what notebooks import anyway."""
+"""What a notebook's set-up cell, its lab included, adds to the libraries that any interactive notebook imports."""
 
-import pkgutil
 import subprocess
 import sys
 from statistics import median
 
-import lesson_utils
+from lesson_utils.lessons import LESSONS, Lesson
+
+# Both are timed in one process, one after the other: what else the machine does slows down both.
+TIMED = """
+from time import process_time
+start = process_time()
+import numpy, matplotlib, ipywidgets
+between = process_time()
+from lesson_utils import attention, ops, plots, quiz
+from lesson_utils.exercises import check
+from {package} import lab
+print((process_time() - start) / (between - start))
+"""
 
 
 def run(rounds: int = 15) -> None:
-    ours = ", ".join(m.name for m in pkgutil.walk_packages(lesson_utils.__path__, "lesson_utils."))
-    print(f"import: median of {rounds} fresh processes each, in turns")
-    for base in ("numpy, matplotlib, ipywidgets", "numpy, matplotlib.pyplot, ipywidgets"):
-        times: tuple[list[float], list[float]] = ([], [])
-        for _ in range(rounds):
-            for modules, into in zip((base, f"{base}, {ours}"), times, strict=True):
-                into.append(_import_seconds(modules))
-        alone, together = map(median, times)
-        print(f"  {base:37} {alone * 1e3:4.0f} ms; with all of lesson_utils {together * 1e3:4.0f} ms", end="")
-        print(f"  {together / alone:.2f}×")
+    ratios: dict[str, list[float]] = {lesson.name: [] for lesson in LESSONS}
+    for _ in range(rounds):
+        for lesson in LESSONS:
+            ratios[lesson.name].append(_ratio(lesson))
+    print(
+        f"import: numpy, matplotlib and ipywidgets with a notebook's set-up cell, against them alone ({rounds} rounds)"
+    )
+    for name, several in ratios.items():
+        print(f"  {name:20} {median(several):.2f}×")
 
 
-def _import_seconds(modules: str) -> float:
-    code = f"import time; start = time.perf_counter(); import {modules}; print(time.perf_counter() - start)"
+def _ratio(lesson: Lesson) -> float:
+    code = TIMED.format(package=lesson.package)
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
