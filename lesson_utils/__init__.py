@@ -6,7 +6,7 @@ The maths (NumPy only):
 - `attention`: masks, scaled dot-product and multi-head attention
 - `scores`: the four scores of recurrent decoders, and a look back with each
 - `positions`: sinusoidal, rotary and linear-bias positions; the shift matrix
-- `efficient`: sparse masks, linear attention, online softmax; what each costs
+- `efficient`: sparse masks, linear attention, online softmax; `costs`: what each layer costs
 - `layers`: trainable layers, thin around the functions
 - `recurrent`: one step of an RNN, GRU and LSTM, and through time
 - `models`: Seq2Seq, Transformer, Encoder and GPT: loss and gradients, attention maps, generation

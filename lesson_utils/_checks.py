@@ -1,6 +1,8 @@
 """What every public function asks of its input, in one place, so that all say it in the same words."""
 
+import math
 import operator
+import sys
 from collections.abc import Iterable
 from typing import Any, SupportsIndex, TypeVar
 
@@ -56,6 +58,23 @@ def as_size(n: SupportsIndex, name: str, minimum: int = 1) -> int:
     if size < minimum:
         raise ValueError(f"{name}={size} must be at least {minimum}")
     return size
+
+
+def as_number(x: float, name: str) -> float:
+    """`x` as a Python float, which keeps float32 arrays float32."""
+    if not isinstance(x, int | float | np.number | np.bool_) or not math.isfinite(x):
+        raise ValueError(f"{name}={x!r} must be a finite number")
+    return float(x)
+
+
+def as_axis(axis: SupportsIndex, shape: tuple[int, ...]) -> int:
+    """`axis` as a Python int, an axis of `shape` with at least one entry along it."""
+    axis = as_size(axis, "axis", minimum=-sys.maxsize)
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(f"axis={axis} does not exist: x has shape {shape}")
+    if shape[axis] == 0:
+        raise ValueError(f"x has shape {shape}: nothing along axis {axis}; expected at least one score")
+    return axis
 
 
 def as_heads(num_heads: SupportsIndex, width: int, name: str, heads: str = "num_heads") -> int:

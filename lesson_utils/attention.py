@@ -17,6 +17,7 @@ from lesson_utils._checks import (
     as_floats,
     as_heads,
     as_mask,
+    as_number,
     as_qkv,
     as_size,
     check_last_queries,
@@ -99,9 +100,7 @@ def scaled_dot_product_attention(
     Source: Vaswani et al. (2017), section 3.2.1, equation 1.
     """
     Q, K, V = as_qkv(Q, K, V)
-    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)  # a Python float keeps float32 arrays float32
-    if not math.isfinite(scale):
-        raise ValueError(f"scale={scale} must be a finite number")
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else as_number(scale, "scale")
 
     scores = Q @ K.swapaxes(-1, -2) * scale  # (..., T_q, T_k)
     if mask is not None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from lesson_utils import plots
 from lesson_utils._checks import Array
+from lesson_utils.numbers import minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +157,7 @@ class Threads:
         spans = np.linalg.norm(b - a, axis=-1)
         heights = rise * np.sqrt(spans / (spans.max() or 1.0))  # short arcs stay low
         up, turn = np.array([0.0, 1.0]), 2 * np.pi * t
-        loop = 0.35 * rise * np.hstack([np.sin(turn) * np.sin(turn / 2), 1 - np.cos(turn)])
+        loop = 0.22 * rise * np.hstack([np.sin(turn) * np.sin(turn / 2), 1 - np.cos(turn)])
         paths = [
             p + t * (q - p) + 4 * t * (1 - t) * h * up if span else p + loop
             for p, q, h, span in zip(a, b, heights, spans, strict=True)
@@ -257,7 +258,7 @@ class Matrix:
             faded = lit is not None and i != lit
             colours.append(tint(self.colour, float(shade[i, j]) * (0.5 if faded else 1)))
             decimals = max(self.decimals - (abs(values[i, j]) >= 9.95), 0)  # so that it fits
-            self.texts[n] = "" if gone[i, j] else f"{values[i, j]:z.{decimals}f}".replace("-", "−")
+            self.texts[n] = "" if gone[i, j] else minus(f"{values[i, j]:z.{decimals}f}")
             light = plots.luminance(colours[-1])
             inks.append("white" if light < 0.18 else plots.GREY if faded and light > 0.8 else "black")
         self.cells.set_facecolor(colours)

@@ -1,4 +1,4 @@
-"""Attention for long sequences: sparse masks, linear attention, the online softmax; and what each of them costs.
+"""Attention for long sequences: sparse masks, linear attention, and the online softmax.
 
 As everywhere, masks are boolean and **True means "may attend"**: `window_mask(T, 4) | global_mask(T, [0])` may look at
 both, `... & causal_mask(T)` not ahead.
@@ -10,17 +10,7 @@ from typing import NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from lesson_utils._checks import (
-    Array,
-    Mask,
-    as_float,
-    as_floats,
-    as_heads,
-    as_mask,
-    as_qkv,
-    as_size,
-    check_last_queries,
-)
+from lesson_utils._checks import Array, Mask, as_float, as_floats, as_ids, as_mask, as_qkv, as_size, check_last_queries
 
 # --- Sparse masks -----------------------------------------------------------------------------------------------------
 
@@ -63,12 +53,7 @@ def global_mask(T: SupportsIndex, global_tokens: ArrayLike) -> Mask:
     tokens = np.asarray(global_tokens)
     if tokens.size == 0:
         tokens = tokens.astype(np.int64)  # an empty list is an array of floats
-    if tokens.dtype.kind not in "iu" or tokens.ndim != 1:
-        raise ValueError(
-            f"global_tokens has dtype {tokens.dtype} and shape {tokens.shape}; expected a list of positions"
-        )
-    if ((tokens < 0) | (tokens >= T)).any():
-        raise ValueError(f"global_tokens={tokens.tolist()} must lie in 0…T−1={T - 1}")
+    as_ids(tokens, "global_tokens", T, ndim=1)
     mask = np.zeros((T, T), dtype=bool)
     mask[tokens, :] = True
     mask[:, tokens] = True
@@ -214,7 +199,9 @@ def linear_attention_start(
         dtype: of the queries, keys and values to come.
     """
     d_k, d_v = as_size(d_k, "d_k"), as_size(d_v, "d_v", minimum=0)
-    return LinearState(np.zeros((*leading, d_k, d_v), dtype), np.zeros((*leading, d_k), dtype))
+    dtype = as_float(np.zeros(0, dtype), "state").dtype
+    sizes = [as_size(n, "leading", minimum=0) for n in np.atleast_1d(leading)]
+    return LinearState(np.zeros((*sizes, d_k, d_v), dtype), np.zeros((*sizes, d_k), dtype))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # `_divide` finds what overflows
@@ -236,6 +223,8 @@ def linear_attention_step(state: LinearState, q: ArrayLike, k: ArrayLike, v: Arr
     Source: Katharopoulos et al. (2020), section 3.4, equations 16 to 20.
     """
     q, k, v = as_floats(q=q, k=k, v=v)
+    if not isinstance(state, LinearState) or np.ndim(state.S) < 2 or np.shape(state.z) != np.shape(state.S)[:-1]:
+        raise ValueError(f"state is {type(state).__name__}; begin with linear_attention_start(d_k, d_v)")
     *leading, d_k, d_v = state.S.shape
     for name, array, width in (("q", q, d_k), ("k", k, d_k), ("v", v, d_v)):
         if array.shape != (*leading, width):
@@ -357,104 +346,3 @@ def _attend_online(q: Array, K: Array, V: Array, mask: Mask | None, block_size: 
 def _longest(x: Array) -> float:
     """The largest norm of a row."""
     return math.sqrt(np.einsum("td,td->t", x, x).max())
-
-
-# --- Counting ---------------------------------------------------------------------------------------------------------
-
-
-class Cost(NamedTuple):
-    """What a layer costs for one sequence, forward, all heads. Matrix products are counted, the rest is not."""
-
-    parts: dict[str, int]  # multiply-adds of the matrix products, by name
-    memory: int  # numbers between input and output that are there at once
-    parameters: int  # weights
-    sequential_steps: int  # that must wait for each other, however many processors there are
-    path_length: float  # steps from the first position to the last; ∞ when nothing passes between positions
-
-    @property
-    def multiply_adds(self) -> int:
-        return sum(self.parts.values())
-
-    @property
-    def flops(self) -> int:
-        """Floating-point operations: a multiply-add is two."""
-        return 2 * self.multiply_adds
-
-
-def attention_cost(
-    T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None = None
-) -> Cost:
-    """Multi-head attention: four projections, O(T d²), and all pairs of positions, O(T² d).
-
-    Both parts are equal at T = 2 · d_model. The number of heads changes the memory (h · T · T_k weights), not the
-    multiply-adds.
-
-    Args:
-        T: how many queries.
-        d_model: the width; d_k = d_v = d_model / h.
-        num_heads: h, a divisor of d_model.
-        T_k: how many keys. Default: T.
-
-    Raises:
-        ValueError: no sizes, or h does not divide d_model.
-
-    Source: Vaswani et al. (2017), sections 3.2.2 and 4, table 1.
-    """
-    T, d, h, T_k = _sizes(T, d_model, num_heads, T_k)
-    parts = {"projections": 2 * (T + T_k) * d * d, "scores": T * T_k * d, "weights · values": T * T_k * d}
-    return Cost(parts, 2 * (T + T_k) * d + h * T * T_k, 4 * d * d, 1, 1)
-
-
-def linear_attention_cost(
-    T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None = None
-) -> Cost:
-    """Linear attention in parallel form: the same projections; then sums over keys, O(T d²/h), in place of pairs.
-
-    Arguments and errors as for `attention_cost`. Instead of h · T · T_k weights, the sums S and z are kept. As a
-    recurrence it takes T steps, and keeps only them.
-
-    Source: Katharopoulos et al. (2020), section 3.2.
-    """
-    T, d, h, T_k = _sizes(T, d_model, num_heads, T_k)
-    d_k = d // h
-    parts = {"projections": 2 * (T + T_k) * d * d, "keys · values": T_k * d * d_k, "queries · sums": T * d * (d_k + 1)}
-    return Cost(parts, 2 * (T + T_k) * d + d * d_k + d, 4 * d * d, 1, 1)
-
-
-def feed_forward_cost(T: SupportsIndex, d_model: SupportsIndex, d_ff: SupportsIndex) -> Cost:
-    """The Transformer's feed-forward layer, two matrices on each position by itself: O(T d d_ff).
-
-    Source: Vaswani et al. (2017), section 3.3.
-    """
-    T, d, d_ff = as_size(T, "T"), as_size(d_model, "d_model"), as_size(d_ff, "d_ff")
-    parts = {"up": T * d * d_ff, "down": T * d_ff * d}
-    return Cost(parts, T * d_ff, 2 * d * d_ff, 1, math.inf if T > 1 else 1)
-
-
-def dense_cost(T: SupportsIndex, d_model: SupportsIndex) -> Cost:
-    """One fully connected layer from all T · d_model numbers to as many: O(T² d²), with a weight for each pair of them.
-
-    Unlike the others it fits one length only.
-    """
-    T, d = as_size(T, "T"), as_size(d_model, "d_model")
-    return Cost({"matrix": (T * d) ** 2}, 0, (T * d) ** 2, 1, 1)
-
-
-def recurrent_cost(T: SupportsIndex, d_model: SupportsIndex, gates: SupportsIndex = 1) -> Cost:
-    """A recurrent layer with hidden size d_model: O(T d²), but T steps one after the other.
-
-    Args:
-        gates: how many pairs of matrices (input, hidden): 1 for a plain network, 3 for a GRU, 4 for an LSTM.
-
-    Source: Vaswani et al. (2017), section 4, table 1.
-    """
-    T, d, gates = as_size(T, "T"), as_size(d_model, "d_model"), as_size(gates, "gates")
-    parts = {"input": gates * T * d * d, "recurrence": gates * T * d * d}
-    return Cost(parts, gates * T * d, 2 * gates * d * d, T, T)
-
-
-def _sizes(
-    T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None
-) -> tuple[int, int, int, int]:
-    T, d_model = as_size(T, "T"), as_size(d_model, "d_model")
-    return T, d_model, as_heads(num_heads, d_model, "d_model"), T if T_k is None else as_size(T_k, "T_k")

@@ -12,7 +12,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils._checks import Array, as_choice, as_float, as_floats, as_size, check_last_queries
+from lesson_utils._checks import Array, as_choice, as_float, as_floats, as_number, as_size, check_last_queries
 
 
 def sinusoidal_encoding(length: SupportsIndex, d_model: SupportsIndex, base: float = 10000.0) -> Array:
@@ -192,7 +192,7 @@ def _rates(d_model: SupportsIndex, base: float, name: str = "d_model") -> Array:
     if width % 2:
         options = " or ".join(str(n) for n in (width - 1, width + 1) if n)
         raise ValueError(f"{name}={width} must be even: columns go in pairs; try {options}")
-    if not 1 <= base < math.inf:
+    if not as_number(base, "base") >= 1:
         raise ValueError(f"base={base} must be a finite number of at least 1; usual is 10000")
     return float(base) ** (-np.arange(0, width, 2) / width)
 
@@ -208,8 +208,7 @@ def _turn(x: Array, positions: ArrayLike, base: float, scale: float, pairs: str,
             f"positions has shape {positions.shape}, x {x.shape}; expected ({T},), one position for each of the T={T} "
             f"rows, or leading axes too that are equal to those of x, or 1"
         )
-    if not math.isfinite(scale):
-        raise ValueError(f"scale={scale} must be a finite number; 1 leaves positions as they are")
+    scale = as_number(scale, "scale")
     halves = as_choice(pairs, "pairs", ("adjacent", "halves")) == "halves"
     dtype = np.result_type(x.dtype, np.complex64)  # float32: complex64, float64: complex128
     angles = (positions * scale)[..., None] * _rates(d, base, "width d")  # (..., T, d / 2), float64: exact far away

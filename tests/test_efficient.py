@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils import _checks, attention, efficient
+from lesson_utils import attention, efficient
 from lesson_utils.attention import scaled_dot_product_attention as attend
 
 FLOATS = (np.float32, np.float64)
@@ -330,107 +330,6 @@ def test_memory_grows_with_the_length_not_with_its_square(rng, monkeypatch):
         assert peak(other) <= 0.05 * plain
 
 
-# --- Counting ---------------------------------------------------------------------------------------------------------
-
-
-class Counting(np.ndarray):
-    """An array that notes the multiply-adds of each `@` in `Counting.total`."""
-
-    total = 0
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        inputs = [np.asarray(x) for x in inputs]
-        options.pop("out", None)  # `a /= b` gets a new array, and puts it in place of a
-        result = getattr(ufunc, method)(*inputs, **options)
-        if ufunc is np.matmul:
-            Counting.total += result.size * inputs[0].shape[-1]
-        return result.view(Counting)
-
-
-@pytest.fixture
-def count(monkeypatch):
-    """Counts what really is multiplied when a function is called with these arrays."""
-    for module in (_checks, attention, efficient):  # the checks would make plain arrays of them
-        monkeypatch.setattr(module, "as_float", lambda x, *_, **__: x)
-        monkeypatch.setattr(module, "as_floats", lambda **arrays: arrays.values())
-    monkeypatch.setattr(attention, "softmax", lambda scores: scores)
-
-    def counted(function, *arrays):
-        Counting.total = 0
-        function(*(x.view(Counting) for x in arrays))
-        return Counting.total
-
-    return counted
-
-
-every_size = pytest.mark.parametrize(
-    ("T", "T_k", "d", "h"), [(5, None, 8, 2), (3, 7, 12, 4), (9, 9, 6, 6), (1, 2, 4, 1)]
-)
-
-
-@every_size
-def test_attention_costs_what_its_products_cost(rng, count, T, T_k, d, h):
-    x_q, x_kv = rng.normal(size=(T, d)), rng.normal(size=(T_k or T, d))
-    W = rng.normal(size=(4, d, d))
-    counted = count(lambda q, kv, *W: attention.multi_head_attention(q, kv, *W, h), x_q, x_kv, *W)
-    cost = efficient.attention_cost(T, d, h, T_k)
-    assert cost.multiply_adds == sum(cost.parts.values()) == counted
-    assert cost.flops == 2 * counted
-    assert cost.parameters == W.size
-    assert cost.memory == sum((T * d, 2 * (T_k or T) * d, h * T * (T_k or T), T * d))  # Q; K, V; weights; heads
-    assert (cost.sequential_steps, cost.path_length) == (1, 1)
-
-
-@every_size
-def test_linear_attention_costs_what_its_products_cost(rng, count, T, T_k, d, h):
-    shapes = ((h, T, d // h), (h, T_k or T, d // h), (h, T_k or T, d // h))
-    counted = count(efficient.linear_attention, *(rng.normal(size=s) for s in shapes))
-    cost, softmax = efficient.linear_attention_cost(T, d, h, T_k), efficient.attention_cost(T, d, h, T_k)
-    assert cost.multiply_adds - cost.parts["projections"] == counted
-    assert cost.parts["projections"] == softmax.parts["projections"]
-    assert cost.parameters == softmax.parameters
-    state = efficient.linear_attention_start(d // h, d // h, (h,))
-    assert softmax.memory - cost.memory == h * T * (T_k or T) - state.S.size - state.z.size
-    assert (cost.sequential_steps, cost.path_length) == (1, 1)
-
-
-def test_feed_forward_dense_and_recurrent_costs(rng, count):
-    T, d, d_ff = 5, 4, 7
-    x, up, down = (rng.normal(size=s) for s in ((T, d), (d, d_ff), (d_ff, d)))
-    cost = efficient.feed_forward_cost(T, d, d_ff)
-    assert cost.multiply_adds == count(lambda x, up, down: x @ up @ down, x, up, down)
-    assert cost[1:] == (T * d_ff, up.size + down.size, 1, math.inf)
-    assert efficient.feed_forward_cost(1, d, d_ff).path_length == 1  # nothing to pass on
-
-    matrix = rng.normal(size=(T * d, T * d))
-    cost = efficient.dense_cost(T, d)
-    assert cost.multiply_adds == count(lambda x, W: x.reshape(1, -1) @ W, x, matrix)
-    assert cost[1:] == (0, matrix.size, 1, 1)
-
-    for gates in (1, 3, 4):
-        W, U = rng.normal(size=(2, d, gates * d))
-        cost = efficient.recurrent_cost(T, d, gates)
-        assert cost.multiply_adds == count(lambda x, W, U: [(row[None] @ W, row[None] @ U) for row in x], x, W, U)
-        assert cost[1:] == (T * gates * d, W.size + U.size, T, T)
-    assert efficient.recurrent_cost(T, d) == efficient.recurrent_cost(T, d, 1)
-
-
-@given(st.integers(1, 300), st.integers(1, 16), st.integers(1, 8))
-def test_twice_the_length_costs_what_table_1_says(T, h, d_k):
-    d = h * d_k
-    once, twice = efficient.attention_cost(T, d, h), efficient.attention_cost(2 * T, d, h)
-    assert twice.parts == {name: n * (2 if name == "projections" else 4) for name, n in once.parts.items()}
-    for grows, cost in (
-        (2, lambda T: efficient.linear_attention_cost(T, d, h)),
-        (2, lambda T: efficient.feed_forward_cost(T, d, 4 * d)),
-        (2, lambda T: efficient.recurrent_cost(T, d)),
-        (4, lambda T: efficient.dense_cost(T, d)),
-    ):
-        assert cost(2 * T).flops == grows * cost(T).flops
-    pairs = once.parts["scores"] + once.parts["weights · values"]
-    assert (pairs > once.parts["projections"]) == (2 * d < T)
-
-
 # --- Bad input --------------------------------------------------------------------------------------------------------
 
 Z = np.zeros
@@ -443,11 +342,11 @@ BAD = [
     (efficient.window_mask, (4, -1), "window=-1 must be at least 0"),
     (efficient.window_mask, (4, 1.5), "window=1.5 must be a whole number"),
     (efficient.global_mask, (4.0, [0]), "T=4.0 must be a whole number"),
-    (efficient.global_mask, (4, [0, 4]), "global_tokens=[0, 4] must lie in 0…T−1=3"),
-    (efficient.global_mask, (4, [-1]), "global_tokens=[-1] must lie in 0…T−1=3"),
-    (efficient.global_mask, (4, [1.0]), "global_tokens has dtype float64 and shape (1,); expected a list of positions"),
-    (efficient.global_mask, (2, [True, False]), "global_tokens has dtype bool and shape (2,); expected a list"),
-    (efficient.global_mask, (4, 1), "global_tokens has dtype int64 and shape (); expected a list of positions"),
+    (efficient.global_mask, (4, [0, 4]), "global_tokens holds 0…4; expected integers 0…3"),
+    (efficient.global_mask, (4, [-1]), "global_tokens holds -1…-1; expected integers 0…3"),
+    (efficient.global_mask, (4, [1.0]), "global_tokens is float64 of shape (1,); expected integers 0…3 with 1 axes"),
+    (efficient.global_mask, (2, [True, False]), "global_tokens is bool of shape (2,); expected integers 0…1"),
+    (efficient.global_mask, (4, 1), "global_tokens is int64 of shape (); expected integers 0…3 with 1 axes"),
     (efficient.block_mask, (4, 0), "block=0 must be at least 1"),
     (efficient.block_mask, (-4, 1), "T=-4 must be at least 0"),
     (efficient.strided_mask, (4, 0), "stride=0 must be at least 1"),
@@ -469,14 +368,9 @@ BAD = [
     (step, (S(2, 3), Z(2), Z((1, 2)), Z(3)), "k has shape (1, 2); the state, of shape (2, 3), expects (2,)"),
     (step, (S(2, 3, (4,)), Z((4, 2)), Z((4, 2)), Z(3)), "v has shape (3,); the state, of shape (4, 2, 3), expects (4,"),
     (step, (S(1, 1), *Z((3, 1), np.float32)), "the state has dtype float64, q float32; start with dtype=float32"),
+    (step, ((Z((1, 1)), Z(1)), *Z((3, 1))), "state is tuple; begin with linear_attention_start(d_k, d_v)"),
+    (step, (efficient.LinearState(Z((2, 1)), Z(1)), *Z((3, 1))), "state is LinearState; begin with linear_attention_"),
     (step, (S(1, 1), Z(1), [np.nan], Z(1)), "k holds NaN or infinite values"),
-    (efficient.attention_cost, (5, 65, 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
-    (efficient.attention_cost, (0, 64, 8), "T=0 must be at least 1"),
-    (efficient.attention_cost, (5, 64, 8, 0), "T_k=0 must be at least 1"),
-    (efficient.linear_attention_cost, (5, 0, 8), "d_model=0 must be at least 1"),
-    (efficient.feed_forward_cost, (5, 4, 0), "d_ff=0 must be at least 1"),
-    (efficient.dense_cost, (5, 0), "d_model=0 must be at least 1"),
-    (efficient.recurrent_cost, (5, 4, 0), "gates=0 must be at least 1"),
 ]  # fmt: skip
 QKV = [
     ((Z((3, 4)), Z((5, 6)), Z((5, 2))), "Q has width 4, K has width 6; a dot product needs the same width"),

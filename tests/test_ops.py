@@ -108,8 +108,8 @@ def test_one_score_and_empty_batches(shape):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(x=np.zeros((3, 0))), "(3, 0): no scores along axis -1"),
-        (dict(x=np.zeros((0, 3)), axis=0), "(0, 3): no scores along axis 0"),
+        (dict(x=np.zeros((3, 0))), "(3, 0): nothing along axis -1"),
+        (dict(x=np.zeros((0, 3)), axis=0), "(0, 3): nothing along axis 0"),
         (dict(x=np.zeros((2, 3)), axis=2), "axis=2 does not exist: x has shape (2, 3)"),
         (dict(x=np.float64(1)), "axis=-1 does not exist: x has shape ()"),
         (dict(x=[1.0, np.nan]), "x holds NaN or +∞"),
@@ -118,10 +118,10 @@ def test_one_score_and_empty_batches(shape):
         (dict(x=["a"]), "x has dtype <U1; expected real numbers"),
         (dict(x=[1, None]), "x has dtype object; expected real numbers"),
         (dict(x=np.zeros((2, 3)), axis=-3), "axis=-3 does not exist: x has shape (2, 3)"),
-        (dict(x=[1.0], temperature=0), "temperature=0 must be a positive number"),
-        (dict(x=[1.0], temperature=-1), "temperature=-1 must be a positive number"),
-        (dict(x=[1.0], temperature=np.nan), "temperature=nan must be a positive number"),
-        (dict(x=[1.0], temperature=np.inf), "temperature=inf must be a positive number"),
+        (dict(x=[1.0], temperature=0), "temperature=0.0 must be a positive number"),
+        (dict(x=[1.0], temperature=-1), "temperature=-1.0 must be a positive number"),
+        (dict(x=[1.0], temperature=np.nan), "temperature=nan must be a finite number"),
+        (dict(x=[1.0], temperature=np.inf), "temperature=inf must be a finite number"),
         (dict(x=np.ones(2, np.float32), temperature=1e-60), "temperature=1e-60 must be a positive number (float32)"),
     ],
 )

@@ -334,7 +334,7 @@ TURNS = [
     ((np.zeros((1, 3, 4)), np.zeros((2, 3), int)), "positions has shape (2, 3), x (1, 3, 4); expected (3,)"),
     ((X, [0.0, 1.0, np.inf]), "positions holds NaN or infinite values; expected finite numbers"),
     ((X, ["0", "1", "2"]), "positions has dtype <U1; expected real numbers"),
-    ((X, [0, 1, 2], 1e4, np.inf), "scale=inf must be a finite number; 1 leaves positions as they are"),
+    ((X, [0, 1, 2], 1e4, np.inf), "scale=inf must be a finite number"),
     ((X, [0, 1, 2], 1e4, 1.0, "odd"), "pairs='odd' is not known; choose one of adjacent, halves"),
     ((X, range(3), 0.5), "base=0.5 must be a finite number"),
     ((np.zeros(4), [0]), "has shape (4,); expected at least 2 axes"),

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils._checks import Array, Ids, as_floats, as_ids
+from lesson_utils._checks import Array, Ids, as_floats, as_ids, as_number
 from lesson_utils.ops.sums import column_sums, row_sums, rows
 
 
@@ -135,5 +135,5 @@ def _check_features(x: Array, eps: float, **parameters: Array) -> None:
     for name, parameter in parameters.items():
         if parameter.shape != x.shape[-1:]:
             raise ValueError(f"{name} has shape {parameter.shape}; expected {x.shape[-1:]}, one for each feature of x")
-    if not eps > 0:
+    if not as_number(eps, "eps") > 0:
         raise ValueError(f"eps={eps} must be positive; try 1e-5")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lesson_utils._checks import Array, Mask, as_float, as_floats, as_ids, as_weights
+from lesson_utils._checks import Array, Mask, as_axis, as_float, as_floats, as_ids, as_number, as_weights
 from lesson_utils.ops.sums import row_sums
 
 # Between these, exp neither overflows nor vanishes in float32, and softmax needs no maximum subtracted first.
@@ -32,10 +32,7 @@ def softmax(x: ArrayLike, axis: int = -1, temperature: float = 1.0) -> Array:
         ValueError: `x` holds NaN or +∞, `axis` is missing or has no elements, or `temperature` is not positive.
     """
     x = as_float(x, "x")
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"axis={axis} does not exist: x has shape {x.shape}")
-    if x.shape[axis] == 0:
-        raise ValueError(f"x has shape {x.shape}: no scores along axis {axis}; softmax needs at least one")
+    axis, temperature = as_axis(axis, x.shape), as_number(temperature, "temperature")
     if not (0 < temperature < math.inf and 0 < x.dtype.type(temperature) < np.inf):
         raise ValueError(f"temperature={temperature} must be a positive number ({x.dtype}); try 0.1, 1 or 10")
 
@@ -64,6 +61,7 @@ def entropy(weights: ArrayLike, axis: int = -1) -> Array:
         ValueError: a weight is negative, above 1 or NaN, or `axis` does not exist.
     """
     weights = as_weights(weights)
+    axis = as_axis(axis, weights.shape)
     logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)  # 0 · ln 0 counts as 0
     return np.maximum(-(weights * logs).sum(axis=axis), 0)  # never −0.0
 
@@ -121,8 +119,7 @@ def log_softmax(x: ArrayLike, axis: int = -1) -> Array:
         ValueError: `x` holds NaN or infinite values, or `axis` is missing or has no elements.
     """
     (x,) = as_floats(x=x)
-    if not -x.ndim <= axis < x.ndim or x.shape[axis] == 0:
-        raise ValueError(f"x has shape {x.shape}; expected at least one score along axis {axis}")
+    axis = as_axis(axis, x.shape)
     shifted = x - x.max(axis=axis, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 
@@ -157,7 +154,7 @@ def cross_entropy_forward(
     as_ids(targets, "targets", V)
     if mask is not None and (mask.shape != targets.shape or mask.dtype != bool):
         raise ValueError(f"mask is {mask.dtype} {mask.shape}; expected booleans {targets.shape}, True = counts")
-    if not 0 <= smoothing < 1:
+    if not 0 <= as_number(smoothing, "smoothing") < 1:
         raise ValueError(f"smoothing={smoothing} must be at least 0 and below 1; the paper uses 0.1")
     rows, ids = logits.reshape(-1, V), targets.reshape(-1)  # (N, V), (N,)
     counted = len(ids) if mask is None else int(mask.sum())

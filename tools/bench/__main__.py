@@ -10,6 +10,7 @@ PARTS = {
     "import": ("imports", "what importing lesson_utils adds to what notebooks import anyway", (None,)),
     "live": ("live", "live figures against ipywidgets.interact, in JupyterLab", (None,)),
     "training": ("training", "a training step of each model against PyTorch", (1, 2)),
+    "tricks": ("tricks", "what each trick of the maths is worth in a whole training step", (1,)),
     "attention": ("attention", "attention's time and memory against PyTorch", (1, 2)),
     "decoding": ("decoding", "generation with and without the key-value cache", (1,)),
     "memory": ("memory", "what a learner's kernel takes in each notebook, and the server beside it", (1,)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import attention, efficient, layers, live, ops, plots, positions, tasks
+from lesson_utils import attention, costs, layers, live, ops, plots, positions, tasks
 from lesson_utils._checks import Array
 from lesson_utils.models import Transformer, TransformerConfig
 
@@ -92,10 +92,10 @@ def _flops(layer: Any, x: Array, memory: Array | None = None, *masks: Any) -> It
     if isinstance(layer, layers.MultiHead):
         B, T, d = x.shape
         T_k = T if memory is None else memory.shape[1]
-        yield B * efficient.attention_cost(T, d, layer.num_heads, T_k).flops
+        yield B * costs.attention_cost(T, d, layer.num_heads, T_k).flops
     elif isinstance(layer, layers.FeedForward):
         B, T, d = x.shape
-        yield B * efficient.feed_forward_cost(T, d, len(layer.narrow.W.value)).flops
+        yield B * costs.feed_forward_cost(T, d, len(layer.narrow.W.value)).flops
     elif isinstance(layer, layers.Residual):
         yield from _flops(layer.inner, x, memory)
     elif isinstance(layer, layers.EncoderLayer):
@@ -114,7 +114,7 @@ def count(config: TransformerConfig, length: int = 1, **changes: Any) -> dict[st
     """
     config = replace(config, **changes)
     c, d, h, N, T = config, config.d_model, config.num_heads, config.num_layers, length
-    attend, think = efficient.attention_cost(T, d, h), efficient.feed_forward_cost(T, d, c.ff_width)
+    attend, think = costs.attention_cost(T, d, h), costs.feed_forward_cost(T, d, c.ff_width)
     wide = think.parameters + c.ff_width + d  # and the biases
     tables = 1 if c.shared else 2
     top = 2 * d if c.norm == "pre" else 0  # one more norm at the top

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lesson_utils import attention, efficient, live, models, ops, plots, tasks
+from lesson_utils import attention, live, models, ops, plots, tasks
 from lesson_utils._checks import Array
+from lesson_utils.costs import attention_cost
 from lesson_utils.lessons import as_written
 
 if TYPE_CHECKING:
@@ -409,7 +410,7 @@ def heads_lab(
         if result.diversity is not None:
             marker.set_data([heads], [result.diversity])
         chart.set_title(differ[0].upper() + differ[1:])
-        cost = efficient.attention_cost(T, trained[heads].config.d_model, heads)
+        cost = attention_cost(T, trained[heads].config.d_model, heads)
         costs = (
             f"d_k = {trained[heads].config.d_model // heads}, {cost.parameters:,} parameters,\n"
             f"{cost.multiply_adds:,} multiply-adds,\n{cost.memory:,} numbers in memory"

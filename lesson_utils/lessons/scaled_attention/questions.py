@@ -17,17 +17,16 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Divide all scores of a query by √d_k. Which key has the largest weight afterwards?",
+        "Hand over the keys in the place of the values, V = K. What can the output not be?",
         (
-            Option("It depends on d_k.", "d_k decides how far the largest is ahead, not which one it is."),
             Option(
-                "The same as before.",
-                "Dividing by a positive number keeps the order of the scores, and softmax keeps the order too.",
+                "Longer than every key.",
+                "An average with positive weights that sum to 1 lies among what it averages, so it is never longer "
+                "than the longest. For anything that is no mixture of keys, such as a running time, values are needed.",
                 right=True,
             ),
-            Option(
-                "None: all weights are equal.", "They only come closer together. Equal they become at temperature ∞."
-            ),
+            Option("Equal to one of the keys.", "It comes as near to one as you like, at a low temperature."),
+            Option("The mean of all keys.", "It is, at a high temperature, or when all scores are equal."),
         ),
     ),
     Question(
