@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lesson_utils import attention, models, tasks, training
+from lesson_utils import models, tasks, training
 from lesson_utils.lessons.multi_head import lab
 
 
@@ -34,12 +34,6 @@ def test_offsets_are_those_of_the_task():
     assert [lab.signed(o) for o in lab.OFFSETS] == ["+1", "+12", "−1", "+10"]
 
 
-def test_guessing_is_the_mean_of_the_largest_count():
-    """All bags of four, weighed by how often they are drawn."""
-    exact = np.mean([max(map(bag.count, bag)) / 4 for bag in itertools.product(range(20), repeat=4)])
-    assert lab.guessing() == pytest.approx(exact, abs=0.005)
-
-
 def test_by_offset_finds_the_diagonal():
     weights = 0.75 * np.eye(5)[(np.arange(5) + 2) % 5] + 0.25 * np.eye(5)[(np.arange(5) - 1) % 5]  # (5, 5)
     np.testing.assert_allclose(
@@ -57,7 +51,7 @@ def test_examine_counts_what_is_right(monkeypatch):
     model = make(2)
     real = model.forward
 
-    def forward(source):
+    def forward(source, **named):
         _, cache = real(source)
         answers = source[:, (np.arange(24)[:, None] + np.roll(lab.OFFSETS, 1)) % 24]  # (n, T, 4)
         return np.eye(23)[answers], cache
@@ -76,7 +70,7 @@ def test_examine_keeps_the_offsets_apart(monkeypatch):
     model = make(1)
     real = model.forward
 
-    def forward(source):
+    def forward(source, **named):
         answers = np.zeros((*source.shape, 4), int)
         answers[..., 2] = np.roll(source, -lab.OFFSETS[2], axis=1)
         return np.eye(23)[answers], real(source)[1]
@@ -102,30 +96,60 @@ def test_score_needed_in_the_plane():
     """On a circle of 24 keys the score gives the weight that was asked for."""
     scores = lab.score_needed(2) * np.cos(2 * np.pi * np.arange(24) / 24)
     assert np.exp(scores[0]) / np.exp(scores).sum() == pytest.approx(0.9, abs=1e-4)
-    assert lab.score_needed(2) > lab.score_needed(4) > np.log(9 * 23) / 2
 
 
-def test_a_removed_head_gives_nothing_and_the_model_stays_as_it_was(trained):
+def test_keys_in_four_dimensions_are_spread_as_well_as_the_24_cell():
+    """Its corners, all ±e_i ± e_j, are the best arrangement known: each has 8 neighbours at 60°."""
+    pairs = itertools.combinations(range(4), 2)
+    corners = [a * np.eye(4)[i] + b * np.eye(4)[j] for i, j in pairs for a, b in itertools.product((1, -1), repeat=2)]
+    likeness = np.array(corners) @ corners[0] / 2
+    best = lab.score_needed(4)
+    assert np.exp(best * (likeness - 1)).sum() == pytest.approx(1 / 0.9, rel=0.005)
+
+
+def test_more_dimensions_need_smaller_scores():
+    """24 keys can't do better than the corners of a simplex, at equal distances, in 23 dimensions."""
+    assert lab.score_needed(2) > lab.score_needed(4) > lab.score_needed(8) > 23 / 24 * np.log(9 * 23)
+    np.testing.assert_allclose(np.linalg.norm(lab.spread_keys(8), axis=1), 1)
+
+
+def test_a_head_that_is_knocked_out_is_as_one_without_its_rows_of_w_o(trained):
     model = trained[4]
-    before = {name: param.value.copy() for name, param in model.params().items()}
-    copy = lab.without_head(model, 2)
-    for name, param in model.params().items():
-        np.testing.assert_array_equal(param.value, before[name])
-        same = copy.params()[name].value == param.value
-        if name.endswith("W_O"):
-            assert not copy.params()[name].value[16:24].any()
-            assert same[:16].all()
-            assert same[24:].all()
-        else:
-            assert same.all()
+    without = lab.examine(model, 20, knock_out=[2])
+    W_O = model.stack.blocks[0].attention.inner.W_O
+    kept = W_O.value.copy()
+    W_O.value[16:24] = 0
+    np.testing.assert_array_equal(without.right, lab.examine(model, 20).right)
+    W_O.value[...] = kept
 
 
-def test_single_heads_joined_are_multi_head_attention():
-    rng = np.random.default_rng(0)
-    x, (W_Q, W_K, W_V, W_O) = rng.normal(size=(2, 5, 6)), rng.normal(size=(4, 6, 6))
-    heads = lab.single_heads(x, W_Q, W_K, W_V, 3)
-    expected, _ = attention.multi_head_attention(x, x, W_Q, W_K, W_V, W_O, 3)
-    np.testing.assert_allclose(np.concatenate(heads, axis=-1) @ W_O, expected, rtol=1e-12, atol=1e-12)
+def test_a_scrambled_head_sees_six_neighbours_only():
+    """Four heads on 24 tokens: what happens to a token reaches those of its own six, and no others."""
+    model = lab.scramble(make(4))
+    source, _ = lab.held_out(1)
+    changed = source.copy()
+    changed[0, 8] = 3 if source[0, 8] != 3 else 4
+    moved = (model.forward(source)[0] != model.forward(changed)[0]).any(axis=(0, 2, 3))  # (T,)
+    np.testing.assert_array_equal(np.flatnonzero(moved), np.arange(6, 12))
+
+
+def test_a_scrambled_model_has_the_right_gradients():
+    model = lab.scramble(make(2))
+    batch = tasks.gather(np.random.default_rng(0), 2)
+    params = model.params()
+    for param in params.values():
+        param.value = param.value.astype(np.float64)
+        param.grad = np.zeros_like(param.value)
+    model.loss_and_grad(batch)
+    for name in ("W_Q", "W_V", "W_O"):
+        param = params[f"stack.blocks.0.attention.inner.{name}"]
+        value = param.value[3, 5]
+        losses = []
+        for step in (1e-5, -1e-5):
+            param.value[3, 5] = value + step
+            losses.append(model.loss(batch))
+        param.value[3, 5] = value
+        assert (losses[0] - losses[1]) / 2e-5 == pytest.approx(param.grad[3, 5], rel=1e-3, abs=1e-7)
 
 
 def test_the_scrambled_picture_counts_misplaced_rows():
@@ -138,23 +162,43 @@ def test_the_scrambled_picture_counts_misplaced_rows():
 def test_the_steps_of_splitting_end_where_they_began():
     figure = lab.split_lab()
     for heads in (2, 3):
-        shapes = [figure.set(heads=heads, step=step).alt.partition("shape ")[2] for step in range(5)]
-        assert shapes[0] == shapes[4]
-        assert shapes[1] == shapes[3] != shapes[2]
-        assert shapes[2].startswith(f"({heads}, 4, {6 // heads})")
+        alts = [figure.set(heads=heads, step=step).alt for step in range(1, 5)]
+        shapes = [alt.partition(", shape ")[2].partition(". ")[0] for alt in alts]
+        assert shapes[0] == shapes[2] == f"(4, {heads}, {6 // heads})"
+        assert shapes[1] == f"({heads}, 4, {6 // heads})"
+        assert "Entry 25 moves from [2, 5] to " in alts[0]
+        assert "to [2, 5]. All entries now: [[0, 1, 2," in alts[3]
+
+
+def test_the_drawing_of_two_heads_fits_its_paper():
+    picture = lab.heads_drawn()
+    assert "(4, 6)" in picture.alt
+    assert len(picture.png) < 60_000
 
 
 def test_titles_say_what_the_numbers_say(trained):
-    results = {h: lab.examine(model, 20) for h, model in trained.items()}
-    assert (
-        "Share of right answers by number of heads: 1: 0."
-        in lab.accuracy_plot(results, {h: [3.0] * 20 for h in results}).alt
-    )
-    assert "Mean weight by offset: +1: " in lab.blurred_map(results[1]).alt
+    results = {h: [lab.examine(model, 20)] for h, model in trained.items()}
+    picture = lab.accuracy_plot(results, {h: [3.0] * 20 for h in results})
+    assert "Share of right answers by number of heads, each start: 1: 0." in picture.alt
     ideal = np.where(np.eye(4), 0.05, 1.0)
     assert "one offset is lost, and no other" in lab.removal_plot(ideal).alt
-    assert "without head 2: {'+1': 1.0, '+12': 1.0, '−1': 0.05, '+10': 1.0}" in lab.removal_plot(ideal).alt
+    assert "without head 2: {'+1': 0.0, '+12': 0.0, '−1': 0.95, '+10': 0.0}" in lab.removal_plot(ideal).alt
     assert "What is lost" in lab.removal_plot(np.full((4, 4), 0.9)).alt
+
+
+def test_the_blurred_row_is_the_models_own(trained):
+    source, _ = lab.held_out(1)
+    row = trained[1].maps(trained[1].forward(source)[1])["encoder"][0][0, 0, 7]
+    alt = lab.one_head_blurs(trained[1], source, query=7).alt
+    assert f"Query 7 gets one average: {row[8]:.2f} {lab.SYMBOLS.decode(source[0])[8]} + " in alt
+
+
+def test_digits_are_called_digits_if_they_are(trained):
+    result = lab.examine(trained[1], 5)
+    binary = np.zeros((1, 24))
+    binary[0, list(lab.OFFSETS)] = np.array([2, 8, 1, 4]) / 15
+    assert "binary digits: 8 : 4 : 2 : 1" in lab.digits({"found": result._replace(profile=binary)}).alt
+    assert "not all equal" in lab.digits({"found": result._replace(profile=binary[:, ::-1])}).alt
 
 
 def test_one_head_alone_can_not_be_compared(trained):

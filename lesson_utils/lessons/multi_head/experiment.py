@@ -1,0 +1,136 @@
+"""The experiment of notebook 03: models that must fetch from four places at once, and what can be measured on them."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lesson_utils import models, ops, tasks
+from lesson_utils._checks import Array
+from lesson_utils.attention import attention_backward, attention_forward
+from lesson_utils.layers.heads import HeadsCache, MultiHead
+from lesson_utils.numbers import signed
+
+LENGTH, PLACES, NUM_SYMBOLS = 24, 4, 20  # of a sequence; to fetch from; to draw from
+
+
+def short_way(offset: int) -> int:
+    """The same offset the short way round: +23 is −1."""
+    return (offset + LENGTH // 2 - 1) % LENGTH - LENGTH // 2 + 1
+
+
+OFFSETS = tuple(map(short_way, tasks.scattered_offsets(LENGTH, PLACES)))
+SYMBOLS = tasks.letters(NUM_SYMBOLS)
+
+
+def held_out(n: int = 500) -> tuple[Any, Any]:
+    """Sequences to test on, the same each time: source (n, T) and target (n, T, 4)."""
+    return tasks.gather(np.random.default_rng(99), n, LENGTH, PLACES, NUM_SYMBOLS)
+
+
+def untrained(num_heads: int) -> models.Encoder:
+    """A model of the notebook's sizes, for the live figures' examples."""
+    sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "positions": "learned", "max_length": LENGTH}
+    symbols = len(SYMBOLS)
+    config = models.EncoderConfig(vocab=symbols, classes=symbols, num_heads=num_heads, outputs=PLACES, **sizes)
+    return models.Encoder(config, np.random.default_rng(num_heads))
+
+
+class Result(NamedTuple):
+    """How a trained model does on sequences that it was not trained on."""
+
+    right: Array  # share of right answers, by offset, (4,)
+    among: float  # share of answers that are at least one of the four wanted symbols
+    maps: Array  # attention weights, mean over the sequences, (h, T, T)
+    one: Array  # attention weights of the first sequence, (h, T, T)
+    profile: Array  # of each head: its mean weight by offset, as in `by_offset`, (h, T)
+    sharpness: float  # mean of the largest weight of a row
+    diversity: float | None  # see `diversity`; None for a single head
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.right.mean())
+
+
+def examine(model: models.Encoder, n: int = 500, knock_out: Sequence[int] = ()) -> Result:
+    """Run a model of one layer on `held_out` sequences, with zeros in place of the output of some heads."""
+    source, target = held_out(n)
+    logits, cache = model.forward(source, knock_out={0: list(knock_out)})  # (n, T, 4, V)
+    weights = model.maps(cache)["encoder"][0]  # (n, h, T, T)
+    answers = logits.argmax(axis=-1)  # (n, T, 4)
+    maps = weights.mean(axis=0)  # (h, T, T)
+    return Result(
+        right=(answers == target).mean(axis=(0, 1)),
+        among=float((answers[..., None] == target[:, :, None, :]).any(axis=-1).mean()),
+        maps=maps,
+        one=weights[0],
+        profile=by_offset(maps),
+        sharpness=float(weights.max(axis=-1).mean()),
+        diversity=diversity(weights[:64]) if weights.shape[1] > 1 else None,
+    )
+
+
+def by_offset(weights: Array) -> Array:
+    """What weights (..., T, T) put on each offset from the query, around the circle: mean over the queries, (..., T).
+
+    Entry o is for the offset o, negative ones from the end, as in Python's own indexing.
+    """
+    size = weights.shape[-1]
+    rows = np.arange(size)
+    return np.stack([weights[..., rows, (rows + o) % size].mean(axis=-1) for o in range(size)], axis=-1)
+
+
+def main_offset(profile: Array, least: float = 0.5) -> str:
+    """The offset that gets most of a head's weight, if one does."""
+    best = int(profile.argmax())
+    return signed(short_way(best)) if profile[best] >= least else ""
+
+
+def diversity(weights: Array) -> float:
+    """How differently heads look: the share of weight that one puts elsewhere than another, mean over all pairs.
+
+    ½ Σ_j |a_ij − b_ij| (total variation) is 0 for two equal rows of weights, 1 for rows that share no key.
+
+    Args:
+        weights: (..., h, T_q, T_k), at least two heads.
+
+    Raises:
+        ValueError: there is only one head.
+    """
+    heads = np.moveaxis(weights, -3, 0)  # (h, ..., T_q, T_k)
+    if len(heads) < 2:
+        raise ValueError("one head has nothing to differ from; give weights of two heads or more")
+    pairs = itertools.combinations(heads, 2)
+    return float(np.mean([np.abs(a - b).sum(axis=-1).mean() / 2 for a, b in pairs]))
+
+
+class _Scrambled(MultiHead):
+    """Multi-head attention that splits and merges by `reshape` alone: the classic bug."""
+
+    def forward(self, x: Array, *arguments: Any, **named: Any) -> tuple[Array, HeadsCache]:
+        q, k, v = (ops.linear_forward(x, W.value) for W in (self.W_Q, self.W_K, self.W_V))
+        heads, attended = attention_forward(self._cut(q[0]), self._cut(k[0]), self._cut(v[0]))
+        y, merged = ops.linear_forward(heads.reshape(x.shape), self.W_O.value)
+        return y, HeadsCache((q[1], k[1], v[1]), attended, None, merged, False)
+
+    def backward(self, dy: Array, cache: HeadsCache) -> Array:
+        dmerged, dW_O, _ = ops.linear_backward(dy, cache.merged)
+        self.W_O.grad += dW_O
+        dx = np.zeros_like(dy)
+        dheads = attention_backward(self._cut(dmerged), cache.attended)
+        for dhead, W, product in zip(dheads, (self.W_Q, self.W_K, self.W_V), cache.products, strict=True):
+            share, dW, _ = ops.linear_backward(dhead.reshape(dy.shape), product)
+            W.grad += dW
+            dx += share
+        return dx
+
+    def _cut(self, y: Array) -> Array:
+        B, T, d_model = y.shape
+        return y.reshape(B, self.num_heads, T, d_model // self.num_heads)
+
+
+def scramble(model: models.Encoder) -> models.Encoder:
+    """Plant the classic bug in a model of one layer: its heads are split and merged by `reshape` alone."""
+    model.stack.blocks[0].attention.inner.__class__ = _Scrambled
+    return model
