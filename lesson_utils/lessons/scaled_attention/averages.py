@@ -21,8 +21,7 @@ def weighted_average(figure: "Figure", words: Sequence[str], X: Array, A: Array,
 
     plane, table = figure.subplots(1, 2, width_ratios=(1.15, 1))
     y = A[query] @ X
-    corners = X[_hull(X)]
-    plane.add_patch(Polygon(corners, fc=drawings.tint(plots.VALUE, 0.1), ec="none", zorder=0))
+    plane.add_patch(Polygon(_hull(X), fc=drawings.tint(plots.VALUE, 0.1), ec="none", zorder=0))
     threads = drawings.Threads(plane, X[query], X, plots.BLUE, widest=18)
     threads.set(np.where(np.arange(len(words)) == query, 0, A[query]))
     plane.plot(*X.T, "o", color=plots.INK, ms=8, zorder=3)
@@ -45,19 +44,22 @@ def weighted_average(figure: "Figure", words: Sequence[str], X: Array, A: Array,
     )
 
 
-def _hull(points: Array) -> list[int]:
-    """The corners of the convex hull, in order (gift wrapping)."""
-    corners = [int(points[:, 0].argmin())]
-    while True:
-        here = points[corners[-1]]
-        best = (corners[-1] + 1) % len(points)
-        for j in range(len(points)):
-            (a, b), (c, d) = points[best] - here, points[j] - here
-            if a * d - b * c < 0:  # j lies to the right of the way to the best so far
-                best = j
-        if best == corners[0]:
-            return corners
-        corners.append(best)
+def _hull(points: Array) -> Array:
+    """The corners of the convex hull, in order, (corners, 2): Andrew's monotone chain."""
+
+    def half(way: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
+        chain: list[tuple[float, ...]] = []
+        for x, y in way:
+            while len(chain) > 1:
+                (a, b), (c, d) = chain[-2:]
+                if (c - a) * (y - b) > (d - b) * (x - a):  # a turn to the left
+                    break
+                chain.pop()
+            chain.append((x, y))
+        return chain[:-1]
+
+    way = sorted({tuple(point) for point in points.tolist()})
+    return np.array(half(way) + half(way[::-1]) or way)
 
 
 @plots.still(9.0, 3.6)
