@@ -13,15 +13,24 @@ def pytest_addoption(parser):
     parser.addoption("--no-skips", action="store_true", help="fail if a test was skipped, as CI must")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Where processes share the work, what takes longest comes first: none is to wait for another at the end."""
+    """What several processes share: a file is for one of them, and what takes longest comes first."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_effort, reverse=True)
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
 def _effort(item):
     slow, long_form = (item.get_closest_marker(mark) is not None for mark in ("slow", "long_form"))
     return long_form, item.path.suffix == ".ipynb", slow
+
+
+def _group(item):
+    """A file's tests share what they make; of tests that walk all lessons, those of one figure, or of one exercise."""
+    walks = item.path.name in ("test_every_lesson.py", "test_exercises.py") and hasattr(item, "callspec")
+    return f"{item.path.name}:{item.callspec.id}" if walks else item.path.name
 
 
 def pytest_sessionfinish(session):

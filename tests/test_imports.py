@@ -45,6 +45,7 @@ def test_the_maths_imports_neither_classroom_nor_other_libraries():
             assert list(forbidden(path.read_text(encoding="utf-8"), extra)) == [], path
 
 
+@pytest.mark.slow
 def test_no_learner_needs_the_maintainers_tools():
     for path in ROOT.rglob("*.py"):
         assert not [name for name in imports(path.read_text(encoding="utf-8")) if name.split(".")[0] == "tools"], path
@@ -72,6 +73,7 @@ def test_only_the_training_loop_may_show_progress():
     assert list(forbidden("from tqdm.auto import tqdm", extra=["tqdm"])) == []
 
 
+@pytest.mark.slow
 def test_importing_everything_changes_no_setting_and_opens_no_figure():
     """In a process of its own: in this one, earlier tests have imported the modules already."""
     source = """

@@ -68,6 +68,7 @@ def test_an_invalid_address_is_refused(tmp_path, monkeypatch, capsys, url):
     assert len([line for line in capsys.readouterr().err.splitlines() if url in line]) == 1
 
 
+@pytest.mark.slow
 def test_saving_twice_gives_the_same_file(tmp_path):
     notebook = nbformat.v4.new_notebook(metadata={"widgets": {"state": 1}, "vscode": {}})
     source = "from lesson_utils.lessons.start_here import lab\nlab.first_look()"
@@ -85,6 +86,7 @@ def test_saving_twice_gives_the_same_file(tmp_path):
     assert "image/png" in saved.cells[0].outputs[0].data
 
 
+@pytest.mark.slow
 def test_a_notebook_that_fails_is_not_written(tmp_path):
     path = tmp_path / "n.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0", id="a")]), path)

@@ -85,12 +85,14 @@ def test_every_picture_is_small_and_has_alternative_text(notebook):
                 assert alt.strip(), cell.id
 
 
+@pytest.mark.slow
 def test_html_export_shows_every_live_figure(notebook):
     page, _ = nbconvert.HTMLExporter().from_notebook_node(copy.deepcopy(notebook))
     assert_shows_every_live_figure(page, notebook)
     assert f'<script type="{WIDGET_VIEW}">' not in page
 
 
+@pytest.mark.slow
 def test_github_shows_every_live_figure(notebook):
     assert_shows_every_live_figure(as_on_github(notebook), notebook)
 

@@ -18,6 +18,7 @@ sizes = st.integers(1, 9)
 
 
 @given(st.text())
+@pytest.mark.slow
 def test_decode_undoes_encode(text):
     vocabulary = Vocabulary(sorted({*text, "a"}))
     ids = vocabulary.encode(text)
@@ -182,6 +183,7 @@ def test_every_10th_day_is_held_out():
     assert {(b - a).days for a, b in pairwise(held)} == {10}
 
 
+@pytest.mark.slow
 def test_training_and_testing_share_no_day_and_miss_none(rng):
     seen = {held: {iso for _, iso in tasks.date_pairs(rng, 200_000, held_out=held)} for held in (False, True)}
     assert all(tasks.held_out(date.fromisoformat(iso)) for iso in seen[True])

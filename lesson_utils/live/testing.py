@@ -14,21 +14,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def settings(figure: LiveFigure) -> Iterator[dict[str, Any]]:
-    """The start, every extreme alone, and every pair of extremes; each setting once."""
+def settings(figure: LiveFigure, pairs: bool = False) -> list[dict[str, Any]]:
+    """The start and every extreme alone; or every pair of extremes that is neither. Each setting once."""
     controls = figure.controls
     start = {name: control.value for name, control in controls.items()}
-    several = [
-        {},
-        *({name: value} for name, control in controls.items() for value in control.extremes()),
-        *(
-            {a: x, b: y}
-            for (a, first), (b, second) in itertools.combinations(controls.items(), 2)
-            for x in first.extremes()
-            for y in second.extremes()
-        ),
+    alone = [{}, *({name: value} for name, control in controls.items() for value in control.extremes())]
+    together = [
+        {a: x, b: y}
+        for (a, first), (b, second) in itertools.combinations(controls.items(), 2)
+        for x in first.extremes()
+        for y in second.extremes()
     ]
-    yield from (dict(setting) for setting in dict.fromkeys(tuple((start | some).items()) for some in several))
+    single, double = (dict.fromkeys(tuple((start | some).items()) for some in several) for several in (alone, together))
+    return [dict(setting) for setting in (double if pairs else single) if not (pairs and setting in single)]
 
 
 def forget(figure: LiveFigure) -> None:

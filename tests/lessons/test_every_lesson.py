@@ -35,41 +35,52 @@ class Seen(NamedTuple):
 
 
 @functools.cache
+def example(name):
+    return FIGURES[name].example()
+
+
+def seen(figure, values):
+    """The figure drawn at this setting, compared with a full redraw, measured."""
+    testing.forget(figure)
+    picture = figure.set(**values)
+    problems = [f"{title!r} runs out of the picture" for title in plots.titles_outside(testing.drawing(figure))]
+    if not (figure.values == pytest.approx(values) or figure.values == values):
+        problems.append(f"the controls stand at {figure.values}")
+    if not all(np.isfinite(np.asarray(numbers, float)).all() for numbers in testing.drawn_numbers(figure)):
+        problems.append("something drawn is not finite")
+    try:
+        testing.assert_frame_is_a_redraw(figure)
+    except AssertionError as error:
+        problems.append(f"the frame is not what a full redraw gives: {error}")
+    if len(picture.alt) <= 30 or re.search(r"\bnan\b", picture.alt, re.IGNORECASE):
+        problems.append(f"the alternative text is {picture.alt!r}")
+    if len(picture.png) > plots.MOST_BYTES:
+        problems.append(f"the picture has {len(picture.png)} bytes")
+    return Seen(values, picture, tuple(problems))
+
+
+@functools.cache
 def walked(name):
-    """The figure at each distinct setting: drawn once, compared with a full redraw, measured."""
-    figure = FIGURES[name].example()
-    walk = []
-    for values in testing.settings(figure):
-        testing.forget(figure)
-        picture = figure.set(**values)
-        problems = [f"{title!r} runs out of the picture" for title in plots.titles_outside(testing.drawing(figure))]
-        if not (figure.values == pytest.approx(values) or figure.values == values):
-            problems.append(f"the controls stand at {figure.values}")
-        if not all(np.isfinite(np.asarray(numbers, float)).all() for numbers in testing.drawn_numbers(figure)):
-            problems.append("something drawn is not finite")
-        try:
-            testing.assert_frame_is_a_redraw(figure)
-        except AssertionError as error:
-            problems.append(f"the frame is not what a full redraw gives: {error}")
-        walk.append(Seen(values, picture, tuple(problems)))
+    """The figure at its start and at each extreme, and back at the start."""
+    figure = example(name)
+    walk = [seen(figure, values) for values in testing.settings(figure)]
     testing.forget(figure)
     again = figure.set(**walk[0].values)
     return figure, walk, again
 
 
 @every_figure
-def test_each_setting_is_drawn_whole_and_titles_fit(name):
+def test_each_setting_is_drawn_whole_and_told(name):
     _, walk, _ = walked(name)
     assert [(seen.values, seen.problems) for seen in walk if seen.problems] == []
 
 
 @every_figure
-def test_each_picture_is_small_and_is_told(name):
-    _, walk, _ = walked(name)
-    for seen in walk:
-        assert len(seen.picture.alt) > 30, seen.values
-        assert not re.search(r"\bnan\b", seen.picture.alt, re.IGNORECASE), seen.values
-        assert len(seen.picture.png) <= plots.MOST_BYTES, seen.values
+@pytest.mark.slow
+def test_each_pair_of_extremes_is_drawn_whole_and_told(name):
+    figure = example(name)
+    walk = [seen(figure, values) for values in testing.settings(figure, pairs=True)]
+    assert [(seen.values, seen.problems) for seen in walk if seen.problems] == []
 
 
 @every_figure
