@@ -13,6 +13,7 @@ The maths (NumPy only):
 - `training`: SGD and Adam, schedules, `fit` with a progress bar; `checkpoints`: parameters saved and loaded
 - `tasks`: what the models are trained on; vocabularies, padding, batches
 - `gradcheck`: derivatives against finite differences
+- `pretrained`: a published chatbot in our own model; `python course.py real` fetches it
 
 The classroom (uses the maths, never the reverse):
 

@@ -1,9 +1,10 @@
-"""What depends on the machine that a model is trained on, not on the maths."""
+"""What depends on the machine, not on the maths."""
 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 
@@ -70,3 +71,15 @@ def keep_freed_memory() -> None:
     Source: mallopt(3), "M_MMAP_THRESHOLD", dynamic adjustment.
     """
     np.empty(2**25 - 2**16, np.uint8)
+
+
+def free_memory() -> int | None:
+    """Bytes that are still to be had, of the machine or of its container; None where it is not Linux, which says so."""
+    found = []
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        found.append(1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]))
+    with suppress(OSError, ValueError):  # "max": there is no limit
+        limit, taken = (Path(f"/sys/fs/cgroup/memory.{what}").read_text() for what in ("max", "current"))
+        found.append(int(limit) - int(taken))
+    return min(found, default=None)

@@ -518,6 +518,12 @@ def test_save(course):
     assert course.calls[-1] == ["-m", "tools.publish", "notebooks/a.ipynb"]
 
 
+def test_real(course):
+    assert course("real") == 0
+    assert course.installed == ["lab"]
+    assert course.calls[-1] == ["-m", "lesson_utils.pretrained"]
+
+
 def test_site(course):
     course.codes = [6]
     assert course("site", "--no-lite") == 6

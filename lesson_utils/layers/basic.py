@@ -19,7 +19,7 @@ class Param:
 
     def __init__(self, value: Array) -> None:
         self.value = value
-        self.grad = np.zeros_like(value)
+        self.grad = np.zeros(value.shape, value.dtype)  # unlike `zeros_like`, takes no memory until it is written to
 
 
 class Layer:

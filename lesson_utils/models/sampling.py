@@ -38,7 +38,9 @@ def distribution(
         raise ValueError(f"top_p={top_p} must be above 0 and at most 1; try 0.9")
     V = logits.shape[-1]
     if temperature == 0:
-        return np.eye(V)[logits.argmax(axis=-1)]  # (..., V)
+        certain = np.zeros(logits.shape)
+        np.put_along_axis(certain, logits.argmax(axis=-1, keepdims=True), 1.0, axis=-1)
+        return certain
     order = np.argsort(-logits, axis=-1, kind="stable")  # likeliest first
     ranked = np.take_along_axis(logits.astype(np.float64), order, axis=-1)
     p = ops.softmax(ranked, temperature=temperature)
