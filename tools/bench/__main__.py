@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("what", nargs="*", metavar="what", help=f"{', '.join(PARTS)}; default: all")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    failed: list[str] = []
     for what in options.what or PARTS:
         if what not in PARTS:
             parser.error(f"there is no {what!r}; choose from {', '.join(PARTS)}")
@@ -39,7 +40,11 @@ def main() -> None:
             # How many threads there are is read once, when NumPy and PyTorch are loaded.
             names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS") if count else ()
             environment = os.environ | {name: str(count) for name in names}
-            subprocess.run([sys.executable, "-m", "tools.bench", what, "--in-this-process"], env=environment)
+            words = [sys.executable, "-m", "tools.bench", what, "--in-this-process"]
+            if subprocess.run(words, env=environment).returncode:
+                failed.append(what)
+    if failed:
+        sys.exit(f"\nThese failed; why stands above: {', '.join(failed)}")
 
 
 if __name__ == "__main__":
