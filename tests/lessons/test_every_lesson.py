@@ -123,6 +123,13 @@ def test_the_notebook_begins_and_ends_with_what_the_record_says(lesson):
     assert any(lesson.question in text for text in texts[1:])
 
 
+@every_lesson
+def test_what_the_notebook_calls_is_in_the_lab(lesson):
+    notebook = nbformat.read(ROOT / "notebooks" / lesson.notebook, as_version=4)
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    assert not {name for name in re.findall(r"\blab\.(\w+)", code) if not hasattr(lesson.part("lab"), name)}
+
+
 def test_there_is_no_notebook_without_a_lesson():
     assert {path.name for path in (ROOT / "notebooks").glob("*.ipynb")} == {lesson.notebook for lesson in LESSONS}
 

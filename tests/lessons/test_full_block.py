@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from lesson_utils import attention, layers, ops
-from lesson_utils.lessons.full_block import architecture
 from lesson_utils.lessons.full_block import lab as full_block
 from lesson_utils.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig
 
@@ -26,24 +25,24 @@ def small(**changes):
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_count_is_that_of_the_layers(norm, shared):
     model = small(norm=norm, shared=shared)
-    assert architecture.count_parameters(model.config) == model.num_params()
+    assert full_block.count_parameters(model.config) == model.num_params()
 
 
 def test_different_vocabularies_are_counted():
     model = small(target_vocab=17)
-    assert architecture.count_parameters(model.config) == model.num_params()
+    assert full_block.count_parameters(model.config) == model.num_params()
 
 
 def test_changes_are_counted():
     config = TransformerConfig(**SIZES)
-    assert architecture.count(config, 4, num_layers=3) == architecture.count(replace(config, num_layers=3), 4)
+    assert full_block.count(config, 4, num_layers=3) == full_block.count(replace(config, num_layers=3), 4)
 
 
 def test_base_model_and_the_papers_rows():
-    assert architecture.count_parameters(TransformerConfig.base()) == 63_045_632
-    for changes, millions in architecture.PAPER_ROWS.values():
-        for vocab, rounds_to in zip(architecture.vocabulary_for(changes, millions), (-0.5, 0.5), strict=True):
-            sizes = [architecture.count_parameters(TransformerConfig.base(v), **changes) for v in (1, 2)]
+    assert full_block.count_parameters(TransformerConfig.base()) == 63_045_632
+    for changes, millions in full_block.PAPER_ROWS.values():
+        for vocab, rounds_to in zip(full_block.vocabulary_for(changes, millions), (-0.5, 0.5), strict=True):
+            sizes = [full_block.count_parameters(TransformerConfig.base(v), **changes) for v in (1, 2)]
             exact = sizes[0] + (vocab - 1) * (sizes[1] - sizes[0])
             assert exact == pytest.approx(1e6 * (millions + rounds_to))
 
@@ -51,7 +50,7 @@ def test_base_model_and_the_papers_rows():
 def test_ledger_of_a_whole_model_agrees_with_the_formula():
     model, T = small(shared=True), 5
     ids = np.random.default_rng(1).integers(3, 13, size=(1, T))
-    book = architecture.Ledger()
+    book = full_block.Ledger()
     memory = book.run("source", model.source.forward, ids)
     for block in model.encoder.blocks:
         memory = book.run("encoder layer", block.forward, memory)
@@ -62,7 +61,7 @@ def test_ledger_of_a_whole_model_agrees_with_the_formula():
     logits = book.run("output", model.target.embedding.logits_forward, book.run("norm", model.norm.forward, x))
     np.testing.assert_allclose(logits, model.forward(ids, ids)[0], atol=1e-5)
     assert book.parameters == model.num_params()
-    assert book.flops == sum(step.flops for step in architecture.count(model.config, T).values())
+    assert book.flops == sum(step.flops for step in full_block.count(model.config, T).values())
     assert book.note("softmax", logits) is logits
     assert book.steps[-1] == ("softmax", (1, T, 13), 0, 0)
 
@@ -70,7 +69,7 @@ def test_ledger_of_a_whole_model_agrees_with_the_formula():
 def test_ledger_counts_pieces_like_the_layer_and_shows_itself():
     layer = layers.DecoderLayer(layers.LayerConfig(d_model=12, num_heads=3, d_ff=20), np.random.default_rng(0))
     x, memory = np.ones((2, 5, 12), np.float32), np.ones((2, 7, 12), np.float32)
-    whole, pieces = architecture.Ledger(), architecture.Ledger()
+    whole, pieces = full_block.Ledger(), full_block.Ledger()
     whole.run("layer", layer.forward, x, memory)
     pieces.run("self", layer.attention.inner.forward, x)
     pieces.run("cross", layer.cross.forward, x, memory)
@@ -147,16 +146,16 @@ def test_wirings():
     assert "Decoder-only: 60% of the pairs; never" in full_block.wirings_plot(reach).alt
 
 
-@pytest.mark.parametrize("name", architecture.PARTS)
+@pytest.mark.parametrize("name", full_block.PARTS)
 def test_each_part_has_boxes_and_shows_its_own_source(name):
-    part = architecture.PARTS[name]
-    where, lines = architecture.source_lines(part)
+    part = full_block.PARTS[name]
+    where, lines = full_block.source_lines(part)
     assert where.startswith(("layers.", "attention.", "ops.", "positions."))
     assert 1 <= len(lines) <= 14
     assert max(map(len, lines)) <= 74
     assert lines[0].startswith(part.first)
     assert lines[-1].lstrip().startswith("return")
-    assert set(full_block.BOXES) == set(architecture.PARTS)
+    assert set(full_block.BOXES) == set(full_block.PARTS)
 
 
 # --- The switchboard ------------------------------------------------------------------------------------------------
@@ -167,40 +166,40 @@ def test_switches_change_the_output_and_leave_no_trace():
     rng = np.random.default_rng(0)
     source, target = rng.integers(3, 13, size=(2, 2, 6))
     before, names = model.forward(source, target)[0], list(model.params())
-    for off in architecture.SWITCHES:
-        with architecture.without(model, off):
+    for off in full_block.SWITCHES:
+        with full_block.without(model, off):
             assert np.abs(model.forward(source, target)[0] - before).max() > 1e-3, off
         np.testing.assert_array_equal(model.forward(source, target)[0], before)
-    with pytest.raises(ArithmeticError), architecture.without(model, *architecture.SWITCHES):
+    with pytest.raises(ArithmeticError), full_block.without(model, *full_block.SWITCHES):
         raise ArithmeticError
     np.testing.assert_array_equal(model.forward(source, target)[0], before)
     assert list(model.params()) == names
     with pytest.raises(ValueError, match=r"'heads' can't be switched off; choose from scaling, residuals"):
-        architecture.without(model, "heads").__enter__()
+        full_block.without(model, "heads").__enter__()
 
 
 def test_without_mask_the_future_leaks_and_gradients_still_fit():
     from lesson_utils import gradcheck
 
     model = small(dtype=np.float64)
-    assert architecture.measure(model, batch=4).leak < 1e-9
-    batch = architecture.reversal_pairs(np.random.default_rng(0), 2)
-    with architecture.without(model, "mask"):
-        assert architecture.measure(model, batch=4).leak > 1e-4
+    assert full_block.measure(model, batch=4).leak < 1e-9
+    batch = full_block.reversal_pairs(np.random.default_rng(0), 2)
+    with full_block.without(model, "mask"):
+        assert full_block.measure(model, batch=4).leak > 1e-4
         gradcheck.check_params(lambda: model.loss_and_grad(batch), model.params(), np.random.default_rng(0), samples=4)
 
 
 def test_without_positions_the_source_has_no_order():
     model = small()
-    assert architecture.measure(model, batch=4).order > 1e-3
-    assert architecture.measure(model, "positions", batch=4).order < 1e-5
+    assert full_block.measure(model, batch=4).order > 1e-3
+    assert full_block.measure(model, "positions", batch=4).order < 1e-5
 
 
 def test_switchboard_at_every_setting():
     switchboard = full_block.switchboard_lab(small())
     pictures = set()
     for on in itertools.product((False, True), repeat=5):
-        values = dict(zip(architecture.SWITCHES, on, strict=True))
+        values = dict(zip(full_block.SWITCHES, on, strict=True))
         picture = switchboard.set(**values)
         off = [name for name, is_on in values.items() if not is_on]
         assert picture.alt.startswith(f"Off: {', '.join(off)}" if off else "As trained")
@@ -211,7 +210,7 @@ def test_switchboard_at_every_setting():
 def test_ledger_titles_say_what_the_count_says():
     picture = full_block.ledger_lab().set(d_model=256, num_layers=2, norm="pre")
     config = TransformerConfig.base()
-    n = architecture.count_parameters(config, d_model=256, num_layers=2, norm="pre")
+    n = full_block.count_parameters(config, d_model=256, num_layers=2, norm="pre")
     assert f": {n:,} parameters" in picture.alt
 
 

@@ -1,0 +1,186 @@
+"""Masks side by side, and who sees the future through a wrong one."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lesson_utils import attention, live, models, numbers, ops, plots
+from lesson_utils._checks import Array, Mask
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+# --- Maps side by side -----------------------------------------------------------------------------------------------
+
+
+@plots.still(9.0, 3.7)
+def maps(figure: "Figure", words: Sequence[str], **weights: Array) -> str:
+    """Attention weights side by side, each with the share that looks ahead."""
+    alt = f"{len(weights)} heat maps of attention weights between {len(words)} words."
+    for ax, (name, A) in zip(figure.subplots(1, len(weights)), weights.items(), strict=True):
+        ahead = np.triu(A, k=1).sum() / A.sum()
+        title = f"{name}: {ahead:.0%} looks ahead"
+        plots.heatmap(A, words, words, title, ax=ax)
+        alt += " " + plots.describe(A, words, words, title)
+    return alt
+
+
+@plots.still(9.0, 3.0)
+def allowed(figure: "Figure", names: Sequence[str], *masks: Mask) -> str:
+    """Masks side by side: blue may be attended to."""
+    alt = []
+    for ax, name, mask in zip(figure.subplots(1, len(masks), squeeze=False)[0], names, masks, strict=True):
+        blind = int((~mask.any(axis=-1)).sum())
+        rows = "every row sees something" if not blind else "1 row sees nothing"
+        rows = rows if blind < 2 else f"{blind} rows see nothing"
+        plots.heatmap(mask, title=f"{name}:\n{rows}", column_label="key (blue: visible)", numbers=False, ax=ax)
+        keys = [", ".join(map(str, np.flatnonzero(row))) or "none" for row in mask]
+        alt.append(f"Mask, {name}: {rows}. ")
+        alt.append("Query by keys: " + "; ".join(f"{i} sees {seen}" for i, seen in enumerate(keys)) + ". ")
+    return "".join(alt).strip()
+
+
+def weights_table(weights: dict[tuple[str, Any], Array]) -> None:
+    """Two rows of weights for each way to hide scores and each dtype."""
+    print("                            last two hidden            all hidden")
+    for (way, dtype), rows in weights.items():
+        print(f"{way:16} {dtype.__name__:8}", *("   " + " ".join(f"{w:5.2f}" for w in row) for row in rows))
+
+
+# --- The leak meter --------------------------------------------------------------------------------------------------
+
+LONGEST, WIDTH = 24, 16
+KINDS = {
+    "causal": "the right mask",
+    "none": "everything is visible",
+    "one too far": "each query sees the next key as well",
+    "transposed": "each query sees itself and what comes after it",
+    "too late": "weights are set to 0 after softmax",
+    "zeros": "hidden scores are set to 0",
+}
+
+
+def masked_weights(scores: Array, kind: str) -> Array:
+    """Scores (T, T) → weights, hidden in one right way and five wrong ones, see `KINDS`."""
+    causal = attention.causal_mask(len(scores))
+    if kind == "none":
+        return ops.softmax(scores)
+    if kind == "too late":
+        return ops.softmax(scores) * causal
+    if kind == "zeros":
+        return ops.softmax(np.where(causal, scores, 0))
+    visible = {"causal": causal, "transposed": causal.T, "one too far": np.tri(len(scores), k=1, dtype=bool)}[kind]
+    return ops.softmax(np.where(visible, scores, -np.inf))
+
+
+@cache
+def _tokens_and_matrices() -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(6)
+    tokens = rng.normal(size=(LONGEST, WIDTH))
+    return tokens, rng.normal(size=WIDTH), rng.normal(size=(3, WIDTH, WIDTH)) / np.sqrt(WIDTH)
+
+
+def layers_of_attention(x: Array, kind: str, layers: int = 1) -> tuple[Array, Array]:
+    """A stack of attention layers with fixed random matrices, each with its way around: x + attention(x).
+
+    Args:
+        x: (T, 16).
+
+    Returns:
+        outputs, (T, 16), and the weights of the first layer, (T, T).
+    """
+    W_Q, W_K, W_V = _tokens_and_matrices()[2]
+    maps = []
+    for _ in range(layers):
+        x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True))  # the size of a token stays what it was
+        weights = masked_weights(x @ W_Q @ (x @ W_K).T / np.sqrt(WIDTH), kind)
+        maps.append(weights)
+        x = x + weights @ (x @ W_V)
+    return x, maps[0]
+
+
+@cache
+def leak(T: int, position: int, kind: str, layers: int = 1) -> tuple[Array, Array]:
+    """How far each of T outputs moves when the token at `position` is replaced, (T,), and the weights before it."""
+    tokens, other, _ = _tokens_and_matrices()
+    changed = tokens[:T].copy()
+    changed[position] = other
+    (before, weights), (after, _) = (layers_of_attention(x, kind, layers) for x in (tokens[:T], changed))
+    return np.sqrt(((after - before) ** 2).sum(axis=-1)), weights
+
+
+@live.lab(
+    height=4.0,
+    T=live.Slider("sequence length T", 4, LONGEST, 12),
+    place=live.Slider("changed token, %", 0, 100, 50, 5),
+    kind=live.Choice("mask", tuple(KINDS), "none"),
+    layers=live.Slider("layers", 1, 4, 1),
+)
+def leak_lab(figure: "Figure") -> live.Update:
+    """Change one token and watch which outputs move."""
+    from matplotlib.patches import Rectangle
+
+    map_ax, ax = figure.subplots(1, 2, width_ratios=(1, 1.5))
+    image = map_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=1, aspect="auto")
+    column = map_ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, ec=plots.ORANGE, lw=2))
+    map_ax.set(xlabel="key (orange: the changed token)", ylabel="query")
+    floor = -4  # of the scale, a power of ten
+    bars = ax.bar(np.arange(LONGEST), np.ones(LONGEST), bottom=floor)
+    zeros = [ax.text(i, floor + 0.08, "0", ha="center", color=plots.INK) for i in range(LONGEST)]
+    ax.set(ylim=(floor, 2), xlabel="output", ylabel="how far it moves")
+    ax.set_yticks(range(floor, 2), ["0.0001", "0.001", "0.01", "0.1", "1", "10"])
+    ax.bar([-9], [0], color=plots.ORANGE, label="before the changed token")
+    ax.bar([-9], [0], color=plots.BLUE, label="from it on")
+    ax.legend(loc="upper left", ncols=2)
+    drawn = {"T": 0}
+
+    def update(T: int, place: int, kind: str, layers: int) -> str:
+        position = round(place / 100 * (T - 1))
+        moved, weights = leak(T, position, kind, layers)
+        image.set_data(weights)
+        column.set_bounds(position - 0.5, -0.5, 1, T)
+        if drawn["T"] != T:  # moved axes are all drawn anew, which takes its time
+            drawn["T"], ticks = T, range(0, T, 4 if T > 12 else 1)
+            image.set_extent((-0.5, T - 0.5, T - 0.5, -0.5))
+            map_ax.set(xlim=(-0.5, T - 0.5), ylim=(T - 0.5, -0.5), xticks=ticks, yticks=ticks)
+            ax.set(xlim=(-0.5, T - 0.5), xticks=ticks)
+        heights = np.maximum(np.log10(moved, out=np.full(T, -99.0), where=moved > 0) - floor, 0.05 * (moved > 0))
+        for i, bar in enumerate(bars):
+            bar.set_height(heights[i] if i < T else 0)
+            bar.set_color(plots.ORANGE if i < position else plots.BLUE)
+            zeros[i].set_text("0" if i < T and moved[i] == 0 else "")
+        count = int((moved[:position] > 0).sum())
+        if position == 0:
+            finding = "Token 0 is the first: no output before it"
+        elif count:
+            finding = f"Leak: {count} of {position} outputs before token {position} move"
+        else:
+            finding = f"No leak: {position} outputs before token {position} stay"
+        ax.set_title(finding)
+        map_ax.set_title(f"{kind}: weights{' of layer 1' if layers > 1 else ''}")
+        listed = ", ".join(f"{i}: {numbers.short(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
+        return (
+            f"Mask: {kind}, {KINDS[kind]}; {layers} layer{'s' if layers > 1 else ''}; token {position} of {T} is "
+            f"changed. {finding}. How far each output moves: {listed}."
+        )
+
+    return update
+
+
+class Peeking(models.GPT):
+    """A GPT without its mask: it reads the very symbol that it has to predict."""
+
+    def forward(
+        self,
+        ids: Any,
+        past: Any = None,
+        rng: Any = None,
+        mask: Any = None,
+        knock_out: Any = None,
+        knock_out_by: str = "zero",
+    ) -> Any:
+        everything = np.ones(np.shape(ids)[1:] * 2, bool)  # (T, T)
+        return super().forward(ids, None, rng, everything, knock_out, knock_out_by)

@@ -1,0 +1,188 @@
+"""A trained encoder–decoder with switches that turn its parts off."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lesson_utils import layers, live, ops, plots, tasks
+from lesson_utils._checks import Array
+from lesson_utils.models import Transformer, TransformerConfig
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from lesson_utils.lessons.full_block.diagram import empty
+
+SWITCHES = ("scaling", "residuals", "norm", "positions", "mask")
+
+
+def _changes(model: Transformer, off: str) -> Iterator[tuple[Any, str, Any]]:
+    """What to set on which object to switch a part off."""
+    residuals = [
+        residual
+        for block in (*model.encoder.blocks, *model.blocks)
+        for residual in vars(block).values()
+        if isinstance(residual, layers.Residual)
+    ]
+    if off == "scaling":
+        yield from ((r.inner, "scale", 1.0) for r in residuals if isinstance(r.inner, layers.MultiHead))
+    elif off == "residuals":
+        yield from ((r, "skip", False) for r in residuals)
+    elif off == "norm":
+        yield from ((thing, "norm", None) for thing in (*residuals, model.encoder, model))
+    elif off == "positions":
+        config = replace(model.config, positions="none")
+        yield from ((tokens, "config", config) for tokens in (model.source, model.target))
+    elif off == "mask":
+        yield model, "config", replace(model.config, causal=False)
+    else:
+        raise ValueError(f"{off!r} can't be switched off; choose from {', '.join(SWITCHES)}")
+
+
+@contextmanager
+def without(model: Transformer, *off: str) -> Iterator[Transformer]:
+    """The model with some parts switched off, for as long as a `with` block lasts; its parameters stay as they are.
+
+    Args:
+        off: any of "scaling" (factor 1 on the scores), "residuals" (no way around), "norm", "positions", "mask" (the
+            decoder's).
+    """
+    before = []
+    try:
+        for name in off:
+            for thing, attribute, value in list(_changes(model, name)):
+                before.append((thing, attribute, getattr(thing, attribute)))
+                setattr(thing, attribute, value)
+        yield model
+    finally:
+        for thing, attribute, value in reversed(before):
+            setattr(thing, attribute, value)
+
+
+TASK_LENGTH, TASK_SYMBOLS = 6, 10
+READ = tasks.letters(TASK_SYMBOLS)
+
+
+def reversal_pairs(rng: np.random.Generator, batch: int = 64) -> tuple[Any, Any]:
+    """For a Transformer: strings of 6 letters, and the same backwards with begin and end."""
+    source, target = tasks.reversal(rng, batch, TASK_LENGTH, TASK_SYMBOLS)
+    return source, tasks.with_ends(target)
+
+
+class Measures(NamedTuple):
+    """What is to be seen in an encoder–decoder from outside."""
+
+    guided: float  # share of symbols that are right, when the right ones before are given
+    alone: float  # share of strings that are all right, when it reads what it wrote itself
+    leak: float  # how much the predictions before a changed symbol move: total variation, at most 1; of the worst place
+    order: float  # how much the predictions change when the source is turned around
+    looks: float  # the share of source positions that cross-attention looks at: exp(entropy) / S
+    stream: float  # standard deviation of the decoder's stream at its top
+    example: str  # what it writes
+
+
+def measure(model: Transformer, *off: str, batch: int = 48) -> Measures:
+    """The model's measures with some parts switched off."""
+    source, target = reversal_pairs(np.random.default_rng(2024), batch)
+    given, wanted = target[:, :-1], target[:, 1:]
+    later = range(1, TASK_LENGTH + 1)
+    changed = np.stack([given] * TASK_LENGTH)  # (6, B, 7); in each, another symbol is replaced
+    for i, at in enumerate(later):
+        changed[i, :, at] = 3 + (changed[i, :, at] - 2) % TASK_SYMBOLS
+    sources = np.concatenate([source] * TASK_LENGTH)
+    with without(model, *off), np.errstate(over="ignore", invalid="ignore"):
+        logits, cache = model.forward(source, given)
+        p = ops.softmax(np.nan_to_num(logits))
+        p_changed = ops.softmax(np.nan_to_num(model.forward(sources, np.concatenate(changed))[0]))
+        p_turned = ops.softmax(np.nan_to_num(model.forward(source[:, ::-1], given)[0]))
+        written = model.decode(source, TASK_LENGTH + 1)
+        cross = np.mean([ops.entropy(weights).mean() for weights in model.maps(cache)["cross"]])
+    full = np.zeros_like(wanted)
+    full[:, : written.shape[1]] = written
+    return Measures(
+        guided=float((p.argmax(axis=-1) == wanted).mean()),
+        alone=float((full == wanted).all(axis=1).mean()),
+        leak=max(
+            _variation(p[:, :at], q[:, :at]) for at, q in zip(later, np.split(p_changed, len(later)), strict=True)
+        ),
+        order=_variation(p, p_turned),
+        looks=math.exp(cross) / TASK_LENGTH,
+        stream=float(cache.decoded.stream.std()),
+        example=READ.decode(written[0]),
+    )
+
+
+def _variation(p: Array, q: Array) -> float:
+    """Total variation between predictions, ½ Σ |p − q|: the largest over positions, the mean over strings."""
+    return float((np.abs(p - q).sum(axis=-1) / 2).max(axis=1).mean())
+
+
+MEASURES = {
+    "guided": "next symbol right,\ngiven the right ones",
+    "alone": "whole string right,\nwriting on its own",
+    "leak": "leak from later\nsymbols",
+    "order": "difference if the\nsource is turned",
+    "looks": "share of the source\nlooked at",
+}
+
+
+def every_setting(model: Transformer) -> dict[tuple[bool, ...], Measures]:
+    """The measures at all 32 settings of the switches, each True where the part is on."""
+    combinations = itertools.product((True, False), repeat=len(SWITCHES))
+    return {on: measure(model, *(s for s, is_on in zip(SWITCHES, on, strict=True) if not is_on)) for on in combinations}
+
+
+def _untrained() -> Transformer:
+    config = TransformerConfig(vocab=TASK_SYMBOLS + 3, d_model=32, num_heads=2, num_layers=2)
+    return Transformer(config, np.random.default_rng(0))
+
+
+@live.lab(
+    height=4.2,
+    controls={name: live.Switch(name, True) for name in SWITCHES},
+    prepare=every_setting,
+    example=_untrained,
+)
+def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measures]) -> live.Update:
+    """A trained model with switches; all 32 settings are measured first."""
+    trained = results[True, True, True, True, True]
+    question, _ = reversal_pairs(np.random.default_rng(2024), 48)
+    asked = READ.decode(question[0])
+    ax, side = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    rows = np.arange(len(MEASURES))
+    ax.set_yticks(rows, list(MEASURES.values()))
+    ax.set(xlim=(0, 1.15), ylim=(len(rows) - 0.4, -0.6), xticks=(0, 0.25, 0.5, 0.75, 1), xlabel="measure")
+    bars = ax.barh(rows, np.zeros(len(rows)), 0.6, color=plots.BLUE)
+    numbers = [ax.text(0, row, "", va="center", zorder=5) for row in rows]
+    for row, name in zip(rows, MEASURES, strict=True):
+        ax.plot([getattr(trained, name)] * 2, [row - 0.38, row + 0.38], color=plots.INK, lw=2.5, clip_on=False)
+    side.set(xlim=(0, 1), ylim=(0, 1))
+    empty(side)
+    side.text(0, 0.88, "black line: as trained", color=plots.INK)
+    side.text(0, 0.68, f"asked:     {asked}", family="monospace")
+    side.text(0, 0.57, f"expected:  {asked[::-1]}", family="monospace")
+    says = side.text(0, 0.46, "", family="monospace")
+    stream = side.text(0, 0.26, "", linespacing=1.5)
+
+    def update(**on: bool) -> str:
+        now = results[tuple(on[name] for name in SWITCHES)]
+        for bar, number, name in zip(bars, numbers, MEASURES, strict=True):
+            value, before = getattr(now, name), getattr(trained, name)
+            moved = abs(value - before) > 0.05
+            bar.set_width(value)
+            bar.set_color(plots.ORANGE if moved else plots.BLUE)
+            number.set_text(f"{value:.2f}")
+            number.set_x(max(value, before if abs(value - before) < 0.12 else 0) + 0.02)
+        off = [name for name in SWITCHES if not on[name]]
+        head = f"Off: {', '.join(off)}" if off else "As trained"
+        ax.set_title(f"{head} – {now.alone:.0%} written right")
+        says.set_text(f"written:   {now.example}")
+        stream.set_text(f"spread of the stream at the top:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
+        told = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
+        return f"{head}: {told}; {asked} becomes {now.example or 'nothing'}; the stream's spread is {now.stream:.3g}."
+
+    return update
