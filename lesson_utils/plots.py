@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils._checks import as_float
-from lesson_utils.numbers import minus, short  # noqa: F401  # until nobody writes plots.short
+from lesson_utils.numbers import minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
