@@ -305,12 +305,17 @@ SIZES = {
     attention.concat_score: dict(queries=(2, 3, 4), keys=(2, 5, 6), W=(10, 7), v=(7,)),
     attention.split_heads: dict(x=(2, 3, 8)),
     attention.merge_heads: dict(x=(2, 4, 3, 5)),
+    attention.repeat_heads: dict(x=(2, 2, 3, 5)),
     attention.multi_head_attention: dict(
         x_q=(2, 3, 5), x_kv=(2, 7, 6), W_Q=(5, 8), W_K=(6, 8), W_V=(6, 12), W_O=(12, 9)
     ),
 }
-HEADS = {attention.split_heads: dict(num_heads=4), attention.multi_head_attention: dict(num_heads=4)}
-ONE_ARRAY = {attention.split_heads, attention.merge_heads}
+HEADS = {
+    attention.split_heads: dict(num_heads=4),
+    attention.repeat_heads: dict(num_heads=4),
+    attention.multi_head_attention: dict(num_heads=4),
+}
+ONE_ARRAY = {attention.split_heads, attention.merge_heads, attention.repeat_heads}
 
 
 def call(function, **arrays):
@@ -448,6 +453,7 @@ BAD = [
     (attention.split_heads, (Z((3, 4)), 2.0), "num_heads=2.0 must be a whole number"),
     (attention.split_heads, (Z(4), 2), "x has shape (4,); expected at least 2 axes"),
     (attention.merge_heads, (Z((3, 4)),), "x has shape (3, 4); expected at least 3 axes"),
+    (attention.repeat_heads, (Z((3, 5, 4)), 8), "num_heads=8 must be divisible by num_kv_heads=3; try 6 or 9"),
     (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 3), "h·d_k=4 must be divisible by num_heads=3; try 3 or 6"),
     (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 2.0), "num_heads=2.0 must be a whole number"),
     (attention.multi_head_attention, (X, X, SQUARE, Z((4, 6)), SQUARE, SQUARE, 2), "W_K has shape (4, 6); expected (4, 4)"),

@@ -20,25 +20,3 @@ from lesson_utils.layers.basic import (
 )
 from lesson_utils.layers.blocks import DecoderLayer, EncoderLayer, LayerConfig, NormPlace, Residual, norm_of
 from lesson_utils.layers.heads import KeyValueCache, KnockOut, MultiHead
-
-__all__ = [
-    "DecoderLayer",
-    "Embedding",
-    "EncoderLayer",
-    "FeedForward",
-    "KeyValueCache",
-    "KnockOut",
-    "Layer",
-    "LayerConfig",
-    "LayerNorm",
-    "Linear",
-    "MultiHead",
-    "NormPlace",
-    "Param",
-    "RMSNorm",
-    "Residual",
-    "Rng",
-    "glorot",
-    "norm_of",
-    "normal",
-]

@@ -4,16 +4,3 @@ from lesson_utils.models.gpt import GPT, GPTConfig
 from lesson_utils.models.sampling import distribution, sample
 from lesson_utils.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lesson_utils.models.transformer import Encoder, EncoderConfig, Transformer, TransformerConfig
-
-__all__ = [
-    "GPT",
-    "Encoder",
-    "EncoderConfig",
-    "GPTConfig",
-    "Seq2Seq",
-    "Seq2SeqConfig",
-    "Transformer",
-    "TransformerConfig",
-    "distribution",
-    "sample",
-]

@@ -11,19 +11,3 @@ from lesson_utils.recurrent.through_time import (
     unroll_backward,
     unroll_forward,
 )
-
-__all__ = [
-    "CELLS",
-    "Recurrent",
-    "bidirectional_backward",
-    "bidirectional_forward",
-    "gradient_norms_through_time",
-    "gru_cell",
-    "init_params",
-    "lstm_cell",
-    "recurrence_backward",
-    "recurrence_forward",
-    "rnn_cell",
-    "unroll_backward",
-    "unroll_forward",
-]
