@@ -13,6 +13,7 @@ PARTS = {
     "tricks": ("tricks", "what each trick of the maths is worth in a whole training step", (1,)),
     "attention": ("attention", "attention's time and memory against PyTorch", (1, 2)),
     "decoding": ("decoding", "generation with and without the key-value cache", (1,)),
+    "real": ("real", "the published model: a token, a prompt and loading, against transformers", (1,)),
     "memory": ("memory", "what a learner's kernel takes in each notebook, and the server beside it", (1,)),
     "learning": ("learning", "models trained for real, three seeds each", (1,)),
 }

@@ -1,0 +1,67 @@
+"""The published model in NumPy: a token and a prompt against transformers on PyTorch, and against their limit.
+
+A token asks for every parameter once, so the products with them are its limit. Loading is held against
+reading and unpacking the same arrays.
+"""
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lesson_utils import pretrained
+from tools.bench.clock import compare
+
+CONTEXT, PROMPT = 32, 200
+
+
+def run(rounds: int = 9) -> None:
+    path = pretrained.find()
+    if path is None:
+        print("  needs the model: python course.py real")
+        return
+    start = time.thread_time()
+    reader = pretrained.Reader(path)
+    for name in reader.arrays:
+        reader.read(name)
+    unpacking = time.thread_time() - start
+    start = time.thread_time()
+    real = pretrained.load(path, progress=False)
+    loading = time.thread_time() - start
+    print(f"  loading: {loading:.1f} s, {loading / unpacking:.1f}× of reading and unpacking its arrays", flush=True)
+
+    rng = np.random.default_rng(0)
+    ids, past = rng.integers(100, len(real.tokenizer), PROMPT), real.model.new_past()
+    real.model.forward(ids[None, :CONTEXT], past)
+    matrices = [param.value for param in real.model.params().values() if param.value.ndim == 2]
+    matrices = [W.T if len(W) == len(real.tokenizer) else W for W in matrices]  # the output layer
+    rows = [np.ones((1, len(W)), np.float32) for W in matrices]
+    token: dict[str, Any] = {
+        "ours": lambda: real.model.forward(ids[None, :1], past),
+        "products": lambda: [row @ W for row, W in zip(rows, matrices, strict=True)],
+    }
+    prompt: dict[str, Any] = {"ours": partial(real.model.forward, ids[None])}
+    if theirs := _transformers(path, ids):
+        token["transformers"], prompt["transformers"] = theirs
+    else:
+        print("  for a comparison: pip install transformers accelerate gguf, beside PyTorch")
+    for label, ways in ((f"a token after {CONTEXT}", token), (f"a prompt of {PROMPT}", prompt)):
+        times = compare(rounds, **ways)
+        others = [f"{times['ours'] / times[way]:.2f}× of {way}" for way in ways if way != "ours"]
+        print(f"  {label}: {times['ours'] * 1e3:.0f} ms; {', '.join(others) or 'nothing to compare with'}", flush=True)
+
+
+def _transformers(path: Path, ids: Any) -> tuple[Any, Any] | None:
+    """A token and a prompt there; None if it is not installed."""
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM
+    except ModuleNotFoundError:
+        return None
+    torch.set_grad_enabled(False)
+    model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
+    ids = torch.from_numpy(ids)[None]
+    past = model(ids[:, :CONTEXT], use_cache=True).past_key_values
+    return partial(model, ids[:, :1], past_key_values=past, use_cache=True), partial(model, ids)
