@@ -105,7 +105,8 @@ class MultiHead(Layer):
         if self.rotary is not None:  # the queries are the last of the positions; a cache keeps keys unturned
             T_q, T_k = Q.shape[-2], K.shape[-2]
             Q, K = self.rotary.turn(Q, np.arange(T_k - T_q, T_k)), self.rotary.turn(K, np.arange(T_k))
-        K, V = repeat_heads(K, self.num_heads), repeat_heads(V, self.num_heads)  # (B, h, T_k, d_k)
+        if self.num_kv_heads < self.num_heads:
+            K, V = repeat_heads(K, self.num_heads), repeat_heads(V, self.num_heads)  # (B, h, T_k, d_k)
         heads, attended = attention_forward(Q, K, V, mask, self.scale, bias)  # (B, h, T_q, d_k)
         if knock_out is not None:
             heads = knock_out.apply(heads)

@@ -16,11 +16,10 @@ def row_sums(x: ArrayLike) -> Array:
 
 def column_sums(x: ArrayLike) -> Array:
     """Sums over all axes but the last, (..., n) → (n,)."""
-    x = rows(x)
+    x = rows(as_float(x, "x", min_ndim=1))
     return np.ones(len(x), x.dtype) @ x
 
 
-def rows(x: ArrayLike) -> Array:
+def rows(x: Array) -> Array:
     """(..., n) → (N, n)."""
-    x = as_float(x, "x", min_ndim=1)
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])  # not −1: of an array without entries it says nothing
