@@ -1,97 +1,15 @@
-"""The numbers that the labs of notebook 01 show, on small models."""
+"""Notebook 01: what its experiment measures, on models whose answers are known, and what its figures say."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
-from lesson_utils import attention, tasks, training
-from lesson_utils.lessons.bottleneck import lab
-from lesson_utils.models import Seq2Seq, Seq2SeqConfig
+from lesson_utils import attention, tasks
+from lesson_utils.lessons.bottleneck import experiment, figures, gradients, lab, maps, networks, scores, words
+from lesson_utils.live import testing
 
-
-def model(attention, seed=0, steps=0, longest=4, d_hidden=16):
-    V = len(lab.LETTERS)
-    made = Seq2Seq(Seq2SeqConfig(V, V, attention, d_embed=8, d_hidden=d_hidden), np.random.default_rng(seed))
-    if steps:
-        training.fit(made, partial(lab.pairs, longest=longest), steps, lr=1e-2, progress=False)
-    return made
-
-
-@pytest.fixture(scope="module")
-def fixed():
-    return model(None)
-
-
-@pytest.fixture(scope="module")
-def trained():
-    """Reverses strings of three letters now and then."""
-    return model("general", steps=200, longest=3, d_hidden=32)
-
-
-@pytest.fixture(scope="module")
-def small():
-    """Two scores, after no training at all and after two steps."""
-    return {kind: {step: lab.Snapshot(model(kind, seed=step)) for step in (0, 2)} for kind in ("dot", "additive")}
-
-
-# --- Live figures made from models ------------------------------------------------------------------------------------
-
-
-def test_the_typed_word_is_cleaned_and_cut():
-    figure = lab.word_lab.example()
-    figure.set(word="Cat 3", more=2)
-    assert figure.picture.alt.startswith("Read: catqz (only a–z).")
-    figure.set(word="b" * 27, more=5)
-    assert figure.picture.alt.startswith(f"Read: {'b' * 27}q (only 28).")
-    figure.set(word="7", more=0)
-    assert figure.picture.alt.startswith("Read: abc (nothing to read: it got abc).")
-
-
-def test_wrong_letters_are_counted(fixed, trained):
-    figure = lab.word_lab(fixed, {"Luong": trained})
-    figure.set(word="ab", more=0)
-    text, nothing = lab.answer(fixed, "ab")
-    longer = max(len(text), 2)
-    wrong = sum(a != b for a, b in zip("ba".ljust(longer), text.ljust(longer), strict=True))
-    assert nothing is None
-    assert f"writes {text!r}, {f'{wrong} wrong' if wrong else 'all right'};" in figure.picture.alt
-
-
-# --- Gradients ----------------------------------------------------------------------------------------------------
-
-
-def test_gradient_norms_begin_at_one_and_are_those_of_recurrent():
-    for kind in ("rnn", "gru", "lstm"):
-        norms = lab.gradient_norms(kind)
-        assert norms.shape == (lab.STEPS_BACK + 1,)
-        assert math.isclose(norms[0], 1.0)
-        assert (norms > 0).all()
-
-
-def test_gates_and_scale_do_what_the_notebook_says():
-    for kind in ("gru", "lstm"):
-        shut, fresh, open_ = (lab.gradient_norms(kind, 1.0, bias)[20] for bias in (-2, 0, 4))
-        assert shut < fresh / 100 < open_
-    np.testing.assert_array_equal(lab.gradient_norms("rnn", 1.0, 4), lab.gradient_norms("rnn", 1.0, 0))
-    assert lab.gradient_norms("rnn", 0.5)[20] < lab.gradient_norms("rnn")[20] < lab.gradient_norms("rnn", 1.5)[20]
-
-
-def test_memory_of_an_untrained_model_fades(fixed):
-    norms = lab.memory_of(fixed)
-    assert norms.shape == (lab.STEPS_BACK + 1,)
-    assert norms[20] < norms[5] < norms[0]
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0.62, "0.62"), (2.4e-4, "2·10⁻⁴"), (3.6e-12, "4·10⁻¹²"), (1.0, "1"), (0.0096, "1·10⁻²")]
-)
-def test_small_numbers_are_written_as_powers(number, text):
-    assert lab._power(number) == text
-
-
-# --- Accuracy -----------------------------------------------------------------------------------------------------
+# --- Models whose answers are known -----------------------------------------------------------------------------------
 
 
 class Oracle:
@@ -104,12 +22,25 @@ class Oracle:
         ids = tasks.with_ends(source[:, ::-1])[:, 1:]
         return self.spoil(ids.copy())[:, :max_length], None
 
+    def forward(self, source, target_in):
+        """Certain of the letter that its answer has at each place, whatever came before."""
+        ids, _ = self.decode(source, target_in.shape[1])
+        logits = np.zeros((*target_in.shape, len(experiment.LETTERS)))
+        np.put_along_axis(logits, ids[:, : target_in.shape[1], None], 50.0, axis=-1)
+        return logits, None
+
+
+def first_string_wrong(ids):
+    ids[0, 1] = 3 + (ids[0, 1] - 2) % 26
+    return ids
+
+
+def two_letters_swapped(ids):
+    ids[:, [0, 1]] = ids[:, [1, 0]]
+    return ids
+
 
 def test_accuracy_of_a_perfect_model_and_of_some_that_are_not():
-    def first_string_wrong(ids):
-        ids[0, 1] = 3 + (ids[0, 1] - 2) % 26
-        return ids
-
     assert lab.accuracy(Oracle(), 5, 20) == 1
     assert lab.accuracy(Oracle(first_string_wrong), 5, 20) == 0.95
     assert lab.accuracy(Oracle(lambda ids: ids[:, :-2]), 5, 20) == 0  # stops too early
@@ -122,7 +53,115 @@ def test_right_letters_by_place():
         return ids
 
     source = np.array([[3, 4, 5, 6], [7, 8, 9, 10]])
-    np.testing.assert_array_equal(lab.right_letters(Oracle(last_letter_wrong), source), [[1, 1, 1, 0, 1]] * 2)
+    np.testing.assert_array_equal(experiment.right_letters(Oracle(last_letter_wrong), source), [[1, 1, 1, 0, 1]] * 2)
+
+
+def test_kept_tells_letters_from_their_places():
+    perfect = lab.kept(Oracle(), 6, 50)
+    assert perfect[:2] == (1, 1)
+    assert perfect.anagrams == 0  # nothing is wrong
+    assert perfect.prompted == perfect.prompted_last == 1
+    swapped = lab.kept(Oracle(two_letters_swapped), 6, 50)
+    assert swapped.present == 1
+    assert 4 / 6 <= swapped.in_place < 0.75  # the two are equal once in 26
+    assert swapped.anagrams == 1
+    assert swapped.prompted_last == 1
+    assert swapped.chance == perfect.chance
+
+
+def test_chance_is_what_an_answer_to_another_string_gets():
+    """Of 26 letters, a string of one has that of the next string once in 26; a string of hundreds has nearly all."""
+    assert abs(lab.kept(Oracle(), 1, 2000).chance - 1 / 26) < 0.02
+    assert lab.kept(Oracle(), 400, 20).chance > 0.85
+
+
+def test_letters_count_as_often_as_they_were_read():
+    def all_the_same(ids):
+        ids[:, 1:-1] = ids[:, :1]
+        return ids
+
+    kept = lab.kept(Oracle(all_the_same), 4, 200)
+    assert 0.25 <= kept.present < 0.3  # one letter of four arrives, whatever else is written
+    assert kept.anagrams < 0.01
+
+
+def test_batches_repeat_letters_as_often_as_they_are_told():
+    for repeats, low, high in ((0.0, 0.01, 0.08), (0.5, 0.45, 0.6), (1.0, 1, 1)):
+        rng = np.random.default_rng(3)
+        batches = [experiment.pairs(rng, repeats=repeats) for _ in range(30)]
+        assert {source.shape[1] for source, _ in batches} <= set(range(3, 21))
+        equal = np.concatenate([(source[:, 1:] == source[:, :-1]).ravel() for source, _ in batches])
+        assert low <= equal.mean() <= high
+        for source, target in batches:
+            np.testing.assert_array_equal(target[:, 1:-1], source[:, ::-1])
+
+
+def test_doubled_letters_stand_in_pairs():
+    class Spy(Oracle):
+        def decode(self, source, max_length):
+            self.seen = [*getattr(self, "seen", []), source]
+            return super().decode(source, max_length)
+
+    spy = Spy()
+    assert lab.with_doubles(spy, 7, 30) == (1, 1)
+    different, doubled = spy.seen
+    assert different.shape == doubled.shape == (30, 7)
+    assert all(len(set(row)) == 7 for row in different)
+    np.testing.assert_array_equal(doubled[:, 0:6:2], doubled[:, 1:6:2])
+    assert all(len(set(row)) == 4 for row in doubled)
+
+
+# --- Gradients ----------------------------------------------------------------------------------------------------
+
+
+def test_gradient_norms_begin_at_one_and_are_those_of_recurrent():
+    for kind in ("rnn", "gru", "lstm"):
+        norms = lab.gradient_norms(kind)
+        assert norms.shape == (experiment.STEPS_BACK + 1,)
+        assert math.isclose(norms[0], 1.0)
+        assert (norms > 0).all()
+
+
+def left(kind, scale=1.0, bias=0):
+    return lab.gradient_norms(kind, scale, bias)[20]
+
+
+def test_gates_and_scale_do_what_the_notebook_says():
+    assert left("rnn") < left("gru") < 3 * left("rnn")  # its formula alone is no cure
+    for kind in ("gru", "lstm"):
+        assert left(kind, bias=4) > 1 / 3
+        assert left(kind, bias=-2) < left("rnn") / 100
+        assert left("rnn", 1.5) > left(kind, 1.5)
+        assert 0.4 < left(kind, 3.0) < 1  # tame, where the RNN explodes
+    assert left("rnn") < 3e-4 < 0.02 < left("rnn", 1.5) < 0.1 < 1 < left("rnn", 2.0) < 50 < left("rnn", 3.0)
+    np.testing.assert_array_equal(lab.gradient_norms("rnn", 1.0, 4), lab.gradient_norms("rnn", 1.0, 0))
+
+
+def test_an_open_lstm_loses_at_the_first_step_and_gains_by_its_recurrent_matrix():
+    norms, without = (lab.gradient_norms("lstm", scale, 4) for scale in (1.0, 0.0))
+    assert norms[1] < 0.3
+    assert norms[30] > 2 * norms[5]
+    assert without[1] < 0.3
+    assert (np.diff(without) < 0).all()
+
+
+def test_squares_fade_to_white_and_grow_to_orange():
+    nothing, whole, grown, exploded = gradients._squares([[1e-12, 1.0, 3.0, 1e5]])[1]
+    assert nothing.min() > 0.9
+    assert whole[2] > whole[0]  # blue
+    assert grown[0] > grown[2] > exploded[2]  # orange, and more of it
+
+
+def test_reach_of_an_untrained_model_fades_in_both_directions():
+    model = lab.untrained(d_hidden=16)
+    ahead, back = lab.reach(model), lab.reach(model, backwards=True)
+    for norms in (ahead, back):
+        assert norms.shape == (experiment.STEPS_BACK + 1,)
+        assert norms[20] < norms[5] < norms[0]
+    assert not np.allclose(ahead, back)  # two halves, two sets of parameters
+
+
+# --- Figures ------------------------------------------------------------------------------------------------------
 
 
 def test_accuracy_plot_says_its_numbers():
@@ -131,17 +170,38 @@ def test_accuracy_plot_says_its_numbers():
     assert "one fixed vector: 4: 90%, 8: 25%" in picture.alt
 
 
+def test_a_curve_is_named_where_it_falls():
+    assert figures._where_it_falls((4, 6, 8), (1.0, 0.75, 0.25)) == (7, 0.5)
+    assert figures._where_it_falls((4, 6, 8), (1.0, 0.9, 0.8)) == (8, 0.8)
+    assert figures._where_it_falls((4, 6, 8), (0.4, 0.2, 0.1)) == (8, 0.1)
+
+
+def test_kept_plot_says_both_shares():
+    kept = {n: experiment.Kept(0.9, 0.4, 0.3, 0.5, 0.7, 0.8) for n in (4, 8, 16)}
+    assert lab.kept_plot(kept).alt.startswith("Of 16 letters, 90% are in the answer, 40% in their place.")
+
+
+def test_the_drawings_say_what_leads_where():
+    assert lab.one_vector().alt.startswith("One vector c")
+    assert "0.08, 0.84, 0.08" in lab.look_back().alt
+    assert math.isclose(sum(networks.LOOKS), 1)
+
+
 # --- Capacity ---------------------------------------------------------------------------------------------------------
 
 
 def test_stored_measurements_are_complete():
-    control = lab.capacity_lab.controls
-    for size in control["d_hidden"].options:
-        for steps in control["steps"].options:
+    for size in figures.SIZES:
+        for steps in (2500, 10_000):
             assert len(lab.CAPACITY[None, size, steps]) == len(lab.CAPACITY_LENGTHS)
         assert len(lab.CAPACITY["general", size, 2500]) == len(lab.CAPACITY_LENGTHS)
+    at = lab.CAPACITY_LENGTHS.index
+    wide, small = lab.CAPACITY[None, 192, 2500], lab.CAPACITY["general", 16, 2500]
+    assert wide[at(12)] > small[at(12)]  # at equal memory
+    assert wide[at(18)] < small[at(18)]  # which has grown
 
 
+@pytest.mark.slow
 def test_one_small_point_of_them_is_measured_again():
     """The smallest, with fewer steps and strings than the stored one: it can only be worse, and has to be near."""
     again = lab.measure_capacity(None, 16, 1200, tests=60)
@@ -165,29 +225,24 @@ def test_operations_are_counted_as_on_paper():
 
 def test_counting_changes_no_number():
     rng = np.random.default_rng(0)
-    for kind in lab.SCORES:
+    for kind in scores.SCORES:
         params = lab.score_params(kind, 4, rng)
         assert len(params) == attention.SCORES[kind]
         queries, keys = rng.normal(size=(1, 3, 4)), rng.normal(size=(1, 5, 4))
-        counted, _ = attention.score_forward(kind, queries, keys, params)
-        np.testing.assert_allclose(counted, getattr(attention, f"{kind}_score")(queries, keys, *params))
+        found, _ = attention.score_forward(kind, queries, keys, params)
+        np.testing.assert_allclose(found, getattr(attention, f"{kind}_score")(queries, keys, *params))
 
 
 def test_small_models_are_looked_at_on_the_way(monkeypatch, capsys):
-    monkeypatch.setattr(lab, "SNAPSHOTS", (0, 2, 3))
+    monkeypatch.setattr(scores, "SNAPSHOTS", (0, 2, 3))
     snapshots = lab.small_model("dot", steps=3)
     assert list(snapshots) == [0, 2, 3]
-    S = len(lab.SMALL_WORD)
+    S = len(scores.SMALL_WORD)
     for snapshot in snapshots.values():
-        assert snapshot.alignment.shape == (S + 1, S)
+        assert snapshot.alignment.shape == (S, S)
         np.testing.assert_allclose(snapshot.alignment.sum(axis=-1), 1, rtol=1e-5)
+    assert not np.allclose(snapshots[0].alignment, snapshots[3].alignment)
     assert "3/3 steps" in capsys.readouterr().out
-
-
-def test_four_maps_say_how_many_letters_are_on_the_diagonal(small):
-    alt = lab.four_maps(small).alt
-    for kind, snapshots in small.items():
-        assert f"{kind}: {lab.mirrored(snapshots[2].alignment)} of {len(lab.SMALL_WORD)} letters" in alt
 
 
 # --- Maps ---------------------------------------------------------------------------------------------------------
@@ -200,18 +255,25 @@ def test_mirrored_counts_the_antidiagonal_and_its_neighbour():
     assert lab.mirrored(mirror, later=1) == 0
     assert lab.mirrored(np.roll(mirror, 1, axis=1), later=1) == 3
     assert lab.mirrored(mirror[:2]) == 2  # an answer that stopped too early
+    assert lab.mirrored(np.stack([mirror, np.roll(mirror, 1, axis=1)])) == 4  # of several strings
+
+
+def test_weight_on_the_letter_and_on_its_neighbour():
+    mirror = np.eye(4)[::-1]
+    halves = 0.5 * mirror + 0.5 * np.roll(mirror, 1, axis=1)
+    assert lab.weight_on(mirror) == 1
+    assert lab.weight_on(halves) == 0.5
+    assert lab.weight_on(halves, later=1) == 0.5
+    assert lab.weight_on(np.roll(mirror, 1, axis=1), later=1) == 1  # the first letter written has none later
 
 
 def test_influence_is_found_by_changing_letters():
     """A model that copies, seen through `influence`: the anti-diagonal and nothing else."""
 
-    class Copies:
+    class Copies(Oracle):
         def forward(self, source, target_in):
-            B, S = source.shape
-            logits = np.zeros((B, S + 1, len(lab.LETTERS)))
-            logits[np.arange(B)[:, None], np.arange(S), source[:, ::-1]] = 50
-            np.testing.assert_array_equal(target_in[:, 1:], source[:, ::-1])
-            return logits, None
+            np.testing.assert_array_equal(target_in[:, 1:], source[:, ::-1])  # right for the changed word
+            return super().forward(source, target_in)
 
     np.testing.assert_allclose(lab.influence(Copies(), "hello"), np.eye(5)[::-1], atol=1e-9)
 
@@ -219,14 +281,49 @@ def test_influence_is_found_by_changing_letters():
 def test_influence_of_a_model_that_ignores_its_input_is_zero():
     class Deaf:
         def forward(self, source, target_in):
-            return np.ones((*target_in.shape, len(lab.LETTERS))), None
+            return np.ones((*target_in.shape, len(experiment.LETTERS))), None
 
     np.testing.assert_allclose(lab.influence(Deaf(), "cat"), 0, atol=1e-12)
 
 
-def test_pictures_of_maps_have_alternative_text(trained):
-    models = {"Luong": trained}
-    effect = lab.mirrored(lab.influence(trained, "cat"))
-    assert f"Luong: {effect} of 3 on the diagonal" in lab.influence_plot(models, "cat").alt
-    assert "Luong: " in lab.alignment_plot(models, "cat").alt
-    assert "logistic 0.25, tanh 1.00" in lab.slopes_plot().alt
+def test_maps_are_called_different_only_if_they_are():
+    one, other = np.eye(3), np.eye(3)[::-1]
+    assert maps._apart([one, one]) == 0
+    assert maps._apart([one, other]) == 2 / 3  # the middle row is the same
+    model = lab.untrained("general", 16)
+    assert lab.looks_and_causes({"a": model, "b": model}, "cat").alt.startswith("Similar maps, same causes: ")
+
+
+# --- The word lab -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def word_lab():
+    return lab.word_lab.example()
+
+
+def test_the_typed_word_is_cleaned_and_cut(word_lab):
+    assert "Read: catqz (only a–z)." in word_lab.set(word="Cat 3", more=2).alt
+    assert f"Read: {'b' * 23}q (only 24)." in word_lab.set(word="b" * 23, more=5).alt
+    assert "Read: abc (nothing to read: it got abc)." in word_lab.set(word="7", more=0).alt
+
+
+def test_wrong_symbols_are_counted_and_missing_ones_too():
+    assert words._wrong("abc", "cba" + words.END) == [False] * 4
+    assert words._wrong("abc", "cab" + words.END) == [False, True, True, False]
+    assert words._wrong("abc", "cb" + words.END) == [False, False, True, True]
+    assert words._verdict(words._wrong("abc", "cba" + words.END)) == "all right"
+    assert words._verdict(words._wrong("abc", "cbaa")) == "1 wrong"  # it did not end
+
+
+def test_a_step_behind_the_answer_shows_its_last(word_lab):
+    word_lab.set(word="ab", more=0, step=1)
+    last, beyond = (word_lab.set(step=step).alt for step in (4, 25))
+    assert last == beyond
+
+
+def test_lines_are_as_thick_as_the_weights(word_lab):
+    word_lab.set(word="abcd", more=0, step=1, look="Luong")
+    drawn = words._ask(lab.untrained(), lab.untrained("general"), "abcd", 0)
+    (lines,) = (c for ax in testing.drawing(word_lab).axes for c in ax.collections if c.get_zorder() == 1.5)
+    np.testing.assert_allclose(lines.get_linewidths(), 0.3 + words.THICKEST * drawn.weights[0], rtol=1e-5)

@@ -14,7 +14,7 @@ from lesson_utils.lessons import LESSONS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-EDITION_2 = {"multi_head", "start_here", "scaled_attention"}
+EDITION_2 = {"start_here", "bottleneck", "scaled_attention", "multi_head"}
 
 # Each term and the lesson that introduces it, in bold, before it uses it. Earlier lessons may look ahead, in a cell
 # that names or links that notebook.
@@ -28,6 +28,14 @@ TERMS = {
     "teacher forcing": "bottleneck",
     "update gate": "bottleneck",
     "reset gate": "bottleneck",
+    "input gate": "bottleneck",
+    "output gate": "bottleneck",
+    "encoder–decoder": "bottleneck",
+    "begin symbol": "bottleneck",
+    "end symbol": "bottleneck",
+    "clipping": "bottleneck",
+    "learning-rate warm-up": "bottleneck",
+    "alignment": "bottleneck",
     "forget gate": "bottleneck",
     "self-attention": "scaled_attention",
     "cross-attention": "scaled_attention",
