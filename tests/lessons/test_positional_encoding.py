@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lesson_utils import live, models, ops, positions
-from lesson_utils.lessons.positional_encoding import lab
+from lesson_utils.lessons.positional_encoding import lab, lengths
 
 L = 8
 
@@ -77,23 +77,31 @@ def steps(*levels):
     ("curves", "best", "finding"),
     [
         (
-            {"learned": steps(1, 0.2, 0.1), "rotary": steps(1, 1, 0.97)},
+            {"learned": steps(1, 0.2, 0.1), "rotary": steps(1, 1, 0.97), "none": steps(0.2, 0.2, 0.1)},
             max,
-            "Worse beyond 7: learned; unchanged: rotary",
+            "Worse beyond 7: learned; holds: rotary; never learnt it: none",
         ),
         ({"learned": steps(1, 0.2, 0.1), "rotary": steps(1, 1, 0.5)}, max, "Worse beyond 7: learned, rotary"),
         (
-            {"alibi": steps(2.7, 2.6, 2.5), "rotary": steps(2.4, 2.4, 3)},
+            {"alibi": steps(2.7, 2.6, 2.5), "none": steps(3, 3.1, 3.15), "rotary": steps(2.4, 2.4, 3)},
             min,
-            "Worse beyond 7: rotary; unchanged: ALiBi",
+            "Worse beyond 7: rotary; hold: ALiBi, none",
         ),
-        ({"alibi": steps(2.7, 2.6, 2.5)}, min, "Unchanged beyond 7: ALiBi"),
+        ({"alibi": steps(2.7, 2.6, 2.5)}, min, "Holds: ALiBi"),
     ],
 )
 def test_the_title_of_the_length_plot_says_who_held(curves, best, finding):
     picture = lab.length_plot(curves, "share correct", best)
     assert picture.alt.startswith(f"{finding}. Share correct by position")
     assert len(picture.png) < 60_000
+
+
+def test_labels_of_curves_stand_apart_and_inside():
+    for heights in ([0.1, 0.1, 0.12], [0.97, 0.98, 0.99], [0, 0.5, 1]):
+        moved = np.array(lengths._apart(heights, 0.1, 0.0, 1.0))
+        assert (np.diff(moved) >= 0.1 - 1e-9).all()
+        assert moved[0] >= 0.05 - 1e-9
+        assert moved[-1] <= 0.95 + 1e-9
 
 
 def test_equivariance_gap_is_zero_only_without_positions():
@@ -119,22 +127,77 @@ def test_diagonal_spread():
 
 
 def test_score_maps_say_which_depend_on_the_offset_only():
-    alt = lab.score_maps(a=positions.alibi_bias(1, 4)[0], b=np.arange(16.0).reshape(4, 4)).alt
+    hidden = np.where(np.tri(4, dtype=bool), positions.alibi_bias(1, 4)[0], np.nan)
+    alt = lab.score_maps(a=hidden, b=np.arange(16.0).reshape(4, 4), c=np.zeros((4, 4))).alt
     assert "a: scores with equal offset differ by up to 0, offset only" in alt
     assert "b: scores with equal offset differ by up to 15, place matters" in alt
+    assert "c: scores with equal offset differ by up to 0, no positions" in alt
 
 
-def test_moved_plot_counts_the_outputs_that_change():
-    words, gaps = ["a", "b", "c"], {"with": np.array([0.5, 0, 2]), "without": np.zeros(3)}
-    alt = lab.moved_plot(words, **{"without P": gaps["without"], "with P": gaps["with"]}).alt
-    assert alt.startswith("Outputs that change: 2 of 3 with P, 0 without P.")
-    assert "with P: a 0.50, b 0.00, c 2.00" in alt
+def test_the_two_sentences_count_the_words_that_keep_their_vector():
+    before = np.arange(12.0).reshape(3, 4)
+    after = before[[2, 1, 0]].copy()
+    assert lab.two_sentences(["a", "b", "c"], [2, 1, 0], before, after).alt.startswith("3 of 3 words keep")
+    after[1, 0] += 1
+    alt = lab.two_sentences(["a", "b", "c"], [2, 1, 0], before, after, "with P").alt
+    assert alt == "2 of 3 words keep their vector with P. Words whose vector has changed: b."
+
+
+def test_each_first_idea_fails_one_requirement_and_sines_none():
+    failed = {idea: [name for name, good in meets.items() if not good] for idea, meets in lab.verdicts().items()}
+    assert failed == {
+        "the number itself": ["bounded"],
+        "number / length": ["same row at any length"],
+        "binary digits": ["no jumps"],
+        "sines and cosines": [],
+    }
+
+
+def test_one_row_twice_is_noticed():
+    verdict = lab.verdicts(lambda length: {"remainder": np.eye(5)[np.arange(length) % 5]})["remainder"]
+    assert not verdict["rows differ"]
+    assert verdict["bounded"]
+
+
+def test_turned_hands_keep_their_angle_wherever_they_stand():
+    figure = lab.rotary_lab()
+    told = {figure.set(position=m, distance=7).alt.partition(",")[0] for m in (7, 30, 60)}
+    assert len(told) == 1
+    assert "q · k = 1.00 at distance 5" in figure.set(distance=5).alt
+
+
+def test_stretching_changes_the_positions_and_nothing_else():
+    model, ids = gpt("rotary"), np.random.default_rng(0).integers(3, 9, size=(2, L))
+    same = lab.stretched(model, "larger base", 1)
+    np.testing.assert_array_equal(same.forward(ids)[0], model.forward(ids)[0])
+    squeezed = lab.stretched(model, "interpolation", 2)
+    for name, param in squeezed.params().items():
+        np.testing.assert_array_equal(param.value, model.params()[name].value)
+    assert np.abs(squeezed.forward(ids)[0] - model.forward(ids)[0]).max() > 1e-4
+
+
+def test_interpolation_puts_every_second_place_where_one_was():
+    """At twice the positions, a model squeezed by two turns its queries and keys as before."""
+    from lesson_utils.positions import Rotary, rotary
+
+    x = np.random.default_rng(0).normal(size=(5, 8))
+    np.testing.assert_allclose(Rotary(scale=0.5).turn(x, 2 * np.arange(5)), rotary(x, np.arange(5)))
+
+
+def test_stretch_curves_show_each_method():
+    model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 3, 2 * L)
+    curves = lab.stretch_curves(model, batch, L)
+    plain = lab.by_position(model, batch).bits
+    np.testing.assert_array_equal(curves["larger base", 1], plain)
+    np.testing.assert_array_equal(curves["interpolation", 1], plain)
+    np.testing.assert_array_equal(curves["window", 2], lab.by_position(model, batch, window=L).bits)
+    assert np.abs(curves["interpolation", 2] - curves["larger base", 2]).max() > 1e-6
 
 
 def test_what_the_notebook_says_about_the_start_of_its_labs():
     assert "9 of 32 pairs of columns repeat within 64 positions" in lab.table_lab().picture.alt
     assert "32 of 32 pairs" in lab.table_lab(base=10).picture.alt
-    alt = lab.clock_lab().picture.alt
+    alt = lab.clock_lab(base=10_000).picture.alt
     assert "pair 0 by 172°" in alt
     assert "pair 7 by 0.054°" in alt
     assert "rises 22 times and falls 41 times" in lab.similarity_lab().picture.alt

@@ -14,7 +14,7 @@ from lesson_utils.lessons import LESSONS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-EDITION_2 = {"start_here", "bottleneck", "scaled_attention", "multi_head"}
+EDITION_2 = {"start_here", "bottleneck", "scaled_attention", "multi_head", "positional_encoding"}
 
 # Each term and the lesson that introduces it, in bold, before it uses it. Earlier lessons may look ahead, in a cell
 # that names or links that notebook.

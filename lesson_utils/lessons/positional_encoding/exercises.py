@@ -147,4 +147,50 @@ Returns (B, T, d_model), in the dtype of X; X stays as it was. NumPy only.""",
     dtype="kept",
 )
 
-EXERCISES = (_TABLE, _ADD, _SHIFT)
+# --- Rotary positions -----------------------------------------------------------------------------------------------
+
+
+def _rotate_cases(rng: np.random.Generator) -> Sequence[Case]:
+    return [
+        Case("5 positions from 0 on, d = 8", (rng.normal(size=(5, 8)), np.arange(5), 10000.0)),
+        Case("3 positions from 40 on, d = 6", (rng.normal(size=(3, 6)), np.arange(40, 43), 10000.0)),
+        Case("leading axes (2, 3), 4 positions, d = 10", (rng.normal(size=(2, 3, 4, 10)), np.arange(4), 10000.0)),
+        Case("base 100", (rng.normal(size=(6, 4)), np.arange(6), 100.0)),
+        Case("a single pair of columns", (rng.normal(size=(7, 2)), np.arange(7), 10000.0)),
+        Case("positions in no order", (rng.normal(size=(4, 12)), np.array([9, 2, 2, 31]), 10000.0)),
+    ]
+
+
+_ROTATE = Exercise(
+    name="rotate",
+    called="my_rotate",
+    takes="x, positions, base=10000.0",
+    task="""Turn each pair of neighbouring columns of x, (2i, 2i + 1), by position · base^(−2i/d).
+
+x: queries or keys, (..., T, d) with d even. positions: (T,), whole numbers.
+Returns x turned, (..., T, d); x stays as it was. NumPy only.""",
+    reference=library.rotary,
+    steps={
+        "rates": "rates = base ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])  # (d / 2,)",
+        "angles": "angles = positions[:, None] * rates  # (T, d / 2)",
+        "pairs": "a, b = x[..., 0::2], x[..., 1::2]  # (..., T, d / 2)",
+        "out": "turned = np.empty_like(x)",
+        "first": "turned[..., 0::2] = a * np.cos(angles) - b * np.sin(angles)",
+        "second": "turned[..., 1::2] = a * np.sin(angles) + b * np.cos(angles)",
+        "answer": "return turned",
+    },
+    cases=_rotate_cases,
+    returns=("turned",),
+    hints=(
+        "First all angles, (T, d / 2): a column of positions times a row of rates, base^(−2i/d). Then two lines for the two "
+        "entries of a pair.",
+        "`a, b = x[..., 0::2], x[..., 1::2]` are the first and the second entries of all pairs, (..., T, d / 2) each.",
+        "`turned = np.empty_like(x)`; its even columns are `a * np.cos(angles) - b * np.sin(angles)`, its odd ones "
+        "`a * np.sin(angles) + b * np.cos(angles)`.",
+    ),
+    mistakes=mistakes.ROTATE,
+    library=(library.rotary,),
+    praise="Six cases, with positions that begin at 40 among them. Llama, Mistral, Qwen and Gemma turn their queries and keys so.",
+)
+
+EXERCISES = (_TABLE, _ADD, _SHIFT, _ROTATE)

@@ -1,55 +1,26 @@
-"""What positions do to the scores, and what is left of it beyond the training length."""
+"""What positions are worth beyond the length that a model was trained on."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import ops, plots
+from lesson_utils import live, ops, plots
 from lesson_utils._checks import Array
 from lesson_utils.attention import causal_mask
-from lesson_utils.models import GPT
+from lesson_utils.models import GPT, GPTConfig
+from lesson_utils.positions import Rotary
 from lesson_utils.tasks import FIRST_SYMBOL, PAD, Ids, Pair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# --- Scores by position ----------------------------------------------------------------------------------------------
-
-
-def diagonal_spread(S: Array) -> float:
-    """How much scores with equal offset differ at most; 0 if a score depends on the offset only."""
-    return float(max(np.ptp(np.diagonal(S, n)) for n in range(1 - len(S), len(S))))
-
-
-@plots.still(9.0, 3.1)
-def score_maps(figure: "Figure", **scores: Array) -> str:
-    """What positions do to the scores: maps side by side, each with what its diagonals say."""
-    told = []
-    for n, (ax, (name, S)) in enumerate(zip(figure.subplots(1, len(scores)), scores.items(), strict=True)):
-        verdict = "offset only" if diagonal_spread(S) < 1e-9 else "place matters"
-        ticks = range(0, len(S), 8)
-        plots.heatmap(
-            S,
-            title=f"{name}:\n{verdict}",
-            row_label="query at",
-            column_label="key at",
-            numbers=False,
-            signed=True,
-            ax=ax,
-        )
-        ax.set_xticks(ticks, [str(i) for i in ticks])
-        ax.set_yticks(ticks, [str(i) for i in ticks])
-        ax.set_ylabel("query at" if n == 0 else "")
-        told.append(f"{name}: scores with equal offset differ by up to {diagonal_spread(S):.2g}, {verdict}")
-    return f"Heat maps of scores by position of query and key. {'; '.join(told)}."
-
-
-# --- Beyond the training length --------------------------------------------------------------------------------------
-
-KINDS = ("sinusoidal", "learned", "rotary", "alibi")
-NAMES = {"sinusoidal": "sinusoidal", "learned": "learned", "rotary": "rotary", "alibi": "ALiBi"}
-LOOKS = {  # colour and line
+KINDS = ("none", "sinusoidal", "learned", "rotary", "alibi")
+NAMES = {"none": "none", "sinusoidal": "sinusoidal", "learned": "learned", "rotary": "rotary", "alibi": "ALiBi"}
+LOOKS: dict[str, tuple[str, Any]] = {  # colour and line
+    "none": (plots.INK, (0, (1, 1))),
     "sinusoidal": (plots.BLUE, "-"),
     "learned": (plots.PURPLE, ":"),
     "rotary": (plots.ORANGE, "--"),
@@ -111,7 +82,7 @@ def stretch_table(curves: Mapping[str, Array], first: int = 0) -> str:
     return "\n".join(rows)
 
 
-@plots.still(8.5, 3.8)
+@plots.still(9.2, 4.2)
 def length_plot(
     figure: "Figure",
     curves: Mapping[str, Array],
@@ -120,7 +91,7 @@ def length_plot(
     first: int = 0,
     bottom: float = 0.0,
 ) -> str:
-    """Curves over positions `first` … 2L − 1, by kind; the training length is shaded.
+    """Curves over positions `first` … 2L − 1, by kind, named where they end; the training length is shaded.
 
     Args:
         quantity: what the curves show: "share correct" or "bits a character".
@@ -129,23 +100,23 @@ def length_plot(
     """
     L = len(next(iter(curves.values()))) // 2
     ends = {kind: stretches(curve, first) for kind, curve in curves.items()}
-    held = [NAMES[kind] for kind, end in ends.items() if _held(end, best is max)]
-    lost = [NAMES[kind] for kind in curves if NAMES[kind] not in held]
-    finding = f"Unchanged beyond {L - 1}: {', '.join(held)}"
-    if lost:
-        finding = f"Worse beyond {L - 1}: {', '.join(lost)}" + (f"; unchanged: {', '.join(held)}" if held else "")
+    finding = _finding(ends, L - 1, best is max)
     ax = figure.add_subplot()
     ax.axvspan(-0.5, L - 0.5, color="#F0F0F0", lw=0)
+    ax.text(L - 1, 0.015, "trained up to here", transform=ax.get_xaxis_transform(), ha="right", color=plots.GREY)
     at = np.arange(first, 2 * L)
     for kind, curve in curves.items():
         colour, line = LOOKS[kind]
-        ax.plot(at, curve[first:], line, color=colour, label=NAMES[kind])
+        ax.plot(at, curve[first:], ls=line, color=colour)
     top = 1.05 if best is max else 1.02 * max(curve[first:].max() for curve in curves.values())
-    ax.set(xlim=(-0.5, 2 * L - 0.5), ylim=(bottom, top), xlabel="position", ylabel=quantity)
+    ax.set(xlim=(-0.5, 2 * L - 0.5), ylim=(bottom, top), xlabel="position", ylabel=quantity, title=finding)
+    order = sorted(curves, key=lambda kind: float(curves[kind][-5:].mean()))
+    heights = _apart([float(curves[kind][-5:].mean()) for kind in order], 0.062 * (top - bottom), bottom, top)
+    for kind, height in zip(order, heights, strict=True):
+        colour, _ = LOOKS[kind]
+        ax.text(2 * L, height, NAMES[kind], color=colour, va="center", weight="bold", clip_on=False)
     ticks = {0: "0", L // 2: f"{L // 2}", L: f"{L} (1×)", L + L // 2: f"{L + L // 2} (1.5×)", 2 * L - 1: "2×"}
     ax.set_xticks(list(ticks), list(ticks.values()))
-    ax.set_title(finding)
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside right center")
     listed = "; ".join(f"{NAMES[kind]} " + ", ".join(f"{x:.2f}" for x in end) for kind, end in ends.items())
     return (
         f"{finding}. {quantity.capitalize()} by position, trained on positions up to {L - 1}. Means over the training "
@@ -153,7 +124,129 @@ def length_plot(
     )
 
 
+def _apart(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Heights of labels, ascending, moved apart by at least `gap`, within low … high."""
+    moved: list[float] = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + gap) if moved else max(height, low + gap / 2))
+    over = moved[-1] - (high - gap / 2)
+    for n in reversed(range(len(moved))):
+        limit = high - gap / 2 if n == len(moved) - 1 else moved[n + 1] - gap
+        moved[n] = min(moved[n], limit) if over > 0 else moved[n]
+    return moved
+
+
+def _finding(ends: Mapping[str, Stretches], last: int, more_is_better: bool) -> str:
+    """Who has learnt it, who loses it beyond the training length, and who does not."""
+    if more_is_better:
+        never = [NAMES[kind] for kind, end in ends.items() if end.trained < 0.5]
+        ends = {kind: end for kind, end in ends.items() if end.trained >= 0.5}
+    lost = [NAMES[kind] for kind, end in ends.items() if not _held(end, more_is_better)]
+    held = [NAMES[kind] for kind in ends if NAMES[kind] not in lost]
+    parts = [f"Worse beyond {last}: {', '.join(lost)}"] * bool(lost)
+    parts += [f"{'holds' if len(held) == 1 else 'hold'}: {', '.join(held)}"] * bool(held)
+    if more_is_better and never:
+        parts.append(f"never learnt it: {', '.join(never)}")
+    text = "; ".join(parts)
+    return text[0].upper() + text[1:]
+
+
 def _held(end: Stretches, more_is_better: bool) -> bool:
-    """Nothing lost worth mentioning: 0.05 of the share correct, or of a bit."""
-    loss = max(end.trained - min(end), 0) if more_is_better else max(end) - end.trained
-    return loss < 0.05
+    """Little lost: 0.05 of the share correct, or 0.2 bits."""
+    loss = end.trained - min(end) if more_is_better else max(end) - end.trained
+    return loss < (0.05 if more_is_better else 0.2)
+
+
+# --- Stretching rotary positions ------------------------------------------------------------------------------------
+
+METHODS = ("interpolation", "larger base", "window")
+FACTORS = (1, 2, 4, 8)
+
+
+def stretched(model: GPT, method: str, factor: int) -> GPT:
+    """A rotary GPT with the same parameters, for texts `factor` times as long as it was trained on, without training.
+
+    Args:
+        method: "interpolation" squeezes positions together (Chen et al., 2023); "larger base" slows the slow pairs only
+            (base · factor^(d_k / (d_k − 2)), "NTK-aware"); else nothing is changed.
+    """
+    c = model.config
+    d_k = c.d_model // c.num_heads
+    base, scale = 10_000.0, 1.0
+    if method == "interpolation":
+        scale = 1 / factor
+    elif method == "larger base":
+        base *= factor ** (d_k / (d_k - 2))
+    copy = GPT(replace(c, rotary=Rotary(base, scale)), np.random.default_rng(0))
+    for name, param in copy.params().items():
+        param.value[...] = model.params()[name].value
+    return copy
+
+
+def stretch_curves(model: GPT, batch: tuple[Ids, Ids], L: int) -> dict[tuple[str, int], Array]:
+    """Bits by position, (T,), by method and factor, of a rotary model that was trained on L positions."""
+    plain = by_position(model, batch).bits
+    window = by_position(model, batch, window=L).bits
+    curves = {}
+    for method, factor in itertools.product(METHODS, FACTORS):
+        if method == "window":
+            curves[method, factor] = window
+        elif factor == 1:
+            curves[method, factor] = plain
+        else:
+            curves[method, factor] = by_position(stretched(model, method, factor), batch).bits
+    return curves
+
+
+def _measured(model: GPT, batch: tuple[Ids, Ids], L: int = 32) -> tuple[dict[tuple[str, int], Array], int]:
+    return stretch_curves(model, batch, L), L
+
+
+def _example() -> tuple[GPT, tuple[Ids, Ids]]:
+    rng = np.random.default_rng(0)
+    model = GPT(GPTConfig(vocab=20, d_model=16, num_heads=2, num_layers=1, positions="rotary"), rng)
+    ids = rng.integers(20, size=(2, 65))
+    return model, (ids[:, :-1], ids[:, 1:])
+
+
+@live.lab(
+    height=4.0,
+    controls=lambda curves, L: {
+        "method": live.Choice("method", METHODS, "larger base"),
+        "factor": live.Choice("factor", FACTORS, 4),
+    },
+    prepare=_measured,
+    example=_example,
+)
+def stretch_lab(figure: "Figure", curves: Mapping[tuple[str, int], Array], L: int) -> live.Update:
+    """Rotary positions stretched without training: bits by position, by method and factor."""
+    ax = figure.add_subplot()
+    plain = curves["larger base", 1]
+    T = len(plain)
+    ax.axvspan(-0.5, L - 0.5, color="#F0F0F0", lw=0)
+    ax.text(L - 1, 0.015, "trained up to here", transform=ax.get_xaxis_transform(), ha="right", color=plots.GREY)
+    width = max(T // 32, 1)
+    smooth = {key: _smooth(curve, width) for key, curve in curves.items()}
+    at = np.arange(len(smooth["larger base", 1])) + (width - 1) / 2
+    ax.plot(at, smooth["larger base", 1], ":", color=plots.GREY, lw=2)
+    (line,) = ax.plot(at, smooth["larger base", 1], color=plots.ORANGE)
+    top = 1.02 * max(curve.max() for curve in smooth.values())
+    ax.set(xlim=(-0.5, T - 0.5), ylim=(0.8 * min(c.min() for c in smooth.values()), top))
+    ax.set(xlabel="position (dotted: nothing changed)", ylabel="bits a character")
+    ax.set_xticks([n * L for n in range(T // L + 1)], [f"{n}×" if n else "0" for n in range(T // L + 1)])
+
+    def update(method: str, factor: int) -> str:
+        curve = curves[method, factor]
+        line.set_ydata(smooth[method, factor])
+        inside, twice, rest = curve[L // 4 : L].mean(), curve[L : 2 * L].mean(), curve[2 * L :]
+        told = f"{inside:.2f} bits within, {twice:.2f} up to 2×" + (f", {rest.mean():.2f} beyond" if len(rest) else "")
+        name = f"Window of {L} keys" if method == "window" else f"{method.capitalize()} × {factor}"
+        ax.set_title(f"{name}: {told}")
+        over = f"Means over positions {L // 4} to {L - 1}, and further out"
+        return f"{told}, with rotary positions: {name.lower()}, factor {factor}. {over}."
+
+    return update
+
+
+def _smooth(curve: Array, width: int) -> Array:
+    return np.convolve(curve, np.full(width, 1 / width), "valid")

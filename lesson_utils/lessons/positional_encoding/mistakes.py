@@ -112,3 +112,27 @@ ADD = (
     change('nothing added', 'Your function gives X back as it came. Add the first T rows of the table, `table[:X.shape[1]]`.', answer="return X"),
     change("the sum rounded", "You convert to whole numbers, and everything behind the point is cut off.", answer="return (X + rows).astype(int)"),
 )
+
+
+ROTATE = (
+    change("halves for pairs", "You pair column i with column i + d/2. That is the order of GPT-NeoX and of Hugging Face's Llama, and just as good, but another one: here a pair is two neighbours, 2i and 2i + 1. A model that was trained with one and run with the other writes nonsense.",
+           pairs="a, b = np.split(x, 2, axis=-1)", out="", first="", second="", answer="return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)"),
+    change("pairs not put back", "The pairs are turned rightly, but come back as two halves: all first entries, then all second ones. Write each to its own columns, `turned[..., 0::2]` and `turned[..., 1::2]`.",
+           out="", first="", second="", answer="return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)"),
+    change("written into x", "You write into x itself: the second line then uses a's that are turned already, and the caller's data are changed. Make a new array, `np.empty_like(x)`.",
+           out="turned = x"),
+    change("exponent doubled", "Your exponent is twice too large: `np.arange(0, d, 2)` is 2i already.",
+           rates="rates = base ** (-2 * np.arange(0, x.shape[-1], 2) / x.shape[-1])"),
+    change("exponent halved", "Your exponent is half as large as it should be: pair i has 2i / d, not i / d.",
+           rates="rates = base ** (-np.arange(x.shape[-1] // 2) / x.shape[-1])"),
+    change("minus forgotten", "Later pairs turn faster with your exponent. They turn more slowly: the exponent has a minus.",
+           rates="rates = base ** (np.arange(0, x.shape[-1], 2) / x.shape[-1])"),
+    change("one speed for all", "All your pairs turn at one speed, 1 radian a position. Pair i is slower: base^(−2i/d).",
+           rates="rates = np.ones(x.shape[-1] // 2)"),
+    change("base ignored", "You use 10 000, whatever `base` is. Take the argument.",
+           rates="rates = 10000.0 ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])"),
+    change("positions counted anew", "You count positions from 0, whatever `positions` says. When a model writes with a cache, new queries begin where the cache ends.",
+           angles="angles = np.arange(x.shape[-2])[:, None] * rates"),
+    change("added", "You add sines and cosines to x. Rotary positions add nothing: each pair is turned, so that its length stays.",
+           first="turned[..., 0::2] = a + np.sin(angles)", second="turned[..., 1::2] = b + np.cos(angles)"),
+)

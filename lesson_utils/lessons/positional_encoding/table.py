@@ -1,6 +1,5 @@
-"""A set has no order; the table of sines and cosines gives it one."""
+"""The table of sines and cosines: as a map, as clocks, as a rotation, and how alike its rows are."""
 
-from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -8,49 +7,9 @@ import numpy as np
 
 from lesson_utils import live, numbers, plots, positions
 from lesson_utils._checks import Array
-from lesson_utils.models import GPT, Encoder
-from lesson_utils.tasks import Ids
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# --- A set has no order ----------------------------------------------------------------------------------------------
-
-
-@plots.still(7.0, 3.0)
-def moved_plot(figure: "Figure", words: Sequence[str], **gaps: Array) -> str:
-    """How far each word's output moves when the words change places; two rows of bars, (T,) each."""
-    (first, without), (second, with_) = gaps.items()
-    moved = {name: int((gap > 1e-9).sum()) for name, gap in gaps.items()}
-    finding = f"Outputs that change: {moved[second]} of {len(words)} {second}, {moved[first]} {first}"
-    ax = figure.add_subplot()
-    rows = np.arange(len(words))
-    for shift, (name, gap), colour in ((-0.2, (first, without), plots.BLUE), (0.2, (second, with_), plots.ORANGE)):
-        ax.barh(rows + shift, gap, 0.36, color=colour)
-        for row, g in zip(rows, gap, strict=True):
-            ax.text(g + 0.02, row + shift, f"{g:.2f} {name}", va="center", color=colour)
-    ax.set_yticks(rows, words)
-    ax.set(xlabel="distance between a word's two outputs", xlim=(0, 1.5 * max(with_.max(), without.max())))
-    ax.invert_yaxis()
-    ax.set_title(finding)
-    listed = "; ".join(
-        f"{name}: {', '.join(f'{w} {g:.2f}' for w, g in zip(words, gaps[name], strict=True))}" for name in gaps
-    )
-    return f"{finding}. Bars, distance between the two outputs of each word. {listed}."
-
-
-def equivariance_gap(model: Encoder | GPT, ids: Ids, rng: np.random.Generator, shuffles: int = 100) -> float:
-    """How far outputs are from following their tokens, at most, when the tokens change places; ids (1, T)."""
-    outputs, _ = model.forward(ids)  # (1, T, ...)
-    gap = 0.0
-    for _ in range(shuffles):
-        order = rng.permutation(ids.shape[1])
-        shuffled, _ = model.forward(ids[:, order])
-        gap = max(gap, float(np.abs(shuffled - outputs[:, order]).max()))
-    return gap
-
-
-# --- The table -------------------------------------------------------------------------------------------------------
 
 WIDTHS, BASES, LENGTHS = (8, 16, 32, 64, 128), (10, 100, 1000, 10_000, 100_000), (32, 64, 96)
 SHARP: Any = {"aspect": "auto", "interpolation": "nearest"}  # an entry of the table is a box of one colour
@@ -65,32 +24,36 @@ WAVES = ((0.0, plots.BLUE, "-"), (0.25, plots.ORANGE, "--"), (0.5, plots.GREEN, 
     length=live.Choice("maximum length", LENGTHS, 64),
 )
 def table_lab(figure: "Figure") -> live.Update:
-    """The table as a heat map, and three of its columns as waves."""
+    """The table as a heat map, all sines above all cosines, and three of its columns as waves."""
     table_ax, waves_ax = figure.subplots(2, 1, height_ratios=(1.3, 1), sharex=True)
     image = table_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
-    table_ax.set_ylabel("column")
+    figure.colorbar(image, ax=(table_ax, waves_ax), label="entry of the table", ticks=(-1, 0, 1), shrink=0.6)
+    table_ax.set_ylabel("pair i")
     waves_ax.set(ylim=(-1.15, 1.75), yticks=(-1, 0, 1), xlabel="position", ylabel="entry")
     lines = [waves_ax.plot([], [], style, color=colour)[0] for _, colour, style in WAVES]
     names = [
         waves_ax.text(x, 0.985, "", color=c, transform=waves_ax.transAxes, va="top")
-        for x, (_, c, _) in zip((0.01, 0.34, 0.67), WAVES, strict=True)
+        for x, (_, c, _) in zip((0.01, 0.33, 0.68), WAVES, strict=True)
     ]
 
     def update(d_model: int, base: int, length: int) -> str:
         table = positions.sinusoidal_encoding(length, d_model, base)  # (length, d_model)
         waves = positions.wavelengths(d_model, base)
-        image.set_data(table.T)
+        image.set_data(np.concatenate([table[:, 0::2], table[:, 1::2]], axis=1).T)
         if image.get_extent()[1:3] != [length - 0.5, d_model - 0.5]:  # axes that stay need not be drawn again
             image.set_extent((-0.5, length - 0.5, d_model - 0.5, -0.5))
             waves_ax.set_xlim(-0.5, length - 0.5)
             waves_ax.set_xticks(range(0, length, length // 8))
-            table_ax.set_yticks(range(0, d_model, d_model // 4))
+            half = d_model // 2
+            table_ax.set_yticks(
+                [0, half // 2, half, half + half // 2], ["sin 0", f"sin {half // 2}", "cos 0", f"cos {half // 2}"]
+            )
         fine = np.linspace(0, length - 1, 300)
         told = []
         for (share, _, _), line, name in zip(WAVES, lines, names, strict=True):
             i = int(share * d_model / 2)
             line.set_data(fine, np.sin(fine * 2 * np.pi / waves[i]))
-            told.append(f"column {2 * i}: wavelength {numbers.three_figures(waves[i])}")
+            told.append(f"sin {i}: wavelength {numbers.three_figures(waves[i])}")
             name.set_text(told[-1])
         whole = int((waves <= length).sum())
         table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns come full circle within {length} positions")
@@ -98,15 +61,15 @@ def table_lab(figure: "Figure") -> live.Update:
             f"Wavelengths from {numbers.three_figures(waves[0])} to {numbers.three_figures(waves[-1])} positions"
         )
         return (
-            f"The table of sines and cosines for d_model {d_model}, base {base}, {length} positions, as a heat map: "
-            f"stripes that get wider from the first columns to the last. {whole} of {d_model // 2} pairs of columns "
-            f"repeat within {length} positions. Three columns as waves: {'; '.join(told)}."
+            f"{whole} of {d_model // 2} pairs of columns repeat within {length} positions. The table of sines and "
+            f"cosines for d_model {d_model} and base {base} as a heat map, sines above cosines: stripes that get wider "
+            f"from the first pair to the last. Three sines as waves: {'; '.join(told)}."
         )
 
     return update
 
 
-# --- The clock -------------------------------------------------------------------------------------------------------
+# --- The clock ------------------------------------------------------------------------------------------------------
 
 HANDS = 8
 
@@ -114,9 +77,9 @@ HANDS = 8
 @live.lab(
     height=4.2,
     position=live.Slider("position", 0, 100, 0),
-    offset=live.Slider("offset k", -20, 20, 3),
+    offset=live.Slider("offset", -20, 20, 3),
     d_model=live.Choice("d_model", (16, 32, 64, 128), 16),
-    base=live.Choice("base", BASES, 10_000),
+    base=live.Choice("base", BASES, 100),
 )
 def clock_lab(figure: "Figure") -> live.Update:
     """Eight pairs of columns as the hands of clocks, at a position and k further on."""
@@ -130,32 +93,68 @@ def clock_lab(figure: "Figure") -> live.Update:
         ax.plot(np.sin(turn), np.cos(turn), color="#BBBBBB", lw=1, zorder=1)
         (before,) = ax.plot([], [], color=plots.BLUE, lw=3, solid_capstyle="round")
         (after,) = ax.plot([], [], "--", color=plots.ORANGE, lw=2.6)
+        (arc,) = ax.plot([], [], color=plots.GREEN, lw=2)
         label = ax.text(0, -1.48, "", ha="center", fontsize=10, zorder=1)
-        hands.append((before, after, label))
+        hands.append((before, after, arc, label))
     title = figure.suptitle(" ", x=0.01, ha="left", weight="bold", fontsize=12.5)
 
     def update(position: int, offset: int, d_model: int, base: int) -> str:
         pairs = np.linspace(0, d_model // 2 - 1, HANDS).round().astype(int)
         waves = positions.wavelengths(d_model, base)[pairs]  # (hands,)
         told = []
-        for (before, after, label), i, wave in zip(hands, pairs, waves, strict=True):
+        for (before, after, arc, label), i, wave in zip(hands, pairs, waves, strict=True):
+            between = 2 * np.pi * np.linspace(position, position + offset, 40) / wave
+            arc.set_data(0.45 * np.sin(between), 0.45 * np.cos(between))
             for line, at in ((before, position), (after, position + offset)):
                 line.set_data([0, np.sin(2 * np.pi * at / wave)], [0, np.cos(2 * np.pi * at / wave)])
             angle = offset * 360 / wave
             told.append(f"pair {i} by {numbers.degrees(angle)}")
             label.set_text(f"pair {i}: {numbers.degrees(angle)}")
         finding = f"Blue: position {position}. Orange: {abs(offset)} {'later' if offset >= 0 else 'earlier'}"
-        title.set_text(f"{finding}. Their angle does not depend on the position")
+        title.set_text(f"{finding}. The green angle stays")
         return (
-            f"{HANDS} clocks, one for each of {HANDS} pairs of columns of a table with d_model {d_model} and base "
-            f"{base}; hands at position {position} and at {position + offset}. Whatever the position, an offset of "
-            f"{offset} turns " + ", ".join(told) + "."
+            f"Whatever the position, an offset of {offset} turns {', '.join(told)}. {HANDS} clocks, one for each of "
+            f"{HANDS} pairs of columns of a table with d_model {d_model} and base {base}; hands at position {position} "
+            f"and at {position + offset}."
         )
 
     return update
 
 
-# --- Similarity ------------------------------------------------------------------------------------------------------
+@plots.still(8.4, 4.0)
+def rotation_drawn(figure: "Figure", offset: int = 3, d_model: int = 8, base: float = 10.0) -> str:
+    """The matrix that moves on by `offset`: its blocks, with their numbers, and by how much each turns."""
+    from matplotlib.patches import Rectangle
+
+    M = positions.shift_matrix(offset, d_model, base)
+    ax, dials = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    image = ax.imshow(M, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1.4, vmax=1.4)
+    figure.colorbar(image, ax=ax, shrink=0.8, ticks=(-1, 0, 1), label="entry")
+    angles = [offset * 360 / wave for wave in positions.wavelengths(d_model, base)]
+    turn = np.linspace(0, 2 * np.pi, 80)
+    for n, angle in enumerate(angles):
+        ax.add_patch(Rectangle((2 * n - 0.5, 2 * n - 0.5), 2, 2, fill=False, ec=plots.INK, lw=2))
+        for i, j in np.ndindex(2, 2):
+            number = numbers.minus(f"{M[2 * n + i, 2 * n + j]:z.2f}")
+            ax.text(2 * n + j, 2 * n + i, number, ha="center", va="center", size=10)
+        x, y, arc = 2.6 * (n % 2), -3.1 * (n // 2), np.radians(np.linspace(0, angle, 60))
+        dials.plot(x + np.sin(turn), y + np.cos(turn), color="#BBBBBB", lw=1)
+        dials.plot(x + 0.5 * np.sin(arc), y + 0.5 * np.cos(arc), color=plots.GREEN, lw=2)
+        dials.plot([x, x], [y, y + 1], color=plots.BLUE, lw=3)
+        dials.plot([x, x + np.sin(arc[-1])], [y, y + np.cos(arc[-1])], "--", color=plots.ORANGE, lw=2.6)
+        dials.text(x, y - 1.15, f"pair {n}: {numbers.degrees(angle)}", ha="center", va="top", size=10.5)
+    dials.set(aspect="equal", xlim=(-1.3, 3.9), ylim=(-5, 1.3), xticks=(), yticks=())
+    dials.spines[:].set_visible(False)
+    ax.set(xlabel="from entry", ylabel="to entry", xticks=range(d_model), yticks=range(d_model))
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.set_title(f"M for {offset} steps turns {d_model // 2} pairs, each by its own angle")
+    told = ", ".join(f"pair {n} by {numbers.degrees(angle)}" for n, angle in enumerate(angles))
+    blocks = f"{d_model // 2} blocks of 2 by 2 along its diagonal, 0 elsewhere"
+    return f"M for {offset} steps turns {told}. Matrix with {blocks}."
+
+
+# --- Similarity -----------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -170,7 +169,7 @@ def similarity(d_model: int, base: int, length: int) -> Array:
     d_model=live.Choice("d_model", WIDTHS, 64),
     base=live.Choice("base", BASES, 10_000),
     length=live.Choice("maximum length", LENGTHS, 64),
-    offset=live.Slider("offset k", 0, 31, 8),
+    offset=live.Slider("offset", 0, 31, 8),
 )
 def similarity_lab(figure: "Figure") -> live.Update:
     """How alike two positions are: a map, and its one curve."""
@@ -199,7 +198,7 @@ def similarity_lab(figure: "Figure") -> live.Update:
         rises = int((np.diff(S[0]) > 1e-12).sum())
         map_ax.set_title("One number along each diagonal" if spread < 1e-12 else "Diagonals are not constant")
         at = numbers.minus(f"{S[0, offset]:z.2f}")
-        curve_ax.set_title(f"k = {offset}: {at}; the curve rises {rises} times")
+        curve_ax.set_title(f"Offset {offset}: {at}; the curve rises {rises} times")
         return (
             f"Cosine similarity of positions, d_model {d_model}, base {base}, {length} positions. The map is constant "
             f"along its diagonals, within {spread:.0e}. At offset {offset} the similarity is {at}; as the offset grows "
