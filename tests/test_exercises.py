@@ -3,7 +3,13 @@
 import ast
 import itertools
 import json
+import random
 import re
+import signal
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +22,7 @@ from lesson_utils import lessons
 from lesson_utils.exercises import check
 from lesson_utils.exercises.bank import bank_of
 from lesson_utils.exercises.checker import run
+from lesson_utils.exercises.form import change
 from lesson_utils.exercises.trial import attempt, quiet, same
 
 ALL = list(EXERCISES.values())
@@ -148,3 +155,284 @@ def test_the_arguments_survive_the_reference(exercise):
 
 def test_written_functions_are_as_in_a_cell():
     assert written("softmax", "x").__name__ == "my_softmax"
+
+
+# --- Time and tricks ------------------------------------------------------------------------------------------------
+
+
+def says(function, *parts, exercise="softmax", **options):
+    result = run(EXERCISES[exercise], function, **options)
+    assert result.passed is False
+    for part in parts:
+        assert part in result.message, result.message
+    return result
+
+
+def forever(x):
+    while True:
+        pass
+
+
+def stubborn(x):
+    while True:
+        try:  # noqa: SIM105  # as a learner writes it
+            x = x + 1
+        except Exception:
+            pass
+
+
+def sleeps(x):
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("function", [forever, stubborn, sleeps])
+def test_what_never_ends_is_stopped(function):
+    start = time.monotonic()
+    says(function, "had not returned", "Does a loop never end?", time_limit=0.2)
+    assert time.monotonic() - start < 30  # a bound on hanging, not on speed
+
+
+@pytest.mark.parametrize("function", [forever, stubborn])
+def test_without_signals_a_trace_function_stops_it(function):
+    """As in a thread, and on Windows."""
+    with ThreadPoolExecutor() as pool:
+        result = pool.submit(run, EXERCISES["softmax"], function, 0.2).result()
+    assert "had not returned" in result.message
+
+
+def leaves(x):
+    sys.exit()
+
+
+def prints(x):
+    for i in range(300_000):
+        print(i)
+    return x
+
+
+def test_leaving_python_is_answered():
+    says(leaves, "`return` ends a function")
+
+
+def test_what_is_printed_is_cut(capsys):
+    says(prints, "x", time_limit=60)
+    shown = capsys.readouterr().out
+    assert len(shown) < 9 * 3000
+    assert "are left out" in shown
+
+
+def test_the_kernel_is_as_before():
+    numbers, random_state = np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
+    options, handler, warned = np.get_printoptions(), signal.getsignal(signal.SIGINT), list(warnings.filters)
+
+    def careless(x):
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        np.seterr(all="raise")
+        np.set_printoptions(precision=2)
+        return x
+
+    says(careless)
+    assert (np.random.get_state()[1] == numbers).all()  # noqa: NPY002
+    assert random.getstate() == random_state
+    assert np.get_printoptions() == options
+    assert signal.getsignal(signal.SIGINT) == handler
+    assert sys.gettrace() is None
+    assert warnings.filters == warned
+    assert np.geterr()["over"] == "warn"
+
+
+def test_overwritten_functions_are_named_and_put_back():
+    real, answer = np.exp, solved(EXERCISES["softmax"])
+    np.exp = lambda x: x
+    try:
+        result = run(EXERCISES["softmax"], answer)
+        assert result.passed is True
+        assert "`np.exp`" in result.message
+        assert np.exp is real
+    finally:
+        np.exp = real
+
+
+async def awaited(x):
+    return x
+
+
+def generator(x):
+    yield x
+
+
+class Softmax:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("function", "part"),
+    [(awaited, "`async`"), (generator, "`yield`"), (Softmax, "a class"), (np.zeros(3), "value (ndarray)")],
+)
+def test_what_is_no_plain_function_is_told_so(function, part):
+    says(function, part)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda w: w.tolist(), "put `np.array(...)` around it"),
+        (lambda w: w.astype(object), "Python objects"),
+        (lambda w: np.ma.array(w, mask=w > 0.5), "masked array"),
+        (lambda w: 2 * w[..., None], "an axis of length 1 too many"),
+        (lambda w: "done", "is a str"),
+        (lambda w: None, "returned None"),
+        (lambda w: w * np.nan, "NaN"),
+        (lambda w: np.random.default_rng().random(w.shape), "another result each time"),
+    ],
+)
+def test_odd_results_are_told_apart(change, part):
+    names = {"change": change, "softmax": softmax}
+    exec("def answer(x): return change(softmax(x))", names)  # without a source, so that no line of it can be mended
+    result = run(EXERCISES["softmax"], names["answer"])
+    assert result.passed is False
+    assert part.lower() in result.message.lower(), result.message
+
+
+def test_a_changed_argument_and_another_dtype_are_named():
+    def in_place(x):
+        x -= x.max(-1, keepdims=True)
+        return softmax(x)
+
+    says(in_place, "changes its argument `x` in place")
+    says(lambda x: softmax(x.astype(float)), "float32 went in", "came out as float64", "math.sqrt")
+
+
+def test_the_librarys_own_function_is_no_solution():
+    result = says(written("softmax", "ops.softmax(x)"), "is the library's own, and right")
+    assert result.misconception == "the library's own"
+
+
+@pytest.mark.parametrize(
+    ("exercise", "body", "parts"),
+    [
+        ("softmax", "x.softmax()", ["An array has no `softmax`", "`x` has shape (5,)"]),
+        ("softmax", "e = np.exp(y)\nreturn e", ["There is no `y` here"]),
+        ("softmax", "np.exp(x, dim=-1)", ["`dim=` is PyTorch's; NumPy's is `axis=`"]),
+        ("sinusoids", "a = np.arange(length) ^ base\nreturn a", ["`^`", "a power is `**`"]),
+        ("feed_forward", "x @ W_1 @ W_1 @ W_2", ["`x @ W_1` has shape (4, 7), `W_1` has shape (3, 7)"]),
+        ("additive_score", "(keys @ W_k) @ v + 0 * query.sum()", ["`scores` does not depend on `query` and `W_q`"]),
+        ("attention", "7 * Q @ K.swapaxes(-1, -2), V", ["has shape"]),
+        (
+            "pre_norm_block",
+            "norm_2(x) + 3 * attend(x)",
+            ["Yours: `y = norm_2(x) + 3·attend(x)`", "Asked for: `y = x +"],
+        ),
+    ],
+)
+def test_what_has_no_name_is_located(exercise, body, parts):
+    result = checked(exercise, body)
+    assert result.passed is False
+    for part in parts:
+        assert part in result.message, result.message
+
+
+def test_one_edit_of_the_learners_own_line_is_found():
+    body = "m = x.mean(-1, keepdims=True)\nv = np.mean(x - m, axis=-1, keepdims=True) ** 2\n"
+    result = checked("layer_norm", f"{body}return gamma * (x - m) / np.sqrt(v + eps) + beta")
+    assert "Line 3" in result.message
+    assert "np.mean((x - m) ** 2, axis=-1, keepdims=True)" in result.message
+
+
+def test_a_slip_and_a_known_mistake_are_both_named():
+    loop = "t = np.zeros(values.shape[1])\nfor i in range(1, len(weights)):\n    t += weights[i] * values[i]\n"
+    result = checked("weighted_average", f"{loop}return t / len(weights)")
+    assert result.message.startswith("Two things to mend.\n1. Line 3")
+    assert result.misconception == "divided by n"
+
+
+@pytest.mark.parametrize(
+    ("exercise", "body", "part"),
+    [
+        ("weighted_average", "t = 0\nfor w, v in zip(weights, values):\n    t = t + w * v\nreturn t", "a loop"),
+        ("softmax", "e = np.exp(x - x.max(-1, keepdims=True))\nreturn e / (e.sum(-1, keepdims=True) + 1e-12)", "1e-12"),
+        (
+            "context_vector",
+            "w = ops.softmax(np.where(mask, scores, -1e9))\nreturn (w[:, None] @ keys)[:, 0], w",
+            "float16",
+        ),
+        ("additive_score", "np.tanh((query @ W_q)[:, None] + keys @ W_k) @ v.astype(float)", "came out as float64"),
+    ],
+)
+def test_remarks_stand_with_the_praise(exercise, body, part):
+    result = checked(exercise, body)
+    assert result.passed is True, result.message
+    assert "Right, and yet: " in result.message
+    assert part in result.message
+
+
+# --- Not attempted yet ----------------------------------------------------------------------------------------------
+
+
+def stub(x): ...
+
+
+def stub_with_words(x):
+    """Softmax."""
+    # your code here
+
+
+def stub_used(x):
+    shifted = ...
+    return np.exp(x) / shifted
+
+
+def idle(x):
+    pass
+
+
+@pytest.mark.parametrize("function", [stub, stub_with_words, stub_used, idle, None, ...])
+def test_stubs_are_not_attempted(function):
+    assert check.softmax(function).passed is None
+
+
+def test_without_a_source_a_stub_is_known_by_its_code():
+    names = {}
+    for body in ("...", "pass", "return", "'Words.'", "'Words.'; return None"):
+        exec(f"def without_source(x): {body}", names)
+        assert check.softmax(names["without_source"]).passed is None
+    exec("def without_source(x): return x", names)
+    assert check.softmax(names["without_source"]).passed is False
+
+
+def test_the_name_of_a_mistake_is_not_given_twice():
+    with pytest.raises(ValueError, match="more than one mistake is called"):
+        replace(EXERCISES["softmax"], mistakes=(*EXERCISES["softmax"].mistakes, EXERCISES["softmax"].mistakes[0]))
+    with pytest.raises(ValueError, match="no step 'shfit'"):
+        replace(EXERCISES["softmax"], mistakes=(change("typo", "A typo.", shfit=""),))
+
+
+# --- What is shown --------------------------------------------------------------------------------------------------
+
+
+def test_hints_open_one_by_one_and_the_solution_comes_last():
+    page = check.softmax(stub)._repr_mimebundle_()["text/html"]
+    found = re.findall(r"<summary[^>]*>([^<]+)</summary>", page)
+    assert found == ["Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3", "Show a solution"]
+    assert page.count("</details></details></details></details>") == 1  # each inside the one before
+
+
+def test_who_has_passed_sees_the_solution_and_no_hints():
+    page = check.softmax(softmax)._repr_mimebundle_()["text/html"]
+    assert "Compare with our solution" in page
+    assert "Hint" not in page
+
+
+def test_what_a_learner_wrote_is_escaped():
+    def tags(x):
+        raise ValueError("<b>bold</b>")
+
+    page = check.softmax(tags)._repr_mimebundle_()["text/html"]
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page

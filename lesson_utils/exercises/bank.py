@@ -143,6 +143,8 @@ class Bank:
         for step, body in self.trees.items():
             for add in (False, True):
                 for edit in edits(body, what, add=add):
+                    if edit.kind == "arithmetic":  # nobody doubles a term by accident
+                        continue
                     try:
                         if isinstance(edit.parent, ast.Module):
                             code = code_of(edit.new) if edit.new else None  # type: ignore[arg-type]

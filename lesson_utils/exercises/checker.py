@@ -14,12 +14,13 @@ import numpy as np
 
 from lesson_utils.exercises.answers import CheckResult
 from lesson_utils.exercises.bank import Bank, bank_of
-from lesson_utils.exercises.differences import describe, parts
+from lesson_utils.exercises.differences import dependence, describe, parts
 from lesson_utils.exercises.errors import error_message, foreign_words
 from lesson_utils.exercises.form import Case, Exercise
+from lesson_utils.exercises.formula import formulas
 from lesson_utils.exercises.recognise import recognise
 from lesson_utils.exercises.remarks import remarks
-from lesson_utils.exercises.trial import TIME_LIMIT, Outcome, attempt, mend_modules, same
+from lesson_utils.exercises.trial import TIME_LIMIT, Outcome, attempt, kernel_as_before, mend_modules, quiet, same
 
 
 def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> CheckResult:
@@ -56,7 +57,8 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
             False, f"Your function had not returned after some seconds, on {label}{where}. Does a loop never end?"
         )
     if not all(same(o, w) for o, w in zip(outcomes, bank.wanted, strict=True)):
-        return verdict(False, *_diagnosis(bank, function, outcomes))
+        with kernel_as_before(show=False):  # the search calls the function again, and variants of it
+            return verdict(False, *_diagnosis(bank, function, outcomes))
     for outcome, wanted in zip(outcomes, bank.wanted, strict=True):
         if problem := _fault(exercise, outcome, wanted):
             return verdict(False, problem)
@@ -118,7 +120,9 @@ def _stub_problem(function: Any, outcome: Outcome) -> str | None:
         tree = ast.parse(textwrap.dedent(source))
     except (OSError, TypeError, SyntaxError):  # no source to look at; the compiled `...` and `pass` are the same
         return "Write the function's body above" if (code.co_code, len(code.co_names)) in IDLE else None
-    body = next((n.body for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), [ast.Pass()])
+    body = next((n.body for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
+    if body is None:  # a lambda
+        return None
     for statement in body:
         idle = isinstance(statement, ast.Pass) or (isinstance(statement, ast.Return) and _constant(statement.value))
         if not idle and not (isinstance(statement, ast.Expr) and _constant(statement.value)):
@@ -137,12 +141,24 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     exits = next((i for i in broken if isinstance(outcomes[i].error, SystemExit | GeneratorExit)), None)
     if exits is not None:
         return error_message(outcomes[exits], cases[exits].label, bank.names), None
-    also = ""
+    with quiet():
+        also = formulas(bank.exercise, function, cases, outcomes, bank.wanted)
     try:
         if silent := foreign_words(inspect.getsource(function), silent=True):
-            also = f"\nLook also at this: {silent}."
+            also += f"\nLook also at this: {silent}."
     except (OSError, TypeError):
         pass
+    for i in broken:
+        if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line):
+            return error_message(outcomes[i], cases[i].label, bank.names) + also, None
+    first = next(i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=True)) if not same(o, w))
+    if not outcomes[first].error and _plausible(bank.exercise, outcomes[first]):
+        again = attempt(function, cases[first].arguments)
+        if not again.error and not again.timed_out and not same(again, outcomes[first]):
+            return (
+                "Your function gives another result each time it is called: does it draw random numbers, or remember "
+                "earlier calls? The result follows from the arguments alone."
+            ), None
     if all(o.error or _plausible(bank.exercise, o) for o in outcomes) and (
         found := recognise(bank, function, outcomes)
     ):
@@ -150,16 +166,14 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
         if broken:
             o = outcomes[broken[0]]
             where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})"
+        if not found.name and not broken:  # the machine's own words are few
+            with quiet():
+                if (ignored := dependence(bank.exercise, function, cases[first])) and "depend on" in ignored:
+                    where += f"\n{ignored}"
         return found.message + where + also, found.name
-    if broken and same(outcomes[0], bank.wanted[0]) is False and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
-        o = outcomes[broken[0]]
-        good = [cases[i].label for i, (a, b) in enumerate(zip(outcomes, bank.wanted, strict=True)) if same(a, b)]
-        rest = f"\nRight on: {'; '.join(good[:3])}." if good else ""
-        return error_message(o, cases[broken[0]].label, bank.names) + rest + also, None
-    if not _wrong_values(bank, outcomes):
-        return error_message(outcomes[broken[0]], cases[broken[0]].label, bank.names) + _right_on(
-            bank, outcomes
-        ) + also, None
+    if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
+        message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.names)
+        return message + _right_on(bank, outcomes) + also, None
     return describe(bank, function, outcomes) + also, None
 
 
@@ -185,6 +199,8 @@ def _fault(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str | None:
     for name, got, want in zip(exercise.returns, results, wants, strict=True):
         if isinstance(want, np.ndarray) and want.ndim and not isinstance(got, np.ndarray):
             return f"The numbers are right; one thing is left. `{name}` is a {type(got).__name__}; put `np.array(...)` around it."
+        if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
+            return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
         if isinstance(got, np.ndarray) and got.dtype.kind == "O":
             return f"The numbers are right; one thing is left. `{name}` has dtype object: an array of Python objects, slow and large. Make it with `dtype=float`."
     if outcome.changed:

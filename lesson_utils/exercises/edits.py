@@ -91,8 +91,15 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
                 continue
             if isinstance(parent, ast.keyword) and parent.arg in ("axis", "keepdims"):
                 continue
-            news = alternatives(node, what.names) if not add else additions(node, what) if _is_value(node) else ()
+            news = alternatives(node, what) if not add else additions(node, what) if _is_value(node) else ()
             for kind, new in news:
+                if (
+                    isinstance(parent, ast.BinOp)
+                    and isinstance(new, ast.Constant)
+                    and new.value == 0
+                    and kind == "off by one"
+                ):
+                    continue  # `n - 0`: leaving the term out is an edit of its own
                 yield Edit(
                     kind,
                     parent,

@@ -2,8 +2,9 @@
 
 import ast
 import difflib
+import linecache
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,8 @@ SILENT = [  # what raises no error and does something else than meant
 
 
 def foreign_words(line: str, silent: bool = False) -> str | None:
-    """What a line has from elsewhere."""
-    return next((text for pattern, text in (SILENT if silent else FOREIGN + SILENT) if re.search(pattern, line)), None)
+    """What a line has from elsewhere; `silent` for what raises no error."""
+    return next((text for pattern, text in (SILENT if silent else FOREIGN) if re.search(pattern, line)), None)
 
 
 def shape_words(value: Any) -> str | None:
@@ -147,13 +148,16 @@ def _plain(error: BaseException, text: str, line: str, variables: Mapping[str, A
         kind = {"numpy.ndarray": "An array", "numpy": "NumPy", "tuple": "A tuple", "list": "A list"}.get(
             owner, f"`{owner}`"
         )
-        return f"{kind} has no `{name}`."
+        more = " To put one below the other: `np.concatenate([K, k])`." if name in ("append", "extend") else ""
+        return f"{kind} has no `{name}`.{more}"
     if "not callable" in text:
         return "Something is called like a function that is none: is a `*` or `@` missing before a bracket, or was a name such as `sum` given another value?"
     if "0-dimensional arrays" in text or "length-1 arrays" in text or ("scalar" in text and "convert" in text):
         if "concatenate" in line or "stack" in line:
             return "`np.concatenate` takes one list of arrays, in brackets of its own: `np.concatenate([a, b])`."
         return "Functions of `math`, `float` and `int` take one number, not an array. NumPy's take both: `np.tanh`, `np.exp`, `np.sqrt`."
+    if "bitwise_xor" in text or "for ^" in text:
+        return "`^` is no power in Python; a power is `**`."
     if ("data type" in text and "understood" in text) or "Cannot interpret" in text:
         return "The shape is one argument, in brackets of its own: `np.zeros((3, 4))`."
     if "unexpected keyword" in text or "got an unexpected" in text or "positional argument" in text:
@@ -181,9 +185,52 @@ def _plain(error: BaseException, text: str, line: str, variables: Mapping[str, A
         return "Shapes do not fit: NumPy lines them up from the right, and `@` sums over the last axis of the left and the last but one of the right."
     if "'Ellipsis'" in text or "ellipsis" in text:
         return "There is still a `...` to replace."
+    if "'function'" in text or "'method'" in text or "builtin_function" in text:
+        return "A function stands where its result belongs: call it, with its arguments in brackets."
     if "NoneType" in text:
         return "Something is None: an argument that may be None, or the result of a function without `return`."
-    return f"Python says: {text[:200]}"
+    return f"Python's words for it: {text[:200]}."
+
+
+def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The parameters left and right of the sign in the operation that failed; None if that can't be told."""
+    step = error.__traceback__ if error else None
+    found = None
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if file.startswith(("<part ", "<cell ", "<ipython")) or "ipykernel" in file:
+            found = step
+        step = step.tb_next
+    if found is None:
+        return None
+    positions = list(found.tb_frame.f_code.co_positions())[found.tb_lasti // 2]
+    line, last, start, end = positions
+    if line is None or line != last or start is None or end is None:
+        return None
+    text = linecache.getline(found.tb_frame.f_code.co_filename, line).encode()[start:end].decode(errors="ignore")
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(node, ast.BinOp):
+        return None
+    names = [
+        frozenset(n.id for n in ast.walk(side) if isinstance(n, ast.Name) and n.id in parameters)
+        for side in (node.left, node.right)
+    ]
+    return names[0], names[1]
+
+
+def same_place(a: BaseException | None, b: BaseException | None, parameters: Sequence[str]) -> bool:
+    """Do two errors come from operations on the same parameters? True if that can't be told."""
+    ours, theirs = _sides(a, parameters), _sides(b, parameters)
+    if ours is None or theirs is None:
+        return True
+    (left, right), (other_left, other_right) = ours, theirs
+    if (left - right) & (other_right - other_left) or (right - left) & (other_left - other_right):
+        return False  # the same array on the other side
+    mine, known = left | right, other_left | other_right
+    return bool(mine & known) or not (mine and known)
 
 
 def error_message(outcome: Outcome, label: str, scope: Mapping[str, Any]) -> str:

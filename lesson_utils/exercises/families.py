@@ -7,12 +7,12 @@ missing around it. `edits` takes them through a whole body.
 import ast
 import copy
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 CONFUSED = [  # functions that are taken for each other
-    ("sum", "mean", "prod", "max"), ("max", "min", "mean", "median"), ("maximum", "minimum"), ("var", "std"),
-    ("sin", "cos"), ("tanh", "sigmoid", "relu", "exp"), ("exp", "exp2", "expm1"), ("log", "log2", "log10", "log1p"),
+    ("sum", "mean", "prod", "max", "cumsum"), ("max", "min", "mean", "median"), ("maximum", "minimum"), ("var", "std"),
+    ("sin", "cos"), ("tanh", "sigmoid", "relu", "exp", "tan", "arctan", "sinh"), ("exp", "exp2", "expm1"), ("log", "log2", "log10", "log1p"),
     ("sqrt", "square", "cbrt"), ("zeros", "ones", "eye", "empty"), ("zeros_like", "ones_like"), ("argmax", "argmin"),
     ("sort", "argsort"), ("tril", "triu"), ("hstack", "vstack", "concatenate", "stack", "append"), ("repeat", "tile"),
     ("matmul", "multiply", "dot"), ("add", "subtract", "multiply", "divide"), ("nanmax", "max"), ("softmax", "log_softmax", "sigmoid"),
@@ -49,7 +49,8 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.GtE: (ast.Gt, ast.LtE, ast.Lt), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq, ast.IsNot), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
 }  # fmt: skip
 
-SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "{}[:, 0]", "{}[0]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
+SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
+PICKED = ("{}[:, 0]", "{}[0]", "{}[-1]")
 ARITHMETIC = ("-{}", "{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1")
 
 
@@ -61,6 +62,7 @@ class Ingredients:
     wraps: tuple[str, ...] = ()  # "np.exp({})"
     terms: tuple[str, ...] = ()  # "{} / math.sqrt(K.shape[-1])"
     parts: tuple[str, ...] = ()  # "x @ W_1"
+    masked: bool = True  # is there anything to be inverted?
 
 
 def parsed(text: str) -> ast.expr:
@@ -124,6 +126,17 @@ def _calls(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
             swapped = list(node.args)
             swapped[i], swapped[j] = swapped[j], swapped[i]
             yield "order", with_fields(node, args=swapped)
+    if len(node.args) > 1 and name in ("zeros", "ones", "empty", "full", "array", "eye"):
+        yield "keyword", with_fields(node, args=node.args[:-1])
+    if name == "swapaxes":
+        yield (
+            "axes swapped",
+            with_fields(node, func=with_fields(node.func, attr="moveaxis"))
+            if not isinstance(node.func, ast.Attribute) or is_module(node.func.value)
+            else ast.Call(
+                ast.Attribute(ast.Name("np", ast.Load()), "moveaxis", ast.Load()), [node.func.value, *node.args], []
+            ),
+        )
     for keyword in node.keywords:
         if keyword.arg not in ("axis", "keepdims"):
             yield "keyword", with_fields(node, keywords=[k for k in node.keywords if k is not keyword])
@@ -199,6 +212,9 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
         for new in news:
             if new != text:
                 yield "new axis", with_fields(node, slice=ast.parse(f"_[{new}]", mode="eval").body.slice)  # type: ignore[attr-defined]
+    if not isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):  # x[-k] for x[-k:]
+        yield "bound", with_fields(node, slice=ast.Slice(node.slice, None, None))
+        yield "bound", with_fields(node, slice=ast.Slice(None, node.slice, None))
     if isinstance(node.slice, ast.UnaryOp | ast.Name | ast.Compare):
         yield "inverted", with_fields(node, slice=_inverted(node.slice))
 
@@ -218,6 +234,8 @@ def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
                 ("bound", with_fields(node, **{name: new}))
                 for new in (_plus(bound, 1), _plus(bound, -1), ast.UnaryOp(ast.USub(), bound))
             )
+    if node.lower is None and node.step is not None:  # x[::2] for x[1::2]
+        yield "bound", with_fields(node, lower=parsed("1"))
     if (node.lower is not None and node.upper is None) or (node.lower is None and node.upper is not None):
         yield "bound", with_fields(node, lower=node.upper, upper=node.lower)
 
@@ -233,6 +251,15 @@ def _plus(node: ast.expr, n: int) -> ast.expr:
 
 def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
     value = node.value
+    if isinstance(value, str) and "->" in value:  # the letters of an einsum
+        given, made = value.split("->")
+        letters = dict.fromkeys(c for c in given if c.isalpha())
+        for i, old in enumerate(made):
+            yield from (
+                ("letters", ast.Constant(f"{given}->{made[:i]}{c}{made[i + 1 :]}"))
+                for c in letters
+                if old.isalpha() and c not in made
+            )
     if isinstance(value, bool):
         yield "constant", ast.Constant(not value)
     elif isinstance(value, int):
@@ -244,8 +271,13 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
             yield "constant", parsed("np.inf")
 
 
-def alternatives(node: ast.AST, names: Sequence[str] = ()) -> Iterator[tuple[str, ast.expr]]:
+def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
     """What a learner might have written for one expression, or should have."""
+    names = what.names
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        for wrap in what.wraps:
+            if not wrap.startswith(ast.unparse(node.func) + "("):
+                yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
     match node:
         case ast.Call():
             yield from _calls(node)
@@ -294,8 +326,9 @@ def alternatives(node: ast.AST, names: Sequence[str] = ()) -> Iterator[tuple[str
 def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
     """What may be missing around an expression."""
     text = f"({ast.unparse(node)})"
-    for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("arithmetic", ARITHMETIC)):
+    for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("picked", PICKED), ("arithmetic", ARITHMETIC)):
         for wrap in wraps:
-            yield kind, parsed(wrap.replace("{}", text))
+            if what.masked or wrap not in ("~{}", "1 - {}"):
+                yield kind, parsed(wrap.replace("{}", text))
     for term in what.terms:
         yield "missing term", parsed(term.replace("{}", text))

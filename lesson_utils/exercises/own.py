@@ -19,13 +19,14 @@ class Own:
     tree: ast.FunctionDef
     names: Mapping[str, Any]
     first: int
+    source: str
 
     @property
     def body(self) -> list[ast.stmt]:
         return self.tree.body
 
     def function(self, edit: Edit | None = None) -> Any:
-        """The function as it is, or with one edit; None if that is no Python."""
+        """The function as it is now, or with one edit more; None if that is no Python."""
         module = ast.Module([self.tree], [])
         names = dict(self.names)
         try:
@@ -42,6 +43,19 @@ class Own:
             return None
         return names[self.tree.name]
 
+    def statement_at(self, line: str) -> ast.stmt | None:
+        """The statement of the body that holds a line."""
+        if not line:
+            return None
+        return next(
+            (
+                s
+                for s in self.body
+                if line.rstrip(":") in "\n".join((ast.get_source_segment(self.source, s) or "").splitlines())
+            ),
+            None,
+        )
+
     def variables(self) -> tuple[str, ...]:
         stored = [n.id for n in expressions(self.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         return tuple(dict.fromkeys((*(a.arg for a in self.tree.args.args), *stored)))
@@ -57,7 +71,8 @@ def own(function: Any) -> Own | None:
     if code is None or code.co_flags & bad:
         return None
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip())
+        source = textwrap.dedent(inspect.getsource(function)).strip()
+        tree = ast.parse(source)
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
     lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
@@ -80,7 +95,7 @@ def own(function: Any) -> Own | None:
         closure = inspect.getclosurevars(function).nonlocals
     except (TypeError, ValueError):
         closure = {}
-    return Own(found, {**function.__globals__, **closure}, code.co_firstlineno)
+    return Own(found, {**function.__globals__, **closure}, code.co_firstlineno, source)
 
 
 def ingredients(body: list[ast.stmt], parameters: tuple[str, ...], names: tuple[str, ...]) -> Ingredients:
@@ -112,8 +127,9 @@ def ingredients(body: list[ast.stmt], parameters: tuple[str, ...], names: tuple[
                 isinstance(node, ast.Attribute) and text.startswith(tuple(f"{m}." for m in modules))
             ):
                 parts.append(text)
-    unique = [tuple(dict.fromkeys(x)) for x in (wraps, terms, parts)]
-    return Ingredients(names, *unique)
+    wraps, terms, parts = (list(dict.fromkeys(x)) for x in (wraps, terms, parts))
+    text = " ".join(map(ast.unparse, body))
+    return Ingredients(names, tuple(wraps), tuple(terms), tuple(parts), masked="mask" in parameters or "1 - " in text)
 
 
 def stages(mine: Own, steps: list[list[ast.stmt]], parameters: tuple[str, ...]) -> Iterator[Iterator[Edit]]:
@@ -150,6 +166,7 @@ REASONS = {
     "function": "this is another function than the one that belongs here",
     "operator": "the operation is another one",
     "order": "the arguments are in another order",
+    "letters": "the letters of the result are others",
     "constant": "this is another number than the one that belongs here",
     "name": "this is another variable than the one that belongs here",
     "branches": "the branches have changed places, or there is one too many",
@@ -159,6 +176,7 @@ REASONS = {
     "statements swapped": "the two lines are in the wrong order",
     "missing term": "a factor or a term is missing",
     "missing": "something is missing around it",
+    "picked": "a part of it is asked for",
     "arithmetic": "something is missing around it",
     "inserted": "a step is missing",
     "part": "something else belongs here",
@@ -178,9 +196,24 @@ def words(edit: Edit, first: int) -> str:
     return f"Line {line}, `{before}`: {reason}. It should do what `{after}` does."
 
 
+# Of an edit of the solution, the learner has what comes after it: what was left out is missing there.
+REVERSED = REASONS | {
+    "unwrapped": "a step is missing",
+    "term": "a part of it is missing",
+    "index": "an index is missing",
+    "keyword": "an argument is missing",
+    "missing": "there is a step too many",
+    "missing term": "there is a factor or a term too many",
+    "picked": "only a part of it is left",
+    "condition": "a question is missing",
+    "branches": "a branch is missing",
+    "indented": "a line stands below the block; it belongs inside",
+}
+
+
 def mutant_words(edit: Edit) -> str:
     """What a learner reads of an edit of the solution that does the same as their answer."""
     before, after = edit.texts()
     if not after:
         return f"Your results are those without `{before}`: this step is missing, or comes to nothing."
-    return f"Your results are those of `{after}` where `{before}` belongs: {REASONS[edit.kind]}."
+    return f"Your results are those of `{after}` where `{before}` belongs: {REVERSED[edit.kind]}."

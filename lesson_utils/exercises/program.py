@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import linecache
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import CodeType
@@ -28,15 +29,18 @@ class _Returns(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _stay
 
 
-def code_of(statements: Sequence[ast.stmt]) -> CodeType:
+def code_of(statements: Sequence[ast.stmt], file: str = "<answer>") -> CodeType:
     """Statements of a body as code."""
     tree = ast.Module([_Returns().visit(copy.deepcopy(statement)) for statement in statements], [])
-    return compile(ast.fix_missing_locations(tree), "<answer>", "exec")
+    return compile(ast.fix_missing_locations(tree), file, "exec")
 
 
 @cache
 def compiled(source: str) -> CodeType:
-    return code_of(ast.parse(source).body)
+    """A part of a body as code; its lines can be looked up, as those of a cell."""
+    file = f"<part {hash(source)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    return code_of(ast.parse(source).body, file)
 
 
 class Program:

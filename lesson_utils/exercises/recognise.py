@@ -16,15 +16,16 @@ from itertools import pairwise
 from typing import Any
 
 from lesson_utils.exercises.bank import Bank, Known, Sketch, agree, alike, sketch
-from lesson_utils.exercises.edits import Edit
-from lesson_utils.exercises.own import REASONS, Own, own, stages, words
+from lesson_utils.exercises.edits import Edit, edits
+from lesson_utils.exercises.errors import same_place
+from lesson_utils.exercises.own import REASONS, Own, ingredients, own, stages, words
 from lesson_utils.exercises.trial import Outcome, TimeUp, quick, quiet, same, stopped
 
-SECONDS = 1.0  # for each of the long searches
-ALTOGETHER = 4.0  # after that no further search begins
+SECONDS = 0.9  # of computing, for each of the long searches
+ALTOGETHER = 4.5  # after that no further search begins
 ORDER = {kind: n for n, kind in enumerate(REASONS)}
 # Edits that throw much away: what is left may look like a known mistake by chance.
-DESTRUCTIVE = {"unwrapped", "term", "index", "statement", "results", "part", "name", "condition", "inserted", "operator", "branches", "constant", "arithmetic"}  # fmt: skip
+DESTRUCTIVE = {"unwrapped", "term", "index", "statement", "results", "part", "name", "condition", "inserted", "operator", "branches", "constant", "arithmetic", "picked"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,16 @@ class Diagnosis:
 
     message: str
     name: str = ""
+
+
+class Clock:
+    """So many seconds of computing; on a busy machine three times as many by the clock on the wall."""
+
+    def __init__(self, seconds: float) -> None:
+        self.ends = time.thread_time() + seconds, time.monotonic() + 3 * seconds
+
+    def is_over(self) -> bool:
+        return time.thread_time() > self.ends[0] or time.monotonic() > self.ends[1]
 
 
 def tokens(text: str) -> Counter[str]:
@@ -75,6 +86,12 @@ class Search:
         seen = 0
         for i, outcome in enumerate(self.outcomes):
             agreed = agree(known.outcome(i), outcome)
+            if (
+                agreed
+                and outcome.error
+                and not same_place(known.outcome(i).error, outcome.error, self.bank.exercise.parameters)
+            ):
+                agreed = None if weak else False
             if agreed is False or (agreed is None and (not weak or i not in self.wrong)):
                 return False
             seen += bool(agreed) and i in self.wrong
@@ -83,9 +100,9 @@ class Search:
     def fit(self, knowns: Iterable[Known], weak: bool = False, seconds: float = 60, most: int = 40) -> Known | None:
         """The mistake that does the same, if there is one."""
         found: list[Known] = []
-        deadline = time.monotonic() + seconds
+        clock = Clock(seconds)
         for n, known in enumerate(knowns):
-            if (n % 64 == 0 and time.monotonic() > deadline) or len(found) >= most:
+            if (n % 64 == 0 and clock.is_over()) or len(found) >= most:
                 break
             if alike(known.sketch(self.telling), self.sketch) and self.fits(known, weak):
                 found.append(known)
@@ -126,15 +143,18 @@ class Search:
         return True
 
     @cached_property
-    def solution(self) -> str:
-        return " ".join(ast.unparse(s) for body in self.bank.trees.values() for s in body)
+    def solution(self) -> Counter[str]:
+        """The words of the solution, and of its other spellings."""
+        exercise = self.bank.exercise
+        texts = [*exercise.steps.values(), *(text for texts in exercise.spellings.values() for text in texts)]
+        return tokens("\n".join(texts))
 
-    def rank(self, edit: Edit) -> tuple[bool, int, int]:
-        """What is in the solution comes first, then what is likely, then what is short."""
-        after = edit.texts()[1]
-        if isinstance(edit.new, ast.BinOp) and edit.kind == "operator":
-            after = f" {after.removeprefix(ast.unparse(edit.new.left)).strip()}"
-        return not (after and after in self.solution), ORDER[edit.kind], len(after)
+    def rank(self, edit: Edit) -> tuple[int, int, int]:
+        """First what brings words of the solution in, and throws strange ones out; then what is likely; then what is short."""
+        before, after = map(tokens, edit.texts())
+        strange = sum(n for word, n in (after - before).items() if word not in self.solution)
+        strange += sum(n for word, n in (before - after).items() if " " in word and word in self.solution)
+        return strange, ORDER[edit.kind], len(edit.texts()[1])
 
     def repair(self) -> Diagnosis | None:
         """The edit that makes every case right."""
@@ -146,11 +166,11 @@ class Search:
             self.mine = None  # the tree does not do what the function does
             return None
         wanted = sketch(self.bank.wanted[self.telling])
-        deadline = time.monotonic() + SECONDS
+        clock = Clock(2 * SECONDS)
         for stage in stages(self.mine, list(self.bank.trees.values()), self.bank.exercise.parameters):
-            found = []
+            found: list[Edit] = []
             for n, edit in enumerate(stage):
-                if n % 16 == 0 and time.monotonic() > deadline:
+                if n % 16 == 0 and clock.is_over():
                     break
                 function = self.mine.function(edit)
                 outcome = self._run(function, self.telling) if function else None
@@ -165,9 +185,51 @@ class Search:
                 return Diagnosis(words(min(found, key=self.rank), self.mine.first))
         return None
 
+    def repair_twice(self) -> Diagnosis | None:
+        """Two edits of one statement: of the one that fails, or else of each."""
+        if self.mine is None:
+            return None
+        mine, wanted = self.mine, sketch(self.bank.wanted[self.telling])
+        failing = mine.statement_at(self.outcomes[self.telling].line)
+        what = ingredients(
+            [s for b in self.bank.trees.values() for s in b], self.bank.exercise.parameters, mine.variables()
+        )
+        clock = Clock(SECONDS)
+        for statement in [failing] if failing else mine.body:
+            pairs: list[tuple[int, int, int, str, str, str]] = []
+            firsts = sorted(
+                (e for e in edits([statement], what) if not isinstance(e.parent, ast.Module)), key=self.rank
+            )
+            for first in firsts:
+                if clock.is_over():
+                    break
+                with first.applied():
+                    for second in edits([statement], what):
+                        if isinstance(second.parent, ast.Module) or clock.is_over():
+                            continue
+                        function = mine.function(second)
+                        outcome = self._run(function, self.telling) if function else None
+                        if (
+                            outcome
+                            and alike(sketch(outcome), wanted)
+                            and self._does(function, self.bank.wanted.__getitem__)
+                        ):
+                            with second.applied():
+                                after = ast.unparse(statement)
+                            strange = (tokens(after) - self.solution - self.words).total()
+                            pairs.append((strange, len(after), len(pairs), after, first.kind, second.kind))
+            if pairs:
+                *_, after, one, two = min(pairs)
+                line, before = mine.first + statement.lineno - 1, ast.unparse(statement)
+                reasons = " and ".join(dict.fromkeys([REASONS[one], REASONS[two]]))
+                return Diagnosis(
+                    f"Two things to mend, both in line {line}: {reasons}. `{before}` should do what `{after}` does."
+                )
+        return None
+
     def repair_to_known(self, mutants: bool) -> Diagnosis | None:
         """An edit of the learner's lines that leaves one known mistake: two to mend."""
-        found: list[tuple[tuple[bool, int, int], int, int, Edit, Known]] = []
+        found: list[tuple[tuple[int, int, int], int, int, Edit, Known]] = []
         for edit, function, mended in self.edited:
             for known in self.bank.near(self.telling, mended, mutants):
                 if self._does(function, known.outcome, weak=True):
@@ -192,18 +254,20 @@ def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outco
         lambda: named(search.fit([*bank.changes, *bank.respelled], weak=True)),
         search.repair,
     ]
+    plain = isinstance(outcomes[search.telling].error, AttributeError | NameError | TypeError | SystemExit)
     if search.valued:
         searches += [
             lambda: named(search.fit(bank.mutants)),
             lambda: named(search.fit(bank.pairs(bank.changes), True, SECONDS)),
         ]
-    searches += [lambda: search.repair_to_known(False), lambda: search.repair_to_known(True)]
+    if not plain:  # such an error is told in words, if no single edit mends it
+        searches += [lambda: search.repair_to_known(False), search.repair_twice, lambda: search.repair_to_known(True)]
     if search.valued:
         searches.append(lambda: named(search.fit(_mixed(bank), True, SECONDS, 1)))
-    end = time.monotonic() + ALTOGETHER
+    clock = Clock(ALTOGETHER)
     with quiet():
         for attempt in searches:
-            if time.monotonic() < end and (found := attempt()):
+            if not clock.is_over() and (found := attempt()):
                 return found
         return search.partly()
 

@@ -63,7 +63,12 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
             "mask after softmax, renormalised",
             "You hide weights after softmax, then divide by the row's new sum. On paper that is right. But where hidden scores lie far above the "
             "others, the visible weights are already 0, and 0 / 0 is NaN. Hide scores before softmax, with −∞.",
-            **late("weights = weights * mask / (weights * mask).sum(axis=-1, keepdims=True)"),
+            **late(
+                "weights = weights * mask / (weights * mask).sum(axis=-1, keepdims=True)",
+                "weights = weights * mask\n    total = weights.sum(axis=-1, keepdims=True)\n    weights = weights / np.where(total == 0, 1, total)"
+                if optional
+                else "weights = weights * mask\ntotal = weights.sum(axis=-1, keepdims=True)\nweights = weights / np.where(total == 0, 1, total)",
+            ),
         ),
         change(
             "mask inverted, after softmax",

@@ -102,7 +102,7 @@ def attempt(
     given = copied(arguments)
     called: list[str] = []
     try:
-        with quiet(), _kernel_as_before(), watched(called, library), stopped(time_limit):
+        with quiet(), kernel_as_before(), watched(called, library), stopped(time_limit):
             value = function(*given)
     except TimeUp as error:
         where, line, _ = _where(function, error)
@@ -211,8 +211,8 @@ def mend_modules() -> list[str]:
 
 
 @contextmanager
-def _kernel_as_before() -> Iterator[None]:
-    """Random numbers, printed text, print options and recursion limit are none of the check's business."""
+def kernel_as_before(show: bool = True) -> Iterator[None]:
+    """Random numbers, print options and recursion limit stay; of what is printed, the beginning is shown, or nothing."""
     options, limit, state, numbers = (
         np.get_printoptions(),
         sys.getrecursionlimit(),
@@ -228,7 +228,7 @@ def _kernel_as_before() -> Iterator[None]:
         sys.setrecursionlimit(limit)
         random.setstate(state)
         np.random.set_state(numbers)  # noqa: NPY002
-        if cut.total:
+        if cut.total and show:
             print(cut.getvalue(), end="")
             if cut.total > PRINTED:
                 print(f"\n… ({cut.total - PRINTED:,} more characters that your function printed are left out)")
@@ -272,10 +272,18 @@ def same_error(a: BaseException | None, b: BaseException | None) -> bool:
         return a is b
     if isinstance(a, NameError | AttributeError | SystemExit):
         return str(a) == str(b)
+    if _operation(a) != _operation(b):
+        return False
     ours, theirs = _numbers(a), _numbers(b)
     shared = ours <= theirs or theirs <= ours  # `x /= y` lists one more shape than `x / y`
     words = bool(ours and theirs) or _plain_words(a) == _plain_words(b)
-    return shared and words and ("truth value" in str(a)) == ("truth value" in str(b))
+    return shared and words
+
+
+def _operation(error: BaseException) -> str | None:
+    """What went wrong: a product, lining up, a yes or no asked of an array."""
+    signs = {"matmul": "@", "not aligned": "@", "broadcast": "+", "truth value": "if", "reshape": "reshape"}
+    return next((sign for words, sign in signs.items() if words in str(error)), None)
 
 
 def _numbers(error: BaseException) -> set[tuple[str, ...]]:

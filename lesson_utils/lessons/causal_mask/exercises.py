@@ -73,7 +73,7 @@ def _masked_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a query that may attend to nothing", 4, 6, 3, empty=True),
         Case(batch.label, (scores, V, library.padding_mask(np.array([3, 0]), 5))),
         case("leading axes (2, 3)", 3, 4, 5, leading=(2, 3), empty=True),
-        Case("scores of ±800", (800 * loud, loud_V, loud_mask)),
+        Case("scores of ±800, hidden ones far above", (800 * loud + 3000 * ~loud_mask, loud_V, loud_mask)),
         case("float32 input", 5, 3, 2, empty=True, dtype=np.float32),
     ]
 

@@ -17,6 +17,7 @@ SPLIT = (
         "T, d_model = x.shape\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
         "T, d_model = x.shape[0], x.shape[1]\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
         "x.reshape(x.shape[0], num_heads, -1).swapaxes(0, 1)",
+        "T, d_model = x.shape[-2:]\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
         "x.reshape(len(x), num_heads, x.shape[1] // num_heads).transpose(1, 0, 2)",
         swap="return x.transpose(1, 0, 2)",
     ),
@@ -39,6 +40,7 @@ SPLIT = (
     ),
     change('a list of heads', 'You return a list. Put its arrays on an axis of their own, right before T: `np.stack(heads, axis=-3)`.', "np.split(x, num_heads, axis=-1)"),
     change('a float for a size', '`/` gives a float, even 6 / 2, and a size must be a whole number. Write `d_model // num_heads`.', sizes="*leading, T, d_model = x.shape\nd_k = d_model / num_heads"),
+    change("pieces overlap", "Your pieces overlap: head i begins at column i, not at i · d_k. Cut `x[..., i * d_k : (i + 1) * d_k]`.", "*leading, T, d_model = x.shape\nd_k = d_model // num_heads\nreturn np.stack([x[..., i : i + d_k] for i in range(num_heads)], axis=-3)"),
     change("num_heads for the width", "You make pieces of width `num_heads`. `num_heads` is how many pieces there are; each is `d_model // num_heads` wide.", sizes="*leading, T, d_model = x.shape\nd_k = num_heads\nnum_heads = d_model // d_k"),
 )
 
@@ -72,7 +74,7 @@ MERGE = (
     ),
     change('axes counted from the front', 'You swap two axes counted from the front. T and h stand there only for one number of axes. Count from the end: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(0, 1)", "x = x.swapaxes(1, 2)")),
     change('one head only', 'Only one head is left in your result. All of them go side by side: the width is h·d_k.', "x[..., 0, :, :]", "x[..., -1, :, :]", "x[0]", "x[-1]"),
-    change("sizes in another order", "You name the sizes in another order. The axes of x are (..., h, T, d_k): `*leading, num_heads, T, d_k = x.shape`.", sizes="*leading, T, num_heads, d_k = x.shape"),
+    change("sizes in another order", "The sizes are in another order. x is (..., h, T, d_k), `*leading, num_heads, T, d_k = x.shape`; after the swap a row is a token: (..., T, h·d_k).", sizes="*leading, T, num_heads, d_k = x.shape"),
 )
 
 _FOR = "outputs, maps = [], []\nfor i in range(num_heads):\n    d_k, d_v = W_Q.shape[1] // num_heads, W_V.shape[1] // num_heads\n"
@@ -110,6 +112,8 @@ MULTI = (
     change("W_O in front", "You put W_O in front. Each row is a token, so the matrix stands behind: `joined @ W_O`.", mix="output = W_O @ joined"),
     change("W_O before the merge", "You multiply each head by W_O before the heads are joined. Join first, (..., T, h·d_v), then `@ W_O`.", merge="joined = heads @ W_O", mix="output = attention.merge_heads(joined)"),
     change('scaled by the whole width', "You divide the scores by √d_model, or √(h·d_k): the root of the whole width. Each head's dot products have d_k terms: √d_k. `attention.scaled_dot_product_attention` does it for you.", attend=[_OWN.format(size, "") for size in ("W_Q.shape[1]", "x.shape[-1]")]),
+    change("scaled by another size", "You divide by the root of a size that is not d_k, such as the number of heads or of tokens. d_k is the width of a head's key: `K.shape[-1]`.", attend=[_OWN.format(size, "") for size in ("num_heads", "x.shape[-2]", "V.shape[-1]")]),
+    change("divided by d_k", "You divide by d_k itself. Divide by its root.", attend="weights = ops.softmax(Q @ K.swapaxes(-1, -2) / Q.shape[-1])\nheads = weights @ V"),
     change('not scaled', 'Your scores are not divided by √d_k. `attention.scaled_dot_product_attention` does it for you.', attend="weights = ops.softmax(Q @ K.swapaxes(-1, -2))\nheads = weights @ V"),
     change("scaled twice", "You divide by √d_k, and `scaled_dot_product_attention` does so once more. Leave your own division out.", attend=("heads, weights = attention.scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V)", "heads, weights = attention.scaled_dot_product_attention(Q, K, V)\nheads = heads / math.sqrt(Q.shape[-1])")),
     change('softmax over another axis', "Your weights do not sum to 1 over the keys. Softmax runs over the last axis of each head's scores.", attend=[_OWN.format("Q.shape[-1]", f", axis={axis}") for axis in (-2, -3)]),
