@@ -14,7 +14,8 @@ import numpy as np
 
 from lesson_utils.exercises.answers import CheckResult
 from lesson_utils.exercises.bank import Bank, bank_of
-from lesson_utils.exercises.differences import dependence, describe, parts
+from lesson_utils.exercises.dependence import dependence
+from lesson_utils.exercises.differences import describe, parts
 from lesson_utils.exercises.errors import error_message, foreign_words
 from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.exercises.formula import formulas

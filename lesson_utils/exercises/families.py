@@ -212,6 +212,8 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
         for new in news:
             if new != text:
                 yield "new axis", with_fields(node, slice=ast.parse(f"_[{new}]", mode="eval").body.slice)  # type: ignore[attr-defined]
+    if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
+        yield "sides", with_fields(node, slice=with_fields(node.slice, elts=node.slice.elts[::-1]))
     if not isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):  # x[-k] for x[-k:]
         yield "bound", with_fields(node, slice=ast.Slice(node.slice, None, None))
         yield "bound", with_fields(node, slice=ast.Slice(None, node.slice, None))

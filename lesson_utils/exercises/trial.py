@@ -130,7 +130,11 @@ def stopped(seconds: float) -> Iterator[None]:
     """
     if sys.gettrace() is not None and not hasattr(sys.gettrace(), "ours"):  # a debugger is at work: take all your time
         yield
-    elif hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+    elif (
+        hasattr(signal, "setitimer")
+        and sys.platform != "emscripten"
+        and threading.current_thread() is threading.main_thread()
+    ):
 
         def ring(number: int, frame: FrameType | None) -> None:
             raise TimeUp

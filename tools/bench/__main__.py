@@ -15,6 +15,7 @@ PARTS = {
     "decoding": ("decoding", "generation with and without the key-value cache", (1,)),
     "real": ("real", "the published model: a token, a prompt and loading, against transformers", (1,)),
     "memory": ("memory", "what a learner's kernel takes in each notebook, and the server beside it", (1,)),
+    "exercises": ("exercises", "how long the checks of exercises take", (1,)),
     "learning": ("learning", "models trained for real, three seeds each", (1,)),
 }
 

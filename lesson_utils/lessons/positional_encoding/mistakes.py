@@ -20,15 +20,15 @@ def _exponents(of: Callable[[str], str], line: str) -> tuple[Change, ...]:
 
 TABLE = (
     *_exponents(lambda e: f"exponents = {e}", "exponents"),
-    change('multiplied by the power', 'You multiply by base^(2i/d_model), so later pairs turn faster. Divide by it: they turn more slowly.', angles="angles = pos * base**exponents"),
-    change('base ignored', 'You use 10 000, whatever `base` is. Take the argument.', angles="angles = pos / 10000**exponents"),
+    change('multiplied by the power', 'You multiply by base^(2i/d_model), so later pairs turn faster. Divide by it: they turn more slowly.', angles="angles = pos * power"),
+    change('base ignored', 'You use 10 000, whatever `base` is. Take the argument.', power="power = 10000**exponents"),
     change('one speed for all', 'All your pairs turn at the same speed, 1 radian a position. Pair i is slower: divide by base^(2i/d_model).', angles="angles = pos * np.ones(d_model // 2)"),
-    change('with 2π', 'There is a factor 2π in your angles. The angle is pos / base^(2i/d_model), in radians; 2π appears in the wavelength only.', angles="angles = 2 * np.pi * pos / base**exponents"),
-    change("base times the exponent", "You multiply base and exponent. It is a power: `base ** exponents`.", angles="angles = pos / (base * exponents)"),
-    change("exponent and base exchanged", "You raise the exponent to the power of the base. It is `base ** exponents`.", angles="angles = pos / exponents**base"),
-    change("minus forgotten in exp", "`np.exp(exponents * np.log(base))` is the divisor. Divide by it, or put a minus in front of the exponent.", angles="angles = pos * np.exp(exponents * np.log(base))"),
-    change("log of another base", "`np.log10` and `np.log2` belong to powers of 10 and 2. With `np.exp` goes `np.log`.", angles=("angles = pos * np.exp(-exponents * np.log10(base))", "angles = pos * np.exp(-exponents * np.log2(base))")),
-    change("degrees", "You turn the angles into degrees, or take them for degrees. `np.sin` takes radians, and so is the formula.", angles=("angles = np.deg2rad(pos / base**exponents)", "angles = np.rad2deg(pos / base**exponents)")),
+    change('with 2π', 'There is a factor 2π in your angles. The angle is pos / base^(2i/d_model), in radians; 2π appears in the wavelength only.', angles="angles = 2 * np.pi * pos / power"),
+    change("base times the exponent", "You multiply base and exponent. It is a power: `base ** exponents`.", power="power = base * exponents"),
+    change("exponent and base exchanged", "You raise the exponent to the power of the base. It is `base ** exponents`.", power="power = exponents**base"),
+    change("a minus too much", "`np.exp(-exponents * np.log(base))` is 1 / base^exponents already. Multiply by it, or leave the minus out and divide.", power="power = np.exp(-exponents * np.log(base))"),
+    change("log of another base", "`np.log10` and `np.log2` belong to powers of 10 and 2. With `np.exp` goes `np.log`.", power=("power = np.exp(exponents * np.log10(base))", "power = np.exp(exponents * np.log2(base))")),
+    change("degrees", "You turn the angles into degrees, or take them for degrees. `np.sin` takes radians, and so is the formula.", angles=("angles = np.deg2rad(pos / power)", "angles = np.rad2deg(pos / power)")),
     change("divided by the length", "Your exponents are divided by the number of positions. Divide by d_model: 2i / d_model.", exponents="exponents = np.arange(0, d_model, 2) / length"),
     change("positions divided by the length", "You divide the positions by their number. They stay whole: 0, 1, 2 …", pos="pos = np.arange(length)[:, None] / length"),
     change(
@@ -60,12 +60,12 @@ TABLE = (
 )
 
 SHIFT = (
-    *_exponents(lambda e: f"a = offset / base ** ({e})", "angles"),
-    change('multiplied by the power', 'You multiply by base^(2i/d_model), so later pairs turn faster. Divide by it: they turn more slowly.', angles="a = offset * base ** (np.arange(0, d_model, 2) / d_model)"),
-    change('base ignored', 'You use 10 000, whatever `base` is. Take the argument.', angles="a = offset / 10000 ** (np.arange(0, d_model, 2) / d_model)"),
+    *_exponents(lambda e: f"power = base ** ({e})", "power"),
+    change('multiplied by the power', 'You multiply by base^(2i/d_model), so later pairs turn faster. Divide by it: they turn more slowly.', angles="a = offset * power"),
+    change('base ignored', 'You use 10 000, whatever `base` is. Take the argument.', power="power = 10000 ** (np.arange(0, d_model, 2) / d_model)"),
     change('one speed for all', 'All your pairs turn at the same speed, 1 radian a position. Pair i is slower: divide by base^(2i/d_model).', angles="a = offset * np.ones(d_model // 2)"),
-    change('with 2π', 'There is a factor 2π in your angles. The angle is pos / base^(2i/d_model), in radians; 2π appears in the wavelength only.', angles="a = 2 * np.pi * offset / base ** (np.arange(0, d_model, 2) / d_model)"),
-    change("offset ignored", "Your matrix moves on by one position, whatever `offset` is. The angle is offset / base^(2i/d_model).", angles="a = 1 / base ** (np.arange(0, d_model, 2) / d_model)"),
+    change('with 2π', 'There is a factor 2π in your angles. The angle is pos / base^(2i/d_model), in radians; 2π appears in the wavelength only.', angles="a = 2 * np.pi * offset / power"),
+    change("offset ignored", "Your matrix moves on by one position, whatever `offset` is. The angle is offset / base^(2i/d_model).", angles="a = 1 / power"),
     change("brackets", "The exponent is in the wrong brackets: `base ** (2 * i / d_model)` is one power, and `offset` is divided by it.", angles=("a = offset / base ** np.arange(0, d_model, 2) / d_model", "a = (offset / base) ** (np.arange(0, d_model, 2) / d_model)")),
     change('turned back', "Your matrix turns the other way: it moves back by `offset`. Sine comes first in a pair, so the block is [[cos a, sin a], [−sin a, cos a]]. (Textbooks' [[cos, −sin], [sin, cos]] is for cosine first, or for rows, `P @ M`.)", above="M[i, i + 1] = -np.sin(a)", below="M[i + 1, i] = np.sin(a)"),
     change('no minus', 'Both sines in your blocks are positive. One needs a minus: cos(x + a) = cos x cos a − sin x sin a.', below="M[i + 1, i] = np.sin(a)"),
