@@ -22,7 +22,7 @@ from lesson_utils.exercises.own import REASONS, Own, ingredients, own, stages, w
 from lesson_utils.exercises.trial import Outcome, TimeUp, quick, quiet, same, stopped
 
 SECONDS = 0.9  # of computing, for each of the long searches
-ALTOGETHER = 4.5  # after that no further search begins
+ALTOGETHER = 6.0  # after that no further search begins
 ORDER = {kind: n for n, kind in enumerate(REASONS)}
 # Edits that throw much away: what is left may look like a known mistake by chance.
 DESTRUCTIVE = {"unwrapped", "term", "index", "statement", "results", "part", "name", "condition", "inserted", "operator", "branches", "constant", "arithmetic", "picked"}  # fmt: skip
@@ -258,7 +258,7 @@ def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outco
     plain = isinstance(outcomes[search.telling].error, AttributeError | NameError | TypeError | SystemExit)
     if search.valued:
         single: Callable[[], Diagnosis | None] = lambda: named(search.fit(bank.mutants))  # noqa: E731
-        double: Callable[[], Diagnosis | None] = lambda: named(search.fit(bank.pairs(bank.changes), True, SECONDS))  # noqa: E731
+        double: Callable[[], Diagnosis | None] = lambda: named(search.fit(bank.pairs(bank.changes), True, 2 * SECONDS))  # noqa: E731
         searches += (
             [double, single] if search.mine else [single, double]
         )  # with a source, single slips are found by now
