@@ -19,7 +19,7 @@ from learners import EXERCISES, cell, checked, written
 from right_answers import RIGHT, STRANGE
 
 from lesson_utils import lessons
-from lesson_utils.exercises import check
+from lesson_utils.exercises import check, recognise
 from lesson_utils.exercises.bank import bank_of
 from lesson_utils.exercises.checker import run
 from lesson_utils.exercises.form import change
@@ -74,8 +74,15 @@ def test_what_is_right_passes_in_any_style(exercise):
         assert result.passed is True, (body, result.message)
 
 
+@pytest.fixture
+def in_a_hurry(monkeypatch):
+    """The searches end early: what is judged here does not depend on them."""
+    monkeypatch.setattr(recognise, "SECONDS", 0.04)
+    monkeypatch.setattr(recognise, "ALTOGETHER", 0.15)
+
+
 @each
-def test_what_is_wrong_in_other_ways_is_answered_in_words(exercise):
+def test_what_is_wrong_in_other_ways_is_answered_in_words(exercise, in_a_hurry):
     for body in STRANGE.get(exercise.name, ()):
         result = checked(exercise.name, body)
         assert result.passed is False, body
@@ -90,22 +97,21 @@ def tells(bank, known):
 
 
 @each
-def test_slips_that_nobody_typed_are_rejected(exercise):
+def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry):
     """The machine's slips, and pairs of typed mistakes: those that do something else than the solution are rejected."""
     bank = bank_of(exercise)
     rng = np.random.default_rng(5)
     with quiet():
-        slips = [k for k in bank.mutants if tells(bank, k)]
-        pairs = [k for k in itertools.islice(bank.pairs(bank.changes), 0, 3000, 7) if tells(bank, k)]
-    chosen = [slips[i] for i in rng.permutation(len(slips))[:15]]
-    chosen += [pairs[i] for i in rng.permutation(len(pairs))[: 30 - len(chosen)]] if pairs else []
-    chosen += [slips[i] for i in rng.permutation(len(slips))[15 : 45 - len(chosen)]]
-    assert len(chosen) >= 30
+        slips = (k for k in map(bank.mutants.__getitem__, rng.permutation(len(bank.mutants))) if tells(bank, k))
+        pairs = (k for k in itertools.islice(bank.pairs(bank.changes), 0, 3000, 7) if tells(bank, k))
+        chosen = [*itertools.islice(pairs, 12)]
+        chosen += itertools.islice(slips, 30 - len(chosen))
+    assert len(chosen) == 30
     results = [run(exercise, known.program) for known in chosen]
     assert [r.passed for r in results] == [False] * len(results)
     named = sum(r.misconception is not None for r in results)
     print(f"{exercise.name}: {named} of {len(results)} generated mistakes are named")
-    assert named >= 0.9 * len(results)
+    assert named >= 27
 
 
 @each
@@ -117,7 +123,6 @@ def test_no_spelling_of_a_mistake_passes(exercise):
             assert wrong, f"{known.name} passes every case"
 
 
-PENDING = {"01"}
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
 
@@ -131,8 +136,6 @@ def test_each_stub_stands_in_the_notebook_as_the_exercise_says(lesson):
     """And the solution, written into it, passes the notebook's own check."""
     sources = cells_of(lesson)
     for name in lesson.exercises:
-        if name not in EXERCISES or lesson.notebook[:2] in PENDING:
-            continue
         exercise = EXERCISES[name]
         stubs = [s for s in sources if f"def {exercise.function_name}(" in s]
         assert len(stubs) == 1, f"the stub of {name} stands in one cell"
@@ -322,7 +325,6 @@ def test_the_librarys_own_function_is_no_solution():
         ("softmax", "np.exp(x, dim=-1)", ["`dim=` is PyTorch's; NumPy's is `axis=`"]),
         ("sinusoids", "a = np.arange(length) ^ base\nreturn a", ["`^`", "a power is `**`"]),
         ("feed_forward", "x @ W_1 @ W_1 @ W_2", ["`x @ W_1` has shape (4, 7), `W_1` has shape (3, 7)"]),
-        ("additive_score", "(keys @ W_k) @ v + 0 * query.sum()", ["`scores` does not depend on `query` and `W_q`"]),
         ("attention", "7 * Q @ K.swapaxes(-1, -2), V", ["has shape"]),
         (
             "pre_norm_block",
