@@ -106,12 +106,12 @@ def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry):
         pairs = (k for k in itertools.islice(bank.pairs(bank.changes), 0, 3000, 7) if tells(bank, k))
         chosen = [*itertools.islice(pairs, 12)]
         chosen += itertools.islice(slips, 30 - len(chosen))
-    assert len(chosen) == 30
+    assert len(chosen) == 30 or len(exercise.solution.splitlines()) < 3, "a solution of one line has fewer"
     results = [run(exercise, known.program) for known in chosen]
     assert [r.passed for r in results] == [False] * len(results)
     named = sum(r.misconception is not None for r in results)
     print(f"{exercise.name}: {named} of {len(results)} generated mistakes are named")
-    assert named >= 27
+    assert named >= 0.9 * len(results)
 
 
 @each
