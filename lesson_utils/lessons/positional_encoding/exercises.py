@@ -157,8 +157,8 @@ def _rotate_cases(rng: np.random.Generator) -> Sequence[Case]:
         Case("5 positions from 0 on, d = 8", (rng.normal(size=(5, 8)), np.arange(5), 10000.0)),
         Case("3 positions from 40 on, d = 6", (rng.normal(size=(3, 6)), np.arange(40, 43), 10000.0)),
         Case("leading axes (2, 3), 4 positions, d = 10", (rng.normal(size=(2, 3, 4, 10)), np.arange(4), 10000.0)),
-        Case("base 100", (rng.normal(size=(6, 4)), np.arange(6), 100.0)),
-        Case("a single pair of columns", (rng.normal(size=(7, 2)), np.arange(7), 10000.0)),
+        Case("base 10", (rng.normal(size=(6, 4)), np.arange(6), 10.0)),
+        Case("a single pair of columns", (rng.normal(size=(7, 2)), np.arange(7), 50.0)),
         Case("positions in no order", (rng.normal(size=(4, 12)), np.array([9, 2, 2, 31]), 10000.0)),
     ]
 
@@ -173,8 +173,8 @@ x: queries or keys, (..., T, d) with d even. positions: (T,), whole numbers.
 Returns x turned, (..., T, d); x stays as it was. NumPy only.""",
     reference=library.rotary,
     steps={
-        "rates": "rates = base ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])  # (d / 2,)",
-        "angles": "angles = positions[:, None] * rates  # (T, d / 2)",
+        "exponents": "exponents = np.arange(0, x.shape[-1], 2) / x.shape[-1]  # (d / 2,)",
+        "angles": "angles = positions[:, None] / base**exponents  # (T, d / 2)",
         "pairs": "a, b = x[..., 0::2], x[..., 1::2]  # (..., T, d / 2)",
         "out": "turned = np.empty_like(x)",
         "first": "turned[..., 0::2] = a * np.cos(angles) - b * np.sin(angles)",
@@ -184,7 +184,7 @@ Returns x turned, (..., T, d); x stays as it was. NumPy only.""",
     cases=_rotate_cases,
     returns=("turned",),
     hints=(
-        "First all angles, (T, d / 2): a column of positions times a row of rates, base^(−2i/d). Then two lines for the two "
+        "First all angles, (T, d / 2): a column of positions against a row of divisors, base^(2i/d). Then two lines for the two "
         "entries of a pair.",
         "`a, b = x[..., 0::2], x[..., 1::2]` are the first and the second entries of all pairs, (..., T, d / 2) each.",
         "`turned = np.empty_like(x)`; its even columns are `a * np.cos(angles) - b * np.sin(angles)`, its odd ones "
