@@ -153,7 +153,7 @@ def test(words):
     install(*extras)
     if files and "--fast" not in forms and "--all" not in forms:
         return run("pytest", *words)
-    options = ["-n", str(min(os.cpu_count() or 2, 4)), "--dist=loadgroup", "--no-loadscope-reorder"]
+    options = ["-n", str(min(os.cpu_count() or 2, 4)), "--dist=loadfile", "--no-loadscope-reorder"]
     if "--fast" in forms:
         options += ["-m", "not slow and not long_form"] + ([] if files else ["tests"])
     elif "--all" not in forms:

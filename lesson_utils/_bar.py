@@ -1,19 +1,23 @@
-"""The progress bar of `training.fit`."""
+"""Progress bars: of `training.fit`, and of what is loaded."""
 
 import sys
 
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 
-class Bar(tqdm):
+class Unwatched(tqdm):
+    """tqdm without a thread that watches over it: browsers' Python has no threads."""
+
+    monitor_interval = 0
+
+
+class Bar(Unwatched):
     """One line on standard output, in a terminal and in a notebook.
 
     Not tqdm's notebook widget: a saved notebook would show a dead one, and without ipywidgets it is a warning. Not
     standard error, where notebooks put what went wrong. The finished line has no times in it, so that a notebook that
     was run again is not different for it.
     """
-
-    monitor_interval = 0  # no thread to watch over the bar: browsers' Python has no threads
 
     def __init__(self, total: int, disable: bool) -> None:
         form = "{n_fmt}/{total_fmt} steps{postfix} |{bar}| {remaining} left"

@@ -13,13 +13,10 @@ def pytest_addoption(parser):
     parser.addoption("--no-skips", action="store_true", help="fail if a test was skipped, as CI must")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """What several processes share: a file is for one of them, and what takes longest comes first."""
+    """What takes longest comes first, so that at the end no process waits for another."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_effort, reverse=True)
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
 def _effort(item):
@@ -27,10 +24,26 @@ def _effort(item):
     return long_form, item.path.suffix == ".ipynb", slow
 
 
-def _group(item):
-    """A file's tests share what they make; of tests that walk all lessons, those of one figure, or of one exercise."""
-    walks = item.path.name in ("test_every_lesson.py", "test_exercises.py") and hasattr(item, "callspec")
-    return f"{item.path.name}:{item.callspec.id}" if walks else item.path.name
+@pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is nothing to share out
+def pytest_xdist_make_scheduler(config, log):
+    """A file's tests share what they make, so they go to one process.
+
+    Not `--dist=loadgroup`: pytest-xdist 3.8 writes the groups where pytest 9.2 no longer looks, and no error tells.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid)
+
+    return ByGroup(config, log)
+
+
+def group_of(nodeid):
+    """A file; of tests that walk all lessons, those of one figure, or of one exercise."""
+    path, _, test = nodeid.partition("::")
+    _, walks, which = test.partition("[")
+    return f"{path}[{which}" if walks and path.endswith(("test_every_lesson.py", "test_exercises.py")) else path
 
 
 def pytest_sessionfinish(session):

@@ -208,7 +208,7 @@ def leaves(x):
 
 
 def prints(x):
-    for i in range(300_000):
+    for i in range(30_000):
         print(i)
     return x
 

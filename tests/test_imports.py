@@ -41,7 +41,7 @@ def test_the_maths_imports_neither_classroom_nor_other_libraries():
         wing = path.relative_to(ROOT).parts[0].removesuffix(".py")
         assert wing in MATHS | CLASSROOM, f"{wing} is new: add it to MATHS or CLASSROOM in this test"
         if wing in MATHS:
-            extra = {"_bar": ["tqdm"], "pretrained": ["tqdm"], "_machine": ["threadpoolctl"]}.get(wing, [])
+            extra = {"_bar": ["tqdm"], "_machine": ["threadpoolctl"]}.get(wing, [])
             assert list(forbidden(path.read_text(encoding="utf-8"), extra)) == [], path
 
 

@@ -250,6 +250,7 @@ def test_a_picture_from_memory_is_the_one_that_would_be_drawn():
         assert fresh.set(x=x) == picture
 
 
+@pytest.mark.slow
 def test_a_thousand_steps_leave_nothing_behind():
     figure = point()
     figure.set(x=5)

@@ -145,13 +145,13 @@ def load(path: str | os.PathLike[str] | None = None, max_length: int = 1024, pro
     _check_memory(sum(math.prod(info.shape) for info in file.arrays.values()))
     model = models.GPT(config, _Unfilled())  # type: ignore[arg-type]
     _set_up(model, float(file.facts["llama.attention.layer_norm_rms_epsilon"]))
-    from tqdm import tqdm  # type: ignore[import-untyped]  # it takes its time to import
+    from lesson_utils._bar import Unwatched  # with tqdm, which takes its time to import
 
     bar = "{desc} {n_fmt}/{total_fmt} |{bar}|"  # on standard output: in a notebook, the other is for what went wrong
     options: dict[str, Any] = {"file": sys.stdout, "ncols": 80, "leave": False, "bar_format": bar}
     params = model.params()
     assert set(params) == set(sources), set(params) ^ set(sources)
-    for name, names in tqdm(sources.items(), "Loading", disable=not progress, **options):
+    for name, names in Unwatched(sources.items(), "Loading", disable=not progress, **options):
         matrices = [file.read(part) for part in names]
         matrix = matrices[0] if len(matrices) == 1 else np.concatenate(matrices)
         value = matrix if name in WHOLE or matrix.ndim == 1 else matrix.T  # no copy: the same numbers, read by column
