@@ -82,6 +82,7 @@ def in_a_hurry(monkeypatch):
 
 
 @each
+@pytest.mark.slow
 def test_what_is_wrong_in_other_ways_is_answered_in_words(exercise, in_a_hurry):
     for body in STRANGE.get(exercise.name, ()):
         result = checked(exercise.name, body)
@@ -97,6 +98,7 @@ def tells(bank, known):
 
 
 @each
+@pytest.mark.slow
 def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry):
     """The machine's slips, and pairs of typed mistakes: those that do something else than the solution are rejected."""
     bank = bank_of(exercise)
@@ -217,6 +219,7 @@ def test_leaving_python_is_answered():
     says(leaves, "`return` ends a function")
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_cut(capsys):
     says(prints, "x", time_limit=60)
     shown = capsys.readouterr().out
@@ -317,6 +320,7 @@ def test_the_librarys_own_function_is_no_solution():
     assert result.misconception == "the library's own"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exercise", "body", "parts"),
     [

@@ -16,6 +16,7 @@ import pytest
 bleach = pytest.importorskip("bleach", reason="comes with nbconvert, in the extra lab")
 nbconvert = pytest.importorskip("nbconvert", reason="comes with jupyterlab, in the extra lab")
 
+pytestmark = pytest.mark.slow
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MAX_BYTES = 60_000
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))

@@ -202,7 +202,7 @@ def test_stored_measurements_are_complete():
 
 
 @pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_one_small_point_of_them_is_measured_again():
     """The smallest, with fewer steps and strings than the stored one: it can only be worse, and has to be near."""
     again = lab.measure_capacity(None, 16, 1200, tests=60)

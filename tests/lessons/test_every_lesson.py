@@ -80,7 +80,7 @@ def test_each_setting_is_drawn_whole_and_told(name):
 
 
 @every_figure
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_each_pair_of_extremes_is_drawn_whole_and_told(name):
     figure = example(name)
     walk = [seen(figure, values) for values in testing.settings(figure, pairs=True)]

@@ -97,6 +97,7 @@ def test_at_start():
     assert full_block.stream_without_norm(24) > 1e4
 
 
+@pytest.mark.slow
 def test_the_lab_at_every_width_shows_what_the_text_says():
     for d, h, ratio in itertools.product(full_block.WIDTHS, full_block.HEADS, full_block.RATIOS):
         pre, post = ({n: full_block.at_start(norm, n, d, h, ratio * d) for n in (2, 48)} for norm in ("pre", "post"))
@@ -178,6 +179,7 @@ def test_switches_change_the_output_and_leave_no_trace():
         full_block.without(model, "heads").__enter__()
 
 
+@pytest.mark.slow
 def test_without_mask_the_future_leaks_and_gradients_still_fit():
     from lesson_utils import gradcheck
 
@@ -195,6 +197,7 @@ def test_without_positions_the_source_has_no_order():
     assert full_block.measure(model, "positions", batch=4).order < 1e-5
 
 
+@pytest.mark.slow
 def test_switchboard_at_every_setting():
     switchboard = full_block.switchboard_lab(small())
     pictures = set()
