@@ -5,7 +5,7 @@ python course.py                        open the course in JupyterLab, in copies
     --no-browser                        print the address, open no browser
     --port N                            listen there (otherwise: on 8888, or the next port that is free)
     ...                                 other options are handed on to JupyterLab, such as --ip
-python course.py real                   fetch the published model that notebook 09 takes apart (98 MB)
+python course.py real                   fetch a published model for lesson_utils.pretrained (98 MB)
 python course.py test [...]             test the course, every notebook included, in about five minutes
     --fast                              the maths, the exercises and the live figures only, in about one
     --all                               all there is, as for a release (large downloads; half an hour)

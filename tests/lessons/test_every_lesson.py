@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 FIGURES = {f"{lesson.name}.{name}": lab for lesson in LESSONS for name, lab in lesson.figures().items()}
-# To be ready they measure or write for more than ten seconds.
-DEAR = ("full_block.depth_lab", "causal_mask.sampling_lab")
+# Each takes seconds to be ready, or to draw: not for the fast form.
+DEAR = ("full_block.depth_lab", "full_block.diagram_lab", "causal_mask.sampling_lab", "causal_mask.leak_lab")
 every_figure = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in DEAR else []) for name in FIGURES]
 )
