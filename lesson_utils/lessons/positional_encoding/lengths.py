@@ -159,7 +159,7 @@ def _held(end: Stretches, more_is_better: bool) -> bool:
 
 # --- Stretching rotary positions ------------------------------------------------------------------------------------
 
-METHODS = ("interpolation", "larger base", "window")
+METHODS = ("window", "interpolation", "larger base")  # first the one that a factor does not change
 FACTORS = (1, 2, 4, 8)
 
 
