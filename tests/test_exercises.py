@@ -378,6 +378,18 @@ def test_remarks_stand_with_the_praise(exercise, body, part):
     assert part in result.message
 
 
+def test_a_loop_over_what_is_written_out_is_no_reproach():
+    result = checked(
+        "pre_norm_block",
+        """
+        for part, norm in ((attend, norm_1), (feed_forward, norm_2)):
+            x = x + part(norm(x))
+        return x
+        """,
+    )
+    assert (result.passed, "loop" in result.message) == (True, False), result.message
+
+
 # --- Not attempted yet ----------------------------------------------------------------------------------------------
 
 

@@ -197,7 +197,7 @@ class Search:
         )
         clock = Clock(SECONDS)
         for statement in [failing] if failing else mine.body:
-            pairs: list[tuple[int, int, int, str, str, str]] = []
+            pairs: list[tuple[int, int, int, str]] = []
             firsts = sorted(
                 (e for e in edits([statement], what) if not isinstance(e.parent, ast.Module)), key=self.rank
             )
@@ -218,13 +218,14 @@ class Search:
                             with second.applied():
                                 after = ast.unparse(statement)
                             strange = (tokens(after) - self.solution - self.words).total()
-                            pairs.append((strange, len(after), len(pairs), after, first.kind, second.kind))
+                            pairs.append((strange, len(after), len(pairs), after))
             if pairs:
-                *_, after, one, two = min(pairs)
+                *_, after = min(pairs)
                 line, before = mine.first + statement.lineno - 1, ast.unparse(statement)
-                reasons = " and ".join(dict.fromkeys([REASONS[one], REASONS[two]]))
+                # Of two edits that mend a line, nobody knows that they undo what the learner did: no reasons are given.
                 return Diagnosis(
-                    f"Two things to mend, both in line {line}: {reasons}. `{before}` should do what `{after}` does."
+                    f"It goes wrong in line {line}, `{before}`, in more than one way. With `{after}` in its place every "
+                    "case would be right: compare the two, part by part."
                 )
         return None
 

@@ -21,7 +21,11 @@ def _statements(text: str) -> list[ast.stmt]:
 
 
 def _has_loop(body: Sequence[ast.stmt]) -> bool:
-    return any(isinstance(node, LOOPS) for statement in body for node in ast.walk(statement))
+    """Is there a loop over numbers? One over things written out, `for W in (W_Q, W_K)`, NumPy can't spare anyone."""
+    loops = [node for statement in body for node in ast.walk(statement) if isinstance(node, LOOPS)]
+    over = [getattr(loop, "iter", None) for loop in loops if not isinstance(loop, ast.ListComp | ast.GeneratorExp)]
+    over += [loop.generators[0].iter for loop in loops if isinstance(loop, ast.ListComp | ast.GeneratorExp)]
+    return any(not isinstance(iterated, ast.Tuple | ast.List) for iterated in over)
 
 
 def remarks(
