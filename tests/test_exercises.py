@@ -378,6 +378,18 @@ def test_remarks_stand_with_the_praise(exercise, body, part):
     assert part in result.message
 
 
+def test_what_overflows_is_not_said_to_ignore_its_arguments():
+    message = checked(
+        "sampling_probabilities",
+        """
+        kth = np.sort(logits)[..., -top_k][..., None] if top_k else -np.inf
+        kept = np.exp(logits / temperature) * (logits >= kth)
+        return kept / kept.sum(axis=-1, keepdims=True)
+        """,
+    ).message
+    assert "does not depend" not in message, message
+
+
 def test_a_loop_over_what_is_written_out_is_no_reproach():
     result = checked(
         "pre_norm_block",

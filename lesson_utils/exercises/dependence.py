@@ -20,6 +20,10 @@ def _moved(value: Any, again: Any) -> list[np.ndarray]:
         return [~np.isclose(x, y, rtol=1e-5, atol=1e-9, equal_nan=True) for x, y in zip(a, b, strict=True)]
 
 
+def _lost(value: Any) -> bool:
+    return any(np.isnan(result).any() for result in (value if isinstance(value, tuple) else (value,)))
+
+
 def dependence(exercise: Exercise, function: Callable[..., Any], case: Case) -> str | None:
     """An argument that is ignored; rows that depend on rows which they should not see; hidden entries with weight."""
     arguments = list(case.arguments)
@@ -29,6 +33,8 @@ def dependence(exercise: Exercise, function: Callable[..., Any], case: Case) -> 
         if any(o.error for o in outcomes):
             return None
         try:
+            if _lost(outcomes[2].value) or _lost(outcomes[3].value):  # what overflowed depends on nothing any more
+                return None
             return _moved(outcomes[0].value, outcomes[1].value), _moved(outcomes[2].value, outcomes[3].value)
         except (TypeError, ValueError):
             return None
