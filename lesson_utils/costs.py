@@ -97,6 +97,41 @@ def recurrent_cost(T: SupportsIndex, d_model: SupportsIndex, gates: SupportsInde
     return Cost(parts, gates * T * d, 2 * gates * d * d, T, T)
 
 
+def cache_bytes(
+    tokens: SupportsIndex,
+    num_layers: SupportsIndex,
+    num_kv_heads: SupportsIndex,
+    d_head: SupportsIndex,
+    bits: SupportsIndex = 16,
+    local_layers: SupportsIndex = 0,
+    window: SupportsIndex = 0,
+) -> int:
+    """What a key–value cache takes: two vectors for each layer, head and position that is kept.
+
+    Args:
+        tokens: how many positions there are.
+        num_layers: how many layers.
+        num_kv_heads: heads of keys and values; groups of query heads share one.
+        d_head: the width of a key and of a value.
+        bits: of each number.
+        local_layers: how many of the layers keep the last `window` positions only.
+        window: how many those keep.
+
+    Raises:
+        ValueError: no sizes, or more local layers than layers.
+
+    Source: Pope et al. (2023), "Efficiently scaling Transformer inference", section 2.1; Ainslie et al. (2023), for
+    shared heads.
+    """
+    tokens, layers = as_size(tokens, "tokens", minimum=0), as_size(num_layers, "num_layers")
+    local, window = as_size(local_layers, "local_layers", minimum=0), as_size(window, "window", minimum=0)
+    if local > layers:
+        raise ValueError(f"local_layers={local} is more than num_layers={layers}; expected a part of them")
+    positions = (layers - local) * tokens + local * min(tokens, window)
+    numbers = 2 * as_size(num_kv_heads, "num_kv_heads") * as_size(d_head, "d_head") * positions
+    return math.ceil(numbers * as_size(bits, "bits") / 8)
+
+
 def _sizes(
     T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None
 ) -> tuple[int, int, int, int]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson_utils import _checks, attention, costs, efficient
+from lesson_utils.layers import KeyValueCache
 
 
 class Counting(np.ndarray):
@@ -124,3 +125,23 @@ BAD = [
 def test_what_are_no_sizes_is_refused(function, arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         function(*arguments)
+
+
+@pytest.mark.parametrize("keep", [None, 1])
+def test_the_bytes_of_a_cache_are_those_of_its_arrays(keep):
+    layers, kv_heads, d_head, window = 3, 2, 4, 6
+    caches = [KeyValueCache(window if keep else 50, keep) for _ in range(layers)]
+    rng = np.random.default_rng(0)
+    for tokens in range(1, 11):
+        for cache in caches:
+            kept = cache.append(*rng.normal(size=(2, 1, kv_heads, 1, d_head)).astype(np.float32))
+        held = layers * sum(x.nbytes for x in kept)
+        local = {"local_layers": layers, "window": window} if keep else {}
+        assert costs.cache_bytes(tokens, layers, kv_heads, d_head, bits=32, **local) == held
+
+
+def test_local_layers_stop_growing_and_the_others_do_not():
+    assert costs.cache_bytes(10, 6, 1, 1, 8, local_layers=5, window=4) == 2 * (10 + 5 * 4)
+    assert costs.cache_bytes(3, 6, 1, 1, 8, local_layers=5, window=4) == 2 * 6 * 3
+    with pytest.raises(ValueError, match="local_layers=7 is more than num_layers=6"):
+        costs.cache_bytes(3, 6, 1, 1, local_layers=7)

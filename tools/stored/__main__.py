@@ -1,0 +1,25 @@
+"""`python -m tools.stored`: run the published model, and write the tables that lessons keep. It takes minutes."""
+
+import argparse
+from importlib import import_module
+
+PARTS = {
+    "savings": "what the trained model bears: windows, kept keys, fewer bits, shared heads (notebook 07)",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.stored",
+        description="Run the published model and write what lessons show of it.",
+        epilog="; ".join(f"{name}: {about}" for name, about in PARTS.items()),
+    )
+    parser.add_argument("what", nargs="*", metavar="what", help=f"{', '.join(PARTS)}; default: all")
+    for what in parser.parse_args().what or PARTS:
+        if what not in PARTS:
+            parser.error(f"there is no {what!r}; choose from {', '.join(PARTS)}")
+        import_module(f"tools.stored.{what}").run()
+
+
+if __name__ == "__main__":
+    main()
