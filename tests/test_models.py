@@ -259,6 +259,25 @@ def test_heads_knocked_out_are_those_of_their_layer(make, by, rng):
     np.testing.assert_array_equal(model.forward(ids, knock_out={})[0], model.forward(ids)[0])
 
 
+@pytest.mark.parametrize("place", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("by", ["zero", "mean"])
+def test_heads_of_a_transformer_are_knocked_out_where_it_says(place, by, rng):
+    model = transformer(rng)
+    logits, cache = model.forward(SOURCE, TARGET, knock_out={place: {1: [0, 2]}}, knock_out_by=by)
+    plain, whole = model.forward(SOURCE, TARGET)
+    assert np.abs(logits - plain).max() > 1e-3
+    for with_, without in zip(model.maps(cache)[place], model.maps(whole)[place], strict=True):
+        np.testing.assert_array_equal(with_, without)  # the maps of the last layer are made before
+    if by == "zero":  # the same as without its rows of W_O
+        layer = model.encoder.blocks[1].attention if place == "encoder" else None
+        layer = layer or (model.blocks[1].cross if place == "cross" else model.blocks[1].attention)
+        layer.inner.W_O.value[:4] = layer.inner.W_O.value[8:] = 0
+        np.testing.assert_allclose(model.forward(SOURCE, TARGET)[0], logits, atol=1e-12)
+    np.testing.assert_array_equal(
+        model.forward(SOURCE, TARGET, knock_out={place: {}})[0], model.forward(SOURCE, TARGET)[0]
+    )
+
+
 @pytest.mark.slow
 def test_a_decoder_that_is_not_causal_looks_ahead(rng):
     model, ahead = transformer(rng), transformer(rng, causal=False)
@@ -430,6 +449,14 @@ def test_positions_are_added_from_the_right_place_on(kind, rng):
             "mask has shape (5, 4); expected one",
         ),
         (lambda rng: gpt(rng).forward(SOURCE, mask=np.ones((5, 5))), "mask has dtype float64; expected booleans"),
+        (
+            lambda rng: transformer(rng).forward(SOURCE, TARGET, knock_out={"cross": {0: [3]}}),
+            "knock_out={0: [3]} names heads that are not",
+        ),
+        (
+            lambda rng: transformer(rng).forward(SOURCE, TARGET, knock_out={"middle": {0: [0]}}),
+            "knock_out='middle' is not known; choose one of encoder, decoder, cross",
+        ),
         (
             lambda rng: gpt(rng).forward(SOURCE, knock_out={2: [0]}),
             "knock_out={2: [0]} names heads that are not",

@@ -179,10 +179,12 @@ class DecoderLayer(Layer):
         memory_mask: Array | Mask | None = None,
         past: KeyValueCache | None = None,
         rng: Rng | None = None,
+        knock_out: KnockOut | None = None,
+        knock_out_cross: KnockOut | None = None,
     ) -> tuple[Array, DecoderCache]:
         """x (B, T, d_model) and memory (B, S, d_model) → (B, T, d_model)."""
-        x, attention = self.attention.forward(x, rng, mask=mask, past=past)
-        x, cross = self.cross.forward(x, rng, memory=memory, mask=memory_mask)
+        x, attention = self.attention.forward(x, rng, mask=mask, past=past, knock_out=knock_out)
+        x, cross = self.cross.forward(x, rng, memory=memory, mask=memory_mask, knock_out=knock_out_cross)
         x, feed_forward = self.feed_forward.forward(x, rng)
         return x, DecoderCache(attention, cross, feed_forward)
 

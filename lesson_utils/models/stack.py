@@ -121,7 +121,7 @@ class Stack(Layer):
         if self.config.positions == "alibi":
             T_k = past[0].length_with(x.shape[1]) if past else x.shape[1]
             bias = positions.alibi_bias(self.config.num_heads, x.shape[1], T_k).astype(x.dtype)  # (h, T_q, T_k)
-        knocked = self._knocked(knock_out, knock_out_by)
+        knocked = knocked_out(knock_out, knock_out_by, len(self.blocks), self.config.num_heads)
         caches = []
         for i, block in enumerate(self.blocks):
             x, cache = block.forward(x, mask, bias, past[i] if past else None, rng, knocked.get(i))
@@ -142,16 +142,21 @@ class Stack(Layer):
         """The attention weights of each block, (B, h, T, T)."""
         return [block.map(block_cache) for block, block_cache in zip(self.blocks, cache.blocks, strict=True)]
 
-    def _knocked(self, heads_of: HeadsOf | None, by: str) -> dict[int, KnockOut]:
-        as_choice(by, "knock_out_by", ("zero", "mean"))
-        layers, h = len(self.blocks), self.config.num_heads
-        for layer, heads in (heads_of or {}).items():
-            if layer not in range(layers) or any(head not in range(h) for head in heads):
-                raise ValueError(
-                    f"knock_out={dict(heads_of or {})} names heads that are not there; expected a layer in "
-                    f"0…{layers - 1} with heads in 0…{h - 1}, such as {{0: [{h - 1}]}}"
-                )
-        return {layer: KnockOut(tuple(heads), by) for layer, heads in (heads_of or {}).items()}
+
+def knocked_out(heads_of: HeadsOf | None, by: str, layers: int, num_heads: int) -> dict[int, KnockOut]:
+    """What each layer is given of `knock_out`.
+
+    Raises:
+        ValueError: there is no such layer or head, or no such way.
+    """
+    as_choice(by, "knock_out_by", ("zero", "mean"))
+    for layer, heads in (heads_of or {}).items():
+        if layer not in range(layers) or any(head not in range(num_heads) for head in heads):
+            raise ValueError(
+                f"knock_out={dict(heads_of or {})} names heads that are not there; expected a layer in "
+                f"0…{layers - 1} with heads in 0…{num_heads - 1}, such as {{0: [{num_heads - 1}]}}"
+            )
+    return {layer: KnockOut(tuple(heads), by) for layer, heads in (heads_of or {}).items()}
 
 
 def see_real(ids: Ids, pad: int, dtype: DTypeLike) -> Array | None:

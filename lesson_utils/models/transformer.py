@@ -1,5 +1,6 @@
 """The Transformer of "Attention Is All You Need", and its encoder alone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -7,11 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils import ops
-from lesson_utils._checks import Array, Ids, as_ids, as_size
+from lesson_utils._checks import Array, Ids, as_choice, as_ids, as_size
 from lesson_utils.layers import DecoderLayer, Embedding, KeyValueCache, Layer, Linear, Rng, norm_of
-from lesson_utils.models.stack import HeadsOf, Stack, StackCache, StackConfig, Tokens, see_past, see_real
+from lesson_utils.models.stack import (
+    HeadsOf,
+    Stack,
+    StackCache,
+    StackConfig,
+    Tokens,
+    knocked_out,
+    see_past,
+    see_real,
+)
 
 Maps = dict[str, list[Array]]
+ATTENTIONS = ("encoder", "decoder", "cross")  # where a Transformer has heads, as in `maps`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +95,12 @@ class Transformer(Layer):
         self.norm = norm_of(c) if c.norm == "pre" else None
 
     def forward(
-        self, source: ArrayLike, target_in: ArrayLike, rng: Rng | None = None
+        self,
+        source: ArrayLike,
+        target_in: ArrayLike,
+        rng: Rng | None = None,
+        knock_out: Mapping[str, HeadsOf] | None = None,
+        knock_out_by: str = "zero",
     ) -> tuple[Array, TransformerCache]:
         """What the model expects after each symbol of a given target.
 
@@ -92,15 +108,29 @@ class Transformer(Layer):
             source: ids, (B, S), padded at the end.
             target_in: ids from BOS on, (B, T).
             rng: for dropout, when training.
+            knock_out: heads whose outputs are replaced, by place: {"cross": {0: [1, 3]}} are heads 1 and 3 of the
+                cross-attention in layer 0. Places are those of `maps`: "encoder", "decoder" and "cross".
+            knock_out_by: "zero", or their "mean" over batch and positions (padding among them).
 
         Returns:
             logits, (B, T, V), and a cache: `maps(cache)` are the attention weights of this very pass.
         """
+        for place in knock_out or ():
+            as_choice(place, "knock_out", ATTENTIONS)
         source, target_in = as_ids(source, "source", ndim=2), as_ids(target_in, "target_in", ndim=2)
         if len(source) != len(target_in):
             raise ValueError(f"source has {len(source)} rows, target_in {len(target_in)}; expected as many")
-        memory, encoded = self._encode(source, rng)
-        logits, decoded = self._decode(target_in, memory, see_real(source, self.config.pad, self.config.dtype), rng=rng)
+        heads = {place: (knock_out or {}).get(place) for place in ATTENTIONS}
+        memory, encoded = self._encode(source, rng, heads["encoder"], knock_out_by)
+        logits, decoded = self._decode(
+            target_in,
+            memory,
+            see_real(source, self.config.pad, self.config.dtype),
+            rng=rng,
+            knock_out=heads["decoder"],
+            knock_out_cross=heads["cross"],
+            knock_out_by=knock_out_by,
+        )
         return logits, TransformerCache(encoded, decoded)
 
     def maps(self, cache: TransformerCache) -> Maps:
@@ -149,9 +179,12 @@ class Transformer(Layer):
             written.append(ids)
         return np.concatenate(written, axis=1)
 
-    def _encode(self, source: Ids, rng: Rng | None = None) -> tuple[Array, EncodedCache]:
+    def _encode(
+        self, source: Ids, rng: Rng | None = None, knock_out: HeadsOf | None = None, knock_out_by: str = "zero"
+    ) -> tuple[Array, EncodedCache]:
         x, tokens = self.source.forward(source, rng=rng)
-        x, stack = self.encoder.forward(x, see_real(source, self.config.pad, self.config.dtype), rng=rng)
+        mask = see_real(source, self.config.pad, self.config.dtype)
+        x, stack = self.encoder.forward(x, mask, None, rng, knock_out, knock_out_by)
         return x, EncodedCache(tokens, stack)
 
     def _decode(
@@ -161,13 +194,19 @@ class Transformer(Layer):
         memory_mask: Array | None,
         past: list[KeyValueCache] | None = None,
         rng: Rng | None = None,
+        knock_out: HeadsOf | None = None,
+        knock_out_cross: HeadsOf | None = None,
+        knock_out_by: str = "zero",
     ) -> tuple[Array, DecodedCache]:
         start, T = (past[0].length if past else 0), ids.shape[1]
         x, tokens = self.target.forward(ids, start, rng)
         mask = see_past(T, start + T, self.config.dtype) if self.config.causal else None
+        layers, h = len(self.blocks), self.config.num_heads
+        own, cross = (knocked_out(heads, knock_out_by, layers, h) for heads in (knock_out, knock_out_cross))
         caches = []
         for i, block in enumerate(self.blocks):
-            x, cache = block.forward(x, memory, mask, memory_mask, past[i] if past else None, rng)
+            own_past = past[i] if past else None
+            x, cache = block.forward(x, memory, mask, memory_mask, own_past, rng, own.get(i), cross.get(i))
             caches.append(cache)
         stream, top = x, None
         if self.norm is not None:
