@@ -189,7 +189,7 @@ def split_lab(figure: "Figure") -> live.Update:
         ends = []
         for cells, (array, over, *_), top in zip((before, after), stages[step - 1 : step + 1], (0, 5.6), strict=True):
             width = _places(array)[..., 0].max() + 1
-            ends.append(cells.show(array, over, (room - width) / 2, top))
+            ends.append(cells.show(array, over, float(room - width) / 2, top))
         (x_0, y_0), (x_1, y_1) = ends
         follow.set_positions((x_0, y_0 + 0.55), (x_1, y_1 - 0.55))
         code.set_title(f"{step} · {stages[step][3]}")

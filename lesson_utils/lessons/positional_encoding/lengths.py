@@ -108,7 +108,7 @@ def length_plot(
     for kind, curve in curves.items():
         colour, line = LOOKS[kind]
         ax.plot(at, curve[first:], ls=line, color=colour)
-    top = 1.05 if best is max else 1.02 * max(curve[first:].max() for curve in curves.values())
+    top = 1.05 if best is max else 1.02 * max(float(curve[first:].max()) for curve in curves.values())
     ax.set(xlim=(-0.5, 2 * L - 0.5), ylim=(bottom, top), xlabel="position", ylabel=quantity, title=finding)
     order = sorted(curves, key=lambda kind: float(curves[kind][-5:].mean()))
     heights = _apart([float(curves[kind][-5:].mean()) for kind in order], 0.062 * (top - bottom), bottom, top)
