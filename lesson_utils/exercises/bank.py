@@ -86,7 +86,11 @@ class Known:
         return self._outcomes[i]
 
     def sketch(self, i: int) -> Sketch:
-        return sketch(self.outcome(i))
+        """Kept for pairs, too, which themselves are not: of the next wrong answer they are asked again."""
+        key = (i, *map(id, self.parts or (self,)))
+        if key not in self.bank.sketches:
+            self.bank.sketches[key] = sketch(self.outcome(i))
+        return self.bank.sketches[key]
 
 
 class Bank:
@@ -97,6 +101,7 @@ class Bank:
         self.codes = {step: compiled(textwrap.dedent(text)) for step, text in exercise.steps.items()}
         with quiet():
             self.wanted = [quick(exercise.right, case.arguments) for case in self.cases]
+        self.sketches: dict[tuple[int, ...], Sketch] = {}
         self._indices: dict[tuple[int, bool], dict[Any, list[tuple[float, Known]]]] = {}
 
     @cached_property

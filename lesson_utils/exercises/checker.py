@@ -6,6 +6,7 @@ the mistake that does the same; if none does, `differences` says where and how t
 
 import ast
 import inspect
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -153,13 +154,20 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
         if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line):
             return error_message(outcomes[i], cases[i].label, bank.names) + also, None
     first = next(i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=True)) if not same(o, w))
+    unwritten = ""
     if not outcomes[first].error and _plausible(bank.exercise, outcomes[first]):
-        again = attempt(function, cases[first].arguments)
+        again, refilled = (attempt(function, cases[first].arguments, left=left) for left in (math.nan, 0.5))
         if not again.error and not again.timed_out and not same(again, outcomes[first]):
             return (
                 "Your function gives another result each time it is called: does it draw random numbers, or remember "
                 "earlier calls? The result follows from the arguments alone."
             ), None
+        if not refilled.timed_out and not same(refilled, outcomes[first]):
+            unwritten = (
+                "\n`np.empty` makes an array that holds whatever was in memory, and part of yours is never written. "
+                "The check fills it with NaN, so that it shows."
+            )
+    also = unwritten + also
     if all(o.error or _plausible(bank.exercise, o) for o in outcomes) and (
         found := recognise(bank, function, outcomes)
     ):
@@ -175,7 +183,7 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
         message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.names)
         return message + _right_on(bank, outcomes) + also, None
-    return describe(bank, function, outcomes) + also, None
+    return describe(bank, function, outcomes, bool(unwritten)) + also, None
 
 
 def _right_on(bank: Bank, outcomes: Sequence[Outcome]) -> str:

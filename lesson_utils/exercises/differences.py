@@ -240,8 +240,12 @@ def weights_problem(name: str, got: np.ndarray, want: np.ndarray) -> str | None:
 # --- All together ---------------------------------------------------------------------------------------------------
 
 
-def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> str:
-    """The message for an answer with values that are wrong in no way that is known."""
+def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome], unwritten: bool = False) -> str:
+    """The message for an answer with values that are wrong in no way that is known.
+
+    Args:
+        unwritten: NaN is what `np.empty` holds, and is told elsewhere.
+    """
     exercise, cases, wanted = bank.exercise, bank.cases, bank.wanted
     right = [same(o, w) for o, w in zip(outcomes, wanted, strict=False)]
     wrong = [i for i, r in enumerate(right) if not r and not outcomes[i].error]
@@ -275,7 +279,7 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
                 name, (i, (got, want)) = other, pairs[0]
                 break
     else:
-        if np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
+        if not unwritten and np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
             said.append(f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞.")
         elif where := places(got, want):
             said.append(where)

@@ -116,7 +116,7 @@ def meaning(error: BaseException, line: str, variables: Mapping[str, Any], scope
     text = str(error)
     if foreign := foreign_words(line):
         return foreign[0].upper() + foreign[1:] + "."
-    if failing := _failing(line, variables, scope):
+    if not isinstance(error, MemoryError) and (failing := _failing(line, variables, scope)):
         sign, a, b, left, right = failing
         if sign == "@":
             rows = b.shape[-2] if b.ndim > 1 else b.shape[-1] if b.ndim else "none"
@@ -180,6 +180,8 @@ def _plain(error: BaseException, text: str, line: str, variables: Mapping[str, A
     if isinstance(error, RecursionError):
         return "The function calls itself without end."
     if isinstance(error, MemoryError):
+        if "is asked for" in text:
+            return f"{text}; no case needs that many. Is a size, a power or a quotient another one than it should be?"
         return "The array asked for does not fit into the memory."
     if "broadcast" in text or "gufunc" in text or "not aligned" in text or "mismatch" in text:
         return "Shapes do not fit: NumPy lines them up from the right, and `@` sums over the last axis of the left and the last but one of the right."

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils import attention, ops
+from lesson_utils.exercises.memory import tamed
 
 TIME_LIMIT = 5.0  # seconds for one call; a solution takes milliseconds
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2}  # relative and absolute: far above rounding, far below any mistake
@@ -80,9 +81,9 @@ def quick(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Wrong variants divide by 0 and more: the check says more than a warning."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+def quiet(left: float = math.nan) -> Iterator[None]:
+    """Wrong variants divide by 0 and more: the check says more than a warning. What `np.empty` makes holds `left`."""
+    with np.errstate(all="ignore"), warnings.catch_warnings(), tamed(left):
         warnings.simplefilter("ignore")
         yield
 
@@ -92,17 +93,19 @@ def attempt(
     arguments: tuple[Any, ...],
     time_limit: float = TIME_LIMIT,
     library: Sequence[Callable[..., Any]] = (),
+    left: float = math.nan,
 ) -> Outcome:
     """Call a learner's `function` on a copy of `arguments`.
 
     Args:
         time_limit: seconds until it is stopped.
+        left: what `np.empty` holds.
         library: functions that it should not call; which of them it did call is noted.
     """
     given = copied(arguments)
     called: list[str] = []
     try:
-        with quiet(), kernel_as_before(), watched(called, library), stopped(time_limit):
+        with quiet(left), kernel_as_before(), watched(called, library), stopped(time_limit):
             value = function(*given)
     except TimeUp as error:
         where, line, _ = _where(function, error)
