@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils import ops, positions
+from lesson_utils import attention, ops, positions
 from lesson_utils.attention import causal_mask
 from lesson_utils.gradcheck import check_params
 from lesson_utils.models import (
@@ -478,3 +478,41 @@ def test_positions_are_added_from_the_right_place_on(kind, rng):
 def test_bad_input(call, message, rng):
     with pytest.raises(ValueError, match=re.escape(message)):
         call(rng)
+
+
+def test_a_function_of_ones_own_attends_in_every_layer_with_and_without_a_cache():
+    config = GPTConfig(
+        vocab=11, d_model=12, num_heads=3, num_kv_heads=1, num_layers=2, positions="rotary", max_length=9
+    )
+    model, calls = GPT(config, np.random.default_rng(0)), []
+    ids = np.random.default_rng(1).integers(11, size=(2, 7))
+
+    def attend(Q, K, V, mask):
+        calls.append((Q.shape, K.shape, None if mask is None else mask.dtype))
+        output, weights = attention.scaled_dot_product_attention(Q, K, V, mask)
+        return output, weights
+
+    logits, cache = model.forward(ids)
+    own, own_cache = model.forward(ids, attend=attend)
+    np.testing.assert_allclose(own, logits, atol=1e-5)
+    np.testing.assert_allclose(model.maps(own_cache)["decoder"], model.maps(cache)["decoder"], atol=1e-6)
+    past = model.new_past()
+    model.forward(ids[:, :-1], past, attend=attend)
+    np.testing.assert_allclose(model.forward(ids[:, -1:], past, attend=attend)[0][:, 0], logits[:, -1], atol=1e-5)
+    assert calls == 2 * [((2, 3, 7, 4), (2, 3, 7, 4), bool)] + 2 * [((2, 3, 6, 4), (2, 3, 6, 4), bool)] + 2 * [
+        ((2, 3, 1, 4), (2, 3, 7, 4), None)
+    ]
+
+
+def test_a_function_that_attends_is_held_to_what_it_has_to_give():
+    model = GPT(GPTConfig(vocab=5, d_model=8, num_heads=2, num_layers=1), np.random.default_rng(0))
+    ids = np.array([[1, 2, 3]])
+    with pytest.raises(ValueError, match=r"returned a ndarray; expected two arrays"):
+        model.forward(ids, attend=lambda Q, K, V, mask: V)
+    with pytest.raises(ValueError, match=r"returned output of shape \(1, 2, 4, 3\); expected \(1, 2, 3, 4\)"):
+        model.forward(ids, attend=lambda Q, K, V, mask: (V.swapaxes(-1, -2), Q @ K.swapaxes(-1, -2)))
+    with pytest.raises(ValueError, match=r"returned weights of shape \(1, 2, 3, 4\); expected \(1, 2, 3, 3\)"):
+        model.forward(ids, attend=lambda Q, K, V, mask: (V, V))
+    biased = GPT(GPTConfig(vocab=5, d_model=8, num_heads=2, num_layers=1, positions="alibi"), np.random.default_rng(0))
+    with pytest.raises(ValueError, match="no place for a bias"):
+        biased.forward(ids, attend=attention.scaled_dot_product_attention)

@@ -19,4 +19,4 @@ from lesson_utils.layers.basic import (
     normal,
 )
 from lesson_utils.layers.blocks import DecoderLayer, EncoderLayer, LayerConfig, NormPlace, Residual, norm_of
-from lesson_utils.layers.heads import KeyValueCache, KnockOut, MultiHead
+from lesson_utils.layers.heads import Attend, KeyValueCache, KnockOut, MultiHead

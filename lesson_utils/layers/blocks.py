@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from lesson_utils import ops
 from lesson_utils._checks import Array, Mask, as_choice, as_heads, as_size
 from lesson_utils.layers.basic import ACTIVATIONS, FeedForward, Layer, LayerNorm, RMSNorm, Rng
-from lesson_utils.layers.heads import KeyValueCache, KnockOut, MultiHead
+from lesson_utils.layers.heads import Attend, KeyValueCache, KnockOut, MultiHead
 from lesson_utils.positions import Rotary
 
 NormPlace = Literal["pre", "post", "none"]
@@ -136,9 +136,11 @@ class EncoderLayer(Layer):
         past: KeyValueCache | None = None,
         rng: Rng | None = None,
         knock_out: KnockOut | None = None,
+        attend: Attend | None = None,
     ) -> tuple[Array, EncoderCache]:
         """x (B, T, d_model) → the same shape. The other arguments are those of `MultiHead`."""
-        x, attention = self.attention.forward(x, rng, mask=mask, bias=bias, past=past, knock_out=knock_out)
+        inputs = {"mask": mask, "bias": bias, "past": past, "knock_out": knock_out, "attend": attend}
+        x, attention = self.attention.forward(x, rng, **inputs)
         x, feed_forward = self.feed_forward.forward(x, rng)
         return x, EncoderCache(attention, feed_forward)
 

@@ -1,5 +1,7 @@
 """Multi-head attention as a layer, and the keys and values that decoding keeps."""
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,8 @@ from lesson_utils.attention import (
 )
 from lesson_utils.layers.basic import Layer, Rng, glorot
 from lesson_utils.positions import Rotary
+
+Attend = Callable[..., tuple[Array, Array]]  # (Q, K, V, mask) -> output, weights, as scaled_dot_product_attention
 
 
 class KnockOut(NamedTuple):
@@ -82,6 +86,7 @@ class MultiHead(Layer):
         bias: Array | None = None,
         past: "KeyValueCache | None" = None,
         knock_out: KnockOut | None = None,
+        attend: Attend | None = None,
     ) -> tuple[Array, HeadsCache]:
         """What each position of x takes from x, or from `memory`.
 
@@ -92,6 +97,8 @@ class MultiHead(Layer):
             bias: added to the scores, broadcastable to (B, h, T_q, T_k).
             past: keys and values of earlier positions; those of x are added to them. For decoding, not for training.
             knock_out: heads whose outputs are replaced.
+            attend: a function (Q, K, V, mask) -> output, weights to use in place of ours; mask True = may attend, or
+                None. For running, not for training.
         """
         if self.rotary is not None and memory is not None:
             raise ValueError("rotary positions are for self-attention; make a MultiHead without rotary for memory")
@@ -107,7 +114,14 @@ class MultiHead(Layer):
             Q, K = self.rotary.turn(Q, np.arange(T_k - T_q, T_k)), self.rotary.turn(K, np.arange(T_k))
         if self.num_kv_heads < self.num_heads:
             K, V = repeat_heads(K, self.num_heads), repeat_heads(V, self.num_heads)  # (B, h, T_k, d_k)
-        heads, attended = attention_forward(Q, K, V, mask, self.scale, bias)  # (B, h, T_q, d_k)
+        if attend is None:
+            heads, attended = attention_forward(Q, K, V, mask, self.scale, bias)  # (B, h, T_q, d_k)
+        else:
+            if bias is not None or self.scale is not None:
+                raise ValueError(
+                    "attend=… takes Q, K, V and a mask: there is no place for a bias or a scale of its own"
+                )
+            heads, attended = _by(attend, Q, K, V, mask)
         if knock_out is not None:
             heads = knock_out.apply(heads)
         y, merged = ops.linear_forward(merge_heads(heads), self.W_O.value)  # (B, T_q, d_model)
@@ -131,6 +145,18 @@ class MultiHead(Layer):
         for W, dW in ((self.W_Q, dW_Q), (self.W_K, dW_K), (self.W_V, dW_V), (self.W_O, dW_O)):
             W.grad += dW
         return (dx, dkeys + dvalues) if cache.crossed else dx + dkeys + dvalues
+
+
+def _by(attend: Attend, Q: Array, K: Array, V: Array, mask: Array | Mask | None) -> tuple[Array, AttentionCache]:
+    """What somebody else's function gives, if it has the right shapes."""
+    given = attend(Q, K, V, None if mask is None else np.asarray(mask, bool))
+    if not (isinstance(given, tuple) and len(given) == 2):
+        raise ValueError(f"attend=… returned a {type(given).__name__}; expected two arrays, (output, weights)")
+    output, weights = (np.asarray(array) for array in given)
+    for name, array, shape in (("output", output, Q.shape), ("weights", weights, (*Q.shape[:-1], K.shape[-2]))):
+        if array.shape != shape:
+            raise ValueError(f"attend=… returned {name} of shape {array.shape}; expected {shape}")
+    return output, AttentionCache(Q, K, V, weights, math.nan)  # nobody knows its scale: there is no way back
 
 
 class KeyValueCache:

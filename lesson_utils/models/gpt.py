@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from lesson_utils import ops
 from lesson_utils._checks import Array, Ids, as_ids, as_mask, as_size
-from lesson_utils.layers import KeyValueCache, Layer, Rng
+from lesson_utils.layers import Attend, KeyValueCache, Layer, Rng
 from lesson_utils.models.sampling import sample
 from lesson_utils.models.stack import HeadsOf, Stack, StackCache, StackConfig, Tokens, see_past
 
@@ -48,6 +48,7 @@ class GPT(Layer):
         mask: ArrayLike | None = None,
         knock_out: HeadsOf | None = None,
         knock_out_by: str = "zero",
+        attend: Attend | None = None,
     ) -> tuple[Array, GPTCache]:
         """What the model expects after each symbol.
 
@@ -58,6 +59,8 @@ class GPT(Layer):
             mask: True = may attend, broadcastable to (B, h, T, T), with `past` (B, h, T, all). Default: causal.
             knock_out: layer -> heads whose outputs are replaced: {0: [1, 3]}.
             knock_out_by: "zero", or "mean": each head's own mean over batch and positions of this pass.
+            attend: a function (Q, K, V, mask) -> output, weights for all heads to use in place of ours: Q is
+                (B, h, T, d_k), mask True = may attend, or None for a single query. For running, not for training.
 
         Returns:
             logits, (B, T, V), and a cache: `maps(cache)` are the attention weights of this very pass.
@@ -74,7 +77,7 @@ class GPT(Layer):
             as_mask(mask, (B, c.num_heads, T, T_k))
             may_see = np.asarray(mask).astype(c.dtype)
         x, tokens = self.tokens.forward(ids, start, rng)
-        x, stack = self.stack.forward(x, may_see, past, rng, knock_out, knock_out_by)
+        x, stack = self.stack.forward(x, may_see, past, rng, knock_out, knock_out_by, attend)
         logits, output = self.tokens.embedding.logits_forward(x)  # (B, T, V)
         return logits, GPTCache(tokens, stack, output)
 

@@ -13,6 +13,7 @@ from lesson_utils import ops, positions
 from lesson_utils._checks import Array, Ids, Mask, as_choice, as_size
 from lesson_utils.attention import causal_mask
 from lesson_utils.layers import (
+    Attend,
     Embedding,
     EncoderLayer,
     KeyValueCache,
@@ -112,10 +113,12 @@ class Stack(Layer):
         rng: Rng | None = None,
         knock_out: HeadsOf | None = None,
         knock_out_by: str = "zero",
+        attend: Attend | None = None,
     ) -> tuple[Array, StackCache]:
         """x (B, T, d_model) → the same shape. `past` holds a cache for each block, for decoding.
 
         With `knock_out`, outputs of these heads are replaced: by "zero", or by their "mean" over batch and positions.
+        With `attend`, all heads use this function, see `MultiHead`.
         """
         bias = None
         if self.config.positions == "alibi":
@@ -124,7 +127,7 @@ class Stack(Layer):
         knocked = knocked_out(knock_out, knock_out_by, len(self.blocks), self.config.num_heads)
         caches = []
         for i, block in enumerate(self.blocks):
-            x, cache = block.forward(x, mask, bias, past[i] if past else None, rng, knocked.get(i))
+            x, cache = block.forward(x, mask, bias, past[i] if past else None, rng, knocked.get(i), attend)
             caches.append(cache)
         stream, top = x, None
         if self.norm is not None:

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike
 
 from lesson_utils import _machine, models, ops
 from lesson_utils._checks import Array, Ids, as_ids, as_size
-from lesson_utils.layers import EncoderLayer, RMSNorm
+from lesson_utils.layers import Attend, EncoderLayer, RMSNorm
+from lesson_utils.models.stack import HeadsOf
 from lesson_utils.positions import Rotary
 from lesson_utils.pretrained.gguf import Reader
 from lesson_utils.pretrained.tokenizer import Tokenizer
@@ -80,10 +81,13 @@ class Pretrained:
         temperature: float = 0.0,
         top_k: int | None = None,
         top_p: float | None = None,
+        attend: Attend | None = None,
+        knock_out: HeadsOf | None = None,
     ) -> Iterator[Token]:
         """Go on from a prompt of ids, (T,), token by token, to the end of the answer, `length` or the context.
 
-        `probability` is the model's own, at temperature 1. The other arguments are those of `models.sample`.
+        `probability` is the model's own, at temperature 1. `attend` and `knock_out` are those of `GPT.forward`, the
+        other arguments those of `models.sample`.
         """
         fresh = as_ids(prompt, "prompt", len(self.tokenizer), ndim=1)
         room = self.model.config.max_length - len(fresh) + 1
@@ -92,7 +96,7 @@ class Pretrained:
             raise ValueError(f"the prompt has {len(fresh)} tokens; expected 1 to {limit - 1}, or load(max_length=…)")
         past, decoder = self.model.new_past(), codecs.getincrementaldecoder("utf-8")("replace")
         for _ in range(min(as_size(length, "length", minimum=0), room)):
-            logits = self.model.forward(fresh[None], past)[0][0, -1]  # (V,)
+            logits = self.model.forward(fresh[None], past, attend=attend, knock_out=knock_out)[0][0, -1]  # (V,)
             id_ = int(models.sample(logits, rng, temperature, top_k, top_p))
             if id_ in self.ends:
                 return
