@@ -273,6 +273,30 @@ def heatmap(
     return ax
 
 
+class Bars:
+    """Lying bars with a text behind each; rows are 0, 1, 2 … of the axes.
+
+    Args:
+        ax: where they are drawn.
+        count: how many.
+        look: what `ax.barh` takes besides (color, height …).
+    """
+
+    def __init__(self, ax: "Axes", count: int, **look: Any):
+        self.ax = ax
+        self.bars = ax.barh(np.arange(count), np.zeros(count), **look)
+        self.texts = [ax.text(0, row, "", va="center", zorder=5) for row in range(count)]
+
+    def set(self, values: ArrayLike, texts: Sequence[str], ends: ArrayLike | None = None) -> None:
+        """Move them, and write `texts` behind their ends, or behind `ends` where something else is drawn there."""
+        lengths = np.asarray(values, dtype=float)
+        behind = lengths if ends is None else np.asarray(ends, dtype=float)
+        for bar, text, words, length, end in zip(self.bars, self.texts, texts, lengths, behind, strict=True):
+            bar.set_width(length)
+            text.set_x(end + 0.02 * self.ax.get_xlim()[1])
+            text.set_text(words)
+
+
 def luminance(colour: Any) -> float:
     """How light a colour is, from 0 (black) to 1 (white).
 

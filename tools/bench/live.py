@@ -20,7 +20,7 @@ from lesson_utils.lessons import LESSONS
 from lesson_utils.live import testing  # noqa: F401  # the notebook's
 
 if TYPE_CHECKING:
-    from tools.browser import Control, LiveFigure
+    from tools.page import Control, LiveFigure
 
 STEPS = 8  # from the left end of the slider, and back again; more than once where it has fewer
 DRAG_SECONDS, MOVES_PER_SECOND = 2, 60

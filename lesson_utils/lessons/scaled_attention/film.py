@@ -42,11 +42,9 @@ def film_lab(figure: "Figure") -> live.Update:
     for n, (x, y) in enumerate(FILM_KEYS, 1):
         plane.text(x, y - 0.01, str(n), ha="center", va="center", color="white", weight="bold", zorder=4)
 
-    rows = np.arange(len(FILMS))
-    bars = chart.barh(rows, np.zeros(len(FILMS)), color=plots.KEY)
-    numbers = [chart.text(0, row, "", va="center") for row in rows]
+    bars = plots.Bars(chart, len(FILMS), color=plots.KEY)
     names = [f"{n} {name}, {int(m)} min" for n, (name, (m,)) in enumerate(zip(FILMS, FILM_MINUTES, strict=True), 1)]
-    chart.set_yticks(rows, names)
+    chart.set_yticks(range(len(FILMS)), names)
     chart.set(xlim=(0, 1.15), xlabel="weight", xticks=(0, 0.25, 0.5, 0.75, 1))
     chart.invert_yaxis()
 
@@ -62,10 +60,7 @@ def film_lab(figure: "Figure") -> live.Update:
         equal.set_segments([[key - across, key + across] for key in FILM_KEYS])
         equal.set_color([plots.QUERY if n == best else "#C8C8C8" for n in range(len(FILMS))])
         equal.set_linewidth([2.2 if n == best else 1.0 for n in range(len(FILMS))])
-        for bar, number, weight in zip(bars, numbers, row, strict=True):
-            bar.set_width(weight)
-            number.set_position((weight + 0.02, number.get_position()[1]))
-            number.set_text(f"{weight:.2f}" if weight >= 0.05 else "")
+        bars.set(row, [f"{weight:.2f}" if weight >= 0.05 else "" for weight in row])
         tied = [str(n) for n, close in enumerate(np.isclose(row, row.max()), 1) if close]
         tie = len(tied) > 1
         match = f"Best match: {best + 1} {FILMS[best]}"
