@@ -5,8 +5,7 @@ Every change is made to a whole pass over a text. What is kept is changed where 
 
 import json
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 import lesson_utils
 from lesson_utils import attention, ops, pretrained
-from lesson_utils.layers import KeyValueCache, heads
+from lesson_utils.layers import KeyValueCache
 from tools.stored.texts import texts
 
 FILE = Path(lesson_utils.__file__).parent / "lessons" / "efficient_attention" / "real.json"
@@ -64,23 +63,16 @@ def through(basis: np.ndarray) -> Callable[[np.ndarray, np.ndarray], Pair]:
     return change
 
 
-@contextmanager
-def only_the_best(k: int) -> Iterator[None]:
-    """Each query keeps its k largest scores among those it may see."""
-    whole: Any = heads.attention_forward
+def only_the_best(k: int) -> Callable[..., Pair]:
+    """Attention in which each query keeps its k largest scores among those it may see."""
 
-    def forward(Q: Any, K: Any, V: Any, mask: Any = None, scale: Any = None, bias: Any = None) -> Any:
-        scores = Q @ K.swapaxes(-1, -2)  # (B, h, T_q, T_k)
-        visible = attention.causal_mask(Q.shape[-2], K.shape[-2])
-        scores = np.where(visible, scores, -np.inf)
-        limit = -np.partition(-scores, min(k, scores.shape[-1]) - 1, axis=-1)[..., k - 1 : k]
-        return whole(Q, K, V, (scores >= limit) & visible, scale, bias)
+    def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray, mask: np.ndarray) -> Pair:
+        scores = np.where(mask, Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1]), -np.inf)  # (B, h, T, T)
+        limit = -np.partition(-scores, k - 1, axis=-1)[..., k - 1 : k]
+        weights = ops.softmax(np.where(scores >= limit, scores, -np.inf)).astype(V.dtype)
+        return weights @ V, weights
 
-    heads.attention_forward = forward  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        heads.attention_forward = whole  # type: ignore[attr-defined]
+    return attend
 
 
 def window(T: int, size: int, kept: int) -> np.ndarray:
@@ -94,10 +86,10 @@ def run() -> None:
     model = real.model
     layers = range(model.config.num_layers)
 
-    def perplexity(ids: np.ndarray, mask: np.ndarray | None = None, changes: Any = None) -> float:
+    def perplexity(ids: np.ndarray, mask: np.ndarray | None = None, changes: Any = None, attend: Any = None) -> float:
         """exp of the mean loss on all tokens from FROM on; `changes`: one for each layer's cache."""
         past = changes and [ChangedCache(len(ids), change) for change in changes]
-        logits = model.forward(ids[None], past, mask=mask)[0][0]  # (T, V)
+        logits = model.forward(ids[None], past, mask=mask, attend=attend)[0][0]  # (T, V)
         told = ops.log_softmax(logits[FROM - 1 : -1].astype(np.float64))
         return math.exp(-told[np.arange(len(told)), ids[FROM:]].mean())
 
@@ -120,8 +112,7 @@ def run() -> None:
             for kept in KEPT:
                 note("window", f"{size} {kept}", perplexity(ids, window(T, size, kept)))
         for k in BEST:
-            with only_the_best(k):
-                note("best", str(k), perplexity(ids))
+            note("best", str(k), perplexity(ids, attend=only_the_best(k)))
         for bits in BITS:
             note("bits", str(bits), perplexity(ids, changes=[rounded(bits) for _ in layers]))
         note("heads", "1", perplexity(ids, changes=[averaged for _ in layers]))
