@@ -645,6 +645,43 @@ RIGHT = {
         ),
         "K = np.concatenate([K, x @ W_K]); V = np.concatenate([V, x @ W_V]); s = np.einsum('qd,kd->qk', x @ W_Q, K) * K.shape[-1] ** -0.5; w = ops.softmax(s); return w @ V, K, V",
     ],
+    "gpt": [
+        """
+        B, T = ids.shape
+        d = table.shape[-1]
+        x = table[ids] * d**0.5 + my_table(T, d)
+        for p in layers:
+            n = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)
+            q, k, v = (my_split_heads(n @ W, num_heads) for W in (p.W_Q, p.W_K, p.W_V))
+            x = x + my_merge_heads(my_attention(q, k, v, my_causal_mask(T, T))[0]) @ p.W_O
+            x = x + my_feed_forward(my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5), p.W_1, p.b_1, p.W_2, p.b_2)
+        return my_layer_norm(x, gamma, beta, 1e-5) @ table.T
+        """,
+        """
+        T, h = ids.shape[1], num_heads
+        x = np.sqrt(table.shape[1]) * table[ids]
+        x += positions.sinusoidal_encoding(T, table.shape[1])
+        for g1, b1, WQ, WK, WV, WO, g2, b2, W1, c1, W2, c2 in layers:
+            y = ops.layer_norm(x, g1, b1)
+            x += attention.multi_head_attention(y, y, WQ, WK, WV, WO, h, np.tri(T, dtype=bool))[0]
+            y = ops.layer_norm(x, g2, b2)
+            x += np.maximum(0, y @ W1 + c1) @ W2 + c2
+        y = ops.layer_norm(x, gamma, beta)
+        return np.einsum("btd,vd->btv", y, table)
+        """,
+        """
+        def layer(x, p):
+            y = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)
+            heads = my_attention(*[my_split_heads(y @ W, num_heads) for W in p[2:5]], my_causal_mask(x.shape[1], x.shape[1]))
+            x = x + my_merge_heads(heads[0]) @ p.W_O
+            return x + my_feed_forward(my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5), *p[8:])
+
+        x = table[ids] * math.sqrt(table.shape[1]) + my_table(ids.shape[1], table.shape[1])
+        for i in range(len(layers)):
+            x = layer(x, layers[i])
+        return my_layer_norm(x, gamma, beta, 1e-5) @ table.swapaxes(0, 1)
+        """,
+    ],
 }
 
 # Wrong in ways that nobody foresaw: rejected, with something true to say.

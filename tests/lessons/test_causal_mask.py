@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lesson_utils import attention, models, ops, plots, tasks, training
+from lesson_utils import attention, models, ops, tasks, training
 from lesson_utils.lessons.causal_mask import lab
 
 TEXT = tasks.python_text()[:2000]
@@ -29,12 +29,33 @@ def test_the_right_mask_leaks_exactly_nothing(T, layers):
         np.testing.assert_allclose(weights.sum(axis=-1), 1)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in lab.KINDS if kind != "causal"])
+@pytest.mark.parametrize("kind", [kind for kind in lab.KINDS if kind not in ("causal", "late, renormalised")])
 @pytest.mark.parametrize("T", [4, 11, 24])
 def test_every_wrong_mask_leaks_visibly(kind, T):
     for position in range(1, T):
         moved, _ = lab.leak(T, position, kind)
         assert moved[:position].max() > 1e-4, position  # where the figure's scale begins
+
+
+def test_late_and_renormalised_leaks_by_rounding_only():
+    for layers in range(1, 5):
+        before = [lab.leak(16, position, "late, renormalised", layers)[0][:position] for position in range(1, 16)]
+        assert 0 < max(moved.max() for moved in before) < 1e-13
+    alt = lab.leak_lab(kind="late, renormalised", layers=4).picture.alt
+    assert alt.startswith("Rounding: 5 of 6 before")
+
+
+def test_pytorch_takes_the_opposite_mask_in_one_place():
+    torch = pytest.importorskip("torch", reason="pip install torch")
+    x = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0))
+    ours = torch.from_numpy(attention.causal_mask(5))
+    as_here = torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=ours)
+    expected, _ = attention.scaled_dot_product_attention(*(x.numpy(),) * 3, attention.causal_mask(5))
+    np.testing.assert_allclose(as_here.numpy(), expected, rtol=1e-4, atol=1e-5)
+    layer = torch.nn.MultiheadAttention(8, 1, batch_first=True)
+    weights = layer(x, x, x, attn_mask=ours)[1].detach().numpy()[0]
+    assert (weights[:4][np.tri(5, dtype=bool)[:4]] == 0).all()  # each query sees its future only
+    assert (layer(x, x, x, attn_mask=~ours)[1].detach().numpy()[0][~ours.numpy()] == 0).all()
 
 
 def test_one_too_far_leaks_one_position_a_layer():
@@ -80,23 +101,34 @@ def test_bigram_entropy():
     assert 0 < lab.bigram_entropy(ids) < tasks.unigram_entropy(ids)
 
 
-def test_watch_measures_and_prints(capsys):
+def test_watch_measures_and_prints_as_it_goes(capsys):
     model = models.GPT(CONFIG, np.random.default_rng(0))
     ids = VOCABULARY.encode(TEXT)
     held_out = tasks.text_batches(ids, 16, 4, np.random.default_rng(0))
     watch = lab.Watch(model, VOCABULARY, held_out, TEXT)
+    assert len(capsys.readouterr().out.splitlines()) == 2  # the head, and what it writes untrained
     history = training.fit(
         model, lambda rng: tasks.text_batches(ids, 16, 8, rng), 20, lr=1e-2, callback=watch, every=8, progress=False
     )
     assert watch.steps == [0, 8, 16, 20]
     assert watch.bits[0] > watch.bits[-1] == pytest.approx(lab.bits(model.loss(held_out)))
     assert all(0 <= share <= 1 for share in watch.shares)
-    watch.show()
-    assert len(capsys.readouterr().out.splitlines()) == 5
-    rungs = {"log₂ V": 5.4, "unigram entropy": 4.1}
-    above = lab.loss_plot(history, watch, rungs)
-    assert "above “unigram entropy”" in above.alt
-    assert "below “floor”" in lab.loss_plot(history, watch, {"floor": 20.0}).alt
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["8", "16", "20"]
+    rungs = {"log₂ V": 5.4, "unigram entropy": 0.1}
+    assert "above what pairs tell" in lab.loss_plot(history, watch, rungs).alt
+    assert "below what pairs tell" in lab.loss_plot(history, watch, {"floor": 20.0}).alt
+
+
+def test_bits_are_told_as_characters():
+    assert [lab.characters(b) for b in (0.0, 1.0, 3.09, np.log2(106))] == ["1.0", "2.0", "8.5", "106"]
+    alt = lab.unsure({"all": 4.0, "pairs": 1.5}).alt
+    assert alt.startswith("From 16 characters to 2.8")
+
+
+def test_each_row_of_the_triangle_asks_for_the_next_character():
+    alt = lab.triangle("The class").alt
+    assert "given “The c” the target is “l”" in alt
+    assert alt.count("given") == 8
 
 
 def test_shares_of_words():
@@ -127,10 +159,64 @@ def test_greedy_is_the_same_as_top_1(model):
     assert greedy == figure.set(temperature=1.5, top_k="1").alt.partition("The text:")[2]
 
 
-def test_lines_fit_the_page_and_hold_no_formula():
-    text = lab.as_lines("costs $5 and $6\n" + "word " * 30 + "x" * 100)
-    assert all(len(line) <= lab.LINE + 2 for line in text.split("\n"))
-    assert r"\$5 and \$6⏎" in text
+def test_a_text_is_laid_out_with_the_probabilities_of_its_characters():
+    text = "costs $5  and $6\n\n" + "word " * 30 + "x" * 100
+    lines = lab.laid_out(text, np.arange(len(text)))
+    assert all(len(line) == len(found) <= lab.LINE + 1 for line, found in lines)
+    assert "".join(line for line, _ in lines).startswith("costs $5 and $6⏎⏎word word ")
+    visible = {"⏎": "\n"}
+    for line, found in lines:
+        assert [text[int(p)] for p in found] == [visible.get(character, character) for character in line]
+
+
+def test_what_is_written_on_is_what_generate_writes_and_as_probable_as_the_model_says(model):
+    ids = VOCABULARY.encode("The ")[None]
+    for temperature, top_k, top_p in ((0.0, None, 1.0), (1.2, 5, 1.0), (1.0, None, 0.7)):
+        setting = (temperature, top_k, top_p)
+        written, found = lab.write_on(
+            model, ids, 40, np.random.default_rng(3), *setting
+        )  # far beyond the context of 16
+        np.testing.assert_array_equal(written, model.generate(ids, 40, np.random.default_rng(3), *setting)[0])
+        said = ops.softmax(model.forward(written[None, :12])[0][0].astype(float))
+        np.testing.assert_allclose(found[4:13], [said[t - 1, written[t]] for t in range(4, 13)], rtol=1e-3)
+
+
+# --- Inside the model -----------------------------------------------------------------------------------------------
+
+
+def test_reach_of_heads(model):
+    ids = VOCABULARY.encode(TEXT)[None, :16]
+    maps = lab.maps_of(model, ids)
+    assert maps.shape == (2, 1, 16, 16)
+    near, back = lab.reach(model, ids)["layer 0, head 1"]
+    queries = list(zip(range(8, 16), maps[1, 0, 8:], strict=True))
+    assert near == pytest.approx(np.mean([row[t - 3 : t + 1].sum() for t, row in queries]), rel=1e-4)
+    assert back == pytest.approx(np.mean([row @ (t - np.arange(16)) for t, row in queries]), rel=1e-4)
+
+
+# --- The learner's own GPT ------------------------------------------------------------------------------------------
+
+
+def test_the_solution_is_the_librarys_gpt_on_any_parameters(model, capsys):
+    from lesson_utils.lessons.causal_mask.exercises import EXERCISES
+
+    gpt = EXERCISES[-1]
+    assert len(gpt.solution.splitlines()) == 1 + 15
+    ids = VOCABULARY.encode(TEXT)[None, :16]
+    own = gpt.program({})
+    wanted = lab.in_double(model).forward(ids)[0]
+    np.testing.assert_allclose(own(ids, *lab.parameters(model).values()), wanted, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(wanted, model.forward(ids)[0], atol=1e-3)
+
+    def answer(ids, table, layers, gamma, beta, num_heads):
+        return own(ids, table, layers, gamma, beta, num_heads)
+
+    assert lab.compared(answer, model, ids)
+    assert "every line" in capsys.readouterr().out
+    assert not lab.compared(lambda ids, **p: wanted + 1e-5, model, ids)
+    assert not lab.compared(lambda ids, **p: wanted[:, -1], model, ids)
+    assert not lab.compared(lambda ids, **p: None, model, ids)
+    assert "Not written yet" in capsys.readouterr().out
 
 
 # --- Pictures -------------------------------------------------------------------------------------------------------
@@ -138,19 +224,35 @@ def test_lines_fit_the_page_and_hold_no_formula():
 
 def test_maps_and_masks_say_what_they_show():
     A = np.tri(3) / np.tri(3).sum(axis=-1, keepdims=True)
-    assert "right: 0% looks ahead" in lab.maps("abc", left=A.T, right=A).alt
+    alt = lab.maps(A.T / A.T.sum(axis=-1, keepdims=True), A).alt
+    assert "causal, 0% of the weight looks ahead, rows: 1.00 hidden hidden; 0.50 0.50 hidden" in alt
     alt = lab.allowed(["one"], np.array([[True, False], [False, False]])).alt
     assert "1 row sees nothing" in alt
     assert "0 sees 0; 1 sees none" in alt
+
+
+# --- The cache ------------------------------------------------------------------------------------------------------
+
+
+def test_the_drawing_of_the_cache_counts_what_generate_computes(monkeypatch):
+    from lesson_utils.lessons.causal_mask import caching
+
+    model = models.GPT(models.GPTConfig(vocab=9, d_model=8, num_heads=2, max_length=12), np.random.default_rng(0))
+    forward, counted = model.forward, []
+
+    def counting(ids, *more):
+        counted.append(ids.shape[1])
+        return forward(ids, *more)
+
+    monkeypatch.setattr(model, "forward", counting)
+    for cached in (True, False):
+        counted.clear()
+        model.generate([[3]], 40, np.random.default_rng(0), use_cache=cached)
+        assert counted == [caching.computed(step, cached)[2] for step in range(1, 41)]
 
 
 def test_cache_times_compares_the_same_texts():
     timings = lab.cache_times((3, 5))
     assert [t.length for t in timings] == [3, 5]
     assert all(t.same and t.cached > 0 and t.uncached > 0 for t in timings)
-    picture = lab.cache_plot([lab.Timing(4, 1.0, 1.5, True), lab.Timing(8, 1.0, 3.0, True)])
-    assert isinstance(picture, plots.Picture)
-    assert (
-        picture.alt
-        == "8 characters: about 3 times as fast with the cache, in one run. Ratio by length: 4: 1.5, 8: 3.0."
-    )
+    assert lab.Timing(8, 1.0, 3.0, True).ratio == 3

@@ -14,7 +14,7 @@ from lesson_utils.lessons import LESSONS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-EDITION_2 = {"start_here", "bottleneck", "scaled_attention", "multi_head", "positional_encoding"}
+EDITION_2 = {"start_here", "bottleneck", "scaled_attention", "multi_head", "positional_encoding", "causal_mask"}
 
 # Each term and the lesson that introduces it, in bold, before it uses it. Earlier lessons may look ahead, in a cell
 # that names or links that notebook.
@@ -47,6 +47,12 @@ TERMS = {
     "residual": "full_block",
     "causal mask": "causal_mask",
     "perplexity": "causal_mask",
+    "exposure bias": "causal_mask",
+    "key–value cache": "causal_mask",
+    "unigram entropy": "causal_mask",
+    "bigram entropy": "causal_mask",
+    "top-k": "causal_mask",
+    "top-p": "causal_mask",
 }
 # Said in a figure's first sentence, one of these makes a finding of it. So does a number.
 VERBS = set(

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from lesson_utils import attention as library
-from lesson_utils import ops
+from lesson_utils import models, ops, positions
 from lesson_utils._checks import Array, Mask
 from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.causal_mask import mistakes
+from lesson_utils.lessons.causal_mask.capstone import Parameters, parameters
 
 # --- The causal mask ------------------------------------------------------------------------------------------------
 
@@ -202,4 +204,89 @@ and the caches with one row more. NumPy, and `ops.softmax`.""",
     praise="Five cases, the empty cache among them. With this step, text of length T takes T rows of work, not T² / 2.",
 )
 
-EXERCISES = (_MASK, _ATTENTION, _SAMPLING, _DECODING)
+# --- A whole GPT ----------------------------------------------------------------------------------------------------
+
+
+def my_feed_forward(x: Array, W_1: Array, b_1: Array, W_2: Array, b_2: Array) -> Array:
+    return ops.linear(ops.relu(ops.linear(x, W_1, b_1)), W_2, b_2)
+
+
+# What the learner has written in other notebooks, by the names it has there.
+PARTS: dict[str, Any] = {
+    "my_table": positions.sinusoidal_encoding,
+    "my_split_heads": library.split_heads,
+    "my_merge_heads": library.merge_heads,
+    "my_attention": library.scaled_dot_product_attention,
+    "my_layer_norm": ops.layer_norm,
+    "my_feed_forward": my_feed_forward,
+    "my_causal_mask": library.causal_mask,
+}
+
+
+def _gpt_reference(
+    ids: Array, table: Array, layers: Sequence[Parameters], gamma: Array, beta: Array, num_heads: int
+) -> Array:
+    x = table[ids] * math.sqrt(table.shape[1]) + positions.sinusoidal_encoding(ids.shape[1], table.shape[1])
+    for p in layers:
+        y = ops.layer_norm(x, p.gamma_1, p.beta_1)
+        mask = library.causal_mask(ids.shape[1])
+        x = x + library.multi_head_attention(y, y, p.W_Q, p.W_K, p.W_V, p.W_O, num_heads, mask)[0]
+        x = x + my_feed_forward(ops.layer_norm(x, p.gamma_2, p.beta_2), p.W_1, p.b_1, p.W_2, p.b_2)
+    logits: Array = ops.layer_norm(x, gamma, beta) @ table.T
+    return logits
+
+
+def _gpt_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, B: int, T: int, **sizes: int) -> Case:
+        config = models.GPTConfig(**sizes, dtype=np.float64)  # type: ignore[arg-type]
+        model = models.GPT(config, rng)
+        for name, param in model.params().items():
+            if name.endswith(("gamma", "beta", ".b")):  # as training leaves them, not as it finds them
+                param.value += 0.3 * rng.normal(size=param.value.shape)
+        p = parameters(model)
+        return Case(label, (rng.integers(config.vocab, size=(B, T)), *p.values()))
+
+    return [
+        case("one layer, two heads, 5 symbols", 1, 5, vocab=7, d_model=6, num_heads=2, num_layers=1, d_ff=9),
+        case("three layers, three heads, a batch of 2", 2, 4, vocab=9, d_model=12, num_heads=3, num_layers=3, d_ff=10),
+        case("two layers, one head, 6 symbols", 1, 6, vocab=5, d_model=4, num_heads=1, num_layers=2, d_ff=16),
+        case("a single symbol", 2, 1, vocab=6, d_model=8, num_heads=4, num_layers=2, d_ff=8),
+    ]
+
+
+_GPT = Exercise(
+    name="gpt",
+    called="my_gpt",
+    takes="ids, table, layers, gamma, beta, num_heads",
+    task="""A whole GPT: from symbols to the logits of the next ones.
+
+ids: (B, T). table: (V, d_model), embeddings and output layer in one. layers: for each
+layer a `p` with p.gamma_1, p.beta_1, p.W_Q, p.W_K, p.W_V, p.W_O, p.gamma_2, p.beta_2,
+p.W_1, p.b_1, p.W_2, p.b_2. gamma, beta: of the last norm, (d_model,). num_heads: h;
+all ε are 1e-5. Returns logits, (B, T, V). All functions `my_…` from above.""",
+    reference=_gpt_reference,
+    steps={
+        "sizes": "T, d_model = ids.shape[1], table.shape[1]",
+        "embed": "x = table[ids] * math.sqrt(d_model)  # (B, T, d_model)",
+        "place": "x = x + my_table(T, d_model)",
+        "mask": "mask = my_causal_mask(T, T)",
+        "layers": mistakes.gpt_layers(),
+        "norm": "x = my_layer_norm(x, gamma, beta, 1e-5)",
+        "answer": "return x @ table.T  # (B, T, V)",
+    },
+    cases=_gpt_cases,
+    returns=("logits",),
+    hints=(
+        "Embed, add positions, make one mask; then for each layer two halves, x = x + f(norm(x)); then a last norm and the "
+        "product with the table.",
+        "Attention of a layer: y = `my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)`; Q = `my_split_heads(y @ p.W_Q, num_heads)`, K "
+        "and V likewise; heads, _ = `my_attention(Q, K, V, mask)`; `x = x + my_merge_heads(heads) @ p.W_O`.",
+        "Its other half: y = `my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)`, of the new x; `x = x + my_feed_forward(y, p.W_1, p.b_1, "
+        "p.W_2, p.b_2)`. Before the first layer: `table[ids] * math.sqrt(d_model) + my_table(T, d_model)`.",
+    ),
+    mistakes=mistakes.GPT,
+    praise="Four models, of one to three layers and one to four heads: yours gives their logits. The next cell lets it read and write.",
+    scope=PARTS,
+)
+
+EXERCISES = (_MASK, _ATTENTION, _SAMPLING, _DECODING, _GPT)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lesson_utils import attention, live, models, numbers, ops, plots
+from lesson_utils import drawings as d
 from lesson_utils._checks import Array, Mask
 
 if TYPE_CHECKING:
@@ -16,16 +17,29 @@ if TYPE_CHECKING:
 # --- Maps side by side -----------------------------------------------------------------------------------------------
 
 
-@plots.still(9.0, 3.7)
-def maps(figure: "Figure", words: Sequence[str], **weights: Array) -> str:
-    """Attention weights side by side, each with the share that looks ahead."""
-    alt = f"{len(weights)} heat maps of attention weights between {len(words)} words."
-    for ax, (name, A) in zip(figure.subplots(1, len(weights)), weights.items(), strict=True):
-        ahead = np.triu(A, k=1).sum() / A.sum()
-        title = f"{name}: {ahead:.0%} looks ahead"
-        plots.heatmap(A, words, words, title, ax=ax)
-        alt += " " + plots.describe(A, words, words, title)
-    return alt
+@plots.still(9.0, 3.9)
+def maps(figure: "Figure", bidirectional: Array, causal: Array) -> str:
+    """Attention weights of the same tokens without a mask and with the causal one; what is hidden is hatched."""
+    T = len(causal)
+    hidden = ~attention.causal_mask(T)
+    ax = d.sheet(figure)
+    cell = (0.72, 0.5)
+    told = []
+    for left, name, A in ((0.75, "bidirectional", bidirectional), (5.25, "causal", causal)):
+        gone = hidden & (A == 0)
+        share = f"{np.where(hidden, A, 0).sum() / A.sum():.0%} of the weight looks ahead"
+        matrix = d.Matrix(ax, left, 2.95, (T, T), f"{name}: {share}", plots.BLUE, cell, decimals=2)
+        matrix.set(A, hidden=gone, strength=A)
+        for i in range(T):
+            ax.text(left - 0.1, 2.95 - (i + 0.5) * cell[1], f"query {i}", ha="right", va="center", size=10)
+            ax.text(left + (i + 0.5) * cell[0], 2.95 - T * cell[1] - 0.08, f"key {i}", ha="center", va="top", size=10)
+        rows = "; ".join(
+            " ".join("hidden" if g else f"{w:.2f}" for w, g in zip(*row, strict=True))
+            for row in zip(A, gone, strict=True)
+        )
+        told.append(f"{name}, {share}, rows: {rows}")
+    ax.set_title("The last row stays, the first sees only itself")
+    return f"The last row stays, the first sees only itself. Two maps of weights of {T} tokens. {'. '.join(told)}."
 
 
 @plots.still(9.0, 3.0)
@@ -53,23 +67,27 @@ def weights_table(weights: dict[tuple[str, Any], Array]) -> None:
 # --- The leak meter --------------------------------------------------------------------------------------------------
 
 LONGEST, WIDTH = 24, 16
-KINDS = {
+KINDS = {  # in one right way and six others
     "causal": "the right mask",
     "none": "everything is visible",
     "one too far": "each query sees the next key as well",
     "transposed": "each query sees itself and what comes after it",
     "too late": "weights are set to 0 after softmax",
+    "late, renormalised": "weights are set to 0 after softmax, and each row is divided by what is left of its sum",
     "zeros": "hidden scores are set to 0",
 }
 
 
 def masked_weights(scores: Array, kind: str) -> Array:
-    """Scores (T, T) → weights, hidden in one right way and five wrong ones, see `KINDS`."""
+    """Scores (T, T) → weights, hidden in one of the ways of `KINDS`."""
     causal = attention.causal_mask(len(scores))
     if kind == "none":
         return ops.softmax(scores)
     if kind == "too late":
         return ops.softmax(scores) * causal
+    if kind == "late, renormalised":
+        left = ops.softmax(scores) * causal
+        return left / left.sum(axis=-1, keepdims=True)
     if kind == "zeros":
         return ops.softmax(np.where(causal, scores, 0))
     visible = {"causal": causal, "transposed": causal.T, "one too far": np.tri(len(scores), k=1, dtype=bool)}[kind]
@@ -84,7 +102,7 @@ def _tokens_and_matrices() -> tuple[Array, Array, Array]:
 
 
 def layers_of_attention(x: Array, kind: str, layers: int = 1) -> tuple[Array, Array]:
-    """A stack of attention layers with fixed random matrices, each with its way around: x + attention(x).
+    """A stack of attention layers with fixed random matrices and residual connections: x + attention(x).
 
     Args:
         x: (T, 16).
@@ -112,33 +130,47 @@ def leak(T: int, position: int, kind: str, layers: int = 1) -> tuple[Array, Arra
     return np.sqrt(((after - before) ** 2).sum(axis=-1)), weights
 
 
+ROUNDING, FLOOR = 1e-9, -5.6  # movements below are rounding, and stand under the break of the scale
+BREAK = -4.4
+
+
+def _height(moved: Array) -> Array:
+    """Where on the broken scale a bar ends: tens, but rounding (10⁻¹⁷ to 10⁻¹⁴) is squeezed under the break."""
+    tens = np.log10(moved, out=np.full(moved.shape, -99.0), where=moved > 0)
+    squeezed = np.clip(-5 + (tens + 15.5) / 5, FLOOR + 0.1, BREAK - 0.1)
+    return np.where(moved == 0, FLOOR, np.where(moved < ROUNDING, squeezed, np.maximum(tens, BREAK + 0.2)))
+
+
 @live.lab(
     height=4.0,
     T=live.Slider("sequence length T", 4, LONGEST, 12),
-    place=live.Slider("changed token, %", 0, 100, 50, 5),
-    kind=live.Choice("mask", tuple(KINDS), "none"),
+    token=live.Slider("changed token", 0, LONGEST - 1, 6),
+    kind=live.Choice("mask", tuple(KINDS), "too late"),
     layers=live.Slider("layers", 1, 4, 1),
 )
 def leak_lab(figure: "Figure") -> live.Update:
     """Change one token and watch which outputs move."""
     from matplotlib.patches import Rectangle
 
-    map_ax, ax = figure.subplots(1, 2, width_ratios=(1, 1.5))
-    image = map_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=1, aspect="auto")
+    map_ax, ax = figure.subplots(1, 2, width_ratios=(1, 1.8))
+    image = map_ax.imshow(
+        np.zeros((2, 2)), cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=0.4, interpolation="nearest"
+    )
+    figure.colorbar(image, ax=map_ax, ticks=(0, 0.2, 0.4), extend="max", shrink=0.75)
     column = map_ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, ec=plots.ORANGE, lw=2))
     map_ax.set(xlabel="key (orange: the changed token)", ylabel="query")
-    floor = -4  # of the scale, a power of ten
-    bars = ax.bar(np.arange(LONGEST), np.ones(LONGEST), bottom=floor)
-    zeros = [ax.text(i, floor + 0.08, "0", ha="center", color=plots.INK) for i in range(LONGEST)]
-    ax.set(ylim=(floor, 2), xlabel="output", ylabel="how far it moves")
-    ax.set_yticks(range(floor, 2), ["0.0001", "0.001", "0.01", "0.1", "1", "10"])
+    bars = ax.bar(np.arange(LONGEST), np.ones(LONGEST), bottom=FLOOR)
+    zeros = [ax.text(i, FLOOR + 0.08, "0", ha="center", color=plots.INK) for i in range(LONGEST)]
+    ax.set(ylim=(FLOOR, 2.1), xlabel="output", ylabel="how far it moves")
+    ax.set_yticks([-5, *range(-4, 2)], ["rounding", "0.0001", "0.001", "0.01", "0.1", "1", "10"])
+    ax.axhline(BREAK, color=plots.GREY, lw=1, ls=(0, (2, 3)))
     ax.bar([-9], [0], color=plots.ORANGE, label="before the changed token")
     ax.bar([-9], [0], color=plots.BLUE, label="from it on")
     ax.legend(loc="upper left", ncols=2)
     drawn = {"T": 0}
 
-    def update(T: int, place: int, kind: str, layers: int) -> str:
-        position = round(place / 100 * (T - 1))
+    def update(T: int, token: int, kind: str, layers: int) -> str:
+        position = min(token, T - 1)
         moved, weights = leak(T, position, kind, layers)
         image.set_data(weights)
         column.set_bounds(position - 0.5, -0.5, 1, T)
@@ -147,24 +179,27 @@ def leak_lab(figure: "Figure") -> live.Update:
             image.set_extent((-0.5, T - 0.5, T - 0.5, -0.5))
             map_ax.set(xlim=(-0.5, T - 0.5), ylim=(T - 0.5, -0.5), xticks=ticks, yticks=ticks)
             ax.set(xlim=(-0.5, T - 0.5), xticks=ticks)
-        heights = np.maximum(np.log10(moved, out=np.full(T, -99.0), where=moved > 0) - floor, 0.05 * (moved > 0))
+        heights = _height(moved) - FLOOR
         for i, bar in enumerate(bars):
             bar.set_height(heights[i] if i < T else 0)
             bar.set_color(plots.ORANGE if i < position else plots.BLUE)
             zeros[i].set_text("0" if i < T and moved[i] == 0 else "")
-        count = int((moved[:position] > 0).sum())
+        before = moved[:position]
+        count = int((before > 0).sum())
         if position == 0:
-            finding = "Token 0 is the first: no output before it"
-        elif count:
-            finding = f"Leak: {count} of {position} outputs before token {position} move"
+            finding = "Token 0 is the first: none stands before"
+        elif not count:
+            finding = f"No leak: {position} before token {position} stay"
+        elif before.max() < ROUNDING:
+            finding = f"Rounding: {count} of {position} before token {position} move"
         else:
-            finding = f"No leak: {position} outputs before token {position} stay"
+            finding = f"Leak: {count} of {position} before token {position} move"
         ax.set_title(finding)
-        map_ax.set_title(f"{kind}: weights{' of layer 1' if layers > 1 else ''}")
-        listed = ", ".join(f"{i}: {numbers.short(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
+        map_ax.set_title(f"{kind}:\nweights{' of layer 1' if layers > 1 else ''}")
+        listed = ", ".join(f"{i}: {numbers.power(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
         return (
-            f"Mask: {kind}, {KINDS[kind]}; {layers} layer{'s' if layers > 1 else ''}; token {position} of {T} is "
-            f"changed. {finding}. How far each output moves: {listed}."
+            f"{finding}. Mask: {kind}, {KINDS[kind]}; {layers} layer{'s' if layers > 1 else ''}; token {position} of "
+            f"{T} is changed. How far each output moves: {listed}."
         )
 
     return update

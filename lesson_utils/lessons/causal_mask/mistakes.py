@@ -1,6 +1,8 @@
 """The ways to get the causal mask, masked attention, sampling and a decoding step wrong, as learners type them."""
 
 # fmt: off
+import textwrap
+
 from lesson_utils.exercises.form import change
 from lesson_utils.exercises.shared import OWN_SOFTMAX, answers, masks, weighing
 
@@ -123,4 +125,76 @@ DECODING = (
     *(m for m in answers("output", "K", "V") if m.name == "only the output"),
     change('caches first', 'Your results are in another order: `return output, K, V`.', answer="return K, V, output"),
     change("V before K", "The caches are in the wrong order: `return output, K, V`.", answer="return output, V, K"),
+)
+
+# --- A whole GPT --------------------------------------------------------------------------------------------------------
+
+_LAYER = {
+    "norm_1": "y = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)",
+    "Q": "Q = my_split_heads(y @ p.W_Q, num_heads)  # (B, h, T, d_k)",
+    "K": "K = my_split_heads(y @ p.W_K, num_heads)",
+    "V": "V = my_split_heads(y @ p.W_V, num_heads)",
+    "attend": "heads, _ = my_attention(Q, K, V, mask)",
+    "add_1": "x = x + my_merge_heads(heads) @ p.W_O",
+    "norm_2": "y = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)",
+    "add_2": "x = x + my_feed_forward(y, p.W_1, p.b_1, p.W_2, p.b_2)",
+}
+
+
+def gpt_layers(over: str = "layers", **lines: str) -> str:
+    """The loop over the layers, with lines of it replaced; "" leaves one out."""
+    body = "\n".join(line for line in ({**_LAYER, **lines}).values() if line)
+    return f"for p in {over}:\n{textwrap.indent(body, '    ')}"
+
+
+_POST_1, _POST_2 = (f"x = my_layer_norm(x + {{}}, p.gamma_{i}, p.beta_{i}, 1e-5)" for i in (1, 2))
+_ATTENDED, _FED = "my_merge_heads(heads) @ p.W_O", "my_feed_forward({}, p.W_1, p.b_1, p.W_2, p.b_2)"
+_POSITIONS, _LAST = "my_table(T, d_model)", "my_layer_norm(x, gamma, beta, 1e-5)"
+
+GPT = (
+    change("embedding not scaled", "The embeddings are not multiplied by √d_model: the positions drown them. `table[ids] * math.sqrt(d_model)`.", embed="x = table[ids]"),
+    change("positions scaled as well", "You multiply by √d_model after the positions are added, and so scale them, too. Scale the embeddings, then add.", embed="x = table[ids]", place=f"x = (x + {_POSITIONS}) * math.sqrt(d_model)"),
+    change("embedding divided", "You divide the embeddings by √d_model. Multiply: the table's numbers are small, as an output layer needs them.", embed="x = table[ids] / math.sqrt(d_model)"),
+    change("no positions", "No positions are added: beyond what the mask tells, the model does not know what stands where. `x + my_table(T, d_model)`.", place=""),
+    change("positions for the batch", "Your positions run along the batch, not along the text. `my_table(T, d_model)` lines up with (B, T, d_model) by itself.", place=("x = x + my_table(len(ids), d_model)[:, None]", "x = x + my_table(len(ids), d_model)")),
+    change("positions from 1", "Your positions begin with 1. They are counted from 0: `my_table(T, d_model)`.", place="x = x + my_table(T + 1, d_model)[1:]"),
+    change("positions in each layer", "You add the positions in each layer. They are added once, before the first.", place="", layers=gpt_layers(norm_1=f"x = x + {_POSITIONS}\ny = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)")),
+    change("no mask", "Nothing hides the future: each position sees the symbol that it has to predict. Give the mask to attention: `my_attention(Q, K, V, mask)`.", mask="mask = None", layers=gpt_layers(attend="heads, _ = my_attention(Q, K, V)")),
+    change("mask inverted", "Your mask hides the past and shows the future. Here True means may attend (some of PyTorch's functions have it the other way round).", mask=("mask = ~my_causal_mask(T, T)", "mask = np.triu(np.ones((T, T), bool), k=1)")),
+    change("mask transposed", "Your mask shows each position itself and what comes after it. Take `my_causal_mask(T, T)` as it is.", mask="mask = my_causal_mask(T, T).T"),
+    change("post-norm", "You norm the stream after adding, x = norm(x + f(x)), as the paper of 2017 did. This model is pre-norm: x = x + f(norm(x)).", layers=gpt_layers(norm_1="y = x", add_1=_POST_1.format(_ATTENDED), norm_2="", add_2=_POST_2.format(_FED.format("x")))),
+    change("no norm before attention", "Attention reads the stream as it is. It reads the normed one: y = `my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)`, and Q, K and V come from y.", layers=(gpt_layers(norm_1="y = x"), gpt_layers(norm_1="", Q="Q = my_split_heads(x @ p.W_Q, num_heads)", K="K = my_split_heads(x @ p.W_K, num_heads)", V="V = my_split_heads(x @ p.W_V, num_heads)"))),
+    change("values from the stream", "Queries and keys come from the normed y, the values from x. All three come from y.", layers=gpt_layers(V="V = my_split_heads(x @ p.W_V, num_heads)")),
+    change("no norm before feed-forward", "The feed-forward layer reads the stream as it is. It reads the normed one: y = `my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)`.", layers=gpt_layers(norm_2="", add_2="x = x + " + _FED.format("x"))),
+    change("no residual connection around attention", "Attention's result replaces the stream. It is added to it: x = x + ….", layers=gpt_layers(add_1=f"x = {_ATTENDED}")),
+    change("no residual connection around feed-forward", "The feed-forward layer's result replaces the stream. It is added to it: x = x + ….", layers=gpt_layers(add_2="x = " + _FED.format("y"))),
+    change("no residual connections", "The results of both halves replace the stream. They are added to it: x = x + ….", layers=gpt_layers(add_1=f"x = {_ATTENDED}", add_2="x = " + _FED.format("y"))),
+    change("added to the normed copy", "You add to y, the normed copy. The stream itself goes on: x = x + …, and y is only what a half reads.", layers=(gpt_layers(add_1=f"x = y + {_ATTENDED}", add_2="x = y + " + _FED.format("y")), gpt_layers(add_1=f"x = y + {_ATTENDED}"), gpt_layers(add_2="x = y + " + _FED.format("y")), gpt_layers(norm_1="x = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)\ny = x", norm_2="x = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)\ny = x"))),
+    change("both halves side by side", "The feed-forward layer reads the stream as it was before attention. It reads the new one: norm x again, after attention has been added.", layers=(gpt_layers(norm_2="", add_2="x = x + " + _FED.format("y")), gpt_layers(add_1="z = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)\nx = x + " + _ATTENDED, norm_2="", add_2="x = x + " + _FED.format("z")))),
+    change("the other way round", "Feed-forward comes first, then attention. In each layer attention comes first.", layers=gpt_layers(norm_1=_LAYER["norm_2"] + "\n" + _LAYER["add_2"] + "\n" + _LAYER["norm_1"], norm_2="", add_2="")),
+    change("one norm twice", "Both halves have the same norm. The second has its own: p.gamma_2 and p.beta_2.", layers=gpt_layers(norm_2="y = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)")),
+    change("norms swapped", "The norms are mixed up: p.gamma_1 and p.beta_1 stand before attention, p.gamma_2 and p.beta_2 before the feed-forward layer.", layers=gpt_layers(norm_1="y = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)", norm_2="y = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)")),
+    change("matrices swapped", "The matrices are mixed up: queries come from p.W_Q, keys from p.W_K, values from p.W_V.", layers=(gpt_layers(Q="Q = my_split_heads(y @ p.W_K, num_heads)", K="K = my_split_heads(y @ p.W_Q, num_heads)"), gpt_layers(K="K = my_split_heads(y @ p.W_V, num_heads)", V="V = my_split_heads(y @ p.W_K, num_heads)"))),
+    change("one head", "All heads are one: nothing is split. Each of `num_heads` has its own columns: `my_split_heads(y @ p.W_Q, num_heads)`.", layers=gpt_layers(Q="Q = y @ p.W_Q", K="K = y @ p.W_K", V="V = y @ p.W_V", attend="heads, _ = my_attention(Q, K, V, mask)", add_1="x = x + heads @ p.W_O")),
+    change("heads scrambled", "`reshape` alone mixes tokens and heads. Cut each token's row, then let two axes change places: `my_split_heads`.", layers=gpt_layers(Q="B, h, d_k = len(ids), num_heads, d_model // num_heads\nQ = (y @ p.W_Q).reshape(B, h, T, d_k)", K="K = (y @ p.W_K).reshape(B, h, T, d_k)", V="V = (y @ p.W_V).reshape(B, h, T, d_k)")),
+    change("merged by reshape", "`reshape` alone does not put the heads of a token side by side: their axis must come back first. `my_merge_heads(heads)`.", layers=gpt_layers(add_1="x = x + heads.reshape(x.shape) @ p.W_O")),
+    change("heads not merged", "The heads stand apart, (B, h, T, d_k). Put them side by side before W_O: `my_merge_heads(heads)`.", layers=gpt_layers(add_1="x = x + heads @ p.W_O")),
+    change("W_O missing", "W_O is missing: it mixes what the heads have found. `my_merge_heads(heads) @ p.W_O`.", layers=gpt_layers(add_1="x = x + my_merge_heads(heads)")),
+    change("weights taken for outputs", "`my_attention` returns output and weights; you take the second. `heads, _ = my_attention(…)`.", layers=gpt_layers(attend="_, heads = my_attention(Q, K, V, mask)")),
+    change("both results taken", "`my_attention` returns two things, output and weights, and you keep them as one. `heads, _ = my_attention(…)`.", layers=gpt_layers(attend="heads = my_attention(Q, K, V, mask)")),
+    change("keys twice", "`my_attention` gets the keys where the values belong: `my_attention(Q, K, V, mask)`.", layers=(gpt_layers(attend="heads, _ = my_attention(Q, K, K, mask)"), gpt_layers(attend="heads, _ = my_attention(Q, V, K, mask)"))),
+    change("no attention", "There is only the feed-forward half: no position hears of another. Attention comes first in each layer.", layers=gpt_layers(norm_1="", Q="", K="", V="", attend="", add_1="")),
+    change("no feed-forward", "Only attention is there. Each layer has a second half: x = x + feed-forward of a norm of x.", layers=gpt_layers(norm_2="", add_2="")),
+    change("the first layer only", "Only one layer is computed. Loop over all of `layers`.", layers=(gpt_layers("layers[:1]"), gpt_layers("layers[-1:]"))),
+    change("stopped in the loop", "Your `return` stands inside the loop: it ends after the first layer. Norm and logits come behind the loop.", layers=gpt_layers() + f"\n    x = {_LAST}\n    return x @ table.T", norm="", answer=""),
+    change("layers in reverse", "You go through the layers from the last to the first.", layers=gpt_layers("layers[::-1]")),
+    change("each layer from the start", "Each layer begins with the embeddings again. It goes on from what the layer before it gave: one x for all.", layers="start = x\n" + gpt_layers(norm_1="x = start\n" + _LAYER["norm_1"])),
+    change("last norm missing", "The last norm is missing: before the logits, `my_layer_norm(x, gamma, beta, 1e-5)`.", norm=""),
+    change("last norm in each layer", "The last norm stands inside the loop, after each layer. It comes once, behind the loop.", norm="", layers=gpt_layers() + f"\n    x = {_LAST}"),
+    change("probabilities", "You return probabilities. Logits are asked for: no softmax at the end.", answer=("return ops.softmax(x @ table.T)", "return ops.log_softmax(x @ table.T)")),
+    change("the last position only", "You return the last position alone. Each position predicts: (B, T, V).", answer=("return (x @ table.T)[:, -1]", "return x[:, -1] @ table.T")),
+    change("the stream returned", "You return vectors, (B, T, d_model). Their dot products with the table's rows are the logits: `x @ table.T`.", answer="return x"),
+    change("table not transposed", "`x @ table` does not fit: each symbol's row of the table meets x in `x @ table.T`.", answer="return x @ table"),
+    change("logits scaled", "You scale the logits. √d_model belongs to the embeddings only: `x @ table.T`.", answer=("return x @ table.T * math.sqrt(d_model)", "return x @ table.T / math.sqrt(d_model)")),
+    change("symbols returned", "You return the likeliest symbols. Return the logits; drawing comes later.", answer="return (x @ table.T).argmax(axis=-1)"),
 )

@@ -4,29 +4,29 @@ from lesson_utils.quiz import Option, Question
 
 QUESTIONS = (
     Question(
-        "Why must the mask act before softmax?",
+        "Weights of the future are set to 0 after softmax, and nothing else is done. What is wrong with the outputs?",
         (
             Option(
-                "Because softmax's sum would hold the future.",
-                "Setting weights to 0 afterwards leaves the future in the denominator. The leak meter saw it.",
+                "The future is still in softmax's sum.",
+                "It stands in the denominator, and the leak meter saw it. Dividing again by what is left would mend it, up to rounding.",
                 right=True,
             ),
             Option(
-                "Because weights can't be changed once softmax has made them.",
-                "They can, and that is the trap: the code runs, and its weights are 0 where they should be.",
+                "Nothing: the weights are 0 where they should be.",
+                "That is the trap: the map looks right. The visible weights are too small, by an amount that depends on the future.",
             ),
             Option(
-                "Because hiding scores is faster than hiding weights.",
-                "It costs about the same. The outputs differ.",
+                "They are all too large, by the same factor.",
+                "They are too small, and each row by a factor of its own: what its hidden keys took.",
             ),
             Option(
-                "Because a weight must never be exactly 0.",
-                "They may: exp(−∞) is exactly 0.",
+                "They hold NaN, since a weight must never be exactly 0.",
+                "A weight may be 0: exp(−∞) is exactly 0. NaN comes from 0/0, in a row where all is hidden.",
             ),
         ),
     ),
     Question(
-        "A query may attend to nothing, and hidden scores are −1e9 in float32. What does it get?",
+        "(From section 3.) A query may attend to nothing, and hidden scores are −1e9 in float32. What does it get?",
         (
             Option(
                 "Equal weights on all that is hidden.",

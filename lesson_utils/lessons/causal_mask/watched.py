@@ -1,0 +1,228 @@
+"""A language model that is watched in training: a line as questions, rungs to compare with, what it writes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lesson_utils import drawings as d
+from lesson_utils import models, plots, tasks, training
+from lesson_utils.lessons.causal_mask.leaks import Peeking
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lesson_utils.models.stack import Ids
+
+# --- A line of text as questions ------------------------------------------------------------------------------------
+
+
+def visible(character: str) -> str:
+    return {" ": "␣", "\n": "⏎"}.get(character, character)
+
+
+@plots.still(8.6, 4.7)
+def triangle(figure: "Figure", line: str = "The class") -> str:
+    """A line as input and target, one above the other, and the questions in it: each row sees one character more."""
+    T = len(line) - 1
+    ax = d.sheet(figure)
+    size, left, top = 0.46, 2.0, 3.95
+
+    def cell(column: int, y: float, text: str, colour: str, strength: float, **font: Any) -> None:
+        d.box(ax, left + column * size, y, text, size - 0.05, 0.36, colour, strength, family="monospace", **font)
+
+    for name, y, text, colour in (
+        ("x, the input", top, line[:-1], plots.BLUE),
+        ("y, the target", top - 0.42, line[1:], plots.GREEN),
+    ):
+        ax.text(left - 0.45, y, name, ha="right", va="center", color=colour, weight="bold")
+        for t, character in enumerate(text):
+            cell(t, y, visible(character), colour, 0.14)
+    for t in range(T):
+        y = top - 1.02 - 0.385 * t
+        ax.text(left - 0.45, y, f"question {t}: given", ha="right", va="center", size=10.5)
+        for j in range(T):
+            if j <= t:
+                cell(j, y, visible(line[j]), plots.BLUE, 0.14)
+            else:
+                cell(j, y, "", "#CCCCCC", 0.08)
+        d.arrow(ax, (left + (T - 0.45) * size, y), (left + (T + 0.6) * size, y))
+        cell(T + 1, y, visible(line[t + 1]), plots.GREEN, 0.3, weight="bold")
+    ax.set_title(f"A line of {T + 1} characters holds {T} questions, answered in one pass")
+    told = "; ".join(f"given “{line[: t + 1]}” the target is “{line[t + 1]}”" for t in range(T))
+    return f"A line of {T + 1} characters holds {T} questions, answered in one pass. Shows a triangle: {told}."
+
+
+# --- Bits, and what they feel like ----------------------------------------------------------------------------------
+
+
+def bits(nats: float) -> float:
+    return nats / float(np.log(2))
+
+
+def bigram_entropy(ids: "Ids") -> float:
+    """Bits a character that are left for who knows how often each character follows each other one."""
+    pairs = np.unique(np.stack([ids[:-1], ids[1:]]), axis=1, return_counts=True)[1] / (len(ids) - 1)
+    firsts = np.unique(ids[:-1], return_counts=True)[1] / (len(ids) - 1)
+    return float((firsts * np.log2(firsts)).sum() - (pairs * np.log2(pairs)).sum())
+
+
+def characters(bits: float) -> str:
+    """The perplexity, as people say it: 106, 23, 8.5."""
+    perplexity = 2**bits
+    return f"{perplexity:.0f}" if perplexity >= 9.95 else f"{perplexity:.1f}"
+
+
+@plots.still(9.0, 3.4)
+def unsure(figure: "Figure", rungs: Mapping[str, float], finding: str = "") -> str:
+    """Bits as tiles: as unsure as between so many equally likely characters.
+
+    Args:
+        rungs: name -> bits a character.
+        finding: the title. Default: what is left at the last rung, of what there is at the first.
+    """
+    from matplotlib.collections import PolyCollection
+
+    ax = d.sheet(figure)
+    counts = {name: 2**value for name, value in rungs.items()}
+    left, tile, names = 3.15, 4.9 / max(counts.values()), list(rungs)
+    step = min(0.72, 2.7 / len(names))
+    y = 2.8 - step * np.arange(len(names))
+    for name, middle, colour in zip(names, y, [plots.GREY, plots.BLUE] * len(names), strict=False):
+        count = counts[name]
+        ends = [*np.arange(1, int(count) + 1), count] if count % 1 > 0.05 else np.arange(1, round(count) + 1)
+        starts = np.arange(len(ends))
+        gap, low, high = 0.18 * tile, middle - 0.36 * step, middle + 0.36 * step
+        tiles = [
+            [
+                (left + a * tile, low),
+                (left + b * tile - gap, low),
+                (left + b * tile - gap, high),
+                (left + a * tile, high),
+            ]
+            for a, b in zip(starts, ends, strict=True)
+        ]
+        colour = plots.ORANGE if name == names[-1] else plots.BLUE
+        ax.add_collection(PolyCollection(tiles, facecolors=colour, linewidths=0), autolim=False)
+        ax.text(left - 0.12, middle, f"{name}: {rungs[name]:.2f} bits", ha="right", va="center")
+        ax.text(left + count * tile + 0.08, middle, characters(rungs[name]), va="center", weight="bold")
+    ax.text(
+        left,
+        2.8 - step * (len(names) - 0.5) - 0.12,
+        "as unsure as between so many characters, all equally likely",
+        color=plots.GREY,
+        va="top",
+        size=10.5,
+    )
+    first, last = names[0], names[-1]
+    finding = (
+        finding
+        or f"From {characters(rungs[first])} characters to {characters(rungs[last])}, by knowing what follows what"
+    )
+    ax.set_title(finding)
+    told = "; ".join(f"{name} {value:.2f} bits, {characters(value)} characters" for name, value in rungs.items())
+    return f"{finding}. Shows how many equally likely characters each loss amounts to: {told}."
+
+
+# --- Training, watched -----------------------------------------------------------------------------------------------
+
+
+def words_in(text: str) -> list[str]:
+    """Words of at least three letters."""
+    return re.findall(r"[^\W\d_]{3,}", text)
+
+
+def read(vocabulary: tasks.Vocabulary, ids: "Ids") -> str:
+    """The text of ids, to its end: a model that is drawn from freely also gives ends and paddings now and then."""
+    return vocabulary.decode(ids[ids >= tasks.FIRST_SYMBOL])
+
+
+def writes(model: models.GPT, vocabulary: tasks.Vocabulary, prompts: "Ids", length: int, skip: int = 0) -> list[str]:
+    """How the model goes on from each prompt (B, T) at τ = 0.7: all but the first `skip` symbols, most words first.
+
+    Runs of blanks and line ends are written as one blank.
+    """
+    ids = model.generate(prompts, length, np.random.default_rng(5), 0.7, use_cache=not isinstance(model, Peeking))
+    texts = [" ".join(read(vocabulary, row).split()) for row in ids[:, skip:]]
+    return sorted(texts, key=lambda text: -len(words_in(text)))
+
+
+def word_shares(texts: Sequence[str], known: frozenset[str]) -> tuple[float, float]:
+    """Of the words in texts: how many are known, and how many different ones there are, as shares."""
+    words = [word for text in texts for word in words_in(text)]
+    count = max(len(words), 1)
+    return sum(word in known for word in words) / count, len(set(words)) / count
+
+
+class Watch:
+    """A callback of `training.fit` that measures the validation loss, has the model write, and prints both at once."""
+
+    def __init__(self, model: models.GPT, vocabulary: tasks.Vocabulary, validation: Any, text: str) -> None:
+        self.model, self.vocabulary, self.validation = model, vocabulary, validation
+        self.known, self.prompt = frozenset(words_in(text)), text[:1]
+        self.steps: list[int] = []
+        self.bits: list[float] = []
+        self.texts: list[str] = []
+        self.shares: list[float] = []
+        print("steps   bits   real words   what it writes (τ = 0.7; of 8 texts, the one with most words)")
+        self(0)
+
+    def __call__(self, step: int, *_: object) -> None:
+        prompts = np.tile(self.vocabulary.encode(self.prompt), (8, 1))  # (8, 1)
+        texts = writes(self.model, self.vocabulary, prompts, 120)
+        self.steps.append(step)
+        self.bits.append(bits(self.model.loss(self.validation)))
+        self.texts.append(texts[0])
+        self.shares.append(word_shares(texts, self.known)[0])
+        print(f"{step:5} {self.bits[-1]:6.2f} {self.shares[-1]:12.0%}   {texts[0][:72]}")
+
+
+PEOPLE = 0.6, 1.3  # bits a character of English prose, Shannon (1951)
+
+
+@plots.still(9.2, 4.7)
+def loss_plot(figure: "Figure", history: training.History, watch: Watch, rungs: Mapping[str, float]) -> str:
+    """The loss in bits a character and as characters to choose from, between what simpler knowledge would reach."""
+    losses = np.array([bits(loss) for loss in history.losses])
+    window = max(1, len(losses) // 60)
+    smooth = np.convolve(losses, np.ones(window) / window, mode="valid")
+    last, (_, below) = watch.bits[-1], min(rungs.items(), key=lambda rung: rung[1])
+    where = f"{abs(below - last):.1f} {'below' if last < below else 'above'} what pairs tell"
+    finding = f"{last:.2f} bits, {where}: as unsure as between {characters(last)} characters"
+    ax = figure.add_subplot(xlabel="training steps", ylabel="bits a character")
+    for name, height in rungs.items():
+        ax.axhline(height, color=plots.GREY, lw=1, ls=":")
+        ax.text(0.985 * len(losses), height + 0.08, f"{name}: {height:.2f}", color=plots.GREY, ha="right")
+    ax.axhspan(*PEOPLE, color=d.tint(plots.PURPLE, 0.22), lw=0)
+    ax.text(
+        0.985 * len(losses),
+        0.95,
+        "people reading English prose (Shannon, 1951)",
+        color=plots.PURPLE,
+        ha="right",
+        va="center",
+    )
+    ax.plot(window / 2 + np.arange(len(smooth)), smooth, color=plots.BLUE, label="training (moving average)")
+    ax.plot(watch.steps, watch.bits, "o", color=plots.ORANGE, label="validation", zorder=3, clip_on=False)
+    for n, dx, dy, ha in (
+        (0, 0.015, -0.45, "left"),
+        (min(2, len(watch.steps) - 1), 0.01, 0.42, "left"),
+        (-1, -0.005, -0.42, "right"),
+    ):
+        snippet = f"“{watch.texts[n][:26]}”".replace("$", r"\$")
+        x = watch.steps[n] + dx * len(losses)
+        ax.text(x, watch.bits[n] + dy, snippet, family="monospace", size=10, ha=ha, va="center", color=plots.ORANGE)
+    top = min(max(watch.bits[0], *rungs.values()), 10) + 0.6
+    ax.set(ylim=(0, top), xlim=(0, len(losses)))
+    ax.legend(loc="upper center", bbox_to_anchor=(0.55, 0.9))
+    felt = ax.twinx()
+    felt.set(ylim=(0, top), ylabel="as unsure as between … characters")
+    felt.set_yticks(range(int(top) + 1), [str(2**n) for n in range(int(top) + 1)])
+    ax.set_title(finding)
+    points = ", ".join(f"{step}: {loss:.2f}" for step, loss in zip(watch.steps, watch.bits, strict=True))
+    lines = ", ".join(f"{name} {height:.2f}" for name, height in rungs.items())
+    return (
+        f"{finding}. Validation loss by step: {points}. Lines to compare with: {lines}; people {PEOPLE[0]} to "
+        f"{PEOPLE[1]}. It writes at first: {watch.texts[0][:40]}; at the end: {watch.texts[-1][:60]}"
+    )
