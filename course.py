@@ -8,7 +8,7 @@ python course.py                        open the course in JupyterLab, in copies
 python course.py real                   fetch a published model for lesson_utils.pretrained (98 MB)
 python course.py test [...]             test the course, every notebook included, in about five minutes
     --fast                              the maths, the exercises and the live figures only, in about one
-    --all                               all there is, as for a release (large downloads; half an hour)
+    --rest                              what that leaves out: long trainings, platforms, the site (half an hour)
     --parity                            compare with PyTorch, too (a large download)
     ...                                 files and options are handed on to pytest; a file named is run whole
 python course.py format                 format the code, and mend what can be mended
@@ -143,20 +143,22 @@ def version_of(notebook):
 
 
 def test(words):
-    forms = [word for word in ("--fast", "--all", "--parity") if word in words]
+    forms = [word for word in ("--fast", "--rest", "--parity") if word in words]
     words = [word for word in words if word not in forms]
     files = [word for word in words if os.path.exists(os.path.join(ROOT, word.split("::")[0]))]
     extras = ["lab", "test"]
-    extras += ["parity"] if "--parity" in forms or "--all" in forms else []
-    extras += ["site"] if "--all" in forms or any("site" in word for word in files) else []
-    extras += ["style"] if "--all" in forms or any("style" in word for word in files) else []
+    extras += ["parity"] if "--parity" in forms or "--rest" in forms else []
+    extras += ["site"] if "--rest" in forms or any("site" in word for word in files) else []
+    extras += ["style"] if "--rest" in forms or any("style" in word for word in files) else []
     install(*extras)
-    if files and "--fast" not in forms and "--all" not in forms:
+    if files and "--fast" not in forms and "--rest" not in forms:
         return run("pytest", *words)
     options = ["-n", str(min(os.cpu_count() or 2, 4)), "--dist=loadfile", "--no-loadscope-reorder"]
     if "--fast" in forms:
         options += ["-m", "not slow and not long_form"] + ([] if files else ["tests"])
-    elif "--all" not in forms:
+    elif "--rest" in forms:
+        options += ["-m", "long_form or parity or notebook"]
+    else:
         options += ["-m", "not long_form"]
         os.environ.setdefault("COURSE_SIZE", "small")  # notebooks train for fewer steps
     for library in ("OPENBLAS", "OMP", "MKL"):  # processes that share the cores are not to have threads of their own

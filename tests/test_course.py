@@ -478,7 +478,7 @@ def test_files_are_tested_whole_with_options_and_exit_code_of_pytest(course, tmp
         ([], "lab,test", "not long_form", "small"),
         (["--parity"], "lab,parity,test", "not long_form", "small"),
         (["--fast"], "lab,test", "not slow and not long_form", None),
-        (["--all"], "lab,parity,site,style,test", None, None),
+        (["--rest"], "lab,parity,site,style,test", "long_form or parity or notebook", None),
     ],
 )
 def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch):
@@ -496,7 +496,7 @@ def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch
 
 def test_the_marks_of_the_forms_exist():
     ini = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
-    assert [mark.split(":")[0] for mark in ini["markers"]] == ["slow", "long_form"]
+    assert [mark.split(":")[0] for mark in ini["markers"]] == ["slow", "long_form", "parity", "notebook"]
     assert ini["testpaths"] == ["tests", "notebooks"]
 
 
@@ -578,7 +578,7 @@ def test_help_names_every_command_of_the_readme(word, course, capsys):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for command in re.findall(r"python course\.py(?: [a-z]+\b)?", readme):
         assert command in text
-    for option in ("--no-browser", "--port", "--edit", "--fast", "--all", "--parity"):
+    for option in ("--no-browser", "--port", "--edit", "--fast", "--rest", "--parity"):
         assert option in text
     assert course.calls == []
 
@@ -595,7 +595,7 @@ def test_environment_for_binder_and_conda():
 
 
 def test_the_extras_it_installs_exist(course):
-    course("test", "--all")
+    course("test", "--rest")
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert set(course.installed[-1].split(",")) <= set(extras)
 

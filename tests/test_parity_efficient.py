@@ -6,7 +6,7 @@ import pytest
 from lesson_utils import attention, efficient
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 F = torch.nn.functional
 
 TOLERANCE = {np.float64: 1e-9, np.float32: 1e-5}

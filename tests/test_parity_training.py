@@ -9,7 +9,7 @@ from lesson_utils import training
 from lesson_utils.layers import Param
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 TOLERANCE = {np.float64: 1e-9, np.float32: 1e-5}
 SHAPES = {"W": (4, 3), "b": (3,), "scale": ()}

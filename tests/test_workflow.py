@@ -25,7 +25,7 @@ def test_ci_begins_with_the_commands_of_the_readme():
     assert not re.search(r"pip install|apt-get|npm", FIRST)
     clone, first, installs, everything = (
         RUN.index(text)
-        for text in ("git clone", '"$course/.ci/readme"', "apt-get", "python course.py test --all --no-skips")
+        for text in ("git clone", '"$course/.ci/readme"', "apt-get", "python course.py test --rest --no-skips")
     )
     assert clone < first < installs < everything
     assert RUN.count("course.py") == 1

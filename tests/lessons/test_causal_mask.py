@@ -45,8 +45,10 @@ def test_late_and_renormalised_leaks_by_rounding_only():
     assert alt.startswith("Rounding: 5 of 6 before")
 
 
+@pytest.mark.parity
 def test_pytorch_takes_the_opposite_mask_in_one_place():
-    torch = pytest.importorskip("torch", reason="pip install torch")
+    reason = "compares with PyTorch; install it with: python course.py test --parity"
+    torch = pytest.importorskip("torch", reason=reason)
     x = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0))
     ours = torch.from_numpy(attention.causal_mask(5))
     as_here = torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=ours)
