@@ -1,6 +1,7 @@
 """Every exercise accepts what is right in any style, rejects what is wrong, and names each mistake it knows."""
 
 import ast
+import functools
 import itertools
 import json
 import random
@@ -19,9 +20,10 @@ from learners import EXERCISES, cell, checked, written
 from right_answers import RIGHT, STRANGE
 
 from lesson_utils import lessons
-from lesson_utils.exercises import check, recognise
-from lesson_utils.exercises.bank import bank_of
+from lesson_utils.exercises import bank, check, checker, recognise
+from lesson_utils.exercises.bank import Bank, bank_of
 from lesson_utils.exercises.checker import run
+from lesson_utils.exercises.edits import edits
 from lesson_utils.exercises.form import change
 from lesson_utils.exercises.trial import attempt, quiet, same
 
@@ -77,8 +79,10 @@ def test_what_is_right_passes_in_any_style(exercise):
 class Turns:
     """A clock that counts questions instead of seconds: searches end where they end on any machine."""
 
+    each_second = 8
+
     def __init__(self, seconds):
-        self.left = 30 * seconds
+        self.left = self.each_second * seconds
 
     def is_over(self):
         self.left -= 1
@@ -93,7 +97,9 @@ def in_a_hurry(monkeypatch):
 
 @each
 @pytest.mark.slow
-def test_what_is_wrong_in_other_ways_is_answered_in_words(exercise, in_a_hurry):
+def test_what_is_wrong_in_other_ways_is_answered_in_words(exercise, in_a_hurry, monkeypatch):
+    """However short the searches are."""
+    monkeypatch.setattr(Turns, "each_second", 3)
     for body in STRANGE.get(exercise.name, ()):
         result = checked(exercise.name, body)
         assert result.passed is False, body
@@ -107,18 +113,26 @@ def tells(bank, known):
     return any(not same(o, w) and o.is_telling() for o, w in zip(outcomes, bank.wanted, strict=True))
 
 
+@pytest.fixture
+def few_slips(monkeypatch):
+    """Every third of the machine's slips: neighbours differ by little, and go the same ways."""
+    every_third = lambda *args, **kw: itertools.islice(edits(*args, **kw), 0, None, 3)  # noqa: E731
+    monkeypatch.setattr(bank, "edits", every_third)
+    monkeypatch.setattr(checker, "bank_of", functools.cache(Bank))
+
+
 @each
 @pytest.mark.slow
-def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry):
+def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry, few_slips):
     """The machine's slips, and pairs of typed mistakes: those that do something else than the solution are rejected."""
-    bank = bank_of(exercise)
+    bank = checker.bank_of(exercise)
     rng = np.random.default_rng(5)
     with quiet():
         slips = (k for k in map(bank.mutants.__getitem__, rng.permutation(len(bank.mutants))) if tells(bank, k))
         pairs = (k for k in itertools.islice(bank.pairs(bank.changes), 0, 3000, 7) if tells(bank, k))
         chosen = [*itertools.islice(pairs, 12)]
         chosen += itertools.islice(slips, 30 - len(chosen))
-    assert len(chosen) == 30 or len(exercise.solution.splitlines()) < 3, "a solution of one line has fewer"
+    assert len(chosen) == 30 or len(bank.mutants) < 100, "a short solution has fewer"
     results = [run(exercise, known.program) for known in chosen]
     assert [r.passed for r in results] == [False] * len(results)
     named = sum(r.misconception is not None for r in results)
@@ -258,7 +272,7 @@ def test_the_kernel_is_as_before():
     assert np.geterr()["over"] == "warn"
 
 
-def test_what_np_empty_holds_is_the_same_each_time():
+def test_what_np_empty_holds_is_the_same_each_time(in_a_hurry):
     """Memory that nobody wrote makes no answer right by luck, and no mistake unknown."""
     body = "angles = np.arange(length)[:, None] / base ** (np.arange(0, d_model, 2) / d_model)\n"
     body += "table = np.empty((length, d_model))\ntable[:, 0::2] = np.sin(angles)\nreturn table"
@@ -386,8 +400,10 @@ def test_one_edit_of_the_learners_own_line_is_found():
 def test_a_slip_and_a_known_mistake_are_both_named():
     loop = "t = np.zeros(values.shape[1])\nfor i in range(1, len(weights)):\n    t += weights[i] * values[i]\n"
     result = checked("weighted_average", f"{loop}return t / len(weights)")
-    assert result.message.startswith("Two things to mend.\n1. Line 3")
-    assert result.misconception == "divided by n"
+    assert result.message.startswith(
+        "Two things to mend.\n1. Line 5: where `t / len(weights)` stands, `t` would be right"
+    )
+    assert result.misconception == "a row short"
 
 
 @pytest.mark.parametrize(
@@ -420,6 +436,58 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
         """,
     ).message
     assert "does not depend" not in message, message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("exercise", "body", "parts"),
+    [
+        (
+            "add_positions",  # the mistake is the argument's, not the line's that an edit would mend by chance
+            "X[0] += table[:X.shape[1]].astype(X.dtype)\nreturn X",
+            [
+                "changes its argument `X` in place in line 2",
+                "The results are wrong, too",
+                "Along axis 0, 1 and 2 are wrong",
+            ],
+        ),
+        ("score_variance", "d_k * a**4 / 12", ["it is 3/4 of what it should be, in every case"]),
+        (
+            "context_vector",
+            "w = ops.softmax(np.where(mask, scores, -np.inf))\nreturn np.stack([w[0] @ k for k in keys]), w",
+            ["`weights` is right in every case", "Row 1 is wrong", "the mistake need not be the same"],
+        ),
+        (
+            "merge_heads",
+            "np.concatenate([x[..., i, :, :] for i in range(x.shape[-3] - 2, -1, -1)], axis=-1)",
+            ["its columns are the right one's columns 2, 3, 0, 1, in this order"],
+        ),
+        (
+            "multi_head_attention",
+            """
+            out, w = attention.scaled_dot_product_attention(x @ W_Q, x @ W_K, x @ W_V)
+            return out @ W_O, np.stack([w] * num_heads, axis=-3)
+            """,
+            ["`output`: This is one big head", "`weights` is wrong in another way"],
+        ),
+        (
+            "additive_score",
+            "ops.softmax(np.tanh((query @ W_q)[:, None] + keys @ W_k).sum(-1))",
+            ["would be right", "v says how much each of them counts"],
+        ),
+        (
+            "sampling_probabilities",  # writing into a copy would do nothing, as a known mistake does
+            "p = ops.softmax(logits / temperature)\np[np.argsort(logits)[top_k:]] = 0\nreturn p",
+            ["should sum to 1"],
+        ),
+    ],
+)
+def test_what_is_said_was_measured(exercise, body, parts):
+    """Of answers that edits by chance, or made-up pairs of mistakes, once explained."""
+    result = checked(exercise, body)
+    assert result.passed is False
+    for part in parts:
+        assert part in result.message, result.message
 
 
 def test_a_loop_over_what_is_written_out_is_no_reproach():

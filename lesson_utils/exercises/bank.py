@@ -66,6 +66,11 @@ class Known:
         return self._message if isinstance(self._message, str) else mutant_words(self._message)
 
     @property
+    def slip(self) -> Edit | None:
+        """The machine's edit, of a mistake that nobody typed."""
+        return None if isinstance(self._message, str) else self._message
+
+    @property
     def text(self) -> str:
         """The answer that makes the mistake, as typed."""
         return self.bank.exercise.body(self.texts)
@@ -102,7 +107,7 @@ class Bank:
         with quiet():
             self.wanted = [quick(exercise.right, case.arguments) for case in self.cases]
         self.sketches: dict[tuple[int, ...], Sketch] = {}
-        self._indices: dict[tuple[int, bool], dict[Any, list[tuple[float, Known]]]] = {}
+        self._indices: dict[int, dict[Any, list[tuple[float, Known]]]] = {}
 
     @cached_property
     def changes(self) -> list[Known]:
@@ -171,20 +176,20 @@ class Bank:
             if a.name != b.name and not a.replaced.keys() & b.replaced.keys():
                 yield self.together(a, b)
 
-    def index(self, i: int, mutants: bool) -> dict[Any, list[tuple[float, Known]]]:
-        """The mistakes by their sketch in case i."""
-        if (i, mutants) not in self._indices:
+    def index(self, i: int) -> dict[Any, list[tuple[float, Known]]]:
+        """The typed mistakes by their sketch in case i."""
+        if i not in self._indices:
             found = defaultdict(list)
-            for known in self.mutants if mutants else self.changes:
+            for known in self.changes:
                 key, number = known.sketch(i)
                 if known.outcome(i).is_telling():
                     found[key].append((number, known))
-            self._indices[i, mutants] = {key: sorted(rows, key=lambda row: row[0]) for key, rows in found.items()}
-        return self._indices[i, mutants]
+            self._indices[i] = {key: sorted(rows, key=lambda row: row[0]) for key, rows in found.items()}
+        return self._indices[i]
 
-    def near(self, i: int, wanted: Sketch, mutants: bool) -> Iterable[Known]:
-        """The mistakes that may do in case i what `wanted` is the sketch of."""
-        rows = self.index(i, mutants).get(wanted[0], [])
+    def near(self, i: int, wanted: Sketch) -> Iterable[Known]:
+        """The typed mistakes that may do in case i what `wanted` is the sketch of."""
+        rows = self.index(i).get(wanted[0], [])
         slack = 2e-3 + 2e-3 * abs(wanted[1])
         for number, known in rows[bisect_left(rows, wanted[1] - slack, key=lambda row: row[0]) :]:
             if number > wanted[1] + slack:

@@ -6,7 +6,6 @@ the mistake that does the same; if none does, `differences` says where and how t
 
 import ast
 import inspect
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +19,7 @@ from lesson_utils.exercises.differences import describe, parts
 from lesson_utils.exercises.errors import error_message, foreign_words
 from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.exercises.formula import formulas
+from lesson_utils.exercises.own import own, writes_into
 from lesson_utils.exercises.recognise import recognise
 from lesson_utils.exercises.remarks import remarks
 from lesson_utils.exercises.trial import TIME_LIMIT, Outcome, attempt, kernel_as_before, mend_modules, quiet, same
@@ -60,15 +60,26 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
         )
     if not all(same(o, w) for o, w in zip(outcomes, bank.wanted, strict=True)):
         with kernel_as_before(show=False):  # the search calls the function again, and variants of it
-            return verdict(False, *_diagnosis(bank, function, outcomes))
+            message, name = _diagnosis(bank, function, outcomes)
+            return verdict(False, _with_changes(exercise, function, outcomes, message), name)
     for outcome, wanted in zip(outcomes, bank.wanted, strict=True):
-        if problem := _fault(exercise, outcome, wanted):
+        if problem := _fault(exercise, function, outcome, wanted):
             return verdict(False, problem)
     if borrowed := next((name for outcome in outcomes for name in outcome.borrowed), None):
         message = f"`{borrowed}` is the library's own, and right. Now write it yourself: the hints lead the way."
         return verdict(False, message, "the library's own")
     also = remarks(exercise, function, outcomes, bank.wanted)
     return verdict(True, exercise.praise + (f"\nRight, and yet: {' '.join(also)}" if also else ""))
+
+
+def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome], message: str) -> str:
+    """The message for wrong results; before it, that arguments were changed, if it does not say so."""
+    changed = sorted({i for outcome in outcomes for i in outcome.changed})
+    if not changed or "caller's" in message:
+        return message
+    first = _in_place(exercise, function, changed)
+    rest = message.removeprefix("Two things to mend.\n")
+    return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {rest}"
 
 
 def _no_function(exercise: Exercise, function: Any, case: Case) -> str | None:
@@ -156,13 +167,13 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     first = next(i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=True)) if not same(o, w))
     unwritten = ""
     if not outcomes[first].error and _plausible(bank.exercise, outcomes[first]):
-        again, refilled = (attempt(function, cases[first].arguments, left=left) for left in (math.nan, 0.5))
+        again = attempt(function, cases[first].arguments, left=0.5)
         if not again.error and not again.timed_out and not same(again, outcomes[first]):
-            return (
-                "Your function gives another result each time it is called: does it draw random numbers, or remember "
-                "earlier calls? The result follows from the arguments alone."
-            ), None
-        if not refilled.timed_out and not same(refilled, outcomes[first]):
+            if not same(attempt(function, cases[first].arguments), outcomes[first]):
+                return (
+                    "Your function gives another result each time it is called: does it draw random numbers, or remember "
+                    "earlier calls? The result follows from the arguments alone."
+                ), None
             unwritten = (
                 "\n`np.empty` makes an array that holds whatever was in memory, and part of yours is never written. "
                 "The check fills it with NaN, so that it shows."
@@ -179,7 +190,9 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
             with quiet():
                 if (ignored := dependence(bank.exercise, function, cases[first])) and "depend on" in ignored:
                     where += f"\n{ignored}"
-        return found.message + where + also, found.name
+        if found.sure:
+            return found.message + where + also, found.name
+        also = f"\n{found.message}{also}"
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
         message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.names)
         return message + _right_on(bank, outcomes) + also, None
@@ -200,7 +213,7 @@ def _plausible(exercise: Exercise, outcome: Outcome) -> bool:
     return all(isinstance(x, np.ndarray | np.generic | float | int | list) for x in outcome.results())
 
 
-def _fault(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str | None:
+def _fault(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome) -> str | None:
     """What is wrong with an outcome whose numbers are right."""
     results, wants = parts(exercise, outcome.value), parts(exercise, wanted.value)
     if results is None or wants is None:
@@ -213,11 +226,7 @@ def _fault(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str | None:
         if isinstance(got, np.ndarray) and got.dtype.kind == "O":
             return f"The numbers are right; one thing is left. `{name}` has dtype object: an array of Python objects, slow and large. Make it with `dtype=float`."
     if outcome.changed:
-        changed = " and ".join(f"`{exercise.parameters[i]}`" for i in outcome.changed)
-        return (
-            f"The result is right, but your function changes its argument {changed} in place, and with it the "
-            f"caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
-        )
+        return f"The result is right, but {_in_place(exercise, function, outcome.changed)}"
     for name, got, want in zip(exercise.returns, results, wants, strict=True):
         if not isinstance(want, np.ndarray):
             continue
@@ -229,6 +238,17 @@ def _fault(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str | None:
         if exercise.dtype == "kept" and got.dtype != want.dtype:
             return _dtype_words(exercise, name, got.dtype, want.dtype)
     return None
+
+
+def _in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
+    """That arguments were changed, where, and how to avoid it."""
+    names = [exercise.parameters[i] for i in changed]
+    mine = own(function)
+    where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := writes_into(mine, name))), "")
+    return (
+        f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
+        f"caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
+    )
 
 
 def _dtype_words(exercise: Exercise, name: str, got: np.dtype[Any], want: np.dtype[Any]) -> str:

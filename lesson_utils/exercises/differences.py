@@ -8,6 +8,7 @@ import numpy as np
 from lesson_utils.exercises.bank import Bank
 from lesson_utils.exercises.dependence import dependence, listed
 from lesson_utils.exercises.form import Case, Exercise
+from lesson_utils.exercises.relations import Pair, digits, origins, places, relation, weights_problem
 from lesson_utils.exercises.trial import Outcome, TimeUp, close, plain, quiet, same, stopped
 
 
@@ -16,14 +17,6 @@ def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
     if len(exercise.returns) == 1:
         return (value,)
     return tuple(value) if isinstance(value, tuple | list) and len(value) == len(exercise.returns) else None
-
-
-def digits(x: Any, other: Any) -> str:
-    """`x` with as many digits as it takes to tell it from `other`, but at least four."""
-    if isinstance(x, bool | np.bool_):
-        return str(bool(x))
-    x, other = float(x), float(other)
-    return next((f"{x:.{n}g}" for n in range(4, 17) if f"{x:.{n}g}" != f"{other:.{n}g}"), repr(x))
 
 
 def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str | None:
@@ -52,6 +45,9 @@ def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str |
     if not problems:
         return None
     fine = [f"`{name}`" for name in exercise.returns if name not in dict(problems)]
+    for name, got, want in zip(exercise.returns, results, wants, strict=True):
+        if name in dict(problems) and isinstance(got, np.ndarray) and (from_ := origins(got, np.asarray(want))):
+            problems.append((name, f"`{name}`: {from_}."))
     return " ".join(problem for _, problem in problems) + (f" The shape of {listed(fine)} is right." if fine else "")
 
 
@@ -104,139 +100,6 @@ def _inside(short: tuple[int, ...], long: tuple[int, ...]) -> bool:
     return all(n in rest for n in short)
 
 
-# --- Numbers --------------------------------------------------------------------------------------------------------
-
-Pair = tuple[np.ndarray, np.ndarray]
-
-
-def _named_factor(case: Case, factor: float) -> str:
-    """8, as √d_k is 8: the size of an argument that the factor is."""
-    for n, argument in enumerate(case.arguments):
-        for axis, size in enumerate(np.shape(argument) if isinstance(argument, np.ndarray) else ()):
-            for value, text in ((size, "{}"), (size**0.5, "√{}"), (1 / size, "1/{}"), (size**-0.5, "1/√{}")):
-                if size > 1 and np.isclose(factor, value, rtol=1e-4):
-                    return text.format(f"(axis {axis - np.ndim(argument)} of argument {n})")
-    return ""
-
-
-def relation(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
-    """One simple thing that holds for all wrong results of a name."""
-
-    def always(test: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
-        try:
-            return all(test(g, w) for g, w in pairs)
-        except (ValueError, IndexError, FloatingPointError):
-            return False
-
-    if all(w.dtype.kind == "b" for _, w in pairs):
-        if always(lambda g, w: close(1.0 - g, w * 1.0)):
-            return "True and False have changed places"
-        return None
-    if always(lambda g, w: not g.any()):
-        return "all of it is 0"
-    if always(lambda g, w: bool(np.isnan(g).all())):
-        return "all of it is NaN (not a number)"
-    if always(lambda g, w: close(-g, w)):
-        return "the sign is turned around everywhere"
-    for k, name in enumerate(names):
-        given = [case.arguments[k] for case in cases]
-        if all(
-            isinstance(x, np.ndarray) and x.shape == g.shape and close(g, x)
-            for x, (g, _) in zip(given, pairs, strict=True)
-        ):
-            return f"it is `{name}`, unchanged"
-    differences = [g - w for g, w in pairs]
-    first = float(differences[0].flat[0])
-    if abs(first) > 1e-6 and all(close(d, np.full(d.shape, first)) for d in differences):
-        return f"it is too {'large' if first > 0 else 'small'} by {abs(first):.4g} everywhere"
-    ratios: list[float] = []
-    for g, w in pairs:
-        usable = np.isfinite(g) & np.isfinite(w) & (np.abs(w) > 1e-9)
-        r = g[usable] / w[usable]
-        if not r.size or not np.allclose(r, r[0], rtol=1e-4) or not np.allclose(g[~usable], w[~usable], atol=1e-9):
-            ratios = []
-            break
-        ratios.append(float(r[0]))
-    if ratios:
-        if np.allclose(ratios, ratios[0], rtol=1e-4):
-            return f"it is {ratios[0]:.4g} times what it should be, in every entry"
-        said = {_named_factor(case, r) for case, r in zip(cases, ratios, strict=True)}
-        why = f": a factor of {said.pop()}" if len(said) == 1 and "" not in said else ", another number in each case"
-        return f"every entry is the same multiple of what it should be ({ratios[0]:.4g} on {cases[0].label}){why}"
-    if always(lambda g, w: g.ndim > 1 and g.shape[-1] == g.shape[-2] and close(g.swapaxes(-1, -2), w)):
-        return "rows and columns have changed places"
-    for axis, what in ((-2, "row"), (-1, "column")):
-        if all(w.ndim >= -axis and w.shape[axis] > 2 for _, w in pairs):
-            if all(close(np.flip(g, axis), w) for g, w in pairs):
-                return f"the {what}s are in the opposite order"
-            for by, words in ((1, "early"), (-1, "late")):
-                if all(_shifted(g, w, axis, by) for g, w in pairs):
-                    return f"every {what} stands one place too {words}"
-    if always(lambda g, w: g.size > 2 and close(np.sort(g, axis=None), np.sort(w, axis=None))):
-        return "the entries are the right ones, in other places"
-    if always(lambda g, w: close(g * g, w)):
-        return "it is the root of what it should be"
-    if always(lambda g, w: close(w * w, g)):
-        return "it is the square of what it should be"
-    if always(lambda g, w: bool((w != 0).all()) and close(g * w, np.ones_like(w))):
-        return "it is 1 divided by what it should be"
-    return None
-
-
-def _shifted(g: np.ndarray, w: np.ndarray, axis: int, by: int) -> bool:
-    g, w = np.moveaxis(g, axis, 0), np.moveaxis(w, axis, 0)
-    return close(g[:-1], w[1:]) if by > 0 else close(g[1:], w[:-1])
-
-
-def places(g: np.ndarray, w: np.ndarray) -> str:
-    """Which rows, columns or entries are wrong."""
-    with np.errstate(all="ignore"):
-        good = np.isclose(g.astype(float), w.astype(float), rtol=1e-4, atol=1e-6, equal_nan=True)
-    if good.ndim == 0 or not good.any():
-        return ""
-    if good.ndim == 1:
-        wrong = np.flatnonzero(~good)
-        return f"Wrong are the entries {_numbers(wrong)}." if len(wrong) < len(good) else ""
-    for axis, what in ((-2, "row"), (-1, "column")):
-        clean = np.moveaxis(good, axis, 0).reshape(good.shape[axis], -1).all(axis=1)
-        if clean.any() and not clean.all():
-            wrong = np.flatnonzero(~clean)
-            return f"{what.capitalize()}{'s' * (len(wrong) > 1)} {_numbers(wrong)} {'are' if len(wrong) > 1 else 'is'} wrong, the others right."
-    if good.shape[-1] == good.shape[-2]:
-        eye = np.broadcast_to(np.eye(good.shape[-1], dtype=bool), good.shape)
-        if good[eye].all():
-            return "The diagonal is right, the rest is not all right."
-        if good[~eye].all():
-            return "Only the diagonal is wrong."
-    return ""
-
-
-def _numbers(indices: np.ndarray) -> str:
-    return listed([str(i) for i in indices]) if len(indices) <= 4 else f"{indices[0]}, {indices[1]}, … {indices[-1]}"
-
-
-def weights_problem(name: str, got: np.ndarray, want: np.ndarray) -> str | None:
-    """Where the right result is a set of weights in each row: rows that sum to something else, negative ones, leaks."""
-    if (
-        want.ndim == 0
-        or want.dtype.kind != "f"
-        or not (want >= 0).all()
-        or not np.allclose(want.sum(axis=-1), 1, atol=1e-4)
-    ):
-        return None
-    if not np.isfinite(got).all():
-        return None
-    if (got < 0).any():
-        return f"Some entries of `{name}` are negative."
-    sums = got.sum(axis=-1)
-    if not np.allclose(sums, 1, atol=1e-4):
-        low, high = digits(sums.min(), 1), digits(sums.max(), 1)
-        return f"Each row of `{name}` should sum to 1; yours {f'sums to {low}' if low == high else f'sum to between {low} and {high}'}."
-    if want.ndim > 1 and ((want == 0) & (got > 1e-9)).any():
-        return f"What is hidden still has weight in `{name}`."
-    return None
-
-
 # --- All together ---------------------------------------------------------------------------------------------------
 
 
@@ -249,10 +112,12 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     exercise, cases, wanted = bank.exercise, bank.cases, bank.wanted
     right = [same(o, w) for o, w in zip(outcomes, wanted, strict=False)]
     wrong = [i for i, r in enumerate(right) if not r and not outcomes[i].error]
-    for i in wrong:
-        if problem := kind_problem(exercise, outcomes[i], wanted[i]):
-            return f"On {cases[i].label}: {problem}{_which(cases, right)}"
+    kinds = {i: problem for i in wrong if (problem := kind_problem(exercise, outcomes[i], wanted[i]))}
     first = wrong[0]
+    if first in kinds:
+        return f"On {cases[first].label}: {kinds[first]}{_which(cases, right)}"
+    also = next((f"\nOn {cases[i].label}: {problem}" for i, problem in kinds.items()), "")
+    wrong = [i for i in wrong if i not in kinds]
     said = []
     by_name: dict[str, list[tuple[int, Pair]]] = {name: [] for name in exercise.returns}
     for i in wrong:
@@ -299,7 +164,7 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
         )
     entry = f"{name}[{', '.join(map(str, at))}]" if want.ndim else name
     said.append(f"`{entry}` is {digits(got[at], want[at])}; expected {digits(want[at], got[at])}.")
-    return f"On {cases[i].label}: " + " ".join(said) + _which(cases, right)
+    return f"On {cases[i].label}: " + " ".join(said) + also + _which(cases, right)
 
 
 def _which(cases: Sequence[Case], right: Sequence[bool]) -> str:

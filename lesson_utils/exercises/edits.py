@@ -86,7 +86,10 @@ def _shown(parent: ast.AST, node: ast.AST) -> ast.AST:
 def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterator[Edit]:
     """Each single edit of a body; with `add`, those that put something into it."""
     for statement in body:
+        written = {id(base) for n in ast.walk(statement) for base in _written(n)}
         for parent, name, i, node in list(_places(statement)):
+            if add and id(node) in written:  # what is done to a copy of it would be lost
+                continue
             if not isinstance(node, ast.expr | ast.Slice) or (isinstance(parent, ast.Call) and name == "func"):
                 continue
             if isinstance(parent, ast.keyword) and parent.arg in ("axis", "keepdims"):
@@ -100,6 +103,12 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
                     and kind == "off by one"
                 ):
                     continue  # `n - 0`: leaving the term out is an edit of its own
+                if (
+                    kind == "off by one"
+                    and isinstance(parent, ast.BinOp)
+                    and not isinstance(parent.op, ast.Add | ast.Sub)
+                ):
+                    kind = "constant"  # a factor or an exponent counts nothing
                 yield Edit(
                     kind,
                     parent,
@@ -112,6 +121,15 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
     if not add:
         holder = ast.Module(body, [])
         yield from _statements(holder, holder)
+
+
+def _written(node: ast.AST) -> Iterator[ast.AST]:
+    """The arrays that `node` writes into: x of `x[0] = 1`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        base: ast.expr = node
+        while isinstance(base, ast.Subscript | ast.Attribute):
+            base = base.value
+            yield base
 
 
 def replacements(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:

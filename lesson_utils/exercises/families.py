@@ -50,6 +50,7 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 }  # fmt: skip
 
 SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
+TOLD = {"-{}": "sign", "~{}": "inverted", "1 - {}": "inverted", "{}.copy()": "in place"}
 PICKED = ("{}[:, 0]", "{}[0]", "{}[-1]")
 ARITHMETIC = ("-{}", "{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1")
 
@@ -137,6 +138,13 @@ def _calls(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
                 ast.Attribute(ast.Name("np", ast.Load()), "moveaxis", ast.Load()), [node.func.value, *node.args], []
             ),
         )
+    joined = node.args[0] if node.args else None
+    if name == "tile" and len(node.args) == 2:  # a b a b for a a b b
+        yield "function", repeated(node.args[0], node.args[1])
+    elif isinstance(joined, ast.List | ast.Tuple) and len({ast.unparse(e) for e in joined.elts}) == 1 < len(
+        joined.elts
+    ):
+        yield "function", repeated(joined.elts[0], ast.Constant(len(joined.elts)))
     for keyword in node.keywords:
         if keyword.arg not in ("axis", "keepdims"):
             yield "keyword", with_fields(node, keywords=[k for k in node.keywords if k is not keyword])
@@ -155,6 +163,11 @@ def _calls(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
             swapped = list(sizes)
             swapped[i], swapped[j] = swapped[j], swapped[i]
             yield "order", with_fields(node, args=[*node.args[: len(node.args) - len(sizes)], *swapped])
+
+
+def repeated(array: ast.expr, times: ast.expr) -> ast.expr:
+    call = parsed("np.repeat(_, _, axis=-1)")
+    return with_fields(call, args=[array, times])
 
 
 def hasattr_array(name: str) -> bool:
@@ -331,6 +344,6 @@ def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr
     for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("picked", PICKED), ("arithmetic", ARITHMETIC)):
         for wrap in wraps:
             if what.masked or wrap not in ("~{}", "1 - {}"):
-                yield kind, parsed(wrap.replace("{}", text))
+                yield TOLD.get(wrap, kind), parsed(wrap.replace("{}", text))
     for term in what.terms:
         yield "missing term", parsed(term.replace("{}", text))

@@ -98,6 +98,30 @@ def own(function: Any) -> Own | None:
     return Own(found, {**function.__globals__, **closure}, code.co_firstlineno, source)
 
 
+def writes_into(mine: Own, name: str) -> tuple[int, str] | None:
+    """The line that changes the array `name` in place, and its text: `x -= 1`, `x[0] = 1`, `x.sort()`, `out=x`."""
+
+    def is_it(node: ast.AST | None) -> bool:
+        while isinstance(node, ast.Subscript | ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id == name
+
+    for statement in (n for s in mine.body for n in ast.walk(s) if isinstance(n, ast.stmt)):
+        match statement:
+            case ast.AugAssign(target=target):
+                found = is_it(target)
+            case ast.Assign(targets=targets):
+                found = any(isinstance(t, ast.Subscript) and is_it(t) for t in targets)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value, attr=attr))):
+                found = attr in ("sort", "fill", "put", "resize", "partition", "itemset") and is_it(value)
+            case _:
+                found = False
+        calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if not hasattr(statement, "body") else []
+        if found or any(k.arg == "out" and is_it(k.value) for call in calls for k in call.keywords):
+            return mine.first + statement.lineno - 1, ast.unparse(statement)
+    return None
+
+
 def ingredients(body: list[ast.stmt], parameters: tuple[str, ...], names: tuple[str, ...]) -> Ingredients:
     """What can be borrowed from a solution: its functions of one array, and what it makes of the parameters alone."""
     wraps, terms, parts = [], [], []
@@ -151,7 +175,7 @@ REASONS = {
     "inverted": "True and False are the wrong way round",
     "comparison": "the comparison is another one",
     "bound": "the slice has another end",
-    "off by one": "this is off by one",
+    "off by one": "a number is {size} by one",
     "size": "this is another size than the one that belongs here",
     "new axis": "the new axis is in another place",
     "sides": "the two sides have changed places",
@@ -183,16 +207,37 @@ REASONS = {
 }
 
 
-def words(edit: Edit, first: int) -> str:
-    """What a learner reads of the edit that mends a line."""
-    line, reason = first + edit.line - 1, REASONS[edit.kind]
+def _size(has: object, wants: object) -> str:
+    """Too large or too small, of two expressions that are one apart."""
+    if not (isinstance(has, ast.expr) and isinstance(wants, ast.expr)):
+        return "off"
+    try:
+        return "too large" if ast.literal_eval(has) > ast.literal_eval(wants) else "too small"
+    except (ValueError, TypeError):
+        a, b = ast.unparse(has), ast.unparse(wants)
+        if a == f"{b} + 1" or b == f"{a} - 1":
+            return "too large"
+        return "too small" if b == f"{a} + 1" or a == f"{b} - 1" else "off"
+
+
+def words(edit: Edit, first: int, reasons: bool = True) -> str:
+    """What a learner reads of the edit that mends a line.
+
+    Args:
+        first: the number of the first line.
+        reasons: say what was wrong with the line; else only what would be right, which is all that was measured.
+    """
+    line, reason = first + edit.line - 1, REASONS[edit.kind].format(size=_size(edit.old, edit.new))
     before, after = edit.texts()
     if edit.kind == "inserted":
         return f"A step is missing above line {line}, such as `{after}`.".replace("\n", "`, `")
     if not after:
-        return f"Line {line}, `{before}`: {reason}." + (" Leave it out." if edit.kind == "statement" else "")
+        why = f"{reason}. Leave it out" if edit.kind == "statement" else reason
+        return f"Line {line}, `{before}`: {why}."
     if edit.kind == "statements swapped":
         return f"Line {line}, `{before}`, and the one below it are in the wrong order."
+    if not reasons:
+        return f"Line {line}: where `{before}` stands, `{after}` would be right."
     return f"Line {line}, `{before}`: {reason}. It should do what `{after}` does."
 
 
@@ -216,4 +261,12 @@ def mutant_words(edit: Edit) -> str:
     before, after = edit.texts()
     if not after:
         return f"Your results are those without `{before}`: this step is missing, or comes to nothing."
-    return f"Your results are those of `{after}` where `{before}` belongs: {REVERSED[edit.kind]}."
+    reason = REVERSED[edit.kind].format(size=_size(edit.new, edit.old))
+    return f"Your results are those of `{after}` where `{before}` belongs: {reason}."
+
+
+def same_as(edit: Edit) -> str:
+    """The same, where the learner's lines are others: what comes out alike need not have gone wrong alike."""
+    before, after = edit.texts()
+    changed = f"with `{after}` in the place of `{before}`" if after else f"without `{before}`"
+    return f"Our solution gives the same numbers {changed}; the mistake need not be the same."

@@ -6,34 +6,32 @@ with a slip; and what fits a good part of the cases. Of several that fit, the on
 """
 
 import ast
-import re
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 from lesson_utils.exercises.bank import Bank, Known, Sketch, agree, alike, sketch
 from lesson_utils.exercises.edits import Edit, edits
 from lesson_utils.exercises.errors import same_place
-from lesson_utils.exercises.own import REASONS, Own, ingredients, own, stages, words
-from lesson_utils.exercises.trial import Outcome, TimeUp, quick, quiet, same, stopped
+from lesson_utils.exercises.likely import TAKING, Likely, tokens
+from lesson_utils.exercises.own import REASONS, Own, ingredients, own, same_as, stages, words
+from lesson_utils.exercises.pieces import Diagnosis, by_result, is_multiple, partly
+from lesson_utils.exercises.trial import Outcome, TimeUp, changed, copied, quick, quiet, same, stopped
 
 SECONDS = 0.9  # of computing, for each of the long searches
 ALTOGETHER = 6.0  # after that no further search begins
 ORDER = {kind: n for n, kind in enumerate(REASONS)}
 # Edits that throw much away: what is left may look like a known mistake by chance.
-DESTRUCTIVE = {"unwrapped", "term", "index", "statement", "results", "part", "name", "condition", "inserted", "operator", "branches", "constant", "arithmetic", "picked"}  # fmt: skip
+DESTRUCTIVE = {"unwrapped", "term", "index", "statement", "results", "part", "name", "condition", "inserted", "operator", "branches", "constant", "arithmetic", "picked", "statements swapped"}  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What to tell, and the name of the mistake; "" for one that the machine found by itself."""
-
-    message: str
-    name: str = ""
+PARTIAL = TAKING - {
+    "statement",
+    "statements swapped",
+    "condition",
+}  # of these, what takes away something strange may stand beside a mistake
 
 
 class Clock:
@@ -44,12 +42,6 @@ class Clock:
 
     def is_over(self) -> bool:
         return time.process_time() > self.ends[0] or time.monotonic() > self.ends[1]
-
-
-def tokens(text: str) -> Counter[str]:
-    """The words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z."""
-    found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
-    return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
 
 
 class Search:
@@ -73,6 +65,13 @@ class Search:
         """Of mistakes that do the same, the one whose words are the learner's; without words, the first."""
 
         return min(knowns, key=self.strange) if knowns else None
+
+    def told(self, knowns: Iterable[Known], multiple: bool) -> Iterable[Known]:
+        """Of a number that is a multiple of the right one, only mistakes with the numbers that the learner wrote."""
+        if not multiple or self.mine is None:
+            return knowns
+        numbers = {word for word in self.words if word.isdigit()}
+        return (k for k in knowns if {word for word in tokens(k.text) if word.isdigit()} == numbers)
 
     def strange(self, known: Known) -> int:
         """How many words the learner's answer and the mistake, as typed, do not share."""
@@ -108,23 +107,6 @@ class Search:
                 found.append(known)
         return self.closest(found)
 
-    def partly(self) -> Diagnosis | None:
-        """A mistake that does the same in at least half of the cases that are wrong, and shows in none that is right."""
-        best: tuple[int, Known] | None = None
-        for known in self.bank.changes:
-            agreed = [agree(known.outcome(i), outcome) for i, outcome in enumerate(self.outcomes)]
-            if any(a is not True for a, right in zip(agreed, self.right, strict=True) if right):
-                continue
-            n = sum(1 for i in self.wrong if agreed[i] and self.outcomes[i].is_telling())
-            if n >= 2 and 2 * n >= len(self.wrong) and (best is None or n > best[0]):
-                best = n, known
-        if best is None:
-            return None
-        n, known = best
-        return Diagnosis(
-            f"First: {known.message} That explains {n} of {len(self.wrong)} wrong cases; there is more.", known.name
-        )
-
     # --- Which edit of the learner's lines makes them right? ---
 
     def _run(self, function: Callable[..., Any], i: int) -> Outcome | None:
@@ -142,6 +124,16 @@ class Search:
                 return False
         return True
 
+    def _mends(self, function: Callable[..., Any]) -> bool:
+        """Is all of it right, and are the arguments as they were?"""
+        if not self._does(function, self.bank.wanted.__getitem__):
+            return False
+        before = self.bank.cases[self.telling].arguments
+        given = copied(before)
+        with stopped(0.5):
+            function(*given)
+        return not changed(given, before)
+
     @cached_property
     def solution(self) -> Counter[str]:
         """The words of the solution, and of its other spellings."""
@@ -149,11 +141,17 @@ class Search:
         texts = [*exercise.steps.values(), *(text for texts in exercise.spellings.values() for text in texts)]
         return tokens("\n".join(texts))
 
+    @cached_property
+    def likely(self) -> Likely:
+        assert self.mine is not None
+        own_names = set(self.mine.variables()) - set(self.bank.exercise.parameters)
+        return Likely(self.solution, self.words, own_names)
+
     def rank(self, edit: Edit) -> tuple[int, int, int]:
         """First what brings words of the solution in, and throws strange ones out; then what is likely; then what is short."""
         before, after = map(tokens, edit.texts())
-        strange = sum(n for word, n in (after - before).items() if word not in self.solution)
-        if edit.kind not in ("term", "unwrapped", "index"):  # which only take away
+        strange = len(self.likely.strange(after - before, self.solution))
+        if edit.kind not in TAKING:
             strange += sum(n for word, n in (before - after).items() if " " in word and word in self.solution)
         return strange, ORDER[edit.kind], len(edit.texts()[1])
 
@@ -178,69 +176,69 @@ class Search:
                 if outcome is None:
                     continue
                 mended = sketch(outcome)
-                if edit.kind not in DESTRUCTIVE and mended != self.sketch:
+                some = edit.kind not in DESTRUCTIVE or edit.kind in PARTIAL
+                if some and mended != self.sketch and self.likely(edit):
                     self.edited.append((edit, function, mended))
-                if alike(mended, wanted) and self._does(function, self.bank.wanted.__getitem__):
+                if alike(mended, wanted) and self._mends(function):
                     found.append(edit)
             if found:
-                return Diagnosis(words(min(found, key=self.rank), self.mine.first))
+                best = min(found, key=self.rank)
+                return Diagnosis(words(best, self.mine.first, self.likely(best)))
         return None
 
     def repair_twice(self) -> Diagnosis | None:
-        """Two edits of one statement: of the one that fails, or else of each."""
+        """Two likely edits that make every case right."""
         if self.mine is None:
             return None
         mine, wanted = self.mine, sketch(self.bank.wanted[self.telling])
-        failing = mine.statement_at(self.outcomes[self.telling].line)
         what = ingredients(
             [s for b in self.bank.trees.values() for s in b], self.bank.exercise.parameters, mine.variables()
         )
-        clock = Clock(SECONDS)
-        for statement in [failing] if failing else mine.body:
-            pairs: list[tuple[int, int, int, str]] = []
-            firsts = sorted(
-                (e for e in edits([statement], what) if not isinstance(e.parent, ast.Module)), key=self.rank
-            )
-            for first in firsts:
+        clock = Clock(2 * SECONDS)
+        everything = itertools.takewhile(
+            lambda e: not clock.is_over(), itertools.chain(edits(mine.body, what), edits(mine.body, what, add=True))
+        )
+        single = sorted(
+            (e for e in everything if not isinstance(e.parent, ast.Module) and self.likely(e)), key=self.rank
+        )
+        for close in (True, False):
+            for first, second in _likeliest_first(single):
                 if clock.is_over():
-                    break
+                    return None
+                if (first.line == second.line) is not close:  # those of one line are few, and come first
+                    continue
                 with first.applied():
-                    for second in edits([statement], what):
-                        if isinstance(second.parent, ast.Module) or clock.is_over():
-                            continue
-                        function = mine.function(second)
-                        outcome = self._run(function, self.telling) if function else None
-                        if (
-                            outcome
-                            and alike(sketch(outcome), wanted)
-                            and self._does(function, self.bank.wanted.__getitem__)
-                        ):
-                            with second.applied():
-                                after = ast.unparse(statement)
-                            strange = (tokens(after) - self.solution - self.words).total()
-                            pairs.append((strange, len(after), len(pairs), after))
-            if pairs:
-                *_, after = min(pairs)
-                line, before = mine.first + statement.lineno - 1, ast.unparse(statement)
-                # Of two edits that mend a line, nobody knows that they undo what the learner did: no reasons are given.
+                    function = mine.function(second)
+                    outcome = self._run(function, self.telling) if function else None
+                    if not outcome or not alike(sketch(outcome), wanted) or not self._mends(function):
+                        continue
+                # Of two edits that mend an answer, nobody knows that they undo what the learner did: no reasons are given.
+                said = [words(e, mine.first, False) for e in sorted((first, second), key=lambda e: e.line)]
                 return Diagnosis(
-                    f"It goes wrong in line {line}, `{before}`, in more than one way. With `{after}` in its place every "
-                    "case would be right: compare the two, part by part."
+                    f"Two things to mend; with both, every case would be right.\n1. {said[0]}\n2. {said[1]}"
                 )
         return None
 
-    def repair_to_known(self, mutants: bool) -> Diagnosis | None:
+    def contrary(self, edit: Edit, known: Known) -> bool:
+        """Does the edit take out what the mistake is said to lack? Then the learner has it, and the mistake is made up."""
+        before, after = map(tokens, edit.texts())
+        lacking = tokens(self.bank.exercise.body({})) - tokens(known.text)
+        return any(" " in token for token in (before - after) & lacking)
+
+    def repair_to_known(self) -> Diagnosis | None:
         """An edit of the learner's lines that leaves one known mistake: two to mend."""
         found: list[tuple[tuple[int, int, int], int, int, Edit, Known]] = []
         for edit, function, mended in self.edited:
-            for known in self.bank.near(self.telling, mended, mutants):
-                if self._does(function, known.outcome, weak=True):
+            for known in self.bank.near(self.telling, mended):
+                if not self.contrary(edit, known) and self._does(function, known.outcome, weak=True):
                     found.append((self.rank(edit), self.strange(known), len(found), edit, known))
         if not found:
             return None
         *_, edit, known = min(found)
         assert self.mine is not None
-        return Diagnosis(f"Two things to mend.\n1. {words(edit, self.mine.first)}\n2. {known.message}", known.name)
+        return Diagnosis(
+            f"Two things to mend.\n1. {words(edit, self.mine.first, False)}\n2. {known.message}", known.name
+        )
 
 
 def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> Diagnosis | None:
@@ -248,6 +246,8 @@ def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outco
     search = Search(bank, function, outcomes)
 
     def named(known: Known | None) -> Diagnosis | None:
+        if known and known.slip and search.mine:  # no edit of the learner's own lines is like it
+            return Diagnosis(same_as(known.slip), sure=False)
         return Diagnosis(known.message, known.name) if known else None
 
     searches: list[Callable[[], Diagnosis | None]] = [
@@ -257,22 +257,33 @@ def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outco
         search.repair,
     ]
     plain = isinstance(outcomes[search.telling].error, AttributeError | NameError | TypeError | SystemExit)
+    alone = search.mine is None  # without a source, the machine's slips stand for the edits of the learner's lines
+    multiple = is_multiple(search)
     if search.valued:
+        pairs = search.told(bank.pairs(bank.changes), multiple)
         single: Callable[[], Diagnosis | None] = lambda: named(search.fit(bank.mutants))  # noqa: E731
-        double: Callable[[], Diagnosis | None] = lambda: named(search.fit(bank.pairs(bank.changes), True, 2 * SECONDS))  # noqa: E731
+        double: Callable[[], Diagnosis | None] = lambda: named(search.fit(pairs, True, 2 * SECONDS))  # noqa: E731
+        searches += [single, double] if alone else [double]
+    if not plain and not multiple:  # such an error is told in words, if no single edit mends it
+        searches += [search.repair_to_known, search.repair_twice]
+    if search.valued and not multiple:
         searches += (
-            [double, single] if search.mine else [single, double]
-        )  # with a source, single slips are found by now
-    if not plain:  # such an error is told in words, if no single edit mends it
-        searches += [lambda: search.repair_to_known(False), search.repair_twice, lambda: search.repair_to_known(True)]
-    if search.valued:
-        searches.append(lambda: named(search.fit(_mixed(bank), True, SECONDS, 1)))
+            [lambda: named(search.fit(_mixed(bank), True, SECONDS, 1))]
+            if alone
+            else [lambda: by_result(search), single]
+        )
     clock = Clock(ALTOGETHER)
     with quiet():
         for attempt in searches:
             if not clock.is_over() and (found := attempt()):
                 return found
-        return search.partly()
+        return partly(search)
+
+
+def _likeliest_first(edits: Sequence[Edit]) -> Iterator[tuple[Edit, Edit]]:
+    for total in range(2 * len(edits)):
+        for n in range(max(0, total - len(edits) + 1), total // 2 + 1):
+            yield edits[n], edits[total - n]
 
 
 def _mixed(bank: Bank) -> Iterator[Known]:

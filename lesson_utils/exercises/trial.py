@@ -115,9 +115,13 @@ def attempt(
         return Outcome(error=error, where=where, line=line, variables=variables)
     if inspect.iscoroutine(value):
         value.close()  # or Python warns that nobody awaits it
-    pairs = enumerate(zip(given, arguments, strict=True))
-    changed = tuple(i for i, (now, before) in pairs if isinstance(now, np.ndarray) and not _equal(now, before))
-    return Outcome(value, changed=changed, borrowed=tuple(dict.fromkeys(called)))
+    return Outcome(value, changed=changed(given, arguments), borrowed=tuple(dict.fromkeys(called)))
+
+
+def changed(given: Sequence[Any], before: Sequence[Any]) -> tuple[int, ...]:
+    """Which arguments were changed in place."""
+    pairs = enumerate(zip(given, before, strict=True))
+    return tuple(i for i, (now, then) in pairs if isinstance(now, np.ndarray) and not _equal(now, then))
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:

@@ -13,6 +13,7 @@ GRU = (
     change('reset on the input too', "Your r scales the whole candidate, the input's part included. It decides how much of the *old state* the candidate sees: `x_n + r * (h_n + b_h)`.", n="n = np.tanh(r * (x_n + h_n + b_h))"),
     change("reset on the input", "You put the reset gate on the input. r decides what of the old *state* the candidate sees: `np.tanh(x_n + r * (h_n + b_h))`.", n="n = np.tanh(r * x_n + h_n + b_h)"),
     change('no reset', 'You never use r. It scales what the candidate sees of the old state: `r * (h_n + b_h)`.', n=("n = np.tanh(x_n + h_n + b_h)", "n = np.tanh(x_n + h_n)")),
+    change("reset of b_h only", "Your r scales b_h alone. It scales all that the candidate sees of the old state: `r * (h_n + b_h)`.", n="n = np.tanh(x_n + h_n + r * b_h)"),
     change("1 − r for r", "You take 1 − r for the reset. r near 1 keeps the old state: `r * (h_n + b_h)`.", n="n = np.tanh(x_n + (1 - r) * (h_n + b_h))"),
     change("z for r", "The candidate is reset with the wrong gate. z mixes old and new at the end; the reset is r: `r * (h_n + b_h)`.", n="n = np.tanh(x_n + z * (h_n + b_h))"),
     change("r for z", "You mix with the reset gate. The new state is `(1 - z) * n + z * h`.", new="return (1 - r) * n + r * h"),

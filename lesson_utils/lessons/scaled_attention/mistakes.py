@@ -202,5 +202,6 @@ VARIANCE = (
     change("square of the width left out", "You used 2a / 12: the variance of an interval of width w is w² / 12, with w = 2a, (2a)² / 12 = a² / 3.", entry="entry = 2 * a / 12"),
     change("width 2a twice", "You used the whole (2a)², without dividing by 12. A uniform number on an interval of width w has variance w² / 12.", entry="entry = (2 * a) ** 2"),
     change("divided by d_k", "You divide by d_k, as for a mean. The score is a sum: variances of independent terms add up, factor d_k.", sum="return product / d_k"),
+    change("fourth moment", "a⁴ / 5 is the mean of the fourth power of one number, as if q_i and k_i were the same. They are independent: their variances multiply, (a² / 3)² = a⁴ / 9.", product="product = a**4 / 5"),
     change("to the power d_k", "You multiply the variances of the terms, or raise to a power. The terms are added, and so are their variances: factor d_k.", sum="return product**d_k"),
 )
