@@ -14,7 +14,15 @@ from lesson_utils.lessons import LESSONS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-EDITION_2 = {"start_here", "bottleneck", "scaled_attention", "multi_head", "positional_encoding", "causal_mask"}
+EDITION_2 = {
+    "start_here",
+    "bottleneck",
+    "scaled_attention",
+    "multi_head",
+    "positional_encoding",
+    "causal_mask",
+    "real_model",
+}
 
 # Each term and the lesson that introduces it, in bold, before it uses it. Earlier lessons may look ahead, in a cell
 # that names or links that notebook.
@@ -53,6 +61,8 @@ TERMS = {
     "bigram entropy": "causal_mask",
     "top-k": "causal_mask",
     "top-p": "causal_mask",
+    "induction head": "real_model",
+    "logit lens": "real_model",
 }
 # Said in a figure's first sentence, one of these makes a finding of it. So does a number.
 VERBS = set(

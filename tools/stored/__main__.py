@@ -5,6 +5,7 @@ from importlib import import_module
 
 PARTS = {
     "savings": "what the trained model bears: windows, kept keys, fewer bits, shared heads (notebook 07)",
+    "real_model": "scores, maps and knock-outs of its heads, attention that forgets, the logit lens (notebook 09)",
 }
 
 

@@ -216,6 +216,7 @@ class Peeking(models.GPT):
         mask: Any = None,
         knock_out: Any = None,
         knock_out_by: str = "zero",
+        attend: Any = None,
     ) -> Any:
         everything = np.ones(np.shape(ids)[1:] * 2, bool)  # (T, T)
-        return super().forward(ids, None, rng, everything, knock_out, knock_out_by)
+        return super().forward(ids, None, rng, everything, knock_out, knock_out_by, attend)

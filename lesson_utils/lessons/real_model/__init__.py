@@ -1,0 +1,8 @@
+from lesson_utils.lessons import Lesson
+
+LESSON = Lesson(
+    9,
+    "A real model",
+    "Do real heads do what we said?",
+    exercises=("induction_score", "rms_norm", "grouped_attention", "rotary_halves", "induction_head"),
+)

@@ -1,0 +1,148 @@
+"""Break one: heads switched off, a few that copy, or all that seem to do least."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lesson_utils import live, plots
+from lesson_utils.lessons.real_model import measures
+from lesson_utils.lessons.real_model.stored import label, stored
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lesson_utils.pretrained import Pretrained
+
+GUESSING = float(np.log(49_152))  # nats a token, of as many as SmolLM2 knows
+KINDS = {"induction": plots.BLUE, "previous token": plots.PURPLE, "random": plots.GREY}
+COUNTS = (0, 1, 2, 4, 8, 16)
+
+
+@live.lab(
+    width=9.6,
+    height=4.2,
+    kind=live.Choice("heads switched off", tuple(KINDS), "induction"),
+    count=live.Choice("how many", COUNTS, 4),
+)
+def knock_out_lab(figure: "Figure") -> live.Update:
+    """The strongest heads of a kind switched off: what copying costs, and what a story costs."""
+    known = stored()
+    rows = {kind: known[f"knock_{kind.split()[0]}"] for kind in ("induction", "previous token")}
+    draws = np.stack([known[f"knock_random_{n}"] for n in range(3)])
+    rows["random"] = draws.mean(axis=0)
+    chart, bars = figure.subplots(1, 2, width_ratios=(1.25, 1))
+    at = np.arange(len(COUNTS))
+    chart.axhline(GUESSING, color=plots.INK, lw=1, ls=":")
+    chart.text(-0.1, GUESSING + 0.15, f"guessing: ln 49,152 = {GUESSING:.1f}", size=10.5)
+    for draw in draws:
+        chart.plot(at, draw[:, 1], color="#C9C9C9", lw=1.2)
+    for kind, colour in KINDS.items():
+        chart.plot(at, rows[kind][:, 1], "o-", color=colour, ms=4)
+    for kind, place in (("induction", (2.0, 6.9)), ("previous token", (0.25, 10.05)), ("random", (3.1, 2.3))):
+        chart.text(*place, kind, color=KINDS[kind], weight="bold", size=10.5, ha="left")
+    (dot,) = chart.plot([0], [0], "o", ms=13, color=plots.ORANGE, clip_on=False)
+    chart.set(xlabel="heads switched off, of 270", ylabel="second copy, nats a token", ylim=(0, 14.5), xlim=(-0.2, 5.2))
+    chart.set_xticks(at, [str(n) for n in COUNTS])
+    names = ["first copy", "second copy", "a story"]
+    whole = rows["random"][0]
+    bars.barh(names, whole, color="#D5D5D5", height=0.75)
+    now = bars.barh(names, whole, color=plots.ORANGE, height=0.4)
+    texts = [bars.text(0, y, "", va="center", size=11) for y in range(3)]
+    bars.invert_yaxis()
+    bars.set(xlim=(0, 19), xlabel="nats a token (grey: all heads)")
+    bars.axvline(GUESSING, color=plots.INK, lw=1, ls=":")
+    label(figure)
+
+    def update(kind: str, count: int) -> str:
+        row = rows[kind][COUNTS.index(count)]
+        dot.set_data([COUNTS.index(count)], [row[1]])
+        for bar, text, value in zip(now, texts, row, strict=True):
+            bar.set_width(value)
+            text.set(text=f"{value:.1f}", x=max(value, 0.3) + 0.3)
+        which = "no head" if count == 0 else f"{count} {kind} head{'s' * (count > 1)}"
+        chart.set_title(f"{which.capitalize()} off: copying costs {row[1]:.1f} nats")
+        bars.set_title(f"…and a story {row[2]:.2f}, not {whole[2]:.2f}" if count else f"A story costs {row[2]:.2f}")
+        drawn = " (mean of three draws)" if kind == "random" else ""
+        return (
+            f"Copying costs {row[1]:.1f} nats a token with {which} off{drawn}; guessing would cost {GUESSING:.1f}. "
+            f"First copy {row[0]:.1f}, "
+            f"a story {row[2]:.2f} (with all heads {whole[2]:.2f}). Second copy by number of heads off: "
+            f"{', '.join(f'{n}: {r[1]:.1f}' for n, r in zip(COUNTS, rows[kind], strict=True))}. Stored results."
+        )
+
+    return update
+
+
+def _counts() -> tuple[int, ...]:
+    return tuple(int(n) for n in stored()["pruned_counts"])
+
+
+@live.lab(
+    width=9.6,
+    height=4.0,
+    controls=lambda: {
+        "count": live.Choice("heads out", _counts(), _counts()[2]),
+        "which": live.Choice("which", ("least important", "random"), "least important"),
+    },
+)
+def prune_lab(figure: "Figure") -> live.Update:
+    """The heads that seem least important out: judged on the page that chose them, on another, and by copying."""
+    rows, counts = stored()["pruned"], _counts()
+    pages, copy = figure.subplots(1, 2, width_ratios=(1.4, 1))
+    page, other, copied = np.exp(rows[:, [0, 3]]), np.exp(rows[:, [1, 4]]), rows[:, [2, 5]]
+    lines = [
+        pages.plot(counts, np.ones(len(counts)), "o-", ms=4, color=colour)[0] for colour in (plots.BLUE, plots.ORANGE)
+    ]
+    names = [
+        pages.text(counts[-1] + 3, 0, text, color=colour, weight="bold", size=10.5, va="center")
+        for text, colour in (("this page", plots.BLUE), ("another", plots.ORANGE))
+    ]
+    dots = [pages.plot([0], [1], "o", ms=11, color=colour, clip_on=False)[0] for colour in (plots.BLUE, plots.ORANGE)]
+    pages.set_yscale("log")
+    ticks = [t for t in (10, 20, 50, 100, 200, 500, 1000) if t < 1.3 * max(page.max(), other.max())]
+    pages.set_yticks(ticks, [str(t) for t in ticks])
+    pages.minorticks_off()
+    pages.set(
+        xlabel="heads out, of 270",
+        ylabel="perplexity",
+        xlim=(-3, counts[-1] + 40),
+        ylim=(0.8 * min(page.min(), other.min()), 1.4 * max(page.max(), other.max())),
+    )
+    pages.set_xticks(counts)
+    (line,) = copy.plot(counts, copied[:, 0], "o-", ms=4, color=plots.PURPLE)
+    (dot,) = copy.plot([0], [0], "o", ms=11, color=plots.PURPLE, clip_on=False)
+    copy.axhline(GUESSING, color=plots.INK, lw=1, ls=":")
+    copy.text(0, GUESSING + 0.2, "guessing", size=10.5)
+    copy.set(xlabel="heads out, of 270", ylabel="second copy, nats", ylim=(0, 14.5))
+    copy.set_xticks(counts)
+    label(figure)
+
+    def update(count: int, which: str) -> str:
+        side, n = int(which == "random"), counts.index(count)
+        ends = []
+        for curve, over, mark, name in zip(lines, (page, other), dots, names, strict=True):
+            curve.set_ydata(over[:, side])
+            mark.set_data([count], [over[n, side]])
+            ends.append(over[-1, side])
+            name.set_y(over[-1, side])
+        if abs(np.log(ends[0] / ends[1])) < 0.2:  # names that would stand on each other
+            names[int(ends[0] < ends[1])].set_y(max(ends) * 1.12)
+            names[int(ends[0] >= ends[1])].set_y(min(ends) / 1.12)
+        line.set_ydata(copied[:, side])
+        dot.set_data([count], [copied[n, side]])
+        pages.set_title(f"{count} {which} heads out:\nthis page {page[n, side]:.0f}, another {other[n, side]:.0f}")
+        copy.set_title(f"Copying costs\n{copied[n, side]:.1f} nats")
+        return (
+            f"Perplexity is {page[n, side]:.1f} on the page on which they were chosen, {other[n, side]:.1f} on "
+            f"another, with {count} {which} heads out "
+            f"(with all: {page[0, 0]:.1f} and {other[0, 0]:.1f}). Copying costs {copied[n, side]:.1f} nats, with "
+            f"all heads {copied[0, 0]:.1f}. Stored results."
+        )
+
+    return update
+
+
+def without(p: "Pretrained", heads: dict[int, list[int]]) -> tuple[float, float]:
+    """Nats a token of the second of two copies of 40 random tokens: with all heads, and without these."""
+    ids = measures.copies(np.random.default_rng(7), len(p.tokenizer), 1)
+    return measures.copying(p.model, ids)[1], measures.copying(p.model, ids, knock_out=heads)[1]

@@ -1,0 +1,148 @@
+"""The real model at work: loaded if it is there, talking, and running on somebody else's attention."""
+
+import asyncio
+import html
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import numpy as np
+
+from lesson_utils import plots, pretrained
+from lesson_utils.drawings import tint
+from lesson_utils.layers import Attend
+from lesson_utils.lessons.real_model.measures import forgetful
+from lesson_utils.lessons.real_model.stored import stored
+
+if TYPE_CHECKING:
+    from lesson_utils.pretrained import Pretrained, Token
+
+QUESTION = "What is the capital of France?"
+LONGEST = 120  # tokens of an answer
+
+
+def load(path: str | None = None) -> "Pretrained | None":
+    """The real model, if it is installed or a path is given; else None, and a line that says how to get it."""
+    if path is None and pretrained.find() is None:
+        print(
+            "The real model is not installed; what follows shows stored results of it. To have it here (98 MB, once):\n"
+            "run pretrained.install() in a cell of its own, or `python course.py real` in a terminal; then this "
+            "cell again."
+        )
+        return None
+    p = pretrained.load(path)
+    print(f"{p.name}: {p.model.num_params() / 1e6:.1f} million parameters.")
+    return p
+
+
+def coloured(tokens: "Iterable[Token]") -> str:
+    """Tokens as HTML: the surer the model was, the darker the blue below."""
+    spans = []
+    for token in tokens:
+        r, g, b = (round(255 * channel) for channel in tint(plots.BLUE, 0.75 * token.probability))
+        text = html.escape(token.text).replace("\n", "<br>")
+        spans.append(
+            f'<span title="p = {token.probability:.2f}" style="border-bottom:4px solid rgb({r},{g},{b})">{text}</span>'
+        )
+    return f'<div style="font-size:110%;line-height:1.8">{"".join(spans)}</div>'
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer, for Jupyter to show."""
+
+    tokens: "list[Token]"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/html": coloured(self.tokens), "text/plain": "".join(token.text for token in self.tokens)}
+
+
+def chat(p: "Pretrained | None", question: str = QUESTION, temperature: float = 0.0) -> Any:
+    """A box to ask in, an answer that comes token by token, and a button to stop it."""
+    if p is None:
+        known = dict(zip(map(str, stored()["writes"]), map(str, stored()["written"]), strict=True))
+        print("Stored, since the model is not installed:")
+        print("you:   Tell me about the moon in two sentences.")
+        print("model:", known["as it is"], "…")
+        return None
+    if os.environ.get("COURSE_STRICT"):  # where notebooks are stored or tested: nobody is there to ask, or to stop it
+        prompt = p.chat([("user", question)])
+        said = list(p.stream(prompt, LONGEST, np.random.default_rng(0), temperature))
+        return Said(said)
+    return Chat(p, question, temperature).widget
+
+
+class Chat:
+    """The box and what happens in it. The answer comes in a task of the kernel's own loop, so that buttons work."""
+
+    def __init__(self, p: "Pretrained", question: str, temperature: float) -> None:
+        self.p, self.temperature, self.rng = p, temperature, np.random.default_rng()
+        self.task: asyncio.Task[None] | None = None
+        wide = ipywidgets.Layout(width="min(640px, 100%)")
+        self.box = ipywidgets.Text(value=question, description="you", layout=wide, continuous_update=True)
+        self.ask = ipywidgets.Button(description="Ask", button_style="primary")
+        self.stop = ipywidgets.Button(description="Stop", disabled=True)
+        self.answer = ipywidgets.HTML()
+        self.ask.on_click(self._ask)
+        self.stop.on_click(self._stop)
+        self.widget = ipywidgets.VBox([self.box, ipywidgets.HBox([self.ask, self.stop]), self.answer])
+
+    def _ask(self, button: object = None) -> None:
+        if self.task and not self.task.done():
+            return
+        self.task = asyncio.get_running_loop().create_task(self.write())
+
+    def _stop(self, button: object = None) -> None:
+        if self.task:
+            self.task.cancel()
+
+    async def write(self) -> None:
+        """Answer what is in the box."""
+        self.ask.disabled, self.stop.disabled = True, False
+        said: list[Token] = []
+        try:
+            prompt = self.p.chat([("user", self.box.value)])
+            for token in self.p.stream(prompt, LONGEST, self.rng, self.temperature):
+                said.append(token)
+                self.answer.value = coloured(said)
+                await asyncio.sleep(0.01)  # time for a click on Stop to come in
+        except ValueError as error:  # too long a question, or half a character
+            self.answer.value = f'<pre role="alert">{html.escape(str(error))}</pre>'
+        finally:
+            self.ask.disabled, self.stop.disabled = False, True
+
+
+def answer(p: "Pretrained", question: str = QUESTION, length: int = 20, **how: Any) -> str:
+    """What it answers, always the likeliest token. `how`: attend, knock_out."""
+    return "".join(
+        token.text for token in p.stream(p.chat([("user", question)]), length, np.random.default_rng(0), **how)
+    )
+
+
+def writes(p: "Pretrained | None" = None) -> str:
+    """What it writes with attention that forgets, as lines."""
+    return "\n".join(
+        f"{name!s:20} {' '.join(str(text).split()) or '(nothing: it ends at once)'}"
+        for name, text in zip(stored()["writes"], stored()["written"], strict=True)
+        if "copies" not in str(name)
+    )
+
+
+def seconds_a_token(p: "Pretrained", attend: Attend | None = None, tokens: int = 8) -> float:
+    """Of this thread's time, the least of several tokens."""
+    ids, taken = p.chat([("user", QUESTION)]), []
+    stream = p.stream(ids, tokens + 1, np.random.default_rng(0), attend=attend)
+    with suppress(StopIteration):
+        next(stream)  # the prompt
+        while True:
+            start = time.thread_time()
+            next(stream)
+            taken.append(time.thread_time() - start)
+    return min(taken)
+
+
+__all__ = ["answer", "chat", "forgetful", "load", "seconds_a_token", "writes"]

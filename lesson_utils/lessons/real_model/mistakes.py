@@ -1,0 +1,91 @@
+"""The ways to get the exercises of notebook 09 wrong, as learners type them."""
+
+# fmt: off
+from lesson_utils.exercises import shared
+from lesson_utils.exercises.form import change
+
+LAST = "axis=-1, keepdims=True"
+
+SCORE = (
+    change("the same symbol", "You take the weight on the same symbol in the first copy, `queries - period`. An induction head looks one further, at what came behind it.", keys="keys = queries - period"),
+    change("one too far", "Your keys lie one too far on: behind the same symbol is `queries - period + 1`.", keys="keys = queries - period + 2"),
+    change("before the same symbol", "Your keys stand before the same symbol. What comes next stands *behind* it: `queries - period + 1`.", keys="keys = queries - period - 1"),
+    change("the token before", "You take the weight on the token just before the query. That is the score of a previous-token head.", keys="keys = queries - 1"),
+    change("the query itself", "You take the weight of each query on itself. The key stands `period - 1` before it.", keys="keys = queries"),
+    change("rows and columns exchanged", "Queries are rows, keys are columns: `weights[..., queries, keys]`.", picked="picked = weights[..., keys, queries]"),
+    change("all later queries", "You let queries behind the second copy count, too. There, weight may lie on either copy; only the second counts: up to `2 * period`.", queries="queries = np.arange(period, weights.shape[-1])"),
+    change("one too early", "Your first query is the last of the first copy: it has seen nothing twice. The second copy begins at `period`.", queries="queries = np.arange(period - 1, 2 * period - 1)"),
+    change("the first left out", "You leave the first query of the second copy out. It stands at `period`.", queries="queries = np.arange(period + 1, 2 * period)"),
+    change("the last left out", "You leave the last query of the second copy out. `np.arange(period, 2 * period)` ends before `2 * period` by itself.", queries="queries = np.arange(period, 2 * period - 1)"),
+    change("the first copy", "You take the queries of the first copy, which has no copy before it. The second begins at `period`.", queries="queries = np.arange(period)"),
+    change("sum", "You add the weights up. Asked for is their mean.", answer="return picked.sum(axis=-1)"),
+    change("largest", "You take the largest weight. One good query is not enough: the mean over all of them.", answer="return picked.max(axis=-1)"),
+    change("over everything", "You take the mean over all maps together. Each map has a score of its own: `axis=-1`.", answer="return picked.mean()"),
+    change("over axis 0", "You take the mean over axis 0, which may be heads or a batch. The queries are the last axis.", answer="return picked.mean(axis=0)"),
+    change("all pairs", "You take a whole block of weights, each query with each key. Each query has one key: `weights[..., queries, keys]`.", picked="picked = weights[..., period : 2 * period, 1 : period + 1]", answer="return picked.mean(axis=(-1, -2))"),
+    change("arg-max", "You count how often the largest weight lies there. The score is the mean weight: it also tells 0.9 from 0.4.", "queries = np.arange(period, 2 * period)\nreturn (weights[..., queries, :].argmax(axis=-1) == queries - period + 1).mean(axis=-1)"),
+)
+
+NORM = (
+    change("mean subtracted", "You subtract the mean, as layer norm does. RMS norm leaves it out.", square=f"mean_square = ((x - x.mean({LAST})) ** 2).mean({LAST})", answer=f"return gamma * ((x - x.mean({LAST})) / root)"),
+    change("variance", "You divide by the root of the variance, the mean of (x − μ)². RMS norm takes the mean of x².", square=f"mean_square = x.var({LAST})"),
+    change("mean subtracted above", "You subtract the mean before you divide. RMS norm divides x as it is.", answer=f"return gamma * ((x - x.mean({LAST})) / root)"),
+    change("sum of squares", "You divide by the length of the vector, the root of the *sum* of squares. It is their mean.", square=f"mean_square = (x**2).sum({LAST})"),
+    change("mean of sizes", "You take the mean of |x|. It is the mean of x², and then its root.", square=f"mean_square = abs(x).mean({LAST})"),
+    change("square of the mean", "You square the mean. It is the mean of the squares: `(x**2).mean(…)`.", square=f"mean_square = x.mean({LAST}) ** 2"),
+    change("no root", "You divide by the mean square. Take its root first: RMS means root mean square.", root="root = mean_square + eps"),
+    change("root twice", "You take the root twice.", root="root = np.sqrt(np.sqrt(mean_square + eps))"),
+    change("ε outside the root", "You add ε outside the root. It belongs under it: √(mean square + ε).", root="root = np.sqrt(mean_square) + eps"),
+    change("ε missing", "ε is missing. A token of zeros gives 0 / 0: √(mean square + ε).", root="root = np.sqrt(mean_square)"),
+    change("ε as it is by default", "You use 10⁻⁵ whatever the argument `eps` says.", root="root = np.sqrt(mean_square + 1e-5)"),
+    change("ε squared", "You add ε². Under the root stands mean square + ε.", root="root = np.sqrt(mean_square + eps**2)"),
+    change("ε as a floor", "You take the larger of the mean square and ε. ε is added.", root="root = np.sqrt(np.maximum(mean_square, eps))"),
+    change("multiplied", "You multiply by the root. Divide by it.", answer="return gamma * (x * root)"),
+    change("γ left out", "γ is left out: each feature has a factor of its own.", answer="return x / root"),
+    change("divided by γ", "You divide by γ. It is a factor.", answer="return x / root / gamma"),
+    change("γ added", "You add γ. It is a factor; RMS norm adds nothing.", answer="return x / root + gamma"),
+    change("over everything", "You take the mean over the whole array. Each token has one of its own: `axis=-1, keepdims=True`.", square="mean_square = (x**2).mean()"),
+    change("over axis 0", "You take the mean down the columns. It is over the features of one token: `axis=-1`.", square="mean_square = (x**2).mean(axis=0, keepdims=True)"),
+    change("without keepdims", "Without `keepdims=True` the last axis is dropped, and NumPy lines up what is left with the features: an error, or, in a square array, wrong numbers without one.", square="mean_square = (x**2).mean(axis=-1)"),
+)
+
+GROUPED = (
+    change("groups interleaved", "You give the first query head to the first key–value head, the second to the second, and begin again. Neighbours share one: heads 0, 1, 2 the first, heads 3, 4, 5 the second. (In SmolLM2 the other order means perplexity 600,000.)", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)", answer="return output.swapaxes(0, 1).reshape(len(Q), Q.shape[1], -1)"),
+    change("not put back in order", "Your groups interleave heads, and the result is not put back in order. Neighbours share one: `Q.reshape(len(K), -1, …)`.", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)"),
+    change("keys tiled", "`np.tile` lays the key–value heads one after the other: 0, 1, 0, 1 … Neighbours share one: 0, 0, 1, 1 … as `np.repeat` would, or an axis more for Q.", "n = len(Q) // len(K)\nscores = Q @ np.tile(K, (n, 1, 1)).swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ np.tile(V, (n, 1, 1))"),
+    change("first key–value head only", "All your query heads use the first key–value head. Each group has its own.", keys="K, V = K[:1, None], V[:1, None]"),
+    change("keys averaged", "You average the key–value heads. Each group has its own: no mean.", keys="K, V = K.mean(axis=0)[None, None], V.mean(axis=0)[None, None]"),
+    change("not scaled", "The scores are not divided by √d_k.", scale=""),
+    change("scaled by d_k", "You divide by d_k. It is its root.", scale="scores = scores / Q.shape[-1]"),
+    change("scaled by d_model", "You divide by the root of d_model, h · d_k. It is the root of the width of one head, d_k.", scale="scores = scores / math.sqrt(len(Q) * Q.shape[-1])"),
+    change("scaled by the number of keys", "You divide by the root of T_k. It is the root of d_k, the last axis of Q.", scale="scores = scores / math.sqrt(K.shape[-2])"),
+    *shared.weighing(),
+)
+
+HALVES = (
+    change("columns left as they are", "You turn neighbours: the columns are not permuted. Here column i belongs to column i + d/2.", "return positions.rotary(x, at)"),
+    change("not put back", "Your columns stay in their new order. Bring them back: `[..., np.argsort(order)]`.", answer="return turned"),
+    change("permuted twice", "You apply the same order again. That undoes it for d = 2 and 6 at most; the way back is `np.argsort(order)`.", answer="return turned[..., order]"),
+    change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
+    change("halves exchanged", "In your pairs the second half comes first. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
+    change("not turned", "Nothing is turned: the columns are moved, and moved back.", turned="turned = beside"),
+    change("not brought side by side", "You turn neighbours first and sort the columns afterwards. Pairs must stand side by side before they are turned.", beside="beside = x"),
+    change("positions from 0", "You count positions from 0, whatever `at` says. A cache has its queries further on: use `at`.", turned="turned = positions.rotary(beside, np.arange(x.shape[-2]))"),
+    change("tokens permuted", "You permute tokens: `x[order]` works on the first axis. Columns are the last: `x[..., order]`.", beside="beside = x[order]"),
+)
+
+HAND = (
+    change("looks one ahead", "Your head 0 looks one ahead: QK_0[query, key], and the key stands one *before* the query.", qk_0="QK_0[place[:-1], place[1:]] = 1"),
+    change("looks at itself", "Your head 0 looks at its own position. It should look one back: rows `place[1:]`, columns `place[:-1]`.", qk_0="QK_0[place, place] = 1"),
+    change("head 0 compares symbols", "Your head 0 looks for the same symbol. It goes by position only: one back.", qk_0="QK_0[symbol, symbol] = 1"),
+    change("overwrites the symbol", "Your head 0 writes into the block of the symbol itself. Then nobody can tell the two apart: write into “symbol before”.", ov_0="OV_0[symbol, symbol] = 1"),
+    change("hands the position over", "Your head 0 hands the position over. Head 1 needs the symbol.", ov_0="OV_0[place[:V], before[:T]] = 1"),
+    change("OV_0 transposed", "OV_0 is transposed: x @ OV takes from the row and writes into the column, from symbol to “symbol before”.", ov_0="OV_0[before, symbol] = 1"),
+    change("the same symbol again", "Your head 1 looks for the same symbol. That is where it was, not what came after. It should look for its symbol as somebody's *symbol before*.", qk_1="QK_1[symbol, symbol] = 1"),
+    change("query and key exchanged", "In QK_1 query and key are exchanged: the row belongs to the query, which has its own symbol; the column to the key, which has its symbol before.", qk_1="QK_1[before, symbol] = 1"),
+    change("before meets before", "Your head 1 looks for somebody with the same symbol before. The query's own symbol should meet it.", qk_1="QK_1[before, before] = 1"),
+    change("hands over the symbol before", "Your head 1 hands over the symbol before, which is the one it had. Hand over the symbol that stands there.", ov_1="OV_1[before, answer] = 1"),
+    change("answers into the symbol", "Your head 1 writes into the block of the symbol. The answer has a block of its own, the last.", ov_1="OV_1[symbol, symbol] = 1"),
+    change("OV_1 transposed", "OV_1 is transposed: it takes from the row, the symbol, and writes into the column, the answer.", ov_1="OV_1[answer, symbol] = 1"),
+    change("matrices exchanged", "The order is QK_0, OV_0, QK_1, OV_1: what head 0 looks for, what it hands over, then head 1.", result=("return OV_0, QK_0, OV_1, QK_1", "return QK_1, OV_1, QK_0, OV_0")),
+)

