@@ -160,7 +160,7 @@ def test(words):
         options += ["-m", "long_form or parity or notebook"]
     else:
         options += ["-m", "not long_form"]
-        os.environ.setdefault("COURSE_SIZE", "small")  # notebooks train for fewer steps
+        os.environ.setdefault("COURSE_SIZE", "tiny")  # notebooks train for a few steps, to see that they run
     for library in ("OPENBLAS", "OMP", "MKL"):  # processes that share the cores are not to have threads of their own
         os.environ.setdefault(library + "_NUM_THREADS", "1")
     return run("pytest", *(options + words))

@@ -475,8 +475,8 @@ def test_files_are_tested_whole_with_options_and_exit_code_of_pytest(course, tmp
 @pytest.mark.parametrize(
     ("words", "extras", "marks", "size"),
     [
-        ([], "lab,test", "not long_form", "small"),
-        (["--parity"], "lab,parity,test", "not long_form", "small"),
+        ([], "lab,test", "not long_form", "tiny"),
+        (["--parity"], "lab,parity,test", "not long_form", "tiny"),
         (["--fast"], "lab,test", "not slow and not long_form", None),
         (["--rest"], "lab,parity,site,style,test", "long_form or parity or notebook", None),
     ],

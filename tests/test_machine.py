@@ -84,7 +84,9 @@ def test_a_notebook_can_say_how_few_steps_it_takes(monkeypatch):
     monkeypatch.setenv("COURSE_SIZE", "small")
     assert (training.steps(2500, 60), training.steps(5)) == (60, 1)
     monkeypatch.setenv("COURSE_SIZE", "tiny")
-    with pytest.raises(ValueError, match="COURSE_SIZE='tiny' is unknown; set it to full or small"):
+    assert (training.steps(2500, 60), training.steps(2500), training.steps(5)) == (20, 20, 1)
+    monkeypatch.setenv("COURSE_SIZE", "huge")
+    with pytest.raises(ValueError, match="COURSE_SIZE='huge' is unknown; set it to full, small or tiny"):
         training.steps(400)
 
 

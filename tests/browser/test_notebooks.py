@@ -26,7 +26,7 @@ def lab(tmp_path_factory):
     for path in NOTEBOOKS:
         shutil.copy(path, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COURSE_SIZE", "small")
+        patch.setenv("COURSE_SIZE", "tiny")
         with browser.jupyterlab(folder) as server:
             yield server
 
