@@ -20,6 +20,7 @@ EDITION_2 = {
     "scaled_attention",
     "multi_head",
     "positional_encoding",
+    "full_block",
     "causal_mask",
     "real_model",
 }
@@ -52,7 +53,16 @@ TERMS = {
     "mask": "scaled_attention",
     "multi-head": "multi_head",
     "layer norm": "full_block",
-    "residual": "full_block",
+    "batch norm": "full_block",
+    "residual connection": "full_block",
+    "skip connection": "full_block",
+    "residual stream": "full_block",
+    "pre-norm": "full_block",
+    "post-norm": "full_block",
+    "rank collapse": "full_block",
+    "dropout": "full_block",
+    "cross-entropy": "full_block",
+    "autoregressive": "full_block",
     "causal mask": "causal_mask",
     "perplexity": "causal_mask",
     "exposure bias": "causal_mask",
@@ -69,6 +79,7 @@ VERBS = set(
     "is are was were has have had does do goes go gets get gives give takes take keeps keep loses lose lies lie stays "
     "stay grows grow falls fall rises rise spreads spread looks look leans lean finds find needs need holds hold makes "
     "make sees see moves move beats beat opens open differ differs agrees agree shout fades fade vanishes vanish "
+    "stand stands "
     "explodes explode reads read writes write learns learn fails fail works work adds add costs cost shows show turns "
     "turn swap swaps repeat repeats match matches point points tells tell becomes become decides decide".split()
 )

@@ -1,12 +1,10 @@
-"""The architecture as a diagram whose parts tell their formula, shapes and source."""
+"""The map: the encoder–decoder as a diagram whose parts tell their formula, shapes and code."""
 
-import inspect
 import itertools
-import textwrap
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lesson_utils import attention, layers, live, ops, plots, positions
+from lesson_utils import live, plots
+from lesson_utils.drawings import arrow, box, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,196 +19,200 @@ class Part(NamedTuple):
     title: str
     formula: str  # in mathtext
     shapes: str
+    told: str  # what it is good for
+    code: str  # the same in NumPy; a test runs it
     paper: str  # where it stands in "Attention Is All You Need"
-    source: Callable[..., Any]
-    first: str  # the line of the source where its heart begins
 
 
+SCORES = "scores = Q @ K.swapaxes(-1, -2) / np.sqrt(d_k)\n"
 PARTS = {
     "embedding": Part(
-        "Embedding: a vector for each symbol",
+        "Embedding: each symbol becomes a vector",
         r"$x_t = \sqrt{d_{model}}\; E[\mathrm{id}_t]$",
-        "ids (B, T)  →  (B, T, d_model)",
+        "ids (B, T)  →  x (B, T, d_model)",
+        "A learned table has a row for each symbol. The\nfactor keeps positions from drowning it.",
+        "x = np.sqrt(d_model) * E[ids]",
         "section 3.4",
-        layers.Embedding.forward,
-        "y, cache",
     ),
     "positions": Part(
-        "Positions: where each symbol stands",
-        r"$PE_{pos,2i} = \sin(pos / 10000^{2i/d_{model}})$, odd ones with cos",
-        "(T, d_model), added to each sequence",
+        "Positions: each vector learns where it stands",
+        r"$x_t \leftarrow x_t + P_t$",
+        "P (T, d_model), added to each sequence",
+        "Without them the source is a set (notebook 04).",
+        "x = x + P[:T]",
         "section 3.5",
-        positions.sinusoidal_encoding,
-        "angles",
     ),
-    "attention": Part(
+    "self-attention": Part(
         "Self-attention: each position takes from all",
-        r"$\mathrm{Concat}(head_1 \ldots head_h)\,W_O$,  $head_i = \mathrm{softmax}(QK^\top\!/\sqrt{d_k})\,V$",
-        "(B, T, d_model)  →  weights (B, h, T, T)  →  (B, T, d_model)",
+        r"$\mathrm{softmax}(QK^\top\!/\sqrt{d_k})\,V$  in h heads",
+        "x (B, S, d_model)  →  y (B, S, d_model)",
+        "The only part of the encoder in which tokens meet\n(notebooks 02 and 03).",
+        "Q, K, V = (split_heads(x @ W, h)\n           for W in (W_Q, W_K, W_V))\n"
+        + SCORES
+        + "weights = softmax(scores)  # (B, h, S, S)\ny = merge_heads(weights @ V) @ W_O",
         "section 3.2.2",
-        attention.multi_head_attention,
-        "Q = split_heads",
     ),
     "add & norm": Part(
-        "Add & norm: the way around, then layer norm",
-        r"$\mathrm{LayerNorm}(x + f(x))$",
-        "(B, T, d_model)  →  (B, T, d_model)",
+        "Add & norm: what a part gives is added, then normed",
+        r"$\mathrm{LayerNorm}(x + y)$",
+        "x and y (B, T, d_model)  →  x (B, T, d_model)",
+        "y is what attention or feed-forward gave. x comes\nin on the thin line, around that part.",
+        "x = layer_norm(x + y, gamma, beta)",
         "section 3.1",
-        layers.Residual.forward,
-        "y, inner_cache",
     ),
     "feed-forward": Part(
-        "Feed-forward: each position by itself",
+        "Feed-forward: each position thinks by itself",
         r"$\max(0,\; xW_1 + b_1)\,W_2 + b_2$",
-        "(B, T, d_model)  →  (B, T, d_ff)  →  (B, T, d_model)",
+        "x (B, T, d_model)  →  (B, T, d_ff)  →  y like x",
+        "Wide in the middle, and bent there. Two thirds of\nan encoder layer's parameters.",
+        "hidden = np.maximum(0, x @ W_1 + b_1)\ny = hidden @ W_2 + b_2",
         "section 3.3, equation 2",
-        layers.FeedForward.forward,
-        "hidden, wide",
     ),
     "masked": Part(
         "Masked self-attention: nobody reads ahead",
         r"score $s_{ij} = -\infty$  for  $j > i$",
-        "mask (T, T)  →  weights (B, h, T, T)",
+        "x (B, T, d_model)  →  y (B, T, d_model)",
+        "Self-attention with one line more, the mask\n(notebook 06).",
+        "Q, K, V = (split_heads(x @ W, h)\n           for W in (W_Q, W_K, W_V))\n"
+        + SCORES
+        + "scores = np.where(causal_mask(T), scores, -np.inf)\n"
+        + "weights = softmax(scores)  # (B, h, T, T)\ny = merge_heads(weights @ V) @ W_O",
         "section 3.2.3",
-        attention.scaled_dot_product_attention,
-        "scores = Q",
     ),
     "cross": Part(
-        "Cross-attention: the decoder reads the source",
-        r"$Q = xW_Q$,   $K = \mathrm{memory}\,W_K$,   $V = \mathrm{memory}\,W_V$",
-        "x (B, T, d_model), memory (B, S, d_model)  →  weights (B, h, T, S)",
+        "Cross-attention: the decoder looks at the source",
+        r"$Q = xW_Q$,   $K = mW_K$,   $V = mW_V$",
+        "x (B, T, d_model), memory m (B, S, d_model)",
+        "The look back of notebook 01: the decoder asks,\nthe encoder's output answers.",
+        "Q = split_heads(x @ W_Q, h)  # the decoder asks\n"
+        "K, V = (split_heads(memory @ W, h)\n        for W in (W_K, W_V))\n"
+        + SCORES
+        + "weights = softmax(scores)  # (B, h, T, S)\ny = merge_heads(weights @ V) @ W_O",
         "section 3.2.3",
-        layers.DecoderLayer.forward,
-        "x, attention",
     ),
     "output": Part(
-        "Output: a score for each symbol, by the same table",
+        "Output: the same table gives each symbol a score",
         r"$\mathrm{logits} = x\,E^\top$",
-        "(B, T, d_model)  →  (B, T, V)",
+        "x (B, T, d_model)  →  logits (B, T, V)",
+        "One dot product with each row of the embedding's\ntable: no parameters of its own.",
+        "logits = x @ E.T",
         "section 3.4",
-        layers.Embedding.logits_forward,
-        "return",
     ),
     "softmax": Part(
         "Softmax: scores become probabilities",
         r"$p_i = e^{s_i} / \sum_j e^{s_j}$",
-        "(B, T, V)  →  (B, T, V), each row sums to 1",
+        "logits (B, T, V)  →  p (B, T, V), each row sums to 1",
+        "Each position bets on the symbol that comes next.",
+        "p = softmax(logits)",
         "section 3.4",
-        ops.softmax_forward,
-        "weights = np.exp",
     ),
 }
-
-
-def source_lines(part: Part, width: int = 74) -> tuple[str, list[str]]:
-    """The name of a part's source, and its lines as they stand there, from the part's first line on.
-
-    Comments that are not shapes are left out; a line that is too wide loses its comment, or goes on below.
-    """
-    lines = inspect.getsource(part.source).splitlines()
-    start = next(i for i, line in enumerate(lines) if line.strip().startswith(part.first))
-    shown: list[str] = []
-    for line in textwrap.dedent("\n".join(lines[start:])).splitlines():
-        code, _, comment = line.partition("  # ")
-        kept = line if comment.startswith("(") and len(line) <= width else code
-        shown += textwrap.wrap(kept, width, subsequent_indent=" " * (len(code) - len(code.lstrip()) + 8))
-    module = part.source.__module__.removeprefix("lesson_utils.")
-    return f"{module}.{part.source.__qualname__}", shown
-
-
-def empty(ax: "Axes") -> None:
-    """Axes for a drawing or a text: nothing of their own to be seen."""
-    ax.set_axis_off()
-    for part in (*ax.spines.values(), ax.xaxis, ax.yaxis):  # a live figure draws each artist by itself
-        part.set_visible(False)
-
 
 # --- The architecture diagram ----------------------------------------------------------------------------------------
 
-# Part → the boxes that show it: x, y, width, height, in units of the drawing (10 across, 13 up).
-BOXES: dict[str, tuple[tuple[float, float, float, float], ...]] = {
-    "embedding": ((0.6, 0.8, 3.6, 0.8), (5.9, 0.8, 3.6, 0.8)),
-    "positions": ((0.6, 1.9, 3.6, 0.8), (5.9, 1.9, 3.6, 0.8)),
-    "attention": ((0.6, 3.7, 3.6, 0.8),),
-    "masked": ((5.9, 3.7, 3.6, 0.8),),
-    "cross": ((5.9, 5.9, 3.6, 0.8),),
-    "feed-forward": ((0.6, 5.9, 3.6, 0.8), (5.9, 8.1, 3.6, 0.8)),
-    "add & norm": (
-        *((0.6, 4.75, 3.6, 0.7), (0.6, 6.95, 3.6, 0.7)),
-        *((5.9, 4.75, 3.6, 0.7), (5.9, 6.95, 3.6, 0.7), (5.9, 9.15, 3.6, 0.7)),
-    ),
-    "output": ((5.9, 10.4, 3.6, 0.8),),
-    "softmax": ((5.9, 11.5, 3.6, 0.8),),
+SOURCE, TARGET, WIDE, HIGH = 1.16, 3.42, 1.58, 0.34  # middles of the two columns, size of a box
+# Part → the middles of the boxes that show it, in inches.
+BOXES: dict[str, tuple[tuple[float, float], ...]] = {
+    "embedding": ((SOURCE, 0.56), (TARGET, 0.56)),
+    "positions": ((SOURCE, 1.0), (TARGET, 1.0)),
+    "self-attention": ((SOURCE, 1.72),),
+    "masked": ((TARGET, 1.72),),
+    "cross": ((TARGET, 2.66),),
+    "feed-forward": ((SOURCE, 2.66), (TARGET, 3.6)),
+    "add & norm": ((SOURCE, 2.12), (SOURCE, 3.06), (TARGET, 2.12), (TARGET, 3.06), (TARGET, 4.0)),
+    "output": ((TARGET, 4.62),),
+    "softmax": ((TARGET, 5.06),),
 }
-LABELS = {"attention": "self-attention", "masked": "masked att.", "cross": "cross-attention"}
+LABELS = {"masked": "masked self-att.", "cross": "cross-attention"}
+KINDS = {
+    "self-attention": plots.PURPLE,
+    "masked": plots.PURPLE,
+    "cross": plots.PURPLE,
+    "feed-forward": plots.GREEN,
+    "add & norm": plots.INK,
+    "positions": plots.ORANGE,
+}  # the others: blue
 
 
 def _draw_streams(plan: "Axes") -> None:
-    """What runs between the boxes: the streams, the ways around, the memory."""
-    from matplotlib.patches import Rectangle
+    """What runs between the boxes: the streams, the residual connections, the memory, symbols in and out."""
+    from matplotlib.patches import FancyBboxPatch
 
-    line: dict[str, Any] = {"color": plots.GREY, "lw": 1.3, "zorder": 0}
-    arrow: dict[str, Any] = {"arrowprops": {"arrowstyle": "->", "color": plots.GREY, "lw": 1.3}, "zorder": 0}
-    for x, top, name in ((0.0, 7.75, "encoder ×N"), (5.3, 9.95, "decoder ×N")):
-        plan.add_patch(
-            Rectangle((x, 3.1), 4.3, top - 3.1, facecolor="#F3F3F3", edgecolor=plots.GREY, lw=0.8, zorder=-1)
+    line: dict[str, Any] = {"color": plots.GREY, "lw": 1.5, "zorder": 0}
+    small: dict[str, Any] = {"color": plots.GREY, "size": 10, "va": "center"}
+    for x, top, name in ((SOURCE, 3.32, "encoder × N"), (TARGET, 4.28, "decoder × N")):
+        frame = FancyBboxPatch(
+            (x - 1.13, 1.36), 2.05, top - 1.36, boxstyle="round,pad=0,rounding_size=0.08", fc="#F3F3F3", lw=0, zorder=-1
         )
-        plan.text(x, top + 0.1, name, va="bottom", fontsize=8, color=plots.GREY)
-    for x, name, top, halves in ((2.4, "source ids", 7.5, (3.7, 5.9)), (7.7, "target ids", 12.9, (3.7, 5.9, 8.1))):
-        plan.text(x, 0.0, name, ha="center", fontsize=9)
-        plan.plot([x, x], [0.45, top], **line)
-        for y in halves:  # around the sublayer, into add & norm
-            plan.plot([x, x - 2.2, x - 2.2], [y - 0.18, y - 0.18, y + 1.2], **line)
-            plan.annotate("", (x - 1.8, y + 1.2), (x - 2.25, y + 1.2), **arrow)
-    plan.annotate("", (7.7, 13.0), (7.7, 12.4), **arrow)
-    plan.plot([2.4, 2.4, 4.8, 4.8], [7.5, 8.3, 8.3, 6.3], **line)
-    plan.annotate("", (5.9, 6.3), (4.75, 6.3), **arrow)
-    plan.text(2.4, 8.45, "memory: K, V", ha="center", fontsize=9)
+        plan.add_patch(frame)
+        plan.text(x + 0.05, top + 0.09, name, **small)
+    for x, words, top, parts in (
+        (SOURCE, "der Hund schläft", 3.06, (1.72, 2.66)),
+        (TARGET, "<begin> the dog", 5.2, (1.72, 2.66, 3.6)),
+    ):
+        plan.text(x, 0.14, words, ha="center", va="center", size=10.5, weight="bold")
+        plan.plot([x, x], [0.28, top], **line)
+        for y in parts:  # around the part, into add & norm
+            plan.plot([x, x - 0.98, x - 0.98], [y - 0.25, y - 0.25, y + 0.4], **line)
+            arrow(plan, (x - 0.98, y + 0.4), (x - 0.78, y + 0.4), plots.GREY, 1.5)
+    arrow(plan, (TARGET, 5.2), (TARGET, 5.5), plots.GREY, 1.5)
+    plan.text(TARGET + 0.12, 5.4, "the dog sleeps", va="center", size=10.5, weight="bold")
+    joint = (SOURCE + TARGET) / 2
+    plan.plot([SOURCE, SOURCE, joint, joint], [3.23, 3.7, 3.7, 2.66], **line)
+    arrow(plan, (joint, 2.66), (TARGET - WIDE / 2, 2.66), plots.GREY, 1.5)
+    plan.text(SOURCE - 1.1, 3.84, "memory m (B, S, d_model)", **small)
+    plan.text(SOURCE + 0.08, 1.25, "(B, S, d_model)", **small)
+    plan.text(TARGET + 0.08, 1.25, "(B, T, d_model)", **small)
 
 
-@live.lab(height=5.6, part=live.Choice("part", tuple(PARTS), "embedding"))
+@live.lab(height=6.0, part=live.Choice("part", tuple(PARTS), "add & norm"))
 def diagram_lab(figure: "Figure") -> live.Update:
-    """The architecture; the chosen part shows its formula, its shapes and its source."""
-    from matplotlib.patches import Rectangle
+    """The architecture; the chosen part shows its formula, its shapes and its code."""
+    from matplotlib.patches import FancyBboxPatch
 
-    plan, page = figure.subplots(1, 2, width_ratios=(1, 1.72))
-    plan.set(xlim=(-0.2, 9.9), ylim=(-0.2, 13.1))
-    page.set(xlim=(0, 1), ylim=(0, 1))
-    for ax in (plan, page):
-        empty(ax)
+    plan = sheet(figure)
     _draw_streams(plan)
-    middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
     for part, places in BOXES.items():
-        for x, y, width, height in places:
-            plan.add_patch(Rectangle((x, y), width, height, facecolor="white", edgecolor=plots.INK, lw=1, zorder=1))
-            plan.text(x + width / 2, y + height / 2, LABELS.get(part, part), zorder=1, **middle)
-    # Over the chosen boxes lie blue ones: so a step moves these few only.
-    most = max(map(len, BOXES.values()))
-    covers = [plan.add_patch(Rectangle((0, 0), 0, 0, facecolor=plots.BLUE, zorder=6)) for _ in range(most)]
-    names = [plan.text(0, 0, "", color="white", weight="bold", zorder=7, **middle) for _ in range(most)]
-    formula = page.text(0, 0.9, "", fontsize=13, va="top", color=plots.BLUE)
-    shapes = page.text(0, 0.76, "", va="top")
-    where = page.text(0, 0.65, "", va="top", color=plots.GREY)
-    code = page.text(0, 0.56, "", va="top", family="monospace", fontsize=8.6, linespacing=1.45)
+        colour = KINDS.get(part, plots.BLUE)
+        for x, y in places:
+            made = box(plan, x, y, LABELS.get(part, part), WIDE, HIGH, colour, 0.16, size=10.5)
+            made.patch.set_zorder(1)
+            made.label.set_zorder(1)
+    # Over the chosen boxes lie dark ones: so a step moves these few only.
+    style = "round,pad=0,rounding_size=0.06"
+    covers: list[Any] = [
+        plan.add_patch(FancyBboxPatch((-9, -9), WIDE, HIGH, boxstyle=style, lw=0, zorder=6))
+        for _ in range(max(map(len, BOXES.values())))
+    ]
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "size": 10.5}
+    names = [plan.text(0, 0, "", color="white", weight="bold", zorder=7, **middle) for _ in covers]
+    left = 4.72
+    formula = plan.text(left, 5.1, "", size=14, va="top")
+    shapes = plan.text(left, 4.5, "", va="top")
+    told = plan.text(left, 4.05, "", va="top", linespacing=1.4)
+    code = plan.text(left, 3.2, "", va="top", family="monospace", size=9.4, linespacing=1.6)
+    where = plan.text(left, 0.75, "", va="top", color=plots.GREY)
 
     def update(part: str) -> str:
+        about, colour = PARTS[part], KINDS.get(part, plots.BLUE)
         for cover, label, place in itertools.zip_longest(covers, names, BOXES[part]):
-            x, y, width, height = place or (0.0, 0.0, 0.0, 0.0)
-            cover.set_bounds(x, y, width, height)
-            label.set_position((x + width / 2, y + height / 2))
+            x, y = place or (-5.0, -5.0)
+            cover.set_bounds(x - WIDE / 2, y - HIGH / 2, WIDE, HIGH)
+            cover.set_facecolor(colour)
+            label.set_position((x, y))
             label.set_text(LABELS.get(part, part) if place else "")
-        about = PARTS[part]
-        name, lines = source_lines(about)
-        page.set_title(about.title)
+        plan.set_title(about.title)
         formula.set_text(about.formula)
+        formula.set_color(colour)
         shapes.set_text(about.shapes)
-        where.set_text(f"Paper: {about.paper}. Source: {name}")
-        code.set_text("\n".join(lines))
+        told.set_text(about.told)
+        code.set_text(about.code)
+        where.set_text(f"“Attention Is All You Need”, {about.paper}")
         times = len(BOXES[part])
         return (
-            f"The encoder–decoder as a diagram; chosen: {about.title}, {times} {'box' if times == 1 else 'boxes'}. "
-            f"Formula: {about.formula.replace('$', '')}. Shapes: {about.shapes}. Paper: {about.paper}. Source: {name}: "
-            + " ".join(lines)
-        )
+            f"{about.title}: {times} {'box' if times == 1 else 'boxes'} in the map of the encoder–decoder. "
+            f"{about.told} Formula: {about.formula.replace('$', '')}. Shapes: {about.shapes}. "
+            f"Code: {'; '.join(about.code.splitlines())}. Paper: {about.paper}."
+        ).replace("\n", " ")
 
     return update

@@ -1,19 +1,17 @@
 """A Transformer's shape ledger: shapes, parameters and FLOPs, part by part."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import costs, layers, live, plots
+from lesson_utils import costs, layers, live, numbers, plots
 from lesson_utils._checks import Array
 from lesson_utils.models import TransformerConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from lesson_utils import numbers
-from lesson_utils.layers import NormPlace
 
 # --- The shape ledger ------------------------------------------------------------------------------------------------
 
@@ -27,6 +25,23 @@ class Step(NamedTuple):
     flops: int  # of the matrix products; a multiply-add is two
 
 
+class Function:
+    """A layer as a plain function: arrays in, an array out."""
+
+    def __init__(self, layer: Any) -> None:
+        self.layer = layer
+
+    def __call__(self, *arguments: Any) -> Array:
+        y: Array = self.layer.forward(*arguments)[0]
+        return y
+
+
+def parts(layer: layers.EncoderLayer | layers.DecoderLayer) -> tuple[Function, ...]:
+    """What a layer is made of, as functions: its attention or attentions, feed-forward, and a norm for each of them."""
+    sublayers = [part for part in vars(layer).values() if isinstance(part, layers.Residual)]
+    return tuple(Function(thing) for thing in (*(s.inner for s in sublayers), *(s.norm for s in sublayers)))
+
+
 class Ledger:
     """Runs layers and writes down what came out: shapes of real arrays, parameters of real layers.
 
@@ -37,10 +52,11 @@ class Ledger:
         self.steps: list[Step] = []
         self._counted: set[int] = set()
 
-    def run(self, name: str, forward: Callable[..., tuple[Any, Any]], *arguments: Any) -> Array:
-        """Call a layer's `forward` (or an embedding's `logits_forward`), and write a line about it."""
-        layer: layers.Layer = forward.__self__  # type: ignore[attr-defined]  # a bound method
-        y: Array = forward(*arguments)[0]
+    def run(self, name: str, step: Any, *arguments: Any) -> Array:
+        """Take a step, and write a line about it: a layer, one of `parts`, or an embedding's `logits_forward`."""
+        layer: layers.Layer = getattr(step, "layer", None) or getattr(step, "__self__", step)
+        y = (step if callable(step) else step.forward)(*arguments)
+        y = y[0] if isinstance(y, tuple) else y  # without the cache
         new = [param for param in layer.params().values() if id(param) not in self._counted]
         if isinstance(layer, layers.Embedding) and y.shape[-1] == len(layer.table.value):  # as the output layer
             flops = 2 * y.size * layer.table.value.shape[1]
@@ -158,62 +174,79 @@ def vocabulary_for(changes: dict[str, int], millions: int) -> tuple[float, float
 
 # --- The ledger, live ------------------------------------------------------------------------------------------------
 
-LEDGER_LENGTH = 64
+SIZES = (64, 128, 256, 512, 1024)  # d_model
+GROUPS = {  # of the ledger's steps
+    "token table and output": ("token table", "output scores"),
+    "attention": ("encoder: self-attention", "decoder: self-attention", "decoder: cross-attention"),
+    "feed-forward": ("encoder: feed-forward", "decoder: feed-forward"),
+    "norms": ("encoder: norms", "decoder: norms"),
+}
+FILLS = {
+    "token table and output": (plots.BLUE, ""),
+    "attention": (plots.PURPLE, "//"),
+    "feed-forward": (plots.GREEN, ""),
+    "norms": (plots.INK, ""),
+}
 
 
 @live.lab(
     height=4.6,
-    d_model=live.Choice("d_model", (64, 128, 256, 512, 1024), 512),
-    num_heads=live.Choice("heads h", (1, 2, 4, 8, 16), 8),
-    d_ff=live.Choice("d_ff", (256, 512, 1024, 2048, 4096), 2048),
     num_layers=live.Slider("layers N", 1, 12, 6),
-    norm=live.Choice("norm", ("post", "pre"), "post"),
+    vocab=live.Choice("symbols V", (100, 1_000, 10_000, 37_000, 100_000), 37_000),
+    length=live.Choice("length", (16, 64, 256, 1024), 64),
 )
 def ledger_lab(figure: "Figure") -> live.Update:
-    """Parameters and FLOPs of an encoder–decoder, part by part."""
-    names = list(count(TransformerConfig.base()))
-    rows = np.arange(len(names))
-    shape_ax, parameter_ax, flop_ax = figure.subplots(1, 3, sharey=True, width_ratios=(0.62, 1, 1))
-    shape_ax.set_yticks(rows, names)
-    shape_ax.set(ylim=(len(names) - 0.4, -0.6), xlim=(0, 1), xticks=(), title="Shape")
-    shape_ax.spines[:].set_visible(False)
-    shape_ax.tick_params(length=0)
-    shapes = [shape_ax.text(0.02, row, "", va="center") for row in rows]
-    charts = {}
-    for ax, label, colour in (
-        (parameter_ax, "share of the parameters", plots.BLUE),
-        (flop_ax, "share of the FLOPs", plots.ORANGE),
-    ):
-        ax.set(xlim=(0, 1.3), xlabel=label, xticks=(0, 0.5, 1))
-        ax.set_xticklabels(["0", "50 %", "100 %"])
-        ax.tick_params(axis="y", length=0)
-        bars = ax.barh(rows, np.zeros(len(rows)), color=colour)
-        charts[ax] = bars, [ax.text(0, row, "", va="center") for row in rows]
+    """Where parameters and FLOPs of encoder–decoders go: shares of the parts by d_model, d_ff = 4 d_model."""
+    x = np.arange(len(SIZES))
+    charts: dict[str, Any] = {}
+    for ax, what in zip(figure.subplots(1, 2, sharey=True), ("parameters", "FLOPs"), strict=True):
+        look: dict[str, Any] = {"width": 0.72, "edgecolor": "white", "linewidth": 1.2}
+        bars = {
+            name: ax.bar(x, np.ones(len(x)), color=colour, hatch=hatch, label=name, **look)
+            for name, (colour, hatch) in FILLS.items()
+        }
+        totals = [ax.text(i, 1.02, "", ha="center", va="bottom") for i in x]
+        ax.set(ylim=(0, 1.12), yticks=(0, 0.25, 0.5, 0.75, 1), xlabel="d_model", xticks=x)
+        ax.set_xticklabels([str(size) for size in SIZES])
+        ax.set_yticklabels(["0", "25 %", "50 %", "75 %", "100 %"])
+        charts[what] = ax, bars, totals
+    charts["parameters"][0].set_ylabel("share")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
-    def update(d_model: int, num_heads: int, d_ff: int, num_layers: int, norm: NormPlace) -> str:
-        sizes: dict[str, Any] = {"d_model": d_model, "num_heads": num_heads, "d_ff": d_ff, "num_layers": num_layers}
-        config = TransformerConfig(vocab=37_000, **sizes, norm=norm, shared=True)
-        steps = count(config, LEDGER_LENGTH)
-        parameters = np.array([step.parameters for step in steps.values()])
-        flops = np.array([step.flops for step in steps.values()])
-        for text, step in zip(shapes, steps.values(), strict=True):
-            text.set_text(str(step.shape))
-        for ax, counts in ((parameter_ax, parameters), (flop_ax, flops)):
-            for bar, text, n in zip(*charts[ax], counts, strict=True):
-                bar.set_width(n / counts.sum())
-                text.set_x(n / counts.sum() + 0.02)
-                text.set_text(numbers.large(n) if n else "–")
-        parameter_ax.set_title(f"{parameters.sum():,} parameters")
-        flop_ax.set_title(f"{numbers.large(flops.sum())} FLOPs")
-        listed = "; ".join(
-            f"{step.name} {step.shape} {numbers.large(step.parameters) if step.parameters else 'no'} parameters, "
-            f"{numbers.large(step.flops) if step.flops else 'no'} FLOPs"
-            for step in steps.values()
-        )
+    def update(num_layers: int, vocab: int, length: int) -> str:
+        told = []
+        config = TransformerConfig(vocab=vocab, num_layers=num_layers, norm="post", shared=True)
+        ledgers = [count(config, length, d_model=size, num_heads=8) for size in SIZES]
+        for what, (ax, bars, totals) in charts.items():
+            numbers_of = np.array(
+                [
+                    [sum(getattr(book[step], what.lower()) for step in steps) for steps in GROUPS.values()]
+                    for book in ledgers
+                ]
+            )  # (sizes, groups)
+            sums = numbers_of.sum(axis=1)
+            shares = numbers_of / sums[:, None]
+            floor = np.zeros(len(SIZES))
+            for name, heights in zip(bars, shares.T, strict=True):
+                for bar, y, height in zip(bars[name], floor, heights, strict=True):
+                    bar.set_y(y)
+                    bar.set_height(height)
+                floor += heights
+            for text, total in zip(totals, sums, strict=True):
+                text.set_text(numbers.large(total))
+            first, last = shares[0, 0], shares[-1, 0]
+            name = "Parameters: table" if what == "parameters" else "FLOPs: output"
+            ax.set_title(f"{name} {first:.0%} → {last:.0%}")
+            rows = (
+                f"d_model {size}, {numbers.large(total)}: "
+                + ", ".join(f"{name} {share:.1%}" for name, share in zip(GROUPS, row, strict=True))
+                for size, total, row in zip(SIZES, sums, shares, strict=True)
+            )
+            told.append(f"{what}: {'; '.join(rows)}")
         return (
-            f"{num_layers} and {num_layers} layers, {norm}-norm, d_model {d_model}, {num_heads} heads, d_ff {d_ff}, "
-            f"37,000 symbols, {LEDGER_LENGTH} in source and target: {parameters.sum():,} parameters, "
-            f"{numbers.large(flops.sum())} FLOPs. {listed}."
+            f"The token table and output take {shares[0, 0]:.0%} of the FLOPs at d_model {SIZES[0]} and "
+            f"{shares[-1, 0]:.0%} at {SIZES[-1]}, with {num_layers} and {num_layers} layers, {vocab:,} symbols, "
+            f"{length} of them in source and target. {'. '.join(told)}."
         )
 
     return update

@@ -54,7 +54,7 @@ LAYER_NORM = (
     change("divided by gamma", "You divide by γ. It multiplies: γ · normal + β.", answer="return normal / gamma + beta"),
     change("gamma added", "You add γ, or 1 + γ. It multiplies, as it is: γ · normal + β.", answer=("return gamma + normal + beta", "return (1 + gamma) * normal + beta")),
     change('gamma as a matrix', 'You use `@` with γ: that adds up the features to one number. γ has one number a feature: multiply with `*`.', answer=("return normal @ gamma + beta", "return gamma @ normal + beta")),
-    change("x put back", "You add x to the result. The way around belongs to the block, not to the norm.", answer="return x + gamma * normal + beta"),
+    change("x put back", "You add x to the result. The residual connection belongs to the block, not to the norm.", answer="return x + gamma * normal + beta"),
 )
 
 # --- Feed-forward -----------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ FEED_FORWARD = (
     change("second matrix transposed", "You transpose W_2. Its shape is (d_ff, d_model) already: `hidden @ W_2`.", second=("y = hidden @ W_2.T", "y = hidden @ W_1.T")),
     change('entry by entry', '`*` multiplies entry by entry. A matrix product is `@`.', first="hidden = x * W_1"),
     change("second product entry by entry", "`hidden * W_2` multiplies entry by entry. A matrix product is `hidden @ W_2`.", second="y = hidden * W_2"),
-    change('sum around it', "You add x, the way around. That is the block's business, not the feed-forward layer's.", b_2="return x + y + b_2"),
+    change('sum around it', "You add x, the residual connection. That is the block's business, not the feed-forward layer's.", b_2="return x + y + b_2"),
     change('another bend', "You bend with another function than ReLU (tanh, sigmoid, GELU or a leaky ReLU). Others work in a model; asked for is the paper's: `np.maximum(0, hidden)`.", relu=("hidden = np.tanh(hidden)", "hidden = ops.gelu(hidden)", "hidden = ops.sigmoid(hidden)", "hidden = hidden * ops.sigmoid(hidden)", "hidden = np.where(hidden > 0, hidden, 0.01 * hidden)", "hidden = np.where(hidden > 0, hidden, 0.1 * hidden)", "hidden = np.maximum(0, hidden) ** 2", "hidden = np.exp(hidden)", "hidden = np.log1p(np.exp(hidden))")),
     change('step', "This is 1 where the hidden layer is positive, and 0 elsewhere: ReLU's slope. ReLU lets what is positive through.", relu="hidden = hidden > 0"),
     change('softmax', 'You put a softmax over the hidden layer. Its features do not compete: each is cut off at 0 by itself.', relu="hidden = ops.softmax(hidden)"),
@@ -108,11 +108,11 @@ _FIRST, _SECOND = "x = x + attend(norm_1(x))", "return x + feed_forward(norm_2(x
 BLOCK = (
     change('post-norm', 'This is post-norm, norm(x + f(x)): the norm stands on the stream itself. In pre-norm it stands on the branch: x + f(norm(x)).', "x = norm_1(x + attend(x))\nreturn norm_2(x + feed_forward(x))", first="x = norm_1(x + attend(x))"),
     change("post-norm, second half", "You norm the sum, as the first Transformers did. Here the norm stands before the work: `x + feed_forward(norm_2(x))`.", second="return norm_2(x + feed_forward(x))"),
-    change('no way around', 'A way around is missing: the branch is *added* to the stream, x + f(norm(x)), in both halves.', "x = attend(norm_1(x))\nreturn feed_forward(norm_2(x))", first="x = attend(norm_1(x))"),
-    change("no way around, second half", "The second half has no way around: `x + feed_forward(norm_2(x))` keeps the stream.", second="return feed_forward(norm_2(x))"),
+    change('no residual connection', 'A residual connection is missing: the branch is *added* to the stream, x + f(norm(x)), in both halves.', "x = attend(norm_1(x))\nreturn feed_forward(norm_2(x))", first="x = attend(norm_1(x))"),
+    change("no residual connection, second half", "The second half has no residual connection: `x + feed_forward(norm_2(x))` keeps the stream.", second="return feed_forward(norm_2(x))"),
     change('no norm', 'A norm is missing: each branch reads a normed copy of the stream, x + f(norm(x)).', "x = x + attend(x)\nreturn x + feed_forward(x)", first="x = x + attend(x)"),
     change("no norm, second half", "The second half has no norm: `feed_forward(norm_2(x))` works on a normed copy of the stream.", second="return x + feed_forward(x)"),
-    change('the stream is normed', 'You add the normed x in place of x. Then the stream is normed after all; keep x itself on the way around: x + f(norm(x)).', "x = norm_1(x)\nx = x + attend(x)\nx = norm_2(x)\nreturn x + feed_forward(x)", first="x = norm_1(x)\nx = x + attend(x)"),
+    change('the stream is normed', 'You add the normed x in place of x. Then the stream is normed after all; add x itself: x + f(norm(x)).', "x = norm_1(x)\nx = x + attend(x)\nx = norm_2(x)\nreturn x + feed_forward(x)", first="x = norm_1(x)\nx = x + attend(x)"),
     change("the stream is normed, second half", "You norm the stream itself before the second half. The x on the left of the plus stays as it is: `x + feed_forward(norm_2(x))`.", second="x = norm_2(x)\nreturn x + feed_forward(x)"),
     change('norm behind the branch', 'You norm what comes out of a branch. Pre-norm norms what goes in: x + f(norm(x)).', "x = x + norm_1(attend(x))\nreturn x + norm_2(feed_forward(x))", first="x = x + norm_1(attend(x))"),
     change("norm behind the branch, second half", "You norm what feed-forward returns. The norm stands before the work: `feed_forward(norm_2(x))`.", second="return x + norm_2(feed_forward(x))"),

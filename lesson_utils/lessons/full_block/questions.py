@@ -26,33 +26,33 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Before training, in a pre-norm stack, how does the last layer's gradient change with depth L?",
+        "In an untrained post-norm stack of 48 layers, W_Q and W_K of the top layers get almost no gradient. Why?",
         (
             Option(
-                "It falls, about as 1/√L.",
-                "The stream grows about as √L, and the norm at the top divides by its size.",
+                "Up there all tokens are nearly one vector.",
+                "Then all keys are equal, and so are all scores, whatever W_Q and W_K are.",
                 right=True,
             ),
             Option(
-                "It stays the same, at any depth.",
-                "That is what we measured for post-norm.",
+                "The norm divides the gradient by a stream that has grown.",
+                "In post-norm the stream keeps its size. It grows in pre-norm.",
             ),
             Option(
-                "It grows, as the stream does.",
-                "The *stream* grows. The norms divide by its size, and so does the gradient.",
+                "A gradient gets smaller on its way from the top to the bottom.",
+                "The top is where it comes in. Other parameters of the same layers get plenty.",
             ),
             Option(
-                "It vanishes within a few layers.",
-                "From 2 to 48 layers it fell four- to fivefold; that is no vanishing.",
+                "Softmax is saturated: each query looks at one key only.",
+                "The opposite: with equal keys, each query's weights are even.",
             ),
         ),
     ),
     Question(
-        "Our 12-layer post-norm model did not learn without warm-up. What does that show?",
+        "Our 12-layer post-norm model did not learn at the full rate without warm-up. What does that show?",
         (
             Option(
                 "Its gradients vanish in the early layers before training begins.",
-                "At 12 layers, before training, its first layer gets about as much gradient as its last: we measured it.",
+                "Before the first step its bottom layer got half as much as the top. It lost its share in the steps after.",
             ),
             Option(
                 "Post-norm can't be trained at all.",
@@ -64,7 +64,7 @@ QUESTIONS = (
             ),
             Option(
                 "Its first steps must be small, at this depth and rate.",
-                "That is what was seen: the same model, only with a slow start, learns.",
+                "That is what was seen: the same model learns with a slow start, and with a third of the rate.",
                 right=True,
             ),
         ),
@@ -92,20 +92,24 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "From d_model = 512, d_ff = 2048 and 8 heads you go to 16 heads. How many parameters are added?",
+        "The reversing model did as well when it was trained without feed-forward layers. What follows?",
         (
             Option(
-                "None.",
-                "Each head becomes half as wide: the same four matrices, cut into more pieces.",
+                "This task does not need them.",
+                "Moving letters is attention's job. The next characters of a text were 0.4 bits worse without them.",
                 right=True,
             ),
             Option(
-                "Twice as many as there were in attention.",
-                "Heads share d_model among them: d_k = d_model / h.",
+                "They can be left out of any Transformer.",
+                "Without them, the next characters of a text cost 0.4 bits more.",
             ),
             Option(
-                "One matrix W_O more for each head.",
-                "There is one W_O behind the joined heads.",
+                "They had not been trained for long enough to be of use.",
+                "With them the model got every string right, too: there was nothing left to gain.",
+            ),
+            Option(
+                "Attention can replace them, given as many parameters.",
+                "Not on text: six layers of attention alone, with as many parameters, stayed behind.",
             ),
         ),
     ),

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,24 +11,34 @@ import numpy as np
 
 from lesson_utils import layers, live, ops, plots, tasks
 from lesson_utils._checks import Array
-from lesson_utils.models import Transformer, TransformerConfig
+from lesson_utils.drawings import paper
+from lesson_utils.models import GPT, Transformer, TransformerConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from lesson_utils.lessons.full_block.diagram import empty
 
-SWITCHES = ("scaling", "residuals", "norm", "positions", "mask")
+SWITCHES = ("residuals", "norm", "feed-forward", "positions", "mask", "scaling")
 
 
-def _changes(model: Transformer, off: str) -> Iterator[tuple[Any, str, Any]]:
+class Nothing(layers.Layer):
+    """Stands in for a part that is switched off: it gives zeros, and no parameter of its own can learn."""
+
+    def forward(self, x: Array, **inputs: Any) -> tuple[Array, None]:
+        return np.zeros_like(x), None
+
+    def backward(self, dy: Array, cache: None) -> Array:
+        return np.zeros_like(dy)
+
+
+def _changes(model: Transformer | GPT, off: str) -> Iterator[tuple[Any, str, Any]]:
     """What to set on which object to switch a part off."""
-    residuals = [
-        residual
-        for block in (*model.encoder.blocks, *model.blocks)
-        for residual in vars(block).values()
-        if isinstance(residual, layers.Residual)
-    ]
-    if off == "scaling":
+    blocks = model.stack.blocks if isinstance(model, GPT) else (*model.encoder.blocks, *model.blocks)
+    residuals = [part for block in blocks for part in vars(block).values() if isinstance(part, layers.Residual)]
+    if off == "feed-forward":
+        yield from ((r, "inner", Nothing()) for r in residuals if isinstance(r.inner, layers.FeedForward))
+    elif isinstance(model, GPT):
+        raise ValueError(f"{off!r} can't be switched off in a GPT here; 'feed-forward' can")
+    elif off == "scaling":
         yield from ((r.inner, "scale", 1.0) for r in residuals if isinstance(r.inner, layers.MultiHead))
     elif off == "residuals":
         yield from ((r, "skip", False) for r in residuals)
@@ -44,12 +54,12 @@ def _changes(model: Transformer, off: str) -> Iterator[tuple[Any, str, Any]]:
 
 
 @contextmanager
-def without(model: Transformer, *off: str) -> Iterator[Transformer]:
+def without(model: Transformer | GPT, *off: str) -> Iterator[Transformer | GPT]:
     """The model with some parts switched off, for as long as a `with` block lasts; its parameters stay as they are.
 
     Args:
-        off: any of "scaling" (factor 1 on the scores), "residuals" (no way around), "norm", "positions", "mask" (the
-            decoder's).
+        off: any of "residuals" (no x +), "norm", "feed-forward", "positions", "mask" (the decoder's), "scaling"
+            (factor 1 on the scores); of a GPT, "feed-forward" only.
     """
     before = []
     try:
@@ -131,7 +141,7 @@ MEASURES = {
 
 
 def every_setting(model: Transformer) -> dict[tuple[bool, ...], Measures]:
-    """The measures at all 32 settings of the switches, each True where the part is on."""
+    """The measures at all 64 settings of the switches, each True where the part is on."""
     combinations = itertools.product((True, False), repeat=len(SWITCHES))
     return {on: measure(model, *(s for s, is_on in zip(SWITCHES, on, strict=True) if not is_on)) for on in combinations}
 
@@ -148,8 +158,8 @@ def _untrained() -> Transformer:
     example=_untrained,
 )
 def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measures]) -> live.Update:
-    """A trained model with switches; all 32 settings are measured first."""
-    trained = results[True, True, True, True, True]
+    """A trained model with switches; all 64 settings are measured first."""
+    trained = results[(True,) * len(SWITCHES)]
     question, _ = reversal_pairs(np.random.default_rng(2024), 48)
     asked = READ.decode(question[0])
     ax, side = figure.subplots(1, 2, width_ratios=(1.5, 1))
@@ -160,8 +170,7 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
     numbers = [ax.text(0, row, "", va="center", zorder=5) for row in rows]
     for row, name in zip(rows, MEASURES, strict=True):
         ax.plot([getattr(trained, name)] * 2, [row - 0.38, row + 0.38], color=plots.INK, lw=2.5, clip_on=False)
-    side.set(xlim=(0, 1), ylim=(0, 1))
-    empty(side)
+    paper(side, 1, 1)
     side.text(0, 0.88, "black line: as trained", color=plots.INK)
     side.text(0, 0.68, f"asked:     {asked}", family="monospace")
     side.text(0, 0.57, f"expected:  {asked[::-1]}", family="monospace")
@@ -181,8 +190,58 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
         head = f"Off: {', '.join(off)}" if off else "As trained"
         ax.set_title(f"{head} – {now.alone:.0%} written right")
         says.set_text(f"written:   {now.example}")
-        stream.set_text(f"spread of the stream at the top:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
+        stream.set_text(f"stream at the top, σ:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
         told = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
-        return f"{head}: {told}; {asked} becomes {now.example or 'nothing'}; the stream's spread is {now.stream:.3g}."
+        return f"{head}: {told}; {asked} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
 
     return update
+
+
+@plots.still(9.2, 4.3)
+def parts_plot(figure: "Figure", good: Measures, off: Mapping[str, Measures], never: Mapping[str, Measures]) -> str:
+    """Whole strings right, by part: as trained, with the part off, and trained without it."""
+    fine = [name for name, m in never.items() if m.alone > 0.9]
+    ax = figure.add_subplot()
+    rows = np.arange(len(off))
+    ax.axvline(good.alone, color=plots.INK, lw=2.2, zorder=0)
+    ax.text(good.alone, -0.62, "as trained", ha="center", va="bottom", weight="bold")
+    for shift, measures, colour, hatch, label in (
+        (-0.2, off, plots.ORANGE, "", "switched off after training"),
+        (0.2, never, plots.BLUE, "//", "trained without it"),
+    ):
+        values = [measures[name].alone for name in off]
+        ax.barh(rows + shift, values, 0.36, color=colour, hatch=hatch, edgecolor="white", lw=0, label=label)
+        for row, value in zip(rows, values, strict=True):
+            behind = {"fc": "white", "ec": "none", "pad": 0.6}
+            ax.text(value + 0.012, row + shift, f"{value:.2f}", va="center", color=colour, bbox=behind)
+    ax.set_yticks(rows, list(off))
+    ax.set(xlim=(0, 1.12), ylim=(len(off) - 0.4, -0.6), xlabel="share of whole strings right, writing on its own")
+    ax.tick_params(axis="y", length=0)
+    ax.set_title(f"{len(fine)} of {len(off)} parts are not missed, if it learns without them", pad=20)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    listed = "; ".join(f"{name} {off[name].alone:.2f} and {never[name].alone:.2f}" for name in off)
+    return (
+        f"{len(fine)} of {len(off)} parts are not missed if the model learns without them: {', '.join(fine)}. Whole "
+        f"strings right as trained {good.alone:.2f}; with the part off after training, and never had: {listed}."
+    )
+
+
+def claims_of_parts(
+    good: Measures, off: Mapping[str, Measures], never: Mapping[str, Measures]
+) -> dict[str, Callable[[], bool]]:
+    """What the text says of the parts, switched off after training, and never had."""
+    return {
+        "trained": lambda: good.alone > 0.95 and good.leak < 1e-4,
+        "mask_not_missed": lambda: (
+            off["mask"].alone == good.alone and off["mask"].leak > 0.2 and off["mask"].guided < 0.6
+        ),
+        "others_missed": lambda: max(m.alone for name, m in off.items() if name != "mask") < 0.9 * good.alone,
+        "even": lambda: off["residuals"].looks > 0.8 and off["residuals"].order < 0.2,
+        "too_large": lambda: off["norm"].stream > 3 * good.stream,
+        "half_wrong": lambda: 0.3 < off["feed-forward"].guided < 0.7,
+        "no_order": lambda: off["positions"].order < 1e-4,
+        "sharper": lambda: off["scaling"].looks < good.looks,
+        "spare": lambda: min(never[name].alone for name in ("norm", "feed-forward", "scaling")) > 0.9,
+        "needed": lambda: max(never[name].alone for name in ("residuals", "positions")) < 0.1,
+        "cheats": lambda: never["mask"].guided > 0.95 > 0.6 > never["mask"].alone,
+    }

@@ -7,9 +7,11 @@ import numpy as np
 
 from lesson_utils import plots
 from lesson_utils._checks import Array
+from lesson_utils.drawings import arrow, box, sheet
 from lesson_utils.models import GPT, Encoder, Transformer
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -28,21 +30,61 @@ def wirings(encoder: Encoder, gpt: GPT, both: Transformer, T: int = 6) -> dict[s
     """For three models: which outputs depend on which inputs, measured by changing them."""
     source, target = np.random.default_rng(0).integers(3, 12, size=(2, 1, T))
     return {
-        "Encoder-only": moved(lambda ids: encoder.forward(ids)[0][:, :, 0], source),
-        "Decoder-only": moved(lambda ids: gpt.forward(ids)[0], source),
-        "Both: target": moved(lambda ids: both.forward(source, ids)[0], target),
-        "Both: source": moved(lambda ids: both.forward(ids, target)[0], source),
+        "encoder-only": moved(lambda ids: encoder.forward(ids)[0][:, :, 0], source),
+        "decoder-only": moved(lambda ids: gpt.forward(ids)[0], source),
+        "from the source": moved(lambda ids: both.forward(ids, target)[0], source),
+        "from the target": moved(lambda ids: both.forward(source, ids)[0], target),
     }
 
 
-@plots.still(9.0, 2.9)
+CELL = 0.2  # inches
+
+
+def _reach(ax: "Axes", x: float, y: float, matrix: Array, colour: str) -> None:
+    """The matrix as dark and light squares, its centre at (x, y)."""
+    from matplotlib.collections import PolyCollection
+
+    rows, columns = matrix.shape
+    left, top = x - CELL * columns / 2, y + CELL * rows / 2
+    corners = CELL * np.array([(0, 0), (1, 0), (1, -1), (0, -1)])
+    squares = [corners + np.array((left + CELL * j, top - CELL * i)) for i, j in np.ndindex(rows, columns)]
+    fill = [colour if value else "white" for value in matrix.ravel()]
+    ax.add_collection(PolyCollection(squares, facecolors=fill, edgecolors="#BBBBBB", linewidths=0.8, zorder=3))
+
+
+@plots.still(9.4, 4.2)
 def wirings_plot(figure: "Figure", reach: Mapping[str, Array]) -> str:
-    """What each output can see, wiring by wiring."""
-    alt = "Which output moves when an input symbol is changed."
-    for ax, (name, matrix) in zip(figure.subplots(1, len(reach)), reach.items(), strict=True):
-        share = matrix.mean()
-        plots.heatmap(matrix, title=f"{name} {share:.0%}", row_label="", column_label="input", numbers=False, ax=ax)
-        future = np.triu(matrix, 1).any()
-        alt += f" {name}: {share:.0%} of the pairs; {'also' if future else 'never'} from inputs behind the output."
-    figure.axes[0].set_ylabel("output")
-    return alt
+    """Three wirings of the same blocks; in each block which outputs an input can move, measured."""
+    ax = sheet(figure)
+    ax.set_title("The mask decides the family: which input (column) moves which output (row)")
+    at = {"encoder-only": 1.15, "decoder-only": 3.5, "from the source": 6.05, "from the target": 8.15}
+    names = {"from the source": "encoder", "from the target": "decoder"}
+    below = {"encoder-only": "text", "decoder-only": "text so far", "from the source": "source"}
+    above = {"encoder-only": "labels, gaps filled", "decoder-only": "next symbols", "from the target": "next symbols"}
+    alt = []
+    for name, x in at.items():
+        matrix, middle = reach[name], 1.86
+        decoder = np.triu(matrix, 1).sum() == 0
+        colour = plots.PURPLE if decoder else plots.BLUE
+        block = box(ax, x, middle, "", 1.86, 2.0, colour, 0.16)
+        ax.text(x, middle + 0.83, names.get(name, name), ha="center", va="center", weight="bold", color=colour)
+        _reach(ax, x, middle - 0.08, matrix, colour)
+        ax.text(x, middle - 0.86, name if name in names else "", ha="center", va="center", size=10.5)
+        arrow(ax, (x, 0.45), block.bottom)
+        ax.text(x, 0.28, below.get(name, "target so far"), ha="center", va="center")
+        if name in above:
+            arrow(ax, block.top, (x, 3.24))
+            ax.text(x, 3.38, above[name], ha="center", va="center")
+        else:
+            arrow(ax, block.right, (at["from the target"] - 0.93, middle))
+        alt.append(
+            f"{name}: {matrix.mean():.0%} of the pairs, {'never' if decoder else 'also'} from inputs behind the output"
+        )
+    for x, family in ((1.15, "BERT"), (3.5, "GPT"), (7.1, "T5, and the paper's")):
+        ax.text(x, 3.64, family, ha="center", va="center", weight="bold", size=13)
+    return (
+        "The mask decides the family. Blocks of an encoder-only model (BERT), a decoder-only model (GPT) and an "
+        "encoder–decoder (T5, and the paper's); in each, which output moves when an input symbol is changed. "
+        + "; ".join(alt)
+        + "."
+    )

@@ -1,0 +1,162 @@
+"""The residual stream of stacks before training: how alike tokens become, how it grows, and the river."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lesson_utils import plots
+from lesson_utils._checks import Array
+from lesson_utils.drawings import arrow, box, sheet, tint
+from lesson_utils.layers import NormPlace
+from lesson_utils.models.stack import Stack, StackConfig
+from lesson_utils.numbers import minus
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# --- With the residual connection and without -----------------------------------------------------------------------
+
+
+@cache
+def cosines(residual: bool, norm: NormPlace = "pre", depth: int = 12, seed: int = 0) -> Array:
+    """Through an untrained stack: the cosine of each two tokens, after each layer, (depth + 1, T, T)."""
+    config = StackConfig(vocab=1, d_model=32, num_heads=4, num_layers=depth, norm=norm)
+    rng = np.random.default_rng(seed)
+    stack = Stack(config, rng)
+    x = rng.normal(size=(1, 16, 32)).astype(np.float32)  # (B, T, d_model)
+    found = [_cosines(x)]
+    for block in stack.blocks:
+        block.attention.skip = block.feed_forward.skip = residual
+        x, _ = block.forward(x)
+        found.append(_cosines(x))
+    return np.concatenate(found)
+
+
+def _cosines(x: Array) -> Array:
+    unit = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    product: Array = unit @ unit.swapaxes(-1, -2)  # (B, T, T)
+    return product
+
+
+def likeness(cosines: Array) -> Array:
+    """The mean cosine of two different tokens, (…, T, T) → (…)."""
+    T = cosines.shape[-1]
+    mean: Array = (cosines.sum(axis=(-1, -2)) - T) / (T * (T - 1))
+    return mean
+
+
+SHOWN = (0, 1, 2, 4, 12)  # layers
+
+
+@plots.still(9.4, 3.5)
+def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int = 2) -> str:
+    """How alike tokens become with depth: each pair of tokens in some layers, and the mean in all."""
+    means = {"x + f(x)": likeness(with_it), "f(x) alone": likeness(without)}
+    halves: Any = figure.subfigures(1, 2, width_ratios=(1.9, 1))
+    left, right = halves
+    colours = plots.colour_map(*plots.WEIGHTS_MAP)
+    for row, (axes, (name, mean), all_pairs) in enumerate(
+        zip(left.subplots(2, len(SHOWN)), means.items(), (with_it, without), strict=True)
+    ):
+        for ax, at in zip(axes, SHOWN, strict=True):
+            image = ax.imshow(np.abs(all_pairs[at]), cmap=colours, vmin=0, vmax=1)
+            ax.set(xticks=(), yticks=(), xlabel=minus(f"{mean[at]:z.2f}"))
+            if row == 0:
+                ax.set_title("input" if at == 0 else f"layer {at}", size=11.5, weight="normal")
+        axes[0].set_ylabel(name, weight="bold", color=(plots.BLUE, plots.ORANGE)[row], labelpad=8)
+    left.colorbar(image, ax=left.axes, label="cosine", shrink=0.7, ticks=(0, 0.5, 1))
+    left.suptitle("Without “x +”, 16 tokens become one", x=0.01, ha="left", weight="bold", size=12.5)
+    ax = right.subplots()
+    looks = ((plots.BLUE, "-", 0.25), (plots.ORANGE, "--", 0.04))
+    for (name, mean), (colour, dashes, below) in zip(means.items(), looks, strict=True):
+        ax.plot(mean, dashes, color=colour)
+        ax.text(len(mean) - 1, mean[-1] - below, name, color=colour, ha="right", va="top", weight="bold")
+    ax.set(xlabel="layer", ylabel="mean cosine of two tokens", ylim=(-0.03, 1.08), xticks=range(0, len(mean), 3))
+    values = [f"{mean[layer]:.2f}" for mean in means.values()]
+    ax.set_title(f"Layer {layer}: {values[1]} against {values[0]}")
+    ends = " and ".join(f"{mean[-1]:.2f}" for mean in means.values())
+    return (
+        f"Without the residual connection 16 tokens become one: their mean cosine is {values[1]} after {layer} layers, "
+        f"{values[0]} with it. After {len(mean) - 1} layers: {ends} with it and without. Heat maps of the cosine of "
+        f"each two tokens at the input and after layers 1, 2, 4 and 12: with it they keep a pattern, without it they "
+        f"are dark all over."
+    )
+
+
+# --- The river ------------------------------------------------------------------------------------------------------
+
+
+def _flow(ax: "Axes", places: Array, halves: Array, middle: float) -> None:
+    """The stream: a band around `middle` that widens in soft steps; `halves` are its half-widths after each place."""
+    x = np.linspace(places[0], places[-1] + 0.55, 600)
+    half = np.full(len(x), halves[0])
+    for place, before, after in zip(places[1:], halves, halves[1:], strict=False):
+        half += (after - before) / (1 + np.exp(-(x - place) / 0.03))
+    ax.fill_between(x, middle - half, middle + half, color=tint(plots.BLUE, 0.28), lw=0, zorder=0)
+    ax.plot(x, middle + half, color=plots.BLUE, lw=1.4)
+    ax.plot(x, middle - half, color=plots.BLUE, lw=1.4)
+
+
+@plots.still(9.4, 3.9)
+def river(figure: "Figure", written: Sequence[Array]) -> str:
+    """The residual stream of a pre-norm stack: a band as wide as the stream is large; parts read it and write to it.
+
+    Args:
+        written: what goes in, then what each part adds: attention and feed-forward in turn. Widths are their standard
+            deviations.
+    """
+    from matplotlib.patches import Polygon
+
+    sizes = [float(np.std(part)) for part in written]
+    stream = [float(np.std(sum(written[: n + 1]))) for n in range(len(written))]
+    ax = sheet(figure)
+    middle, scale = 1.72, 0.27  # inches; inches of half-width for a standard deviation of 1
+    step = 8.1 / len(sizes)
+    places = 0.42 + step * np.arange(len(sizes))
+    halves = scale * np.array(stream)
+    _flow(ax, places, halves, middle)
+    font: dict[str, Any] = {"ha": "center", "va": "center"}
+    for n, (place, size) in enumerate(zip(places[1:], sizes[1:], strict=True), 1):
+        up = 1 if n % 2 else -1
+        name, colour = ("attention", plots.PURPLE) if up == 1 else ("feed-fwd", plots.GREEN)
+        at = place - 0.19
+        made = box(ax, at, middle + up * 1.3, name, 0.98, 0.34, colour, 0.16, size=10.5)
+        near = made.bottom if up == 1 else made.top
+        edge = middle + up * halves[n]
+        arrow(ax, (at - 0.2, middle + up * halves[n - 1] * 0.5), (at - 0.2, near[1]), plots.GREY, 1.2)
+        wide = scale * size
+        band = [(at + 0.2 - wide, near[1]), (at + 0.2 + wide, near[1])]
+        ax.add_patch(
+            Polygon(
+                [*band, (at + 0.2 + wide, edge - up * 0.05), (at + 0.2 - wide, edge - up * 0.05)],
+                color=tint(colour, 0.55),
+                lw=0,
+                zorder=0.4,
+            )
+        )
+        ax.text(at + 0.2, middle + up * 1.62, f"+{size:.2f}", color=colour, size=10.5, **font)
+    ax.text(places[0] - 0.02, middle, f"{stream[0]:.1f}", weight="bold", color=plots.BLUE, ha="right", va="center")
+    end = places[-1] + 0.6
+    ax.text(end, middle, f"{stream[-1]:.1f}", weight="bold", color=plots.BLUE, ha="left", va="center")
+    key = "thin arrow: reads\n(a normed copy)\nwide band: writes"
+    ax.text(7.93, 2.95, key, color=plots.GREY, va="center", size=10.5, linespacing=1.25)
+    layers = (len(sizes) - 1) // 2
+    ax.set_title(f"{layers} layers add to the stream, and it grows from {stream[0]:.1f} to {stream[-1]:.1f}")
+    listed = ", ".join(f"{size:.2f}" for size in sizes[1:])
+    return (
+        f"{layers} layers add to the residual stream, and it grows from {stream[0]:.1f} to {stream[-1]:.1f}. A river "
+        f"that widens from left to right; above it {layers} attention, below it {layers} feed-forward parts, each "
+        f"with a thin arrow that reads from it and a band that writes. Standard deviations of what they write, in "
+        f"turn: {listed}."
+    )
+
+
+@cache
+def stream_without_norm(depth: int) -> float:
+    """The standard deviation of the stream at the top of an untrained stack without any norm; d_model 32."""
+    rng = np.random.default_rng(0)
+    stack = Stack(StackConfig(vocab=1, d_model=32, num_layers=depth, norm="none"), rng)
+    return float(stack.forward(rng.normal(size=(2, 8, 32)).astype(np.float32))[0].std())
