@@ -113,7 +113,7 @@ def prune_lab(figure: "Figure") -> live.Update:
     (dot,) = copy.plot([0], [0], "o", ms=11, color=plots.PURPLE, clip_on=False)
     copy.axhline(GUESSING, color=plots.INK, lw=1, ls=":")
     copy.text(0, GUESSING + 0.2, "guessing", size=10.5)
-    copy.set(xlabel="heads out, of 270", ylabel="second copy, nats", ylim=(0, 14.5))
+    copy.set(xlabel="heads out, of 270", ylabel="second copy, nats", ylim=(0, 1.06 * copied.max()))
     copy.set_xticks(counts)
     label(figure)
 
@@ -130,7 +130,8 @@ def prune_lab(figure: "Figure") -> live.Update:
             names[int(ends[0] >= ends[1])].set_y(min(ends) / 1.12)
         line.set_ydata(copied[:, side])
         dot.set_data([count], [copied[n, side]])
-        pages.set_title(f"{count} {which} heads out:\nthis page {page[n, side]:.0f}, another {other[n, side]:.0f}")
+        done = f"{count} {which} heads out" if count else "All heads in"
+        pages.set_title(f"{done}:\nthis page {page[n, side]:.0f}, another {other[n, side]:.0f}")
         copy.set_title(f"Copying costs\n{copied[n, side]:.1f} nats")
         return (
             f"Perplexity is {page[n, side]:.1f} on the page on which they were chosen, {other[n, side]:.1f} on "
