@@ -229,6 +229,17 @@ def test_without_signals_a_trace_function_stops_it(function):
     assert "had not returned" in result.message
 
 
+def contains_itself(x):
+    found = []
+    for _ in x:
+        found.append(found)
+    return found
+
+
+def test_a_list_that_contains_itself_is_answered():
+    says(contains_itself, "contains itself")
+
+
 def leaves(x):
     sys.exit()
 

@@ -72,10 +72,25 @@ def copied(arguments: Sequence[Any]) -> list[Any]:
     return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
 
 
+def finite(value: Any) -> Any:
+    """What a function returned, as it is.
+
+    Raises:
+        ValueError: it is a list that contains itself, as `found.append(found)` makes it: NumPy would unpack it for ever.
+    """
+
+    def deep(value: Any, left: int) -> bool:
+        return isinstance(value, list | tuple) and (left == 0 or any(deep(item, left - 1) for item in value[:2]))
+
+    if deep(value, 12):
+        raise ValueError("the list that comes back contains itself")
+    return value
+
+
 def quick(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
     """Call one of our own variants on a copy of `arguments`; use within `quiet` and `stopped`."""
     try:
-        return Outcome(function(*copied(arguments)))
+        return Outcome(finite(function(*copied(arguments))))
     except Exception as error:
         return Outcome(error=error)
 
@@ -106,7 +121,7 @@ def attempt(
     called: list[str] = []
     try:
         with quiet(left), kernel_as_before(), watched(called, library), stopped(time_limit):
-            value = function(*given)
+            value = finite(function(*given))
     except TimeUp as error:
         where, line, _ = _where(function, error)
         return Outcome(timed_out=True, where=where, line=line)

@@ -57,6 +57,7 @@ def test_pytorch_takes_the_opposite_mask_in_one_place():
     layer = torch.nn.MultiheadAttention(8, 1, batch_first=True)
     weights = layer(x, x, x, attn_mask=ours)[1].detach().numpy()[0]
     assert (weights[:4][np.tri(5, dtype=bool)[:4]] == 0).all()  # each query sees its future only
+    assert np.isnan(weights[4]).all()  # the last one nothing
     assert (layer(x, x, x, attn_mask=~ours)[1].detach().numpy()[0][~ours.numpy()] == 0).all()
 
 

@@ -177,7 +177,7 @@ def leak_lab(figure: "Figure") -> live.Update:
         if drawn["T"] != T:  # moved axes are all drawn anew, which takes its time
             drawn["T"], ticks = T, range(0, T, 4 if T > 12 else 1)
             image.set_extent((-0.5, T - 0.5, T - 0.5, -0.5))
-            map_ax.set(xlim=(-0.5, T - 0.5), ylim=(T - 0.5, -0.5), xticks=ticks, yticks=ticks)
+            map_ax.set(xlim=(-0.5, T - 0.5), ylim=(T - 0.5, -0.5), xticks=ticks[:: 1 + (8 < T <= 12)], yticks=ticks)
             ax.set(xlim=(-0.5, T - 0.5), xticks=ticks)
         heights = _height(moved) - FLOOR
         for i, bar in enumerate(bars):

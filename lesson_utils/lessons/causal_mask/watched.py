@@ -88,7 +88,7 @@ def unsure(figure: "Figure", rungs: Mapping[str, float], finding: str = "") -> s
     counts = {name: 2**value for name, value in rungs.items()}
     left, tile, names = 3.15, 4.9 / max(counts.values()), list(rungs)
     step = min(0.72, 2.7 / len(names))
-    y = 2.8 - step * np.arange(len(names))
+    y = 2.7 - step * np.arange(len(names))
     for name, middle, colour in zip(names, y, [plots.GREY, plots.BLUE] * len(names), strict=False):
         count = counts[name]
         ends = [*np.arange(1, int(count) + 1), count] if count % 1 > 0.05 else np.arange(1, round(count) + 1)
@@ -109,7 +109,7 @@ def unsure(figure: "Figure", rungs: Mapping[str, float], finding: str = "") -> s
         ax.text(left + count * tile + 0.08, middle, characters(rungs[name]), va="center", weight="bold")
     ax.text(
         left,
-        2.8 - step * (len(names) - 0.5) - 0.12,
+        2.7 - step * (len(names) - 0.5) - 0.1,
         "as unsure as between so many characters, all equally likely",
         color=plots.GREY,
         va="top",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lesson_utils.models.stack import Ids
 
 TOP_KS = ("1", "2", "5", "10", "20", "all")
-SHOWN, LINE, LINES, WRITTEN = 10, 46, 7, 180  # bars, characters a line, lines, characters to write
+SHOWN, LINE, LINES, WRITTEN = 10, 42, 7, 180  # bars, characters a line, lines, characters to write
 RARE = 0.01
 # How probable a character was: from so much on, in this strength of colour.
 SHADES = ((0.25, 0.0), (0.05, 0.16), (RARE, 0.4), (0.0, 0.8))
@@ -80,8 +80,8 @@ def sampling_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabula
 
     wide, tall = 5.2, height - d.TITLE
     page = d.paper(figure.add_axes((3.7 / width, 0, wide / width, tall / height)), wide, tall)
-    size = 12.5
-    step, leading, top = 0.602 * size / 72, 0.36, tall - 0.3  # of DejaVu Sans Mono, inches
+    size = 14.0
+    step, leading, top = 0.602 * size / 72, 0.42, tall - 0.3  # of DejaVu Sans Mono, inches
     marks = PolyCollection([], linewidths=0, zorder=1)
     page.add_collection(marks, autolim=False)
     lines = [
@@ -120,7 +120,7 @@ def sampling_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabula
         for i, line in enumerate(lines):
             text, found = laid[i] if i < len(laid) else ("", [])
             line.set_text(drawable(text))
-            low, high = top - i * leading - 0.1, top - i * leading + 0.22
+            low, high = top - i * leading - 0.11, top - i * leading + 0.25
             for j, p in enumerate(found):
                 strength = next(s for least, s in SHADES if p >= least)
                 if strength:
