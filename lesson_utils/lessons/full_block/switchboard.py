@@ -166,8 +166,7 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
     rows = np.arange(len(MEASURES))
     ax.set_yticks(rows, list(MEASURES.values()))
     ax.set(xlim=(0, 1.15), ylim=(len(rows) - 0.4, -0.6), xticks=(0, 0.25, 0.5, 0.75, 1), xlabel="measure")
-    bars = ax.barh(rows, np.zeros(len(rows)), 0.6, color=plots.BLUE)
-    numbers = [ax.text(0, row, "", va="center", zorder=5) for row in rows]
+    bars = plots.Bars(ax, len(rows), height=0.6)
     for row, name in zip(rows, MEASURES, strict=True):
         ax.plot([getattr(trained, name)] * 2, [row - 0.38, row + 0.38], color=plots.INK, lw=2.5, clip_on=False)
     paper(side, 1, 1)
@@ -179,16 +178,16 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
 
     def update(**on: bool) -> str:
         now = results[tuple(on[name] for name in SWITCHES)]
-        for bar, number, name in zip(bars, numbers, MEASURES, strict=True):
-            value, before = getattr(now, name), getattr(trained, name)
-            moved = abs(value - before) > 0.05
-            bar.set_width(value)
+        values, before = (np.array([getattr(m, name) for name in MEASURES]) for m in (now, trained))
+        near = np.abs(values - before) < 0.12  # then the black line stands in the number's way
+        bars.set(values, [f"{value:.2f}" for value in values], np.where(near, np.maximum(values, before), values))
+        for bar, moved in zip(bars.bars, np.abs(values - before) > 0.05, strict=True):
             bar.set_color(plots.ORANGE if moved else plots.BLUE)
-            number.set_text(f"{value:.2f}")
-            number.set_x(max(value, before if abs(value - before) < 0.12 else 0) + 0.02)
         off = [name for name in SWITCHES if not on[name]]
         head = f"Off: {', '.join(off)}" if off else "As trained"
-        ax.set_title(f"{head} – {now.alone:.0%} written right")
+        rest = ", ".join(name for name in SWITCHES if on[name]) or "nothing"
+        short = f"Off: all but {rest}" if len(off) > 3 else head
+        ax.set_title(f"{short} – {now.alone:.0%} written right")
         says.set_text(f"written:   {now.example}")
         stream.set_text(f"stream at the top, σ:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
         told = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
