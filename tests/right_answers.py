@@ -682,6 +682,57 @@ RIGHT = {
         return my_layer_norm(x, gamma, beta, 1e-5) @ table.swapaxes(0, 1)
         """,
     ],
+    "softmax_backward": [
+        "weights * (dweights - np.sum(weights * dweights, axis=-1, keepdims=True))",
+        "p = weights * dweights; return p - weights * p.sum(-1, keepdims=True)",
+        "weights * (dweights - np.einsum('...i,...i->...', weights, dweights)[..., None])",
+        "J = weights[..., None] * (np.eye(weights.shape[-1], dtype=weights.dtype) - weights[..., None, :]); return (dweights[..., None, :] @ J)[..., 0, :]",
+    ],
+    "attention_backward": [
+        (
+            "dA = np.einsum('...qv,...kv->...qk', doutput, V)\n"
+            "dS = weights * (dA - (dA * weights).sum(-1, keepdims=True)) * K.shape[-1] ** -0.5\n"
+            "return dS @ K, np.einsum('...qk,...qd->...kd', dS, Q), np.einsum('...qk,...qv->...kv', weights, doutput)"
+        ),
+        (
+            "turn = lambda x: np.swapaxes(x, -1, -2)\n"
+            "dS = ops.softmax_backward(doutput @ turn(V), weights)\n"
+            "c = math.sqrt(Q.shape[-1])\n"
+            "return dS @ (K / c), turn(dS) @ (Q / c), turn(weights) @ doutput"
+        ),
+    ],
+    "adam_step": [
+        (
+            "m = m + (1 - beta_1) * (grad - m)\n"
+            "v = v + (1 - beta_2) * (grad * grad - v)\n"
+            "step = lr * (m / (1 - beta_1**t)) / (np.sqrt(v / (1 - beta_2**t)) + eps)\n"
+            "return value - step, m, v"
+        ),
+        (
+            "m = beta_1 * m + (1 - beta_1) * grad; v = beta_2 * v + (1 - beta_2) * np.square(grad)\n"
+            "return value - lr * m / (1 - beta_1**t) / ((v / (1 - beta_2**t)) ** 0.5 + eps), m, v"
+        ),
+    ],
+    "smoothed_loss": [
+        (
+            "V = logits.shape[-1]\n"
+            "q = np.full(logits.shape, smoothing / V)\n"
+            "q = q + (1 - smoothing) * np.eye(V)[targets]\n"
+            "return -(q * ops.log_softmax(logits)).sum(-1)[counts].mean()"
+        ),
+        (
+            "x = logits[counts]; y = targets[counts]\n"
+            "x = x - x.max(-1, keepdims=True)\n"
+            "logs = x - np.log(np.exp(x).sum(-1, keepdims=True))\n"
+            "return float(np.mean(-(1 - smoothing) * logs[np.arange(len(y)), y] - smoothing * logs.mean(-1)))"
+        ),
+        (
+            "logs = ops.log_softmax(logits)\n"
+            "right = np.take_along_axis(logs, targets[..., None], -1)[..., 0]\n"
+            "losses = (smoothing - 1) * right - smoothing / logits.shape[-1] * logs.sum(-1)\n"
+            "return (losses * counts).sum() / counts.sum()"
+        ),
+    ],
 }
 
 # Wrong in ways that nobody foresaw: rejected, with something true to say.

@@ -22,6 +22,7 @@ EDITION_2 = {
     "positional_encoding",
     "full_block",
     "causal_mask",
+    "training",
     "real_model",
 }
 
@@ -71,6 +72,8 @@ TERMS = {
     "bigram entropy": "causal_mask",
     "top-k": "causal_mask",
     "top-p": "causal_mask",
+    "label smoothing": "training",
+    "central difference": "training",
     "induction head": "real_model",
     "logit lens": "real_model",
 }

@@ -16,6 +16,7 @@ PARTS = {
     "real": ("real", "the published model: a token, a prompt and loading, against transformers", (1,)),
     "memory": ("memory", "what a learner's kernel takes in each notebook, and the server beside it", (1,)),
     "exercises": ("exercises", "how long the checks of exercises take", (1,)),
+    "ablations": ("ablations", "what leaving out a part of the training recipe costs in seconds", (1,)),
     "learning": ("learning", "models trained for real, three seeds each", (1,)),
 }
 

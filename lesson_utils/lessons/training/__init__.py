@@ -1,0 +1,8 @@
+from lesson_utils.lessons import Lesson
+
+LESSON = Lesson(
+    8,
+    "Train a Transformer",
+    "Does it really work?",
+    exercises=("softmax_backward", "attention_backward", "adam_step", "smoothed_loss"),
+)

@@ -1,0 +1,102 @@
+"""The experiment of notebook 08: written dates to ISO dates, what guessing would reach, and how a model is judged."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from lesson_utils import models, tasks
+from lesson_utils._checks import Ids
+
+LENGTH = 11  # symbols to predict: ten characters, and the end
+Batch = tuple[Ids, Ids]
+KnockOut = Mapping[str, Mapping[int, Collection[int]]]  # place -> layer -> heads
+
+
+def transformer(seed: int = 0, **choices: Any) -> models.Transformer:
+    """A small encoder–decoder for dates: d_model 32, 4 heads, 1 + 1 layers, unless `choices` say otherwise."""
+    sizes: dict[str, Any] = {"d_model": 32, "num_heads": 4, "num_layers": 1} | choices
+    config = models.TransformerConfig(vocab=len(tasks.WRITTEN), target_vocab=len(tasks.ISO), **sizes)
+    return models.Transformer(config, np.random.default_rng(seed))
+
+
+def batches(rng: np.random.Generator, batch: int = 64) -> Batch:
+    """For `training.fit`: written dates (B, S), and ISO dates with begin and end (B, 12); no day is a held-out one."""
+    source, _, target = tasks.dates(rng, batch)
+    return source, target
+
+
+@cache
+def dates_of(held_out: bool = True, n: int = 500, styles: tuple[int, ...] = (0, 1, 2, 3)) -> Batch:
+    """The same dates each time, as a batch: days never trained on, or others; in some of the `tasks.DATE_STYLES`."""
+    rng = np.random.default_rng(99)
+    days = [date.fromisoformat(iso) for _, iso in tasks.date_pairs(rng, n, held_out)]
+    drawn = rng.choice(styles, n).tolist()
+    pairs = [(tasks.write_date(day, style), day.isoformat()) for day, style in zip(days, drawn, strict=True)]
+    source, _, target = tasks.encode_dates(pairs)
+    return source, target
+
+
+def predicted(model: models.Transformer, batch: Batch, knock_out: KnockOut | None = None) -> Ids:
+    """The likeliest symbol at each place of the true target, (B, 11)."""
+    logits, _ = model.forward(batch[0], batch[1][:, :-1], knock_out=knock_out)
+    return np.asarray(logits.argmax(axis=-1))
+
+
+def exact(model: models.Transformer, batch: Batch | None = None, knock_out: KnockOut | None = None) -> float:
+    """The share of dates that come out right to the last symbol.
+
+    Where each symbol is the likeliest behind the true ones before it, the model writes the same by itself.
+    """
+    batch = dates_of() if batch is None else batch
+    return float((predicted(model, batch, knock_out) == batch[1][:, 1:]).all(axis=1).mean())
+
+
+def translate(model: models.Transformer, written: str) -> str:
+    """What the model makes of a date."""
+    return tasks.ISO.decode(model.decode(tasks.WRITTEN.encode(written)[None], LENGTH)[0])
+
+
+# --- What guessing reaches -------------------------------------------------------------------------------------------
+
+
+@cache
+def rungs() -> dict[str, float]:
+    """Losses, in nats a symbol, of those who guess: all symbols alike, by frequency, by the symbol before, and by
+    place and the symbols before. Counted over all days that are not held out."""
+    first, last = tasks.FIRST_DAY, tasks.LAST_DAY
+    days = (first + timedelta(n) for n in range((last - first).days + 1))
+    target = tasks.with_ends(np.stack([tasks.ISO.encode(d.isoformat()) for d in days if not tasks.held_out(d)]))
+    before, wanted = target[:, :-1], target[:, 1:]  # (N, 11) each
+    return {
+        "all alike": float(np.log(len(tasks.ISO))),
+        "by symbol": _nats(wanted.ravel()),
+        "by pair": _nats(before.ravel() * 100 + wanted.ravel()) - _nats(before.ravel()),
+        "all before": _nats(_prefixes(wanted)) / LENGTH,
+    }
+
+
+def _nats(values: Ids) -> float:
+    """The entropy of values, in nats."""
+    p = np.unique(values, return_counts=True)[1] / len(values)
+    return float(-(p * np.log(p)).sum())
+
+
+def _prefixes(wanted: Ids) -> Ids:
+    """Each row as one number: what is left of a date for who knows all symbols before is the entropy of dates."""
+    return np.asarray(wanted @ (20 ** np.arange(LENGTH, dtype=np.int64)))
+
+
+def aligned(pairs: Sequence[tuple[str, str]]) -> str:
+    """Teacher forcing, seen: of each pair the source, what the decoder reads, and what it must say, in line."""
+    lines = []
+    for written, iso in pairs:
+        lines += [
+            f"encoder reads   {written}",
+            f"decoder reads   ⟨ {' '.join(iso)}",
+            f"must say        {' '.join(iso)} ⟩",
+            "",
+        ]
+    return "\n".join(lines[:-1])

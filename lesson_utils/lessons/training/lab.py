@@ -1,0 +1,39 @@
+"""Notebook 08: does it really work?"""
+
+from lesson_utils.lessons import as_written
+from lesson_utils.lessons.training.experiment import (
+    aligned,
+    batches,
+    dates_of,
+    exact,
+    predicted,
+    rungs,
+    transformer,
+    translate,
+)
+from lesson_utils.lessons.training.film import Film, film_lab
+from lesson_utils.lessons.training.pruning import by_importance, heads_map, prune_plot, without
+from lesson_utils.lessons.training.slopes import slope_lab
+from lesson_utils.lessons.training.survival import means, survival_lab, survivors
+
+__all__ = [
+    "Film",
+    "aligned",
+    "as_written",
+    "batches",
+    "by_importance",
+    "dates_of",
+    "exact",
+    "film_lab",
+    "heads_map",
+    "means",
+    "predicted",
+    "prune_plot",
+    "rungs",
+    "slope_lab",
+    "survival_lab",
+    "survivors",
+    "transformer",
+    "translate",
+    "without",
+]

@@ -1,0 +1,177 @@
+"""What notebook 08 counts, keeps, measures and takes away."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from lesson_utils import attention, checkpoints, tasks, training
+from lesson_utils.lessons.training import experiment, film, lab, pruning, rates, slopes, survival
+from lesson_utils.ops import softmax_backward
+
+
+@pytest.fixture(scope="module")
+def model():
+    return experiment.transformer(3, dtype=np.float64)
+
+
+# --- Dates, and what guessing reaches ---------------------------------------------------------------------------------
+
+
+def test_dates_are_of_the_days_and_styles_asked_for():
+    for held_out in (True, False):
+        source, target = lab.dates_of(held_out, 20, (2,))
+        for row, iso in zip(source, target, strict=True):
+            year, month, day = tasks.ISO.decode(iso).split("-")
+            assert tasks.WRITTEN.decode(row) == f"{int(day)}/{int(month)}/{year}"
+            assert tasks.held_out(tasks.date.fromisoformat(f"{year}-{month}-{day}")) == held_out
+    np.testing.assert_array_equal(lab.dates_of(n=7)[0], lab.dates_of(n=7)[0])
+
+
+def test_each_rung_knows_more_than_the_one_above():
+    rungs = lab.rungs()
+    assert list(rungs.values()) == sorted(rungs.values(), reverse=True)
+    assert rungs["all alike"] == pytest.approx(np.log(len(tasks.ISO)))
+    days = sum(not tasks.held_out(tasks.date.fromordinal(n)) for n in range(711858, 748383))
+    assert tasks.date.fromordinal(711858) == tasks.FIRST_DAY
+    assert tasks.date.fromordinal(748382) == tasks.LAST_DAY
+    assert rungs["all before"] == pytest.approx(np.log(days) / 11)  # all days are equally frequent
+
+
+def test_by_pair_is_the_loss_of_who_counts_pairs():
+    iso = [day.isoformat() for n in range(711858, 748383) if not tasks.held_out(day := tasks.date.fromordinal(n))]
+    target = tasks.with_ends(np.stack([tasks.ISO.encode(text) for text in iso]))
+    counts = np.zeros((14, 14))
+    np.add.at(counts, (target[:, :-1], target[:, 1:]), 1)
+    p = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    losses = -np.log(p[target[:, :-1], target[:, 1:]])
+    assert lab.rungs()["by pair"] == pytest.approx(losses.mean())
+
+
+def test_exact_is_what_decoding_gives(model):
+    source, target = lab.dates_of(n=30)
+    for param in model.params().values():
+        param.value += 0.1
+    decoded = model.decode(source, 11)
+    target = target.copy()
+    target[:10, 1 : 1 + decoded.shape[1]] = decoded[:10]  # ten dates "right", if they are eleven symbols long
+    whole = decoded.shape[1] == 11
+    assert lab.exact(model, (source, target)) == pytest.approx(10 / 30 if whole else 0)
+
+
+def test_rows_stand_in_line():
+    lines = lab.aligned([("3 March 2021", "2021-03-03")]).splitlines()
+    read, say = (line[16:] for line in lines[1:])
+    assert read[2:] == say[:-2]  # moved by one symbol
+
+
+# --- The film ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_film_goes_back_to_what_the_model_knew():
+    model = experiment.transformer(d_model=8, num_heads=2)
+    kept = film.Film(model, 40)
+    assert kept.steps[0] == 0
+    assert kept.steps[-1] == 40
+    start = {name: param.value.copy() for name, param in model.params().items()}
+    training.fit(model, partial(lab.batches, batch=4), 40, callback=kept, progress=False)
+    assert set(kept.snapshots) == set(kept.steps)
+    assert len(kept.losses) == 40
+    for step, values in ((0, start), (40, {name: param.value for name, param in model.params().items()})):
+        for name, param in kept.at(step).params().items():
+            np.testing.assert_array_equal(param.value, values[name])
+    with pytest.raises(ValueError, match="step=33 was not kept"):
+        kept.at(33)
+    assert len(film.Film(model, 1000).steps) == 30
+
+
+def test_a_frame_leaves_out_what_the_model_cannot_read(model):
+    seen = film.frame(model, "3 März 2021!")
+    assert seen.read == "3 Mr 2021"
+    assert seen.left_out == "!zä"
+    assert seen.weights.shape == (4, len(seen.written), len(seen.read))
+    np.testing.assert_allclose(seen.weights.sum(axis=-1), 1)
+    assert film.frame(model, "").read == "1"
+
+
+# --- Slopes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_slopes_are_right_and_the_wrong_backward_is_wrong_where_it_should(model):
+    found = slopes.slopes(model)
+    for (name, floats), slope in found.items():
+        before = slope.array.copy()
+        secant = slope.secant(1e-5 if floats == "float64" else 1e-2)
+        np.testing.assert_array_equal(slope.array, before)
+        assert secant == pytest.approx(slope.right, rel=1e-4 if floats == "float64" else 0.3)
+        assert (slope.wrong == pytest.approx(slope.right, rel=1e-3)) == (name == "W_V")
+    assert attention.softmax_backward is softmax_backward  # put back
+
+
+# --- Learning rates ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_stored_is_whole():
+    assert rates.STORED.stat().st_size < 30_000
+    assert set(rates.stored()) == {rates.key(*recipe) for recipe in rates.RECIPES}
+    for norm, left_out in rates.RECIPES:
+        found = rates.stored()[rates.key(norm, left_out)]
+        for what in ("exact", "loss", "clipped"):
+            assert np.shape(found[what]) == (len(rates.RATES), rates.STARTS[left_out])
+        assert all(len(losses) == rates.STEPS // rates.WINDOW for losses in found["losses"])
+        assert set(survival.survivors(norm, left_out)) <= set(rates.RATES)
+
+
+@pytest.mark.slow
+def test_a_run_is_what_it_says():
+    found = rates.run("post", "clipping", 1e-3, seed=0, steps=20)
+    assert found == rates.run("post", "clipping", 1e-3, seed=0, steps=20)
+    assert len(found.losses) == 2
+    assert 0 <= found.clipped <= 1
+    assert rates.run("post", "smoothing", 1e-3, seed=0, steps=20).losses[0] != found.losses[0]
+    assert rates.run("pre", "nothing", 1e30, seed=0, steps=20).exact == 0
+
+
+def test_results_are_stored_by_recipe(tmp_path, monkeypatch):
+    monkeypatch.setattr(rates, "STORED", tmp_path / "rates.json")
+    results = {
+        (rates.key(*recipe), rate, seed): rates.Run(rate, np.inf, seed, [1.5])
+        for recipe in rates.RECIPES
+        for rate in rates.RATES
+        for seed in range(3)
+    }
+    rates.write(results)
+    stored = json.loads((tmp_path / "rates.json").read_text())
+    assert stored["pre, without warm-up"]["exact"][2] == [rates.RATES[2]] * 3
+    assert stored["post, without clipping"]["loss"][0] == [None]
+
+
+# --- Heads ------------------------------------------------------------------------------------------------------------
+
+
+def test_heads_are_ranked_by_what_is_lost_without_them(model):
+    batch = lab.dates_of(n=10)
+    order = lab.by_importance(model, batch)
+    assert len(set(order)) == 12
+    losses = [pruning.loss_without(model, batch, [head]) for head in order]
+    assert losses == sorted(losses)
+    heads = [pruning.Head("cross", 0, 1), pruning.Head("encoder", 0, 3), pruning.Head("cross", 0, 0)]
+    assert lab.without(heads) == {"cross": {0: [1, 0]}, "encoder": {0: [3]}}
+    assert pruning.loss_without(model, batch, []) == pytest.approx(model.loss(batch))
+
+
+def test_a_head_that_gives_nothing_costs_nothing():
+    copy = experiment.transformer(3, dtype=np.float64)
+    copy.blocks[0].cross.inner.W_O.value[8:16] = 0  # the rows of head 1
+    assert pruning.loss_without(copy, lab.dates_of(n=10), [pruning.Head("cross", 0, 1)]) == pytest.approx(
+        copy.loss(lab.dates_of(n=10))
+    )
+
+
+def test_a_saved_model_says_the_same(tmp_path):
+    one, other = experiment.transformer(0), experiment.transformer(1)
+    checkpoints.save(one, tmp_path / "dates.npz")
+    checkpoints.load(other, tmp_path / "dates.npz")
+    assert lab.translate(one, "3/3/2021") == lab.translate(other, "3/3/2021")
