@@ -14,7 +14,6 @@ import numpy as np
 
 from lesson_utils.exercises.answers import CheckResult
 from lesson_utils.exercises.bank import Bank, bank_of
-from lesson_utils.exercises.dependence import dependence
 from lesson_utils.exercises.differences import describe, parts
 from lesson_utils.exercises.errors import error_message, foreign_words
 from lesson_utils.exercises.form import Case, Exercise
@@ -186,10 +185,6 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
         if broken:
             o = outcomes[broken[0]]
             where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})"
-        if not found.name and not broken:  # the machine's own words are few
-            with quiet():
-                if (ignored := dependence(bank.exercise, function, cases[first])) and "depend on" in ignored:
-                    where += f"\n{ignored}"
         if found.sure:
             return found.message + where + also, found.name
         also = f"\n{found.message}{also}"

@@ -153,7 +153,7 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
         if problem:
             said.append(problem)
     try:
-        with quiet(), stopped(2):
+        with quiet(), stopped(2, busy=4):
             if depends := dependence(exercise, function, cases[first]):
                 said.append(depends)
     except TimeUp:

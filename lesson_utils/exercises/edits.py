@@ -15,6 +15,7 @@ from lesson_utils.exercises.families import (
     additions,
     alternatives,
     is_module,
+    number,
     parsed,
     with_fields,
 )
@@ -64,7 +65,7 @@ def _fields(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]
 def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
     for place in _fields(node):
         yield place
-        if not isinstance(place[3], ast.expr_context | ast.operator | ast.Lambda):
+        if not isinstance(place[3], ast.expr_context | ast.operator | ast.Lambda) and number(place[3]) is None:
             yield from _places(place[3])
 
 

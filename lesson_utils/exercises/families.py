@@ -20,24 +20,9 @@ CONFUSED = [  # functions that are taken for each other
 ]  # fmt: skip
 KEEPS = {"sum", "mean", "max", "min", "prod", "std", "var", "amax", "amin", "median", "average", "any", "all", "norm"}
 TAKES_AXIS = KEEPS | {
-    "softmax",
-    "log_softmax",
-    "cumsum",
-    "sort",
-    "argsort",
-    "argmax",
-    "argmin",
-    "concatenate",
-    "stack",
-    "split",
-    "array_split",
-    "repeat",
-    "expand_dims",
-    "squeeze",
-    "take",
-    "flip",
-    "roll",
-}
+    "softmax", "log_softmax", "cumsum", "sort", "argsort", "argmax", "argmin", "concatenate", "stack",
+    "split", "array_split", "repeat", "expand_dims", "squeeze", "take", "flip", "roll",
+}  # fmt: skip
 ARRAYS = (ast.BinOp, ast.Call, ast.Subscript, ast.Name, ast.Attribute, ast.UnaryOp, ast.Compare)
 OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add, ast.Div), ast.Mult: (ast.Div, ast.MatMult, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
@@ -70,7 +55,7 @@ def parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _number(node: ast.AST | None) -> int | float | None:
+def number(node: ast.AST | None) -> int | float | None:
     try:
         value = ast.literal_eval(node)  # type: ignore[arg-type]
     except (ValueError, TypeError, SyntaxError):
@@ -104,10 +89,10 @@ def _calls(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         arguments = node.args[:first] if "axis" not in keywords else node.args
         keeps = "keepdims" in keywords
         for new, keep in itertools.product((-1, 0, 1, -2, None), (keeps, not keeps) if name in KEEPS else (keeps,)):
-            if new != _number(axis) or (axis is None) != (new is None) or keep != keeps:
+            if new != number(axis) or (axis is None) != (new is None) or keep != keeps:
                 more = [] if new is None else [ast.keyword("axis", parsed(str(new)))]
                 more += [ast.keyword("keepdims", ast.Constant(True))] if keep else []
-                kind = "keepdims" if new == _number(axis) and (axis is None) == (new is None) else "axis"
+                kind = "keepdims" if new == number(axis) and (axis is None) == (new is None) else "axis"
                 yield kind, with_fields(node, args=arguments, keywords=[*more, *rest])
     for group in CONFUSED:
         if name in group:
@@ -216,7 +201,7 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
     yield "index", node.value
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         for index in (-1, -2, 0, 1):
-            if index != _number(node.slice):
+            if index != number(node.slice):
                 yield "size", with_fields(node, slice=parsed(str(index)))
         return
     text = ast.unparse(node.slice)
@@ -256,10 +241,10 @@ def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _plus(node: ast.expr, n: int) -> ast.expr:
-    value = _number(node)
+    value = number(node)
     if isinstance(value, int):
         return parsed(str(value + n))
-    if isinstance(node, ast.BinOp) and _number(node.right) == 1 and isinstance(node.op, ast.Sub if n > 0 else ast.Add):
+    if isinstance(node, ast.BinOp) and number(node.right) == 1 and isinstance(node.op, ast.Sub if n > 0 else ast.Add):
         return node.left
     return ast.BinOp(node, ast.Add() if n > 0 else ast.Sub(), ast.Constant(abs(n)))
 
@@ -300,6 +285,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield from _operations(node)
         case ast.UnaryOp(op=ast.USub() | ast.Invert() | ast.Not()):
             yield "sign", node.operand
+            if isinstance(value := number(node), int):
+                yield from (("off by one", parsed(str(value + n))) for n in (1, -1))
         case ast.Compare(ops=[operator]):
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
             yield "comparison", with_fields(node, left=node.comparators[0], comparators=[node.left])

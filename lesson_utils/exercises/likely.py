@@ -12,6 +12,7 @@ from lesson_utils.exercises.edits import Edit
 TAKING = {"term", "unwrapped", "index", "statement", "keyword", "condition"}  # which only take away
 
 
+CALLED = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 COUNTING = {"off by one", "bound"}
 
 
@@ -20,6 +21,15 @@ def tokens(text: str) -> Counter[str]:
     """The words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
     found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
     return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
+
+
+def _is_axes(node: ast.AST) -> bool:
+    """The call that swaps axes: who swaps an axis with itself, swaps none."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("swapaxes", "moveaxis")
+    )
 
 
 class Likely:
@@ -34,7 +44,7 @@ class Likely:
 
     def __call__(self, edit: Edit) -> bool:
         if edit.kind in COUNTING:
-            return True
+            return not _is_axes(edit.parent)
         before, after = map(tokens, edit.texts())
         if self.strange(after - before, self.solution, self.mine):
             return False
@@ -46,5 +56,8 @@ class Likely:
             and isinstance(edit.old.right, ast.Constant)
         ):
             return False  # a number by which one divides is rather another number
-        gone = self.strange(before - after, self.solution)
-        return len(gone) > 1 or any(" " not in token for token in gone)
+        gone = before - after
+        if any(t in CALLED and self.mine[t] > self.solution[t] for t in gone):  # called once too often
+            return True
+        strange = self.strange(gone, self.solution)
+        return len(strange) > 1 or any(" " not in token for token in strange)

@@ -80,6 +80,13 @@ class Search:
         typed = tokens(known.text)
         return (typed - self.words).total() + (self.words - typed).total()
 
+    def unsupported(self, known: Known) -> int:
+        """How many words the mistake has besides the solution's that the learner did not write."""
+        own_names = {word for word in self.solution if word.isidentifier()} - set(self.bank.exercise.parameters)
+        typed = tokens(known.text)
+        brought = [token for token in typed - self.solution if typed[token] > self.words[token]]
+        return sum(1 for token in brought if not own_names.intersection(token.split()))
+
     def fits(self, known: Known, weak: bool = False) -> bool:
         """Does it do the same in every case? Where only one of the two is an error, it may abstain."""
         seen = 0
@@ -111,7 +118,7 @@ class Search:
 
     def _run(self, function: Callable[..., Any], i: int) -> Outcome | None:
         try:
-            with stopped(0.5):
+            with stopped(0.5, busy=8):
                 return quick(function, self.bank.cases[i].arguments)
         except (TimeUp, SystemExit):
             return None
@@ -130,7 +137,7 @@ class Search:
             return False
         before = self.bank.cases[self.telling].arguments
         given = copied(before)
-        with stopped(0.5):
+        with stopped(0.5, busy=8):
             function(*given)
         return not changed(given, before)
 
@@ -227,11 +234,13 @@ class Search:
 
     def repair_to_known(self) -> Diagnosis | None:
         """An edit of the learner's lines that leaves one known mistake: two to mend."""
-        found: list[tuple[tuple[int, int, int], int, int, Edit, Known]] = []
+        found: list[tuple[tuple[int, int, int], int, int, int, Edit, Known]] = []
         for edit, function, mended in self.edited:
             for known in self.bank.near(self.telling, mended):
                 if not self.contrary(edit, known) and self._does(function, known.outcome, weak=True):
-                    found.append((self.rank(edit), self.strange(known), len(found), edit, known))
+                    found.append(
+                        (self.rank(edit), self.unsupported(known), self.strange(known), len(found), edit, known)
+                    )
         if not found:
             return None
         *_, edit, known = min(found)

@@ -144,8 +144,8 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 @contextmanager
-def stopped(seconds: float) -> Iterator[None]:
-    """Raise TimeUp in code that runs longer.
+def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
+    """Raise TimeUp in code that runs longer; on a busy machine, where it waits, up to `busy` times as long by the clock.
 
     On Unix, in the main thread, by a signal: it ends loops without a body, and C code that looks for signals (sleep).
     Elsewhere by a trace function, between two instructions of Python.
@@ -157,9 +157,11 @@ def stopped(seconds: float) -> Iterator[None]:
         and sys.platform != "emscripten"
         and threading.current_thread() is threading.main_thread()
     ):
+        computed, last = time.thread_time(), time.monotonic() + busy * seconds
 
         def ring(number: int, frame: FrameType | None) -> None:
-            raise TimeUp
+            if time.thread_time() - computed >= seconds or time.monotonic() >= last:
+                raise TimeUp
 
         before = signal.signal(signal.SIGALRM, ring)
         signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)  # again and again, for who catches everything

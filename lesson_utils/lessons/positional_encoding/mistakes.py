@@ -133,6 +133,8 @@ ROTATE = (
            angles="angles = positions[:, None] / 10000**exponents"),
     change("positions counted anew", "You count positions from 0, whatever `positions` says. When a model writes with a cache, new queries begin where the cache ends.",
            angles="angles = np.arange(x.shape[-2])[:, None] / base**exponents"),
+    change("turned back", "You turn by the negative angle. A pair (a, b) becomes (a cos − b sin, a sin + b cos): the minus belongs to the first line.",
+           first="turned[..., 0::2] = a * np.cos(angles) + b * np.sin(angles)", second="turned[..., 1::2] = b * np.cos(angles) - a * np.sin(angles)"),
     change("angles tiled", "Your angles stand as a₀, a₁, … and then once more; neighbouring columns must share one: a₀, a₀, a₁, a₁, … That is `np.repeat(angles, 2, axis=-1)`, not `np.tile` or `np.concatenate`.",
            out="wide = np.concatenate([angles, angles], axis=-1)", first="other = np.stack([-b, a], axis=-1).reshape(x.shape)", second="turned = x * np.cos(wide) + other * np.sin(wide)"),
     change("added", "You add sines and cosines to x. Rotary positions add nothing: each pair is turned, so that its length stays.",
