@@ -216,7 +216,7 @@ class LiveFigure:
         self.widget.add_class(f"live-{number}")
         controls = html.escape(", ".join(control.label for control in self.controls.values()))
         still["text/html"] = (
-            f"<style>{_HIDE.replace('NUMBER', number)}</style><div class='still-{number}'>{still['text/html']}"
+            f"<style>{HIDE.replace('NUMBER', number)}</style><div class='still-{number}'>{still['text/html']}"
             f"{self._how_to_return()}<p><em>A picture of a live figure: run this cell to move {controls}.</em></p>"
             "</div>"
         )
@@ -233,7 +233,7 @@ class LiveFigure:
 # A saved notebook holds a widget's number, not the widget. Where nothing answers to it, JupyterLab shows an error text
 # and others show nothing; so the picture is an output of its own. The first rule hides it beside its living widget, the
 # second hides JupyterLab's text: it is the only output of such a cell that has no element in it.
-_HIDE = (
+HIDE = (
     "body:has(.live-NUMBER) .still-NUMBER{display:none}"
     ".jp-OutputArea:has(.still-NUMBER) .jp-OutputArea-output:not(:has(*)){display:none}"
 )

@@ -194,6 +194,18 @@ def test_the_chat_streams_colours_and_stops():
     assert chat.stop.disabled
 
 
+def test_the_chat_leaves_a_line_where_its_widget_is_gone(monkeypatch, tiny):
+    monkeypatch.delenv("COURSE_STRICT", raising=False)
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda thing, **_: shown.append(thing))
+    chat = lab.chat(tiny)
+    chat._ipython_display_()
+    note, widget = shown
+    assert widget is chat.widget
+    assert f"live-{widget.model_id}" in widget._dom_classes
+    assert f"still-{widget.model_id}" in note["text/html"]
+
+
 # --- With the real one ----------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 import numpy as np
 
-from lesson_utils import plots, pretrained
+from lesson_utils import live, plots, pretrained
 from lesson_utils.drawings import tint
 from lesson_utils.layers import Attend
 from lesson_utils.lessons.real_model.measures import forgetful
@@ -73,7 +73,7 @@ def chat(p: "Pretrained | None", question: str = QUESTION, temperature: float = 
         prompt = p.chat([("user", question)])
         said = list(p.stream(prompt, LONGEST, np.random.default_rng(0), temperature))
         return Said(said)
-    return Chat(p, question, temperature).widget
+    return Chat(p, question, temperature)
 
 
 class Chat:
@@ -90,6 +90,17 @@ class Chat:
         self.ask.on_click(self._ask)
         self.stop.on_click(self._stop)
         self.widget = ipywidgets.VBox([self.box, ipywidgets.HBox([self.ask, self.stop]), self.answer])
+
+    def _ipython_display_(self) -> None:
+        """With a line for who opens the saved notebook, where the widget is gone; as live figures have a picture."""
+        from IPython.display import display
+
+        number = self.widget.model_id
+        self.widget.add_class(f"live-{number}")
+        note = f"<div class='still-{number}'><p><em>Run this cell to talk to the model.</em></p></div>"
+        style = f"<style>{live.HIDE.replace('NUMBER', number)}</style>"
+        display({"text/html": style + note, "text/plain": "Run this cell to talk to the model."}, raw=True)
+        display(self.widget)
 
     def _ask(self, button: object = None) -> None:
         if self.task and not self.task.done():
