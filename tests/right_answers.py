@@ -733,6 +733,46 @@ RIGHT = {
             "return (losses * counts).sum() / counts.sum()"
         ),
     ],
+    "online_softmax": [
+        (
+            "new = max(largest, scores.max())\n"
+            "if not np.isfinite(new): return largest, total, output\n"
+            "a, w = math.exp(largest - new), np.exp(scores - new)\n"
+            "return new, a * total + w.sum(), a * output + w @ values"
+        ),
+        (
+            "new = np.maximum(largest, np.max(scores))\n"
+            "base = 0.0 if np.isneginf(new) else new\n"
+            "a, w = np.exp(largest - base), np.exp(scores - base)\n"
+            "return new, a * total + np.sum(w), a * output + (w[:, None] * values).sum(axis=0)"
+        ),
+        (
+            "for s, v in zip(scores, values):\n"
+            "    if s == -np.inf: continue\n"
+            "    new = max(largest, s)\n"
+            "    total = total * np.exp(largest - new) + np.exp(s - new)\n"
+            "    output = output * np.exp(largest - new) + np.exp(s - new) * v\n"
+            "    largest = new\n"
+            "return largest, total, output"
+        ),
+    ],
+    "rolling_mask": [
+        "i, j = np.indices((T, T)); return (j <= i) & ((i - j < window) | (j < keep))",
+        "np.tri(T, dtype=bool) & (~np.tri(T, k=-window, dtype=bool) | (np.arange(T) < keep))",
+        "m = np.tril(np.triu(np.ones((T, T)), k=1 - window)); m[:, :keep] = 1; return np.tril(m) > 0",
+        "m = np.zeros((T, T), bool)\nfor i in range(T):\n    m[i, max(0, i - window + 1) : i + 1] = True\n    m[i, : min(keep, i + 1)] = True\nreturn m",
+        "np.array([[j <= i and (i - j < window or j < keep) for j in range(T)] for i in range(T)])",
+    ],
+    "delta_step": [
+        "S + rate * np.outer(k, v - k @ S)",
+        "S + rate * k[:, None] * (v - S.T @ k)[None, :]",
+        "(np.eye(len(k)) - rate * np.outer(k, k)) @ S + rate * np.outer(k, v)",
+        "S + rate * np.einsum('i,j->ij', k, v - np.einsum('i,ij->j', k, S))",
+    ],
+    "cache_bytes": [
+        "2 * kv_heads * d_head * bits // 8 * ((layers - local_layers) * tokens + local_layers * min(tokens, window))",
+        "total = 0\nfor layer in range(layers):\n    kept = min(tokens, window) if layer < local_layers else tokens\n    total += 2 * kept * kv_heads * d_head * bits / 8\nreturn total",
+    ],
 }
 
 # Wrong in ways that nobody foresaw: rejected, with something true to say.

@@ -24,6 +24,7 @@ EDITION_2 = {
     "causal_mask",
     "training",
     "real_model",
+    "efficient_attention",
 }
 
 # Each term and the lesson that introduces it, in bold, before it uses it. Earlier lessons may look ahead, in a cell
@@ -76,6 +77,12 @@ TERMS = {
     "central difference": "training",
     "induction head": "real_model",
     "logit lens": "real_model",
+    "online softmax": "efficient_attention",
+    "rolling cache": "efficient_attention",
+    "linear attention": "efficient_attention",
+    "delta rule": "efficient_attention",
+    "grouped-query attention": "efficient_attention",
+    "speculative decoding": "efficient_attention",
 }
 # Said in a figure's first sentence, one of these makes a finding of it. So does a number.
 VERBS = set(

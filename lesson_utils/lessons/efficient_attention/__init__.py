@@ -1,0 +1,8 @@
+from lesson_utils.lessons import Lesson
+
+LESSON = Lesson(
+    7,
+    "Efficient attention",
+    "What does attention cost, and what can be saved?",
+    exercises=("online_softmax", "rolling_mask", "delta_step", "cache_bytes"),
+)

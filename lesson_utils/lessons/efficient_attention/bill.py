@@ -1,0 +1,212 @@
+"""Section 1, the bill; and the figure that every saving ends on: bytes, measured seconds, what was lost."""
+
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lesson_utils import attention, costs, live, numbers, ops, plots
+from lesson_utils._checks import Array
+from lesson_utils._machine import is_small
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+D, HEADS = 128, 2  # of the block that is measured
+LENGTHS = (64, 128, 256, 512, 1024, 2048)
+POWERS = tuple(2**n for n in range(6, 18))  # 64 … 131,072
+WIDTHS = (128, 256, 512, 1024, 2048, 4096)
+EACH, BETWEEN = plots.BLUE, plots.ORANGE
+
+clock = getattr(time, "thread_time", time.process_time)  # a browser's Python has no time of a thread
+
+# --- Measuring ------------------------------------------------------------------------------------------------------
+
+
+def seconds(call: Callable[[], Any], repeats: int = 5) -> float:
+    """The shortest time that one call took, in seconds of this thread's work."""
+    times = []
+    for _ in range(2 if is_small() else repeats):
+        start = clock()
+        call()
+        times.append(clock() - start)
+    return max(min(times), 1e-7)  # a clock has its steps
+
+
+def peak_bytes(call: Callable[[], Any]) -> int:
+    """The most memory that a call took, beyond what was there before."""
+    tracemalloc.start()
+    try:
+        call()
+        return max(tracemalloc.get_traced_memory()[1], 1)
+    finally:
+        tracemalloc.stop()
+
+
+class Measured(NamedTuple):
+    """A way to compute something: what it took, and what was lost."""
+
+    name: str
+    bytes: float
+    seconds: float
+    lost: str
+
+
+def measure(name: str, call: Callable[[], Any], lost: str) -> Measured:
+    """Run it: first for its memory, then for its time."""
+    return Measured(name, peak_bytes(call), seconds(call), lost)
+
+
+@plots.still(9.0, 2.5)
+def three_numbers(figure: "Figure", rows: Sequence[Measured]) -> str:
+    """Each way's bytes and seconds as bars, and what was lost in words; the others are held to the first one."""
+    axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1, 1))
+    y, first = np.arange(len(rows)), rows[0]
+    told = []
+    for ax, values, unit in (
+        (axes[0], [r.bytes for r in rows], as_bytes),
+        (axes[1], [r.seconds for r in rows], as_time),
+    ):
+        ax.barh(y, values, height=0.55, color=[plots.GREY] + [plots.BLUE] * (len(rows) - 1))
+        ax.set(xlim=(0, 1.55 * max(values)), xticks=())
+        ax.spines["bottom"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+        for n, value in enumerate(values):
+            ratio = value / values[0]
+            times = "" if n == 0 else f", {ratio:.0%}" if 0.0095 < ratio < 9.995 else f", {ratio:.1g}×"
+            ax.text(value + 0.03 * max(values), n, f"{unit(value)}{times}", va="center")
+    axes[0].set_yticks(y, [row.name for row in rows])
+    axes[0].invert_yaxis()
+    axes[2].set_axis_off()
+    for n, row in enumerate(rows):
+        axes[2].text(0, n, row.lost, va="center", transform=axes[2].get_yaxis_transform())
+        told.append(f"{row.name}: {as_bytes(row.bytes)}, {as_time(row.seconds)}, lost: {row.lost}".replace("\n", " "))
+    least = min(rows[1:], key=lambda row: row.bytes)
+    axes[0].set_title(f"Bytes: down to {numbers.short(100 * least.bytes / first.bytes)} %")
+    axes[1].set_title("Seconds, measured")
+    axes[2].set_title("What was lost")
+    return f"{least.name} takes {least.bytes / first.bytes:.2%} of the bytes of {first.name}. {'; '.join(told)}."
+
+
+def amount(n: float) -> str:
+    """18.9 M, 2.4 G, 17.6 T."""
+    return f"{n / 1e12:.3g} T" if n >= 999.5e9 else numbers.large(n)
+
+
+def as_bytes(n: float) -> str:
+    """1.2 kB, 34 MB."""
+    size, unit = next((s, u) for s, u in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")) if n >= s or s == 1)
+    return f"{n / size:.3g} {unit}" if n < 999.5 * size else f"{n / size:.0f} {unit}"
+
+
+def as_time(t: float) -> str:
+    """120 ms, 3.4 µs."""
+    size, unit = next((s, u) for s, u in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")) if t >= s or s == 1e-6)
+    return f"{t / size:.2g} {unit}" if t < 99.5 * size else f"{t / size:.0f} {unit}"
+
+
+# --- The bill -------------------------------------------------------------------------------------------------------
+
+
+class Bill(NamedTuple):
+    """Seconds of one block, forward, by length: what grows with T, and what grows with T²."""
+
+    linear: float  # projections and feed-forward network
+    pairs: float  # scores, softmax, weights · values
+
+
+def measured_bill(lengths: Sequence[int] = LENGTHS) -> dict[int, Bill]:
+    """A block of width 128 with two heads, timed at each length."""
+    rng = np.random.default_rng(0)
+    square, wide = rng.normal(size=(D, D)).astype(np.float32), rng.normal(size=(D, 4 * D)).astype(np.float32)
+
+    def each_by_itself(x: Array) -> Array:
+        for _ in range(4):  # W_Q, W_K, W_V and W_O
+            x @ square
+        return ops.relu(x @ wide) @ wide.T
+
+    found = {}
+    for T in lengths:
+        x = rng.normal(size=(T, D)).astype(np.float32)
+        heads = attention.split_heads(x[None], HEADS)  # (1, h, T, d_k)
+        pairs = partial(attention.scaled_dot_product_attention, heads, heads, heads)
+        found[T] = Bill(seconds(partial(each_by_itself, x)), seconds(pairs))
+    return found
+
+
+def share_of_pairs(T: Any, d: float) -> Any:
+    """What part of a block's multiply-adds are between pairs: 2 T² d of 2 T² d + 12 T d²."""
+    return T / (T + 6 * d)
+
+
+def table_1(T: int, d: int) -> str:
+    """The paper's Table 1, and two rows more, computed from the library's counts."""
+    kinds = {
+        "self-attention": costs.attention_cost(T, d, 1),
+        "recurrence": costs.recurrent_cost(T, d),
+        "feed-forward": costs.feed_forward_cost(T, d, 4 * d),
+        "fully connected": costs.dense_cost(T, d),
+    }
+    lines = [f"T = {T}, d = {d}     multiply-adds   parameters   steps in a row   path"]
+    for name, cost in kinds.items():
+        path = "none" if np.isinf(cost.path_length) else f"{cost.path_length:.0f}"
+        lines.append(
+            f"{name:18}{amount(cost.multiply_adds):>15}{amount(cost.parameters):>13}{cost.sequential_steps:17}{path:>7}"
+        )
+    return "\n".join(lines)
+
+
+@live.lab(
+    height=3.9,
+    example=lambda: {T: Bill(T * 1e-6, T * T * 2e-9) for T in LENGTHS},
+    controls=lambda measured: {
+        "T": live.Choice("length T", POWERS, 512),
+        "d_model": live.Choice("width d", WIDTHS, 512),
+    },
+)
+def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
+    """What a block spends: on each position by itself, and on pairs; by count, and by the clock."""
+    bars, curve = figure.subplots(1, 2, width_ratios=(1.05, 1))
+    names = ("projections\n4 T d²", "feed-forward\n8 T d²", "pairs\n2 T² d")
+    drawn = plots.Bars(bars, 3, height=0.6, color=[EACH, EACH, BETWEEN])
+    bars.set_yticks(range(3), names)
+    bars.invert_yaxis()
+    bars.set(xlim=(0, 1.35), xticks=())
+    bars.spines["bottom"].set_visible(False)
+    bars.tick_params(axis="y", length=0)
+    at = np.geomspace(POWERS[0], POWERS[-1], 60)
+    (line,) = curve.plot(at, share_of_pairs(at, 512), color=BETWEEN)
+    timed = [bill.pairs / (bill.pairs + bill.linear) for bill in measured.values()]
+    curve.plot(list(measured), timed, "s", color=plots.INK, ms=6, zorder=1)
+    curve.annotate(f"squares: the clock,\nat d = {D}", (0.97, 0.05), xycoords="axes fraction", ha="right", zorder=1)
+    (dot,) = curve.plot([512], [0.5], "o", color=BETWEEN, ms=12, clip_on=False)
+    (even,) = curve.plot([512, 512], [0, 0.5], ":", color=plots.GREY, lw=1.6)
+    curve.set_xscale("log", base=2)
+    curve.set(xlim=(POWERS[0], POWERS[-1]), ylim=(0, 1), xlabel="length T", ylabel="share spent on pairs")
+    curve.set_xticks(POWERS[::3], [f"{n:,}" for n in POWERS[::3]])
+    curve.set_yticks((0, 0.5, 1), ("0", "½", "all"))
+
+    def update(T: int, d_model: int) -> str:
+        each = costs.attention_cost(T, d_model, 1), costs.feed_forward_cost(T, d_model, 4 * d_model)
+        pairs = each[0].parts["scores"] + each[0].parts["weights · values"]
+        counts = (each[0].parts["projections"], each[1].multiply_adds, pairs)
+        drawn.set([count / max(counts) for count in counts], [amount(count) for count in counts])
+        share = share_of_pairs(T, d_model)
+        line.set_ydata(share_of_pairs(at, d_model))
+        dot.set_data([T], [share])
+        even.set_data([6 * d_model] * 2, [0, 0.5])
+        bars.set_title(f"T = {T:,}, d = {d_model:,}: pairs cost {share:.0%}")
+        curve.set_title(f"Half of all at T = 6d = {6 * d_model:,}")
+        listed = ", ".join(
+            f"{n} {numbers.large(c)}" for n, c in zip(("projections", "feed-forward", "pairs"), counts, strict=True)
+        )
+        by_clock = ", ".join(f"{T}: {share:.0%}" for T, share in zip(measured, timed, strict=True))
+        return (
+            f"Pairs cost {share:.0%} of the multiply-adds of a block at T = {T}, d = {d_model}: {listed}; half of all "
+            f"at T = {6 * d_model}. Measured at d = {D}, by length: {by_clock}."
+        )
+
+    return update

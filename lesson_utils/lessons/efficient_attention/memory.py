@@ -1,0 +1,139 @@
+"""Section 4: a matrix as memory; what it holds, and three ways to forget."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lesson_utils import efficient, live, memories, plots
+from lesson_utils._checks import Array, Ids
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+D_K, VALUES, RUNS = 32, 64, 20
+PAIRS = (4, 8, 16, 32, 64, 128, 256)
+MAPS = ("none", "elu + 1")
+OLD, NEW, TWICE = "oldest", "newest", "rewritten"
+
+
+class Recall(NamedTuple):
+    """Shares of right answers, and one memory, (D_K, VALUES), to look at."""
+
+    oldest: float  # of the first pairs written, up to 8
+    newest: float  # of the last
+    everything: float
+    rewritten: float  # of keys that were written twice, the newer value
+    memory: Array
+
+
+def draw(pairs: int, seed: int = 0, dtype: type = np.float32) -> tuple[Array, Ids]:
+    """Random keys of length 1, (RUNS, pairs, D_K), and which of VALUES values each has, (RUNS, pairs)."""
+    rng = np.random.default_rng([seed, pairs])
+    keys: Array = rng.normal(size=(RUNS, pairs, D_K)).astype(dtype)
+    keys /= np.linalg.norm(keys, axis=-1, keepdims=True)
+    return keys, rng.integers(VALUES, size=(RUNS, pairs))
+
+
+def phi(keys: Array, feature_map: str) -> Array:
+    """The features of keys and queries, of length 1, for the delta rule; the map sees entries of variance 1."""
+    if feature_map == "none":
+        return keys
+    features = efficient.elu_feature_map(math.sqrt(D_K) * keys)
+    return features / np.linalg.norm(features, axis=-1, keepdims=True)
+
+
+def written(features: Array, values: Ids, decay: float, overwrite: bool) -> Array:
+    """The memory after all pairs: (RUNS, D_K, VALUES); values are one-hot."""
+    S = np.zeros((RUNS, D_K, VALUES), features.dtype)
+    one_hot = np.eye(VALUES, dtype=features.dtype)[values]  # (RUNS, pairs, VALUES)
+    if not overwrite:  # the same sum, in one product
+        ages = decay ** np.arange(features.shape[1] - 1, -1, -1, dtype=features.dtype)
+        return (features * ages[:, None]).swapaxes(-1, -2) @ one_hot
+    for t in range(features.shape[1]):
+        S = memories.write(S, features[:, t], one_hot[:, t], decay, overwrite)
+    return S
+
+
+@lru_cache(600)
+def recall(pairs: int, decay: float = 1.0, overwrite: bool = False, feature_map: str = "none", seed: int = 0) -> Recall:
+    """Write pairs, then ask with each key; the answer is the value that the memory says most of."""
+    keys, values = draw(pairs, seed)
+    features = phi(keys, feature_map)
+    S = written(features, values, decay, overwrite)
+    right = (features @ S).argmax(axis=-1) == values  # (RUNS, pairs)
+    few = min(8, pairs)
+
+    again = np.concatenate([features[:, : pairs // 2]] * 2, axis=1)  # each key twice, with two values
+    twice = written(again, values, decay, overwrite)
+    newer = (again[:, pairs // 2 :] @ twice).argmax(axis=-1) == values[:, pairs // 2 :]
+    first, last = float(right[:, :few].mean()), float(right[:, -few:].mean())
+    return Recall(first, last, float(right.mean()), float(newer.mean()), S[0])
+
+
+def softmax_recall(pairs: int, seed: int = 0) -> float:
+    """The same question to attention that keeps every pair, with sharp scores."""
+    keys, values = draw(pairs, seed)
+    weights = 8.0 * np.sqrt(D_K) * keys @ keys.swapaxes(-1, -2)
+    weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
+    said = weights @ np.eye(VALUES, dtype=keys.dtype)[values]
+    return float((said.argmax(axis=-1) == values).mean())
+
+
+def recall_table() -> str:
+    """Right answers by number of pairs, for each way to keep them."""
+    ways: dict[str, Callable[[int], float]] = {
+        "attention, all pairs kept": softmax_recall,
+        "a matrix, no feature map": lambda n: recall(n).everything,
+        "a matrix, elu + 1": lambda n: recall(n, feature_map="elu + 1").everything,
+        "delta rule, no feature map": lambda n: recall(n, overwrite=True).everything,
+    }
+    lines = [f"{'pairs written':28}" + "".join(f"{n:6}" for n in PAIRS)]
+    for name, ask in ways.items():
+        lines.append(f"{name:28}" + "".join(f"{ask(n):6.0%}" for n in PAIRS))
+    return "\n".join(lines)
+
+
+@live.lab(
+    height=4.3,
+    pairs=live.Choice("pairs written", PAIRS, 32),
+    decay=live.Slider("decay γ", 0.8, 1.0, 1.0, 0.02),
+    overwrite=live.Switch("overwrite (delta rule)", False),
+    feature_map=live.Choice("feature map", MAPS, "none"),
+)
+def memory_lab(figure: "Figure") -> live.Update:
+    """A matrix that is written to: the matrix itself, and how much of the old, the new and the corrected it tells."""
+    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    image = left.imshow(
+        np.zeros((D_K, VALUES)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, aspect="auto"
+    )
+    left.set(xlabel="value (64)", ylabel="entry of the key (32)", xticks=(), yticks=())
+    left.spines[:].set_visible(False)
+    names = ("first 8\nwritten", "last 8\nwritten", "all", "keys written\ntwice: newest")
+    bars = right.bar(range(4), [1] * 4, 0.62, color=[plots.BLUE] * 3 + [plots.GREEN])
+    texts = [right.text(n, 1, "", ha="center", va="bottom") for n in range(4)]
+    right.axhline(1 / VALUES, color=plots.GREY, ls=":", lw=1.6)
+    right.set(ylim=(0, 1.1), ylabel="right answers")
+    right.set_xticks(range(4), names)
+    right.set_yticks((0, 0.5, 1), ("0", "50 %", "100 %"))
+
+    def update(pairs: int, decay: float, overwrite: bool, feature_map: str) -> str:
+        found = recall(pairs, decay, overwrite, feature_map)
+        image.set_data(found.memory / (np.abs(found.memory).max() or 1))
+        shares = found.oldest, found.newest, found.everything, found.rewritten
+        for n, (bar, text, share) in enumerate(zip(bars, texts, shares, strict=True)):
+            bar.set_height(share)
+            text.set_position((n, share + 0.01))
+            text.set_text(f"{share:.0%}")
+        rule = "overwrites" if overwrite else "fades" if decay < 1 else "adds"
+        left.set_title(f"It {rule}: {pairs} pairs in 32 × 64 numbers")
+        right.set_title(f"{found.everything:.0%} of all, {found.rewritten:.0%} of the corrected")
+        return (
+            f"It tells {found.everything:.0%} of {pairs} pairs: of the oldest 8 {found.oldest:.0%}, of the newest 8 "
+            f"{found.newest:.0%}; of keys written twice the newest value for {found.rewritten:.0%}. A memory of "
+            f"{D_K} × {VALUES} numbers that {rule}, decay {decay:g}, feature map {feature_map}; {RUNS} runs."
+        )
+
+    return update

@@ -1,0 +1,97 @@
+"""The ways to get the online softmax, a rolling mask, the delta rule and a cache's bytes wrong, as learners type them."""
+
+# fmt: off
+from lesson_utils.exercises.form import change
+
+# --- One tile of the online softmax -------------------------------------------------------------------------------------
+
+_TILE = "total = total * shrink + weights.sum()"
+_OUT = "output = output * shrink + weights @ values"
+ONLINE = (
+    change("total not rescaled", "The old sum was counted relative to the old maximum. Relative to the new one it is exp(largest − new) times as large: multiply `total` by that before you add the tile.", total="total = total + weights.sum()"),
+    change("output not rescaled", "The old output was summed relative to the old maximum. It shrinks by exp(largest − new), just as the total does.", output="output = output + weights @ values"),
+    change("sign of the exponent", "The factor has the wrong sign: exp(new − largest) lets the old sums grow when a larger score comes. They must shrink: exp(largest − new).", shrink="shrink = np.exp(new - largest)"),
+    change("maximum of the tile", "You take the tile's own maximum and forget the old one. In a tile of small scores the running maximum must not fall: `max(largest, scores.max())`.", largest="new = scores.max()"),
+    change("maximum never raised", "You keep the old maximum. It is −∞ before the first tile, and later scores may lie far above it: take `max(largest, scores.max())`.", largest="new = largest"),
+    change("tile relative to its own maximum", "The tile's exponentials are relative to the tile's own maximum, the sums to the running one. Both need the same: `np.exp(scores - new)`.", weights="weights = np.exp(scores - scores.max())"),
+    change("tile relative to the old maximum", "The tile's exponentials are relative to the old maximum, which is −∞ at first and may be far too low. Subtract the new one: `np.exp(scores - new)`.", weights="weights = np.exp(scores - largest)"),
+    change("nothing subtracted", "You exponentiate the scores as they are: exp(2000) overflows, and the sums are relative to the maximum. `np.exp(scores - new)`.", weights="weights = np.exp(scores)"),
+    change("no exponential", "You add the scores themselves. The sums are of exp(score − largest).", weights="weights = scores - new"),
+    change("all hidden", "Where all is hidden so far, the new maximum is −∞ too, and −∞ − (−∞) is NaN. Then nothing has been seen: return what came in.", nothing=""),
+    change("divided too early", "You divide the output by the total. The next tile would add to something divided already; divide once, after the last tile.", answer=("return new, total, output / total", "return new, total, output / max(total, 1e-9)")),
+    change("weights normalised in the tile", "You make the tile's weights sum to 1. How much the tile counts against the others is then lost; add the exponentials as they are.", weights=("weights = np.exp(scores - new)\nweights = weights / weights.sum()", "weights = ops.softmax(scores)")),
+    change("old maximum returned", "You return the old maximum. The next tile needs the new one, which the sums are relative to.", answer="return largest, total, output"),
+    change("starts at 0", "You begin at a largest score of 0. Where all scores lie far below 0 every exponential vanishes, and the total is 0. Begin at −∞ and take the first tile's maximum.", largest="new = max(largest, scores.max(), 0)"),
+    change("mean for the sum", "You add the mean of the tile's exponentials, so a long tile counts no more than a short one. Add their sum.", total="total = total * shrink + weights.mean()"),
+    change("tile shrunk, too", "You multiply the tile by the factor, too. Only the old sums shrink; the tile is relative to the new maximum already.", total=("total = (total + weights.sum()) * shrink"), output=("output = (output + weights @ values) * shrink")),
+    change("total of the tile only", "You forget the old total. It shrinks, and stays.", total="total = weights.sum()"),
+    change("output of the tile only", "You forget the old output. It shrinks, and stays.", output="output = weights @ values"),
+    change("smallest score", "You take the minimum. Subtract the maximum, so that no exponent is above 0.", largest=("new = min(largest, scores.min())", "new = max(largest, scores.min())")),
+    change("values not weighted", "You add the tile's values without their weights. Each value counts by its own exponential: `weights @ values`.", output="output = output * shrink + values.sum(axis=0)"),
+    change("order", "The results are in another order. Return `largest, total, output`.", answer=("return total, new, output", "return output, total, new", "return new, output, total")),
+)
+
+# --- A rolling causal mask with kept tokens -----------------------------------------------------------------------------
+
+ROLLING = (
+    change("kept tokens seen ahead", "Early rows see kept positions that lie ahead of them. Kept or not, nobody sees the future: `j <= i` goes for both.", answer="return (past & near) | kept"),
+    change("two-sided window", "Your window reaches to both sides, so positions see ahead. Keep `j <= i`.", past="past = True", near=("near = np.abs(i - j) < window",)),
+    change("sees ahead", "Nothing keeps a position from looking ahead: i − j is negative there, and smaller than any window. Ask for `j <= i` too.", past="past = True"),
+    change("one too many", "Your window has one position too many. The position itself is one of the `window`: distance 0 to window − 1, `i - j < window`.", near="near = i - j <= window"),
+    change("one too few", "Your window has one position too few. The position itself is one of the `window`: distance 0 to window − 1, `i - j < window`.", near="near = i - j < window - 1"),
+    change("cannot see itself", "No position sees itself. It is part of its own window: `j <= i`.", past="past = j < i"),
+    change("distance with the wrong sign", "You measure j − i, which is never positive in the past: the window hides nothing. Take i − j.", near="near = j - i < window"),
+    change("one kept too many", "You keep one position too many. The first `keep` are 0 to keep − 1: `j < keep`.", kept="kept = j <= keep"),
+    change("kept rows", "You keep rows: the first queries see everything in their past. Keep columns, that is keys: `j < keep`.", kept="kept = i < keep"),
+    change("nothing kept", "The first positions are not kept. Add them with *or*: `near | (j < keep)`.", answer="return past & near"),
+    change("only what is kept", "You join near and kept with *and*: few positions are both. Either is enough: `near | kept`.", answer="return past & near & kept"),
+    change("no window", "Your window hides nothing: every position sees its whole past. Far and not kept means hidden.", answer="return past & (past | kept)"),
+    change("kept inside the window", "You count the kept ones into the window, which shrinks it by `keep`. The window has its own `window` positions.", near="near = i - j < window - keep"),
+    change("last kept", "You keep the last positions of the text. The first `keep` are meant: `j < keep`.", kept="kept = j >= T - keep"),
+    change("inverted", "This is True where a position may **not** look. Here True means may attend.", answer="return ~(past & (near | kept))"),
+    change("numbers to add", "These are numbers to be added to scores. A mask in this course holds True (may attend) and False.", answer="return np.where(past & (near | kept), 0, -np.inf)"),
+    change("axes swapped", "Rows and columns are exchanged: a row is a query, so i is the column of numbers, `np.arange(T)[:, None]`.", i="i = np.arange(T)", j="j = np.arange(T)[:, None]"),
+    change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T)[:, None]`.", i="i = np.arange(T)"),
+)
+
+# --- One step of a delta-rule memory ------------------------------------------------------------------------------------
+
+DELTA = (
+    change("added", "You add the value itself. That is the plain sum: what the memory said before stays in it. Add the error, v − k @ S.", error="error = v"),
+    change("sign of the error", "The error has the wrong sign: it is v − old. Adding old − v moves the memory away from v.", error="error = old - v"),
+    change("sum for the error", "You add what the memory says to the value. Take it away: v − old.", error="error = v + old"),
+    change("subtracted", "You take the change away. It corrects the error when it is added: S + rate · outer(k, v − old).", answer="return S - rate * change"),
+    change("outer product transposed", "Your outer product has the shape (d_v, d_k). Rows belong to the key: `np.outer(k, error)`.", write=("change = np.outer(error, k)",)),
+    change("read from the wrong side", "You read with S @ k. Rows of S belong to the key, so it is read by `k @ S`, (d_v,).", read="old = S @ k"),
+    change("rate left out", "You leave the rate out: the whole error is corrected at once. Multiply by `rate`.", answer="return S + change"),
+    change("rate on the value only", "The rate multiplies the value alone, so the memory forgets more than it learns. It multiplies the whole error, v − old.", error="error = rate * v - old", answer="return S + change"),
+    change("only the change", "You return what is to be added. Add it to S.", answer="return rate * change"),
+    change("memory faded", "You let the memory fade by 1 − rate, everywhere. The delta rule leaves what other keys wrote; it corrects along k only.", answer="return (1 - rate) * S + rate * np.outer(k, v)"),
+    change("not an outer product", "You multiply key and error entry by entry. Each entry of the key meets each of the error: `np.outer(k, error)`, (d_k, d_v).", write="change = k * error"),
+    change("error squared", "You square the error, which loses its sign. The gradient of ½ error² is the error itself.", error="error = (v - old) ** 2"),
+    change("read after writing", "You read after the value has been added: then the memory's answer holds v already. Read first.", read="old = k @ (S + np.outer(k, v))"),
+    change("divided by the sum of keys", "You divide as linear attention does. The delta rule needs no sum below a fraction bar.", answer="return S + rate * change / k.sum()"),
+)
+
+# --- The bytes of a cache -----------------------------------------------------------------------------------------------
+
+BYTES = (
+    change("keys only", "You count one vector a token. A cache keeps two: a key and a value.", numbers="numbers = kv_heads * d_head"),
+    change("query heads", "You count the heads of the queries. Queries are not kept, and `kv_heads` heads of keys and values serve them all.", numbers="numbers = 2 * heads * d_head"),
+    change("queries kept, too", "You count three vectors. The queries of the past are never asked again: two, a key and a value.", numbers=("numbers = 3 * kv_heads * d_head", "numbers = (heads + 2 * kv_heads) * d_head")),
+    change("bits for bytes", "These are bits. A byte has eight of them.", answer="return numbers * rows * bits"),
+    change("bits taken for bytes the other way", "You multiply by 8. Bits are smaller than bytes: divide by 8.", answer="return numbers * rows * bits * 8"),
+    change("numbers not bytes", "These are numbers, not bytes. Each has `bits` / 8 bytes.", answer=("return numbers * rows", "return numbers * rows / 8")),
+    change("always 2 bytes", "You take 16 bits for granted. Each number has `bits` / 8 bytes.", answer="return numbers * rows * 2"),
+    change("always 4 bytes", "You take 32 bits for granted. Each number has `bits` / 8 bytes.", answer="return numbers * rows * 4"),
+    change("window ignored", "Local layers keep all tokens in your count. They keep the last `window` only: `min(tokens, window)`.", local="rows = rows + local_layers * tokens"),
+    change("window never filled", "You count the whole window, even where there are fewer tokens: `min(tokens, window)`.", local="rows = rows + local_layers * window"),
+    change("larger of the two", "A local layer keeps the smaller of tokens and window: `min`.", local="rows = rows + local_layers * max(tokens, window)"),
+    change("local layers forgotten", "You leave the local layers out. They keep `min(tokens, window)` each.", local=""),
+    change("local layers twice", "You count the local layers among the full ones, too. Full layers are `layers - local_layers`.", everywhere="rows = layers * tokens"),
+    change("all layers local", "You take every layer for a local one. Only `local_layers` of them keep a window.", everywhere="rows = 0", local="rows = layers * min(tokens, window)"),
+    change("one layer", "You count one layer. Each layer has a cache of its own.", everywhere="rows = tokens", local=""),
+    change("width forgotten", "You count one number a head. A key has `d_head` of them.", numbers="numbers = 2 * kv_heads"),
+    change("heads forgotten", "You count one head. There are `kv_heads` of them.", numbers="numbers = 2 * d_head"),
+    change("kilobytes", "You divide by 1024. Bytes are asked for.", answer=("return numbers * rows * bits / 8 / 1024", "return numbers * rows * bits / 8 / 1e9", "return numbers * rows * bits / 8 / 2**20", "return numbers * rows * bits / 8 / 2**30")),
+)

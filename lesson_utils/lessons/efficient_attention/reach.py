@@ -1,0 +1,205 @@
+"""Section 3: who may look where, how far that reaches after some layers, and what a trained model bears."""
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lesson_utils import attention, drawings, efficient, live, plots
+from lesson_utils._checks import Array, Mask
+from lesson_utils.numbers import three_figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+T = 48
+KINDS = ("all", "global", "block", "window", "window + first", "strided")
+ALL_TEXTS = "all three"
+
+
+@cache
+def real() -> dict[str, Any]:
+    """Perplexities of SmolLM2-135M-Instruct on three texts, stored: `python -m tools.stored savings` makes them."""
+    return dict(json.loads((Path(__file__).parent / "real.json").read_text(encoding="utf-8")))
+
+
+def perplexity(part: str, key: object, text: str = ALL_TEXTS) -> float:
+    """A stored perplexity, of one text, or the geometric mean of all: "window" "64 1", "best" 16, "bits" 8, …"""
+    stored = real()[part][str(key)]
+    if text != ALL_TEXTS:
+        return float(stored[text])
+    return math.exp(sum(math.log(p) for p in stored.values()) / len(stored))
+
+
+# --- Masks and their reach ------------------------------------------------------------------------------------------
+
+
+def mask_of(kind: str, size: int) -> Mask:
+    """A causal mask of T positions; `size` is the window, the stride or the block."""
+    window = efficient.window_mask(T, size - 1, causal=True)
+    masks = {
+        "all": lambda: np.ones((T, T), bool),
+        "window": lambda: window,
+        "window + first": lambda: window | (np.arange(T) < 1),
+        "strided": lambda: efficient.strided_mask(T, size) | window,
+        "block": lambda: efficient.block_mask(T, size),
+        "global": lambda: efficient.global_mask(T, [0, T // 2]) | np.eye(T, dtype=bool),
+    }
+    return masks[kind]() & attention.causal_mask(T)
+
+
+@live.lab(
+    height=3.9,
+    kind=live.Choice("kind", KINDS, "window"),
+    size=live.Slider("size", 2, 12, 4),
+    layers=live.Slider("layers", 1, 12, 3),
+)
+def reach_lab(figure: "Figure") -> live.Update:
+    """A mask, and what each position can know of after some layers."""
+    left, right = figure.subplots(1, 2)
+    images = []
+    for ax, colour in ((left, plots.BLUE), (right, plots.ORANGE)):
+        from matplotlib.colors import ListedColormap
+
+        image = ax.imshow(np.zeros((T, T)), cmap=ListedColormap(["#EEEEEE", colour]), vmin=0, vmax=1)
+        ax.set(xlabel="key", ylabel="query")
+        ax.set_xticks((0, 16, 32, 47))
+        ax.set_yticks((0, 16, 32, 47))
+        ax.spines[:].set_visible(False)
+        images.append(image)
+
+    def update(kind: str, size: int, layers: int) -> str:
+        mask = mask_of(kind, size)
+        known = efficient.reach(mask | np.eye(T, dtype=bool), layers)
+        images[0].set_data(mask)
+        images[1].set_data(known)
+        pairs, whole = int(mask.sum()), T * (T + 1) // 2
+        last = int(known[-1].sum())
+        left.set_title(f"{kind}: {pairs / whole:.0%} of the pairs")
+        right.set_title(f"{layers} layer{'s' * (layers > 1)}: the last knows {last} of {T}")
+        return (
+            f"After {layers} layers the last position knows of {last} of {T}, with the mask '{kind}' of size {size}: "
+            f"{pairs} of {whole} pairs are computed. Left, the mask of one layer; right, its reach."
+        )
+
+    return update
+
+
+# --- A window on a trained model ------------------------------------------------------------------------------------
+
+WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 2, 4)
+TEXTS = (ALL_TEXTS, "story", "report", "manual")
+COLOURS = dict(zip(KEPT, (plots.ORANGE, plots.BLUE, plots.GREEN, plots.PURPLE), strict=True))
+LENGTH = 512  # of the mask that is drawn
+
+
+@live.lab(
+    height=4.1,
+    window=live.Choice("window", WINDOWS, 64),
+    keep=live.Choice("first tokens kept", KEPT, 0),
+    text=live.Choice("text", TEXTS, ALL_TEXTS),
+)
+def window_lab(figure: "Figure") -> live.Update:
+    """A published model that sees the last tokens only, and perhaps the first: its mask and perplexity (stored)."""
+    from matplotlib.patches import Polygon, Rectangle
+
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
+    left.set(xlim=(0, LENGTH), ylim=(LENGTH, 0), aspect="equal", xlabel="key", ylabel="query")
+    left.set_xticks((0, 256, 512))
+    left.set_yticks((0, 256, 512))
+    left.add_patch(Polygon([(0, 0), (0, LENGTH), (LENGTH, LENGTH)], fc="#EEEEEE", zorder=0.5))
+    band = Polygon([(0, 0)], fc=drawings.tint(plots.BLUE, 0.8))
+    first = Rectangle((0, 0), 1, LENGTH, fc=plots.ORANGE)
+    left.add_patch(band)
+    left.add_patch(first)
+    lines = {}
+    for keep in KEPT:
+        (lines[keep],) = right.plot(WINDOWS, [50] * len(WINDOWS), "o-", color=COLOURS[keep], lw=2)
+    (full,) = right.plot([WINDOWS[0], WINDOWS[-1]], [20, 20], "--", color=plots.INK, lw=1.6)
+    (dot,) = right.plot([64], [50], "o", ms=14, mfc="none", mec=plots.INK, mew=2.2)
+    right.set_xscale("log", base=2)
+    right.set_yscale("log")
+    right.set(ylim=(8, 900), xlabel="window (tokens)", ylabel="perplexity")
+    right.set_xticks(WINDOWS, [str(n) for n in WINDOWS])
+    right.set_yticks((10, 30, 100, 300), ("10", "30", "100", "300"))
+    right.minorticks_off()
+    right.legend(
+        [*(lines[k] for k in KEPT), full], [*(f"first {k} kept" if k else "none kept" for k in KEPT), "sees all"]
+    )
+
+    def update(window: int, keep: int, text: str) -> str:
+        curves = {k: [perplexity("window", f"{size} {k}", text) for size in WINDOWS] for k in KEPT}
+        all_seen = perplexity("full", "all", text)
+        band.set_xy([(0, 0), (0, window), (LENGTH - window, LENGTH), (LENGTH, LENGTH)])
+        first.set_width(3 * keep)
+        for k, curve in curves.items():
+            lines[k].set_ydata(curve)
+        full.set_ydata([all_seen] * 2)
+        here = curves[keep][WINDOWS.index(window)]
+        dot.set_data([window], [here])
+        left.set_title(f"The cache holds {window + keep}")
+        right.set_title(f"Perplexity {three_figures(here)}; seeing all: {three_figures(all_seen)} ({text})")
+        table = "; ".join(
+            f"{k} kept: " + ", ".join(f"{size} {three_figures(p)}" for size, p in zip(WINDOWS, curve, strict=True))
+            for k, curve in curves.items()
+        )
+        return (
+            f"With a window of {window} and {keep} first tokens kept the perplexity is {three_figures(here)}, seeing "
+            f"all {three_figures(all_seen)}; SmolLM2-135M, text: {text}, stored. By window, {table}."
+        )
+
+    return update
+
+
+@plots.still(9.0, 3.4)
+def best_keys(figure: "Figure") -> str:
+    """Perplexity when each query keeps its k largest weights, beside a window of k tokens (stored)."""
+    best = sorted(int(k) for k in real()["best"])
+    kept, window = [perplexity("best", k) for k in best], [perplexity("window", f"{k} 1") for k in WINDOWS]
+    full = perplexity("full", "all")
+    ax = figure.add_subplot()
+    ax.plot(best, kept, "o-", color=plots.GREEN)
+    ax.plot(np.array(WINDOWS) + 1, window, "o-", color=plots.BLUE)
+    ax.axhline(full, color=plots.INK, ls="--", lw=1.6)
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.set(xlabel="keys that a query may use", ylabel="perplexity", ylim=(0.7 * full, 1.3 * max(kept)))
+    ticks = [*best, 128, 256]
+    ax.set_xticks(ticks, [str(k) for k in ticks])
+    ax.set_yticks((20, 50, 200, 1000, 5000), ("20", "50", "200", "1,000", "5,000"))
+    ax.minorticks_off()
+    ax.annotate(
+        "the best k, chosen by score", (best[1], kept[1]), (10, 4), textcoords="offset points", color=plots.GREEN
+    )
+    ax.annotate(
+        "the last and the first", (WINDOWS[2], window[2]), (6, 10), textcoords="offset points", color=plots.BLUE
+    )
+    ax.annotate("all keys", (1, full), (0, 5), textcoords="offset points")
+    chosen = perplexity("best", 16)
+    ax.set_title(f"16 well-chosen keys ({three_figures(chosen)}) beat a window of 64 ({three_figures(window[2])})")
+    listed = ", ".join(f"{k}: {three_figures(p)}" for k, p in zip(best, kept, strict=True))
+    return (
+        f"16 keys chosen by score give perplexity {three_figures(chosen)}, a window of 64 and the first token "
+        f"{three_figures(window[2])}, all keys {three_figures(full)}. Best keys, by number: {listed}. Stored results "
+        "of SmolLM2-135M, three texts."
+    )
+
+
+def window_attention(Q: Array, K: Array, V: Array, window: int, keep: int, tile: int = 64) -> Array:
+    """Causal attention to the last `window` keys and the first `keep`, in tiles of queries: time grows with T.
+
+    Q, K: (T, d_k). V: (T, d_v). Returns (T, d_v).
+    """
+    T = len(Q)
+    outputs = []
+    for start in range(0, T, tile):
+        stop = min(start + tile, T)
+        low = max(start - window + 1, 0)
+        j = np.concatenate([np.arange(min(keep, low)), np.arange(low, stop)])  # the keys that some query here sees
+        ago = np.arange(start, stop)[:, None] - j
+        mask = (ago >= 0) & ((ago < window) | (j < keep))
+        outputs.append(attention.scaled_dot_product_attention(Q[start:stop], K[j], V[j], mask)[0])
+    return np.concatenate(outputs)
