@@ -47,6 +47,8 @@ def test_the_stub_is_not_attempted_and_says_what_is_given_and_asked_for(exercise
     assert run(exercise, stub).passed is None
     assert all(name in exercise.task for name in exercise.parameters), "shapes of what is given"
     assert "eturns" in exercise.task, "shapes of what is asked for"
+    if any(isinstance(x, np.ndarray) and x.ndim for case in exercise.drawn for x in case.arguments):
+        assert re.search(r"stays?\s+as\s+(it\s+was|they\s+were)", exercise.task), "what the check refuses is said"
     assert ("dtype" in exercise.task or "float64" in exercise.task) == (exercise.dtype == "kept")
     assert len(exercise.stub.splitlines()) <= 15
 

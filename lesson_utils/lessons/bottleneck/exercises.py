@@ -36,7 +36,7 @@ _GRU = Exercise(
 
 x: (B, d_in), h: (B, d_h). The columns of r, z and n stand side by side, in this order: W_x is (d_in, 3·d_h),
 W_h is (d_h, 3·d_h), b is (3·d_h,). b_h, (d_h,), is the candidate's second bias.
-Returns the new state, (B, d_h). NumPy, and `ops.sigmoid`.""",
+Returns the new state, (B, d_h). NumPy, and `ops.sigmoid`. The arguments stay as they were.""",
     reference=recurrent.gru_cell,
     steps={
         "x": "x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)  # (B, d_h) each",
@@ -91,7 +91,7 @@ _ADDITIVE = Exercise(
     task="""v · tanh(q W_q + h W_k) for each string's query q and each of its keys h, before softmax; no loop.
 
 query: (B, d_q). keys: (B, S, d_k). W_q: (d_q, d_a). W_k: (d_k, d_a). v: (d_a,).
-Returns the scores, (B, S). NumPy only.""",
+Returns the scores, (B, S). NumPy only. The arguments stay as they were.""",
     reference=_additive_reference,
     steps={
         "query": "from_query = (query @ W_q)[:, None]  # (B, 1, d_a): the same for every key",
@@ -151,7 +151,8 @@ _CONTEXT = Exercise(
     task="""One look back, for a batch of padded strings.
 
 scores: (B, S), of one step of the decoder. keys: (B, S, d), the encoder's states. mask: (B, S), True where there is
-a letter; every string has one. Returns context, (B, d), and weights, (B, S). NumPy, and `ops.softmax`.""",
+a letter; every string has one. Returns context, (B, d), and weights, (B, S). NumPy, and `ops.softmax`.
+The arguments stay as they were.""",
     steps={
         "mask": "scores = np.where(mask, scores, -np.inf)",
         "weights": "weights = ops.softmax(scores)  # (B, S), each row sums to 1",

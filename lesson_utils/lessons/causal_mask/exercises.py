@@ -89,7 +89,8 @@ _ATTENTION = Exercise(
 
 scores: (..., T_q, T_k), of any size. V: (..., T_k, d_v). mask: booleans that broadcast to
 the scores, True = may attend; a query that may attend to nothing gets zeros.
-Returns `output, weights`, (..., T_q, d_v) and (..., T_q, T_k). NumPy, and `ops.softmax`.""",
+Returns `output, weights`, (..., T_q, d_v) and (..., T_q, T_k). NumPy, and `ops.softmax`.
+The arguments stay as they were.""",
     reference=_masked_reference,
     steps={
         "mask": "scores = np.where(mask, scores, -np.inf)",
@@ -127,7 +128,7 @@ _SAMPLING = Exercise(
 
 logits: (V,), no two of them equal. temperature: above 0, also 0.001. top_k: from 1 to V.
 Returns (V,): softmax of the `top_k` largest logits at this temperature, 0 for
-all others. NumPy, and `ops.softmax`.""",
+all others. NumPy, and `ops.softmax`. logits stay as they were.""",
     steps={
         "limit": "limit = np.sort(logits)[-top_k]  # the top_k-th largest",
         "cut": "kept = np.where(logits >= limit, logits, -np.inf)",
@@ -179,7 +180,8 @@ _DECODING = Exercise(
 
 x: (1, d_model). W_Q, W_K: (d_model, d_k). W_V: (d_model, d_v). The caches K and V
 hold t rows, (t, d_k) and (t, d_v); t may be 0. Returns `output, K, V`: (1, d_v),
-and the caches with one row more. NumPy, and `ops.softmax`.""",
+and the caches with one row more. NumPy, and `ops.softmax`.
+The arguments stay as they were.""",
     reference=_decode_reference,
     steps={
         "q": "q = x @ W_Q  # (1, d_k)",
@@ -264,7 +266,8 @@ _GPT = Exercise(
 ids: (B, T). table: (V, d_model), embeddings and output layer in one. layers: for each
 layer a `p` with p.gamma_1, p.beta_1, p.W_Q, p.W_K, p.W_V, p.W_O, p.gamma_2, p.beta_2,
 p.W_1, p.b_1, p.W_2, p.b_2. gamma, beta: of the last norm, (d_model,). num_heads: h;
-all ε are 1e-5. Returns logits, (B, T, V). All functions `my_…` from above.""",
+all ε are 1e-5. Returns logits, (B, T, V). All functions `my_…` from above.
+The arguments stay as they were.""",
     reference=_gpt_reference,
     steps={
         "sizes": "T, d_model = ids.shape[1], table.shape[1]",

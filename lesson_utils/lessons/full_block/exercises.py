@@ -99,7 +99,8 @@ _FEED = Exercise(
     task="""The feed-forward layer: widen, ReLU, narrow.
 
 x: (..., d_model). W_1: (d_model, d_ff). b_1: (d_ff,). W_2: (d_ff, d_model).
-b_2: (d_model,). Returns y, (..., d_model), in the dtype of x. NumPy and `ops`.""",
+b_2: (d_model,). Returns y, (..., d_model), in the dtype of x. NumPy and `ops`.
+The arguments stay as they were.""",
     reference=_feed_reference,
     steps={
         "first": "hidden = x @ W_1  # (..., d_ff)",
@@ -156,7 +157,7 @@ to the stream.
 
 x: (..., T, d_model). attend, feed_forward, norm_1 (for attention) and norm_2
 (for feed-forward) are functions: each takes an array like x and returns one of
-the same shape. Returns y, (..., T, d_model).""",
+the same shape. Returns y, (..., T, d_model). x stays as it was.""",
     steps={
         "first": "x = x + attend(norm_1(x))",
         "second": "return x + feed_forward(norm_2(x))",

@@ -41,7 +41,8 @@ _SPLIT = Exercise(
     task="""Cut each token's vector into `num_heads` pieces, one for each head.
 
 x: (..., T, d_model), any leading axes, also none; num_heads divides d_model.
-Returns (..., h, T, d_k), with d_k = d_model // num_heads. NumPy only.""",
+Returns (..., h, T, d_k), with d_k = d_model // num_heads. NumPy only.
+x stays as it was.""",
     reference=attention.split_heads,
     steps={
         "sizes": "*leading, T, d_model = x.shape\nd_k = d_model // num_heads",
@@ -68,7 +69,7 @@ _MERGE = Exercise(
     task="""Put the pieces of each token side by side again, head 0 first.
 
 x: (..., h, T, d_k), any leading axes, also none.
-Returns (..., T, h·d_k). NumPy only.""",
+Returns (..., T, h·d_k). NumPy only. x stays as it was.""",
     reference=attention.merge_heads,
     steps={
         "sizes": "*leading, num_heads, T, d_k = x.shape",
@@ -120,7 +121,7 @@ _MULTI = Exercise(
 x: (..., T, d_model). W_Q, W_K: (d_model, h·d_k). W_V: (d_model, h·d_v).
 W_O: (h·d_v, d_out). num_heads: h. Returns output, (..., T, d_out), and the
 weights of all heads, (..., h, T, T). NumPy, your own functions, and those in
-`attention` but for `multi_head_attention`.""",
+`attention` but for `multi_head_attention`. The arguments stay as they were.""",
     reference=_reference,
     steps={
         "Q": "Q = attention.split_heads(x @ W_Q, num_heads)  # (..., h, T, d_k)",

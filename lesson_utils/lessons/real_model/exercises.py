@@ -36,7 +36,7 @@ _SCORE = Exercise(
 
 weights: maps, (..., T, T), query by key. Symbols repeat after `period` of them,
 T is at least 2 · period; what comes after the second copy does not count.
-Returns the score of each map, (...). NumPy only.""",
+Returns the score of each map, (...). NumPy only. weights stay as they were.""",
     steps={
         "queries": "queries = np.arange(period, 2 * period)  # the second copy",
         "keys": "keys = queries - period + 1  # behind the same symbol in the first",
@@ -84,7 +84,8 @@ _NORM = Exercise(
     task="""RMS norm: each token over the root of its mean square, times γ.
 
 x: (..., d_model). gamma: (d_model,). eps: added to the mean square, under the
-root. Returns (..., d_model), in the dtype of x. NumPy only.""",
+root. Returns (..., d_model), in the dtype of x. NumPy only.
+The arguments stay as they were.""",
     steps={
         "square": "mean_square = (x**2).mean(axis=-1, keepdims=True)  # (..., 1)",
         "root": "root = np.sqrt(mean_square + eps)",
@@ -134,7 +135,8 @@ _GROUPED = Exercise(
     task="""Attention of h query heads on h_kv key–value heads; h / h_kv neighbours share one.
 
 Q: (h, T_q, d_k). K: (h_kv, T_k, d_k). V: (h_kv, T_k, d_v). h is a multiple of
-h_kv. Returns the output, (h, T_q, d_v). NumPy, `math` and `ops.softmax`.""",
+h_kv. Returns the output, (h, T_q, d_v). NumPy, `math` and `ops.softmax`.
+The arguments stay as they were.""",
     reference=_grouped_reference,
     steps={
         "groups": "groups = Q.reshape(len(K), -1, *Q.shape[1:])  # (h_kv, h / h_kv, T_q, d_k)",
@@ -184,7 +186,8 @@ _HALVES = Exercise(
 
 x: (..., T, d), d even. at: positions, (T,). Returns x turned, (..., T, d), its
 columns in their old order. Use `positions.rotary(x, at)`, which turns neighbours,
-2i and 2i + 1, and two permutations of columns; not its `pairs=`.""",
+2i and 2i + 1, and two permutations of columns; not its `pairs=`.
+The arguments stay as they were.""",
     reference=_halves_reference,
     steps={
         "order": "order = np.arange(x.shape[-1]).reshape(2, -1).T.ravel()  # 0, d/2, 1, d/2 + 1, …",

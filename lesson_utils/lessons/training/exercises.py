@@ -96,7 +96,8 @@ _ATTENTION = Exercise(
 doutput: dL/doutput, (..., T_q, d_v). Q: (..., T_q, d_k). K: (..., T_k, d_k).
 V: (..., T_k, d_v). weights: softmax(Q Kᵀ / √d_k), (..., T_q, T_k).
 Returns dQ, dK, dV, each in the shape and dtype of its own. NumPy, math, and
-`ops.softmax_backward(dweights, weights)`, or your own.""",
+`ops.softmax_backward(dweights, weights)`, or your own.
+The arguments stay as they were.""",
     reference=_attention_reference,
     steps={
         "values": "dV = weights.swapaxes(-1, -2) @ doutput  # (..., T_k, d_v)",
@@ -197,7 +198,8 @@ _LOSS = Exercise(
 
 logits: (..., V). targets: ids 0…V − 1, (...). counts: booleans, (...), False
 for padding. smoothing: ε; each of the V symbols is given ε/V, and the target
-1 − ε more. Returns one number. NumPy and `ops.log_softmax`.""",
+1 − ε more. Returns one number. NumPy and `ops.log_softmax`.
+The arguments stay as they were.""",
     reference=ops.cross_entropy,
     steps={
         "logs": "logs = ops.log_softmax(logits)  # (..., V)",
