@@ -135,7 +135,7 @@ def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry, few_slips):
         chosen = [*itertools.islice(pairs, 12)]
         chosen += itertools.islice(slips, 30 - len(chosen))
     assert len(chosen) >= min(12, len(bank.mutants) // 10), (
-        "a short solution has fewer; one that returns 0s and 1s, too"
+        "short solutions have fewer, and answers of 0s and 1s"
     )
     results = [run(exercise, known.program) for known in chosen]
     assert [r.passed for r in results] == [False] * len(results)
