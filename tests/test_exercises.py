@@ -134,9 +134,7 @@ def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry, few_slips):
         pairs = (k for k in itertools.islice(bank.pairs(bank.changes), 0, 3000, 7) if tells(bank, k))
         chosen = [*itertools.islice(pairs, 12)]
         chosen += itertools.islice(slips, 30 - len(chosen))
-    assert len(chosen) >= min(12, len(bank.mutants) // 10), (
-        "short solutions have fewer, and answers of 0s and 1s"
-    )
+    assert len(chosen) >= min(12, len(bank.mutants) // 10), "short solutions have fewer, and answers of 0s and 1s"
     results = [run(exercise, known.program) for known in chosen]
     assert [r.passed for r in results] == [False] * len(results)
     named = sum(r.misconception is not None for r in results)
