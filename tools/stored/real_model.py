@@ -104,7 +104,7 @@ def pruning() -> Part:
         for chosen in (order, drawn):
             out = measures.heads_of(chosen[:k], worth.shape[1])
             row += [measures.losses(model, ids, knock_out=out)[:, 16:].mean() for ids in (page, other)]
-            row.append(measures.copying(model, twice, knock_out=out)[1])
+            row.append(np.float64(measures.copying(model, twice, knock_out=out)[1]))
         rows.append(row)
         print(k, np.round(row, 2), flush=True)
     # (counts, [least important: page, other, copying; random: the same])
