@@ -144,8 +144,8 @@ def _example() -> Film:
     height=4.4,
     controls=lambda film: {
         "step": live.Choice("training step", tuple(film.snapshots), max(film.snapshots)),
-        "typed": live.Word("a date", "March 3, 2021", longest=LONGEST),
         "head": live.Choice("head", ("mean", *(str(h) for h in range(film.model.config.num_heads))), "mean"),
+        "typed": live.Word("a date", "March 3, 2021", longest=LONGEST),
     },
     example=_example,
 )

@@ -85,9 +85,9 @@ def slopes(model: models.Transformer, n: int = 2) -> dict[tuple[str, str], Slope
     return found
 
 
-def _prepare(model: models.Transformer) -> Any:
+def _prepare(early: models.Transformer) -> Any:
     with training.single_thread():
-        found = slopes(model)
+        found = slopes(early)
         return {key: (slope, [slope.secant(epsilon) for epsilon in EPSILONS]) for key, slope in found.items()}
 
 

@@ -39,7 +39,13 @@ def survival_lab(figure: "Figure") -> live.Update:
     """Accuracy over eight learning rates, with a part of the recipe left out; and the loss of one run."""
     left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
     places = np.arange(len(rates.RATES))
-    left.set(xlim=(-0.5, len(places) - 0.5), ylim=(0, 1.05), xlabel="learning rate", ylabel="held-out dates right")
+    left.set(
+        xlim=(-0.5, len(places) - 0.5),
+        ylim=(0, 1.3),
+        yticks=np.arange(6) / 5,
+        xlabel="learning rate",
+        ylabel="held-out dates right",
+    )
     left.set_xticks(places, [named(rate) for rate in rates.RATES], size=10)
     left.axhline(ENOUGH, color=plots.GREY, lw=0.8, ls=":", zorder=0.5)
     (whole,) = left.plot(places, places, "--", color=plots.GREY, lw=1.6, label="nothing left out")
