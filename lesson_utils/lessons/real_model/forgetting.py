@@ -13,10 +13,10 @@ from lesson_utils.lessons.real_model.stored import label, stored
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMS = {
-    "window": ("sees the last {}", "keys in the window", "window", (None, 128, 64, 32, 16, 8)),
-    "best keys": ("sees its {} best", "best keys kept", "best", (None, 32, 16, 8, 4, 2)),
+FORMS = {  # the window last: with it, all three controls change something
     "bits": ("{} bits", "bits a number", "bits", (None, 8, 6, 4, 3, 2)),
+    "best keys": ("sees its {} best", "best keys kept", "best", (None, 32, 16, 8, 4, 2)),
+    "window": ("sees the last {}", "keys in the window", "window", (None, 128, 64, 32, 16, 8)),
 }
 PASSAGE = slice(-44, None)  # the tokens that are shown
 LINE = 46  # characters
