@@ -471,6 +471,11 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
             ["`weights` is right in every case", "Row 1 is wrong", "the mistake need not be the same"],
         ),
         (
+            "softmax",  # without `/ t`, this is what dividing by the largest exponential, 1, comes to as well
+            "m = x.max(-1, keepdims=True)\nt = (x - m).sum(-1, keepdims=True)\nreturn np.exp((x - m) / t)",
+            ["where `(x - m) / t` stands", "These are the exponentials"],
+        ),
+        (
             "merge_heads",
             "np.concatenate([x[..., i, :, :] for i in range(x.shape[-3] - 2, -1, -1)], axis=-1)",
             ["its columns are the right one's columns 2, 3, 0, 1, in this order"],

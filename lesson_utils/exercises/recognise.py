@@ -19,6 +19,7 @@ from lesson_utils.exercises.errors import same_place
 from lesson_utils.exercises.likely import TAKING, Likely, tokens
 from lesson_utils.exercises.own import REASONS, Own, ingredients, own, same_as, stages, words
 from lesson_utils.exercises.pieces import Diagnosis, by_result, is_multiple, partly
+from lesson_utils.exercises.program import expressions
 from lesson_utils.exercises.trial import Outcome, TimeUp, changed, copied, quick, quiet, same, stopped
 
 SECONDS = 0.9  # of computing, for each of the long searches
@@ -82,9 +83,10 @@ class Search:
 
     def unsupported(self, known: Known) -> int:
         """How many words the mistake has besides the solution's that the learner did not write."""
-        own_names = {word for word in self.solution if word.isidentifier()} - set(self.bank.exercise.parameters)
-        typed = tokens(known.text)
-        brought = [token for token in typed - self.solution if typed[token] > self.words[token]]
+        nodes = [node for body in self.bank.trees.values() for node in expressions(body)]
+        own_names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        typed, right = tokens(known.text), tokens(self.bank.exercise.body({}))
+        brought = [token for token in typed - right if typed[token] > self.words[token]]
         return sum(1 for token in brought if not own_names.intersection(token.split()))
 
     def fits(self, known: Known, weak: bool = False) -> bool:
