@@ -8,7 +8,7 @@ import numpy as np
 from lesson_utils import drawings as d
 from lesson_utils import live, plots
 from lesson_utils.lessons.real_model.grow import LENGTH, SHOWN, Film, grow, induction, measured, repeats
-from lesson_utils.lessons.real_model.stored import stored
+from lesson_utils.lessons.real_model.stored import label, stored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -178,16 +178,17 @@ def how_soon(figure: "Figure") -> str:
         runs = known[f"positions_{name}"]  # (seeds, moments)
         ax.plot(steps, runs.T, color=colour, lw=1.5)
         ends[name] = runs[:, -1]
-    heights = _apart({name: float(np.median(end)) for name, end in ends.items()}, 0.085)
+    heights = _apart({name: float(end.max()) for name, end in ends.items()}, 0.085)
     for name, height in heights.items():
-        label = {"alibi": "ALiBi"}.get(name, name)
-        ax.text(steps[-1] * 1.01, height, label, color=names[name], va="center", weight="bold")
+        text = {"alibi": "ALiBi"}.get(name, name)
+        ax.text(steps[-1] * 1.01, height, text, color=names[name], va="center", weight="bold")
     ax.set(xlim=(0, steps[-1] * 1.16), ylim=(0, 1.02), xlabel="training step", ylabel="share of the copy right")
     first = {
         name: [int(steps[np.argmax(run > 0.5)]) if (run > 0.5).any() else None for run in known[f"positions_{name}"]]
         for name in names
     }
     ax.set_title("Rotary positions get there first; two seeds each")
+    label(figure, "stored runs of small models, as above")
     listed = "; ".join(
         f"{name}: {', '.join(f'{end:.2f}' for end in ends[name])}, half right at steps "
         f"{', '.join(str(s) if s else 'none' for s in first[name])}"

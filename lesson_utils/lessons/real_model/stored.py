@@ -18,6 +18,6 @@ def stored() -> dict[str, Any]:
         return dict(file)
 
 
-def label(figure: Any) -> None:
+def label(figure: Any, note: str = NOTE) -> None:
     """Say in a figure that what it shows is stored."""
-    figure.supxlabel(NOTE, x=0.99, ha="right", size=9, color="#6B6B6B", style="italic")
+    figure.supxlabel(note, x=0.99, ha="right", size=9, color="#6B6B6B", style="italic")
