@@ -486,7 +486,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
             out, w = attention.scaled_dot_product_attention(x @ W_Q, x @ W_K, x @ W_V)
             return out @ W_O, np.stack([w] * num_heads, axis=-3)
             """,
-            ["`output`: This is one big head", "`weights` is wrong in another way"],
+            ["`output`: This is one big head", "`weights` is wrong, too"],
         ),
         (
             "additive_score",

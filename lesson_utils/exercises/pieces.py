@@ -82,5 +82,5 @@ def by_result(search: "Search") -> Diagnosis | None:
     if not found:
         return None
     messages = list(dict.fromkeys(f"`{name}`: {known.message}" for name, known in found.items()))
-    left = [f"`{name}` is wrong in another way." for name in wrong if name not in found]
+    left = [f"`{name}` is wrong, too." for name in wrong if name not in found]
     return Diagnosis("\n".join([*messages, *left]), "; ".join(dict.fromkeys(k.name for k in found.values())))
