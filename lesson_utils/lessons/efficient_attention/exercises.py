@@ -42,7 +42,8 @@ _ONLINE = Exercise(
 So far: largest, a number, the largest score, −∞ before the first tile; total, the
 sum of exp(score − largest); output, (d_v,), the sum of exp(score − largest) · value.
 The tile: scores, (n,), −∞ where hidden; values, (n, d_v). Returns the new
-`largest, total, output`; output stays undivided, the arguments as they were.""",
+`largest, total, output`; output stays undivided.
+The arguments stay as they were.""",
     steps={
         "largest": "new = max(largest, scores.max())",
         "nothing": "if new == -np.inf:\n    return largest, total, output  # all is hidden so far",
