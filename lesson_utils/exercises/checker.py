@@ -15,7 +15,7 @@ import numpy as np
 from lesson_utils.exercises.answers import CheckResult
 from lesson_utils.exercises.bank import Bank, bank_of
 from lesson_utils.exercises.differences import describe, parts
-from lesson_utils.exercises.errors import error_message, foreign_words
+from lesson_utils.exercises.errors import error_message, foreign_words, is_about_dots
 from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.exercises.formula import formulas
 from lesson_utils.exercises.own import own, writes_into
@@ -122,7 +122,7 @@ def _stub_problem(function: Any, outcome: Outcome) -> str | None:
     """What to do with a function that nobody has worked on yet."""
     replace = "Replace the `...` above with your code"
     values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
-    if any(value is ... for value in values) or "ellipsis" in str(outcome.error):
+    if any(value is ... for value in values) or is_about_dots(outcome.error):
         return replace
     code = getattr(function, "__code__", None)
     if outcome.value is not None or outcome.error or outcome.timed_out or code is None:

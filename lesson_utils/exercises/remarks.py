@@ -1,6 +1,7 @@
 """Right, and yet: what a right answer can do better, said with the praise."""
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,14 @@ def _has_loop(body: Sequence[ast.stmt]) -> bool:
     loops = [node for statement in body for node in ast.walk(statement) if isinstance(node, LOOPS)]
     over = [getattr(loop, "iter", None) for loop in loops if not isinstance(loop, ast.ListComp | ast.GeneratorExp)]
     over += [loop.generators[0].iter for loop in loops if isinstance(loop, ast.ListComp | ast.GeneratorExp)]
-    return any(not isinstance(iterated, ast.Tuple | ast.List) for iterated in over)
+    return not all(_written_out(iterated) for iterated in over)
+
+
+def _written_out(iterated: ast.AST | None) -> bool:
+    """`(a, b)`, and `zip` or `enumerate` of such."""
+    if isinstance(iterated, ast.Call):
+        return any(_written_out(argument) for argument in iterated.args)
+    return isinstance(iterated, ast.Tuple | ast.List)
 
 
 def remarks(
@@ -58,7 +66,12 @@ def remarks(
     mine = own(function)
     if mine is None:
         return said
-    if _has_loop(mine.body) and not _has_loop(_statements(exercise.body({}).replace("return ", "_ = "))):
+    welcome = re.search(r"\ba loop\b.* fine", exercise.task)
+    if (
+        not welcome
+        and _has_loop(mine.body)
+        and not _has_loop(_statements(exercise.body({}).replace("return ", "_ = ")))
+    ):
         said.append("It has a loop that NumPy runs in one line, and much faster: our solution shows how.")
     nodes = expressions(mine.body)
     for node in nodes:

@@ -92,7 +92,7 @@ DECODING = (
     change("the new key nowhere", "You neither append the new key and value nor look at them. Append first, then attend to all.", grow_K="", grow_V=""),
     change('sees only itself', 'Your query looks at its own key only: the weight is 1, and the past is lost. Attend to all keys, the old ones and the new one.', score=_SCORE.format("k"), average="output = weights @ v"),
     change("cache thrown away", "You throw the old rows away. The caches grow: `np.concatenate([K, k])`.", grow_K="K = k", grow_V="V = v"),
-    change('cache not grown', 'The output is right, but you return the caches as they came. The next step needs the new key and value in them.', answer="return output, K[:-1], V[:-1]"),
+    change('cache not grown', 'You return the caches as they came. The next step needs the new key and value in them.', answer="return output, K[:-1], V[:-1]"),
     change("only the keys grown", "Only the cache of keys grows. Each new position also has a value, x W_V.", answer="return output, K, V[:-1]"),
     change("the new rows returned", "You return the new key and value alone. Return the caches with one row more.", answer="return output, k, v"),
     change('put in front', 'You put the new key and value in front of the old ones. The newest position comes last: `np.concatenate([K, k])`.', grow_K="K = np.concatenate([k, K])", grow_V="V = np.concatenate([v, V])"),

@@ -32,6 +32,7 @@ NORM = (
     change("mean subtracted above", "You subtract the mean before you divide. RMS norm divides x as it is.", answer=f"return gamma * ((x - x.mean({LAST})) / root)"),
     change("sum of squares", "You divide by the length of the vector, the root of the *sum* of squares. It is their mean.", square=f"mean_square = (x**2).sum({LAST})"),
     change("mean of sizes", "You take the mean of |x|. It is the mean of x², and then its root.", square=f"mean_square = abs(x).mean({LAST})"),
+    change("mean of sizes, no root", "You divide by the mean of |x|. RMS stands for root mean square: the root of the mean of x².", square=f"mean_square = abs(x).mean({LAST})", root="root = mean_square + eps"),
     change("square of the mean", "You square the mean. It is the mean of the squares: `(x**2).mean(…)`.", square=f"mean_square = x.mean({LAST}) ** 2"),
     change("no root", "You divide by the mean square. Take its root first: RMS means root mean square.", root="root = mean_square + eps"),
     change("root twice", "You take the root twice.", root="root = np.sqrt(np.sqrt(mean_square + eps))"),
@@ -53,6 +54,16 @@ GROUPED = (
     change("groups interleaved", "You give the first query head to the first key–value head, the second to the second, and begin again. Neighbours share one: heads 0, 1, 2 the first, heads 3, 4, 5 the second. (In SmolLM2 the other order means perplexity 600,000.)", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)", answer="return output.swapaxes(0, 1).reshape(len(Q), Q.shape[1], -1)"),
     change("not put back in order", "Your groups interleave heads, and the result is not put back in order. Neighbours share one: `Q.reshape(len(K), -1, …)`.", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)"),
     change("keys tiled", "`np.tile` lays the key–value heads one after the other: 0, 1, 0, 1 … Neighbours share one: 0, 0, 1, 1 … as `np.repeat` would, or an axis more for Q.", "n = len(Q) // len(K)\nscores = Q @ np.tile(K, (n, 1, 1)).swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ np.tile(V, (n, 1, 1))"),
+    change("another group size", "Your groups have the wrong size. h query heads share h_kv key–value heads, so a group has h / h_kv of them: query head i uses number i // (h // h_kv).", *(
+        f"which = {which}\nscores = Q @ K[which].swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ V[which]"
+        for which in ("np.arange(len(Q)) // len(K) % len(K)", "np.minimum(np.arange(len(Q)) // len(K), len(K) - 1)"))),
+    change("keys repeated, values tiled", "Keys and values are not shared out alike: one of them goes 0, 0, 1, 1 …, the other 0, 1, 0, 1 … A query head needs the values that belong to its keys: repeat both, neighbours first.", *(
+        f"n = len(Q) // len(K)\nscores = Q @ {keys}.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ {values}"
+        for keys, values in (("np.repeat(K, n, axis=0)", "np.tile(V, (n, 1, 1))"), ("np.tile(K, (n, 1, 1))", "np.repeat(V, n, axis=0)")))),
+    change("values of the first only", "All your query heads take the values of the first key–value head. Each group takes its own.", output="output = weights @ V[:1]"),
+    change("keys of the first only", "All your query heads are compared with the keys of the first key–value head. Each group has its own.", scores="scores = groups @ K[:1].swapaxes(-1, -2)"),
+    change("queries averaged", "You average the query heads of a group. Each keeps its own queries, and its own weights; only keys and values are shared.",
+           "n = len(Q) // len(K)\nmean = Q.reshape(len(K), n, *Q.shape[1:]).mean(axis=1)\nscores = mean @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn np.repeat(ops.softmax(scores) @ V, n, axis=0)"),
     change("first key–value head only", "All your query heads use the first key–value head. Each group has its own.", keys="K, V = K[:1, None], V[:1, None]"),
     change("keys averaged", "You average the key–value heads. Each group has its own: no mean.", keys="K, V = K.mean(axis=0)[None, None], V.mean(axis=0)[None, None]"),
     change("not scaled", "The scores are not divided by √d_k.", scale=""),
