@@ -63,3 +63,12 @@ def test_a_fork_publishes_its_own_address_and_pip_can_clone_what_is_checked_out(
     for name in ("everything", "platforms"):
         (checkout,) = (step for step in JOBS[name]["steps"] if "checkout" in step.get("uses", ""))
         assert checkout["with"]["fetch-depth"] == 0
+
+
+def test_what_ci_has_no_time_for_has_a_job_of_its_own():
+    """A file named is run whole."""
+    named = re.findall(r"python course\.py test (.+)", COMMANDS)
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if "pytest.mark.own_job" in path.read_text(encoding="utf-8") and path != Path(__file__):
+            place = path.relative_to(ROOT).as_posix()
+            assert any(place.startswith(word) for words in named for word in words.split()), place
