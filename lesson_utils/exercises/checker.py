@@ -250,10 +250,11 @@ def _dtype_words(exercise: Exercise, name: str, got: np.dtype[Any], want: np.dty
     left = "The numbers are right; one thing is left."
     if want == np.float64:
         return f"{left} `{name}` has dtype {got}; expected float64. Did you ask for another?"
+    given = next((p for p in exercise.parameters if p in ("x", "X", "Q", "scores", "logits")), exercise.parameters[0])
     masks = ", arithmetic on a boolean mask (`~mask * -1e9`), `np.where(mask, 0, -np.inf)` (write `np.where(mask, scores, -np.inf)`), `np.finfo(float).min`"
     return (
         f"{left} {want} went in, `{name}` came out as {got}. What makes a float64: another array that is float64 (convert it: "
-        "`.astype(x.dtype)`), `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype=x.dtype`)"
+        f"`.astype({given}.dtype)`), `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype={given}.dtype`)"
         + (masks if "mask" in exercise.parameters else "")
         + "."
     )

@@ -78,7 +78,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "masked with 0",
-            "You set hidden scores to 0. But exp(0) is 1, not 0: a score of 0 is an ordinary score. Use −∞.",
+            "Hidden scores are 0 then, or as good as 0. But exp(0) is 1: a score of 0 is an ordinary score. Use −∞.",
             mask=asked("scores = np.where(mask, scores, 0)"),
         ),
         change(
