@@ -44,7 +44,7 @@ EXERCISES = (
     Exercise(
         name="twice",
         takes="x",
-        task="Twice an array.\\n\\nx: (n,). Returns the doubled, (n,).",
+        task="Twice an array.\\n\\nx: (n,). Returns the doubled, (n,); x stays as it was.",
         steps={"double": "return 2 * x"},
         cases=lambda rng: [Case("five numbers", (rng.normal(size=5),)), Case("three", (rng.normal(size=3),))],
         returns=("doubled",),
