@@ -24,6 +24,7 @@ The classroom (uses the maths, never the reverse):
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions
 - `exercises`: what marks exercises, and names the mistake
 - `quiz`: checkpoint questions with feedback for every option
+- `progress`: which exercises are solved, and what comes next
 
 Notebooks write `from lesson_utils import attention, plots`. Importing has no side effects.
 """

@@ -87,6 +87,7 @@ def run(notebook: Any) -> None:
     from nbclient import NotebookClient
 
     os.environ["COURSE_STRICT"] = "1"  # see `plots.picture`
+    os.environ["COURSE_PROGRESS"] = "off"  # what the maintainer has solved is not the reader's
     options: dict[str, Any] = {"kernel_name": "python3", "store_widget_state": False}
     # Coalesced, a progress bar leaves its last line only.
     NotebookClient(notebook, timeout=300, coalesce_streams=True, **options).execute(cwd=str(NOTEBOOKS))

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lesson_utils import lessons
+from lesson_utils import lessons, progress
 
 if TYPE_CHECKING:
     from lesson_utils.exercises.answers import CheckResult
+    from lesson_utils.exercises.form import Exercise
 
 
 class _Check:
@@ -19,13 +20,20 @@ class _Check:
     def __getattr__(self, name: str) -> "Callable[[Any], CheckResult]":
         for lesson in lessons.LESSONS:
             if name in lesson.exercises:
-                from lesson_utils.exercises.checker import run
-
-                return partial(run, lesson.exercise(name))
+                return partial(_judged, lesson.exercise(name))
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__())}")
 
     def __dir__(self) -> list[str]:
         return [name for lesson in lessons.LESSONS for name in lesson.exercises]
+
+
+def _judged(exercise: "Exercise", function: Any) -> "CheckResult":
+    from lesson_utils.exercises.checker import run
+
+    result = run(exercise, function)
+    if result.passed:
+        progress.note(exercise.name)
+    return result
 
 
 check = _Check()

@@ -11,7 +11,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from lesson_utils import plots, quiz
+from lesson_utils import plots, progress, quiz
 from lesson_utils.lessons import LESSONS
 from lesson_utils.live import testing
 from tools import publish
@@ -132,6 +132,18 @@ def test_what_the_notebook_calls_is_in_the_lab(lesson):
     notebook = nbformat.read(ROOT / "notebooks" / lesson.notebook, as_version=4)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     assert not {name for name in re.findall(r"\blab\.(\w+)", code) if not hasattr(lesson.part("lab"), name)}
+
+
+@every_lesson
+def test_the_notebook_ends_with_what_is_solved_of_it(lesson):
+    """As stored: nothing yet, whoever has saved it."""
+    notebook = nbformat.read(ROOT / "notebooks" / lesson.notebook, as_version=4)
+    last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
+    call, shown = f'here("{lesson.name}")', progress.here(lesson.name)
+    if lesson.number == 0:
+        call, shown = "course()", progress.course()
+    assert last.source == f"from lesson_utils import progress\n\nprogress.{call}"
+    assert [output.data["text/plain"] for output in last.outputs] == [str(shown)]
 
 
 def test_there_is_no_notebook_without_a_lesson():

@@ -131,11 +131,12 @@ def minutes(lesson):
     """A model of a learner, for the core and for the whole notebook.
 
     A minute for 150 words, for 20 lines of code, for a prediction and for a question of the quiz; two and a half for a
-    live figure; for an exercise what its heading says, its stub included. The set-up cell and guards are not read.
+    live figure; for an exercise what its heading says, its stub included. The set-up cell, guards and the line
+    that says what is solved are not read.
     """
     core = whole = 0.0
     for cell, further, references in with_places(read(lesson)):
-        if references or cell.id == "setup" or "exercise" in cell.metadata.get("tags", []):
+        if references or cell.id in ("setup", "progress") or "exercise" in cell.metadata.get("tags", []):
             continue
         source = cell.source
         if cell.cell_type == "markdown":
