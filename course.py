@@ -149,6 +149,7 @@ def test(words):
     extras = ["lab", "test"]
     extras += ["parity"] if "--parity" in forms or "--rest" in forms else []
     extras += ["site"] if "--rest" in forms or any("site" in word for word in files) else []
+    extras += ["hub"] if "--rest" in forms or any("bench" in word for word in files) else []
     extras += ["style"] if "--rest" in forms or any("style" in word for word in files) else []
     install(*extras)
     if files and "--fast" not in forms and "--rest" not in forms:

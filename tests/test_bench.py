@@ -1,6 +1,7 @@
 """The bench measures nothing here: each part runs once, in a small form, so that none can rot."""
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -28,6 +29,10 @@ def test_each_part_runs(what):
         pytest.skip("compares with PyTorch; install it with: python course.py test --parity")
     if what == "live" and not browser.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    if what == "class" and not (find_spec("jupyterhub") and shutil.which("npm")):
+        pytest.skip(
+            "no JupyterHub or no npm; python course.py test tests/test_bench.py installs one, apt install npm the other"
+        )
     done = bench(what)
     assert done.returncode == 0, done.stdout
     assert not {"DIFFER", "ANOTHER", "WRONG", "FAILED"} & set(done.stdout.split()), done.stdout

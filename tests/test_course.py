@@ -478,7 +478,7 @@ def test_files_are_tested_whole_with_options_and_exit_code_of_pytest(course, tmp
         ([], "lab,test", "not long_form", "tiny"),
         (["--parity"], "lab,parity,test", "not long_form", "tiny"),
         (["--fast"], "lab,test", "not slow and not long_form", None),
-        (["--rest"], "lab,parity,site,style,test", "(long_form or parity or notebook) and not own_job", None),
+        (["--rest"], "hub,lab,parity,site,style,test", "(long_form or parity or notebook) and not own_job", None),
     ],
 )
 def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch):

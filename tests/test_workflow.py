@@ -12,8 +12,12 @@ from tests.platforms import test_newest
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUN, FIRST = ((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "readme"))
-JOBS = (WORKFLOW := yaml.safe_load((ROOT / ".github/workflows/course.yml").read_text(encoding="utf-8")))["jobs"]
-STEPS = [step for job in JOBS.values() for step in job["steps"]]
+WORKFLOW, IMAGE = (
+    yaml.safe_load((ROOT / ".github/workflows" / name).read_text(encoding="utf-8"))
+    for name in ("course.yml", "image.yml")
+)
+JOBS = WORKFLOW["jobs"]
+STEPS = [step for job in (*JOBS.values(), *IMAGE["jobs"].values()) for step in job["steps"]]
 COMMANDS = "\n".join(step.get("run", "") for step in STEPS)
 
 
@@ -49,12 +53,21 @@ def test_only_publishing_may_write():
     assert set(JOBS["publish"]["needs"]) == {"test", "site"}
 
 
+def test_only_an_image_that_somebody_asked_for_is_pushed():
+    assert IMAGE["permissions"] == {"contents": "read"}
+    jobs = IMAGE["jobs"]
+    assert {name for name, job in jobs.items() if "permissions" in job} == {"image"}
+    assert jobs["image"]["permissions"] == {"contents": "read", "packages": "write"}
+    (push,) = (step for step in STEPS if "docker push" in step.get("run", ""))
+    assert push["if"] == "github.event_name == 'workflow_dispatch'"
+
+
 def test_every_python_from_the_oldest_to_the_newest():
     pythons = JOBS["test"]["strategy"]["matrix"]["python"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={pythons[0]}"
     assert pythons == [f"3.{minor}" for minor in range(11, int(test_newest.NEWEST[2:]) + 1)]
-    assert all(job["timeout-minutes"] <= 60 for job in JOBS.values())
+    assert all(job["timeout-minutes"] <= 60 for job in (*JOBS.values(), *IMAGE["jobs"].values()))
 
 
 def test_a_fork_publishes_its_own_address_and_pip_can_clone_what_is_checked_out():

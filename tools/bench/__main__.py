@@ -15,6 +15,7 @@ PARTS = {
     "decoding": ("decoding", "generation with and without the key-value cache", (1,)),
     "real": ("real", "the published model: a token, a prompt and loading, against transformers", (1,)),
     "memory": ("memory", "what a learner's kernel takes in each notebook, and the server beside it", (1,)),
+    "class": ("classroom", "a class on a JupyterHub of its own: answers of sliders, memory, processors", (None,)),
     "exercises": ("exercises", "how long the checks of exercises take", (1,)),
     "ablations": ("ablations", "what leaving out a part of the training recipe costs in seconds", (1,)),
     "learning": ("learning", "models trained for real, three seeds each", (1,)),
@@ -28,15 +29,20 @@ def main() -> None:
         epilog="; ".join(f"{name}: {about}" for name, (_, about, _) in PARTS.items()),
     )
     parser.add_argument("what", nargs="*", metavar="what", help=f"{', '.join(PARTS)}; default: all")
+    lesson = parser.add_argument_group("class")
+    lesson.add_argument("--students", type=int, default=30, help="default: %(default)s")
+    lesson.add_argument("--moving", type=int, default=10, help="sliders at once; default: %(default)s")
+    lesson.add_argument("--notebook", default="02_scaled_attention", help="default: %(default)s")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    given = {"students": options.students, "moving": options.moving, "notebook": options.notebook}
     failed: list[str] = []
     for what in options.what or PARTS:
         if what not in PARTS:
             parser.error(f"there is no {what!r}; choose from {', '.join(PARTS)}")
         module, about, threads = PARTS[what]
         if options.in_this_process:
-            import_module(f"tools.bench.{module}").run()
+            import_module(f"tools.bench.{module}").run(**(given if what == "class" else {}))
             continue
         for count in threads:
             print(f"\n== {what}: {about}" + (f"; {count} thread{'s' * (count > 1)}" if count else ""), flush=True)
@@ -44,6 +50,7 @@ def main() -> None:
             names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS") if count else ()
             environment = os.environ | {name: str(count) for name in names}
             words = [sys.executable, "-m", "tools.bench", what, "--in-this-process"]
+            words += [f"--{name}={value}" for name, value in given.items()]
             if subprocess.run(words, env=environment).returncode:
                 failed.append(what)
     if failed:

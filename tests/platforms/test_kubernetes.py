@@ -1,0 +1,86 @@
+"""Zero to JupyterHub: its chart takes our values, and they do what their comments say. No cluster is needed."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import urllib.request
+
+import jsonschema
+import pytest
+import yaml
+
+from .conftest import ROOT
+
+CHART = "https://hub.jupyter.org/helm-chart/jupyterhub-4.4.0.tgz"
+VALUES = yaml.safe_load((ROOT / "tools/class/values.yaml").read_text(encoding="utf-8"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+IMAGE = yaml.safe_load((ROOT / ".github/workflows/image.yml").read_text(encoding="utf-8"))["jobs"]["image"]
+
+
+def helm(values, given):
+    """The chart's values with these in their place, as helm merges them."""
+    merged = dict(values)
+    for key, value in given.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = helm(merged[key], value) if both else value
+    return merged
+
+
+def set_in_the_readme():
+    """What the command there sets on top of the file."""
+    given = {}
+    for path, value in re.findall(r"--set ([\w.]+)=(\S+)", README):
+        for key in reversed(path.split(".")):
+            value = {key: value}
+        given = helm(given, value)
+    return given
+
+
+@pytest.mark.long_form
+@pytest.mark.own_job
+def test_the_chart_takes_the_values_as_the_readme_gives_them():
+    with urllib.request.urlopen(CHART, timeout=60) as answer, tarfile.open(fileobj=io.BytesIO(answer.read())) as chart:
+        defaults = yaml.safe_load(chart.extractfile("jupyterhub/values.yaml"))
+        schema = json.load(chart.extractfile("jupyterhub/values.schema.json"))
+    jsonschema.validate(helm(helm(defaults, VALUES), set_in_the_readme()), schema)
+    with pytest.raises(jsonschema.ValidationError):  # it does look
+        jsonschema.validate(helm(defaults, {"singleuser": {"memori": VALUES["singleuser"]["memory"]}}), schema)
+
+
+def test_the_readme_installs_this_chart_with_an_image_as_the_workflow_names_it():
+    (command,) = re.findall(r"helm upgrade .+?(?=```)", README, re.S)
+    assert f"--version={re.search(r'-([0-9.]+)[.]tgz', CHART)[1]}" in command
+    assert "--values=tools/class/values.yaml" in command
+    image = set_in_the_readme()["singleuser"]["image"]
+    assert image["name"].startswith("ghcr.io/")
+    assert "IMAGE=ghcr.io/${GITHUB_REPOSITORY,,}:${GITHUB_SHA::12}" in str(IMAGE["steps"])
+
+
+def test_a_student_finds_the_notebooks_at_home_and_they_stay_theirs(tmp_path):
+    (command,) = (v["exec"]["command"] for v in VALUES["singleuser"]["lifecycleHooks"].values())
+    (build,) = (step["run"] for step in IMAGE["steps"] if "repo2docker --" in step.get("run", ""))
+    place, home = re.search(r"--target-repo-dir (\S+)", build)[1], VALUES["hub"]["config"]["KubeSpawner"]["working_dir"]
+    assert not place.startswith(home)
+    assert command[:2] == ["python", "-c"]
+    assert place in command[2]
+    code = command[2].replace(place, ROOT.as_posix()).replace(home, tmp_path.as_posix())
+    first = tmp_path / VALUES["singleuser"]["defaultUrl"].removeprefix("/lab/tree/")
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=os.environ | {"PYTHONPATH": ""})
+        assert first.exists()
+        first.write_text("what a student wrote")
+    assert first.read_text() == "what a student wrote"
+    assert sorted(path.name for path in first.parent.glob("*.ipynb")) == sorted(
+        path.name for path in (ROOT / "notebooks").glob("*.ipynb")
+    )
+
+
+def test_memory_and_processors_guaranteed_are_less_than_the_limits():
+    memory, cpu = VALUES["singleuser"]["memory"], VALUES["singleuser"]["cpu"]
+    assert float(memory["guarantee"][:-1]) < float(memory["limit"][:-1])
+    assert cpu["guarantee"] < cpu["limit"]
+    assert f"limits.memory {memory['limit']}" in README  # The Littlest JupyterHub's
