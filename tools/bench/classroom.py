@@ -21,6 +21,7 @@ import psutil
 
 from lesson_utils._machine import is_small
 from tools.bench.hub import jupyterhub
+from tools.bench.memory import highest
 from tools.bench.student import Student
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -89,7 +90,7 @@ class Class:
                 self._all(drag, group)
         _say(answers)
         late = sum(answer > 0.5 for answer in answers)
-        print(f"    {len(answers)} steps; {late} took longer than 0.5 s, the longest {max(answers):.2f} s")
+        print(f"    {len(answers)} steps; {late} took longer than 0.5 s, the longest {max(answers, default=0):.2f} s")
         self._memory("after all")
         print(f"  failures: {len(self.failures)}", flush=True)
 
@@ -99,7 +100,8 @@ class Class:
         start, before = time.perf_counter(), self._processor_seconds()
         yield
         wall, used = time.perf_counter() - start, self._processor_seconds() - before
-        print(f"  {what}: {wall:.0f} s, {used / wall:.2f} cores", end="", flush=True)
+        each = used / len(self.names)
+        print(f"  {what}: {wall:.0f} s, {used / wall:.2f} cores, {each:.1f} s of a core a student", end="", flush=True)
 
     def _all(self, do: Callable[[Student], Any], class_: list[Student]) -> tuple[list[Student], list[float]]:
         """Have all of them do this at once; those who could, and the seconds that each took."""
@@ -142,13 +144,16 @@ class Class:
     def _memory(self, when: str) -> None:
         total, parts = 0.0, []
         for kind, processes in self._processes().items():
-            full = [process.memory_full_info() for process in processes]
-            shares = [getattr(memory, "pss", memory.rss) / 1e6 for memory in full]
-            own = [memory.uss / 1e6 for memory in full]
-            total += sum(shares)
-            if shares:
-                each = f"{kind} {mean(shares):.0f} (USS {mean(own):.0f})"
-                parts.append(each if len(shares) == 1 else f"{len(shares)} × {each}")
+            measured = []
+            for process in processes:
+                with suppress(psutil.Error, IndexError):  # one that has ended is counted as a failure elsewhere
+                    memory = process.memory_full_info()
+                    measured.append((getattr(memory, "pss", memory.rss) / 1e6, memory.uss / 1e6, highest(process)))
+            if measured:
+                share, own, most = zip(*measured, strict=True)
+                total += sum(share)
+                each = f"{kind} {mean(share):.0f} (USS {mean(own):.0f}, RSS up to {max(most):.0f})"
+                parts.append(each if len(measured) == 1 else f"{len(measured)} × {each}")
         print(f"  memory, {when}: {total / 1000:.2f} GB, in MB {', '.join(parts)}", flush=True)
 
 

@@ -93,7 +93,7 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
-def _wait(process: "subprocess.Popen[bytes]", address: str, log: Path, seconds: float = 120) -> None:
+def _wait(process: "subprocess.Popen[bytes]", address: str, log: Path, seconds: float = 600) -> None:
     give_up = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < give_up:
         with suppress(OSError):  # nobody listens yet, or the proxy knows of no hub

@@ -47,7 +47,7 @@ def _kernel(sources: list[str]) -> tuple[list[str], float]:
                 raise RuntimeError(f"{reply['content']['ename']}: {reply['content']['evalue']}, in the cell:\n{source}")
             if n == 0:
                 found.append(_memory(process))
-        return [*found, _memory(process)], _highest(process)
+        return [*found, _memory(process)], highest(process)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
@@ -58,7 +58,7 @@ def _memory(process: Any) -> str:
     return f"{memory.uss / 1e6:.0f} ({memory.rss / 1e6:.0f})"
 
 
-def _highest(process: Any) -> float:
+def highest(process: Any) -> float:
     """RSS at its highest, on Linux; elsewhere as it is now."""
     try:
         status = Path(f"/proc/{process.pid}/status").read_text()
