@@ -43,11 +43,14 @@ def pytest_xdist_make_scheduler(config, log):
     return ByGroup(config, log)
 
 
+WALKERS = "test_every_lesson.py", "test_exercises.py", "test_trained.py"
+
+
 def group_of(nodeid):
-    """A file; of tests that walk all lessons, those of one figure, or of one exercise."""
+    """A file; of tests that walk all lessons, those of one figure, of one exercise, or of one notebook's models."""
     path, _, test = nodeid.partition("::")
     _, walks, which = test.partition("[")
-    return f"{path}[{which}" if walks and path.endswith(("test_every_lesson.py", "test_exercises.py")) else path
+    return f"{path}[{which}" if walks and path.endswith(WALKERS) else path
 
 
 def pytest_sessionfinish(session):

@@ -492,6 +492,7 @@ def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch
     assert asked[-1] == "-x"
     assert ("tests" in asked) == ("--fast" in words)  # without the notebooks
     assert environment.get("COURSE_SIZE") == size
+    assert environment.get("COURSE_TRAIN") == ("no" if size else None)
 
 
 def test_the_marks_of_the_forms_exist():

@@ -12,6 +12,7 @@ import lesson_utils
 ROOT = Path(lesson_utils.__file__).parent
 MATHS = {"__init__", "_checks", "ops", "attention", "positions", "efficient", "costs", "layers", "recurrent", "models"}
 MATHS |= {"scores", "memories", "_machine", "_bar", "training", "checkpoints", "tasks", "gradcheck", "pretrained"}
+MATHS |= {"trained", "_kept"}
 CLASSROOM = set("_html numbers plots drawings live lessons exercises quiz progress".split())
 
 
