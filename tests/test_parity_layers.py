@@ -168,6 +168,33 @@ def test_grouped_queries(rng, dtype, num_kv_heads):
         same(param.grad, theirs.grad, dtype)
 
 
+@every_dtype
+@pytest.mark.parametrize("by", ["zero", "mean"])
+@pytest.mark.parametrize("cross", [False, True])
+def test_heads_knocked_out(rng, dtype, by, cross):
+    ours, out = layers.MultiHead(d_model, h, rng, dtype=dtype), [0, 2]
+    x, dy = rng.normal(size=(2, B, T, d_model)).astype(dtype)
+    memory = rng.normal(size=(B, S, d_model)).astype(dtype)
+    x_, memory_, (W_Q, W_K, W_V, W_O) = tensor(x), tensor(memory), (tensor(p.value) for p in ours.params().values())
+
+    def split(y):
+        return y.view(B, y.shape[1], h, d_model // h).transpose(1, 2)
+
+    kv = memory_ if cross else x_
+    heads = F.scaled_dot_product_attention(split(x_ @ W_Q), split(kv @ W_K), split(kv @ W_V))
+    instead = heads.mean(dim=(0, 2), keepdim=True) if by == "mean" else torch.zeros_like(heads[:1, :, :1])
+    kept = torch.tensor([head not in out for head in range(h)])[:, None, None]
+    want = torch.where(kept, heads, instead).transpose(1, 2).reshape(B, T, d_model) @ W_O
+    want.backward(torch.from_numpy(dy))
+    got, cache = ours.forward(x, memory if cross else None, knock_out=layers.KnockOut(tuple(out), by))
+    same(got, want, dtype)
+    back = ours.backward(dy, cache)
+    for gradient, array in zip(back if cross else (back,), (x_, memory_), strict=False):
+        same(gradient, array.grad, dtype)
+    for param, theirs in zip(ours.params().values(), (W_Q, W_K, W_V, W_O), strict=True):
+        same(param.grad, theirs.grad, dtype)
+
+
 def block_arrays(block, what, cross):
     """Our parameters (or gradients) under PyTorch's names."""
 
