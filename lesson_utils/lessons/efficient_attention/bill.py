@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import attention, costs, live, numbers, ops, plots
+from lesson_utils import attention, costs, efficient, live, numbers, ops, plots
 from lesson_utils._checks import Array
 from lesson_utils._machine import is_small
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 D, HEADS = 128, 2  # of the block that is measured
+D_HEAD = 64
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 POWERS = tuple(2**n for n in range(6, 18))  # 64 … 131,072
 WIDTHS = (128, 256, 512, 1024, 2048, 4096)
@@ -44,6 +45,13 @@ def peak_bytes(call: Callable[[], Any]) -> int:
         return max(tracemalloc.get_traced_memory()[1], 1)
     finally:
         tracemalloc.stop()
+
+
+def peaks(lengths: Sequence[int] = (256, 512, 1024, 2048, 4096)) -> dict[str, dict[int, int]]:
+    """Bytes at most of attention with all weights at once, and in tiles, at each length."""
+    ways = {"all weights": attention.scaled_dot_product_attention, "in tiles": efficient.online_attention}
+    inputs = np.random.default_rng(0).normal(size=(3, max(lengths), D_HEAD)).astype(np.float32)
+    return {name: {T: peak_bytes(partial(way, *inputs[:, :T])) for T in lengths} for name, way in ways.items()}
 
 
 class Measured(NamedTuple):
@@ -89,6 +97,31 @@ def three_numbers(figure: "Figure", rows: Sequence[Measured]) -> str:
     axes[1].set_title("Seconds, measured")
     axes[2].set_title("What was lost")
     return f"{least.name} takes {least.bytes / first.bytes:.2%} of the bytes of {first.name}. {'; '.join(told)}."
+
+
+@plots.still(7.6, 3.3)
+def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
+    """The most bytes that each way took, by length; and what goes in and comes out, which nobody saves."""
+    ax = figure.add_subplot(xlabel="length T", ylabel="bytes at most")
+    lengths = list(next(iter(peaks.values())))
+    told, growth = [], []
+    for (name, found), colour in zip(peaks.items(), (plots.ORANGE, plots.BLUE), strict=True):
+        values = [found[T] for T in lengths]
+        ax.plot(lengths, values, "o-", color=colour)
+        ax.text(lengths[-1] * 1.08, values[-1], f"{name}\n{as_bytes(values[-1])}", color=colour, va="center", weight="bold")
+        growth.append(f"{name} × {values[-1] / values[0]:.0f}")
+        told.append(f"{name}: {', '.join(f'{T} {as_bytes(n)}' for T, n in found.items())}")
+    ends = [16 * T * D_HEAD for T in lengths]
+    ax.plot(lengths, ends, ":", color=plots.GREY, lw=1.6)
+    ax.text(lengths[2], ends[2] / 2.6, "Q, K, V and the output themselves", color=plots.GREY, size=10)
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.set_xticks(lengths, [f"{T:,}" for T in lengths])
+    ax.set_yticks([1e5, 1e6, 1e7, 1e8], ["100 kB", "1 MB", "10 MB", "100 MB"])
+    ax.minorticks_off()
+    ax.set(xlim=(lengths[0] * 0.9, lengths[-1] * 2.1))
+    ax.set_title(f"{lengths[-1] // lengths[0]} times the length: {', '.join(growth)}")
+    return f"Memory grows, from T = {lengths[0]} to {lengths[-1]}: {', '.join(growth)}. {'; '.join(told)}."
 
 
 def amount(n: float) -> str:
