@@ -49,7 +49,10 @@ def peak_bytes(call: Callable[[], Any]) -> int:
 
 def peaks(lengths: Sequence[int] = (256, 512, 1024, 2048, 4096)) -> dict[str, dict[int, int]]:
     """Bytes at most of attention with all weights at once, and in tiles, at each length."""
-    ways = {"all weights": attention.scaled_dot_product_attention, "in tiles": efficient.online_attention}
+    ways: dict[str, Callable[..., Any]] = {
+        "all weights": attention.scaled_dot_product_attention,
+        "in tiles": efficient.online_attention,
+    }
     inputs = np.random.default_rng(0).normal(size=(3, max(lengths), D_HEAD)).astype(np.float32)
     return {name: {T: peak_bytes(partial(way, *inputs[:, :T])) for T in lengths} for name, way in ways.items()}
 
@@ -108,7 +111,9 @@ def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
     for (name, found), colour in zip(peaks.items(), (plots.ORANGE, plots.BLUE), strict=True):
         values = [found[T] for T in lengths]
         ax.plot(lengths, values, "o-", color=colour)
-        ax.text(lengths[-1] * 1.08, values[-1], f"{name}\n{as_bytes(values[-1])}", color=colour, va="center", weight="bold")
+        ax.text(
+            lengths[-1] * 1.08, values[-1], f"{name}\n{as_bytes(values[-1])}", color=colour, va="center", weight="bold"
+        )
         growth.append(f"{name} × {values[-1] / values[0]:.0f}")
         told.append(f"{name}: {', '.join(f'{T} {as_bytes(n)}' for T, n in found.items())}")
     ends = [16 * T * D_HEAD for T in lengths]
