@@ -238,6 +238,7 @@ def contains_itself(x):
     return found
 
 
+@pytest.mark.slow
 def test_a_list_that_contains_itself_is_answered():
     says(contains_itself, "contains itself")
 

@@ -31,6 +31,7 @@ def test_a_new_address_reaches_every_copy_and_nothing_else():
     assert publish.with_address(new, "OWNER/REPO") == text
 
 
+@pytest.mark.slow
 def test_the_address_is_written_everywhere_and_nothing_is_run(tmp_path, monkeypatch):
     files = {path.relative_to(publish.ROOT): path.read_bytes() for path in (*COPIES, publish.ROOT / "pyproject.toml")}
     (tmp_path / "notebooks").mkdir()

@@ -181,6 +181,7 @@ def test_kept_plot_says_both_shares():
     assert lab.kept_plot(kept).alt.startswith("Of 16 letters, 90% are in the answer, 40% in their place.")
 
 
+@pytest.mark.slow
 def test_the_drawings_say_what_leads_where():
     assert lab.one_vector().alt.startswith("One vector c")
     assert "0.08, 0.84, 0.08" in lab.look_back().alt

@@ -37,6 +37,7 @@ def test_every_wrong_mask_leaks_visibly(kind, T):
         assert moved[:position].max() > 1e-4, position  # where the figure's scale begins
 
 
+@pytest.mark.slow
 def test_late_and_renormalised_leaks_by_rounding_only():
     for layers in range(1, 5):
         before = [lab.leak(16, position, "late, renormalised", layers)[0][:position] for position in range(1, 16)]
@@ -104,6 +105,7 @@ def test_bigram_entropy():
     assert 0 < lab.bigram_entropy(ids) < tasks.unigram_entropy(ids)
 
 
+@pytest.mark.slow
 def test_watch_measures_and_prints_as_it_goes(capsys):
     model = models.GPT(CONFIG, np.random.default_rng(0))
     ids = VOCABULARY.encode(TEXT)
@@ -146,6 +148,7 @@ def test_words_are_letters_only():
 # --- Sampling -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prompt", "left_out"), [("", ""), ("Who €ß", "ß€"), ("$$", "$"), ("The ", ""), ("日本", "日本")]
 )

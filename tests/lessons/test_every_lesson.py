@@ -74,6 +74,14 @@ def walked(name):
 
 
 @every_figure
+def test_it_is_drawn_whole_and_told_at_its_start_and_at_its_farthest(name):
+    figure = example(name)
+    start, *_, last = testing.settings(figure)
+    assert [(s.values, s.problems) for s in (seen(figure, start), seen(figure, last)) if s.problems] == []
+
+
+@every_figure
+@pytest.mark.slow
 def test_each_setting_is_drawn_whole_and_told(name):
     _, walk, _ = walked(name)
     assert [(seen.values, seen.problems) for seen in walk if seen.problems] == []
@@ -88,6 +96,7 @@ def test_each_pair_of_extremes_is_drawn_whole_and_told(name):
 
 
 @every_figure
+@pytest.mark.slow
 def test_each_control_changes_picture_and_alternative_text(name):
     figure, walk, _ = walked(name)
     start = walk[0].values
@@ -98,6 +107,7 @@ def test_each_control_changes_picture_and_alternative_text(name):
 
 
 @every_figure
+@pytest.mark.slow
 def test_a_picture_depends_on_the_controls_alone(name):
     """Pictures are kept, so that nothing else may have a part in them."""
     _, walk, again = walked(name)
@@ -106,7 +116,7 @@ def test_a_picture_depends_on_the_controls_alone(name):
 
 @every_figure
 def test_labels_are_texts_and_update_takes_exactly_the_controls(name):
-    figure, _, _ = walked(name)
+    figure = example(name)
     assert all(control.label.strip() for control in figure.controls.values())
     update = figure.lab.draw(plots.figure(figure.lab.width, figure.lab.height), *figure.made_from)
     parameters = inspect.signature(update).parameters.values()

@@ -159,6 +159,7 @@ def test_the_scrambled_picture_counts_misplaced_rows():
     assert "Without it: 6 of 8 rows misplaced: head 0 holds tokens [0, 0, 1, 1]" in picture.alt
 
 
+@pytest.mark.slow
 def test_the_steps_of_splitting_end_where_they_began():
     figure = lab.split_lab()
     for heads in (2, 3):

@@ -159,6 +159,7 @@ def test_one_row_twice_is_noticed():
     assert verdict["bounded"]
 
 
+@pytest.mark.slow
 def test_turned_hands_keep_their_angle_wherever_they_stand():
     figure = lab.rotary_lab()
     told = {figure.set(position=m, distance=7).alt.partition(",")[0] for m in (7, 30, 60)}
@@ -194,6 +195,7 @@ def test_stretch_curves_show_each_method():
     assert np.abs(curves["interpolation", 2] - curves["larger base", 2]).max() > 1e-6
 
 
+@pytest.mark.slow
 def test_what_the_notebook_says_about_the_start_of_its_labs():
     assert "9 of 32 pairs of columns repeat within 64 positions" in lab.table_lab().picture.alt
     assert "32 of 32 pairs" in lab.table_lab(base=10).picture.alt
@@ -203,6 +205,7 @@ def test_what_the_notebook_says_about_the_start_of_its_labs():
     assert "rises 22 times and falls 41 times" in lab.similarity_lab().picture.alt
 
 
+@pytest.mark.slow
 def test_labs_move_only_what_moves():
     """Images of other sizes in the same axes: nothing of the old one is left."""
     from PIL import Image

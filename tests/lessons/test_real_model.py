@@ -124,6 +124,7 @@ def test_removing_each_head_is_what_knock_out_does(rng):
 # --- What is stored, and what it is shown as ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_small_and_labelled():
     assert (ROOT / "lesson_utils/data/real_model.npz").stat().st_size < 1_000_000
     for name in ("census_lab", "knock_out_lab", "prune_lab", "forget_lab", "lens_lab"):

@@ -7,6 +7,7 @@ from lesson_utils import attention, ops
 from lesson_utils.lessons.scaled_attention import averages, formula, lab, variance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_little_spread_does_no_harm_and_a_lot_does(seed):
     for d_k in variance.D_KS[1:]:
