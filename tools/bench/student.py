@@ -17,7 +17,7 @@ PACE = 0.3  # seconds from one step of a slider to the next
 
 
 class Student:
-    """Raises RuntimeError, in all that it does, with what went wrong."""
+    """Each part of the lesson raises what went wrong; then this student is out."""
 
     def __init__(self, name: str, hub: str):
         self.name, self._hub = name, hub
@@ -57,7 +57,9 @@ class Student:
         A step is due whether or not the picture of the one before is there. As in JupyterLab, steps that were made in
         the meantime are sent as one; it counts from when the last of them was made.
         """
-        shown = [figure for figure in self.kernel.figures() if figure.slider]
+        shown = self.kernel.figures()
+        if not shown:
+            raise RuntimeError("the notebook shows no live figure with a slider")
         taken = []
         for n in range(figures):
             figure = shown[(first + n) % len(shown)]
