@@ -20,7 +20,7 @@ from learners import EXERCISES, cell, checked, written
 from right_answers import RIGHT, STRANGE
 
 from lesson_utils import lessons
-from lesson_utils.exercises import bank, check, checker, recognise
+from lesson_utils.exercises import bank, check, checker, recognise, trial
 from lesson_utils.exercises.bank import Bank, bank_of
 from lesson_utils.exercises.checker import run
 from lesson_utils.exercises.edits import edits
@@ -585,3 +585,12 @@ def test_what_a_learner_wrote_is_escaped():
     page = check.softmax(tags)._repr_mimebundle_()["text/html"]
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
+
+
+@pytest.mark.parametrize(
+    "numbers", [[], [0.0], [2.5], [2.5, 2.5], [0.0, 2.5], [1.0, 0.0], [np.nan, 2.5, -3.0], [np.inf]]
+)
+def test_results_tell_something_if_two_of_their_numbers_differ(numbers):
+    """Beside 0 and 1, which many mistakes have in common."""
+    different = {x for x in numbers if np.isfinite(x)} - {0, 1}
+    assert trial.Outcome(np.array(numbers)).is_telling() == (len(different) >= min(2, len(numbers)))

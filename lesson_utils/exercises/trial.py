@@ -61,7 +61,9 @@ class Outcome:
             return False
         if all(np.asarray(x).dtype == bool for x in self.results()):
             return 0 < numbers.sum() < numbers.size
-        return len(set(numbers[np.isfinite(numbers)].tolist()) - {0, 1}) >= min(2, numbers.size)
+        other = numbers[np.isfinite(numbers) & (numbers != 0) & (numbers != 1)]
+        different = min(other.size, 1) + bool((other != other[:1]).any())  # no set: there may be millions of them
+        return different >= min(2, numbers.size)
 
 
 class TimeUp(BaseException):
