@@ -13,7 +13,6 @@ python course.py test [...]             test the course, every notebook included
     ...                                 files and options are handed on to pytest; a file named is run whole
 python course.py format                 format the code, and mend what can be mended
 python course.py save [notebook ...]    run the notebooks (all, if none is named) and store their outputs
-python course.py report FOLDER          for teachers: which mistakes a class made, in the notebooks it handed in
 python course.py address [OWNER/REPO]   write the repository's address wherever it stands (default: git's origin)
 python course.py site                   build the site that is published: the book, and JupyterLite
     --no-lite                           the book only
@@ -31,6 +30,8 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
+import time
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
 VENV = os.path.join(ROOT, ".venv")
@@ -62,9 +63,6 @@ def main(words):
     if command == "save":
         install("lab", "test")
         return run("tools.publish", *words)
-    if command == "report":
-        install("lab")
-        return run("tools.classroom.report", *[os.path.abspath(w) if os.path.exists(w) else w for w in words])
     if command == "address":
         return write_address(words)
     if command == "site":
@@ -250,20 +248,94 @@ def install(*extras):
     if old.get("project") == project and set(extras) <= set(old["extras"]):
         return
     new = {"place": place, "project": project, "extras": sorted(set(extras).union(old.get("extras", [])))}
-    duration = "some minutes" if "parity" in extras else "about half a minute"
-    print("Installing into .venv; this takes %s ..." % duration)
-    sys.stdout.flush()
     if old:
-        os.remove(STAMP)  # should pip be killed half-way, no stamp speaks for what it left
-    else:
-        make_venv()
-    pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "-e", ".[%s]" % ",".join(new["extras"])]
-    with open(LOG, "w") as log:
-        failed = subprocess.call(pip, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT)
+        os.remove(STAMP)  # should this be stopped half-way, no stamp speaks for what it left
+    problem = put_in("-e", ".[%s]" % ",".join(new["extras"]), made=bool(old))
     with open(STAMP, "w") as file:
-        json.dump(old if failed else new, file)  # a pip that gives up by itself puts back what was there
-    if failed:
-        stop("pip failed (%s). Check your connection and run this again; pip's full output: %s" % (last_error(), LOG))
+        json.dump(old if problem else new, file)  # what gives up by itself puts back what was there
+    if problem:
+        stop("pip failed (%s). Check your connection and run this again; pip's full output: %s" % (problem, LOG))
+
+
+def put_in(*words, made):
+    """Install into .venv, which is `made` already or not: by uv, which takes seconds, or else by pip.
+
+    Returns what went wrong, or None.
+    """
+    uv = shutil.which("uv")
+    if uv:
+        with Progress("uv"):
+            made = made or make_venv_by(uv)
+            if made and call(uv, "pip", "install", "--python", PYTHON, *words) == 0:
+                return None
+        # uv does not know pip's settings, such as the address of a company's own packages.
+        print("uv failed (%s); pip tries now." % (last_error() if made else "it could not make .venv"))
+        sys.stdout.flush()
+    with Progress("pip"):
+        if not made:
+            make_venv()
+        if call(PYTHON, "-m", "pip", "install", "--disable-pip-version-check", *words) == 0:
+            return None
+    return last_error()
+
+
+def call(*command):
+    with open(LOG, "w") as log:
+        return subprocess.call(list(command), stdout=log, stderr=subprocess.STDOUT, cwd=ROOT)
+
+
+class Progress:
+    """While it is entered, a line on the terminal moves: what is being done, and for how long. In a file, it stands."""
+
+    def __init__(self, installer):
+        self.about = "Installing into .venv with %s" % installer
+        self.moves = sys.stdout.isatty()
+
+    def __enter__(self):
+        self.start, self.width, self.ended = time.monotonic(), 0, threading.Event()
+        if self.moves:
+            self.thread = threading.Thread(target=self.move, daemon=True)
+            self.thread.start()
+        else:
+            self.write(self.about + " ...\n")
+        return self
+
+    def move(self):
+        columns = shutil.get_terminal_size().columns - 1  # a line that is broken in two can't be written over
+        while True:
+            line = "%s: %s (%d s)" % (self.about, last_step(), time.monotonic() - self.start)
+            self.write("\r" + line[:columns].ljust(self.width))
+            self.width = len(line[:columns])
+            if self.ended.wait(0.25):
+                return
+
+    def __exit__(self, *error):
+        self.ended.set()
+        if self.moves:
+            self.thread.join()
+            self.write("\r" + " " * self.width + "\r")
+
+    def write(self, text):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def last_step():
+    """What pip or uv is doing, by what it has said last."""
+    try:
+        with open(LOG, encoding="utf-8", errors="replace") as log:
+            said = log.read()
+    except OSError:  # .venv is being made
+        return "making .venv"
+    steps = re.findall(r"^ *(Collecting|Downloading|Building|Installing|Resolved|Prepared) (.*)", said, re.MULTILINE)
+    if not steps:
+        return "looking for packages"
+    step, what = steps[-1]
+    if step == "Installing" and "," in what:  # collected packages: a, b, c
+        return "installing %d packages" % (what.count(",") + 1)
+    if step in ("Resolved", "Prepared"):  # 94 packages in 350ms
+        return ("downloading " if step == "Resolved" else "installing ") + what.split(" in ")[0]
+    return step.lower() + " " + re.match(r"(?:[\w.]|-(?=\D))*", what).group(0)
 
 
 def read_stamp(place):
@@ -277,6 +349,14 @@ def read_stamp(place):
     except (OSError, ValueError, KeyError):
         pass
     return {}
+
+
+def make_venv_by(uv):
+    """With pip in it (--seed), for %pip in notebooks."""
+    shutil.rmtree(VENV, ignore_errors=True)
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.call([uv, "venv", "--seed", "--python", base, VENV], cwd=ROOT, **quiet) == 0
 
 
 def make_venv():
@@ -293,7 +373,8 @@ def make_venv():
 
 
 def last_error():
-    with open(LOG, errors="replace") as log:
+    """Why pip, or uv, gave up."""
+    with open(LOG, encoding="utf-8", errors="replace") as log:
         lines = [line.strip() for line in log if line.strip()]
     # How new pips end, and how a crash begins: neither names the cause.
     vague = ("ERROR: Failed to build", "ERROR: Exception:")

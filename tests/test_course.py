@@ -8,6 +8,7 @@ import runpy
 import socket
 import subprocess
 import sys
+import time
 import tomllib
 import urllib.request
 from pathlib import Path
@@ -29,6 +30,7 @@ class Course:
         self.pip_code, self.pip_output, self.python_works = 0, "", True
         self.codes = []  # what the programs that it runs exit with, one after the other; then 0
         self.interrupt_pip, self.interruptions = False, 0
+        self.uv_code, self.uv_venv_code, self.uv_output = 0, 0, ""
         (folder / "course.py").write_text(SOURCE, encoding="utf-8")
         (folder / "pyproject.toml").write_text("[project]\n")
         (folder / "notebooks/pictures").mkdir(parents=True, exist_ok=True)
@@ -37,6 +39,10 @@ class Course:
         monkeypatch.setattr(subprocess, "call", self._call)
         monkeypatch.setattr(subprocess, "Popen", self._start)
         monkeypatch.setattr("venv.create", self._create_venv)
+        monkeypatch.setattr("shutil.which", {}.get)  # no uv
+
+    def have_uv(self):
+        self.monkeypatch.setattr("shutil.which", {"uv": "/bin/uv"}.get)
 
     def __call__(self, *words):
         """What `python course.py ...` would exit with."""
@@ -61,7 +67,14 @@ class Course:
         calls = [" ".join(words) for words in self.calls if words[:2] == ["-m", "pip"]]
         return [re.fullmatch(r"-m pip install .* -e \.\[(.*)\]", call)[1] for call in calls]
 
+    @property
+    def installed_by_uv(self):
+        calls = [" ".join(words) for words in self.calls if words[:2] == ["uv", "pip"]]
+        return [re.fullmatch(r"uv pip install --python .* -e \.\[(.*)\]", call)[1] for call in calls]
+
     def _call(self, command, stdout=None, stderr=None, cwd=None):
+        if command[0] == "/bin/uv":
+            return self._call_uv(command[1:], stdout)
         assert Path(command[0]).is_relative_to(self.folder / ".venv")
         if command[1:] == ["-c", "import pip"]:
             if self.python_works is None:
@@ -73,6 +86,19 @@ class Course:
             raise KeyboardInterrupt
         stdout.write(self.pip_output)
         return self.pip_code
+
+    def _call_uv(self, words, stdout):
+        self.calls.append(["uv", *words])
+        if words[0] == "venv":
+            assert words[1:3] == ["--seed", "--python"]
+            if self.uv_venv_code == 0:
+                self._create_venv(words[-1], with_pip=True, symlinks=os.name != "nt")
+            return self.uv_venv_code
+        assert Path(words[3]).is_relative_to(self.folder / ".venv")
+        if self.interrupt_pip:
+            raise KeyboardInterrupt
+        stdout.write(self.uv_output)
+        return self.uv_code
 
     def _start(self, command, cwd):
         assert Path(cwd) == self.folder
@@ -117,7 +143,7 @@ def test_old_pythons_can_read_it():
     ast.parse(SOURCE, feature_version=(3, 6))
     imports = [node for node in ast.parse(SOURCE).body if isinstance(node, (ast.Import, ast.ImportFrom))]
     names = {alias.name for node in imports for alias in node.names}
-    assert names <= {"argparse", "hashlib", "json", "os", "re", "shutil", "socket", "subprocess", "sys"}
+    assert names <= set("argparse hashlib json os re shutil socket subprocess sys threading time".split())
 
 
 @pytest.mark.parametrize("version", [(3, 6, 15), (3, 10, 13)])
@@ -164,7 +190,7 @@ def test_it_installs_and_opens_the_first_notebook(course, tmp_path, capsys):
     assert f"--ServerApp.root_dir={tmp_path}" in words
     assert "--LabApp.default_url=/lab/tree/my_notebooks/00_start_here.ipynb" in words
     assert (ROOT / "notebooks/00_start_here.ipynb").exists()
-    assert capsys.readouterr().out == "Installing into .venv; this takes about half a minute ...\n"
+    assert capsys.readouterr().out == "Installing into .venv with pip ...\n"
 
 
 def test_the_second_run_installs_nothing_and_says_nothing(course, capsys):
@@ -275,6 +301,96 @@ def test_a_failed_installation_names_the_cause_in_one_line(output, reason, cours
     course.pip_code = 0
     assert course() == 0
     assert course.installed == ["lab", "lab"]
+
+
+# uv
+
+
+def test_uv_installs_when_it_is_there(course, capsys):
+    course.have_uv()
+    assert course() == 0
+    assert course("test") == 0
+    assert (course.installed_by_uv, course.installed, course.venvs) == (["lab", "lab,test"], [], 1)
+    assert capsys.readouterr().out == "Installing into .venv with uv ...\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("error: Failed to fetch: `https://pypi.org/simple/`", "error: Failed to fetch: `https://pypi.org/simple/`"),
+        ("", "it said nothing"),
+    ],
+)
+def test_pip_goes_on_in_the_same_environment_where_uv_fails(output, reason, course, capsys):
+    course.have_uv()
+    course.uv_code, course.uv_output = 1, output
+    assert course() == 0
+    assert (course.installed_by_uv, course.installed, course.venvs) == (["lab"], ["lab"], 1)
+    first, failed, second = capsys.readouterr().out.splitlines()
+    assert failed == f"uv failed ({reason}); pip tries now."
+    assert (first, second) == ("Installing into .venv with uv ...", "Installing into .venv with pip ...")
+
+
+def test_pip_makes_the_environment_that_uv_could_not_make(course, capsys):
+    course.have_uv()
+    course.uv_venv_code = 2
+    assert course() == 0
+    assert (course.installed_by_uv, course.installed, course.venvs) == ([], ["lab"], 1)
+    assert "uv failed (it could not make .venv); pip tries now." in capsys.readouterr().out
+
+
+def test_where_both_fail_one_line_says_why_pip_did(course, one_line):
+    course.have_uv()
+    course.uv_code = course.pip_code = 1
+    course.pip_output = PIP_26
+    assert course() == 1
+    assert "pip failed (No matching distribution found for hatchling). Check your connection" in one_line()
+
+
+def test_uv_may_be_interrupted_and_the_next_run_makes_all_anew(course, capsys):
+    course.have_uv()
+    course.interrupt_pip = True
+    assert course() == 130
+    assert capsys.readouterr().err == ""
+    course.interrupt_pip = False
+    assert course() == 0
+    assert course.venvs == 2
+
+
+# Progress
+
+
+@pytest.mark.parametrize(
+    ("log", "step"),
+    [
+        (None, "making .venv"),
+        ("", "looking for packages"),
+        ("Obtaining file:///course\nCollecting numpy>=2.0 (from lesson-utils==0.1.0)\n", "collecting numpy"),
+        ("  Downloading jupyterlab_widgets-3.0.15-py3-none-any.whl (216 kB)\n", "downloading jupyterlab_widgets"),
+        ("Installing collected packages: a, b, c\n", "installing 3 packages"),
+        ("Resolved 94 packages in 350ms\n", "downloading 94 packages"),
+        ("Resolved 94 packages in 350ms\nPrepared 93 packages in 2.1s\n", "installing 93 packages"),
+    ],
+)
+def test_what_is_being_done_is_read_from_what_was_said(log, step, course, tmp_path):
+    if log is not None:
+        (tmp_path / ".venv").mkdir()
+        (tmp_path / ".venv/install.log").write_text(log)
+    assert runpy.run_path(str(tmp_path / "course.py"))["last_step"]() == step
+
+
+def test_on_a_terminal_one_line_moves_and_is_gone_at_the_end(course, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((40, 24)))
+    with runpy.run_path(str(tmp_path / "course.py"))["Progress"]("pip") as progress:
+        while not progress.width:
+            time.sleep(0.01)
+    out = capsys.readouterr().out
+    assert "\n" not in out
+    assert out.startswith("\rInstalling into .venv with pip: making ")
+    shown, blank = out.split("\r")[-3:-1]
+    assert len(shown) == len(blank) == 39
+    assert blank.isspace()
 
 
 def test_a_failed_addition_leaves_what_was_there(course):
@@ -517,15 +633,6 @@ def test_save(course):
     assert course("save", "notebooks/a.ipynb") == 4
     assert course.installed == ["lab,test"]
     assert course.calls[-1] == ["-m", "tools.publish", "notebooks/a.ipynb"]
-
-
-def test_report_is_of_the_folder_that_one_stands_in(course, tmp_path, monkeypatch):
-    (tmp_path / "class").mkdir()
-    monkeypatch.chdir(tmp_path)
-    course.codes = [3]
-    assert course("report", "class", "--seconds", "5") == 3
-    assert course.installed == ["lab"]
-    assert course.calls[-1] == ["-m", "tools.classroom.report", str(tmp_path / "class"), "--seconds", "5"]
 
 
 def test_real(course):
