@@ -635,6 +635,15 @@ def test_save(course):
     assert course.calls[-1] == ["-m", "tools.publish", "notebooks/a.ipynb"]
 
 
+def test_report_is_of_the_folder_that_one_stands_in(course, tmp_path, monkeypatch):
+    (tmp_path / "class").mkdir()
+    monkeypatch.chdir(tmp_path)
+    course.codes = [3]
+    assert course("report", "class", "--seconds", "5") == 3
+    assert course.installed == ["lab"]
+    assert course.calls[-1] == ["-m", "tools.classroom.report", str(tmp_path / "class"), "--seconds", "5"]
+
+
 def test_real(course):
     assert course("real") == 0
     assert course.installed == ["lab"]
