@@ -1,4 +1,7 @@
-"""Exercises that mark themselves: `check.softmax(my_softmax)` says what is right, or names the mistake."""
+"""Exercises that mark themselves: `check.softmax(my_softmax)` says what is right, or names the mistake.
+
+The other way round, `check.finds_bugs(my_test)` says which bugs a learner's test finds.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,6 +11,7 @@ from lesson_utils import lessons, progress
 
 if TYPE_CHECKING:
     from lesson_utils.exercises.answers import CheckResult
+    from lesson_utils.exercises.finds import TestResult
     from lesson_utils.exercises.form import Exercise
 
 
@@ -21,10 +25,21 @@ class _Check:
         for lesson in lessons.LESSONS:
             if name in lesson.exercises:
                 return partial(_judged, lesson.exercise(name))
-        raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__())}")
+        raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__()[1:])}")
+
+    def finds_bugs(self, test: Any, of: Any = None) -> "TestResult":
+        """Run a test on the right function and on a bank of its bugs, and say which survive, and why.
+
+        Args:
+            test: a function of one argument, the function under test; it fails, by `assert`, if that is wrong.
+            of: the exercise's name, such as "attention"; left out, the test's parameter says it.
+        """
+        from lesson_utils.exercises.finds import finds_bugs
+
+        return finds_bugs(test, of)
 
     def __dir__(self) -> list[str]:
-        return [name for lesson in lessons.LESSONS for name in lesson.exercises]
+        return ["finds_bugs", *(name for lesson in lessons.LESSONS for name in lesson.exercises)]
 
 
 def _judged(exercise: "Exercise", function: Any) -> "CheckResult":
