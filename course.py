@@ -164,7 +164,7 @@ def test(words):
     if "--fast" in forms:
         options += ["-m", "not slow and not long_form"] + ([] if files else ["tests"])
     elif "--rest" in forms:
-        options += ["-m", "(long_form or parity or notebook) and not own_job"]
+        options += ["-m", "(long_form or parity) and not own_job"]
     else:
         options += ["-m", "not long_form"]
         os.environ.setdefault("COURSE_TRAIN", "no")  # notebooks take the models that come trained

@@ -1,7 +1,7 @@
 """What calls returned, in a file: arrays, and an index in JSON that says where each belongs. For `trained`.
 
-Models are their class, their config and their parameters. Numbers with a point are kept in float16, whose three digits
-are enough for what is drawn and printed, or in float32 where they are not; parameters always in float16.
+Models are their class, their config and their parameters, which are kept in float16. So are other numbers with a point
+where its three digits, or in arrays six places, will do for what is drawn and printed; elsewhere in float32.
 """
 
 import dataclasses
@@ -88,10 +88,10 @@ def _encode(x: Any, arrays: list[Array]) -> Any:
         arrays.append(values_of(x))
         return {"model": _path(type(x)), "config": _encode(x.config, arrays), "values": len(arrays) - 1}
     if isinstance(x, np.ndarray):
-        arrays.append(_short(x))
+        arrays.append(_short(x, 1e-6))
         return {"array": len(arrays) - 1, "dtype": str(x.dtype)}
     if isinstance(x, list) and len(x) > 8 and all(isinstance(entry, float) for entry in x):
-        arrays.append(_short(np.array(x)))
+        arrays.append(_short(np.array(x), 0))  # may be seen on a logarithmic axis
         return {"floats": len(arrays) - 1}
     if isinstance(x, Mapping):
         return {"dict": [[_encode(key, arrays), _encode(value, arrays)] for key, value in x.items()]}
@@ -151,13 +151,13 @@ def _fill(model: Any, values: Array) -> None:
         start += param.value.size
 
 
-def _short(x: Array) -> Array:
-    """In float16 if its three digits do, else in float32; whole numbers as they are."""
+def _short(x: Array, off: float) -> Array:
+    """In float16 if what that changes is small, of each number or at most `off`; else in float32."""
     if x.dtype.kind != "f":
         return x
     with np.errstate(over="ignore"):
         half = x.astype(np.float16)
-    return half if np.allclose(half, x, rtol=1e-3, atol=0) else x.astype(np.float32)
+    return half if np.allclose(half, x, rtol=1e-3, atol=off) else x.astype(np.float32)
 
 
 def _path(kind: type) -> str:

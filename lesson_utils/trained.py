@@ -91,7 +91,8 @@ def beforehand(lesson: str, *, unless: bool) -> Callable[[Callable[P, R]], Calla
                         raise AssertionError(f"{shown} {why}; python -m tools.trained {lesson} makes it") from why
                     print(f"{shown} {why}, so it runs now.")
                 else:
-                    print(f"{shown}: made beforehand in {_duration(stored.seconds)}{_curve(stored.result)}")
+                    told = f"{_duration(stored.seconds)}{_curve(stored.result)}"
+                    print(f"{shown}: made beforehand by this very code, {told}")
                     if made is not None:
                         made[name] = stored
                     return stored.result
@@ -200,7 +201,9 @@ def _hash(*parts: str | bytes) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    if seconds < 1:
+        return "in less than a second"
+    return f"in {seconds:.0f} s" if seconds < 100 else f"in {seconds / 60:.0f} min"
 
 
 def _curve(result: Any) -> str:

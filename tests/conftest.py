@@ -13,12 +13,8 @@ def pytest_addoption(parser):
     parser.addoption("--no-skips", action="store_true", help="fail if a test was skipped, as CI must")
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """Cells are marked; and what takes longest comes first, so that at the end no process waits for another."""
-    for item in items:
-        if item.path.suffix == ".ipynb":
-            item.add_marker("notebook")
+    """What takes longest comes first, so that at the end no process waits for another."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_effort, reverse=True)
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 def bench(what):
     words = [sys.executable, "-m", "tools.bench", what]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.run(words, cwd=ROOT, env=os.environ | {"COURSE_SIZE": "small"}, **streams)
+    return subprocess.run(words, cwd=ROOT, env=os.environ | {"BENCH": "trial"}, **streams)
 
 
 @pytest.mark.long_form
@@ -71,7 +71,7 @@ def test_a_figure_that_fails_is_named_and_the_others_are_measured(monkeypatch, c
     monkeypatch.setattr(browser, "jupyterlab", lambda folder: Page())
     monkeypatch.setattr(live, "figures", lambda: dict.fromkeys("abc"))
     monkeypatch.setattr(live, "_compare", compare)
-    monkeypatch.delenv("COURSE_SIZE", raising=False)
+    monkeypatch.delenv("BENCH", raising=False)
     with pytest.raises(SystemExit, match="1 could not be measured: b"):
         live.run()
     said = capsys.readouterr().out
@@ -96,7 +96,7 @@ def test_a_student_who_cannot_go_on_is_named_and_the_others_go_on(monkeypatch, c
         def drag(self, figures, steps, first):
             return [0.1] * 99 + [0.7]
 
-    monkeypatch.setenv("COURSE_SIZE", "small")
+    monkeypatch.setenv("BENCH", "trial")
     monkeypatch.setattr(classroom, "jupyterhub", lambda folder: nullcontext(("http://nowhere", psutil.Process())))
     monkeypatch.setattr(classroom, "Student", Student)
     monkeypatch.setattr(classroom.time, "sleep", lambda seconds: None)

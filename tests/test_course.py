@@ -594,7 +594,7 @@ def test_files_are_tested_whole_with_options_and_exit_code_of_pytest(course, tmp
         ([], "lab,test", "not long_form", "tiny"),
         (["--parity"], "lab,parity,test", "not long_form", "tiny"),
         (["--fast"], "lab,test", "not slow and not long_form", None),
-        (["--rest"], "hub,lab,parity,site,style,test", "(long_form or parity or notebook) and not own_job", None),
+        (["--rest"], "hub,lab,parity,site,style,test", "(long_form or parity) and not own_job", None),
     ],
 )
 def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch):
@@ -613,7 +613,7 @@ def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch
 
 def test_the_marks_of_the_forms_exist():
     ini = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
-    assert [mark.split(":")[0] for mark in ini["markers"]] == ["slow", "long_form", "parity", "own_job", "notebook"]
+    assert [mark.split(":")[0] for mark in ini["markers"]] == ["slow", "long_form", "parity", "own_job"]
     assert ini["testpaths"] == ["tests", "notebooks"]
 
 

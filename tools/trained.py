@@ -35,7 +35,12 @@ def make(lesson: Lesson, path: Path, anew: bool = True) -> None:
     first, last = (nbformat.v4.new_code_cell(source) for source in (BEFORE, AFTER.format(str(path))))
     notebook.cells = [first, *notebook.cells, last]
     os.environ["COURSE_TRAIN"] = "yes" if anew else "no"
-    NotebookClient(notebook, timeout=None, kernel_name="python3").execute(cwd=str(NOTEBOOKS))
+    # Errors are told at the end: what has been trained until then is kept.
+    NotebookClient(notebook, timeout=None, kernel_name="python3", allow_errors=True).execute(cwd=str(NOTEBOOKS))
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                raise RuntimeError(f"{lesson.notebook}, cell {cell.id}: {output.ename}: {output.evalue}")
 
 
 def differences(old: Path, new: Path, tolerance: float = 0.1) -> list[str]:

@@ -15,7 +15,7 @@ SOON_RUN = "00"  # the shortest; the others wait for the long form
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """JupyterLab on copies of the notebooks, which train for a few steps only: nbval runs them in full."""
+    """JupyterLab on copies of the notebooks, whose models come trained."""
     if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
         pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
     if not browser.find_chromium():
@@ -26,6 +26,7 @@ def lab(tmp_path_factory):
     for path in NOTEBOOKS:
         shutil.copy(path, folder)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_TRAIN", "no")
         patch.setenv("COURSE_SIZE", "tiny")
         with browser.jupyterlab(folder) as server:
             yield server

@@ -237,7 +237,8 @@ def test_counting_changes_no_number():
 
 def test_small_models_are_looked_at_on_the_way(monkeypatch, capsys):
     monkeypatch.setattr(scores, "SNAPSHOTS", (0, 2, 3))
-    snapshots = lab.small_model("dot", steps=3)
+    snapshots, history = lab.small_model("dot", steps=3)
+    assert len(history.losses) == 3
     assert list(snapshots) == [0, 2, 3]
     S = len(scores.SMALL_WORD)
     for snapshot in snapshots.values():

@@ -238,7 +238,11 @@ def test_the_real_model_gives_what_is_stored(folder):
 
 @pytest.mark.long_form
 def test_the_notebook_runs_with_the_real_model(folder):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]), "COURSE_SIZE": "small"}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]),
+        "COURSE_SIZE": "small",
+        "COURSE_TRAIN": "no",
+    }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "notebooks/09_real_model.ipynb"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -5,14 +5,14 @@ For comparison: Stanford's CS336 (2025, assignment 1, section 7.3) budgets one H
 
 import time
 
-from lesson_utils import training
 from lesson_utils.lessons.training import rates
+from tools.bench import trial
 
 RATE = rates.RATES[4]
 
 
 def run() -> None:
-    steps = training.steps(rates.STEPS, 20)
+    steps = trial.steps(rates.STEPS)
     print(f"  {steps} steps at a learning rate of {RATE}, one start, held-out dates judged")
     total = 0.0
     for norm, left_out in rates.RECIPES:

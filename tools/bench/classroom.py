@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from lesson_utils._machine import is_small
+from tools.bench import trial
 from tools.bench.hub import jupyterhub
 from tools.bench.memory import highest
 from tools.bench.student import Student
@@ -35,7 +35,7 @@ def run(students: int = 30, moving: int = 10, notebook: str = "02_scaled_attenti
         students: all of them log in, start and run all at once.
         moving: how many move sliders at once.
     """
-    if is_small():
+    if trial.on():
         students, moving, notebook = 2, 2, "00_start_here"
     class_ = Class(students, moving, notebook)
     try:
@@ -76,7 +76,7 @@ class Class:
             class_, taken = self._all(Student.run_all, class_)
         _say(taken)
         with self._part("nobody does anything"):
-            time.sleep(1 if is_small() else 10)
+            time.sleep(1 if trial.on() else 10)
         print()
         answers: list[float] = []
         with self._part(f"sliders, {self.moving} at once"):
@@ -85,7 +85,7 @@ class Class:
 
                 def drag(student: Student) -> None:
                     which = self.names.index(student.name)  # so that different figures are moved at the same time
-                    answers.extend(student.drag(1 if is_small() else FIGURES, STEPS, first=which))
+                    answers.extend(student.drag(1 if trial.on() else FIGURES, STEPS, first=which))
 
                 self._all(drag, group)
         _say(answers)

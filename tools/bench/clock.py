@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from lesson_utils._machine import is_small
+from tools.bench import trial
 
 
 def compare(rounds: int, warm: bool = False, **ways: Callable[[], object]) -> dict[str, float]:
@@ -19,7 +19,7 @@ def compare(rounds: int, warm: bool = False, **ways: Callable[[], object]) -> di
     """
     clock = time.thread_time if os.environ.get("OMP_NUM_THREADS") == "1" else time.perf_counter
     times: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(1 + (1 if is_small() else rounds)):
+    for turn in range(1 + (1 if trial.on() else rounds)):
         for name, way in random.sample(list(ways.items()), len(ways)):
             if warm:
                 way()

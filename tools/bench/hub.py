@@ -44,7 +44,7 @@ def jupyterhub(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
     addresses = [f"http://127.0.0.1:{port}" for port in _free_ports(3)]
     given = {
         "addresses": addresses,
-        "environment": {"PYTHONPATH": str(ROOT)} | {k: v for k, v in os.environ.items() if k == "COURSE_SIZE"},
+        "environment": {"PYTHONPATH": str(ROOT)} | {k: v for k, v in os.environ.items() if k == "COURSE_TRAIN"},
         "homes": str(folder / "homes"),
         "proxy": proxy(),
         "python": sys.executable,

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from statistics import median
 
-from lesson_utils._machine import is_small
 from lesson_utils.lessons import LESSONS, Lesson
+from tools.bench import trial
 
 # Both are timed in one process, one after the other: what else the machine does slows down both.
 TIMED = """
@@ -21,7 +21,7 @@ print((process_time() - start) / (between - start))
 
 
 def run(rounds: int = 15) -> None:
-    rounds = 1 if is_small() else rounds
+    rounds = 1 if trial.on() else rounds
     ratios: dict[str, list[float]] = {lesson.name: [] for lesson in LESSONS}
     for _ in range(rounds):
         for lesson in LESSONS:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from lesson_utils import models, tasks, training
+from tools.bench import trial
 
-SEEDS = (0,) if training.is_small() else (0, 1, 2)
+SEEDS = (0,) if trial.on() else (0, 1, 2)
 LENGTHS = (6, 12, 16, 20, 24, 28)
 
 
@@ -28,7 +29,7 @@ def gather() -> None:
             history = training.fit(
                 model,
                 lambda rng: tasks.gather(rng, 64),
-                training.steps(500),
+                trial.steps(500),
                 schedule=lambda step: training.warmup_linear(step, 5e-3, 50, 650),
                 seed=seed,
                 progress=False,
@@ -51,7 +52,7 @@ def dates() -> None:
             source, _, target = tasks.dates(rng, 64)
             return source, target
 
-        history = _fit(model, batch, steps=training.steps(1500), peak=4e-3, seed=seed)
+        history = _fit(model, batch, steps=trial.steps(1500), peak=4e-3, seed=seed)
         source, _, target = tasks.dates(np.random.default_rng(99), 1000, held_out=True)
         ids = model.decode(source, target.shape[1] - 1)
         exact = float((ids == target[:, 1:]).all(axis=1).mean())
@@ -71,7 +72,7 @@ def reversal() -> None:
         for seed in SEEDS:
             config = models.Seq2SeqConfig(26 + 3, 26 + 3, attention=kind)
             model = models.Seq2Seq(config, np.random.default_rng(seed))
-            history = _fit(model, batch, steps=training.steps(4000), peak=3e-3, seed=seed)
+            history = _fit(model, batch, steps=trial.steps(4000), peak=3e-3, seed=seed)
             accuracies = []
             for length in LENGTHS:
                 source, target = tasks.reversal(np.random.default_rng(99), 200, length)

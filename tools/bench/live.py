@@ -15,9 +15,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from lesson_utils import live, plots
-from lesson_utils._machine import is_small
 from lesson_utils.lessons import LESSONS
 from lesson_utils.live import testing  # noqa: F401  # the notebook's
+from tools.bench import trial
 
 if TYPE_CHECKING:
     from tools.page import Control, LiveFigure
@@ -58,7 +58,7 @@ def run() -> None:
     ratios: list[float] = []
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as folder, browser.jupyterlab(folder) as server:
-        for name in list(figures())[: 1 if is_small() else None]:
+        for name in list(figures())[: 1 if trial.on() else None]:
             sources = (
                 f"%matplotlib inline\nfrom tools.bench import live as bench\nfigure = bench.figures()[{name!r}]()",
                 "figure",

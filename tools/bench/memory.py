@@ -7,7 +7,7 @@ once, however many learners there are; RSS counts it for each.
 from pathlib import Path
 from typing import Any
 
-from lesson_utils._machine import is_small
+from tools.bench import trial
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
@@ -22,7 +22,7 @@ def run() -> None:
     print("memory of a kernel, USS (RSS), in MB")
     print(f"  {'':24}{'at rest':>13}{'set up':>13}{'after Run All':>15}{'highest RSS':>13}")
     largest = []
-    for path in sorted(NOTEBOOKS.glob("*.ipynb"))[: 1 if is_small() else None]:
+    for path in sorted(NOTEBOOKS.glob("*.ipynb"))[: 1 if trial.on() else None]:
         sources = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
         (rest, set_up, after), peak = _kernel(sources)
         print(f"  {path.stem:24}{rest:>13}{set_up:>13}{after:>15}{peak:13.0f}", flush=True)

@@ -33,21 +33,6 @@ def untrained(attention: str | None = None, d_hidden: int = 64, bidirectional: b
     return Seq2Seq(config, np.random.default_rng(seed))
 
 
-def train(
-    attention: str | None,
-    steps: int = 2500,
-    d_hidden: int = 64,
-    bidirectional: bool = True,
-    repeats: float = 0.0,
-    seed: int = 0,
-    progress: bool = True,
-) -> Seq2Seq:
-    """Train a model on strings of 3 to 20 letters; `repeats` as for `pairs`."""
-    model = untrained(attention, d_hidden, bidirectional, seed)
-    fit(model, steps, repeats=repeats, seed=seed, progress=progress)
-    return model
-
-
 def fit(
     model: Seq2Seq,
     steps: int,
@@ -57,11 +42,11 @@ def fit(
     seed: int = 0,
     callback: Callable[..., None] | None = None,
     progress: bool = True,
-) -> None:
+) -> training.History:
     """Train with Adam: its rate rises for steps / 25 to `peak`, then falls to 0; gradients are clipped at norm 1."""
     schedule = partial(training.warmup_linear, peak=peak, warmup=steps // 25, total=steps)
     batches = partial(pairs, longest=longest, repeats=repeats)
-    training.fit(model, batches, steps, schedule=schedule, callback=callback, seed=seed, progress=progress)
+    return training.fit(model, batches, steps, schedule=schedule, callback=callback, seed=seed, progress=progress)
 
 
 # --- What a model gets right ------------------------------------------------------------------------------------------

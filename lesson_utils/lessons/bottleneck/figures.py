@@ -119,7 +119,8 @@ def measure_capacity(
     attention: str | None, d_hidden: int, steps: int, tests: int = 400, seed: int = 0
 ) -> tuple[float, ...]:
     """Train a model of one size as in the notebook; how many strings it gets right, by length."""
-    model = experiment.train(attention, steps, d_hidden, seed=seed, progress=False)
+    model = experiment.untrained(attention, d_hidden, seed=seed)
+    experiment.fit(model, steps, seed=seed, progress=False)
     return tuple(round(experiment.accuracy(model, length, tests), 2) for length in CAPACITY_LENGTHS)
 
 

@@ -4,12 +4,12 @@ from lesson_utils.lessons import as_written
 from lesson_utils.lessons.bottleneck.experiment import (
     accuracy,
     answer,
+    fit,
     influence,
     kept,
     looks,
     mirrored,
     reach,
-    train,
     untrained,
     weight_on,
     with_doubles,

@@ -1,7 +1,7 @@
 """The four scores: what they cost, and small models that learn with them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -64,26 +64,30 @@ SMALL_WORD = "bottleneck"
 SNAPSHOTS = (0, 50, 100, 200, 400, 600)  # after so many steps
 
 
-class Snapshot:
-    """A model on the way: where it looks for the letters of `SMALL_WORD` backwards, what it writes, how often right."""
+class Snapshot(NamedTuple):
+    """A model on the way."""
 
-    def __init__(self, model: Seq2Seq) -> None:
-        self.alignment = experiment.looks(model, SMALL_WORD)  # (T, S)
-        self.answer = experiment.answer(model, SMALL_WORD)[0]
-        self.accuracy = experiment.accuracy(model, len(SMALL_WORD))
+    alignment: Array  # where it looks for the letters of `SMALL_WORD` backwards, (T, S)
+    answer: str  # what it makes of that word
+    accuracy: float  # the share of strings of that length that come out right
 
 
-def small_model(kind: str, steps: int = SNAPSHOTS[-1]) -> dict[int, Snapshot]:
-    """Train a model with one of the scores on strings of 3 to 10 letters; what it did on the way."""
-    on_the_way = {0: Snapshot(experiment.untrained(kind))}
+def snapshot(model: Seq2Seq) -> Snapshot:
+    alignment, answer = experiment.looks(model, SMALL_WORD), experiment.answer(model, SMALL_WORD)[0]
+    return Snapshot(alignment, answer, experiment.accuracy(model, len(SMALL_WORD)))
+
+
+def small_model(kind: str, steps: int = SNAPSHOTS[-1]) -> tuple[dict[int, Snapshot], training.History]:
+    """Train a model with one of the scores on strings of 3 to 10 letters; what it did on the way, and its losses."""
+    model = experiment.untrained(kind)
+    on_the_way = {0: snapshot(model)}
 
     def look(step: int, loss: float, history: training.History) -> None:
         if step in SNAPSHOTS:
-            on_the_way[step] = Snapshot(model)
+            on_the_way[step] = snapshot(model)
 
-    model = experiment.untrained(kind)
-    experiment.fit(model, steps, longest=len(SMALL_WORD), peak=5e-3, callback=look)
-    return on_the_way
+    history = experiment.fit(model, steps, longest=len(SMALL_WORD), peak=5e-3, callback=look)
+    return on_the_way, history
 
 
 @plots.still(9.6, 2.9)
@@ -109,7 +113,7 @@ def four_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) ->
 @live.lab(
     width=7.4,
     height=4.2,
-    example=lambda: {kind: {step: Snapshot(experiment.untrained(kind, 16)) for step in SNAPSHOTS} for kind in SCORES},
+    example=lambda: {kind: {step: snapshot(experiment.untrained(kind, 16)) for step in SNAPSHOTS} for kind in SCORES},
     score=live.Choice("score", SCORES, "general"),
     step=live.Choice("after training step", SNAPSHOTS, 0),
 )

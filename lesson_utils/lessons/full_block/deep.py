@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,14 @@ def reversal_lines(rng: np.random.Generator, batch: int = 48) -> tuple[Any, Any]
     source, target = tasks.reversal(rng, batch, LINE_LENGTH, LINE_SYMBOLS)
     line = np.concatenate([source, np.full((batch, 1), tasks.BOS), target], axis=1)  # (B, 9)
     return line[:, :-1], line[:, 1:]
+
+
+class Seen(NamedTuple):
+    """What a `Watch` has seen: its attributes."""
+
+    steps: list[int]
+    accuracy: list[float]
+    ratios: list[float]
 
 
 class Watch:
@@ -42,6 +50,9 @@ class Watch:
             self.steps.append(step)
             self.accuracy.append(self._measure())
 
+    def seen(self) -> Seen:
+        return Seen(self.steps, self.accuracy, self.ratios)
+
     def _measure(self) -> float:
         ids, following = reversal_lines(np.random.default_rng(999), 128)
         logits, _ = self.model.forward(ids)
@@ -52,7 +63,7 @@ LOOKS = ((plots.BLUE, "-"), (plots.ORANGE, "--"), (plots.PURPLE, "-."), (plots.G
 
 
 @plots.still(9.4, 4.7)
-def training_plot(figure: "Figure", runs: Mapping[str, Watch], failing: str = "post-norm") -> str:
+def training_plot(figure: "Figure", runs: Mapping[str, Seen], failing: str = "post-norm") -> str:
     """Accuracy by step, and the bottom layer's gradient over the top layer's; both for all runs."""
     learnt = [name for name, run in runs.items() if run.accuracy[-1] > 0.85]
     left, right = figure.subplots(1, 2)
@@ -86,7 +97,7 @@ def training_plot(figure: "Figure", runs: Mapping[str, Watch], failing: str = "p
     )
 
 
-def claims_of_five(runs: Mapping[str, Watch]) -> dict[str, Callable[[], bool]]:
+def claims_of_five(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:
     """What the text says of the five runs of 300 steps."""
     learners = ("pre-norm", "post-norm, warm-up", "post-norm, a third of the rate")
 
@@ -102,7 +113,7 @@ def claims_of_five(runs: Mapping[str, Watch]) -> dict[str, Callable[[], bool]]:
     }
 
 
-def claims_of_starts(runs: Sequence[Watch]) -> dict[str, Callable[[], bool]]:
+def claims_of_starts(runs: Sequence[Seen]) -> dict[str, Callable[[], bool]]:
     """What the text says of post-norm from three starts, the first 140 steps, and of the run at a third of the rate."""
     *three, learns = runs
     return {
