@@ -131,8 +131,8 @@ def minutes(lesson):
     """A model of a learner, for the core and for the whole notebook.
 
     A minute for 150 words, for 20 lines of code, for a prediction and for a question of the quiz; two and a half for a
-    live figure; for an exercise what its heading says, its stub included. The set-up cell, guards and the line
-    that says what is solved are not read.
+    live figure; for an exercise what its heading says, its stub included. The set-up cell, guards, the line that says
+    what is solved, and those that say what comes trained are not read.
     """
     core = whole = 0.0
     for cell, further, references in with_places(read(lesson)):
@@ -152,6 +152,7 @@ def minutes(lesson):
 
 
 def without_guards(source):
+    source = re.sub(r"^@trained\..*|^TRAIN = .*|^from lesson_utils import trained$", "", source, flags=re.M)
     return re.sub(r"^( *)lab\.as_written\((?:.*\)|[^\n]*\n(?:.*\n)*?\1\))$", "", source, flags=re.M)
 
 
