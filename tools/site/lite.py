@@ -4,7 +4,9 @@ Python itself is Pyodide: its core comes from npm, the wheels that were compiled
 them. All that is downloaded is compared with a hash and kept for the next time. A page asks no other host for anything.
 """
 
+import gzip
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pyodide_lock import PyodideLockSpec
 
 ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
 CONFIGURATION = ROOT / "docs" / "lite"
 
 # Later versions of these and of jupyterlite-core belong together. They were not tried: Pyodide 314's wheels are nowhere
@@ -40,6 +43,8 @@ EXTENSIONS = {
     "jupyterlite-pyodide-kernel==0.6.1": "d16f2e44dedd60d7a5578cd901a4de1ac34d30c80671abba7ec1ac70a65e2972",
     "jupyterlab_widgets==3.0.15": "d59023d7d7ef71400d51e6fee9a88867f6e65e10a4201605d2d7f3e8f012a31c",
 }
+# For who imports them. Matplotlib needs fontTools for PDF only, and pytz no more; the kernel asks for ssl, in vain.
+ON_DEMAND = ("fonttools", "pytz", "ssl")
 KERNEL_WHEELS = "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
 
 
@@ -55,6 +60,7 @@ def build(folder: Path) -> None:
     wheels = folder / "static" / "pyodide"
     unpack_core(wheels)
     add_wheels(wheels, folder / KERNEL_WHEELS)
+    pack(wheels)
     files = [file for file in folder.rglob("*") if file.is_file()]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     print(f"JupyterLite: {len(files)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
@@ -127,6 +133,33 @@ def first_loaded() -> list[str]:
     configuration = json.loads((CONFIGURATION / "jupyter-lite.json").read_text(encoding="utf-8"))
     kernel = configuration["jupyter-config-data"]["litePluginSettings"]["@jupyterlite/pyodide-kernel-extension:kernel"]
     return list(kernel["loadPyodideOptions"]["packages"])
+
+
+def pack(folder: Path) -> None:
+    """Put the wheels into one archive with what Python would make of them at every start; see start.js, pack.mjs.
+
+    What is left in the list of wheels is what a cell may still ask for.
+    """
+    from pyodide_lock import PyodideLockSpec
+
+    node = shutil.which("node")
+    if node is None:
+        raise fetch.Unreachable("Node.js is needed to prepare Python's packages. Install it (Debian: apt install npm).")
+    lock = PyodideLockSpec.from_json(folder / "pyodide-lock.json")
+    later = with_needs([*ON_DEMAND], lock)
+    now = [name for name in lock.packages if name not in later]
+    for name in now:
+        lock.packages[name].depends = [need for need in lock.packages[name].depends if need not in later]
+    lock.to_json(folder / "pyodide-lock.json")
+    with tempfile.TemporaryDirectory() as name:
+        tar = Path(name, "packages.tar")
+        command = [node, str(HERE / "pack.mjs"), str(folder.resolve()), str(tar), *now]
+        fetch.run(command, "Node.js could not prepare Python's packages", fetch.Failed)
+        (folder / "packages.tar.gz").write_bytes(gzip.compress(tar.read_bytes(), mtime=0))
+    for package in now:
+        os.remove(folder / lock.packages.pop(package).file_name)
+    lock.to_json(folder / "pyodide-lock.json")
+    shutil.copy(HERE / "start.js", folder)
 
 
 def with_needs(names: list[str], lock: "PyodideLockSpec") -> list[str]:
