@@ -21,6 +21,7 @@ mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # else fo
 html_theme = "sphinx_book_theme"
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
+html_js_files = [("frames.js", {"defer": "defer"})]
 html_show_copyright = False
 html_use_index = False
 html_favicon = "_static/icon.svg"

@@ -8,7 +8,10 @@ import ipywidgets
 
 
 class Control(Protocol):
-    """What a learner can set: its text label, the values it can take, and the widget that shows it."""
+    """What a learner can set: its text label, the values it can take, and the widget that shows it.
+
+    `values` are all of these in their order; of a text to type, only the first.
+    """
 
     @property
     def label(self) -> str: ...
@@ -16,6 +19,7 @@ class Control(Protocol):
     def value(self) -> Any: ...
     def check(self, name: str, value: Any) -> None: ...
     def extremes(self) -> tuple[Any, ...]: ...
+    def values(self) -> tuple[Any, ...]: ...
     def neighbours(self, value: Any) -> tuple[Any, ...]: ...
     def read(self, value: Any) -> Any: ...
     def widget(self, value: Any) -> ipywidgets.Widget: ...
@@ -36,6 +40,9 @@ class Slider:
 
     def extremes(self) -> tuple[float, ...]:
         return self.low, self.value, self.high
+
+    def values(self) -> tuple[float, ...]:
+        return tuple(_rounded(self.low + n * self.step) for n in range(round((self.high - self.low) / self.step) + 1))
 
     def neighbours(self, value: float) -> tuple[float, ...]:
         near = _rounded(value + self.step), _rounded(value - self.step)
@@ -78,6 +85,10 @@ class LogSlider:
     def extremes(self) -> tuple[float, ...]:
         return self.low, self.value, self.high
 
+    def values(self) -> tuple[float, ...]:
+        steps = round(self.steps_per_decade * math.log10(self.high / self.low))
+        return tuple(_rounded(self.low * 10 ** (n / self.steps_per_decade)) for n in range(steps + 1))
+
     def neighbours(self, value: float) -> tuple[float, ...]:
         place = round(self.steps_per_decade * math.log10(value))  # as the slider counts, to the last digit
         near = (_rounded(10 ** ((place + step) / self.steps_per_decade)) for step in (1, -1))
@@ -111,6 +122,9 @@ class Choice:
             return self.options
         return self.options[0], self.value, self.options[-1]
 
+    def values(self) -> tuple[Any, ...]:
+        return self.options
+
     def neighbours(self, value: Any) -> tuple[Any, ...]:
         place = self.options.index(value)
         return self.options[place + 1 : place + 2] + self.options[max(place - 1, 0) : place]
@@ -140,6 +154,9 @@ class Switch:
     def extremes(self) -> tuple[bool, ...]:
         return self.options
 
+    def values(self) -> tuple[bool, ...]:
+        return self.options
+
     def neighbours(self, value: bool) -> tuple[bool, ...]:
         return (not value,)
 
@@ -167,6 +184,9 @@ class Word:
 
     def extremes(self) -> tuple[str, ...]:
         return "", self.value, "z" * self.longest
+
+    def values(self) -> tuple[str, ...]:
+        return (self.value,)
 
     def neighbours(self, value: str) -> tuple[str, ...]:
         return ()  # nobody knows what comes next

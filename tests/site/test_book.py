@@ -1,6 +1,8 @@
 """The book as a reader without a kernel or a connection sees it: `python course.py test tests/site/test_book.py`."""
 
 import html
+import io
+import json
 import re
 import shutil
 from functools import partial
@@ -12,9 +14,13 @@ from threading import Thread
 from urllib.parse import unquote
 
 import nbformat
+import numpy as np
 import pytest
+from PIL import Image
 
+from lesson_utils.lessons import LESSONS
 from tools import browser, publish
+from tools.site import frames
 
 pytestmark = pytest.mark.long_form
 
@@ -250,11 +256,19 @@ def test_pictures_stand_in_for_live_figures(name, read):
     pictures = page.locator(".cell_output img")
     assert pictures.evaluate_all("nodes => nodes.map(node => node.alt)") == stored
     assert all(picture.is_visible() for picture in pictures.all())
-    sentences = page.get_by_text("A picture of a live figure: run this cell to move").all()
-    views = [output for output in outputs(name) if publish.WIDGET_VIEW in output.get("data", {})]
-    assert len(sentences) == len(views)
-    assert all(sentence.is_visible() for sentence in sentences)
+    assert page.locator(".live-controls").count() == len(live_figures(name))
     assert not any(view.is_visible() for view in page.locator(f'[type="{publish.WIDGET_VIEW}"], .widget-subarea').all())
+
+
+@every_notebook
+def test_without_scripts_a_live_figure_is_a_picture(name, address, chromium):
+    page = chromium.new_page(java_script_enabled=False)
+    page.goto(f"{address}{name}.html")
+    sentences = page.get_by_text("A picture of a live figure: run this cell to move").all()
+    assert len(sentences) == len(live_figures(name))
+    assert all(sentence.is_visible() for sentence in sentences)
+    assert not page.locator(".live-controls").count()
+    page.close()
 
 
 @every_notebook
@@ -287,6 +301,132 @@ def test_pages_follow_one_another(book):
         found = {way: (page.parent / link).resolve().relative_to(book.resolve()).as_posix() for way, link in ways}
         neighbours = {"left-prev": number - 1, "right-next": number + 1}
         assert found == {way: f"{PAGES[n]}.html" for way, n in neighbours.items() if 0 <= n < len(PAGES)}
+
+
+# Live figures
+
+
+def live_figures(name):
+    return [output for output in outputs(name) if publish.WIDGET_VIEW in output.get("data", {})]
+
+
+class Moving:
+    """A live figure on a page, and the one in Python that it stands for, if that is made from nothing."""
+
+    def __init__(self, form, name, made):
+        self.node = form.locator("xpath=ancestor::div[starts-with(@class, 'still-')]")
+        self.told = json.loads(self.node.locator(".live-stops").text_content())
+        lesson = next(lesson for lesson in LESSONS if lesson.notebook == f"{Path(name).name}.ipynb")
+        cell, lab = Path(self.told["figure"]).name, self.told["call"].removeprefix("lab.").removesuffix("()")
+        self.figure = made.get(cell) or (lesson.figures()[lab]() if lab.isidentifier() else None)
+        self.inputs = form.locator("input, select").all()
+
+    def ends(self):
+        """Move each control to its ends, in turn; after each move, compare."""
+        for number, (node, control) in enumerate(zip(self.inputs, self.told["controls"], strict=True)):
+            last = len(control["texts"]) - 1
+            if not last:
+                assert not node.is_visible()
+                continue
+            assert node.evaluate("node => node.labels[0].textContent") == control["label"]
+            for place in (0, last):
+                self.move(node, control["kind"], place, last)
+                self.compare(number)
+
+    def move(self, node, kind, place, last):
+        if kind == "select":
+            node.select_option(index=place)
+        elif kind == "checkbox":
+            node.set_checked(bool(place))
+        else:
+            node.press("End" if place else "Home")
+
+    def drag(self, page):
+        """Move the first slider, if there is one, by mouse from its left end to its right end."""
+        slider = self.node.locator("input[type=range]:visible").first
+        if slider.count():
+            slider.scroll_into_view_if_needed()
+            box = slider.bounding_box()
+            page.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
+            page.mouse.down()
+            page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] / 2, steps=5)
+            page.mouse.up()
+            assert slider.input_value() == slider.get_attribute("max")
+            self.compare()
+
+    def places(self):
+        return [
+            int(node.evaluate("node => node.type === 'checkbox' ? node.checked : node.selectedIndex ?? node.value"))
+            for node in self.inputs
+        ]
+
+    def compare(self, moved=None):
+        """What is seen and said is what the figure draws with the controls where they are."""
+        controls, places = self.told["controls"], self.places()
+        parts = [control["call"][place] for control, place in zip(controls, places, strict=True)]
+        picture = self.node.locator("img")
+        self.node.locator("img:not([aria-busy])").wait_for()
+        assert all(part in self.node.locator("code").text_content() for part in parts)
+        if moved is not None and controls[moved]["kind"] == "range":
+            assert self.inputs[moved].get_attribute("aria-valuetext") == controls[moved]["texts"][places[moved]]
+        if self.figure:
+            values = {}
+            for (key, control), told, place in zip(self.figure.controls.items(), controls, places, strict=True):
+                texts = {frames.text_of(value): value for value in control.values()}
+                values[key] = texts.get(told["texts"][place], told["texts"][place])
+            wanted = self.figure.set(**values)
+            assert picture.get_attribute("alt") == wanted.alt
+            seen = picture.evaluate(
+                "async picture => [...new Uint8Array(await (await fetch(picture.src)).arrayBuffer())]"
+            )
+            pixels = [Image.open(io.BytesIO(data)).convert("RGB") for data in (bytes(seen), wanted.png)]
+            np.testing.assert_array_equal(*map(np.asarray, pixels))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@every_notebook
+def test_live_figures_move(name, width, visit, monkeypatch):
+    """At 1280 pixels each control goes to its ends; on a narrow page, one slider is dragged."""
+    made = {}
+    if name == "notebooks/03_multi_head" and width == 1280:  # here, figures that are made from models, too
+        for key, value in frames.QUIETLY.items():
+            monkeypatch.setenv(key, value)
+        made = frames.shown(publish.ROOT / f"{name}.ipynb")
+    page = visit(name, width)
+    assert not page.evaluate("performance.getEntriesByType('resource').filter(r => r.name.includes('/frames/')).length")
+    forms = page.locator(".live-controls").all()
+    assert len(forms) == len(live_figures(name))
+    for form in forms:
+        figure = Moving(form, name, made)
+        before = figure.node.bounding_box()
+        figure.ends() if width == 1280 else figure.drag(page)
+        after = figure.node.bounding_box()
+        assert (before["width"], before["height"]) == (after["width"], after["height"])
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@every_notebook
+def test_live_figures_are_light(name, book):
+    text = (book / f"{name}.html").read_text(encoding="utf-8")
+    told = re.findall(r'<script type="application/json" class="live-stops">(.*?)</script>', text)
+    assert len(told) == len(live_figures(name))
+    for stops in told:
+        assert len(stops) < 8_000
+        grid = book / "_static" / "frames" / f"{json.loads(stops)['figure']}.js"
+        files = set(re.findall(r"[0-9a-f]{12}\.webp", grid.read_text(encoding="utf-8")))
+        assert len(files) > 1
+        assert grid.stat().st_size + sum((grid.parent / file).stat().st_size for file in files) <= 3_000_000
+
+
+def test_a_picture_that_does_not_come_is_told(visit, reader):
+    page = visit("notebooks/00_start_here")
+    page.route("**/frames/**", lambda route: route.abort())
+    page.locator(".live-controls input[type=range]").press("End")
+    page.get_by_text("The picture for these settings could not be loaded.").wait_for()
+    page.unroute("**/frames/**")
+    page.locator(".live-controls input[type=range]").press("Home")
+    page.locator(".live-lost").wait_for(state="detached")
+    reader.problems.clear()
 
 
 # Addresses
@@ -346,10 +486,11 @@ def test_a_broken_link_stops_the_build(book, tmp_path, monkeypatch, capfd):
 
 def test_the_front_page_agrees_with_readme_and_notebooks(visit):
     page = visit("index")
-    readme = (publish.ROOT / "README.md").read_text(encoding="utf-8")
-    alt = re.search(r"^!\[(.+)\]\(notebooks/pictures/live_figure\.png\)$", readme, re.M)[1]
-    assert page.get_by_role("img", name=alt, exact=True).is_visible()
-    rows = page.locator("table tr", has=page.locator("a")).all()
+    figure = Moving(page.locator(".live-controls"), "notebooks/00_start_here", {})
+    assert figure.told["figure"] == "00_start_here/first-look"
+    figure.ends()
+    assert not page.get_by_text("run this cell").count()
+    rows = page.locator("table").first.locator("tr", has=page.locator("a")).all()
     assert len(rows) == len(NOTEBOOKS)
     for row, name in zip(rows, NOTEBOOKS, strict=True):
         number, title, question = row.locator("td").all_inner_texts()

@@ -1,4 +1,4 @@
-"""`python course.py site`: the whole published site. The book shows what the notebooks have stored; nothing is run."""
+"""`python course.py site`: the whole published site. The book shows what the notebooks have stored; figures move."""
 
 import argparse
 import shutil
@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.site import fetch
+from tools.site import fetch, frames
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -25,7 +25,7 @@ def main() -> None:
     words = parser.parse_args()
     try:
         build(SITE, with_lite=not words.no_lite)
-    except fetch.Failed as error:
+    except (fetch.Failed, frames.Failed) as error:
         sys.exit(f"course.py site: {error}")
     print(f"Written to {SITE}")
 
@@ -49,6 +49,8 @@ def build_book(site: Path, with_lite: bool) -> None:
         for file in (DOCS / "conf.py", DOCS / "index.md", ROOT / "README.md", ROOT / "LICENSE"):
             shutil.copy(file, source)
         unpack_mathjax(source / "_static" / "mathjax")
+        frames.add(source)
+        frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
         command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
         command += ["-d", doctrees, source, site]
         tag = ["-t", "lite"] if with_lite else []

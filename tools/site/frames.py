@@ -1,0 +1,293 @@
+"""The book's figures move: pictures for a grid of settings, drawn when the site is built, beside the notebooks' pages.
+
+Each notebook is run, in a process of its own, as far as its last live figure. What it shows draws the pictures; the
+page gets the controls' stops, and docs/_static/frames.js does the rest. Pictures are kept until a source changes.
+"""
+
+import argparse
+import hashlib
+import html
+import io
+import itertools
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lesson_utils import live
+from lesson_utils.live.testing import settings
+from lesson_utils.numbers import minus
+from tools.page import WIDGET_VIEW
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "docs" / "_build" / "frames"
+MOST_FRAMES, MOST_BYTES = 160, 2_700_000  # of a figure: what is drawn in some seconds, and fits into 3 MB
+QUIETLY = {"COURSE_TRAIN": "no", "COURSE_PROGRESS": "off", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+FEWEST = 5  # stops of a slider, before choices lose any
+
+# What the text asks readers to try, and texts to choose from where none can be typed. A control with one stop is not
+# shown. All others are thinned evenly.
+STOPS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "01_bottleneck/word-lab": {"word": ("attention", "aabbccdd"), "more": (0, 3, 10)},
+    "04_positional_encoding/clock-lab": {"offset": (-5, 0, 3, 10), "d_model": (16, 64), "base": (100, 10_000)},
+    "06_causal_mask/leak-lab": {"T": (12,), "token": (0, 2, 4, 6, 8, 11), "layers": (1, 2, 4)},
+    "06_causal_mask/sampling-lab": {
+        "prompt": ("The ", "If the "),
+        "temperature": (0.0, 0.4, 0.8, 1.2, 1.5, 2.0),
+        "top_p": (0.5, 0.8, 0.95, 1.0),
+    },
+    "08_training/film-lab": {"typed": ("March 3, 2021", "17.11.1984")},
+}
+
+
+class Failed(Exception):
+    """A notebook did not show what its page promises."""
+
+
+# --- In the build -----------------------------------------------------------------------------------------------------
+
+
+def add(source: Path) -> None:
+    """Draw what is missing; then put the stops into the notebooks in `source`, and the pictures into its `_static`.
+
+    Raises:
+        Failed: a notebook did not show its figures; the message says why.
+    """
+    started = time.perf_counter()
+    notebooks = sorted((source / "notebooks").glob("*.ipynb"))
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        folders = list(workers.map(drawn, notebooks))
+    for path, folder in zip(notebooks, folders, strict=True):
+        shutil.copytree(folder, source / "_static" / "frames" / path.stem)
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            for output in cell.get("outputs", []) if (folder / f"{cell['id']}.json").exists() else []:
+                if "text/html" in output.get("data", {}):
+                    stops = (folder / f"{cell['id']}.json").read_text(encoding="utf-8")
+                    output["data"]["text/html"] = with_stops("".join(output["data"]["text/html"]), stops)
+        path.write_text(json.dumps(notebook), encoding="utf-8")
+    pictures = [file for folder in folders for file in folder.glob("*.webp")]
+    figures = sum(len(list(folder.glob("*.js"))) for folder in folders)
+    megabytes = sum(file.stat().st_size for file in pictures) / 1e6
+    seconds = time.perf_counter() - started
+    print(f"Live figures: {figures}, {len(pictures)} pictures, {megabytes:.1f} MB, in {seconds:.0f} s", flush=True)
+
+
+def on_front_page(source: Path, film: str, figure: str = "00_start_here/first-look") -> None:
+    """In the book's copy of README, the picture that shows this figure at work is the figure itself."""
+    stem, _, name = figure.partition("/")
+    notebook = json.loads((source / "notebooks" / f"{stem}.ipynb").read_text(encoding="utf-8"))
+    (outputs,) = (cell["outputs"] for cell in notebook["cells"] if cell["id"] == name)
+    still = re.sub(r"<p><em>.*?</em></p>", "", outputs[0]["data"]["text/html"])  # there is no cell to run
+    readme = source / "README.md"
+    alive = f'<div class="cell_output"><div class="text_html">{still}</div></div>'
+    text = re.sub(rf"^!\[.*\]\({film}\)$", lambda _: alive, readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    readme.write_text(text, encoding="utf-8")
+
+
+def with_stops(still: str, stops: str) -> str:
+    """The HTML of a still picture, with what the page's script has to know."""
+    script = f'<script type="application/json" class="live-stops">{stops.replace("<", chr(92) + "u003c")}</script>'
+    before, end, after = still.rpartition("</div>")
+    return before + script + end + after
+
+
+def drawn(notebook: Path) -> Path:
+    """The folder with a notebook's pictures; they are drawn anew if anything changed that they come from."""
+    digest = hashlib.sha256(sources() + "".join(code for _, code, _ in cells(notebook)).encode()).hexdigest()[:12]
+    folder = KEPT / f"{notebook.stem}-{digest}"
+    if not folder.exists():
+        for old in KEPT.glob(f"{notebook.stem}-*"):
+            shutil.rmtree(old)
+        unfinished = folder.with_suffix(".part")
+        unfinished.mkdir(parents=True)
+        command = [sys.executable, "-m", "tools.site.frames", str(notebook), str(unfinished)]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("COURSE_")} | QUIETLY
+        done = subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True)
+        if done.returncode:
+            raise Failed(f"{notebook.name}: {done.stderr.strip() or done.stdout.strip()}")
+        unfinished.rename(folder)
+    return folder
+
+
+@cache
+def sources() -> bytes:
+    """A hash of what pictures are drawn by."""
+    import matplotlib
+    import numpy as np
+    import PIL
+
+    total = hashlib.sha256(" ".join((np.__version__, matplotlib.__version__, PIL.__version__)).encode())
+    files = (file for file in (ROOT / "lesson_utils").rglob("*") if file.is_file() and file.suffix != ".pyc")
+    for file in (Path(__file__), *sorted(files)):
+        total.update(file.read_bytes())
+    return total.digest()
+
+
+def cells(notebook: Path) -> list[tuple[str, str, bool]]:
+    """Of each code cell as far as the last live figure: its id, its code, and whether it shows one."""
+    found = [
+        (cell["id"], "".join(cell["source"]), any(WIDGET_VIEW in o.get("data", {}) for o in cell["outputs"]))
+        for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    last = max((number for number, (*_, shows) in enumerate(found) if shows), default=-1)
+    return found[: last + 1]
+
+
+# --- For one notebook, in its own process -----------------------------------------------------------------------------
+
+
+def shown(notebook: Path) -> dict[str, live.LiveFigure]:
+    """Run a notebook's cells; the live figures that they show, by the cells' ids.
+
+    Raises:
+        Failed: there are others than those that the notebook has stored.
+    """
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    found: dict[str, live.LiveFigure] = {}
+    todo, said, before = cells(notebook), io.StringIO(), Path.cwd()
+    show, current = live.LiveFigure._ipython_display_, ""
+    live.LiveFigure._ipython_display_ = lambda figure: found.update({current: figure})  # type: ignore[method-assign]
+    os.chdir(ROOT / "notebooks")
+    try:
+        for current, code, _ in todo:  # noqa: B007
+            with redirect_stdout(said), redirect_stderr(said):
+                shell.run_cell(code)  # an error that matters leaves a figure out
+    finally:
+        os.chdir(before)
+        InteractiveShell.clear_instance()
+        live.LiveFigure._ipython_display_ = show  # type: ignore[method-assign]
+    if missing := [name for name, _, shows in todo if shows != (name in found)]:
+        raise Failed(f"cells {', '.join(missing)} do not show what is stored of them\n{said.getvalue()[-3000:]}")
+    return found
+
+
+def draw(notebook: Path, folder: Path) -> None:
+    for name, figure in shown(notebook).items():
+        place = f"{notebook.stem}/{name}"
+        values, start = stops(figure, STOPS.get(place, {})), figure.values
+        say = {
+            "figure": place,
+            "call": figure.lab.call(),
+            "note": note(figure, values),
+            "controls": [described(figure, control, stops_, start[control]) for control, stops_ in values.items()],
+        }
+        (folder / f"{name}.json").write_text(json.dumps(say), encoding="utf-8")
+        pictures: dict[tuple[str, str], int] = {}  # each once, though many settings may show it
+        frames = []
+        for setting in itertools.product(*values.values()):
+            picture = figure.set(**dict(zip(values, setting, strict=True)))
+            content = webp(picture.png)
+            file = f"{hashlib.sha256(content).hexdigest()[:12]}.webp"
+            (folder / file).write_bytes(content)
+            frames.append(pictures.setdefault((file, picture.alt), len(pictures)))
+        grid = json.dumps({"frames": frames, "pictures": list(pictures)})
+        (folder / f"{name}.js").write_text(f"liveFrames({json.dumps(place)}, {grid})\n", encoding="utf-8")
+
+
+def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """Where each control can stand, so that all combinations can be drawn."""
+    start, sizes = figure.values, []
+    for setting in settings(figure):
+        sizes.append(len(webp(figure.set(**setting).png)))
+    figure.set(**start)
+    most = min(MOST_FRAMES, MOST_BYTES * len(sizes) // sum(sizes))
+    values = {name: list(chosen.get(name, control.values())) for name, control in figure.controls.items()}
+    for name, value in start.items():
+        if value not in values[name]:
+            raise Failed(f"{figure.lab.call()}: {name} starts at {value!r}, where it has no stop")
+    full = {name: tuple(some) for name, some in values.items()}
+    while math.prod(map(len, values.values())) > most:
+        free = [name for name in values if name not in chosen and len(values[name]) > 1]
+        if not free:
+            raise Failed(f"{figure.lab.call()}: too many stops are chosen for {most} pictures")
+        name = max(free, key=lambda name: order(figure.controls[name], len(values[name])))
+        values[name] = thinned(full[name], start[name], len(values[name]) - 1)
+    return values
+
+
+def order(control: live.Control, count: int) -> tuple[bool, bool, bool, int]:
+    """What is thinned first: the slider with most stops; then choices between numbers; texts last. Two stops stay."""
+    numbers = all(isinstance(value, int | float) for value in control.values())
+    return count > 2, numbers, isinstance(control, live.Slider | live.LogSlider) and count > FEWEST, count
+
+
+def thinned(values: tuple[Any, ...], start: Any, count: int) -> list[Any]:
+    """So many of the values, evenly: the ends, and in place of the nearest one between them, `start`."""
+    if count == 1:
+        return [start]
+    last, home = len(values) - 1, values.index(start)
+    places = [round(n * last / (count - 1)) for n in range(count)]
+    if home not in places:
+        places[min(range(1, count - 1) or range(count), key=lambda n: abs(places[n] - home))] = home
+    return [values[place] for place in places]
+
+
+def described(figure: live.LiveFigure, name: str, values: list[Any], start: Any) -> dict[str, Any]:
+    """A control as the page's script makes it: with each stop, the text beside it, and its part in the call."""
+    control = figure.controls[name]
+    numbers = all(isinstance(value, int | float) for value in values)
+    kind = "checkbox" if isinstance(control, live.Switch) else "range" if numbers else "select"
+    call = ["" if value == control.value else f"{name}={value!r}" for value in values]
+    texts = [text_of(value) for value in values]
+    return {"label": control.label, "kind": kind, "texts": texts, "call": call, "start": values.index(start)}
+
+
+def text_of(value: Any) -> str:
+    text = f"{value:.3g}" if isinstance(value, float) else str(value)
+    return text if isinstance(value, str) else minus(text)
+
+
+def note(figure: live.LiveFigure, values: dict[str, list[Any]]) -> str:
+    """What the notebook has more of, as HTML."""
+    named = {name: f"<i>{html.escape(control.label)}</i>" for name, control in figure.controls.items()}
+    fewer, typed, absent = [], [], []
+    for name, control in figure.controls.items():
+        there, all_values = len(values[name]), len(control.values())
+        if isinstance(control, live.Word):
+            typed.append(named[name])
+        elif there == 1 < all_values:
+            absent.append(named[name])
+        elif there < all_values:
+            fewer.append(f"{there} of the {all_values} values of {named[name]}")
+    said = [listed(fewer)] if fewer else []
+    said += [f"only the notebook has {listed(absent)}"] if absent else []
+    said += [f"in the notebook you type {listed(typed)} yourself"] if typed else []
+    return f"Drawn beforehand{': ' if said else ''}{'; '.join(said)}. Run this cell for the figure itself."
+
+
+def listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+def webp(png: bytes) -> bytes:
+    """The same pixels, in two thirds of the bytes."""
+    from PIL import Image
+
+    content = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").save(content, "webp", lossless=True, method=2, quality=50)
+    return content.getvalue()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("notebook", type=Path)
+    parser.add_argument("folder", type=Path)
+    words = parser.parse_args()
+    try:
+        draw(words.notebook, words.folder)
+    except Failed as error:
+        sys.exit(str(error))
