@@ -13,6 +13,7 @@ python course.py test [...]             test the course, every notebook included
     ...                                 files and options are handed on to pytest; a file named is run whole
 python course.py format                 format the code, and mend what can be mended
 python course.py save [notebook ...]    run the notebooks (all, if none is named) and store their outputs
+    --film                              only draw README's moving picture anew
 python course.py report FOLDER          for teachers: which mistakes a class made, in the notebooks it handed in
 python course.py address [OWNER/REPO]   write the repository's address wherever it stands (default: git's origin)
 python course.py site                   build the site that is published: the book, and JupyterLite

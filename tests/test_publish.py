@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from tools import publish
+from tools import film, publish
 
 COPIES = [publish.ROOT / "README.md", *sorted(publish.NOTEBOOKS.glob("*.ipynb"))]
 
@@ -95,3 +95,25 @@ def test_a_notebook_that_fails_is_not_written(tmp_path):
     with pytest.raises(Exception, match="ZeroDivisionError"):
         publish.save(path, "a/b")
     assert path.read_bytes() == before
+
+
+def test_the_film_is_short_and_shows_its_figure():
+    """README's picture, as it is stored. It is not drawn again: another matplotlib sets letters otherwise."""
+    from PIL import Image
+
+    assert film.FILM.stat().st_size <= 1_000_000
+    readme = (publish.ROOT / "README.md").read_text(encoding="utf-8")
+    name = film.FILM.relative_to(publish.ROOT).as_posix()
+    (alt,) = re.findall(rf"^!\[(.+)\]\({name}\)$", readme, re.M)
+    assert all(word in alt for scene in film.STORY for word in map(str, scene.values()) if word not in ("1.0", "10.0"))
+    times = []
+    with Image.open(film.FILM) as stored:
+        size, count = stored.size, stored.n_frames
+        for number in range(count):
+            stored.seek(number)
+            times.append(stored.info["duration"])
+    assert times.count(film.REST) == len(film.STORY)
+    assert set(times) == {film.REST, film.STEP}
+    assert 10_000 > sum(times) > 5_000
+    image, time = next(film.frames())
+    assert (image.size, time) == (size, film.REST)

@@ -25,6 +25,7 @@ BEFORE = (
     "git clone https://github.com/",
     "mybinder.org/v2/gh/",
     "research.google.com/github/",
+    "ghcr.io/",
 )
 ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
 TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
@@ -126,7 +127,15 @@ def save(path: Path, address: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="course.py save", description="Run notebooks and store their outputs.")
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all")
-    paths = parser.parse_args().notebooks or sorted(NOTEBOOKS.glob("*.ipynb"))
+    parser.add_argument("--film", action="store_true", help="only draw README's moving picture anew")
+    words = parser.parse_args()
+    if words.film:
+        from tools import film
+
+        film.make()
+        print(f"{film.FILM.name}, {film.FILM.stat().st_size // 1000} kB")
+        return
+    paths = words.notebooks or sorted(NOTEBOOKS.glob("*.ipynb"))
     try:
         address = slug()
     except ValueError as error:
