@@ -14,6 +14,9 @@ python course.py test [...]             test the course, every notebook included
 python course.py format                 format the code, and mend what can be mended
 python course.py save [notebook ...]    run the notebooks (all, if none is named) and store their outputs
     --film                              only draw README's moving picture anew
+python course.py edition [notebook ...] for teachers: write notebooks as handouts (all, if none is named)
+    --student                           without hints and solutions
+    --solution                          with every exercise filled in
 python course.py report FOLDER          for teachers: which mistakes a class made, in the notebooks it handed in
 python course.py address [OWNER/REPO]   write the repository's address wherever it stands (default: git's origin)
 python course.py site                   build the site that is published: the book, and JupyterLite
@@ -65,9 +68,10 @@ def main(words):
     if command == "save":
         install("lab", "test")
         return run("tools.publish", *words)
-    if command == "report":
+    if command in ("edition", "report"):
         install("lab")
-        return run("tools.classroom.report", *[os.path.abspath(w) if os.path.exists(w) else w for w in words])
+        named = [word for i, word in enumerate(words) if os.path.exists(word) or words[i - 1 : i] == ["--to"]]
+        return run("tools.classroom." + command, *[os.path.abspath(w) if w in named else w for w in words])
     if command == "address":
         return write_address(words)
     if command == "site":

@@ -635,13 +635,20 @@ def test_save(course):
     assert course.calls[-1] == ["-m", "tools.publish", "notebooks/a.ipynb"]
 
 
-def test_report_is_of_the_folder_that_one_stands_in(course, tmp_path, monkeypatch):
+@pytest.mark.parametrize("command", ["edition", "report"])
+def test_what_teachers_name_is_in_the_folder_that_one_stands_in(command, course, tmp_path, monkeypatch):
     (tmp_path / "class").mkdir()
     monkeypatch.chdir(tmp_path)
     course.codes = [3]
-    assert course("report", "class", "--seconds", "5") == 3
+    assert course(command, "class", "--to", "out") == 3
     assert course.installed == ["lab"]
-    assert course.calls[-1] == ["-m", "tools.classroom.report", str(tmp_path / "class"), "--seconds", "5"]
+    assert course.calls[-1] == [
+        "-m",
+        f"tools.classroom.{command}",
+        str(tmp_path / "class"),
+        "--to",
+        str(tmp_path / "out"),
+    ]
 
 
 def test_real(course):

@@ -4,6 +4,7 @@ The other way round, `check.finds_bugs(my_test)` says which bugs a learner's tes
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,13 @@ class _Check:
     What judges, and the lesson that owns the exercise, are imported with the first check.
     """
 
+    def __init__(self, aided: bool = True) -> None:
+        self._aided = aided
+
     def __getattr__(self, name: str) -> "Callable[[Any], CheckResult]":
         for lesson in lessons.LESSONS:
             if name in lesson.exercises:
-                return partial(_judged, lesson.exercise(name))
+                return partial(_judged, lesson.exercise(name), self._aided)
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__()[1:])}")
 
     def finds_bugs(self, test: Any, of: Any = None) -> "TestResult":
@@ -42,13 +46,14 @@ class _Check:
         return ["finds_bugs", *(name for lesson in lessons.LESSONS for name in lesson.exercises)]
 
 
-def _judged(exercise: "Exercise", function: Any) -> "CheckResult":
+def _judged(exercise: "Exercise", aided: bool, function: Any) -> "CheckResult":
     from lesson_utils.exercises.checker import run
 
     result = run(exercise, function)
     if result.passed:
         progress.note(exercise.name)
-    return result
+    return result if aided else replace(result, hints=(), solution="")
 
 
 check = _Check()
+unaided = _Check(aided=False)  # for a student's edition (`course.py edition`): neither hints nor solution

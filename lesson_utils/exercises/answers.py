@@ -22,10 +22,8 @@ class CheckResult:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """The message, and below it hints and solution, closed."""
-        help_ = details(
-            "Compare with our solution" if self.passed else "Show a solution",
-            f"<pre>{html.escape(self.solution)}</pre>",
-        )
+        summary = "Compare with our solution" if self.passed else "Show a solution"
+        help_ = details(summary, f"<pre>{html.escape(self.solution)}</pre>") if self.solution else ""
         for n, hint in reversed(list(enumerate(self.hints, 1))):
             if not self.passed:  # each hint holds the next one, so nobody reads further than they need
                 help_ = details(f"Hint {n} of {len(self.hints)}", f"<p>{to_html(hint)}</p>{help_}")
