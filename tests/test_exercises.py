@@ -420,6 +420,35 @@ def test_a_slip_and_a_known_mistake_are_both_named():
     assert result.misconception == "a row short"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("exercise", "lines", "said"),
+    [
+        (
+            "adam_step",
+            "a = beta_1 * m + (1 - beta_1) * grad\nb = beta_2 * v + (1 - beta_2) * grad**2\nc = a / (1 + beta_1**t)\n"
+            "d = b / (1 + beta_2**t)\nreturn value - lr * c / (np.sqrt(d) + eps), a, b",
+            (
+                "Line 4: where `1 + beta_1 ** t` stands, `1 - beta_1 ** t`",
+                "Line 5: where `1 + beta_2 ** t` stands, `1 -",
+            ),
+        ),
+        (
+            "induction_head",
+            "d = 3 * V + T\nA, B, C, D = np.zeros((4, d, d))\nfor t in range(1, T):\n    A[V + t - 1, V + t] = 1\n"
+            "for s in range(V):\n    B[s, V + T + s] = 1\n    C[V + T + s, s] = 1\n    D[s, 2 * V + T + s] = 1\n"
+            "return A, B, C, D",
+            ("`A[V + t, V + t - 1]` would be right", "`C[s, V + T + s]` would be right"),
+        ),
+    ],
+)
+def test_one_slip_made_in_two_lines_is_named_in_both(exercise, lines, said):
+    message = checked(exercise, lines).message
+    assert message.startswith("The same in two lines")
+    for part in said:
+        assert part in message
+
+
 @pytest.mark.parametrize(
     ("exercise", "body", "part"),
     [

@@ -4,6 +4,7 @@ lines, one of them may make those right.
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -230,3 +231,26 @@ class _Renamed(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name(self.new if node.id == self.old else node.id, node.ctx)
+
+
+def twins(several: Sequence[Edit]) -> Iterator[tuple[Edit, Edit]]:
+    """Pairs of edits in two lines that are one slip: those that turn something around, whatever the expressions are; then
+    those that do the same to expressions that differ in their names only, β₁ here and β₂ there.
+    """
+    groups: dict[tuple[str, str], list[Edit]] = {}
+    for edit in several:
+        groups.setdefault((edit.kind, _without_names("\n".join(edit.texts()))), []).append(edit)
+    turned: dict[str, list[Edit]] = {"sides": [], "transpose": [], "axes swapped": []}
+    for edit in several:
+        turned.get(edit.kind, []).append(edit)
+    for group in (*turned.values(), *groups.values()):
+        yield from ((a, b) for a, b in itertools.combinations(group, 2) if a.line != b.line)
+
+
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])")
+
+
+def _without_names(text: str) -> str:
+    """Variables by the order in which they appear."""
+    seen: dict[str, str] = {}
+    return _NAME.sub(lambda name: seen.setdefault(name[0], f"_{len(seen)}"), text)

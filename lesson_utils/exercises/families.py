@@ -304,6 +304,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
                     )
         case ast.Subscript(ctx=ast.Load()):
             yield from _subscripts(node)
+        case ast.Subscript(ctx=ast.Store(), slice=ast.Tuple(elts=[row, column])):
+            yield "sides", with_fields(node, slice=with_fields(node.slice, elts=[column, row]))
         case ast.Slice():
             yield from _slices(node)
         case ast.Constant():

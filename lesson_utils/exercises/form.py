@@ -79,6 +79,12 @@ def change(name: str, message: str, *bodies: str, **steps: str | Sequence[str]) 
     return Change(name, message, (*ways, *({"": body} for body in bodies)))
 
 
+def both(first: Change, second: Change, *bodies: str) -> Change:
+    """Whole answers that make two mistakes at once: who mends only the one that is named would be no further."""
+    message = f"Two things to mend.\n1. {first.message}\n2. {second.message}"
+    return change(f"{first.name}; {second.name}", message, *bodies)
+
+
 @dataclass(frozen=True, eq=False)
 class Exercise:
     """What to write, how it is judged, and how to help. Texts may hold `code` in backticks."""

@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from lesson_utils.exercises.bank import Bank, Known, Sketch, agree, alike, sketch
-from lesson_utils.exercises.edits import Edit, edits
+from lesson_utils.exercises.edits import Edit, edits, twins
 from lesson_utils.exercises.errors import same_place
+from lesson_utils.exercises.families import Ingredients
 from lesson_utils.exercises.likely import TAKING, Likely, tokens
 from lesson_utils.exercises.own import REASONS, Own, ingredients, own, same_as, stages, words
 from lesson_utils.exercises.pieces import Diagnosis, by_result, is_multiple, partly
@@ -195,14 +196,44 @@ class Search:
                 return Diagnosis(words(best, self.mine.first, self.likely(best)))
         return None
 
+    def _mend_together(self, first: Edit, second: Edit) -> bool:
+        assert self.mine is not None
+        with first.applied():
+            function = self.mine.function(second)
+            outcome = self._run(function, self.telling) if function else None
+            wanted = sketch(self.bank.wanted[self.telling])
+            return outcome is not None and alike(sketch(outcome), wanted) and self._mends(function)
+
+    def _ingredients(self) -> Ingredients:
+        assert self.mine is not None
+        solution = [statement for body in self.bank.trees.values() for statement in body]
+        return ingredients(solution, self.bank.exercise.parameters, self.mine.variables())
+
+    def repair_alike(self) -> Diagnosis | None:
+        """One kind of slip, made in two lines: who has learnt it wrong writes it wrong each time."""
+        if self.mine is None:
+            return None
+        clock = Clock(SECONDS)
+        several = [e for e in edits(self.mine.body, self._ingredients()) if not isinstance(e.parent, ast.Module)]
+        found: list[tuple[Edit, Edit]] = []
+        for pair in twins(sorted(several, key=lambda e: ORDER[e.kind])):
+            if clock.is_over():
+                break
+            if self._mend_together(*pair):
+                found.append(pair)
+        if not found:
+            return None
+        best = min(found, key=lambda pair: self.rank(pair[0]))
+        said = [words(e, self.mine.first, False) for e in sorted(best, key=lambda e: e.line)]
+        return Diagnosis(
+            f"The same in two lines; mended in both, every case would be right.\n1. {said[0]}\n2. {said[1]}"
+        )
+
     def repair_twice(self) -> Diagnosis | None:
         """Two likely edits that make every case right."""
         if self.mine is None:
             return None
-        mine, wanted = self.mine, sketch(self.bank.wanted[self.telling])
-        what = ingredients(
-            [s for b in self.bank.trees.values() for s in b], self.bank.exercise.parameters, mine.variables()
-        )
+        mine, what = self.mine, self._ingredients()
         clock = Clock(2 * SECONDS)
         everything = itertools.takewhile(
             lambda e: not clock.is_over(), itertools.chain(edits(mine.body, what), edits(mine.body, what, add=True))
@@ -216,11 +247,8 @@ class Search:
                     return None
                 if (first.line == second.line) is not close:  # those of one line are few, and come first
                     continue
-                with first.applied():
-                    function = mine.function(second)
-                    outcome = self._run(function, self.telling) if function else None
-                    if not outcome or not alike(sketch(outcome), wanted) or not self._mends(function):
-                        continue
+                if not self._mend_together(first, second):
+                    continue
                 # Of two edits that mend an answer, nobody knows that they undo what the learner did: no reasons are given.
                 said = [words(e, mine.first, False) for e in sorted((first, second), key=lambda e: e.line)]
                 return Diagnosis(
@@ -275,6 +303,8 @@ def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outco
         single: Callable[[], Diagnosis | None] = lambda: named(search.fit(bank.mutants))  # noqa: E731
         double: Callable[[], Diagnosis | None] = lambda: named(search.fit(pairs, True, 2 * SECONDS))  # noqa: E731
         searches += [single, double] if alone else [double]
+    if not plain and not multiple:
+        searches.insert(4, search.repair_alike)
     if not plain and not multiple:  # such an error is told in words, if no single edit mends it
         searches += [search.repair_to_known, search.repair_twice]
     if search.valued and not multiple:

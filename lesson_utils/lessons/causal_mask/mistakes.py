@@ -3,17 +3,22 @@
 # fmt: off
 import textwrap
 
-from lesson_utils.exercises.form import change
+from lesson_utils.exercises.form import both, change
 from lesson_utils.exercises.shared import OWN_SOFTMAX, answers, masks, weighing
 
 # --- The causal mask --------------------------------------------------------------------------------------------------
 
+_INVERTED = change('inverted', 'This is True where the query may **not** look. Here True means may attend: turn it around.', "np.triu(np.ones((T_q, T_k), bool), k=1 + T_k - T_q)", compare="return j > i + T_k - T_q")
+_TRANSPOSED = change('transposed', 'This is the upper triangle: each query sees itself and what comes after it. Rows are queries, columns are keys; the past is on the left, so keep the lower triangle.', "np.triu(np.ones((T_q, T_k), bool), k=T_k - T_q)", compare="return j >= i + T_k - T_q")
+_FROM_THE_START = change('queries counted from the start', 'You treat the queries as the *first* T_q positions. They are the last: query i stands at position i + T_k − T_q, so the diagonal is moved by `k=T_k - T_q`.', compare="return j <= i")
 MASK = (
-    change('inverted', 'This is True where the query may **not** look. Here True means may attend: turn it around.', "np.triu(np.ones((T_q, T_k), bool), k=1)", compare="return j > i + T_k - T_q"),
+    _INVERTED,
     change('cannot see itself', "No query sees its own position, and where T_q = T_k the first sees nothing at all. The last visible key is the query's own: j ≤ i + T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
     change('one too far', "Each query also sees the key behind its own: the very symbol it has to predict. The last visible key is the query's own: j ≤ i + T_k − T_q.", "np.tri(T_q, T_k, k=1, dtype=bool)", compare="return j <= i + T_k - T_q + 1"),
-    change('transposed', 'This is the upper triangle: each query sees itself and what comes after it. Rows are queries, columns are keys; the past is on the left, so keep the lower triangle.', "np.triu(np.ones((T_q, T_k), bool))", compare="return j >= i + T_k - T_q"),
-    change('queries counted from the start', 'You treat the queries as the *first* T_q positions. They are the last: query i stands at position i + T_k − T_q, so the diagonal is moved by `k=T_k - T_q`.', compare="return j <= i"),
+    _TRANSPOSED,
+    _FROM_THE_START,
+    both(_INVERTED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool), k=1)", "np.arange(T_k) > np.arange(T_q)[:, None]"),
+    both(_TRANSPOSED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool))", "np.arange(T_k) >= np.arange(T_q)[:, None]"),
     change('moved the wrong way', 'You move the diagonal by T_q − T_k, to the left. Query i stands at position i + T_k − T_q: move it to the right, `k=T_k - T_q`.', compare=("return j <= i + T_q - T_k", "return j <= i - T_k")),
     change("moved by T_k", "You move by T_k, or by T_q, alone. Query i stands at position i + T_k − T_q.", compare=("return j <= i + T_k", "return j <= i + T_q")),
     change('axes swapped', 'Your mask has a row for each key. Rows are queries: shape (T_q, T_k).', *(f"np.{f}" for f in ("tri(T_k, T_q, dtype=bool)", "tri(T_k, T_q, k=T_k - T_q, dtype=bool)", "tri(T_k, T_q, k=T_q - T_k, dtype=bool)")), i="i = np.arange(T_q)", j="j = np.arange(T_k)[:, None]", compare=("return j <= i + T_k - T_q", "return j <= i")),

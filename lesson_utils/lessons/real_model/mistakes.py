@@ -79,6 +79,7 @@ HALVES = (
     change("permuted twice", "You apply the same order again. That undoes it for d = 2 and 6 at most; the way back is `np.argsort(order)`.", answer="return turned[..., order]"),
     change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
     change("halves exchanged", "In your pairs the second half comes first. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
+    change("mirrored", "Your pairs are i and d − 1 − i: the second half runs backwards. The partner of column i is i + d/2.", order="half = np.arange(x.shape[-1] // 2)\norder = np.stack([half, x.shape[-1] - 1 - half], axis=1).ravel()"),
     change("not turned", "Nothing is turned: the columns are moved, and moved back.", turned="turned = beside"),
     change("not brought side by side", "You turn neighbours first and sort the columns afterwards. Pairs must stand side by side before they are turned.", beside="beside = x"),
     change("positions from 0", "You count positions from 0, whatever `at` says. A cache has its queries further on: use `at`.", turned="turned = positions.rotary(beside, np.arange(x.shape[-2]))"),
