@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from lesson_utils._html import details, to_html
 
+COLOURS = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}
+
 
 @dataclass(frozen=True)
 class CheckResult:
@@ -27,7 +29,6 @@ class CheckResult:
         for n, hint in reversed(list(enumerate(self.hints, 1))):
             if not self.passed:  # each hint holds the next one, so nobody reads further than they need
                 help_ = details(f"Hint {n} of {len(self.hints)}", f"<p>{to_html(hint)}</p>{help_}")
-        colour = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}[self.passed]
-        box = f'<div role="status" style="border-left:4px solid {colour};padding:2px 12px">'
+        box = f'<div role="status" style="border-left:4px solid {COLOURS[self.passed]};padding:2px 12px">'
         box += f"<p><strong>{self.headline}</strong> {to_html(self.message)}</p>{help_}</div>"
         return {"text/html": box, "text/plain": f"{self.headline} {self.message}"}

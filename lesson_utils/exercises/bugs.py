@@ -132,7 +132,10 @@ def _change(exercise: Exercise, known: Known) -> str:
     for step, text in known.texts.items():
         before, after = _line(exercise.steps[step]), _line(text)
         said.append(after if text.strip() else f"{before or step} is left out")
-    return "; ".join(said) if all(said) else ""
+    if not all(said):
+        return ""
+    short = [part for n, part in enumerate(said) if n == 0 or len("; ".join(said[: n + 1])) <= 130]
+    return "; ".join(short) + (" …" if len(short) < len(said) else "")
 
 
 @cache

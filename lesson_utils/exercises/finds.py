@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils._html import details, to_html
-from lesson_utils.exercises.answers import CheckResult
+from lesson_utils.exercises.answers import COLOURS, CheckResult
 from lesson_utils.exercises.bugs import Bug, bugs_of
 from lesson_utils.exercises.checker import _stub_problem
 from lesson_utils.exercises.form import Exercise
@@ -32,22 +32,46 @@ class TestResult(CheckResult):
     found: tuple[str, ...] = ()
     survivors: tuple[str, ...] = ()
     mistakes: tuple[str, ...] = ()  # of the test, by name
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)  # why, and which
     more: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # titles and code, to be opened
 
     @property
     def total(self) -> int:
         return len(self.found) + len(self.survivors)
 
+    @property
+    def text(self) -> str:
+        lines = [self.message]
+        for why, which in self.groups:
+            lines += [why, *(f"  · {bug}" for bug in which)]
+        return "\n".join(lines)
+
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """The message, and below it the survivors' code, closed."""
-        colour = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}[self.passed]
-        box = f'<div role="status" style="border-left:4px solid {colour};padding:2px 12px">'
-        text = re.sub(
-            r"\b([\w.-]+/[\w.-]+)#(\d+)", r'<a href="https://github.com/\1/issues/\2">\g<0></a>', to_html(self.message)
-        )
-        box += f"<p><strong>{self.headline}</strong> {text}</p>"
+        box = f'<div role="status" style="border-left:4px solid {COLOURS[self.passed]};padding:2px 12px">'
+        box += f"<p><strong>{self.headline}</strong> {_linked(to_html(self.message))}</p>{self._squares()}"
+        for why, which in self.groups:
+            items = "".join(f"<li>{_linked(to_html(bug))}</li>" for bug in which)
+            box += f'<p style="margin:8px 0 0">{to_html(why)}</p><ul style="margin:2px 0 0">{items}</ul>'
         box += "".join(details(html.escape(title), f"<pre>{html.escape(code)}</pre>") for title, code in self.more)
-        return {"text/html": f"{box}</div>", "text/plain": f"{self.headline} {self.message}"}
+        return {"text/html": f"{box}</div>", "text/plain": f"{self.headline} {self.text}"}
+
+    def _squares(self) -> str:
+        """A square for each bug: filled if it was found."""
+        if not self.total:
+            return ""
+        style = "display:inline-block;width:14px;height:14px;margin-right:3px;border:2px solid"
+        found, survives = COLOURS[True], COLOURS[False]
+        squares = f'<span style="{style} {found};background:{found}"></span>' * len(self.found)
+        squares += f'<span style="{style} {survives}"></span>' * len(self.survivors)
+        return f'<p role="img" aria-label="{len(self.found)} of {self.total} bugs found" style="margin:4px 0;line-height:1">{squares}</p>'
+
+
+def _linked(text: str) -> str:
+    """`owner/name#7` as a link."""
+    return re.sub(
+        r"\b([\w.-]+/[\w.-]+)#(\d+)", r'<a href="https://github.com/\1/issues/\2" target="_blank">\g<0></a>', text
+    )
 
 
 def finds_bugs(test: Any, of: Any = None, time_limit: float = TIME_LIMIT) -> TestResult:
@@ -81,7 +105,8 @@ def _judge(test: Any, of: Any, time_limit: float) -> TestResult:
         return TestResult(False, exercise)
     first = run(test, exercise, exercise.right, time_limit=time_limit)
     if todo := _stub_problem(test, first.outcome):
-        return TestResult(None, f"{todo.replace('code', 'test')}, run its cell, then run this one again.")
+        todo = todo.replace("your code", "your test").replace("function's", "test's")
+        return TestResult(None, f"{todo}, run its cell, then run this one again.")
     with kernel_as_before(show=False), quiet():
         return _verdict(Hunt(test, exercise, first), time_limit)
 
@@ -159,27 +184,27 @@ def _counted(hunt: Hunt) -> TestResult:
     if result.passed:
         return result
     count = f"finds {len(found)} of {total} bugs" if found else f"finds none of {total} bugs"
-    lines = [f"Your test passes the right `{exercise.name}`, and {count}."]
-    reasons = hunt.reasons()
+    message = f"Your test passes the right `{exercise.name}`, and {count}."
+    groups = []
     if survivors:
-        lines[0] += f" {len(survivors)} survive:" if len(survivors) > 1 else " One survives:"
-        for reason in reasons:
-            lines += [f"{reason.text}{'' if reason.text.endswith(('.', '!')) else '.'}", *_described(reason.bugs)]
+        message += f" {len(survivors)} survive:" if len(survivors) > 1 else " One survives:"
+        groups = [(f"{reason.text}.", _described(reason.bugs), reason.name) for reason in hunt.reasons()]
     if at_times:
-        lines.append(
-            f"Found in some runs only, since your test draws other numbers each time: {', '.join(b.name for b in at_times)}. "
-            "Give it a seed, `rng = np.random.default_rng(0)`, and inputs that show them each time."
+        text = (
+            "Your test draws other numbers each time, and finds these in some runs only. Give it a seed, "
+            "`rng = np.random.default_rng(0)`, and inputs that show them each time."
         )
-    mistakes = tuple(dict.fromkeys([*(reason.name for reason in reasons), *["no seed"] * bool(at_times)]))
-    return replace(result, message="\n".join(lines), misconception=mistakes[0], mistakes=mistakes)
+        groups.append((text, _described(at_times), "no seed"))
+    mistakes = tuple(dict.fromkeys(name for _, _, name in groups))
+    pairs = tuple((why, which) for why, which, _ in groups)
+    return replace(result, message=message, misconception=mistakes[0], mistakes=mistakes, groups=pairs)
 
 
-def _described(bugs: Sequence[Bug]) -> list[str]:
+def _described(bugs: Sequence[Bug]) -> tuple[str, ...]:
     """A line for each of the first, and the names of the others."""
-    lines = [f"  · {_in_words(bug)}" for bug in bugs[: SHOWN if len(bugs) > SHOWN + 1 else None]]
-    if len(bugs) > len(lines):
-        lines.append(f"  · {', '.join(bug.name for bug in bugs[len(lines) :])}")
-    return lines
+    lines = [_in_words(bug) for bug in bugs[: SHOWN if len(bugs) > SHOWN + 1 else None]]
+    others = [bug.name for bug in bugs[len(lines) :]]
+    return (*lines, ", ".join(others)) if others else tuple(lines)
 
 
 def _in_words(bug: Bug) -> str:

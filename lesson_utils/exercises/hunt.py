@@ -134,8 +134,8 @@ class Hunt:
         mend_modules()
         visible = {bug: self.shows[bug] for bug in left if self.shows[bug] != {}}
         if visible:
-            has_asserts = self.mine is None or bool(asserts(self.mine))
-            for reason in looks.reasons(looks.Looks(self.test, self.exercise, self.base), visible, has_asserts):
+            lines = None if self.mine is None else asserts(self.mine)
+            for reason in looks.reasons(looks.Looks(self.test, self.exercise, self.base, lines), visible):
                 give(reason.name, reason.text, reason.bugs)
         calls = [call.arguments for call in self.base.calls[:CALLS] if call.error is None]
         hidden = [bug for bug in left if self.shows[bug] == {}]

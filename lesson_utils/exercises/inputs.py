@@ -63,17 +63,12 @@ class Experiments:
         yield from self._single_arrays()
         yield from self._masks()
         yield from self._large_or_small()
+        yield from self._any_others()  # what shows from here on is not due to the numbers
         yield from self._equal_sizes()
         yield from self._leading()
         yield from self._options()
         yield from self._sizes()
         yield from self._extremes()
-        if self.axes.kinds and any(self.axes.kinds):
-            yield (
-                "special numbers",
-                "the numbers in your inputs are special ones; with random numbers in arrays of the same sizes",
-                [lambda a, rng: self.axes.resized(a, {}, rng)],
-            )
 
     # --- Numbers ----------------------------------------------------------------------------------------------------
 
@@ -112,6 +107,21 @@ class Experiments:
                     )
                     break
 
+    def _any_others(self) -> Iterator[tuple[str, str, list[Change]]]:
+        for i, name in enumerate(self.axes.names):
+            if any(isinstance(a[i], np.ndarray) for a in self.calls) and self.axes.kinds[i]:
+                if self.axes.kinds[i] == "mask":
+                    text = f"what `{name}` hides is special; with a random one"
+                else:
+                    text = f"the numbers in `{name}` are special ones; with random ones"
+                yield "special numbers", text, [self._fresh(i)]
+        if any(self.axes.kinds):
+            yield (
+                "special numbers",
+                "the numbers in your inputs are special ones; with random numbers in all arrays",
+                [lambda a, rng: self.axes.resized(a, {}, rng)],
+            )
+
     def _masks(self) -> Iterator[tuple[str, str, list[Change]]]:
         axes = self.axes
         for i, name in enumerate(axes.names):
@@ -120,7 +130,7 @@ class Experiments:
             if not all(x is None or (isinstance(x, np.ndarray) and x.all()) for x in (a[i] for a in self.calls)):
                 continue
             given = any(isinstance(a[i], np.ndarray) for a in self.calls)
-            words = "hides nothing" if given else "is not given"
+            words = "is True everywhere in every call" if given else "is not given in any call"
 
             def hide(a: Arguments, rng: np.random.Generator, i: int = i) -> Arguments | None:
                 shape = tuple(
@@ -130,7 +140,7 @@ class Experiments:
                 like = a[i] if isinstance(a[i], np.ndarray) else np.zeros(shape, bool)
                 return (*a[:i], axes.draw(i, like.shape, like, rng), *a[i + 1 :])
 
-            yield "no mask", f"`{name}` {words} in any call; with one that hides something", [hide]
+            yield "no mask", f"`{name}` {words}; with some False in it", [hide]
 
     def _large_or_small(self) -> Iterator[tuple[str, str, list[Change]]]:
         sizes = [max((float(np.abs(x).max()) for x in _arrays(a)), default=0.0) for a in self.calls]
@@ -169,10 +179,11 @@ class Experiments:
         axes = self.axes
         for a, b in axes.equal_pairs(self.calls):
             both = sorted({n for c in self.calls if (n := axes.size(a, c)) is not None})
+            what = "sizes" if any(place[1] for place in a | b) else "numbers"
             which = f"both {both[0]}" if len(both) == 1 else "the same"
             yield (
                 "equal sizes",
-                f"{axes.named(a)} and {axes.named(b)} are {which} in every call; with different sizes",
+                f"{axes.named(a)} and {axes.named(b)} are {which} in every call; with different {what}",
                 [change for pair in zip(self._other_sizes(b), self._other_sizes(a), strict=True) for change in pair],
             )
 

@@ -1,7 +1,9 @@
 """What a test's asserts look at: found by giving the test results that are wrong in one way, and seeing whether it notices."""
 
+import sys
 import time
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -12,15 +14,19 @@ from lesson_utils.exercises.inputs import Reason, outcome
 from lesson_utils.exercises.stand_in import After, Call, Run, key, nonsense, run
 from lesson_utils.exercises.trial import Outcome, same
 
-MAGNIFIED = 1000.0  # a difference so many times as large is looked for, to tell "not looked at" from "let pass"
+MAGNIFIED = 1000.0  # errors so many times as large tell "not looked at" from "let pass"
 ENTRIES, SECONDS = 24, 1.0  # how many entries are tried, and for how long
 
 
 class Looks:
     """Runs one test on right results that were made wrong."""
 
-    def __init__(self, test: Callable[..., Any], exercise: Exercise, right: Run) -> None:
+    def __init__(
+        self, test: Callable[..., Any], exercise: Exercise, right: Run, asserts: Sequence[tuple[int, str]] | None
+    ) -> None:
         self.test, self.exercise, self.right = test, exercise, right
+        self.asserts = asserts or ()  # lines and texts
+        self.has_none = asserts is not None and not asserts
         self.function = exercise.program({})
 
     def passes(self, after: After) -> bool:
@@ -34,6 +40,28 @@ class Looks:
         """Has every call a twin, with the same arguments?"""
         keys = [key(call.arguments) for call in self.right.calls]
         return len(keys) > 1 and all(keys.count(k) > 1 for k in keys)
+
+    def reached(self) -> bool:
+        """Is any of its asserts executed?"""
+        lines = {line for line, _ in self.asserts}
+        if not lines or sys.gettrace() is not None:
+            return True
+        file, seen = self.test.__code__.co_filename, set[int]()
+
+        def note(frame: FrameType, event: str, argument: Any) -> Any:
+            if frame.f_code.co_filename != file:
+                return None
+            if event == "line":
+                seen.add(frame.f_lineno)
+            return note
+
+        note.ours = True  # type: ignore[attr-defined]
+        sys.settrace(note)
+        try:
+            run(self.test, self.exercise, self.function)
+        finally:
+            sys.settrace(None)
+        return bool(lines & seen)
 
     def only_sums(self) -> bool:
         """Does it pass results whose entries have changed places?"""
@@ -65,26 +93,21 @@ class Looks:
 
         return [i for i in range(len(self.exercise.returns)) if self.passes(only(i))]
 
-    def notices_more(self, bug: Bug) -> bool:
-        """Would it notice the bug if what the bug does were larger?"""
+    def lets_pass(self, result: int, gap: float) -> bool:
+        """Does it pass a result with errors of this size all over?"""
 
-        def magnify(value: Any, arguments: Sequence[Any], n: int) -> Any:
-            wrong = outcome(bug.function, tuple(arguments))
-            values = value if isinstance(value, tuple) else (value,)
-            if wrong.error or wrong.timed_out or len(wrong.results()) != len(values):
+        def shake(value: Any, arguments: Sequence[Any], n: int) -> Any:
+            values = list(_results(value))
+            x = np.asarray(values[result])
+            if x.dtype.kind != "f":
                 return value
+            errors = gap * np.random.default_rng(key(arguments)).uniform(-1, 1, size=x.shape)
+            values[result] = (
+                (x + errors).astype(x.dtype) if isinstance(values[result], np.ndarray) else float(x + errors)
+            )
+            return tuple(values) if isinstance(value, tuple) else values[0]
 
-            def one(x: Any, y: Any) -> Any:
-                a, b = np.asarray(x), np.asarray(y)
-                if a.dtype.kind != "f" or a.shape != b.shape:
-                    return y
-                more = np.where(np.isfinite(a) & np.isfinite(b) & (a != b), a + MAGNIFIED * (b - a), b)
-                return more.astype(a.dtype) if isinstance(x, np.ndarray) else float(more)
-
-            made = tuple(map(one, values, wrong.results()))
-            return made if isinstance(value, tuple) else made[0]
-
-        return not self.passes(magnify)
+        return bool(np.isfinite(gap)) and self.passes(shake)
 
     def share(self, result: int) -> tuple[int, int]:
         """Of so many numbers of a result that were changed, one at a time, so many were noticed."""
@@ -157,6 +180,7 @@ def shown(calls: Sequence[Call], bug: Bug) -> dict[int, float] | None:
 NO_ASSERT = "There is no `assert` in your test: it fails only if the function raises an error. Say what must hold, as in `assert np.allclose(output, expected)`"
 OTHERWISE = "Compare with numbers that you computed in another way"
 ITSELF = f"The function is compared with itself: every call has a twin with the same arguments, and what is wrong in one is wrong in the other. {OTHERWISE}"
+NOT_REACHED = "No `assert` in your test is ever reached: it stands in a function that is never called, behind a `return`, or in a loop over nothing"
 NO_NUMBERS = (
     f"No assert looks at the numbers: results of the right shapes, filled with random numbers, pass, too. {OTHERWISE}"
 )
@@ -166,7 +190,7 @@ ONLY_SUMS = (
 )
 
 
-def reasons(looks: Looks, shows: dict[Bug, dict[int, float] | None], has_asserts: bool) -> list[Reason]:
+def reasons(looks: Looks, shows: dict[Bug, dict[int, float] | None]) -> list[Reason]:
     """Why bugs pass that show on the test's inputs; each under the first reason that holds."""
     left, found = list(shows), list[Reason]()
     names = [f"`{name}`" for name in looks.exercise.returns]
@@ -179,8 +203,10 @@ def reasons(looks: Looks, shows: dict[Bug, dict[int, float] | None], has_asserts
     raises = [b for b in left if shows[b] is None]
     give("swallows errors", f"{_these(raises)} an error on your inputs, and your test goes on all the same", raises)
     if left and looks.blind():
-        if not has_asserts:
+        if looks.has_none:
             give("no assert", NO_ASSERT, left)
+        elif not looks.reached():
+            give("never reached", NOT_REACHED, left)
         elif looks.compares_with_itself():
             give("its own reference", ITSELF, left)
         else:
@@ -193,27 +219,25 @@ def reasons(looks: Looks, shows: dict[Bug, dict[int, float] | None], has_asserts
         give("a result not looked at", f"No assert looks at the numbers in {words}: random ones pass, too", bugs)
     if left and looks.only_sums():
         give("only a sum", ONLY_SUMS, left)
-    lets_pass = [b for b in left if looks.notices_more(b)]
-    for near in (False, True):
-        for i, name in enumerate(names):
-            bugs = [
-                b
-                for b in left
-                if (b in lets_pass) is near and max(shows[b] or (), key=(shows[b] or {}).__getitem__) == i
-            ]
-            gaps = sorted({(shows[b] or {})[i] for b in bugs})
-            if near:
-                text = f"{name} is {_off(gaps)} on your inputs, and your asserts let that pass; they notice it only if it is far larger"
-                give("lets differences pass", text, bugs)
-            elif bugs:
-                noticed, tried = looks.share(i)
-                few = (
-                    f" Of {tried} numbers in {name} that were changed, one at a time, it noticed {noticed}."
-                    if noticed < tried
-                    else ""
-                )
-                text = f"{name} is {_off(gaps)} on your inputs, and what your asserts ask is true all the same.{few} {OTHERWISE}"
-                give("too narrow", text, bugs)
+    for i, name in enumerate(names):
+        mine = {b: gaps for b in left if (gaps := shows[b] or {}) and max(gaps, key=gaps.__getitem__) == i}
+        near = [
+            b for b, gaps in mine.items() if looks.lets_pass(i, gaps[i]) and not looks.lets_pass(i, MAGNIFIED * gaps[i])
+        ]
+        gaps = sorted({mine[b][i] for b in near})
+        text = f"{name} is {_off(gaps)} on your inputs, and your asserts let errors of that size pass"
+        give("lets errors pass", text, near)
+        rest = [b for b in mine if b not in near]
+        if rest:
+            noticed, tried = looks.share(i)
+            few = (
+                f" Of {tried} numbers in {name} that were changed, one at a time, it noticed {noticed}."
+                if noticed < tried
+                else ""
+            )
+            gaps = sorted({mine[b][i] for b in rest})
+            text = f"{name} is {_off(gaps)} on your inputs, and what your asserts ask is true all the same.{few} {OTHERWISE}"
+            give("too narrow", text, rest)
     return found
 
 

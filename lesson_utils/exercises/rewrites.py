@@ -103,8 +103,9 @@ def _only_printed(node: ast.AST) -> Any:
         return None
     if not any(isinstance(n, ast.Call) and _name(n) == "print" for n in ast.walk(node)):
         return None
-    negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
-    return _assert(ast.UnaryOp(ast.Not(), node.test) if negated and not node.orelse else node.test)
+    if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
+        return _assert(node.test.operand)
+    return _assert(node.test)
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:
