@@ -52,7 +52,7 @@ def solution(notebook: Notebook, lesson: Lesson) -> Notebook:
     written = {exercise.function_name for exercise in exercises.values()}
     stub: Notebook = {}
     for cell in _code(notebook):
-        if name := _checked(cell):
+        if (name := _checked(cell)) in exercises:
             _write(stub, filled(_source(stub), exercises.pop(name)))
             cell["outputs"] = [_output(_judged(lesson.exercise(name)), cell["execution_count"])]
         elif cell["id"] == "progress" or written & set(re.findall(r"\w+", _source(cell))):
@@ -95,7 +95,7 @@ def _write(cell: Notebook, source: str) -> None:
 
 
 def _checked(cell: Notebook) -> str:
-    """The exercise that a cell checks."""
+    """What a cell checks: an exercise, or `finds_bugs`."""
     call = re.fullmatch(r"check\.(\w+)\(\w+\)", _source(cell))
     return call[1] if call else ""
 
