@@ -163,7 +163,7 @@ def _verdict(hunt: Hunt, time_limit: float) -> TestResult:
     if hunt.draws and (failed := hunt.failures()):
         return TestResult(
             False,
-            f"Your test draws other numbers each time, and fails on the right function in {failed} of {AGAIN} runs. A test "
+            f"Your test calls the function with other numbers each time that it runs, and fails on the right one in {failed} of {AGAIN} runs. A test "
             "that fails at times is soon ignored. Give it a seed, `rng = np.random.default_rng(0)`, and ask only what must hold.",
             "fails at times",
         )
@@ -191,7 +191,7 @@ def _counted(hunt: Hunt) -> TestResult:
         groups = [(f"{reason.text}.", _described(reason.bugs), reason.name) for reason in hunt.reasons()]
     if at_times:
         text = (
-            "Your test draws other numbers each time, and finds these in some runs only. Give it a seed, "
+            "Your test calls the function with other numbers each time that it runs, and finds these in some runs only. Give it a seed, "
             "`rng = np.random.default_rng(0)`, and inputs that show them each time."
         )
         groups.append((text, _described(at_times), "no seed"))

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -220,12 +220,9 @@ def reasons(looks: Looks, shows: dict[Bug, dict[int, float] | None]) -> list[Rea
     if left and looks.only_sums():
         give("only a sum", ONLY_SUMS, left)
     for i, name in enumerate(names):
-        mine = {b: gaps for b in left if (gaps := shows[b] or {}) and max(gaps, key=gaps.__getitem__) == i}
-        near = [
-            b for b, gaps in mine.items() if looks.lets_pass(i, gaps[i]) and not looks.lets_pass(i, MAGNIFIED * gaps[i])
-        ]
-        gaps = sorted({mine[b][i] for b in near})
-        text = f"{name} is {_off(gaps)} on your inputs, and your asserts let errors of that size pass"
+        mine = {b: gaps[i] for b in left if (gaps := shows[b] or {}) and max(gaps, key=gaps.__getitem__) == i}
+        near = [b for b, gap in mine.items() if looks.lets_pass(i, gap) and not looks.lets_pass(i, MAGNIFIED * gap)]
+        text = f"{name} is {_off(mine, near)} on your inputs, and your asserts let errors of that size pass"
         give("lets errors pass", text, near)
         rest = [b for b in mine if b not in near]
         if rest:
@@ -235,8 +232,7 @@ def reasons(looks: Looks, shows: dict[Bug, dict[int, float] | None]) -> list[Rea
                 if noticed < tried
                 else ""
             )
-            gaps = sorted({mine[b][i] for b in rest})
-            text = f"{name} is {_off(gaps)} on your inputs, and what your asserts ask is true all the same.{few} {OTHERWISE}"
+            text = f"{name} is {_off(mine, rest)} on your inputs, and what your asserts ask is true all the same.{few} {OTHERWISE}"
             give("too narrow", text, rest)
     return found
 
@@ -245,8 +241,9 @@ def _these(bugs: Sequence[Bug]) -> str:
     return "This one raises" if len(bugs) == 1 else "These raise"
 
 
-def _off(gaps: Sequence[float]) -> str:
+def _off(sizes: Mapping[Bug, float], bugs: Sequence[Bug]) -> str:
     """By how much a result is off, of one bug or of several."""
+    gaps = sorted({sizes[bug] for bug in bugs})
     if not gaps or not np.isfinite(gaps).all():
         return "of another shape, or not finite,"
     few = f"{gaps[0]:.2g}" if len(gaps) == 1 else f"{gaps[0]:.2g} to {gaps[-1]:.2g}"
