@@ -115,13 +115,17 @@ def test_watch_measures_and_prints_as_it_goes(capsys):
     history = training.fit(
         model, lambda rng: tasks.text_batches(ids, 16, 8, rng), 20, lr=1e-2, callback=watch, every=8, progress=False
     )
-    assert watch.steps == [0, 8, 16, 20]
-    assert watch.bits[0] > watch.bits[-1] == pytest.approx(lab.bits(model.loss(held_out)))
-    assert all(0 <= share <= 1 for share in watch.shares)
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["8", "16", "20"]
+    seen = watch.seen
+    assert seen.steps == [0, 8, 16, 20]
+    assert seen.bits[0] > seen.bits[-1] == pytest.approx(lab.bits(model.loss(held_out)))
+    assert all(0 <= share <= 1 for share in seen.shares)
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in printed] == ["8", "16", "20"]
+    lab.read_along(seen)
+    assert capsys.readouterr().out.splitlines()[2:] == printed
     rungs = {"log₂ V": 5.4, "unigram entropy": 0.1}
-    assert "above what pairs tell" in lab.loss_plot(history, watch, rungs).alt
-    assert "below what pairs tell" in lab.loss_plot(history, watch, {"floor": 20.0}).alt
+    assert "above what pairs tell" in lab.loss_plot(history, seen, rungs).alt
+    assert "below what pairs tell" in lab.loss_plot(history, seen, {"floor": 20.0}).alt
 
 
 def test_bits_are_told_as_characters():

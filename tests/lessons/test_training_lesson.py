@@ -71,19 +71,19 @@ def test_rows_stand_in_line():
 
 def test_a_film_goes_back_to_what_the_model_knew():
     model = experiment.transformer(d_model=8, num_heads=2)
-    kept = film.Film(model, 40)
-    assert kept.steps[0] == 0
-    assert kept.steps[-1] == 40
     start = {name: param.value.copy() for name, param in model.params().items()}
-    training.fit(model, partial(lab.batches, batch=4), 40, callback=kept, progress=False)
-    assert set(kept.snapshots) == set(kept.steps)
-    assert len(kept.losses) == 40
+    camera = lab.Camera(model, 40)
+    history = training.fit(model, partial(lab.batches, batch=4), 40, callback=camera, progress=False)
+    seen = camera.film
+    assert (seen.steps[0], seen.steps[-1]) == (0, 40)
+    assert set(seen.kept) == set(seen.right) == camera.steps
+    assert seen.history is history
     for step, values in ((0, start), (40, {name: param.value for name, param in model.params().items()})):
-        for name, param in kept.at(step).params().items():
+        for name, param in seen.at(step).params().items():
             np.testing.assert_array_equal(param.value, values[name])
     with pytest.raises(ValueError, match="step=33 was not kept"):
-        kept.at(33)
-    assert len(film.Film(model, 1000).steps) == 30
+        seen.at(33)
+    assert len(lab.Camera(model, 1000).steps) == 9
 
 
 def test_a_frame_leaves_out_what_the_model_cannot_read(model):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -148,6 +148,10 @@ def writes(model: models.GPT, vocabulary: tasks.Vocabulary, prompts: "Ids", leng
     return sorted(texts, key=lambda text: -len(words_in(text)))
 
 
+def known_words(text: str) -> frozenset[str]:
+    return frozenset(words_in(text))
+
+
 def word_shares(texts: Sequence[str], known: frozenset[str]) -> tuple[float, float]:
     """Of the words in texts: how many are known, and how many different ones there are, as shares."""
     words = [word for text in texts for word in words_in(text)]
@@ -155,34 +159,55 @@ def word_shares(texts: Sequence[str], known: frozenset[str]) -> tuple[float, flo
     return sum(word in known for word in words) / count, len(set(words)) / count
 
 
+class Seen(NamedTuple):
+    """What a model in training was seen to do, measure by measure."""
+
+    steps: list[int]
+    bits: list[float]  # of held-out text
+    texts: list[str]
+    shares: list[float]  # of real words
+
+
 class Watch:
     """A callback of `training.fit` that measures the validation loss, has the model write, and prints both at once."""
 
     def __init__(self, model: models.GPT, vocabulary: tasks.Vocabulary, validation: Any, text: str) -> None:
         self.model, self.vocabulary, self.validation = model, vocabulary, validation
-        self.known, self.prompt = frozenset(words_in(text)), text[:1]
-        self.steps: list[int] = []
-        self.bits: list[float] = []
-        self.texts: list[str] = []
-        self.shares: list[float] = []
-        print("steps   bits   real words   what it writes (τ = 0.7; of 8 texts, the one with most words)")
+        self.known, self.prompt = known_words(text), text[:1]
+        self.seen = Seen([], [], [], [])
+        print(HEADINGS)
         self(0)
 
     def __call__(self, step: int, *_: object) -> None:
         prompts = np.tile(self.vocabulary.encode(self.prompt), (8, 1))  # (8, 1)
         texts = writes(self.model, self.vocabulary, prompts, 120)
-        self.steps.append(step)
-        self.bits.append(bits(self.model.loss(self.validation)))
-        self.texts.append(texts[0])
-        self.shares.append(word_shares(texts, self.known)[0])
-        print(f"{step:5} {self.bits[-1]:6.2f} {self.shares[-1]:12.0%}   {texts[0][:72]}")
+        self.seen.steps.append(step)
+        self.seen.bits.append(bits(self.model.loss(self.validation)))
+        self.seen.texts.append(texts[0])
+        self.seen.shares.append(word_shares(texts, self.known)[0])
+        _print_last(self.seen)
+
+
+HEADINGS = "steps   bits   real words   what it writes (τ = 0.7; of 8 texts, the one with most words)"
+
+
+def read_along(seen: Seen) -> None:
+    """Print what a `Watch` printed while the model was trained."""
+    print(HEADINGS)
+    for n in range(len(seen.steps)):
+        _print_last(Seen(*(values[: n + 1] for values in seen)))
+
+
+def _print_last(seen: Seen) -> None:
+    step, measured, text, share = (values[-1] for values in seen)
+    print(f"{step:5} {measured:6.2f} {share:12.0%}   {text[:72]}")
 
 
 PEOPLE = 0.6, 1.3  # bits a character of English prose, Shannon (1951)
 
 
 @plots.still(9.2, 4.7)
-def loss_plot(figure: "Figure", history: training.History, watch: Watch, rungs: Mapping[str, float]) -> str:
+def loss_plot(figure: "Figure", history: training.History, watch: Seen, rungs: Mapping[str, float]) -> str:
     """The loss in bits a character and as characters to choose from, between what simpler knowledge would reach."""
     losses = np.array([bits(loss) for loss in history.losses])
     window = max(1, len(losses) // 60)

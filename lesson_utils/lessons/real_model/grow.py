@@ -60,7 +60,7 @@ class Moment(NamedTuple):
     right: float  # share, of the same
     induction: Array  # (layers, heads)
     previous: Array
-    maps: Array  # (layers, heads, T, T), of the sequence that is shown
+    map: Array  # (T, T): of the sequence that is shown, and the head that ends as the best copyist
 
 
 class Film(NamedTuple):
@@ -99,6 +99,7 @@ def shown_sequence() -> Ids:
 
 
 def moment(model: GPT, step: int, test: tuple[Ids, Ids]) -> Moment:
+    """Here with the maps of all heads, (layers, heads, T, T): which one ends as the best, only the end can tell."""
     loss, right, maps = measured(model, *test)
     shown = np.stack(model.maps(model.forward(shown_sequence()[:, :-1])[1])["decoder"])[:, 0]
     return Moment(step, loss, right, induction(maps, test[1]), previous(maps), shown)
@@ -117,10 +118,10 @@ def grow(
     """Train a GPT on repeats; measure it, on periods from 6 to 16, at regular steps."""
     model = new_model(num_layers, positions, seed, d_model)
     test = repeats(np.random.default_rng(99), 128)
-    film = Film(model, [moment(model, 0, test)])
+    moments = [moment(model, 0, test)]
 
     def look(step: int, loss: float, history: training.History) -> None:
-        film.moments.append(moment(model, step, test))
+        moments.append(moment(model, step, test))
 
     schedule: Callable[[int], float] = partial(
         training.warmup_linear, peak=PEAK, warmup=min(50, steps // 2), total=steps + 1
@@ -136,7 +137,8 @@ def grow(
         seed=seed,
         progress=progress,
     )
-    return film
+    best = np.unravel_index(moments[-1].induction.argmax(), moments[-1].induction.shape)
+    return Film(model, [m._replace(map=m.map[best]) for m in moments])
 
 
 def copied(model: GPT, **forward: Any) -> float:

@@ -13,6 +13,8 @@ from lesson_utils.lessons.real_model.stored import label, stored
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from lesson_utils.models import GPT
+
 LAYERS = {1: "one layer", 2: "two layers"}
 
 
@@ -72,8 +74,8 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
             curves[name].set_ydata(over)
             marks[name].set_data([step], [over[steps.index(step)]])
         last = film.moments[-1].induction
-        layer, head = np.unravel_index(last.argmax(), last.shape)  # the one that ends as the best copies all the time
-        image.set_data(moment.maps[layer, head])
+        layer, head = np.unravel_index(last.argmax(), last.shape)  # the one that ends as the best, all the time
+        image.set_data(moment.map)
         losses.set_title(f"{LAYERS[layers].capitalize()}, step {step}:\n{moment.right:.0%} of the copy right")
         scores.set_title(f"Induction {moment.induction.max():.2f},\nprevious token {moment.previous.max():.2f}")
         page.set_title(f"Layer {layer}, head {head}: {moment.induction[layer, head]:.0%}\nlies on the stripe")
@@ -127,15 +129,15 @@ def chain_drawn(figure: "Figure") -> str:
 
 
 @plots.still(9.4, 3.5)
-def trap_plot(figure: "Figure", fixed: Film, grown: Film) -> str:
+def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
     """A model trained with one period only: share right and induction score for each period, beside one that was "
     "not."""
     periods = range(6, 17)
     right: dict[str, list[float]] = {}
     score: dict[str, list[float]] = {}
-    for name, film in (("fixed", fixed), ("grown", grown)):
+    for name, model in (("fixed", fixed), ("grown", grown)):
         tests = [repeats(np.random.default_rng(5), 64, (P, P)) for P in periods]
-        seen = [measured(film.model, *test) for test in tests]
+        seen = [measured(model, *test) for test in tests]
         right[name] = [share for _, share, _ in seen]
         score[name] = [float(induction(maps, test[1]).max()) for (_, _, maps), test in zip(seen, tests, strict=True)]
     at = np.arange(len(periods))

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Of all steps: 30 snapshots, close together where most happens.
-SHARES = (*np.arange(21) / 100, 0.25, *np.arange(3, 11) / 10)
+SHARES = (0, 0.04, 0.08, 0.1, 0.12, 0.16, 0.2, 0.25, 1)  # of all steps: close together where most happens
 LONGEST = 22  # characters of a typed date
 SMOOTH = 10  # steps; a point of the curve is a mean over so many
 END = "∎"
@@ -23,20 +22,36 @@ DATES = 200  # held out, that each snapshot is judged by
 REDRAW = 0.7  # seconds between two pictures of the curve, at least
 
 
-class Film:
-    """A callback of `training.fit` that keeps what the model knew at 30 steps, and draws its loss curve meanwhile.
+class Film(NamedTuple):
+    """One training, and what the model knew at some of its steps."""
+
+    total: int  # steps
+    history: training.History
+    right: dict[int, float]  # step -> share of held-out dates that are right to the last symbol
+    kept: dict[int, models.Transformer]
+
+    @property
+    def steps(self) -> list[int]:
+        return list(self.kept)
+
+    def at(self, step: int) -> models.Transformer:
+        """The model as it was at a step."""
+        if step not in self.kept:
+            raise ValueError(f"step={step} was not kept; there are {', '.join(map(str, self.kept))}")
+        return self.kept[step]
+
+
+class Camera:
+    """A callback of `training.fit` that makes a film, and draws the loss curve meanwhile.
 
     Args:
         model: the one that is to be trained.
-        steps: for how many steps. Snapshots lie closer in the first fifth, where most happens.
+        steps: for how many steps.
     """
 
     def __init__(self, model: models.Transformer, steps: int) -> None:
-        self.model, self.total = model, steps
-        self.steps = sorted({round(steps * share) for share in SHARES})
-        self.losses: list[float] = []
-        self.snapshots: dict[int, dict[str, Array]] = {}
-        self.right: dict[int, float] = {}  # share of held-out dates that are right to the last symbol
+        self.model, self.steps = model, {round(steps * share) for share in SHARES}
+        self.film = Film(steps, training.History(), {}, {})
         self._shown: Any = None
         self._next = 0.0  # when the curve is drawn again
         self._keep(0)
@@ -45,28 +60,22 @@ class Film:
         """Show the curve, here; it grows while the model is trained."""
         from IPython.display import display
 
-        self._shown = display(curve(self), display_id=True)
+        self._shown = display(curve(self.film), display_id=True)
 
     def __call__(self, step: int, loss: float, history: training.History) -> None:
-        self.losses = history.losses
+        self.film = self.film._replace(history=history)
         if step in self.steps:
             self._keep(step)
-            if self._shown is not None and (step == self.total or time.monotonic() > self._next):
-                self._shown.update(curve(self))
+            if self._shown is not None and (step == self.film.total or time.monotonic() > self._next):
+                self._shown.update(curve(self.film))
                 self._next = time.monotonic() + REDRAW
 
     def _keep(self, step: int) -> None:
-        self.snapshots[step] = {name: param.value.copy() for name, param in self.model.params().items()}
-        self.right[step] = exact(self.model, dates_of(n=DATES))
-
-    def at(self, step: int) -> models.Transformer:
-        """A model that knows what this one knew at a step."""
-        if step not in self.snapshots:
-            raise ValueError(f"step={step} was not kept; there are {', '.join(map(str, self.snapshots))}")
-        model = models.Transformer(self.model.config, np.random.default_rng(0))
-        for name, param in model.params().items():
-            param.value[...] = self.snapshots[step][name]
-        return model
+        kept = models.Transformer(self.model.config, np.random.default_rng(0))
+        for own, param in zip(kept.params().values(), self.model.params().values(), strict=True):
+            own.value[...] = param.value
+        self.film.kept[step] = kept
+        self.film.right[step] = exact(kept, dates_of(n=DATES))
 
 
 def smooth(losses: Any) -> tuple[Array, Array]:
@@ -93,8 +102,8 @@ def curve(figure: "Figure", film: Film) -> str:
     step = max(film.right)
     title = f"After {step:,} steps {film.right[step]:.1%} of the held-out dates are right"
     alt = ""
-    if film.losses:
-        x, y = smooth(film.losses)
+    if film.history.losses:
+        x, y = smooth(film.history.losses)
         ax.plot(x, y, color=plots.BLUE)
         below = next((int(n) for n, loss in zip(x, y, strict=True) if loss < rungs()["all before"]), None)
         alt = f" The loss falls from {y[0]:.2f} to {y[-1]:.2g} nats."
@@ -129,25 +138,24 @@ def frame(model: models.Transformer, typed: str) -> Frame:
 
 
 def _example() -> Film:
-    """A film of a model that has learnt nothing: its numbers are shaken from snapshot to snapshot."""
-    film, rng = Film(transformer(), 100), np.random.default_rng(0)
-    for step in film.steps[1:]:
-        film.losses = list(np.linspace(3, 0.1, step))
-        for param in film.model.params().values():
+    """A film of a model that has learnt nothing: its numbers are shaken from step to step."""
+    camera, rng = Camera(transformer(), 100), np.random.default_rng(0)
+    for step in sorted(camera.steps)[1:]:
+        for param in camera.model.params().values():
             param.value += 0.05 * rng.normal(size=param.value.shape).astype(param.value.dtype)
-        film._keep(step)
-    return film
+        camera(step, 0.1, training.History(list(np.linspace(3, 0.1, step))))
+    return camera.film
 
 
 @live.lab(
     width=9.4,
     height=4.4,
     controls=lambda film: {
-        "step": live.Choice("training step", tuple(film.snapshots), max(film.snapshots)),
-        "head": live.Choice("head", ("mean", *(str(h) for h in range(film.model.config.num_heads))), "mean"),
+        "step": live.Choice("training step", tuple(film.steps), film.total),
+        "head": live.Choice("head", ("mean", *(str(h) for h in range(film.at(0).config.num_heads))), "mean"),
         "typed": live.Word("a date", "March 3, 2021", longest=LONGEST),
     },
-    example=_example,
+    example=lambda: (_example(),),
 )
 def film_lab(figure: "Figure", film: Film) -> live.Update:
     """Drag the training step: what the model makes of a date, where it looks meanwhile, and how far the loss is."""
@@ -163,7 +171,8 @@ def film_lab(figure: "Figure", film: Film) -> live.Update:
     font: dict[str, Any] = {"ha": "center", "va": "center", "family": "DejaVu Sans Mono", "size": 12, "zorder": 3}
     columns = [left.text(n, -1.1, "", **font) for n in range(LONGEST)]
     rows = [left.text(-1.2, n, "", **font) for n in range(LENGTH)]
-    x, y = smooth(film.losses) if film.losses else (np.zeros(1), np.zeros(1))
+    losses = film.history.losses
+    x, y = smooth(losses) if losses else (np.zeros(1), np.zeros(1))
     right.plot(x, y, color=plots.BLUE, lw=1.6, zorder=0.6)
     right.set(xlim=(0, film.total), ylim=(0, 3.6), xlabel="training step", ylabel="loss (nats a symbol)")
     draw_rungs(right, film.total * 0.99)

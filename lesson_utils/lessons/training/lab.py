@@ -11,13 +11,13 @@ from lesson_utils.lessons.training.experiment import (
     transformer,
     translate,
 )
-from lesson_utils.lessons.training.film import Film, film_lab
+from lesson_utils.lessons.training.film import Camera, film_lab
 from lesson_utils.lessons.training.pruning import by_importance, heads_map, prune_plot, without
 from lesson_utils.lessons.training.slopes import slope_lab
 from lesson_utils.lessons.training.survival import means, survival_lab, survivors
 
 __all__ = [
-    "Film",
+    "Camera",
     "aligned",
     "as_written",
     "batches",
