@@ -504,6 +504,16 @@ def test_a_function_of_ones_own_attends_in_every_layer_with_and_without_a_cache(
     ]
 
 
+def test_the_last_logits_alone_are_those_of_all(rng):
+    model, ids = gpt(rng), rng.integers(7, size=(2, 5))
+    logits, cache = model.forward(ids)
+    last, its_cache = model.forward(ids, model.new_past(), last=True)
+    assert last.shape == (2, 1, logits.shape[-1])
+    np.testing.assert_allclose(last[:, 0], logits[:, -1], atol=1e-12)
+    for weights, its in zip(*(model.maps(c)["decoder"] for c in (cache, its_cache)), strict=True):
+        np.testing.assert_allclose(weights, its, atol=1e-12)
+
+
 def test_a_function_that_attends_is_held_to_what_it_has_to_give():
     model = GPT(GPTConfig(vocab=5, d_model=8, num_heads=2, num_layers=1), np.random.default_rng(0))
     ids = np.array([[1, 2, 3]])

@@ -96,7 +96,8 @@ class Pretrained:
             raise ValueError(f"the prompt has {len(fresh)} tokens; expected 1 to {limit - 1}, or load(max_length=…)")
         past, decoder = self.model.new_past(), codecs.getincrementaldecoder("utf-8")("replace")
         for _ in range(min(as_size(length, "length", minimum=0), room)):
-            logits = self.model.forward(fresh[None], past, attend=attend, knock_out=knock_out)[0][0, -1]  # (V,)
+            ahead, _ = self.model.forward(fresh[None], past, attend=attend, knock_out=knock_out, last=True)  # (1, 1, V)
+            logits = ahead[0, 0]  # (V,)
             id_ = int(models.sample(logits, rng, temperature, top_k, top_p))
             if id_ in self.ends:
                 return

@@ -43,18 +43,20 @@ def run(rounds: int = 9) -> None:
         "products": lambda: [row @ W for row, W in zip(rows, matrices, strict=True)],
     }
     prompt: dict[str, Any] = {"ours": partial(real.model.forward, ids[None])}
+    begin: dict[str, Any] = {"ours": partial(real.model.forward, ids[None], last=True)}  # what writing needs of it
     if theirs := _transformers(path, ids):
-        token["transformers"], prompt["transformers"] = theirs
+        token["transformers"], prompt["transformers"], begin["transformers"] = theirs
     else:
         print("  for a comparison: pip install transformers accelerate gguf, beside PyTorch")
-    for label, ways in ((f"a token after {CONTEXT}", token), (f"a prompt of {PROMPT}", prompt)):
+    labels = f"a token after {CONTEXT}", f"a prompt of {PROMPT}", f"a prompt of {PROMPT}, up to the first answer"
+    for label, ways in zip(labels, (token, prompt, begin), strict=True):
         times = compare(rounds, **ways)
         others = [f"{times['ours'] / times[way]:.2f}× of {way}" for way in ways if way != "ours"]
         print(f"  {label}: {times['ours'] * 1e3:.0f} ms; {', '.join(others) or 'nothing to compare with'}", flush=True)
 
 
-def _transformers(path: Path, ids: Any) -> tuple[Any, Any] | None:
-    """A token and a prompt there; None if it is not installed."""
+def _transformers(path: Path, ids: Any) -> tuple[Any, Any, Any] | None:
+    """There: a token, a prompt, and a prompt with its last logits only. None if it is not installed."""
     try:
         import torch
         from transformers import AutoModelForCausalLM
@@ -64,4 +66,8 @@ def _transformers(path: Path, ids: Any) -> tuple[Any, Any] | None:
     model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
     ids = torch.from_numpy(ids)[None]
     past = model(ids[:, :CONTEXT], use_cache=True).past_key_values
-    return partial(model, ids[:, :1], past_key_values=past, use_cache=True), partial(model, ids)
+    return (
+        partial(model, ids[:, :1], past_key_values=past, use_cache=True),
+        partial(model, ids),
+        partial(model, ids, logits_to_keep=1),
+    )
