@@ -87,7 +87,7 @@ class Experiments:
         names, kinds = self.axes.names, self.axes.kinds
         for j in range(len(names)):
             for i in range(j):
-                if kinds[i] and kinds[j] and all(_equal(a[i], a[j]) for a in self.calls):
+                if kinds[i] and kinds[j] and all(_equal_and_varied(a[i], a[j]) for a in self.calls):
                     yield (
                         "equal arrays",
                         f"`{names[i]}` and `{names[j]}` are equal in every call; with numbers of its own in `{names[j]}`",
@@ -127,6 +127,13 @@ class Experiments:
         for i, name in enumerate(axes.names):
             if axes.kinds[i] != "mask":
                 continue
+            optional = any(len(c) <= i or c[i] is None for c in axes.cases)
+            if optional and all(isinstance(a[i], np.ndarray) for a in self.calls):
+                yield (
+                    "always a mask",
+                    f"`{name}` is given in every call; without it",
+                    [lambda a, rng, i=i: (*a[:i], None, *a[i + 1 :])],  # type: ignore[misc]
+                )
             if not all(x is None or (isinstance(x, np.ndarray) and x.all()) for x in (a[i] for a in self.calls)):
                 continue
             given = any(isinstance(a[i], np.ndarray) for a in self.calls)
@@ -293,6 +300,10 @@ class Experiments:
                     if not same(outcome(bug.function, other), wanted):
                         return True
         return False
+
+
+def _equal_and_varied(a: Any, b: Any) -> bool:
+    return _equal(a, b) and bool((a != a.flat[0]).any())
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -181,9 +181,7 @@ NO_ASSERT = "There is no `assert` in your test: it fails only if the function ra
 OTHERWISE = "Compare with numbers that you computed in another way"
 ITSELF = f"The function is compared with itself: every call has a twin with the same arguments, and what is wrong in one is wrong in the other. {OTHERWISE}"
 NOT_REACHED = "No `assert` in your test is ever reached: it stands in a function that is never called, behind a `return`, or in a loop over nothing"
-NO_NUMBERS = (
-    f"No assert looks at the numbers: results of the right shapes, filled with random numbers, pass, too. {OTHERWISE}"
-)
+NO_NUMBERS = f"No assert looks at the numbers that come back: results of the right shapes, filled with random numbers, pass, too. {OTHERWISE}"
 ONLY_SUMS = (
     "Results whose entries have changed places pass, too: your asserts look at what does not depend on the order, as a sum, a mean or a maximum. "
     "Compare entry by entry"
@@ -244,7 +242,9 @@ def _these(bugs: Sequence[Bug]) -> str:
 def _off(sizes: Mapping[Bug, float], bugs: Sequence[Bug]) -> str:
     """By how much a result is off, of one bug or of several."""
     gaps = sorted({sizes[bug] for bug in bugs})
-    if not gaps or not np.isfinite(gaps).all():
+    finite = [gap for gap in gaps if np.isfinite(gap)]
+    if not finite:
         return "of another shape, or not finite,"
+    gaps, other = finite, ", or of another shape," if len(finite) < len(gaps) else ""
     few = f"{gaps[0]:.2g}" if len(gaps) == 1 else f"{gaps[0]:.2g} to {gaps[-1]:.2g}"
-    return f"off by {few}"
+    return f"off by {few}{other}"
