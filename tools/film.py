@@ -71,7 +71,7 @@ class Strip:
         controls = plots.picture(self.drawing, "controls")
         above, below = (Image.open(io.BytesIO(png)) for png in (controls.png, picture.png))
         whole = Image.new("P", (below.width, above.height + below.height))
-        whole.putpalette(below.getpalette())
+        whole.putpalette(below.getpalette() or ())
         whole.paste(above, (0, 0))  # all pictures of the course have one palette
         whole.paste(below, (0, above.height))
         return whole

@@ -60,6 +60,14 @@ PROSE = """() => {
 }"""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_frames():
+    """All that differs between the book that is published and this one: of each figure, fewer pictures are drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frames, "MOST_FRAMES", 24)
+        yield
+
+
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     if missing := [name for name in ("sphinx", "myst_nb", "sphinx_book_theme") if not find_spec(name)]:

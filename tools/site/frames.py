@@ -104,13 +104,13 @@ def with_stops(still: str, stops: str) -> str:
 def drawn(notebook: Path) -> Path:
     """The folder with a notebook's pictures; they are drawn anew if anything changed that they come from."""
     digest = hashlib.sha256(sources() + "".join(code for _, code, _ in cells(notebook)).encode()).hexdigest()[:12]
-    folder = KEPT / f"{notebook.stem}-{digest}"
+    folder = KEPT / f"at most {MOST_FRAMES}" / f"{notebook.stem}-{digest}"
     if not folder.exists():
-        for old in KEPT.glob(f"{notebook.stem}-*"):
+        for old in folder.parent.glob(f"{notebook.stem}-*"):
             shutil.rmtree(old)
         unfinished = folder.with_suffix(".part")
         unfinished.mkdir(parents=True)
-        command = [sys.executable, "-m", "tools.site.frames", str(notebook), str(unfinished)]
+        command = [sys.executable, "-m", "tools.site.frames", str(notebook), str(unfinished), str(MOST_FRAMES)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COURSE_")} | QUIETLY
         done = subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True)
         if done.returncode:
@@ -160,7 +160,7 @@ def shown(notebook: Path) -> dict[str, live.LiveFigure]:
     found: dict[str, live.LiveFigure] = {}
     todo, said, before = cells(notebook), io.StringIO(), Path.cwd()
     show, current = live.LiveFigure._ipython_display_, ""
-    live.LiveFigure._ipython_display_ = lambda figure: found.update({current: figure})  # type: ignore[method-assign]
+    live.LiveFigure._ipython_display_ = lambda figure: found.update({current: figure})  # type: ignore[assignment, method-assign]
     os.chdir(ROOT / "notebooks")
     try:
         for current, code, _ in todo:  # noqa: B007
@@ -194,6 +194,8 @@ def draw(notebook: Path, folder: Path) -> None:
             file = f"{hashlib.sha256(content).hexdigest()[:12]}.webp"
             (folder / file).write_bytes(content)
             frames.append(pictures.setdefault((file, picture.alt), len(pictures)))
+        if (size := sum((folder / file).stat().st_size for file in {file for file, _ in pictures})) > 3_000_000:
+            raise Failed(f"{place}: {len(frames)} pictures take {size:,} bytes, of 3,000,000")
         grid = json.dumps({"frames": frames, "pictures": list(pictures)})
         (folder / f"{name}.js").write_text(f"liveFrames({json.dumps(place)}, {grid})\n", encoding="utf-8")
 
@@ -211,18 +213,19 @@ def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]]) -> dict[s
             raise Failed(f"{figure.lab.call()}: {name} starts at {value!r}, where it has no stop")
     full = {name: tuple(some) for name, some in values.items()}
     while math.prod(map(len, values.values())) > most:
-        free = [name for name in values if name not in chosen and len(values[name]) > 1]
-        if not free:
-            raise Failed(f"{figure.lab.call()}: too many stops are chosen for {most} pictures")
-        name = max(free, key=lambda name: order(figure.controls[name], len(values[name])))
+        name = max(values, key=lambda name: order(figure.controls[name], name in chosen, len(values[name])))
         values[name] = thinned(full[name], start[name], len(values[name]) - 1)
     return values
 
 
-def order(control: live.Control, count: int) -> tuple[bool, bool, bool, int]:
-    """What is thinned first: the slider with most stops; then choices between numbers; texts last. Two stops stay."""
+def order(control: live.Control, chosen: bool, count: int) -> tuple[int, bool, bool, bool, int]:
+    """What is thinned first: the slider with most stops; then choices between numbers; texts; last, what was chosen.
+
+    Two stops stay, as long as there is a control with more.
+    """
     numbers = all(isinstance(value, int | float) for value in control.values())
-    return count > 2, numbers, isinstance(control, live.Slider | live.LogSlider) and count > FEWEST, count
+    fine = isinstance(control, live.Slider | live.LogSlider) and count > FEWEST
+    return min(count, 3), not chosen, numbers, fine, count
 
 
 def thinned(values: tuple[Any, ...], start: Any, count: int) -> list[Any]:
@@ -286,7 +289,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("notebook", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("most", type=int)
     words = parser.parse_args()
+    MOST_FRAMES = words.most
     try:
         draw(words.notebook, words.folder)
     except Failed as error:
