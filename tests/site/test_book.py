@@ -5,13 +5,13 @@ import io
 import json
 import re
 import shutil
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from threading import Thread
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import nbformat
 import numpy as np
@@ -318,15 +318,21 @@ def live_figures(name):
     return [output for output in outputs(name) if publish.WIDGET_VIEW in output.get("data", {})]
 
 
+@cache
+def made_from_nothing(name, lab):
+    lesson = next(lesson for lesson in LESSONS if lesson.notebook == f"{Path(name).name}.ipynb")
+    return lesson.figures()[lab]()
+
+
 class Moving:
     """A live figure on a page, and the one in Python that it stands for, if that is made from nothing."""
 
-    def __init__(self, form, name, made):
+    def __init__(self, form, name, book, made):
+        self.book = book
         self.node = form.locator("xpath=ancestor::div[starts-with(@class, 'still-')]")
         self.told = json.loads(self.node.locator(".live-stops").text_content())
-        lesson = next(lesson for lesson in LESSONS if lesson.notebook == f"{Path(name).name}.ipynb")
         cell, lab = Path(self.told["figure"]).name, self.told["call"].removeprefix("lab.").removesuffix("()")
-        self.figure = made.get(cell) or (lesson.figures()[lab]() if lab.isidentifier() else None)
+        self.figure = made.get(cell) or (made_from_nothing(name, lab) if lab.isidentifier() else None)
         self.inputs = form.locator("input, select").all()
 
     def ends(self):
@@ -384,16 +390,14 @@ class Moving:
                 values[key] = texts.get(told["texts"][place], told["texts"][place])
             wanted = self.figure.set(**values)
             assert picture.get_attribute("alt") == wanted.alt
-            seen = picture.evaluate(
-                "async picture => [...new Uint8Array(await (await fetch(picture.src)).arrayBuffer())]"
-            )
-            pixels = [Image.open(io.BytesIO(data)).convert("RGB") for data in (bytes(seen), wanted.png)]
+            seen = self.book / urlsplit(picture.get_attribute("src")).path.lstrip("/")
+            pixels = [Image.open(data).convert("RGB") for data in (seen, io.BytesIO(wanted.png))]
             np.testing.assert_array_equal(*map(np.asarray, pixels))
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 @every_notebook
-def test_live_figures_move(name, width, visit, monkeypatch):
+def test_live_figures_move(name, width, visit, book, monkeypatch):
     """At 1280 pixels each control goes to its ends; on a narrow page, one slider is dragged."""
     made = {}
     if name == "notebooks/03_multi_head" and width == 1280:  # here, figures that are made from models, too
@@ -405,7 +409,7 @@ def test_live_figures_move(name, width, visit, monkeypatch):
     forms = page.locator(".live-controls").all()
     assert len(forms) == len(live_figures(name))
     for form in forms:
-        figure = Moving(form, name, made)
+        figure = Moving(form, name, book, made)
         before = figure.node.bounding_box()
         figure.ends() if width == 1280 else figure.drag(page)
         after = figure.node.bounding_box()
@@ -492,9 +496,9 @@ def test_a_broken_link_stops_the_build(book, tmp_path, monkeypatch, capfd):
 # The front page
 
 
-def test_the_front_page_agrees_with_readme_and_notebooks(visit):
+def test_the_front_page_agrees_with_readme_and_notebooks(visit, book):
     page = visit("index")
-    figure = Moving(page.locator(".live-controls"), "notebooks/00_start_here", {})
+    figure = Moving(page.locator(".live-controls"), "notebooks/00_start_here", book, {})
     assert figure.told["figure"] == "00_start_here/first-look"
     figure.ends()
     assert not page.get_by_text("run this cell").count()
