@@ -27,7 +27,7 @@ from lesson_utils.exercises.edits import edits
 from lesson_utils.exercises.form import change
 from lesson_utils.exercises.trial import attempt, quiet, same
 
-ALL = list(EXERCISES.values())
+ALL = [exercise for exercise in EXERCISES.values() if not exercise.broken]  # those share the mistakes of another
 each = pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 
 

@@ -104,6 +104,8 @@ class Exercise:
     library: tuple[Callable[..., Any], ...] = ()  # what the course has written already, and the learner shall write
     dtype: str = "any"  # "kept" where the task says so; else another float is worth a remark only
     scope: Mapping[str, Any] = field(default_factory=dict)  # what the notebook's cell can use besides SCOPE
+    broken: Mapping[str, str] = field(default_factory=dict)  # steps replaced in the stub, where a bug is to be found
+    symptom: str = ""  # what is to be seen of it: the check's answer while it is still there
 
     def __post_init__(self) -> None:
         names = [mistake.name for mistake in self.mistakes]
@@ -131,9 +133,10 @@ class Exercise:
     def stub(self) -> str:
         """The cell of the notebook in which the learner writes."""
         words = textwrap.indent(f'"""{self.task}\n"""' if "\n" in self.task else f'"""{self.task}"""', "    ")
-        return (
-            f"def {self.function_name}({self.takes}):\n{words}\n    # your code, in place of the three dots\n    ...\n"
-        )
+        rest = "    # your code, in place of the three dots\n    ..."
+        if self.broken:
+            rest = textwrap.indent(self.body(self.broken), "    ")
+        return f"def {self.function_name}({self.takes}):\n{words}\n{rest}\n"
 
     def body(self, way: Mapping[str, str]) -> str:
         """The body with steps replaced."""

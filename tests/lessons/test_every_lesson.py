@@ -21,7 +21,13 @@ every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: les
 
 FIGURES = {f"{lesson.name}.{name}": lab for lesson in LESSONS for name, lab in lesson.figures().items()}
 # Each takes seconds to be ready, or to draw: not for the fast form.
-DEAR = ("full_block.depth_lab", "full_block.diagram_lab", "causal_mask.sampling_lab", "causal_mask.leak_lab")
+DEAR = (
+    "full_block.depth_lab",
+    "full_block.diagram_lab",
+    "causal_mask.sampling_lab",
+    "causal_mask.leak_lab",
+    "debugging.matrix_lab",
+)
 every_figure = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in DEAR else []) for name in FIGURES]
 )

@@ -25,6 +25,7 @@ EDITION_2 = {
     "training",
     "real_model",
     "efficient_attention",
+    "debugging",
 }
 
 # Each term and the lesson that introduces it, in bold, before it uses it. Earlier lessons may look ahead, in a cell
@@ -83,6 +84,7 @@ TERMS = {
     "delta rule": "efficient_attention",
     "grouped-query attention": "efficient_attention",
     "speculative decoding": "efficient_attention",
+    "cache parity": "debugging",
 }
 # Said in a figure's first sentence, one of these makes a finding of it. So does a number.
 VERBS = set(

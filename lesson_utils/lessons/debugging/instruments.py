@@ -1,0 +1,89 @@
+"""Instruments that find bugs without reading code: they run a model twice, and compare.
+
+Each takes a model whose `forward(ids, past, mask=mask)` returns logits, (B, T, V), and something else.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lesson_utils._checks import Array, Ids
+
+Forward = Callable[..., tuple[Array, Any]]
+ROUNDING = 1e-3  # of logits in float32: what moves less has not moved
+
+
+def leak_in_time(model: Any, ids: Ids, place: int) -> Array:
+    """How far each output moves when the symbol at `place` is replaced, (T,). Before `place`, nothing may.
+
+    Args:
+        ids: (T,).
+    """
+    changed = ids.copy()
+    changed[place] = ids[place - 1]
+    before, after = (model.forward(row[None])[0][0] for row in (ids, changed))  # (T, V) each
+    return np.abs(after - before).max(axis=-1)
+
+
+def leak_across_rows(model: Any, ids: Ids, others: Ids) -> Array:
+    """How far a row's outputs move when it is read behind 1, 2 … other rows, and not alone: (len(others),).
+
+    Args:
+        ids: (T,). others: (n, T).
+    """
+    alone = model.forward(ids[None])[0][0]  # (T, V)
+    moved = []
+    for n in range(1, len(others) + 1):
+        company = np.concatenate([others[:n], ids[None]])
+        moved.append(np.abs(model.forward(company)[0][-1] - alone).max())
+    return np.array(moved)
+
+
+def order(model: Any, ids: Ids, shuffles: Ids) -> Array:
+    """How far outputs are from being shuffled along when the input is shuffled, and all see all: (len(shuffles),).
+
+    Without a mask and without positions attention treats a sentence as a set; then these are 0.
+
+    Args:
+        ids: (T,). shuffles: (n, T), permutations of 0 … T − 1.
+    """
+    everything = np.ones((len(ids), len(ids)), bool)
+    straight = model.forward(ids[None], mask=everything)[0][0]  # (T, V)
+    moved = [np.abs(model.forward(ids[s][None], mask=everything)[0][0] - straight[s]).max() for s in shuffles]
+    return np.array(moved)
+
+
+def cache_parity(model: Any, ids: Ids, prompt: int) -> Array:
+    """How far outputs with a cache are from those all at once, (T,): `prompt` symbols in one go, then one by one.
+
+    Args:
+        ids: (T,).
+    """
+    whole, past = model.forward(ids[None])[0][0], model.new_past()
+    steps = [model.forward(ids[None, :prompt], past)[0][0]]
+    steps += [model.forward(ids[None, t : t + 1], past)[0][0] for t in range(prompt, len(ids))]
+    return np.abs(np.concatenate(steps) - whole).max(axis=-1)
+
+
+def gradient(model: Any, batch: Any, rng: np.random.Generator, looks: int = 3, eps: float = 1e-5) -> float:
+    """The largest relative error of the backward pass, over some numbers of W_Q and W_K, in float64."""
+    params = model.params()
+    for param in params.values():
+        param.grad[...] = 0
+    model.loss_and_grad(batch)
+    worst = 0.0
+    for name, param in params.items():
+        if not name.endswith(("W_Q", "W_K")):
+            continue
+        at = np.unravel_index(np.abs(param.grad).argsort(axis=None)[-looks:], param.grad.shape)
+        for place in zip(*at, strict=True):
+            value = param.value[place]
+            losses = []
+            for sign in (1, -1):
+                param.value[place] = value + sign * eps
+                losses.append(model.loss(batch))
+            param.value[place] = value
+            slope = (losses[0] - losses[1]) / (2 * eps)
+            worst = max(worst, abs(slope - param.grad[place]) / (abs(slope) + abs(param.grad[place]) + 1e-9))
+    return float(worst)

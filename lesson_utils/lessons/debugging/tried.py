@@ -1,0 +1,124 @@
+"""Which tasks notice which bug: broken models, trained on four tasks.
+
+`python -m lesson_utils.lessons.debugging.tried` trains them all again, some seconds each, and writes `tried.json`
+beside this file: the share of symbols right in training (each predicted behind the true ones), and the share right
+when the model writes by itself.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lesson_utils import models, tasks, training
+from lesson_utils.lessons.debugging import broken
+from lesson_utils.lessons.training import experiment
+
+STORED = Path(__file__).with_name("tried.json")
+TASKS = ("copy", "reverse", "gather-k", "dates")
+STEPS = {"copy": 400, "reverse": 500, "gather-k": 500, "dates": 600}
+RATES = {"copy": 6e-3, "reverse": 6e-3, "gather-k": 8e-3, "dates": 8e-3}
+BUGS = (
+    "merged without the swap",
+    "split and merged without the swap",
+    "softmax over the queries",
+    "no scale",
+    "scaled by √d_model",
+    "mask one too far",
+    "mask inverted",
+    "mask after softmax",
+    "groups tiled",
+    "residual of the normed",
+    "norm over the batch",
+    "norm over the sequence",
+    "positions along the batch",
+    "positions forgotten",
+    "attends along the batch",
+    "positions start again",
+    "backward without the row's sum",
+    "table too loud",
+)
+CLOSELY = ("", "merged without the swap", "split and merged without the swap")  # three seeds, and twice the steps
+SYMBOLS, LONG, PLACES, AROUND = 20, 8, 4, 24
+
+
+def model_of(task: str, bug: str, seed: int) -> Any:
+    """A model of one layer (encoder and decoder, where there are two) with a bug in all places."""
+    sizes: dict[str, Any] = {"num_kv_heads": 2} if bug == "groups tiled" else {}
+    if task == "dates":
+        model: Any = experiment.transformer(seed, **sizes)
+    else:
+        symbols, rng = SYMBOLS + tasks.FIRST_SYMBOL, np.random.default_rng(seed)
+        sizes |= {"vocab": symbols, "d_model": 32, "num_heads": 4, "num_layers": 1}
+        if task == "gather-k":  # the model of notebook 03
+            own: Any = {"classes": symbols, "outputs": PLACES, "d_ff": 16, "positions": "learned", "max_length": AROUND}
+            model = models.Encoder(models.EncoderConfig(**sizes, **own), rng)
+        else:
+            model = models.Transformer(models.TransformerConfig(**sizes), rng)
+    broken.plant(model, bug)
+    return model
+
+
+def batch_of(task: str, rng: np.random.Generator, batch: int = 32) -> tuple[Any, Any]:
+    """Source and target, as the model of the task takes them."""
+    if task == "dates":
+        source, target = experiment.dates_of(held_out=False, n=4000)
+        drawn = rng.integers(len(source), size=batch)
+        return source[drawn], target[drawn]
+    if task == "gather-k":
+        return tasks.gather(rng, batch, AROUND, PLACES, SYMBOLS)
+    source, target = tasks.reversal(rng, batch, LONG, SYMBOLS)
+    return source, tasks.with_ends(source if task == "copy" else target)
+
+
+def judged(task: str, model: Any, n: int = 200) -> tuple[float, float | None]:
+    """Shares of symbols right on fresh data: in training, and by itself (None: there all is answered at once)."""
+    source, target = experiment.dates_of(n=n) if task == "dates" else batch_of(task, np.random.default_rng(99), n)
+    if task == "gather-k":
+        return float((model.forward(source)[0].argmax(axis=-1) == target).mean()), None
+    wanted = target[:, 1:]
+    told = float((model.forward(source, target[:, :-1])[0].argmax(axis=-1) == wanted).mean())
+    written = model.decode(source, wanted.shape[1])
+    short = wanted.shape[1] - written.shape[1]
+    return told, float((np.pad(written, ((0, 0), (0, short))) == wanted).mean())
+
+
+def run(task: str, bug: str, seed: int = 0, steps: int | None = None) -> tuple[float, float | None]:
+    """Train once; what `judged` says."""
+    steps = steps or STEPS[task]
+    model = model_of(task, bug, seed)
+    schedule = partial(training.warmup_linear, peak=RATES[task], warmup=steps // 10, total=steps + 1)
+    drawn: Callable[..., Any] = partial(batch_of, task)
+    training.fit(model, drawn, steps, schedule=schedule, seed=seed, progress=False)
+    told, alone = judged(task, model)
+    return round(told, 3), None if alone is None else round(alone, 3)
+
+
+@cache
+def stored() -> dict[str, dict[str, list[Any]]]:
+    """bug -> task -> pairs (in training, by itself): of seed 0; for some, of seeds 1 and 2 and of twice the steps."""
+    contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+    return contents
+
+
+def measure() -> None:
+    """Train all, and store what came out."""
+    results: dict[str, dict[str, list[Any]]] = {}
+    for bug in ("", *BUGS):
+        results[bug] = {}
+        for task in TASKS:
+            seeds = (0, 1, 2) if bug in CLOSELY else (0,)
+            found = [run(task, bug, seed) for seed in seeds]
+            if bug in CLOSELY:
+                found.append(run(task, bug, 0, 2 * STEPS[task]))
+            results[bug][task] = found
+            print(f"{bug or 'healthy':30} {task:9}", found, flush=True)
+        lines = (f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(of)}" for name, of in results.items())
+        STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # as far as it has come
+
+
+if __name__ == "__main__":
+    measure()
