@@ -6,6 +6,7 @@ from importlib import import_module
 PARTS = {
     "savings": "what the trained model bears: windows, kept keys, fewer bits, shared heads (notebook 07)",
     "real_model": "scores, maps and knock-outs of its heads, attention that forgets, the logit lens (notebook 09)",
+    "symptoms": "what it says, and how well it predicts, with one bug at a time (notebook 10)",
 }
 
 

@@ -1,0 +1,152 @@
+"""The chatbot's symptoms: one bug at a time in the published model; what it says, its perplexity, a map of one head.
+
+What is shown was measured by `python -m tools.stored symptoms`, which says what each bug is, and stored beside this
+file.
+"""
+
+import json
+import textwrap
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lesson_utils import live, numbers, plots
+from lesson_utils.lessons.real_model.stored import label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STORED = Path(__file__).with_name("symptoms.json")
+RIGHT = "nothing is wrong"
+# What stands in the program, and what should stand there, where it takes no more than a line.
+LINES = {
+    RIGHT: "softmax(mask(Q @ K.T / √d_k)) @ V",
+    "no causal mask": "softmax(Q @ K.T / √d_k) @ V",
+    "mask one too late": "j <= i + 1, not j <= i",
+    "mask inverted": "~mask, not mask: True was to be seen",
+    "mask after softmax": "mask · softmax(scores): rows sum to less",
+    "no scale": "Q @ K.T, without / √d_k",
+    "scale 1/d_k": "/ d_k, not / √d_k",
+    "scale 1/√d_model": "/ √d_model, not / √d_k",
+    "softmax twice": "softmax(softmax(scores)): e⁰ is 1",
+    "softmax over queries": "softmax(scores, axis=-2)",
+    "queries split, no swap": "q.reshape(B, h, T, d_k)",
+    "heads merged, no swap": "heads.reshape(B, T, h · d_k)",
+    "groups tiled": "heads 0 1 2 0 1 2 …, not 0 0 0 1 1 1 …",
+    "positions left out": "no rotary(Q), no rotary(K)",
+    "positions turn halves": "pairs (i, i + d/2), not (2i, 2i + 1)",
+    "positions turn values, too": "rotary(V)",
+    "norm left out": "x + attention(x)",
+    "residual of the normed": "y = norm(x); y + attention(y)",
+    "gate and value swapped": "gate · silu(value)",
+    "cache starts at 0 again": "each new token at position 0",
+}
+
+
+@cache
+def stored() -> dict[str, Any]:
+    """What was measured: "question", "tokens" of the map, "head", "vocabulary", and "symptoms" by bug."""
+    contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+    return contents
+
+
+def symptoms() -> dict[str, dict[str, Any]]:
+    """By bug: "perplexity" (None: not a number), "says", and "map" in percent (None: not numbers). Best first."""
+    found = stored()["symptoms"]
+    return dict(sorted(found.items(), key=lambda item: item[1]["perplexity"] or np.inf))
+
+
+def told(perplexity: float | None) -> str:
+    """4.3, 195, 47,700, 3·10⁹, or that it is no number."""
+    if perplexity is None:
+        return "not a number"
+    return numbers.three_figures(perplexity) if perplexity < 1e6 else numbers.power(perplexity)
+
+
+def readable(text: str) -> str:
+    """As one line: line ends as ⏎, without what the font can't draw."""
+    shown = text.replace("<|im_end|>", "").replace("\n", "⏎").replace("$", r"\$")
+    return "".join(c if c.isprintable() else "□" for c in shown).strip() or "(nothing)"
+
+
+def _controls() -> dict[str, live.Control]:
+    return {"bug": live.Choice("bug", tuple(symptoms()), RIGHT)}
+
+
+@live.lab(width=9.8, height=5.6, controls=_controls)
+def symptoms_lab(figure: "Figure") -> live.Update:
+    """Choose a bug: the perplexity among those of all others, what the chatbot says, and one head's map."""
+    found, known = symptoms(), stored()
+    names = list(found)
+    right, vocabulary = found[RIGHT]["perplexity"], known["vocabulary"]
+    finite = [of["perplexity"] for of in found.values() if of["perplexity"] is not None]
+    end = 30 * max(finite)  # where those stand that are no number
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1), height_ratios=(1, 1.75))
+    chart, page, weights = (figure.add_subplot(place) for place in (grid[:, 0], grid[0, 1], grid[1, 1]))
+    places = [of["perplexity"] or end for of in found.values()]
+
+    chart.set_xscale("log")
+    chart.set(xlim=(min(finite) / 2, 20 * end), ylim=(len(names) - 0.4, -1.6), xlabel="perplexity on a story")
+    chart.set_yticks(np.arange(len(names)), names, size=9.5)
+    chart.tick_params(axis="y", length=0)
+    chart.minorticks_off()
+    for value, name in ((right, "right"), (vocabulary, "guessing")):
+        chart.axvline(value, color=plots.GREY, lw=1, ls=":", zorder=0.5)
+        chart.text(value * 1.15, -0.9, name, size=9.5, color=plots.GREY, zorder=0.5)
+    chart.hlines(np.arange(len(names)), right, places, color="#D5D5D5", lw=1.6, zorder=0.6)
+    chart.plot(places, np.arange(len(names)), "o", color=plots.GREY, ms=5, zorder=0.7)
+    (dot,) = chart.plot([right], [0], "o", color=plots.ORANGE, ms=12)
+    number = chart.text(right, 0, "", va="center", size=10.5, weight="bold", color=plots.ORANGE)
+
+    page.set(xlim=(0, 1), ylim=(0, 1))
+    page.set_axis_off()
+    page.text(0, 0.98, known["question"], size=11, color=plots.GREY, va="top", zorder=0.5)
+    says = page.text(0, 0.78, "", size=11.5, va="top", weight="bold", linespacing=1.25)
+    line = page.text(0, 0.02, "", size=9.5, va="bottom", family="monospace", color=plots.PURPLE)
+
+    tokens = [token.strip() for token in known["tokens"]]
+    T = len(tokens)
+    blues = plots.colour_map(*plots.WEIGHTS_MAP)
+    image = weights.imshow(np.zeros((T, T)), cmap=blues, vmin=0, vmax=1, aspect="auto", extent=(0, T, T, 0))
+    weights.set_xticks(np.arange(T) + 0.5, tokens, rotation=60, ha="right", rotation_mode="anchor", size=9)
+    weights.set_yticks(np.arange(T) + 0.5, tokens, size=9)
+    weights.tick_params(length=0)
+    weights.plot([0, *np.repeat(np.arange(1, T), 2), T], np.repeat(np.arange(T), 2), color=plots.GREY, lw=0.8)
+    weights.spines[:].set_visible(False)
+    label(figure)
+
+    def update(bug: str) -> str:
+        of, row = found[bug], names.index(bug)
+        dot.set_data([places[row]], [row])
+        last = of["perplexity"] is None  # at the right end
+        number.set(x=places[row] * (0.5 if last else 1.9), y=row, ha="right" if last else "left")
+        number.set_text(told(of["perplexity"]))
+        says.set_text("\n".join(textwrap.wrap(f"“{readable(of['says'])}”", 29)[:3]))
+        line.set_text(LINES[bug])
+        map_ = np.zeros((T, T)) if of["map"] is None else np.array(of["map"]) / 100
+        image.set_data(map_)
+        value = told(None) if last else f"perplexity {told(of['perplexity'])}"
+        chart.set_title(f"{bug[0].upper()}{bug[1:]}: {value}")
+        look = looks(map_, of["map"] is None)
+        weights.set_title(f"One head: {look}", size=11)
+        return (
+            f"Perplexity is {told(of['perplexity'])}, with nothing wrong {told(right)}, by guessing {vocabulary:,}; "
+            f"the bug: {bug} ({LINES[bug]}). To “{known['question']}” the chatbot says: “{readable(of['says'])}” "
+            f"Layer {known['head'][0]}, head {known['head'][1]}: {look}. Stored results."
+        )
+
+    return update
+
+
+def looks(map_: Any, none: bool) -> str:
+    """What stands out in a map, (T, T)."""
+    if none:
+        return "no number is left"
+    sums, ahead = map_.sum(axis=-1), np.triu(map_, 1).sum() / len(map_)
+    if ahead > 0.02:
+        return f"{ahead:.0%} looks ahead"
+    if np.abs(sums - 1).max() > 0.1:
+        return f"rows sum to {sums.min():.1f} … {sums.max():.1f}"
+    return f"{np.diagonal(map_, -1)[1:].mean():.0%} on the token before"
