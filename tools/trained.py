@@ -34,9 +34,10 @@ def make(lesson: Lesson, path: Path, anew: bool = True) -> None:
     notebook = nbformat.read(NOTEBOOKS / lesson.notebook, as_version=4)
     first, last = (nbformat.v4.new_code_cell(source) for source in (BEFORE, AFTER.format(str(path))))
     notebook.cells = [first, *notebook.cells, last]
-    os.environ["COURSE_TRAIN"] = "yes" if anew else "no"
+    environment = os.environ | {"COURSE_TRAIN": "yes" if anew else "no"}
     # Errors are told at the end: what has been trained until then is kept.
-    NotebookClient(notebook, timeout=None, kernel_name="python3", allow_errors=True).execute(cwd=str(NOTEBOOKS))
+    client = NotebookClient(notebook, timeout=None, kernel_name="python3", allow_errors=True)
+    client.execute(cwd=str(NOTEBOOKS), env=environment)
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
