@@ -173,7 +173,6 @@ def test(words):
     else:
         options += ["-m", "not long_form"]
         os.environ.setdefault("COURSE_TRAIN", "no")  # notebooks take the models that come trained
-        os.environ.setdefault("COURSE_SIZE", "tiny")  # where there are none, they train for a few steps
     for library in ("OPENBLAS", "OMP", "MKL"):  # processes that share the cores are not to have threads of their own
         os.environ.setdefault(library + "_NUM_THREADS", "1")
     return run("pytest", *(options + words))

@@ -1,6 +1,5 @@
 """What depends on the machine, not on the maths."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -8,40 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-SIZES = ("full", "small", "tiny")
-TINY = 20  # steps: every cell runs, which is what a test wants to see; a model learns nothing
 
-
-def is_small() -> bool:
-    """Do notebooks train for fewer steps here? See `steps`."""
-    size = os.environ.get("COURSE_SIZE", "small" if sys.platform == "emscripten" else "full")
-    if size not in SIZES:
-        raise ValueError(f"COURSE_SIZE={size!r} is unknown; set it to full, small or tiny, or not at all")
-    return size != "full"
-
-
-def steps(full: int, small: int | None = None) -> int:
-    """How many steps a notebook trains for: `full`, or where that would take too long, `small`, and a line says so.
-
-    Too long is in a browser, whose Python has one thread and no BLAS. The environment variable COURSE_SIZE decides
-    for itself: `small`, to try it elsewhere, or `full`, for those with time; `tiny` is for tests.
-
-    Args:
-        small: default: a tenth of `full`.
-
-    Raises:
-        ValueError: COURSE_SIZE is something else.
-    """
-    if not is_small():
-        return full
-    few = small or max(1, full // 10)
-    if os.environ.get("COURSE_SIZE") == "tiny":
-        few = min(few, TINY)
-    print(
-        f"Small setting: {few:,} training steps instead of {full:,}, which would take long here. The text describes "
-        f"what {full:,} do; to see that, write {full} in place of training.steps(…)."
-    )
-    return few
+def is_browser() -> bool:
+    """Is this Python in a browser (JupyterLite), with one thread and no BLAS?"""
+    return sys.platform == "emscripten"
 
 
 @contextmanager

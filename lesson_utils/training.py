@@ -14,10 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from lesson_utils._checks import Array, as_size
-from lesson_utils._machine import is_small as is_small
 from lesson_utils._machine import keep_freed_memory
 from lesson_utils._machine import single_thread as single_thread
-from lesson_utils._machine import steps as steps
 from lesson_utils.layers import Param
 
 

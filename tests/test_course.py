@@ -589,15 +589,15 @@ def test_files_are_tested_whole_with_options_and_exit_code_of_pytest(course, tmp
 
 
 @pytest.mark.parametrize(
-    ("words", "extras", "marks", "size"),
+    ("words", "extras", "marks", "train"),
     [
-        ([], "lab,test", "not long_form", "tiny"),
-        (["--parity"], "lab,parity,test", "not long_form", "tiny"),
+        ([], "lab,test", "not long_form", "no"),
+        (["--parity"], "lab,parity,test", "not long_form", "no"),
         (["--fast"], "lab,test", "not slow and not long_form", None),
         (["--rest"], "hub,lab,parity,site,style,test", "(long_form or parity) and not own_job", None),
     ],
 )
-def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch):
+def test_each_form_has_its_tests(words, extras, marks, train, course, monkeypatch):
     environment = {}
     monkeypatch.setattr("os.environ", environment)
     assert course("test", *words, "-x") == 0
@@ -607,8 +607,7 @@ def test_each_form_has_its_tests(words, extras, marks, size, course, monkeypatch
     assert asked[2] == "-n"
     assert asked[-1] == "-x"
     assert ("tests" in asked) == ("--fast" in words)  # without the notebooks
-    assert environment.get("COURSE_SIZE") == size
-    assert environment.get("COURSE_TRAIN") == ("no" if size else None)
+    assert environment.get("COURSE_TRAIN") == train
 
 
 def test_the_marks_of_the_forms_exist():

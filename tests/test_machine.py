@@ -1,4 +1,4 @@
-"""How many steps notebooks train for here, one thread inside the block, and memory that is kept."""
+"""One thread inside the block, and memory that is kept."""
 
 import platform
 import subprocess
@@ -60,34 +60,6 @@ def test_without_threadpoolctl_it_does_nothing(monkeypatch):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     with _machine.single_thread():
         assert (np.eye(2) @ np.eye(2) == np.eye(2)).all()
-
-
-@pytest.mark.parametrize(
-    ("platform", "size", "expected"),
-    [
-        ("linux", None, 400),
-        ("linux", "full", 400),
-        ("linux", "small", 40),
-        ("emscripten", None, 40),
-        ("emscripten", "full", 400),
-    ],
-)
-def test_a_browser_takes_fewer_steps_unless_told_otherwise(monkeypatch, capsys, platform, size, expected):
-    monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setenv("COURSE_SIZE", size) if size else monkeypatch.delenv("COURSE_SIZE", raising=False)
-    assert training.steps(400) == expected
-    said = capsys.readouterr().out
-    assert ("40 training steps instead of 400" in said) == bool(said) == (expected < 400)
-
-
-def test_a_notebook_can_say_how_few_steps_it_takes(monkeypatch):
-    monkeypatch.setenv("COURSE_SIZE", "small")
-    assert (training.steps(2500, 60), training.steps(5)) == (60, 1)
-    monkeypatch.setenv("COURSE_SIZE", "tiny")
-    assert (training.steps(2500, 60), training.steps(2500), training.steps(5)) == (20, 20, 1)
-    monkeypatch.setenv("COURSE_SIZE", "huge")
-    with pytest.raises(ValueError, match="COURSE_SIZE='huge' is unknown; set it to full, small or tiny"):
-        training.steps(400)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator gives memory back so eagerly")

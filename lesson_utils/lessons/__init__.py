@@ -17,7 +17,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from lesson_utils._machine import is_small
+from lesson_utils._machine import is_browser
 
 if TYPE_CHECKING:
     from lesson_utils.exercises.form import Exercise
@@ -98,14 +98,14 @@ def as_written(when: bool = True, /, **claims: bool | Callable[[], bool]) -> Non
     """Guard what a notebook's text says: `lab.as_written(STEPS >= 2500, falls_apart=right[16] < 0.1)`.
 
     Args:
-        when: False where a reader has changed what the claims are about, such as the number of training steps. In the
-            small setting (see `training.steps`) nothing is claimed either.
+        when: False where a reader has changed what the claims are about, such as the number of training steps. In a
+            browser nothing is claimed either: its clock is another.
         claims: each True, or a function that says whether it is, for what can't be computed otherwise.
 
     Raises:
         AssertionError: claims that do not hold, by name.
     """
-    if not when or is_small():
+    if not when or is_browser():
         return
     wrong = [name for name, claim in claims.items() if not (claim() if callable(claim) else claim)]
     if wrong:

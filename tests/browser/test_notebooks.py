@@ -27,7 +27,6 @@ def lab(tmp_path_factory):
         shutil.copy(path, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COURSE_TRAIN", "no")
-        patch.setenv("COURSE_SIZE", "tiny")
         with browser.jupyterlab(folder) as server:
             yield server
 

@@ -240,7 +240,6 @@ def test_the_real_model_gives_what_is_stored(folder):
 def test_the_notebook_runs_with_the_real_model(folder):
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]),
-        "COURSE_SIZE": "small",
         "COURSE_TRAIN": "no",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "notebooks/09_real_model.ipynb"]

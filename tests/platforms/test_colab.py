@@ -46,7 +46,7 @@ def test_notebook(path, colab, address, tmp_path):
     (tmp_path / path.name).write_text(
         re.sub(r"git\+https://github\.com/[\w.-]+/[\w.-]+", f"git+{address}", source), encoding="utf-8"
     )
-    colab.run("-c", RUN, path.name, cwd=tmp_path, COURSE_TRAIN="no", COURSE_SIZE="tiny")
+    colab.run("-c", RUN, path.name, cwd=tmp_path, COURSE_TRAIN="no")
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert colab.versions(*PINS) == PINS
     colab.run("-m", "pip", "uninstall", "--quiet", "--yes", "lesson-utils")

@@ -37,7 +37,7 @@ def test_the_suite_passes(environment):
     environment.install(*pins, *tools)
     environment.run("-m", "pip", "install", "--quiet", "--no-deps", "-e", str(ROOT))
     options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not long_form"]
-    environment.run("-m", "pytest", *options, "tests", "notebooks", cwd=ROOT, COURSE_TRAIN="no", COURSE_SIZE="tiny")
+    environment.run("-m", "pytest", *options, "tests", "notebooks", cwd=ROOT, COURSE_TRAIN="no")
     installed = environment.versions("numpy", "matplotlib", "ipywidgets", "tqdm")
     for pin in pins:
         name, version = pin.removesuffix(".*").split("==")

@@ -3,14 +3,13 @@
 python course.py test tests/site/test_lite.py -s      also prints sizes and times
 """
 
-import re
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tools import browser
+from tools.bench.lite import measured
 
 pytestmark = pytest.mark.long_form
 
@@ -20,12 +19,11 @@ FIRST = (
     "04_positional_encoding",
     "08_training",
 )  # CI has no time for more; GitHub's workflow runs all
-FEW = 20  # training steps: what they teach a model is not tested here, and all notebooks must not take an hour
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The site in a folder, with fewer training steps in its notebooks than are published."""
+    """The site in a folder."""
     if missing := [name for name in ("playwright", "jupyterlite_core", "pyodide_lock") if not find_spec(name)]:
         pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[site,test]'")
     if not browser.find_chromium():
@@ -43,9 +41,6 @@ def site(tmp_path_factory):
             lite.build(folder)
     except fetch.Unreachable as error:
         pytest.skip(str(error))
-    for path in (folder / "files").glob("*.ipynb"):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(r"(training\.steps\(\d+), \d+\)", rf"\1, {FEW})", text), encoding="utf-8")
     return folder
 
 
@@ -61,21 +56,15 @@ def lab(site):
     [pytest.param(path, marks=[] if path.stem in FIRST else [pytest.mark.own_job], id=path.stem) for path in NOTEBOOKS],
 )
 def test_notebook(lab, path):
-    start = time.monotonic()
-    with lab.open(path.name) as notebook:
-        figure = notebook.live_figures()[0]
-        assert figure.wait_for_picture(), "nothing has been run yet, and the stored picture is not there"
-        assert figure.alt.strip()
-        seen = time.monotonic() - start
-        (output,) = notebook.run_cell("setup")
-        assert output["text"] == "Ready.\n"
-        ready = time.monotonic() - start
-        notebook.run_all(600)
-        ran = time.monotonic() - start - ready
-        print(f"\n{path.stem}: picture after {seen:.0f} s, Ready after {ready:.0f} s, Run All {ran:.0f} s", end=" ")
+    with measured(lab, path.name) as (notebook, (picture, ready, ran)):
+        print(f"\n{path.stem}, seconds (and of a core): picture {picture}, Ready {ready}, Run All {ran}", end=" ")
         assert notebook.complaints() == []
+        (output,) = next(cell for cell in notebook.cells if cell["id"] == "setup")["outputs"]
+        assert "".join(output["text"]) == "Ready.\n"
         assert all(cell["execution_count"] for cell in notebook.cells if cell["cell_type"] == "code")
-        check_slider(notebook.live_figures()[0])
+        figure = notebook.live_figures()[0]
+        assert figure.alt.strip()
+        check_slider(figure)
         assert notebook.complaints() == []
 
 
@@ -104,12 +93,6 @@ def test_a_check_names_the_mistake_and_ends_a_loop_that_does_not(lab):
             (output,) = notebook.run_cell("weighted-average-check")
             assert finding in "".join(output.get("data", {}).get("text/plain", "")), output
         assert notebook.complaints() == []
-
-
-def test_fewer_steps_are_announced(lab):
-    with lab.open("03_multi_head.ipynb") as notebook:
-        (output,) = notebook.run_cell("setup", "from lesson_utils import training\nprint(training.steps(70))")
-        assert re.search(r"Small setting: 7 training steps instead of 70.*\n7\n", "".join(output["text"]))
 
 
 def test_python_has_the_whole_text_that_models_learn_from(lab):

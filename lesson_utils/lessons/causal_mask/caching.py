@@ -8,6 +8,7 @@ import numpy as np
 
 from lesson_utils import drawings as d
 from lesson_utils import live, models, plots, training
+from lesson_utils._machine import is_browser
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,9 +129,9 @@ class Timing(NamedTuple):
 def cache_times(lengths: Sequence[int] = (32, 64, 128, 256, 512)) -> list[Timing]:
     """Generate with and without the cache, with a model of the notebook's size, untrained, and room for all.
 
-    In the small setting, the two shortest lengths only.
+    In a browser, the two shortest lengths only.
     """
-    lengths = lengths[:2] if training.is_small() else lengths
+    lengths = lengths[:2] if is_browser() else lengths
     config = models.GPTConfig(vocab=100, d_model=64, num_heads=4, num_layers=2, max_length=max(lengths) + 1)
     model = models.GPT(config, np.random.default_rng(0))
 

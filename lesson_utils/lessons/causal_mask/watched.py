@@ -185,7 +185,7 @@ class Watch:
         self.seen.bits.append(bits(self.model.loss(self.validation)))
         self.seen.texts.append(texts[0])
         self.seen.shares.append(word_shares(texts, self.known)[0])
-        _print_last(self.seen)
+        _print_row(self.seen, -1)
 
 
 HEADINGS = "steps   bits   real words   what it writes (τ = 0.7; of 8 texts, the one with most words)"
@@ -195,12 +195,11 @@ def read_along(seen: Seen) -> None:
     """Print what a `Watch` printed while the model was trained."""
     print(HEADINGS)
     for n in range(len(seen.steps)):
-        _print_last(Seen(*(values[: n + 1] for values in seen)))
+        _print_row(seen, n)
 
 
-def _print_last(seen: Seen) -> None:
-    step, measured, text, share = (values[-1] for values in seen)
-    print(f"{step:5} {measured:6.2f} {share:12.0%}   {text[:72]}")
+def _print_row(seen: Seen, n: int) -> None:
+    print(f"{seen.steps[n]:5} {seen.bits[n]:6.2f} {seen.shares[n]:12.0%}   {seen.texts[n][:72]}")
 
 
 PEOPLE = 0.6, 1.3  # bits a character of English prose, Shannon (1951)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lesson_utils import attention, costs, efficient, live, numbers, ops, plots
 from lesson_utils._checks import Array
-from lesson_utils._machine import is_small
+from lesson_utils._machine import is_browser
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ clock = getattr(time, "thread_time", time.process_time)  # a browser's Python ha
 def seconds(call: Callable[[], Any], repeats: int = 5) -> float:
     """The shortest time that one call took, in seconds of this thread's work."""
     times = []
-    for _ in range(2 if is_small() else repeats):
+    for _ in range(2 if is_browser() else repeats):
         start = clock()
         call()
         times.append(clock() - start)

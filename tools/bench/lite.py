@@ -1,0 +1,87 @@
+"""JupyterLite: how long until the first picture, until "Ready", and until a whole notebook has run.
+
+Beside each time stands what the browser's processes took of a core. On two free cores a time is little more than that;
+on a busy machine only the latter means something.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools.bench import trial
+
+if TYPE_CHECKING:
+    from tools.browser import JupyterLab
+    from tools.page import Notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILT = ROOT / "docs" / "_build" / "site" / "lite"
+GOALS = "goals on two free cores: first picture 5 s, Ready 10 s, and Run All 30 s after that"
+
+
+class Lap(NamedTuple):
+    seconds: float
+    core: float  # seconds of a core that the browser's processes took
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.0f} s ({self.core:.0f})"
+
+
+class Stopwatch:
+    """Since it was made: how long, and what the processes that this one has started took of a core."""
+
+    def __init__(self) -> None:
+        self._start = Lap(time.monotonic(), self._core())
+
+    def lap(self) -> Lap:
+        return Lap(time.monotonic() - self._start.seconds, self._core() - self._start.core)
+
+    @staticmethod
+    def _core() -> float:
+        import psutil
+
+        total = 0.0
+        for process in psutil.Process().children(recursive=True):
+            try:
+                total += sum(process.cpu_times()[:2])
+            except psutil.NoSuchProcess:
+                continue
+        return total
+
+
+def run() -> None:
+    """Print a line for each notebook."""
+    from tools import browser
+    from tools.site import lite
+
+    print(GOALS)
+    print(f"seconds (and of a core)   {'picture':>12}{'Ready':>12}{'Run All':>12}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = BUILT
+        if not (folder / "static" / "pyodide" / "start.js").exists():
+            folder = Path(name, "lite")
+            lite.build(folder)
+        for path in sorted((ROOT / "notebooks").glob("*.ipynb"))[: 1 if trial.on() else None]:
+            with browser.jupyterlite(folder) as lab, measured(lab, path.name) as (_, laps):
+                print(f"  {path.stem:24}{''.join(f'{lap!s:>12}' for lap in laps)}", flush=True)
+
+
+@contextmanager
+def measured(lab: "JupyterLab", name: str) -> "Iterator[tuple[Notebook, tuple[Lap, Lap, Lap]]]":
+    """A notebook that has been run, and its times: the first picture and Ready, since it was asked for; and Run All.
+
+    Raises:
+        RuntimeError: there was no picture before anything was run.
+    """
+    watch = Stopwatch()
+    with lab.open(name) as notebook:
+        if not notebook.live_figures()[0].wait_for_picture():
+            raise RuntimeError(f"{name} shows no stored picture")
+        picture = watch.lap()
+        notebook.run_cell("setup")
+        ready, watch = watch.lap(), Stopwatch()
+        notebook.run_all(600)
+        yield notebook, (picture, ready, watch.lap())
