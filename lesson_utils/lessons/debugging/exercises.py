@@ -84,7 +84,7 @@ MENDS = (
         "reshaped without a swap",
         """Heads side by side again: x (..., h, T, d_k). Returns (..., T, h·d_k). NumPy only;
 x stays as it was.""",
-        "It runs, and the shape is right. Symptom: change one token, and outputs of *other* tokens change, before and "
+        "It runs, and the shape is right. Symptom: change one token, and outputs of other tokens change, before and "
         "behind it. Split, then merged, x does not come back.",
         "Name the entries: with h = 2, T = 3, d_k = 2, number x from 0 to 11. Which numbers must stand in row 0?",
     ),
@@ -95,7 +95,7 @@ x stays as it was.""",
         """Attention from scaled scores (..., T_q, T_k), V (..., T_k, d_v) and mask, True = may
 attend. Returns `output, weights`; where nothing is allowed, zeros. `ops.softmax`
 may be used; the arguments stay as they were.""",
-        "It runs, each row sums to 1. Symptom: with a causal mask, the first query sees everything *behind* it, and the "
+        "It runs, and most rows sum to 1. Symptom: with a causal mask, the first query sees everything behind it, and the "
         "last sees nothing. In training the loss falls where it can't.",
         "Give it the causal mask for T = 3 and print the weights. Where are the zeros?",
     ),
@@ -158,7 +158,7 @@ The arguments stay as they were.""",
 mask None or True = may attend. Returns `output, weights` in the dtype of Q;
 the arguments stay as they were. `ops.softmax` may be used.""",
         "It runs, all weights lie between 0 and 1. Symptom: ask more queries at once, and outputs get smaller; an early "
-        "output moves when a later *query* changes.",
+        "output moves when a later query changes.",
         "Sum the weights of one query. Then sum those of one key.",
     ),
 )
