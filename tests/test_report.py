@@ -255,13 +255,13 @@ else:
 """
     tries = {
         "open('here.txt', 'w').write('x')": "allowed",
-        "open('/etc/hostname').read(1)": "allowed",
+        f"open({str(ROOT / 'README.md')!r}).read(1)": "allowed",
         "open('../x.txt', 'w')": "PermissionError",
         "Path('/tmp/x').write_text('x')": "PermissionError",
         "import os; os.rename('a', 'b')": "PermissionError",
         "import os; os.system('true')": "PermissionError",
         "import socket; socket.create_connection(('127.0.0.1', 9))": "PermissionError",
-        "bytearray(2 * 10**9)": "MemoryError",
+        "bytearray(2 * 10**9)": "allowed" if sys.platform == "darwin" else "MemoryError",  # macOS has no such limit
     }
     for tried, expected in tries.items():
         command = [sys.executable, "-c", code.format(tried)]
