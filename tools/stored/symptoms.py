@@ -153,7 +153,9 @@ def bugs(d_model: int, prompt: int = 0) -> dict[str, Bug]:
     return {
         "nothing is wrong": Bug(),
         "no causal mask": Bug(wrong_attention(seen=np.ones_like)),
-        "mask one too late": Bug(wrong_attention(seen=lambda mask: np.tri(*mask.shape[-2:], k=1, dtype=bool))),
+        "mask one too late": Bug(
+            wrong_attention(seen=lambda mask: np.tri(mask.shape[-2], mask.shape[-1], 1, dtype=bool))
+        ),
         "mask inverted": Bug(wrong_attention(seen=np.logical_not)),
         "mask after softmax": Bug(wrong_attention(late_mask=True)),
         "no scale": Bug(wrong_attention(scale=lambda d_k: 1.0)),

@@ -217,6 +217,7 @@ class Peeking(models.GPT):
         knock_out: Any = None,
         knock_out_by: str = "zero",
         attend: Any = None,
+        last: bool = False,
     ) -> Any:
         everything = np.ones(np.shape(ids)[1:] * 2, bool)  # (T, T)
-        return super().forward(ids, None, rng, everything, knock_out, knock_out_by, attend)
+        return super().forward(ids, None, rng, everything, knock_out, knock_out_by, attend, last)

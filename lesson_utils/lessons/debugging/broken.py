@@ -71,8 +71,9 @@ class Heads(MultiHead):
         dmerged, dW_O, _ = ops.linear_backward(dy, cache.merged)
         dheads = self._split(dmerged, self.num_heads, merged=True)
         dscores = self._scores_backward(dheads @ V.swapaxes(-1, -2), cache) * np.asarray(scale, Q.dtype)
-        dQ, dK, dV = dscores @ K, dscores.swapaxes(-1, -2) @ Q, weights.swapaxes(-1, -2) @ dheads
-        dK, dV = self._for_all_backward(dK), self._for_all_backward(dV)
+        dQ: Array = dscores @ K
+        dK = self._for_all_backward(dscores.swapaxes(-1, -2) @ Q)
+        dV = self._for_all_backward(weights.swapaxes(-1, -2) @ dheads)
         if self.rotary is not None:
             at = np.arange(dQ.shape[-2])
             dQ, dK = self.rotary.turn_back(dQ, at), self.rotary.turn_back(dK, at)
@@ -270,20 +271,21 @@ def plant(model: layers.Layer, bug: str) -> None:
         model.bug = bug
     found: list[Any] = []
     _collect(model, found)
-    in_heads = [layer for layer in found if type(layer) is MultiHead]
+    in_heads: list[Any] = [layer for layer in found if type(layer) is MultiHead]
     for n, layer in enumerate(in_heads):
         layer.__class__ = Heads
         layer.bug, layer.first_layer = bug, n == 0
     for layer in found:
-        if type(layer) is layers.LayerNorm and bug in NORMS:
+        kind = type(layer)
+        if kind is layers.LayerNorm and bug in NORMS:
             layer.__class__ = Norm
             layer.axis = NORMS[bug]
-        elif type(layer) is Residual and bug == "residual of the normed":
+        elif kind is Residual and bug == "residual of the normed":
             layer.__class__ = NormedResidual
-        elif type(layer) is Tokens and bug in PLACES:
+        elif kind is Tokens and bug in PLACES:
             layer.__class__ = Places
             layer.bug = bug
-        elif type(layer) is layers.Embedding and bug == "table too loud":
+        elif kind is layers.Embedding and bug == "table too loud":
             layer.table.value *= layer.scale
             layer.scale = 1.0
 
