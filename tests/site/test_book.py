@@ -64,7 +64,7 @@ PROSE = """() => {
 def few_frames():
     """All that differs between the book that is published and this one: of each figure, fewer pictures are drawn."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames, "MOST_FRAMES", 24)
+        patch.setattr(frames, "MOST_FRAMES", 16)
         yield
 
 
@@ -344,8 +344,9 @@ class Moving:
                 continue
             assert node.evaluate("node => node.labels[0].textContent") == control["label"]
             for place in (0, last):
-                self.move(node, control["kind"], place, last)
-                self.compare(number)
+                if self.places()[number] != place:
+                    self.move(node, control["kind"], place, last)
+                    self.compare(number)
 
     def move(self, node, kind, place, last):
         if kind == "select":
