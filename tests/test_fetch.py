@@ -69,3 +69,16 @@ def test_a_page_gets_what_its_packages_need():
 
 def test_a_page_loads_the_course_before_the_first_cell():
     assert "lesson-utils" in lite.first_loaded()
+
+
+def test_without_node_it_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(fetch.Unreachable, match=r"Node\.js is needed to prepare Python's packages\. Install it"):
+        lite.pack(tmp_path)
+
+
+def test_the_kernel_fetches_nothing_that_it_asks_for():
+    """It would, whatever it asks for and this list lacks: by its own names, with an underscore."""
+    assert {"micropip", "piplite", "ssl", "sqlite3", "ipykernel", "comm", "pyodide_kernel", "jedi", "ipython"} <= set(
+        lite.first_loaded()
+    )

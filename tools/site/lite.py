@@ -140,11 +140,11 @@ def pack(folder: Path) -> None:
 
     What is left in the list of wheels is what a cell may still ask for.
     """
-    from pyodide_lock import PyodideLockSpec
-
     node = shutil.which("node")
     if node is None:
         raise fetch.Unreachable("Node.js is needed to prepare Python's packages. Install it (Debian: apt install npm).")
+    from pyodide_lock import PyodideLockSpec
+
     lock = PyodideLockSpec.from_json(folder / "pyodide-lock.json")
     later = with_needs([*ON_DEMAND], lock)
     now = [name for name in lock.packages if name not in later]
