@@ -30,7 +30,7 @@ from tools.page import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "docs" / "_build" / "frames"
-MOST_FRAMES, MOST_BYTES = 160, 2_700_000  # of a figure: what is drawn in some seconds, and fits into 3 MB
+MOST_FRAMES, MOST_BYTES = 160, 2_500_000  # of a figure: what is drawn in some seconds, and fits into 3 MB
 QUIETLY = {"COURSE_TRAIN": "no", "COURSE_PROGRESS": "off", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 FEWEST = 5  # stops of a slider, before choices lose any
 
