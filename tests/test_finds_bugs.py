@@ -31,7 +31,7 @@ def judged(source, of=None):
 
 
 OFTEN = ("attention", "causal_mask", "decode_step", "grouped_attention", "layer_norm", "rotary_halves", "softmax")
-BANKS = [pytest.param(e, marks=[] if e.name in OFTEN else pytest.mark.slow, id=e.name) for e in EXERCISES.values()]
+BANKS = [pytest.param(e, marks=[] if e.name in OFTEN else pytest.mark.long_form, id=e.name) for e in EXERCISES.values()]
 
 
 @pytest.mark.parametrize("exercise", BANKS)

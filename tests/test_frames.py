@@ -135,7 +135,7 @@ def test_stops_go_into_the_still_picture():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_chosen_stops_belong_to_figures():
     notebooks = {lesson.notebook.removesuffix(".ipynb"): lesson for lesson in LESSONS}
     for place, chosen in frames.STOPS.items():

@@ -229,7 +229,7 @@ def test_nothing_printed_is_taken_for_a_result(tmp_path):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_a_notebook_that_only_waits_is_ended_by_the_clock(tmp_path):
     waiting = "import time\nwhile True:\n    try:\n        time.sleep(99)\n    except BaseException:\n        pass"
     notebook = cells(f"def my_softmax(x):\n{textwrap.indent(waiting, '    ')}", "check.softmax(my_softmax)")
@@ -237,7 +237,7 @@ def test_a_notebook_that_only_waits_is_ended_by_the_clock(tmp_path):
     assert row.problem or row.results["softmax"].state == "stopped"
 
 
-@pytest.mark.slow
+@pytest.mark.long_form
 @unix
 def test_the_limits_hold(tmp_path):
     """Each in a process of its own, since none can be taken off again."""
