@@ -304,7 +304,7 @@ def test_losses_that_end_elsewhere_are_found(lesson, store, tmp_path):
 
 
 # CI has no time for these; GitHub's workflow trains all.
-LONGEST = ("bottleneck", "multi_head", "positional_encoding", "full_block")
+LONGEST = ("bottleneck", "multi_head", "positional_encoding", "full_block", "training")
 
 
 @pytest.mark.long_form
