@@ -15,6 +15,13 @@ def test_claims_are_guarded_where_they_are_made(monkeypatch):
     lessons.as_written(as_fast_as_elsewhere=False)
 
 
+def test_what_a_clock_finds_otherwise_is_said_and_stops_nothing(capsys):
+    lessons.as_timed(faster=True)
+    assert not capsys.readouterr().out
+    lessons.as_timed(faster=False, no_slower=True)
+    assert "otherwise now: faster. " in capsys.readouterr().out
+
+
 def test_a_record_that_names_other_exercises_than_there_are_is_refused():
     lesson = lessons.Lesson(2, "Title", "Question?", ("softmax",), "lesson_utils.lessons.scaled_attention")
     with pytest.raises(ValueError, match=r"names the exercises softmax; its exercises.py holds softmax, attention"):

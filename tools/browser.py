@@ -49,7 +49,7 @@ def find_chromium() -> str | None:
     for name in ("chromium", "chromium-browser", "google-chrome", *usual):
         if path := shutil.which(name):
             return path
-    with suppress(ModuleNotFoundError):
+    with suppress(Exception):  # it is not there, or its driver does not start: a library of the system's may be missing
         from playwright.sync_api import sync_playwright
 
         with sync_playwright() as playwright:

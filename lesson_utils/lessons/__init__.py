@@ -112,4 +112,13 @@ def as_written(when: bool = True, /, **claims: bool | Callable[[], bool]) -> Non
         raise AssertionError(f"what the text says does not hold in this run: {', '.join(wrong)}")
 
 
+def as_timed(**claims: bool) -> None:
+    """What the text says of times: where a clock finds otherwise, a line says so, and nothing stops.
+
+    Clocks are another machine's, and of a busy one anything can be said.
+    """
+    if wrong := [name for name, claim in claims.items() if not claim]:
+        print(f"This machine finds otherwise now: {', '.join(wrong)}. Where nothing else runs, try again.")
+
+
 LESSONS = find()

@@ -155,7 +155,7 @@ def minutes(lesson):
 
 def without_guards(source):
     source = re.sub(r"^@trained\..*|^TRAIN = .*|^from lesson_utils import trained$", "", source, flags=re.M)
-    return re.sub(r"^( *)lab\.as_written\((?:.*\)|[^\n]*\n(?:.*\n)*?\1\))$", "", source, flags=re.M)
+    return re.sub(r"^( *)lab\.as_(?:written|timed)\((?:.*\)|[^\n]*\n(?:.*\n)*?\1\))$", "", source, flags=re.M)
 
 
 @lessons()

@@ -85,6 +85,6 @@ def reversal() -> None:
 
 def _fit(model: training.Trainable, batch: Callable[..., Any], steps: int, peak: float, seed: int) -> training.History:
     def schedule(step: int) -> float:
-        return training.warmup_linear(step, peak, 100, steps)
+        return training.warmup_linear(step, peak, min(100, steps // 2), steps)
 
     return training.fit(model, batch, steps, schedule=schedule, seed=seed, progress=False)

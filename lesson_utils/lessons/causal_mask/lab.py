@@ -1,6 +1,6 @@
 """Notebook 06: how to train on the future without looking at it."""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.lessons import as_timed, as_written
 from lesson_utils.lessons.causal_mask.caching import Timing, cache_lab, cache_times
 from lesson_utils.lessons.causal_mask.capstone import Parameters, compared, in_double, parameters
 from lesson_utils.lessons.causal_mask.heads import looks_lab, maps_of, reach
@@ -39,6 +39,7 @@ __all__ = [
     "Timing",
     "Watch",
     "allowed",
+    "as_timed",
     "as_written",
     "bigram_entropy",
     "bits",
