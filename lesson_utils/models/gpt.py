@@ -62,11 +62,11 @@ class GPT(Layer):
             knock_out_by: "zero", or "mean": each head's own mean over batch and positions of this pass.
             attend: a function (Q, K, V, mask) -> output, weights for all heads to use in place of ours: Q is
                 (B, h, T, d_k), mask True = may attend, or None for a single query. For running, not for training.
-            last: what comes after the last symbol only, which is all that writing needs. For running, too.
+            last: what comes after the last symbol only, which is all that writing needs; no maps are kept. For running.
 
         Returns:
             logits, (B, T, V), or (B, 1, V) with `last`, and a cache: `maps(cache)` are the attention weights of this
-            very pass.
+            very pass (not with `last`).
 
         Raises:
             ValueError: ids, mask or heads do not fit.
@@ -80,7 +80,7 @@ class GPT(Layer):
             as_mask(mask, (B, c.num_heads, T, T_k))
             may_see = np.asarray(mask).astype(c.dtype)
         x, tokens = self.tokens.forward(ids, start, rng)
-        x, stack = self.stack.forward(x, may_see, past, rng, knock_out, knock_out_by, attend)
+        x, stack = self.stack.forward(x, may_see, past, rng, knock_out, knock_out_by, attend, keep=not last)
         logits, output = self.tokens.embedding.logits_forward(x[:, -1:] if last else x)  # (B, T or 1, V)
         return logits, GPTCache(tokens, stack, output)
 
