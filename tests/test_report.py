@@ -87,6 +87,12 @@ HOSTILE = {
 }
 
 
+def test_an_exercise_that_ends_its_process_costs_only_itself(tmp_path):
+    answers = {"softmax": "import os\nos._exit(0)", "attention": body("attention", "no scale")}
+    row = examined(tmp_path / "a.ipynb", answered(answers))
+    assert (row.results["softmax"].state, row.results["attention"].name) == ("stopped", "no scale")
+
+
 @pytest.mark.long_form
 def test_a_class_of_thirty(tmp_path):
     folder = tmp_path / "class"

@@ -95,10 +95,11 @@ def run(notebook: Any) -> None:
 
 
 def normalise(notebook: Any) -> None:
-    """Take out what differs between two runs of the same notebook."""
+    """Take out what differs between two runs of the same notebook, and note which code gave these outputs."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
+        "outputs_of": code_of(notebook),
     }
     for cell in notebook.cells:
         cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
@@ -110,6 +111,12 @@ def normalise(notebook: Any) -> None:
             for output in outputs:
                 if "text/html" in output.get("data", {}):
                     output.data["text/html"] = output.data["text/html"].replace(old, new)
+
+
+def code_of(notebook: Any) -> str:
+    """A hash of its code, without comments, white space and the repository's address, which change no output."""
+    sources = [with_address(cell.source, "OWNER/REPO") for cell in notebook.cells if cell.cell_type == "code"]
+    return hashlib.sha256(re.sub(r"#.*|\s", "", "\n".join(sources)).encode()).hexdigest()[:16]
 
 
 def save(path: Path, address: str) -> None:
