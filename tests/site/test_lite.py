@@ -101,6 +101,38 @@ def test_python_has_the_whole_text_that_models_learn_from(lab):
         assert "".join(output["text"]) == "465126\n"
 
 
+# Arrays of all forms in memory: each product against the sums that it stands for.
+PRODUCTS = """
+from itertools import product
+import numpy as np
+import fast_products
+forms = (
+    lambda x: x,
+    lambda x: x.swapaxes(-1, -2).copy().swapaxes(-1, -2),
+    lambda x: x[..., ::-1, ::-1].copy()[..., ::-1, ::-1],
+    lambda x: x.repeat(2, axis=-1)[..., ::2],
+    lambda x: np.broadcast_to(x[..., :1], x.shape),
+)
+rng, tried, worst = np.random.default_rng(0), 0, 0.0
+leading = ((), ()), ((2,), (2,)), ((2, 1), (3,)), ((0,), (1,))
+for dtype, m, n, p, (left, right) in product((np.float32, np.float64), *[(0, 1, 3, 4, 23)] * 3, leading):
+    a, b = rng.normal(size=(*left, m, n)).astype(dtype), rng.normal(size=(*right, n, p)).astype(dtype)
+    for of_a, of_b in product(forms, repeat=2):
+        x, y = of_a(a), of_b(b)
+        off = np.abs(x @ y - np.einsum("...ij,...jk->...ik", x, y)).max(initial=0)
+        tried, worst = tried + 1, max(worst, off / np.finfo(dtype).eps)
+a, b = rng.normal(size=(5, 7)), rng.normal(size=7)
+vectors = np.allclose(a @ b, (a * b).sum(axis=-1)) and np.isclose(b @ b, (b * b).sum())
+print(fast_products.install(), tried, worst < 100, vectors)
+"""
+
+
+def test_products_of_matrices_are_fast_and_right(lab):
+    with lab.open("00_start_here.ipynb") as notebook:
+        (output,) = notebook.run_cell("setup", PRODUCTS)
+        assert "".join(output["text"]) == "True 25000 True True\n"
+
+
 def test_a_request_to_another_host_would_be_noticed(lab):
     """From Python itself, which runs apart from the page."""
     with lab.open("00_start_here.ipynb") as notebook:

@@ -1,4 +1,4 @@
-"""JupyterLite: how long until the first picture, until "Ready", and until a whole notebook has run.
+"""JupyterLite: how long until the first picture, until "Ready", and until a whole notebook has run; its slowest cells.
 
 Beside each time stands what the browser's processes took of a core. On two free cores a time is little more than that;
 on a busy machine only the latter means something.
@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "docs" / "_build" / "site" / "lite"
 GOALS = "goals on two free cores: first picture 5 s, Ready 10 s, and Run All 30 s after that"
+
+# The kernel says when it begins with a cell, and when it is done with it.
+NOTE_STARTS = """({sessionContext}) => {
+    window.starts = []
+    sessionContext.iopubMessage.connect((_, message) => {
+        if (message.header.msg_type === 'execute_input') starts.push(performance.now())
+        if (message.content.execution_state === 'idle') window.idle = performance.now()
+    })
+}"""
 
 
 class Lap(NamedTuple):
@@ -65,8 +75,10 @@ def run() -> None:
             folder = Path(name, "lite")
             lite.build(folder)
         for path in sorted((ROOT / "notebooks").glob("*.ipynb"))[: 1 if trial.on() else None]:
-            with browser.jupyterlite(folder) as lab, measured(lab, path.name) as (_, laps):
-                print(f"  {path.stem:24}{''.join(f'{lap!s:>12}' for lap in laps)}", flush=True)
+            with browser.jupyterlite(folder) as lab, measured(lab, path.name) as (notebook, laps):
+                slowest = sorted(seconds_of_cells(notebook).items(), key=lambda cell: -cell[1])[:3]
+                print(f"  {path.stem:24}{''.join(f'{lap!s:>12}' for lap in laps)}", end="   ")
+                print(", ".join(f"{cell} {seconds:.1f}" for cell, seconds in slowest), flush=True)
 
 
 @contextmanager
@@ -82,6 +94,15 @@ def measured(lab: "JupyterLab", name: str) -> "Iterator[tuple[Notebook, tuple[La
             raise RuntimeError(f"{name} shows no stored picture")
         picture = watch.lap()
         notebook.run_cell("setup")
-        ready, watch = watch.lap(), Stopwatch()
+        ready = watch.lap()
+        notebook.ask(NOTE_STARTS)
+        watch = Stopwatch()
         notebook.run_all(600)
         yield notebook, (picture, ready, watch.lap())
+
+
+def seconds_of_cells(notebook: "Notebook") -> dict[str, float]:
+    """Of the run that was `measured`: how long each cell took, by its id."""
+    starts = notebook.ask("() => [...starts, idle]")
+    ids = [cell["id"] for cell in notebook.cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
+    return {cell: (after - start) / 1000 for cell, (start, after) in zip(ids, pairwise(starts), strict=False)}

@@ -30,6 +30,8 @@ CONFIGURATION = ROOT / "docs" / "lite"
 PYODIDE = "0.27.7"
 PYODIDE_INTEGRITY = "sha512-RUSVJlhQdfWfgO9hVHCiXoG+nVZQRS5D9FzgpLJ/VcgGBLSAKoPL8kTiOikxbHQm1kRISeWUBdulEgO26qpSRA=="
 PYODIDE_WHEELS = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/"
+WABT = "1.0.39"  # it assembles fast_products.wat
+WABT_INTEGRITY = "sha512-ba+dRL/75VQQY7RkU/CgriGbkoWAfS8TDyUlJfJhJ8KhtXgMl5dhNvoPNUcQ9IWRhW8u41glMSuZeTvsYq2rRg=="
 CORE = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 
 # What Pyodide does not have, or in another form; the widgets are the last that fit this JupyterLab.
@@ -153,7 +155,9 @@ def pack(folder: Path) -> None:
     lock.to_json(folder / "pyodide-lock.json")
     with tempfile.TemporaryDirectory() as name:
         tar = Path(name, "packages.tar")
-        command = [node, str(HERE / "pack.mjs"), str(folder.resolve()), str(tar), *now]
+        with tarfile.open(fetch.from_npm("wabt", WABT, WABT_INTEGRITY)) as archive:
+            archive.extractall(name, filter="data")
+        command = [node, str(HERE / "pack.mjs"), str(folder.resolve()), str(tar), str(Path(name, "package")), *now]
         fetch.run(command, "Node.js could not prepare Python's packages", fetch.Failed)
         (folder / "packages.tar.gz").write_bytes(gzip.compress(tar.read_bytes(), mtime=0))
     for package in now:

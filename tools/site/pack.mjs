@@ -1,10 +1,13 @@
-// node pack.mjs FOLDER ARCHIVE NAME...: unpack these of Pyodide's packages in FOLDER, by Pyodide itself, make what
+// node pack.mjs FOLDER ARCHIVE WABT NAME...: unpack these of Pyodide's packages in FOLDER, by Pyodide itself, make what
 // Python would otherwise make in every learner's browser at every start (bytecode; matplotlib's list of fonts, of which
-// the one that Pyodide has in its wheel is another version's), and write it all into ARCHIVE, a tar for start.js.
+// the one that Pyodide has in its wheel is another version's), assemble fast_products.wat by WABT, an unpacked package
+// of npm's, and write it all into ARCHIVE, a tar for start.js.
 import fs from "node:fs";
+import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-const [folder, archive, ...names] = process.argv.slice(2);
+const [folder, archive, wabt, ...names] = process.argv.slice(2);
+const here = new URL(".", import.meta.url);
 const { loadPyodide } = await import(pathToFileURL(folder + "/pyodide.mjs"));
 const pyodide = await loadPyodide({ indexURL: folder, packageCacheDir: folder });
 const problems = [];
@@ -13,6 +16,9 @@ if (problems.length) {
   console.error(problems.join(" "));
   process.exit(1);
 }
+const packages = pyodide.runPython("import sysconfig; sysconfig.get_path('purelib')");
+pyodide.FS.writeFile(`${packages}/fast_products.py`, fs.readFileSync(new URL("fast_products.py", here)));
+pyodide.FS.writeFile(`${packages}/fast_products.wasm`, await assembled(new URL("fast_products.wat", here)));
 pyodide.runPython(`
     import compileall, py_compile, re, sysconfig, tarfile, warnings
     import matplotlib.font_manager
@@ -35,3 +41,19 @@ pyodide.runPython(`
         tar.add(packages, filter=entry)
 `);
 fs.writeFileSync(archive, pyodide.FS.readFile("/packages.tar"));
+
+// A library for dlopen: a module that says first, in a section of its own, that it needs no memory and no table.
+async function assembled(file) {
+  const [once, each] = fs.readFileSync(file, "utf8").split(/^;; -+$/m);
+  const kinds = [
+    { NUMBER: "f32", LANES: "f32x4", SPLAT: "load32_splat", SIZE: "4", COUNT: "4" },
+    { NUMBER: "f64", LANES: "f64x2", SPLAT: "load64_splat", SIZE: "8", COUNT: "2" },
+  ];
+  const all = kinds.map((kind) => each.replace(/[A-Z]{4,}/g, (word) => kind[word] ?? word)).join("");
+  const { parseWat } = await createRequire(import.meta.url)(wabt)();
+  const text = `(module (import "env" "memory" (memory 0)) ${once} ${all})`;
+  const { buffer } = parseWat(file.pathname, text, { simd: true }).toBinary({});
+  const name = Buffer.from("\x08dylink.0"), needs = Buffer.from([1, 4, 0, 0, 0, 0]);
+  const section = Buffer.concat([Buffer.from([0, name.length + needs.length]), name, needs]);
+  return Buffer.concat([buffer.subarray(0, 8), section, buffer.subarray(8)]);
+}

@@ -12,6 +12,7 @@ self.loadPyodide = async (options) => {
   if (!answer.ok) throw new Error(`packages.tar.gz: ${answer.status} ${answer.statusText}`);
   unpack(await plain(await answer.arrayBuffer()), pyodide.FS);
   pyodide.runPython("import sys; sys.path.remove(''); sys.path.append('')");
+  pyodide.runPython("import fast_products; fast_products.install()");
   return pyodide;
 };
 
