@@ -5,19 +5,20 @@
 // service worker, whether the module lies beside the notebook. What is left: one archive with bytecode in it, unpacked
 // by the browser, and the notebook's folder searched last.
 self.loadPyodide = async (options) => {
-  const archive = fetch(options.indexURL + "packages.tar.gz"); // comes while Pyodide itself is fetched and compiled
+  const archive = files(options.indexURL + "packages.tar.gz"); // meanwhile Pyodide itself is fetched and compiled
   importScripts(options.indexURL + "pyodide.js"); // puts its own loadPyodide in place of this one
   const pyodide = await self.loadPyodide({ ...options, packages: [] });
-  const answer = await archive;
-  if (!answer.ok) throw new Error(`packages.tar.gz: ${answer.status} ${answer.statusText}`);
-  unpack(await plain(await answer.arrayBuffer()), pyodide.FS);
+  unpack(await archive, pyodide.FS);
   pyodide.runPython("import sys; sys.path.remove(''); sys.path.append('')");
   pyodide.runPython("import fast_products; fast_products.install()");
   return pyodide;
 };
 
-// Some servers declare the archive as compressed; then the browser has undone that by now.
-async function plain(buffer) {
+async function files(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`${address}: ${answer.status} ${answer.statusText}`);
+  const buffer = await answer.arrayBuffer();
+  // Some servers declare the archive as compressed; then the browser has undone that by now.
   const magic = new Uint8Array(buffer, 0, 2);
   if (magic[0] !== 0x1f || magic[1] !== 0x8b) return new Uint8Array(buffer);
   const stream = new Blob([buffer]).stream().pipeThrough(new DecompressionStream("gzip"));
