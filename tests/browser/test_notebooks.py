@@ -4,7 +4,9 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tiny_llama
 
 from tools import browser
 
@@ -99,3 +101,30 @@ def check_what_opens(notebook):
         summary.press("Enter")
         assert not inside.evaluate("details => details.open"), summary.inner_text()
         summary.press("Enter")
+
+
+def test_the_chat_answers_token_by_token_and_stops(lab, tmp_path):
+    """With a model of a few thousand numbers, which talks nonsense for as long as it may."""
+    path, facts = tmp_path / "tiny.gguf", tiny_llama.facts() | {"llama.context_length": 1024}
+    path.write_bytes(tiny_llama.gguf(facts, tiny_llama.arrays(np.random.default_rng(0))))
+    chat = (
+        "import os\n"
+        "from lesson_utils.lessons.real_model import chatting, lab\n"
+        "os.environ.pop('COURSE_STRICT', None)  # with it there would be nothing to press\n"
+        "chatting.LONGEST = 600  # some seconds: time to stop it\n"
+        f"lab.chat(lab.load({str(path)!r}))"
+    )
+    with lab.open(NOTEBOOKS[0].name) as notebook:
+        notebook.run_cell("setup", chat)
+        ask, stop = (notebook.page.get_by_role("button", name=name) for name in ("Ask", "Stop"))
+        tokens = notebook.page.locator("span[title^='p =']")
+        box = notebook.page.locator(".widget-text input")
+        box.fill("Are you there?")
+        box.press("Enter")
+        tokens.first.wait_for()
+        assert "rgb" in (tokens.first.get_attribute("style") or "")
+        stop.click()
+        notebook.page.wait_for_function("node => !node.disabled", arg=ask.element_handle())
+        assert 0 < tokens.count() < 600
+        assert stop.is_disabled()
+        assert notebook.complaints() == []

@@ -40,13 +40,14 @@ def load(path: str | None = None) -> "Pretrained | None":
 
 
 def coloured(tokens: "Iterable[Token]") -> str:
-    """Tokens as HTML: the surer the model was, the darker the blue below."""
+    """Tokens as HTML: the surer the model was, the darker the blue below. A gap shows where each ends."""
     spans = []
     for token in tokens:
         r, g, b = (round(255 * channel) for channel in tint(plots.BLUE, 0.75 * token.probability))
         text = html.escape(token.text).replace("\n", "<br>")
         spans.append(
-            f'<span title="p = {token.probability:.2f}" style="border-bottom:4px solid rgb({r},{g},{b})">{text}</span>'
+            f'<span title="p = {token.probability:.2f}" '
+            f'style="border-bottom:4px solid rgb({r},{g},{b});margin-right:1px">{text}</span>'
         )
     return f'<div style="font-size:110%;line-height:1.8">{"".join(spans)}</div>'
 
@@ -83,12 +84,14 @@ class Chat:
         self.p, self.temperature, self.rng = p, temperature, np.random.default_rng()
         self.task: asyncio.Task[None] | None = None
         wide = ipywidgets.Layout(width="min(640px, 100%)")
-        self.box = ipywidgets.Text(value=question, description="you", layout=wide, continuous_update=True)
+        near = {"description_width": "initial"}  # the label at the left edge, above the buttons
+        self.box = ipywidgets.Text(value=question, description="you", style=near, layout=wide, continuous_update=True)
         self.ask = ipywidgets.Button(description="Ask", button_style="primary")
         self.stop = ipywidgets.Button(description="Stop", disabled=True)
         self.answer = ipywidgets.HTML()
         self.ask.on_click(self._ask)
         self.stop.on_click(self._stop)
+        self.box.on_msg(self._on_key)
         self.widget = ipywidgets.VBox([self.box, ipywidgets.HBox([self.ask, self.stop]), self.answer])
 
     def _ipython_display_(self) -> None:
@@ -106,6 +109,11 @@ class Chat:
         if self.task and not self.task.done():
             return
         self.task = asyncio.get_running_loop().create_task(self.write())
+
+    def _on_key(self, box: object, content: dict[str, Any], buffers: object) -> None:
+        """Enter asks, too."""
+        if content.get("event") == "submit":
+            self._ask()
 
     def _stop(self, button: object = None) -> None:
         if self.task:
