@@ -12,7 +12,7 @@ import pytest
 import tiny_llama
 
 from lesson_utils import attention, pretrained
-from lesson_utils.lessons.real_model import chatting, grow, lab, measures
+from lesson_utils.lessons.real_model import changes, chatting, grow, lab, measures, together
 from lesson_utils.lessons.real_model.exercises import EXERCISES
 from lesson_utils.lessons.real_model.stored import NOTE, stored
 from lesson_utils.live import testing
@@ -99,6 +99,26 @@ def test_it_forgets_what_it_is_told_to(rng):
     np.testing.assert_allclose(flat, 1 / 9, atol=0.02)
 
 
+def test_stops_that_forget_nothing_are_no_attention_of_their_own(rng):
+    assert measures.forgets() is measures.forgets(first=4) is None
+    Q, K, V = rng.normal(size=(3, 1, 2, 9, 4)).astype(np.float32)
+    mask = np.tri(9, dtype=bool)
+    for stops, how in (
+        ({"window": 4, "first": 1}, {"window": 4, "first": 1}),
+        ({"best": 2, "bits": 3}, {"best": 2, "bits": 3}),
+    ):
+        np.testing.assert_array_equal(
+            measures.forgets(**stops)(Q, K, V, mask)[0], measures.forgetful(**how)(Q, K, V, mask)[0]
+        )
+
+
+def test_the_cache_is_as_large_as_window_and_bits_make_it():
+    tokens, each = together.kept_bytes()
+    assert (tokens, each) == (measures.PAGE, 30 * 2 * 3 * 64 * 4)
+    assert together.kept_bytes(window=16, first=4, best=4) == (20, each)
+    assert together.kept_bytes(bits=4)[1] == 30 * 2 * 3 * (64 // 2 + 8)  # half a byte a number, and two float32
+
+
 def test_rounding_leaves_as_many_levels_as_the_bits_say(rng):
     x = rng.uniform(-1, 2, size=(3, 400))
     for bits in (1, 2, 5):
@@ -121,13 +141,48 @@ def test_removing_each_head_is_what_knock_out_does(rng):
     )
 
 
+# --- From 2017 to now -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [64, 128])
+def test_all_that_is_compared_has_as_many_parameters(width):
+    configs = {chosen: changes.config_of(chosen, 106, width) for chosen in (*changes.LADDER, *changes.BACK)}
+    counts = [GPT(config, np.random.default_rng(0)).num_params() for config in configs.values()]
+    assert max(counts) < 1.007 * min(counts)
+    for chosen, config in configs.items():
+        shared = "grouped queries" in chosen
+        assert changes.cached_bytes(config) == 2 * 2 * width * 4 // (2 if shared else 1)
+        assert (config.norm == "pre") == ("norm before" in chosen)
+        assert (config.norm_kind == "rms") == ("RMS norm" in chosen)
+        assert (config.positions == "rotary") == ("rotary" in chosen)
+        assert (config.activation == "swiglu") == ("SwiGLU" in chosen)
+
+
+def test_bits_are_the_mean_over_all_windows_of_a_text(rng):
+    model = GPT(changes.config_of((), 7), rng)
+    ids = rng.integers(7, size=70 * changes.LENGTH + 5)
+    one_by_one = [
+        model.loss((ids[None, n : n + changes.LENGTH], ids[None, n + 1 : n + 1 + changes.LENGTH]))
+        for n in range(0, 70 * changes.LENGTH, changes.LENGTH)
+    ]
+    assert changes.bits(model, ids) == pytest.approx(np.mean(one_by_one) / np.log(2), rel=1e-5)
+
+
+def test_a_run_is_what_it_says():
+    run = changes.train(("SwiGLU", "norm before"), seed=1, steps=2, progress=False)
+    assert (run.changes, run.seed, run.steps) == (("norm before", "SwiGLU"), 1, 2)
+    assert 4 < run.bits < 9
+    with pytest.raises(ValueError, match="there is no change 'rotation'"):
+        changes.train(("rotation",))
+
+
 # --- What is stored, and what it is shown as ------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_what_is_stored_is_small_and_labelled():
     assert (ROOT / "lesson_utils/data/real_model.npz").stat().st_size < 1_000_000
-    for name in ("census_lab", "knock_out_lab", "prune_lab", "forget_lab", "lens_lab"):
+    for name in ("census_lab", "knock_out_lab", "prune_lab", "forget_lab", "together_lab", "lens_lab"):
         figure = testing.drawing(getattr(lab, name).example())
         assert figure.get_supxlabel() == NOTE, name
 
@@ -142,6 +197,27 @@ def test_the_stored_results_say_what_the_text_says():
     assert page[2] < page[0]
     assert other[1] - other[0] > 0.35
     assert copying[1] - copying[0] > 1
+
+
+def test_small_losses_add_up_and_large_ones_do_not():
+    pairs = [together.sum_and_truth(**chosen) for chosen in together.in_combination()]
+    small = [(added, truth) for added, truth in pairs if added < together.SMALL]
+    assert len(small) == 12
+    assert max(abs(truth - added) for added, truth in small) < 0.055
+
+    def beyond_the_sum(*stops):
+        """On each of the texts."""
+        chosen = dict(zip(together.STOPS, stops, strict=True))
+        return together.dearer(**chosen) - sum(together.dearer(**part) for part in together.alone(**chosen).values())
+
+    assert np.abs(beyond_the_sum(64, 1, 16, 4)).max() < 0.1
+    assert beyond_the_sum(16, 1, 16, 32).max() < -0.1
+    np.testing.assert_allclose(
+        together.dearer(window=16, first=1, best=16, bits=32),
+        together.dearer(window=16, first=1, best="all", bits=32),
+        atol=0.01,
+    )
+    assert beyond_the_sum(64, 0, 4, 32).min() > 0.2
 
 
 def test_without_the_model_it_says_how_to_get_it(monkeypatch, capsys):
@@ -159,8 +235,9 @@ def test_without_the_model_it_says_how_to_get_it(monkeypatch, capsys):
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
-    path.write_bytes(tiny_llama.gguf(tiny_llama.facts(), tiny_llama.arrays(np.random.default_rng(0))))
-    return pretrained.load(path, max_length=64, progress=False)
+    facts = tiny_llama.facts() | {"llama.context_length": 256}
+    path.write_bytes(tiny_llama.gguf(facts, tiny_llama.arrays(np.random.default_rng(0))))
+    return pretrained.load(path, max_length=256, progress=False)
 
 
 def test_any_model_is_counted_and_reads_the_learners_sentence(tiny):
@@ -193,6 +270,34 @@ def test_the_chat_streams_colours_and_stops():
     assert "end" not in chat.answer.value
     assert not chat.ask.disabled
     assert chat.stop.disabled
+
+
+def test_enter_asks():
+    asked = []
+    model = SimpleNamespace(chat=lambda messages: asked.append(messages[0][1]), stream=lambda *_: iter(()))
+    chat = chatting.Chat(model, "Hello?", 0.0)
+
+    async def press(event):
+        chat.box._handle_custom_msg({"event": event}, [])
+        if chat.task:
+            await chat.task
+
+    asyncio.run(press("something else"))
+    assert asked == []
+    asyncio.run(press("submit"))
+    assert asked == ["Hello?"]
+
+
+def test_any_combination_can_be_had_on_any_text(tiny):
+    told = together.forgets(tiny, window=8, first=1, bits=2, text="the zebra " * 20).splitlines()
+    values = {line[:20].strip(): float(line.split()[-1]) for line in told}
+    assert list(values) == ["as it is", "window 8 + first", "all weighed", "2 bits", "added up", "together"]
+    assert values["as it is"] == values["all weighed"]
+    assert len({values[name] for name in ("as it is", "window 8 + first", "2 bits", "together")}) == 4
+    single = together.forgets(tiny, bits=2, text="the zebra " * 20).splitlines()
+    assert single[-1].split()[-1] == single[-2].split()[-1] == single[3].split()[-1]
+    with pytest.raises(ValueError, match="the text has"):
+        together.forgets(tiny, bits=2, text="too short")
 
 
 def test_the_chat_leaves_a_line_where_its_widget_is_gone(monkeypatch, tiny):
@@ -234,6 +339,10 @@ def test_the_real_model_gives_what_is_stored(folder):
     ids = smollm.tokenizer.encode(measures.STORY)[None, : measures.PAGE + 1]
     nats = measures.losses(smollm.model, ids, attend=lab.forgetful(window=64, first=1))[0, measures.SEEN :]
     np.testing.assert_allclose(nats, known["forget_window_64_1"], atol=0.02)
+    at = tuple(stops.index(stop) for stops, stop in zip(measures.TOGETHER.values(), (16, 1, 4, 3), strict=True))
+    attend = measures.forgets(16, 1, 4, 3)
+    nats = measures.losses(smollm.model, ids, attend=attend)[0, measures.SEEN :]
+    assert nats.mean() == pytest.approx(known["together"][at][0], abs=0.02)
 
 
 @pytest.mark.long_form

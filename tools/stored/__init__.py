@@ -1,1 +1,1 @@
-"""What notebooks show of the published model without running it: small tables, each made by one module here."""
+"""What notebooks show without measuring it: small tables, each made by one module here."""

@@ -6,6 +6,7 @@ The same seeds give the same numbers, to the last digits of float32.
 """
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from lesson_utils import ops, pretrained
 from lesson_utils._checks import Array, Ids
 from lesson_utils.lessons.real_model import chatting, grow, measures
 from lesson_utils.models import GPT
+from tools.stored.texts import REPORT, texts
 
 FILE = Path(__file__).parents[2] / "lesson_utils/data/real_model.npz"
 SENTENCE = "The cat that the dog chased sat on the mat, and the dog that chased the cat sat on the rug."
@@ -131,6 +133,28 @@ def forgetting() -> Part:
                 found[f"forget_{what}_{amount}_{first}"] = now
     found["page"] = np.array(real().tokenizer.tokens(text[0, measures.SEEN + 1 :]))
     return found
+
+
+def together() -> Part:
+    """Nats a token with several savings at once, on three texts: (windows, first, best, bits, texts)."""
+    pages = [measures.STORY, REPORT, texts()["manual"]]
+    ids = np.stack([real().tokenizer.encode(page)[: measures.PAGE + 1] for page in pages])  # (3, T + 1)
+    stops = list(measures.TOGETHER.values())
+    found = np.full((*map(len, stops), len(pages)), np.nan)
+    for place in np.ndindex(found.shape[:-1]):
+        window, first, best, bits = (amounts[n] for amounts, n in zip(stops, place, strict=True))
+        same = list(place)  # as another setting, which has been measured
+        if window == "all":
+            same[1] = 0
+        if window != "all" and best != "all" and first + window <= best:
+            same[2] = 0
+        if tuple(same) != place:
+            found[place] = found[tuple(same)]
+            continue
+        attend = measures.forgets(window, first, best, bits)
+        found[place] = measures.losses(real().model, ids, attend=attend)[:, measures.SEEN :].mean(axis=-1)
+        print(window, first, best, bits, found[place].round(4).tolist(), f"{time.process_time():.0f} s", flush=True)
+    return {"together": found}
 
 
 QUESTION = "Tell me about the moon in two sentences."
@@ -281,6 +305,7 @@ PARTS: dict[str, Callable[[], Part]] = {
     "census": census,
     "knock_outs": knock_outs,
     "forgetting": forgetting,
+    "together": together,
     "sink": sink,
     "effect": effect,
     "lens": lens,

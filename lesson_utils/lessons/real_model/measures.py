@@ -204,3 +204,22 @@ FORGET: Mapping[str, tuple[Any, ...]] = {
     "bits": (None, 8, 6, 5, 4, 3, 2),
     "temperature": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0),
 }
+# The same in combination, as few stops as show what adds up. "all" and 32 are the model as it is.
+TOGETHER: Mapping[str, tuple[Any, ...]] = {
+    "window": ("all", 64, 16),
+    "first": FIRST,
+    "best": ("all", 16, 4),
+    "bits": (32, 8, 4, 3),
+}
+
+
+def forgets(window: Any = "all", first: int = 0, best: Any = "all", bits: int = 32) -> Attend | None:
+    """`forgetful`, from such stops; None if nothing is forgotten."""
+    if window == best == "all" and bits == 32:
+        return None
+    return forgetful(
+        window=None if window == "all" else window,
+        first=first,
+        best=None if best == "all" else best,
+        bits=None if bits == 32 else bits,
+    )

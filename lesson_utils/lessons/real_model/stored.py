@@ -1,14 +1,20 @@
-"""What was measured on the real model by `tools/stored/real_model.py`: shown where the model is not installed."""
+"""What was measured beforehand: on the real model, shown where it is not installed; and small GPTs with five changes.
 
+`tools/stored/real_model.py` and `tools/stored/changes.py` have made it.
+"""
+
+import json
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 NAME = "smollm2 135m"  # the name of the model that the results are of begins so
 NOTE = "stored results of SmolLM2-135M"
+CHANGES_FILE = Path(__file__).with_name("changes.jsonl")
 
 
 @cache
@@ -16,6 +22,13 @@ def stored() -> dict[str, Any]:
     """All arrays by name."""
     with np.load(BytesIO((files("lesson_utils") / "data/real_model.npz").read_bytes()), allow_pickle=False) as file:
         return dict(file)
+
+
+def stored_changes() -> list[dict[str, Any]]:
+    """A dictionary for each run, see `changes.Run`."""
+    if not CHANGES_FILE.exists():
+        return []
+    return [json.loads(line) for line in CHANGES_FILE.read_text(encoding="utf-8").splitlines()]
 
 
 def label(figure: Any, note: str = NOTE) -> None:

@@ -1,0 +1,195 @@
+"""From 2017 to now: five changes to a GPT, each trained on a text and measured."""
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lesson_utils import plots, tasks, training
+from lesson_utils._checks import Ids
+from lesson_utils.lessons.real_model.stored import label, stored_changes
+from lesson_utils.models import GPT, GPTConfig
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+START = "2017"
+CHANGES: dict[str, dict[str, Any]] = {  # and the width of the feed-forward network, see `config_of`
+    "norm before": {"norm": "pre"},
+    "RMS norm": {"norm_kind": "rms"},
+    "rotary": {"positions": "rotary"},
+    "grouped queries": {},
+    "SwiGLU": {"activation": "swiglu"},
+}
+ALL = tuple(CHANGES)
+LADDER = tuple(ALL[:n] for n in range(len(ALL) + 1))  # one after the other
+BACK = tuple(tuple(name for name in ALL if name != left_out) for left_out in ALL)  # all but one
+STEPS, WIDTH, PEAK = 500, 64, 12e-3  # of four rates, best for the model of 2017 and for the one of today
+LENGTH, BATCH = 64, 32  # of notebook 06
+SEEDS = (0, 1, 2)
+
+
+def config_of(changes: Collection[str], vocab: int, width: int = WIDTH, groups: int = 2) -> GPTConfig:
+    """Two layers of four heads with these changes, all of nearly as many parameters.
+
+    What queries in groups of `groups` save goes to the feed-forward network; of SwiGLU's three matrices each has two
+    thirds of the width (Shazeer, 2020, section 2).
+    """
+    config = GPTConfig(
+        vocab=vocab, d_model=width, num_heads=4, num_layers=2, max_length=LENGTH, norm="post", activation="relu"
+    )
+    d_ff = 4 * width
+    if "grouped queries" in changes:
+        config = replace(config, num_kv_heads=config.num_heads // groups)
+        d_ff += width - width // groups  # W_K and W_V have lost as many numbers as that gives W_1 and W_2
+    if "SwiGLU" in changes:
+        d_ff = round(d_ff * 2 / 3)
+    for name in changes:
+        config = replace(config, **CHANGES[name])
+    return replace(config, d_ff=d_ff)
+
+
+def cached_bytes(config: GPTConfig) -> int:
+    """What keys and values of one token take, in float32."""
+    return 2 * config.num_layers * (config.num_kv_heads or config.num_heads) * config.d_model // config.num_heads * 4
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, and what came of it."""
+
+    changes: tuple[str, ...]
+    seed: int
+    steps: int
+    width: int
+    peak: float
+    parameters: int
+    cached: int  # bytes a token
+    bits: float  # a character of the held-out text
+    seconds: float  # of a core
+
+
+def train(
+    changes: Collection[str] = ALL,
+    seed: int = 0,
+    steps: int = STEPS,
+    width: int = WIDTH,
+    peak: float = PEAK,
+    progress: bool = True,
+) -> Run:
+    """Train a GPT with these changes on the course's text, and measure it on the text's last tenth."""
+    if unknown := sorted(set(changes).difference(ALL)):
+        raise ValueError(f"there is no change {unknown[0]!r}; there are {', '.join(ALL)}")
+    text = tasks.python_text()
+    vocabulary = tasks.text_vocabulary(text)
+    learn, held_out = tasks.split_text(vocabulary.encode(text))
+    config = config_of(changes, len(vocabulary), width)
+    model, start = GPT(config, np.random.default_rng(seed)), time.process_time()
+    training.fit(
+        model,
+        partial(tasks.text_batches, learn, LENGTH, BATCH),
+        steps,
+        schedule=partial(training.warmup_linear, peak=peak, warmup=min(100, steps // 4), total=steps + 1),
+        seed=seed,
+        progress=progress,
+    )
+    ordered = tuple(name for name in ALL if name in changes)
+    return Run(
+        changes=ordered,
+        seed=seed,
+        steps=steps,
+        width=width,
+        peak=peak,
+        parameters=model.num_params(),
+        cached=cached_bytes(config),
+        bits=round(bits(model, held_out), 4),
+        seconds=round(time.process_time() - start, 1),
+    )
+
+
+def runs() -> list[Run]:
+    """The stored ones."""
+    return [Run(**known | {"changes": tuple(known["changes"])}) for known in stored_changes()]
+
+
+def bits(model: GPT, ids: Ids) -> float:
+    """A character, over all of a text in windows that do not overlap."""
+    starts = np.arange(0, len(ids) - LENGTH, LENGTH)
+    windows = ids[starts[:, None] + np.arange(LENGTH + 1)]  # (N, T + 1)
+    parts = np.array_split(windows, -(-len(windows) // 64))
+    nats = sum(model.loss((part[:, :-1], part[:, 1:])) * len(part) for part in parts) / len(windows)
+    return float(nats / np.log(2))
+
+
+# --- What came of it --------------------------------------------------------------------------------------------------
+
+
+def measured(changes: Collection[str], steps: int = STEPS, width: int = WIDTH) -> list[Run]:
+    """The stored runs with just these changes, one for each seed."""
+    return [
+        run
+        for run in runs()
+        if set(run.changes) == set(changes) and (run.steps, run.width, run.peak) == (steps, width, PEAK)
+    ]
+
+
+def changes_table(steps: int = STEPS, width: int = WIDTH) -> str:
+    """Parameters, bytes of a token in the cache, and bits a character: one change after the other."""
+    lines = [f"{'':16} parameters  cached bytes  bits a character (lowest to highest of the seeds)"]
+    for ladder in LADDER:
+        found = measured(ladder, steps, width)
+        lost = [run.bits for run in found]
+        ends = f"  ({min(lost):.3f} to {max(lost):.3f})" if len(lost) > 1 else ""
+        name = f"+ {ladder[-1]}" if ladder else START
+        lines.append(f"{name:17}{found[0].parameters:10,} {found[0].cached:13,} {np.mean(lost):11.3f}{ends}")
+    return "\n".join(lines)
+
+
+def taken_back(change: str, steps: int = STEPS, width: int = WIDTH) -> list[float]:
+    """Bits a character that the model with all changes loses without one, seed by seed."""
+    without = {run.seed: run.bits for run in measured([name for name in ALL if name != change], steps, width)}
+    return [without[run.seed] - run.bits for run in measured(ALL, steps, width)]
+
+
+@plots.still(9.6, 3.8)
+def changes_plot(figure: "Figure") -> str:
+    """Bits a character with one change after the other; and what is lost if one is taken back. Three seeds, stored."""
+    ladder, back = figure.subplots(1, 2, width_ratios=(1.25, 1))
+    lost = np.array([[run.bits for run in measured(stage)] for stage in LADDER])  # (stages, seeds)
+    means, at = lost.mean(axis=1), np.arange(len(LADDER))
+    ladder.plot(at, means, color="#B8CFE0", zorder=1)
+    ladder.plot(at, lost, "o", color=plots.BLUE, ms=5, alpha=0.8)
+    names = [START, *(f"+ {name}".replace(" ", "\n", 2).replace("+\n", "+ ") for name in ALL)]
+    ladder.set_xticks(at, names, size=10)
+    ladder.set(ylabel="bits a character, held out")
+    ladder.set_title(f"2017 to now: {means[0]:.2f} → {means[-1]:.2f} bits")
+    losses = np.array([taken_back(name) for name in ALL])  # (changes, seeds)
+    rows = np.arange(len(ALL))
+    back.axvline(0, color=plots.GREY, lw=1)
+    back.barh(rows, losses.mean(axis=1), height=0.5, color="#B8CFE0")
+    back.plot(losses, rows, "o", color=plots.BLUE, ms=5, alpha=0.8)
+    back.set_yticks(rows, ALL)
+    back.invert_yaxis()
+    back.set(xlabel="bits lost without it")
+    most = ALL[int(losses.mean(axis=1).argmax())]
+    back.set_title(f"Taken back alone,\n{most} is missed most")
+    label(figure, "stored runs of small GPTs, three seeds")
+    listed = "; ".join(
+        f"{stage[-1] if stage else START} {', '.join(f'{x:.3f}' for x in of)}"
+        for stage, of in zip(LADDER, lost, strict=True)
+    )
+    alone = "; ".join(f"{name} {', '.join(f'{x:+.3f}' for x in of)}" for name, of in zip(ALL, losses, strict=True))
+    return (
+        f"From 2017 to now bits a character fall from {means[0]:.2f} to {means[-1]:.2f}. One change after the other, "
+        f"three seeds each: {listed}. Taken back alone from the model with all: {alone}. Stored results."
+    )
+
+
+def train_again(changes: Collection[str] = ALL, seed: int = 0) -> None:
+    """Train one of them here, about half a minute, and print it beside the stored one."""
+    run = train(changes, seed)
+    known = [stored.bits for stored in measured(changes) if stored.seed == seed]
+    print(f"{run.parameters:,} parameters, {run.bits:.3f} bits a character; stored: {known[0] if known else 'none'}")

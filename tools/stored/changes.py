@@ -1,0 +1,60 @@
+"""Train the GPTs of notebook 09's five changes: one change after the other, and all but one, three seeds each.
+
+A line is added to lesson_utils/lessons/real_model/changes.jsonl for each run, as it ends; what is there is not run
+again, so that it may be stopped. To have all anew, delete the file. It takes half an hour of one core.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from lesson_utils.lessons.real_model import changes
+from lesson_utils.lessons.real_model.stored import CHANGES_FILE
+
+RATES = (3e-3, 6e-3, 12e-3, 24e-3)
+Settings = dict[str, Any]
+
+
+def rates() -> Iterator[Settings]:
+    """Which learning rate is whose."""
+    for peak in RATES:
+        for chosen in (changes.LADDER[0], changes.ALL):
+            yield {"changes": chosen, "seed": 0, "peak": peak}
+
+
+def seeds() -> Iterator[Settings]:
+    for seed in changes.SEEDS:
+        for chosen in (*changes.LADDER, *changes.BACK[:-1]):  # the last of these is on the ladder
+            yield {"changes": chosen, "seed": seed}
+
+
+def longer() -> Iterator[Settings]:
+    for chosen in (*changes.LADDER, *changes.BACK[:-1]):
+        yield {"changes": chosen, "seed": 0, "steps": 2 * changes.STEPS}
+
+
+def wider() -> Iterator[Settings]:
+    for chosen in (*changes.LADDER, *changes.BACK[:-1]):
+        yield {"changes": chosen, "seed": 0, "width": 2 * changes.WIDTH}
+
+
+PARTS = {"rates": rates, "seeds": seeds, "longer": longer, "wider": wider}
+
+
+def run(names: Sequence[str] = ()) -> None:
+    """Run what is missing of the named parts; without names, of all."""
+    for name in names or PARTS:
+        for settings in PARTS[name]():
+            full = {"steps": changes.STEPS, "width": changes.WIDTH, "peak": changes.PEAK} | settings
+            if any(full.items() <= asdict(known).items() for known in changes.runs()):
+                continue
+            done = asdict(changes.train(**settings, progress=False))
+            with CHANGES_FILE.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(done) + "\n")
+            print(name, done, flush=True)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])
