@@ -25,7 +25,7 @@ from lesson_utils.exercises.bank import Bank, bank_of
 from lesson_utils.exercises.checker import run
 from lesson_utils.exercises.edits import edits
 from lesson_utils.exercises.form import change
-from lesson_utils.exercises.trial import attempt, quiet, same
+from lesson_utils.exercises.trial import attempt, quick, quiet, same
 
 ALL = [exercise for exercise in EXERCISES.values() if not exercise.broken]  # those share the mistakes of another
 each = pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
@@ -284,6 +284,17 @@ def test_the_kernel_is_as_before():
     assert sys.gettrace() is None
     assert warnings.filters == warned
     assert np.geterr()["over"] == "warn"
+
+
+def test_what_a_learners_line_sets_ends_with_its_call():
+    def careless(x):
+        np.seterr(all="raise")
+        return x
+
+    far = (np.array([-1e4, 1e4]),)
+    with quiet():
+        quick(careless, far)
+        assert quick(np.exp, far).error is None
 
 
 def test_what_np_empty_holds_is_the_same_each_time(in_a_hurry):

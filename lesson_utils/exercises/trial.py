@@ -90,9 +90,13 @@ def finite(value: Any) -> Any:
 
 
 def quick(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
-    """Call one of our own variants on a copy of `arguments`; use within `quiet` and `stopped`."""
+    """Call one of our own variants on a copy of `arguments`; use within `quiet` and `stopped`.
+
+    A variant may hold a learner's lines. If one of them is `np.seterr`, it ends with this call.
+    """
     try:
-        return Outcome(finite(function(*copied(arguments))))
+        with np.errstate(all="ignore"):
+            return Outcome(finite(function(*copied(arguments))))
     except Exception as error:
         return Outcome(error=error)
 
