@@ -1,5 +1,6 @@
 """What notebook 08 counts, keeps, measures and takes away."""
 
+import itertools
 import json
 from functools import partial
 
@@ -115,13 +116,16 @@ def test_slopes_are_right_and_the_wrong_backward_is_wrong_where_it_should(model)
 
 def test_what_is_stored_is_whole():
     assert rates.STORED.stat().st_size < 30_000
-    assert set(rates.stored()) == {rates.key(*recipe) for recipe in rates.RECIPES}
+    assert set(rates.stored()) == {rates.key(*recipe) for recipe in rates.RECIPES} | set(rates.LARGER)
     for norm, left_out in rates.RECIPES:
         found = rates.stored()[rates.key(norm, left_out)]
         for what in ("exact", "loss", "clipped"):
-            assert np.shape(found[what]) == (len(rates.RATES), rates.STARTS[left_out])
+            assert np.shape(found[what]) == (len(rates.RATES), rates.STARTS)
         assert all(len(losses) == rates.STEPS // rates.WINDOW for losses in found["losses"])
         assert set(survival.survivors(norm, left_out)) <= set(rates.RATES)
+    for size, (norm, left_out, rate) in itertools.product(rates.LARGER, rates.CHECKED):
+        assert 0 <= survival.larger(size, norm, left_out, rate) <= 1
+    assert all(survival.claims_of_rates().values())
 
 
 @pytest.mark.slow
@@ -142,10 +146,12 @@ def test_results_are_stored_by_recipe(tmp_path, monkeypatch):
         for rate in rates.RATES
         for seed in range(3)
     }
-    rates.write(results)
+    larger = {("twice the steps", rates.key("pre", "nothing"), 0.008): rates.Run(0.75, 0.5, 0, [1.5])}
+    rates.write(results, larger)
     stored = json.loads((tmp_path / "rates.json").read_text())
     assert stored["pre, without warm-up"]["exact"][2] == [rates.RATES[2]] * 3
-    assert stored["post, without clipping"]["loss"][0] == [None]
+    assert stored["post, without clipping"]["loss"][0] == [None] * 3
+    assert stored["twice the steps"]["pre, without nothing"] == {"exact": {"0.008": 0.75}, "loss": {"0.008": 0.5}}
 
 
 # --- Heads ------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ def run() -> None:
         seconds = time.thread_time() - started
         total += seconds
         name = f"{norm}-norm, " + ("whole recipe" if left_out == "nothing" else f"without {left_out}")
-        print(f"    {name:30} {seconds:6.1f} s on one core, {found.exact:.2f} right", flush=True)
+        print(f"    {name:40} {seconds:6.1f} s on one core, {found.exact:.2f} right", flush=True)
     print(
         f"    all {len(rates.RECIPES)} of them {total:.0f} s; the course that asks for one H100 hour each: 3,600 s each"
     )

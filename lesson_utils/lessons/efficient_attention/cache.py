@@ -36,6 +36,8 @@ class Model(NamedTuple):
         return costs.cache_bytes(tokens, self.layers, self.kv_heads, self.d_head, bits, self.local_layers, self.window)
 
 
+# The parameters are counted from the configurations, too (Falcon's with an output matrix of its own, Gemma's with what
+# reads pictures). DeepSeek-V3's latent: 512 numbers for keys and values, 64 for a key that is rotated.
 MODELS = (
     Model("Llama 2 7B", "32 heads, 32 kept", 32, 32, 32, 128, 6.74e9, 4096),
     Model("Llama 3.1 8B", "32 heads, 8 kept", 32, 32, 8, 128, 8.03e9, 131_072),

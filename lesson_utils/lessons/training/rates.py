@@ -1,7 +1,10 @@
 """Which learning rates survive: a small model of 2 + 2 layers, trained with and without each part of the recipe.
 
-`python -m lesson_utils.lessons.training.rates` measures it again: eight rates for each recipe, from as many starts as
-`STARTS` says, some seconds each. It writes what the notebook shows, `learning_rates.json` beside this file.
+`python -m lesson_utils.lessons.training.rates` measures it again: eight rates for each recipe, from three starts, some
+seconds each; then three of the rates at twice the steps, and at twice the width, from one start. It writes what the
+notebook shows, `learning_rates.json` beside this file. Other kernels of OpenBLAS round otherwise, and the same run ends
+a little elsewhere, as from another start: pre-norm without warm-up, rate 0.016, seed 1, at 0.634 right where
+OPENBLAS_CORETYPE is Haswell, at 0.666 where it is SkylakeX. Half of what is stored comes from each.
 """
 
 import itertools
@@ -18,15 +21,22 @@ from lesson_utils.lessons.training import experiment
 
 STORED = Path(__file__).with_name("learning_rates.json")
 RATES = tuple(5e-4 * 2**n for n in range(8))  # 0.0005 … 0.064
-STEPS, WARMUP, BATCH = 300, 60, 32
+STEPS, WARMUP, BATCH, WIDTH = 300, 60, 32, 32
 WINDOW = 10  # steps; a point of a loss curve is the mean over so many
 SMOOTHING, CLIP = 0.1, 1.0
 
+STARTS = 3  # seeds, for each recipe and rate
 
 PARTS = ("warm-up", "smoothing", "clipping")
-LEFT_OUT = ("nothing", *PARTS)
-STARTS = {"nothing": 3, "warm-up": 3, "smoothing": 1, "clipping": 1}  # how many seeds, by what is left out
+LEFT_OUT = ("nothing", *PARTS, "warm-up and clipping")
 RECIPES = tuple(itertools.product(("pre", "post"), LEFT_OUT))  # where the norm stands, and what is left out
+
+# What the notebook concludes is tried once more, from one start each: how much larger, and which runs.
+LARGER = {"twice the steps": {"steps": 2 * STEPS}, "twice the width": {"width": 2 * WIDTH}}
+CHECKED = (
+    *itertools.product(("pre", "post"), ("nothing", "warm-up", "clipping", "warm-up and clipping"), RATES[4:7]),
+    *itertools.product(("pre", "post"), ("smoothing",), RATES[4:5]),
+)
 
 
 class Run(NamedTuple):
@@ -38,10 +48,10 @@ class Run(NamedTuple):
     losses: list[float]  # in training, a mean for each `WINDOW`; shorter if the loss was no number any more
 
 
-def run(norm: str, left_out: str, rate: float, seed: int, steps: int = STEPS) -> Run:
+def run(norm: str, left_out: str, rate: float, seed: int, steps: int = STEPS, width: int = WIDTH) -> Run:
     """Train once."""
-    warmup, smoothing, clipping = (part != left_out for part in PARTS)
-    model = experiment.transformer(seed, num_layers=2, norm=norm, smoothing=SMOOTHING * smoothing)
+    warmup, smoothing, clipping = (part not in left_out for part in PARTS)
+    model = experiment.transformer(seed, d_model=width, num_layers=2, norm=norm, smoothing=SMOOTHING * smoothing)
     kept: list[training.History] = []
     rising = WARMUP * warmup * steps // STEPS
     schedule = partial(training.warmup_linear, peak=rate, warmup=rising, total=steps + 1)
@@ -71,7 +81,8 @@ def run(norm: str, left_out: str, rate: float, seed: int, steps: int = STEPS) ->
 
 @cache
 def stored() -> dict[str, Any]:
-    """What was measured: "pre, without warm-up" -> what -> for each rate (and each seed)."""
+    """What was measured: "pre, without warm-up" -> what -> for each rate and seed; "twice the steps" -> the same name
+    -> what -> rate, for those that `CHECKED` names."""
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return contents
 
@@ -80,30 +91,36 @@ def key(norm: str, left_out: str) -> str:
     return f"{norm}, without {left_out}"
 
 
-def write(results: Mapping[tuple[str, float, int], Run]) -> None:
-    """Store what was measured, small: all seeds' ends, and the first seed's curves."""
-    contents = {}
+def write(results: Mapping[tuple[str, float, int], Run], larger: Mapping[tuple[str, str, float], Run]) -> None:
+    """Store what was measured, small: all seeds' ends, and the first seed's curves; of the larger runs the ends."""
+    contents: dict[str, dict[str, Any]] = {}
     for recipe in RECIPES:
         name = key(*recipe)
-        found = [[results[name, rate, seed] for seed in range(STARTS[recipe[1]])] for rate in RATES]
+        found = [[results[name, rate, seed] for seed in range(STARTS)] for rate in RATES]
         contents[name] = {
             "exact": [[run.exact for run in of] for of in found],
             "loss": [[run.loss if np.isfinite(run.loss) else None for run in of] for of in found],
             "clipped": [[run.clipped for run in of] for of in found],
             "losses": [of[0].losses for of in found],
         }
+    for (size, name, rate), once in larger.items():
+        ends = contents.setdefault(size, {}).setdefault(name, {"exact": {}, "loss": {}})
+        ends["exact"][str(rate)] = once.exact
+        ends["loss"][str(rate)] = once.loss if np.isfinite(once.loss) else None
     text = json.dumps(contents, separators=(",", ":")).replace("}," + '"', "},\n" + '"')
     STORED.write_text(text + "\n", encoding="utf-8")
 
 
 def measure() -> None:
     """Train all, and store what came out."""
-    results = {}
-    for recipe, rate in itertools.product(RECIPES, RATES):
-        for seed in range(STARTS[recipe[1]]):
-            results[key(*recipe), rate, seed] = found = run(*recipe, rate, seed)
-            print(f"{key(*recipe):25} rate {rate:.4f}, seed {seed}: {found.exact:.2f} right", flush=True)
-    write(results)
+    results, larger = {}, {}
+    for recipe, rate, seed in itertools.product(RECIPES, RATES, range(STARTS)):
+        results[key(*recipe), rate, seed] = found = run(*recipe, rate, seed)
+        print(f"{key(*recipe):34} rate {rate:.4f}, seed {seed}: {found.exact:.2f} right", flush=True)
+    for (size, more), (norm, left_out, rate) in itertools.product(LARGER.items(), CHECKED):
+        larger[size, key(norm, left_out), rate] = found = run(norm, left_out, rate, seed=0, **more)
+        print(f"{key(norm, left_out):34} rate {rate:.4f}, {size}: {found.exact:.2f} right", flush=True)
+    write(results, larger)
 
 
 if __name__ == "__main__":

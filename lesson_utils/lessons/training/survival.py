@@ -1,6 +1,7 @@
 """Which learning rates survive: what was measured in `rates`, drawn."""
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,76 @@ def survivors(norm: str, left_out: str) -> list[float]:
     """The rates at which most of the held-out dates come out right, on average over the seeds."""
     found = zip(rates.RATES, means(norm, left_out), strict=True)
     return [rate for rate, right in found if right >= ENOUGH]
+
+
+def starts(norm: str, left_out: str, rate: float, what: str = "exact") -> list[float]:
+    """What each start came to."""
+    return [float(x) for x in rates.stored()[rates.key(norm, left_out)][what][rates.RATES.index(rate)]]
+
+
+def larger(size: str, norm: str, left_out: str, rate: float, what: str = "exact") -> float:
+    """What one larger run came to; `size` is one of `rates.LARGER`."""
+    return float(rates.stored()[size][rates.key(norm, left_out)][what][str(rate)])
+
+
+def larger_table() -> str:
+    """The share right at three rates: as above, mean of the starts, and in one run each that is twice as large. Below,
+    what smoothing does to the loss."""
+    shown, parts = rates.RATES[4:7], ("nothing", "warm-up", "clipping", "warm-up and clipping")
+    blocks = ("as above", *rates.LARGER)
+    heads = "   ".join("".join(f"{named(rate):>7}" for rate in shown) for _ in blocks)
+    lines = ["norm, what is left out".ljust(26) + "   ".join(f"{name:>21}" for name in blocks), f"{'':26}{heads}"]
+    for norm, part in itertools.product(("pre", "post"), parts):
+        rows = [means(norm, part)[4:7], *([larger(size, norm, part, rate) for rate in shown] for size in rates.LARGER)]
+        cells = "   ".join("".join(f"{x:7.2f}" for x in row) for row in rows)
+        lines.append(f"{norm + ', ' + part:26}{cells}")
+    lines.append("\nloss of held-out dates at 0.008, smoothing left out, or nothing")
+    for norm, part in itertools.product(("pre", "post"), ("smoothing", "nothing")):
+        losses = [means(norm, part, "loss")[4], *(larger(size, norm, part, 0.008, "loss") for size in rates.LARGER)]
+        lines.append(f"{norm + ', ' + part:26}" + "   ".join(f"{x:21.3f}" for x in losses))
+    return "\n".join(lines)
+
+
+def claims_of_rates() -> dict[str, bool]:
+    """What the notebook says of what is stored."""
+    norms, sizes, both = ("pre", "post"), tuple(rates.LARGER), "warm-up and clipping"
+
+    def added(norm: str, part: str, rate: float) -> Any:  # by a part of the recipe, for each start
+        return np.subtract(starts(norm, "nothing", rate), starts(norm, part, rate))
+
+    def worth(size: str, norm: str, part: str) -> Any:  # the same in the larger runs, for three rates
+        return np.array([larger(size, norm, "nothing", r) - larger(size, norm, part, r) for r in rates.RATES[4:7]])
+
+    def unsure(norm: str, size: str | None = None) -> float:  # how many times as high smoothing leaves the loss
+        smooth, plain = (
+            larger(size, norm, part, 0.008, "loss") if size else np.mean(starts(norm, part, 0.008, "loss"))
+            for part in ("nothing", "smoothing")
+        )
+        return float(smooth / plain)
+
+    return {
+        "little_at_low_rates": all(0 < added(norm, "warm-up", 0.004).mean() < 0.1 for norm in norms),
+        "pre_loses_a_part": min(starts("pre", "nothing", 0.016)) > max(starts("pre", "warm-up", 0.016)) > 0.1,
+        "post_loses_all": max(starts("post", "warm-up", 0.016)) < 0.01,
+        "no_rate_is_left": not survivors("post", both) and len(survivors("pre", both)) == 3,
+        "unsure": min(unsure(norm) for norm in norms) > 3,
+        "unsure_when_larger": min(unsure(norm, size) for norm in norms for size in sizes) > 4,
+        "as_right": all(abs(added(norm, "smoothing", 0.008).mean()) < 0.01 for norm in norms),
+        "more_right": min(starts("post", "nothing", 0.016)) > max(starts("post", "smoothing", 0.016)),
+        "post_needs_clipping": bool(added("post", "clipping", 0.008).min() > 0),
+        "pre_does_not": bool(
+            abs(added("pre", "clipping", 0.008)).max() < 0.03 and added("pre", "clipping", 0.032).max() < 0
+        ),
+        "nor_in_more_steps": all(abs(worth(sizes[0], norm, "clipping")[0]) < 0.01 for norm in norms),
+        "again_a_rate": larger(sizes[0], "post", both, 0.008) > ENOUGH,
+        "warm_up_decides": all(worth(size, norm, "warm-up").max() > 0.25 for norm in norms for size in sizes),
+        "post_needs_it_sooner": all(
+            np.argmax(worth(size, "post", "warm-up") > 0.25) < np.argmax(worth(size, "pre", "warm-up") > 0.25)
+            for size in sizes
+        ),
+        "only_later": abs(worth(sizes[0], "pre", "warm-up")[1]) < 0.01 < 0.5 < worth(sizes[0], "pre", "warm-up")[2],
+        "further_left": all(larger(sizes[1], n, "nothing", 0.016) < ENOUGH < means(n, "nothing")[5] for n in norms),
+    }
 
 
 def named(rate: float) -> str:
@@ -50,9 +121,7 @@ def survival_lab(figure: "Figure") -> live.Update:
     left.axhline(ENOUGH, color=plots.GREY, lw=0.8, ls=":", zorder=0.5)
     (whole,) = left.plot(places, places, "--", color=plots.GREY, lw=1.6, label="nothing left out")
     (mean,) = left.plot(places, places, "-", color=plots.BLUE, label="mean of the starts (circles)")
-    dots = [
-        left.plot(places, places, "o", color=plots.BLUE, ms=5, mfc="none")[0] for _ in range(max(rates.STARTS.values()))
-    ]
+    dots = left.plot(places, np.zeros((len(places), rates.STARTS)), "o", color=plots.BLUE, ms=5, mfc="none")
     (chosen,) = left.plot([0], [0], "o", color=plots.INK, ms=13, mfc="none", mew=2, clip_on=False)
     left.legend(loc="upper left", fontsize=10)
     steps = np.arange(rates.STEPS // rates.WINDOW) * rates.WINDOW + rates.WINDOW / 2
@@ -65,14 +134,13 @@ def survival_lab(figure: "Figure") -> live.Update:
         whole.set_ydata(means(norm, "nothing"))
         mean.set_ydata(averages)
         for seed, line in enumerate(dots):
-            line.set_visible(seed < rates.STARTS[left_out])
-            line.set_ydata([of[min(seed, len(of) - 1)] for of in found["exact"]])
+            line.set_ydata([of[seed] for of in found["exact"]])
         chosen.set_data([n], [averages[n]])
         losses = found["losses"][n]
         curve.set_data(steps[: len(losses)], np.clip(losses, 0, 50))
         alive = survivors(norm, left_out)
         without = "" if left_out == "nothing" else f", without {left_out}"
-        count = f"{len(alive) or 'no'} of 8 rates"
+        count = f"{len(alive) or 'none'} of 8 rates"
         left.set_title(f"{norm}-norm{without}:\n{count} get more than half right")
         clipped = float(np.mean(found["clipped"][n]))
         right.set_title(f"At {named(rate)}: {averages[n]:.0%} right;\ngradient longer than 1 in {clipped:.0%} of steps")
@@ -80,8 +148,7 @@ def survival_lab(figure: "Figure") -> live.Update:
         told = (left.get_title(loc="left"), right.get_title(loc="left"))
         head = ". ".join(text.replace("\n", " ") for text in told)
         return (
-            f"{head}. Share right by learning rate, mean of {rates.STARTS[left_out]}: {listed}. "
-            f"Loss at the end {losses[-1]:.2f}."
+            f"{head}. Share right by learning rate, mean of {rates.STARTS}: {listed}. Loss at the end {losses[-1]:.2f}."
         )
 
     return update
