@@ -14,7 +14,7 @@ import tiny_llama
 from lesson_utils import attention, pretrained
 from lesson_utils.lessons.real_model import changes, chatting, grow, lab, measures, together
 from lesson_utils.lessons.real_model.exercises import EXERCISES
-from lesson_utils.lessons.real_model.stored import NOTE, stored
+from lesson_utils.lessons.real_model.stored import CHANGES_FILE, NOTE, stored
 from lesson_utils.live import testing
 from lesson_utils.models import GPT, GPTConfig
 from lesson_utils.pretrained.llama import PACKAGE, Token
@@ -174,6 +174,37 @@ def test_a_run_is_what_it_says():
     assert 4 < run.bits < 9
     with pytest.raises(ValueError, match="there is no change 'rotation'"):
         changes.train(("rotation",))
+
+
+def test_every_run_that_is_shown_is_stored():
+    assert CHANGES_FILE.stat().st_size < 20_000
+    for chosen in (*changes.LADDER, *changes.BACK):
+        assert sorted(run.seed for run in changes.measured(chosen)) == list(changes.SEEDS)
+        (config,) = {(run.parameters, run.cached) for run in changes.measured(chosen)}
+        model = GPT(changes.config_of(chosen, 106), np.random.default_rng(0))
+        assert config == (model.num_params(), changes.cached_bytes(model.config))
+
+
+def test_the_runs_say_what_the_text_says():
+    def bits(n, **checks):
+        """Of the n-th rung of the ladder, seed by seed."""
+        return np.array([run.bits for run in changes.measured(changes.LADDER[n], **checks)])
+
+    lost = {name: changes.taken_back(name) for name in changes.ALL}
+    assert 0.19 < min(lost["rotary"]) < max(lost["rotary"]) < 0.255
+    assert 0.03 <= round(min(lost["SwiGLU"]), 2) < max(lost["SwiGLU"]) < 0.1
+    assert [name for name, of in lost.items() if min(of) > 0] == ["rotary", "SwiGLU"]
+    rms = np.array([*(bits(2) - bits(1)), *(-x for x in lost["RMS norm"])])
+    assert 0.005 < rms.min() < rms.max() < 0.035
+    before = bits(1) - bits(0)
+    assert 0.035 < before.min() < before.max() < 0.125
+    assert bits(2)[0] - bits(3)[0] == pytest.approx(0.21, abs=0.005)
+    longer, wide, slow = {"steps": 2 * changes.STEPS}, {"width": 2 * changes.WIDTH}, {"peak": changes.PEAK / 2}
+    assert bits(2, **longer) - bits(3, **longer) == pytest.approx(0.06, abs=0.005)
+    assert bits(0, **wide) > bits(0).max()
+    assert bits(0, **wide, **slow) == pytest.approx(2.0, abs=0.005)
+    assert bits(1, **wide, **slow) == pytest.approx(2.06, abs=0.005)
+    assert bits(1, **wide) < bits(0, **wide) - 0.1  # the rate that is too high
 
 
 # --- What is stored, and what it is shown as ------------------------------------------------------------------------
