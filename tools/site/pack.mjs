@@ -1,7 +1,7 @@
 // node pack.mjs FOLDER ARCHIVE WABT NAME...: unpack these of Pyodide's packages in FOLDER, by Pyodide itself, make what
 // Python would otherwise make in every learner's browser at every start (bytecode; matplotlib's list of fonts, of which
 // the one that Pyodide has in its wheel is another version's), assemble fast_products.wat by WABT, an unpacked package
-// of npm's, and write it all into ARCHIVE, a tar for start.js.
+// of npm's, and write it all into ARCHIVE, a tar for start.js. Python's own modules get their bytecode where they are.
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -20,7 +20,7 @@ const packages = pyodide.runPython("import sysconfig; sysconfig.get_path('pureli
 pyodide.FS.writeFile(`${packages}/fast_products.py`, fs.readFileSync(new URL("fast_products.py", here)));
 pyodide.FS.writeFile(`${packages}/fast_products.wasm`, await assembled(new URL("fast_products.wat", here)));
 pyodide.runPython(`
-    import compileall, py_compile, re, sysconfig, tarfile, warnings
+    import compileall, pathlib, py_compile, re, sysconfig, tarfile, warnings, zipfile
     import matplotlib.font_manager
 
     packages = sysconfig.get_path("purelib")
@@ -39,8 +39,17 @@ pyodide.runPython(`
     compileall.compile_dir(packages, quiet=2, rx=rare, invalidation_mode=unchecked)
     with tarfile.open("/packages.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
         tar.add(packages, filter=entry)
+
+    library, copy = "/lib/python312.zip", pathlib.Path("/library")
+    zipfile.ZipFile(library).extractall(copy)
+    beside = {"legacy": True, "stripdir": str(copy), "prependdir": library}  # where an import from a zip looks for it
+    compileall.compile_dir(copy, quiet=2, invalidation_mode=unchecked, **beside)
+    with zipfile.ZipFile("/library.zip", "w", zipfile.ZIP_DEFLATED) as new:
+        for file in sorted(filter(pathlib.Path.is_file, copy.rglob("*"))):
+            new.writestr(zipfile.ZipInfo(str(file.relative_to(copy))), file.read_bytes(), zipfile.ZIP_DEFLATED)
 `);
 fs.writeFileSync(archive, pyodide.FS.readFile("/packages.tar"));
+fs.writeFileSync(folder + "/python_stdlib.zip", pyodide.FS.readFile("/library.zip"));
 
 // A library for dlopen: a module that says first, in a section of its own, that it needs no memory and no table.
 async function assembled(file) {

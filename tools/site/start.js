@@ -1,7 +1,7 @@
 // What a page's kernel loads in place of pyodide.js: Pyodide with all packages in place. lite.py puts it beside Pyodide.
 //
 // Of the processor's time from a kernel's start to the first cell, 38 wheels that Python unpacked one by one took a
-// quarter, and Python's compiling of what it imported another; and for each import the page was asked, by way of its
+// quarter, and Python's compiling of what it imported more; and for each import the page was asked, by way of its
 // service worker, whether the module lies beside the notebook. What is left: one archive with bytecode in it, unpacked
 // by the browser, and the notebook's folder searched last.
 self.loadPyodide = async (options) => {
