@@ -37,7 +37,7 @@ class Screen:
                 legend.set_zorder(0)  # under all that moves, it is drawn once. With every frame, it took a third of it
         self._canvas.draw()
         figure.set_layout_engine("none")  # the layout is computed once: axes must not jump when a label grows
-        self._background = self._canvas.copy_from_bbox(figure.bbox)  # nothing has moved yet
+        self._keep_as_background()  # nothing has moved yet
 
     def show(self, alt: str) -> plots.Picture:
         stale = {artist for artist in self._artists() if artist.stale}
@@ -71,4 +71,7 @@ class Screen:
         self._canvas.draw()
         for image in images:
             image.set_visible(True)
+        self._keep_as_background()
+
+    def _keep_as_background(self) -> None:
         self._background = self._canvas.copy_from_bbox(self._figure.bbox)

@@ -2,6 +2,11 @@
 
 Beside each time stands what the browser's processes took of a core. On two free cores a time is little more than that;
 on a busy machine only the latter means something.
+
+What is left until "Ready" is mostly not ours. Of 13 s of notebook 00 (14 of a core, two cores shared with others), one
+after the other: JupyterLab's page 6, and not before it stands does it start a kernel; Pyodide and its Python 2; our
+archive of packages 1.3; NumPy 0.4; IPython, and what a first cell imports, most of all ipywidgets, 3. After that, each
+notebook ran in 2 to 20 s: matplotlib's import takes one of them, and each picture a few tenths.
 """
 
 import tempfile

@@ -129,9 +129,9 @@ class Timing(NamedTuple):
 def cache_times(lengths: Sequence[int] = (32, 64, 128, 256, 512)) -> list[Timing]:
     """Generate with and without the cache, with a model of the notebook's size, untrained, and room for all.
 
-    In a browser, the two shortest lengths only.
+    In a browser, the three shortest lengths only.
     """
-    lengths = lengths[:2] if is_browser() else lengths
+    lengths = lengths[:3] if is_browser() else lengths
     config = models.GPTConfig(vocab=100, d_model=64, num_heads=4, num_layers=2, max_length=max(lengths) + 1)
     model = models.GPT(config, np.random.default_rng(0))
 
