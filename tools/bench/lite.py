@@ -3,10 +3,11 @@
 Beside each time stands what the browser's processes took of a core. On two free cores a time is little more than that;
 on a busy machine only the latter means something.
 
-What is left until "Ready" is mostly not ours. Of 13 s of notebook 00 (14 of a core, two cores shared with others), one
-after the other: JupyterLab's page 6, and not before it stands does it start a kernel; Pyodide and its Python 2; our
-archive of packages 1.3; NumPy 0.4; IPython, and what a first cell imports, most of all ipywidgets, 3. After that, each
-notebook ran in 2 to 20 s: matplotlib's import takes one of them, and each picture a few tenths.
+Measured with at most one more process on two cores: first picture 3 to 6 s, Ready 6 to 12 s (the median 9), Run All
+1 s (notebook 00) to 24 s (07), of the others 13 s at most. What is left until Ready is mostly not ours. Where notebook
+00 took 13 s, 14 of a core, these came one after the other: JupyterLab's page 6 s, and no kernel is started before that
+stands; Pyodide and its Python 2; our archive of packages 1.3; NumPy 0.4; IPython, and what a first cell imports, most
+of all ipywidgets, 3. Later, matplotlib's import takes a second, and each picture a few tenths.
 """
 
 import tempfile
