@@ -268,7 +268,7 @@ def test_a_thousand_steps_leave_nothing_behind():
     tracemalloc.stop()
     assert objects[1] - objects[0] < 50
     assert widgets[1] == widgets[0]
-    assert memory[1] - memory[0] < 50_000
+    assert memory[1] - memory[0] < 200_000  # libraries fill caches of their own; 500 pictures would be 5 MB
 
 
 def test_few_pictures_are_kept(monkeypatch):
