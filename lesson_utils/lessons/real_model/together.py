@@ -60,7 +60,8 @@ def in_combination() -> list[dict[str, Any]]:
 
 def sum_and_truth(**chosen: Any) -> tuple[float, float]:
     """Nats a token that the savings cost one by one, added up; and together. Means of the texts."""
-    return sum(dearer(**part).mean() for part in alone(**chosen).values()), float(dearer(**chosen).mean())
+    apart = sum(float(dearer(**part).mean()) for part in alone(**chosen).values())
+    return apart, float(dearer(**chosen).mean())
 
 
 def named(window: Any, first: int, best: Any, bits: int) -> list[str]:
