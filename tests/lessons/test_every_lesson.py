@@ -36,6 +36,18 @@ every_figure = pytest.mark.parametrize(
 # --- Live figures ---------------------------------------------------------------------------------------------------
 
 
+# A title states a finding: it has a number in it, or a verb. Verbs are listed as figures need them.
+STATES = re.compile(
+    r"[\d%]|\b(one|two|three|four|no|none|all|every|each|half|is|are|was|were|has|have|does|do|can|keeps?|stays?|moves?|"
+    r"gives?|takes?|looks?|leans?|says?|grows?|falls?|adds?|stands?|become|not|hides?|reads?|writes?|shrinks?|knows?|costs?)\b",
+    re.IGNORECASE,
+)
+
+
+def titles(figure):
+    return [text for axes in figure.axes for place in ("left", "center", "right") if (text := axes.get_title(place))]
+
+
 class Seen(NamedTuple):
     """A live figure at one setting."""
 
@@ -54,6 +66,7 @@ def seen(figure, values):
     testing.forget(figure)
     picture = figure.set(**values)
     problems = [f"{title!r} runs out of the picture" for title in plots.titles_outside(testing.drawing(figure))]
+    problems += [f"{title!r} states nothing" for title in titles(testing.drawing(figure)) if not STATES.search(title)]
     if not (figure.values == pytest.approx(values) or figure.values == values):
         problems.append(f"the controls stand at {figure.values}")
     if not all(np.isfinite(np.asarray(numbers, float)).all() for numbers in testing.drawn_numbers(figure)):

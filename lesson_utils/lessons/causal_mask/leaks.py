@@ -156,7 +156,7 @@ def leak_lab(figure: "Figure") -> live.Update:
     image = map_ax.imshow(
         np.zeros((2, 2)), cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=0.4, interpolation="nearest"
     )
-    figure.colorbar(image, ax=map_ax, ticks=(0, 0.2, 0.4), extend="max", shrink=0.75)
+    figure.colorbar(image, ax=map_ax, ticks=(0, 0.2, 0.4), extend="max", shrink=0.75, label="weight")
     column = map_ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, ec=plots.ORANGE, lw=2))
     map_ax.set(xlabel="key (orange: the changed token)", ylabel="query")
     bars = ax.bar(np.arange(LONGEST), np.ones(LONGEST), bottom=FLOOR)
@@ -195,11 +195,13 @@ def leak_lab(figure: "Figure") -> live.Update:
         else:
             finding = f"Leak: {count} of {position} before token {position} move"
         ax.set_title(finding)
-        map_ax.set_title(f"{kind}:\nweights{' of layer 1' if layers > 1 else ''}")
+        ahead = np.triu(weights, 1).sum() / T
+        map_ax.set_title(f"{kind}:\n{ahead:.0%} looks ahead")  # the alternative text says of which layer
         listed = ", ".join(f"{i}: {numbers.power(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
         return (
             f"{finding}. Mask: {kind}, {KINDS[kind]}; {layers} layer{'s' if layers > 1 else ''}; token {position} of "
-            f"{T} is changed. How far each output moves: {listed}."
+            f"{T} is changed. How far each output moves: {listed}. {ahead:.0%} of the {'first ' if layers > 1 else ''}"
+            f"layer's weight looks ahead."
         )
 
     return update

@@ -130,7 +130,7 @@ def sampling_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabula
         marks.set_facecolor(colours or "none")
         possible, rare = int((now.drawn > 0).sum()), int((now.probability < RARE).sum())
         words = words_in(now.text)
-        first = "Greedy: the likeliest" if temperature == 0 else f"{possible} of {len(now.drawn)} can be drawn"
+        first = "Greedy takes the likeliest" if temperature == 0 else f"{possible} of {len(now.drawn)} can be drawn"
         finding = f"{len(words)} words, {len(set(words))} different; {rare} characters under 1 %"
         if unknown:  # what it has never read it can't go on from
             finding = f"{rare} characters under 1 %; left out: {unknown[:8]}"

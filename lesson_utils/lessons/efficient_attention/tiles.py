@@ -119,7 +119,7 @@ def tiles_lab(figure: "Figure") -> live.Update:
         jumped = step > 1 and now.shrink < 1
         factor = f"{now.shrink:.2g}"
         if step == 0:
-            bars_ax.set_title("Nothing seen yet")
+            bars_ax.set_title("Nothing is seen yet")
             total_ax.set_title("Both sums are 0")
             output_ax.set_title("")
             error_ax.set_title(f"The whole row gives {exact():.3f}")
@@ -131,7 +131,7 @@ def tiles_lab(figure: "Figure") -> live.Update:
         if jumped and forget:
             total_ax.set_title(f"Should be × {factor}: forgotten")
         else:
-            stays = "The first tile" if step == 1 else "The old sum stays"
+            stays = "This is the first tile" if step == 1 else "The old sum stays"
             total_ax.set_title(f"The old sum shrinks: × {factor}" if jumped else stays)
         output_ax.set_title(f"output / total = {now.output / now.total:.3f}")
         verdict = f"off by {wrong[step - 1]:.3f}" if wrong[step - 1] > 5e-4 else "exact"

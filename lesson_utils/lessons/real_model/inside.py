@@ -141,7 +141,7 @@ def lens_lab(figure: "Figure") -> live.Update:
         now.set_title(
             f"Behind layer {layer}: “{readable(str(words[layer][0]), 14)}”"
             if layer
-            else f"Before any layer: “{readable(str(words[0][0]), 14)}”"
+            else f"Before any layer it says “{readable(str(words[0][0]), 14)}”"
         )
         curve.set_title(f"“…{' '.join(prompt.split()[-4:])}”: {path[layer]:.2f} for “{readable(final, 12)}”", size=11.5)
         listed = ", ".join(f"{str(w)!r} {s:.2f}" for w, s in zip(words[layer], shares[layer], strict=True))
