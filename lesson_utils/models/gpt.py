@@ -80,7 +80,7 @@ class GPT(Layer):
             as_mask(mask, (B, c.num_heads, T, T_k))
             may_see = np.asarray(mask).astype(c.dtype)
         x, tokens = self.tokens.forward(ids, start, rng)
-        x, stack = self.stack.forward(x, may_see, past, rng, knock_out, knock_out_by, attend, keep=not last)
+        x, stack = self.stack.forward(x, may_see, past, rng, knock_out, knock_out_by, attend, cached=not last)
         logits, output = self.tokens.embedding.logits_forward(x[:, -1:] if last else x)  # (B, T or 1, V)
         return logits, GPTCache(tokens, stack, output)
 

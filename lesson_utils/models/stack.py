@@ -114,13 +114,13 @@ class Stack(Layer):
         knock_out: HeadsOf | None = None,
         knock_out_by: str = "zero",
         attend: Attend | None = None,
-        keep: bool = True,
+        cached: bool = True,
     ) -> tuple[Array, StackCache]:
         """x (B, T, d_model) → the same shape. `past` holds a cache for each block, for decoding.
 
         With `knock_out`, outputs of these heads are replaced: by "zero", or by their "mean" over batch and positions.
-        With `attend`, all heads use this function, see `MultiHead`. Without `keep`, what each block computed is let go
-        of: there are no maps and no way back, and 200 tokens of a model of 30 layers take a fifth less time, because
+        With `attend`, all heads use this function, see `MultiHead`. Without `cached`, what each block computed is let
+        go of: there are no maps and no way back, and 200 tokens of a model of 30 layers take a fifth less time, because
         each block finds the memory of the one before.
         """
         bias = None
@@ -131,7 +131,7 @@ class Stack(Layer):
         caches = []
         for i, block in enumerate(self.blocks):
             x, cache = block.forward(x, mask, bias, past[i] if past else None, rng, knocked.get(i), attend)
-            if keep:
+            if cached:
                 caches.append(cache)
             del cache
         stream, top = x, None
