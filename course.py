@@ -67,11 +67,11 @@ def main(words):
         return run("ruff", "format", *words or ["."]) or problems
     if command == "save":
         install("lab", "test")
-        return run("tools.publish", *words)
+        return run("tools.save", *words)
     if command in ("edition", "report"):
         install("lab")
         named = [word for i, word in enumerate(words) if os.path.exists(word) or words[i - 1 : i] == ["--to"]]
-        return run("tools.classroom." + command, *[os.path.abspath(w) if w in named else w for w in words])
+        return run("tools.teacher." + command, *[os.path.abspath(w) if w in named else w for w in words])
     if command == "address":
         return write_address(words)
     if command == "site":
@@ -202,10 +202,10 @@ def write_address(words):
     address = words[0] if words else origin()
     if not address:
         stop("git knows no origin on GitHub. Name the repository: python course.py address OWNER/REPO")
-    from tools import publish
+    from tools import save
 
     try:
-        changed = publish.write_address(address)
+        changed = save.write_address(address)
     except ValueError as error:
         stop(error)
     print("%s: %d files changed." % (address, changed))

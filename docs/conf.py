@@ -2,7 +2,7 @@
 
 from pathlib import PurePosixPath
 
-from tools import publish
+from tools import save
 
 LITE = "../lite/lab/index.html"  # from a notebook's page
 
@@ -27,7 +27,7 @@ html_use_index = False
 html_favicon = "_static/icon.svg"
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_theme_options = {
-    "repository_url": f"https://github.com/{publish.slug()}",
+    "repository_url": f"https://github.com/{save.slug()}",
     "repository_branch": "main",
     "use_repository_button": True,
     "navbar_persistent": [],

@@ -6,10 +6,10 @@ import textwrap
 from decimal import Decimal
 from fractions import Fraction
 
-from lesson_utils import lessons
-from lesson_utils.exercises.checker import run
+from lesson_utils.classroom import course
+from lesson_utils.mistakes.judge import run
 
-EXERCISES = lessons.exercises()
+EXERCISES = course.exercises()
 CELLS = itertools.count(1)
 
 

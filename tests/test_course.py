@@ -516,7 +516,7 @@ def test_a_repository_around_the_course_is_not_asked(cloned, tmp_path):
 
 def test_the_address_is_written_from_the_origin_or_as_named(course, monkeypatch, capsys, one_line):
     written = []
-    monkeypatch.setattr("tools.publish.write_address", lambda address: written.append(address) or 3)
+    monkeypatch.setattr("tools.save.write_address", lambda address: written.append(address) or 3)
     assert course("address", "ada/course") in (0, None)
     assert capsys.readouterr().out == "ada/course: 3 files changed.\n"
     assert written == ["ada/course"]
@@ -631,7 +631,7 @@ def test_save(course):
     course.codes = [4]
     assert course("save", "notebooks/a.ipynb") == 4
     assert course.installed == ["lab,test"]
-    assert course.calls[-1] == ["-m", "tools.publish", "notebooks/a.ipynb"]
+    assert course.calls[-1] == ["-m", "tools.save", "notebooks/a.ipynb"]
 
 
 @pytest.mark.parametrize("command", ["edition", "report"])
@@ -643,7 +643,7 @@ def test_what_teachers_name_is_in_the_folder_that_one_stands_in(command, course,
     assert course.installed == ["lab"]
     assert course.calls[-1] == [
         "-m",
-        f"tools.classroom.{command}",
+        f"tools.teacher.{command}",
         str(tmp_path / "class"),
         "--to",
         str(tmp_path / "out"),
@@ -735,9 +735,9 @@ def test_the_extras_it_installs_exist(course):
 def test_the_licence_says_what_covers_what():
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     code, rest = text.split("--- Text and figures: CC BY 4.0 ---")
-    prose, snapshot = rest.split("--- lesson_utils/data/python_3.11_topics.txt: Python Software Foundation")
+    prose, snapshot = rest.split("--- lesson_utils/maths/python_3.11_topics.txt: Python Software Foundation")
     assert "MIT License" in code
     assert "The course's authors" in code
     assert "https://creativecommons.org/licenses/by/4.0/" in prose
     assert "Python Software Foundation;" in snapshot
-    assert (ROOT / "lesson_utils/data/python_3.11_topics.txt").exists()
+    assert (ROOT / "lesson_utils/maths/python_3.11_topics.txt").exists()

@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools import publish
+from tools import save
 
 bleach = pytest.importorskip("bleach", reason="comes with nbconvert, in the extra lab")
 nbconvert = pytest.importorskip("nbconvert", reason="comes with jupyterlab, in the extra lab")
@@ -66,7 +66,7 @@ def test_outputs_are_those_of_one_clean_run_from_top_to_bottom(notebook):
 
 def test_outputs_are_those_of_the_code_beside_them(notebook):
     message = "its code has changed since its outputs were stored: python course.py save makes them anew"
-    assert notebook.metadata.get("outputs_of") == publish.code_of(notebook), message
+    assert notebook.metadata.get("outputs_of") == save.code_of(notebook), message
 
 
 def test_no_widget_state_is_stored(notebook):

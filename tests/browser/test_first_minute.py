@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import browser
+from tools.browser import driver
 
 pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 NEVER = runpy.run_path(str(Path(__file__).parents[2] / "course.py"))["NEVER"]
@@ -15,9 +15,9 @@ ASKS = {name: {"fetchNews": "none", "checkForUpdates": True} for name in NEVER}
 
 @pytest.mark.parametrize("settings", [ASKS, NEVER], ids=["as JupyterLab comes", "as opened by course.py"])
 def test_the_question_about_news(settings, tmp_path):
-    if not browser.find_chromium():
+    if not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
-    with browser.server(tmp_path, settings) as (url, token), browser.chromium() as chromium:
+    with driver.server(tmp_path, settings) as (url, token), driver.chromium() as chromium:
         page = chromium.new_page()
         page.goto(f"{url}lab?token={token}")
         page.wait_for_function("window.jupyterapp?.restored", timeout=60_000)

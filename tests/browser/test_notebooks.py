@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tiny_llama
 
-from tools import browser
+from tools.browser import driver
 
 pytestmark = pytest.mark.slow
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
@@ -27,7 +27,7 @@ def lab(tmp_path_factory):
     """JupyterLab on copies of the notebooks, whose models come trained."""
     if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
         pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
-    if not browser.find_chromium():
+    if not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     import matplotlib.font_manager  # noqa: F401  # on a new machine it reports on stderr that it collects the fonts
 
@@ -36,7 +36,7 @@ def lab(tmp_path_factory):
         shutil.copy(path, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COURSE_TRAIN", "no")
-        with browser.jupyterlab(folder) as server:
+        with driver.jupyterlab(folder) as server:
             yield server
 
 

@@ -9,13 +9,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = {
     "__init__.py": """
-from lesson_utils.lessons import Lesson
+from lesson_utils.classroom.lesson import Lesson
 
 LESSON = Lesson(99, "Toys", "What is a toy?", exercises=("twice",))
 """,
     "lab.py": """
 from lesson_utils import live
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
 
 
 @live.lab(
@@ -81,13 +81,13 @@ from lesson_utils import lessons, quiz
 lessons.__path__.append(sys.argv[1])
 lessons.LESSONS = lessons.find()
 from lesson_utils.exercises import check
-from tools import publish
+from tools import save
 
 assert check.twice(lambda x: x + x).passed and check.twice(lambda x: x**2).misconception == "squared"
 assert "What is a toy?" in quiz.checkpoint("toy")._repr_mimebundle_()["text/plain"]
 head = "| | Notebook | Its question |\\n|---|---|---|\\n"
 for folder in ("notebooks/", ""):
-    assert f"| 99 | [Toys]({folder}99_toy.ipynb) | What is a toy? |" in publish.with_table(head, folder)
+    assert f"| 99 | [Toys]({folder}99_toy.ipynb) | What is a toy? |" in save.with_table(head, folder)
 
 import pytest
 tests = ["tests/lessons/test_every_lesson.py", "tests/test_exercises.py"]

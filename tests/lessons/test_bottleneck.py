@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from lesson_utils import attention, tasks
+from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.bottleneck import experiment, figures, gradients, lab, maps, networks, scores, words
-from lesson_utils.live import testing
+from lesson_utils.maths import attention, tasks
 
 # --- Models whose answers are known -----------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lesson_utils import attention, models, ops, tasks, training
 from lesson_utils.lessons.causal_mask import lab
+from lesson_utils.maths import attention, models, ops, tasks, training
 
 TEXT = tasks.python_text()[:2000]
 VOCABULARY = tasks.text_vocabulary(TEXT)

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from lesson_utils import models
-from lesson_utils.exercises.checker import run
-from lesson_utils.layers import MultiHead
-from lesson_utils.lessons import LESSONS
+from lesson_utils.classroom.course import LESSONS
 from lesson_utils.lessons.debugging import broken, casefile, cases, examined, exercises, instruments, lab, matrix, tried
+from lesson_utils.maths import models
+from lesson_utils.maths.layers import MultiHead
+from lesson_utils.mistakes.judge import run
 
 ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs", "mask lost after the first layer")))
 SIZES = {"d_model": 8, "num_heads": 2, "num_layers": 2, "dtype": np.float64}

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lesson_utils import attention, efficient, memories, models
 from lesson_utils.lessons.efficient_attention import bill, cache, decoding, lab, memory, reach, tiles
+from lesson_utils.maths import attention, efficient, fast_weights, models
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -41,7 +41,7 @@ def test_the_sum_in_one_product_is_written_pair_by_pair():
     one_hot = np.eye(memory.VALUES)[values]
     S = np.zeros((memory.RUNS, memory.D_K, memory.VALUES))
     for t in range(9):
-        S = memories.write(S, keys[:, t], one_hot[:, t], 0.7)
+        S = fast_weights.write(S, keys[:, t], one_hot[:, t], 0.7)
     assert memory.written(keys, values, 0.7, False) == pytest.approx(S)
 
 

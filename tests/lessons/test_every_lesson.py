@@ -11,10 +11,10 @@ import nbformat
 import numpy as np
 import pytest
 
-from lesson_utils import plots, progress, quiz
-from lesson_utils.lessons import LESSONS
-from lesson_utils.live import testing
-from tools import publish
+from lesson_utils.classroom import plots, progress, quiz
+from lesson_utils.classroom.course import LESSONS
+from lesson_utils.classroom.live import testing
+from tools import save
 
 ROOT = Path(__file__).parents[2]
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
@@ -182,10 +182,10 @@ def test_there_is_no_notebook_without_a_lesson():
 
 def test_the_two_tables_are_what_the_records_say():
     start = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
-    first = [cell.source for cell in start.cells if publish.TABLE.search(cell.source)]
+    first = [cell.source for cell in start.cells if save.TABLE.search(cell.source)]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [publish.with_table(source) for source in first] == first
-    assert publish.with_table(readme, "notebooks/") == readme
+    assert [save.with_table(source) for source in first] == first
+    assert save.with_table(readme, "notebooks/") == readme
     assert all(f"(notebooks/{lesson.notebook})" in readme for lesson in LESSONS)
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lesson_utils import attention, layers, numbers, ops, positions
+from lesson_utils.classroom import formats
 from lesson_utils.lessons.full_block import lab as full_block
-from lesson_utils.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig
+from lesson_utils.maths import attention, layers, ops, positions
+from lesson_utils.maths.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig
 
 SIZES = {"vocab": 13, "d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 20}
 
@@ -148,7 +149,7 @@ def test_the_lab_at_every_width_shows_what_the_text_says():
 
 
 def test_watch_sees_accuracy_and_gradients_of_the_steps():
-    from lesson_utils import training
+    from lesson_utils.maths import training
 
     model = GPT(GPTConfig(vocab=11, d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
     watch = full_block.Watch(model, every=2)
@@ -171,7 +172,7 @@ def test_watch_sees_accuracy_and_gradients_of_the_steps():
 @pytest.mark.slow
 def test_large_first_steps_take_the_bottom_layers_gradient():
     """Twenty steps of the run that fails, and of the one at a third of the rate."""
-    from lesson_utils import training
+    from lesson_utils.maths import training
 
     ratios = {}
     for rate in (3e-3, 1e-3):
@@ -211,7 +212,7 @@ def test_bits_and_firing():
 
 
 def test_neurons_that_wait_for_something_are_found():
-    from lesson_utils import tasks
+    from lesson_utils.maths import tasks
 
     text = tasks.python_text()[:6000]
     vocabulary = tasks.text_vocabulary(text)
@@ -312,7 +313,7 @@ def test_switches_change_the_output_and_leave_no_trace():
 
 @pytest.mark.slow
 def test_without_mask_the_future_leaks_and_gradients_still_fit():
-    from lesson_utils import gradcheck
+    from lesson_utils.maths import gradcheck
 
     model = small(dtype=np.float64)
     assert full_block.measure(model, batch=4).leak < 1e-9
@@ -358,4 +359,4 @@ def test_ledger_shares_are_those_of_the_count():
     feed = sum(step.parameters for name, step in full_block.count(config).items() if "feed" in name)
     row = next(part for part in alt.split("; ") if part.startswith("d_model 256"))
     assert f"feed-forward {feed / total:.1%}" in row
-    assert numbers.large(total) in row
+    assert formats.large(total) in row

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lesson_utils import models, tasks, training
 from lesson_utils.lessons.multi_head import lab
+from lesson_utils.maths import models, tasks, training
 
 
 def make(num_heads, seed=0):

@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from lesson_utils import live, models, ops, positions
+from lesson_utils.classroom import live
 from lesson_utils.lessons.positional_encoding import lab, lengths
+from lesson_utils.maths import models, ops, positions
 
 L = 8
 
@@ -179,7 +180,7 @@ def test_stretching_changes_the_positions_and_nothing_else():
 
 def test_interpolation_puts_every_second_place_where_one_was():
     """At twice the positions, a model squeezed by two turns its queries and keys as before."""
-    from lesson_utils.positions import Rotary, rotary
+    from lesson_utils.maths.positions import Rotary, rotary
 
     x = np.random.default_rng(0).normal(size=(5, 8))
     np.testing.assert_allclose(Rotary(scale=0.5).turn(x, 2 * np.arange(5)), rotary(x, np.arange(5)))

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import tiny_llama
 
-from lesson_utils import attention, pretrained
+from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.real_model import changes, chatting, grow, lab, measures, together
 from lesson_utils.lessons.real_model.exercises import EXERCISES
 from lesson_utils.lessons.real_model.stored import CHANGES_FILE, NOTE, stored
-from lesson_utils.live import testing
-from lesson_utils.models import GPT, GPTConfig
-from lesson_utils.pretrained.llama import PACKAGE, Token
+from lesson_utils.maths import attention, pretrained
+from lesson_utils.maths.models import GPT, GPTConfig
+from lesson_utils.maths.pretrained.llama import PACKAGE, Token
 
 ROOT = Path(__file__).parents[2]
 
@@ -212,7 +212,7 @@ def test_the_runs_say_what_the_text_says():
 
 @pytest.mark.slow
 def test_what_is_stored_is_small_and_labelled():
-    assert (ROOT / "lesson_utils/data/real_model.npz").stat().st_size < 1_000_000
+    assert (ROOT / "lesson_utils/lessons/real_model/measured.npz").stat().st_size < 1_000_000
     for name in ("census_lab", "knock_out_lab", "prune_lab", "forget_lab", "together_lab", "lens_lab"):
         figure = testing.drawing(getattr(lab, name).example())
         assert figure.get_supxlabel() == NOTE, name

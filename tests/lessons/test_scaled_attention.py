@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lesson_utils import attention, ops
 from lesson_utils.lessons.scaled_attention import averages, formula, lab, variance
+from lesson_utils.maths import attention, ops
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lesson_utils.lessons import LESSONS
+from lesson_utils.classroom.course import LESSONS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"

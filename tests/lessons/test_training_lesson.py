@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lesson_utils import attention, checkpoints, tasks, training
 from lesson_utils.lessons.training import experiment, film, lab, pruning, rates, slopes, survival
-from lesson_utils.ops import softmax_backward
+from lesson_utils.maths import attention, checkpoints, tasks, training
+from lesson_utils.maths.ops import softmax_backward
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 import yaml
 
-from tools import publish
+from tools import save
 
 from .conftest import ROOT
 
@@ -40,6 +40,6 @@ def test_what_pip_installs_there_imports(environment, address, tmp_path):
 
 
 def test_badges_open_jupyterlab_at_the_notebook():
-    for path in [ROOT / "README.md", *publish.NOTEBOOKS.glob("*.ipynb")]:
+    for path in [ROOT / "README.md", *save.NOTEBOOKS.glob("*.ipynb")]:
         name = "00_start_here.ipynb" if path.suffix == ".md" else path.name
         assert f"?urlpath=lab/tree/notebooks/{name}" in path.read_text(encoding="utf-8"), path.name

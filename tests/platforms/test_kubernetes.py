@@ -16,7 +16,7 @@ import yaml
 from .conftest import ROOT
 
 CHART = "https://hub.jupyter.org/helm-chart/jupyterhub-4.4.0.tgz"
-VALUES = yaml.safe_load((ROOT / "tools/hub/values.yaml").read_text(encoding="utf-8"))
+VALUES = yaml.safe_load((ROOT / "tools/teacher/hub/values.yaml").read_text(encoding="utf-8"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 IMAGE = yaml.safe_load((ROOT / ".github/workflows/image.yml").read_text(encoding="utf-8"))["jobs"]["image"]
 
@@ -54,7 +54,7 @@ def test_the_chart_takes_the_values_as_the_readme_gives_them():
 def test_the_readme_installs_this_chart_with_an_image_as_the_workflow_names_it():
     (command,) = re.findall(r"helm upgrade .+?(?=```)", README, re.S)
     assert f"--version={re.search(r'-([0-9.]+)[.]tgz', CHART)[1]}" in command
-    assert "--values=tools/hub/values.yaml" in command
+    assert "--values=tools/teacher/hub/values.yaml" in command
     image = set_in_the_readme()["singleuser"]["image"]
     assert image["name"].startswith("ghcr.io/")
     assert "IMAGE=ghcr.io/${GITHUB_REPOSITORY,,}:${GITHUB_SHA::12}" in str(IMAGE["steps"])

@@ -18,13 +18,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lesson_utils.lessons import LESSONS
-from tools import browser, publish
+from lesson_utils.classroom.course import LESSONS
+from tools import save
+from tools.browser import driver
 from tools.site import frames
 
 pytestmark = pytest.mark.long_form
 
-NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(publish.NOTEBOOKS.glob("*.ipynb"))}
+NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(save.NOTEBOOKS.glob("*.ipynb"))}
 PAGES = ["index", *NOTEBOOKS]
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
 every_page = pytest.mark.parametrize("name", [*PAGES, "search"])
@@ -97,9 +98,9 @@ def address(book):
 
 @pytest.fixture(scope="module")
 def chromium():
-    if not browser.find_chromium():
+    if not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
-    with browser.chromium() as chromium:
+    with driver.chromium() as chromium:
         yield chromium
 
 
@@ -265,7 +266,7 @@ def test_pictures_stand_in_for_live_figures(name, read):
     assert pictures.evaluate_all("nodes => nodes.map(node => node.alt)") == stored
     assert all(picture.is_visible() for picture in pictures.all())
     assert page.locator(".live-controls").count() == len(live_figures(name))
-    assert not any(view.is_visible() for view in page.locator(f'[type="{publish.WIDGET_VIEW}"], .widget-subarea').all())
+    assert not any(view.is_visible() for view in page.locator(f'[type="{save.WIDGET_VIEW}"], .widget-subarea').all())
 
 
 @every_notebook
@@ -315,7 +316,7 @@ def test_pages_follow_one_another(book):
 
 
 def live_figures(name):
-    return [output for output in outputs(name) if publish.WIDGET_VIEW in output.get("data", {})]
+    return [output for output in outputs(name) if save.WIDGET_VIEW in output.get("data", {})]
 
 
 @cache
@@ -404,7 +405,7 @@ def test_live_figures_move(name, width, visit, book, monkeypatch):
     if name == "notebooks/03_multi_head" and width == 1280:  # here, figures that are made from models, too
         for key, value in frames.QUIETLY.items():
             monkeypatch.setenv(key, value)
-        made = frames.shown(publish.ROOT / f"{name}.ipynb")
+        made = frames.shown(save.ROOT / f"{name}.ipynb")
     page = visit(name, width)
     assert not page.evaluate("performance.getEntriesByType('resource').filter(r => r.name.includes('/frames/')).length")
     forms = page.locator(".live-controls").all()
@@ -454,8 +455,8 @@ def test_a_notebook_can_be_launched_from_its_page(name, visit):
     assert all(link.is_visible() for link in launch.locator("a").all())
     assert buttons == {
         "JupyterLite": f"../lite/lab/index.html?path={Path(name).name}.ipynb",
-        "Binder": f"https://mybinder.org/v2/gh/{publish.slug()}/main?urlpath=lab/tree/{name}.ipynb",
-        "Colab": f"https://colab.research.google.com/github/{publish.slug()}/blob/main/{name}.ipynb",
+        "Binder": f"https://mybinder.org/v2/gh/{save.slug()}/main?urlpath=lab/tree/{name}.ipynb",
+        "Colab": f"https://colab.research.google.com/github/{save.slug()}/blob/main/{name}.ipynb",
     }
     first_lines = page.locator("article p").locator("a", has_text="Open in ")
     assert [link.get_attribute("href") for link in first_lines.all()] == [
@@ -466,8 +467,8 @@ def test_a_notebook_can_be_launched_from_its_page(name, visit):
 @every_page
 def test_the_repository_has_one_address(name, book):
     text = (book / f"{name}.html").read_text(encoding="utf-8")
-    buttons = re.findall(rf'href="https://github\.com/({publish.SLUG})"', text)
-    assert {*publish.ADDRESSES.findall(text), *buttons} == {publish.slug()}
+    buttons = re.findall(rf'href="https://github\.com/({save.SLUG})"', text)
+    assert {*save.ADDRESSES.findall(text), *buttons} == {save.slug()}
 
 
 def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path, capsys):
@@ -509,5 +510,5 @@ def test_the_front_page_agrees_with_readme_and_notebooks(visit, book):
         number, title, question = row.locator("td").all_inner_texts()
         assert row.locator("a").get_attribute("href") == f"{name}.html"
         assert first_lines(name) == (title if number == "00" else f"{number} · {title}", question)
-    for text in ("python course.py", f"git clone https://github.com/{publish.slug()}", "Code: MIT"):
+    for text in ("python course.py", f"git clone https://github.com/{save.slug()}", "Code: MIT"):
         assert page.locator("article").get_by_text(text).first.is_visible()

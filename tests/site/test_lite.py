@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import browser
 from tools.bench.lite import measured
+from tools.browser import driver
 
 pytestmark = pytest.mark.long_form
 
@@ -26,7 +26,7 @@ def site(tmp_path_factory):
     """The site in a folder."""
     if missing := [name for name in ("playwright", "jupyterlite_core", "pyodide_lock") if not find_spec(name)]:
         pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[site,test]'")
-    if not browser.find_chromium():
+    if not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     import pyodide_wheels
 
@@ -46,7 +46,7 @@ def site(tmp_path_factory):
 
 @pytest.fixture
 def lab(site):
-    with browser.jupyterlite(site) as lab:
+    with driver.jupyterlite(site) as lab:
         yield lab
         assert lab.elsewhere == []
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from lesson_utils import attention, efficient
+from lesson_utils.maths import attention, efficient
 from tools.bench.clock import compare
 
 SIZES = ((8, 8, 512), (1, 8, 2048))

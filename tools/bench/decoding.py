@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from lesson_utils import models
+from lesson_utils.maths import models
 from tools.bench.clock import compare
 
 

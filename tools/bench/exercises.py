@@ -6,13 +6,13 @@ from statistics import median
 from time import thread_time
 from typing import Any
 
-from lesson_utils import lessons
-from lesson_utils.exercises.checker import run as check
-from lesson_utils.exercises.form import Exercise
+from lesson_utils.classroom import course
+from lesson_utils.mistakes.exercise import Exercise
+from lesson_utils.mistakes.judge import run as check
 
 
 def run() -> None:
-    rows = {name: _times(exercise) for name, exercise in lessons.exercises().items()}
+    rows = {name: _times(exercise) for name, exercise in course.exercises().items()}
     print(
         "check: seconds of computing for a right answer, the first and the second time, and for typed mistakes (median)"
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import models, tasks, training
+from lesson_utils.maths import models, tasks, training
 from tools.bench import trial
 
 SEEDS = (0,) if trial.on() else (0, 1, 2)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools.bench import trial
 
 if TYPE_CHECKING:
-    from tools.browser import JupyterLab
-    from tools.page import Notebook
+    from tools.browser.driver import JupyterLab
+    from tools.browser.notebook import Notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "docs" / "_build" / "site" / "lite"
@@ -70,7 +70,7 @@ class Stopwatch:
 
 def run() -> None:
     """Print a line for each notebook."""
-    from tools import browser
+    from tools.browser import driver
     from tools.site import lite
 
     print(GOALS)
@@ -81,7 +81,7 @@ def run() -> None:
             folder = Path(name, "lite")
             lite.build(folder)
         for path in sorted((ROOT / "notebooks").glob("*.ipynb"))[: 1 if trial.on() else None]:
-            with browser.jupyterlite(folder) as lab, measured(lab, path.name) as (notebook, laps):
+            with driver.jupyterlite(folder) as lab, measured(lab, path.name) as (notebook, laps):
                 slowest = sorted(seconds_of_cells(notebook).items(), key=lambda cell: -cell[1])[:3]
                 print(f"  {path.stem:24}{''.join(f'{lap!s:>12}' for lap in laps)}", end="   ")
                 print(", ".join(f"{cell} {seconds:.1f}" for cell, seconds in slowest), flush=True)

@@ -14,13 +14,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from lesson_utils import live, plots
-from lesson_utils.lessons import LESSONS
-from lesson_utils.live import testing  # noqa: F401  # the notebook's
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.course import LESSONS
+from lesson_utils.classroom.live import testing  # noqa: F401  # the notebook's
 from tools.bench import trial
 
 if TYPE_CHECKING:
-    from tools.page import Control, LiveFigure
+    from tools.browser.notebook import Control, LiveFigure
 
 STEPS = 8  # from the left end of the slider, and back again; more than once where it has fewer
 DRAG_SECONDS, MOVES_PER_SECOND = 2, 60
@@ -52,12 +52,12 @@ def run() -> None:
     """Print a paragraph for every live figure."""
     import nbformat
 
-    from tools import browser
+    from tools.browser import driver
 
     print("live: key press to painted picture, in turns in one JupyterLab, and a drag from end to end")
     ratios: list[float] = []
     failed: list[str] = []
-    with tempfile.TemporaryDirectory() as folder, browser.jupyterlab(folder) as server:
+    with tempfile.TemporaryDirectory() as folder, driver.jupyterlab(folder) as server:
         for name in list(figures())[: 1 if trial.on() else None]:
             sources = (
                 f"%matplotlib inline\nfrom tools.bench import live as bench\nfigure = bench.figures()[{name!r}]()",

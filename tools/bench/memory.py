@@ -17,7 +17,7 @@ def run() -> None:
     import nbformat
     import psutil
 
-    from tools import browser
+    from tools.browser import driver
 
     print("memory of a kernel, USS (RSS), in MB")
     print(f"  {'':24}{'at rest':>13}{'set up':>13}{'after Run All':>15}{'highest RSS':>13}")
@@ -28,7 +28,7 @@ def run() -> None:
         print(f"  {path.stem:24}{rest:>13}{set_up:>13}{after:>15}{peak:13.0f}", flush=True)
         largest.append(peak)
     print(f"  whatever a learner opens: at most {max(largest):.0f} each")
-    with browser.server(NOTEBOOKS):
+    with driver.server(NOTEBOOKS):
         print(f"JupyterLab's server, one for each learner: {_memory(psutil.Process().children()[0])}")
 
 

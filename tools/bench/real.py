@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import pretrained
+from lesson_utils.maths import pretrained
 from tools.bench.clock import compare
 
 CONTEXT, PROMPT = 32, 200

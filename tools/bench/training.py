@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import models, training
-from lesson_utils._machine import keep_freed_memory
-from lesson_utils.layers import Param
+from lesson_utils.maths import models, training
+from lesson_utils.maths.layers import Param
+from lesson_utils.maths.machine import keep_freed_memory
 from tools.bench.clock import compare
 
 
@@ -133,7 +133,7 @@ def _transformer(torch: Any) -> Any:
 
 
 def _sinusoids(T: int, d_model: int) -> Any:
-    from lesson_utils.positions import sinusoidal_encoding
+    from lesson_utils.maths.positions import sinusoidal_encoding
 
     return sinusoidal_encoding(T, d_model).astype(np.float32)
 

@@ -13,9 +13,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from lesson_utils import attention, models, training
-from lesson_utils._machine import keep_freed_memory
-from lesson_utils.ops import features, probabilities
+from lesson_utils.maths import attention, models, training
+from lesson_utils.maths.machine import keep_freed_memory
+from lesson_utils.maths.ops import features, probabilities
 from tools.bench.clock import compare
 
 ROUNDS = 21

@@ -23,10 +23,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lesson_utils import live
-from lesson_utils.live.testing import settings
-from lesson_utils.numbers import minus
-from tools.page import WIDGET_VIEW
+from lesson_utils.classroom import live
+from lesson_utils.classroom.formats import minus
+from lesson_utils.classroom.live.testing import settings
+from tools.browser.notebook import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "docs" / "_build" / "frames"

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils import attention, recurrent
-from lesson_utils._checks import Array
-from lesson_utils.exercises.form import Case, Exercise
-from lesson_utils.exercises.shared import FINITE, OWN_SOFTMAX
 from lesson_utils.lessons.bottleneck import mistakes
+from lesson_utils.lessons.common_mistakes import FINITE, OWN_SOFTMAX
+from lesson_utils.maths import attention, recurrent
+from lesson_utils.maths.checks import Array
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- A GRU step -------------------------------------------------------------------------------------------------------
 

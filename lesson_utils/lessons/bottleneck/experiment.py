@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lesson_utils import ops, recurrent, tasks, training
-from lesson_utils._checks import Array, Mask
-from lesson_utils.models import Seq2Seq, Seq2SeqConfig
+from lesson_utils.maths import ops, recurrent, tasks, training
+from lesson_utils.maths.checks import Array, Mask
+from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
 
 LETTERS = tasks.letters()
 STEPS_BACK = 30

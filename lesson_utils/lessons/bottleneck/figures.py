@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lesson_utils import live, plots
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.bottleneck import experiment
 from lesson_utils.lessons.bottleneck.experiment import Kept
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils import live, ops, plots, recurrent
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.formats import power
 from lesson_utils.lessons.bottleneck.experiment import STEPS_BACK
-from lesson_utils.numbers import power
+from lesson_utils.maths import ops, recurrent
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,6 +1,6 @@
 """Notebook 01: why one vector was never enough. What the notebook calls, gathered from the modules beside this one."""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.bottleneck.experiment import (
     accuracy,
     answer,

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson_utils import plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import plots
 from lesson_utils.lessons.bottleneck.experiment import influence, looks, weight_on
-from lesson_utils.models import Seq2Seq
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import Seq2Seq
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

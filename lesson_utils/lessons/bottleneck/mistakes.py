@@ -1,8 +1,8 @@
 """The ways to get a GRU step, the additive score and the context vector wrong, as learners type them."""
 
 # fmt: off
-from lesson_utils.exercises.form import change
-from lesson_utils.exercises.shared import answers, masks, weighing
+from lesson_utils.lessons.common_mistakes import answers, masks, weighing
+from lesson_utils.mistakes.exercise import change
 
 # --- A GRU step -------------------------------------------------------------------------------------------------------
 

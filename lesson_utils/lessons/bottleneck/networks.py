@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from lesson_utils import drawings, plots
+from lesson_utils.classroom import drawings, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

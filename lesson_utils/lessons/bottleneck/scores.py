@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import attention, live, plots, training
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.bottleneck import experiment
-from lesson_utils.models import Seq2Seq
+from lesson_utils.maths import attention, training
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import Seq2Seq
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

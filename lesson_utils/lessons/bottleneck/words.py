@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import drawings, live, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import drawings, live, plots
 from lesson_utils.lessons.bottleneck.experiment import LETTERS, answer, untrained
-from lesson_utils.models import Seq2Seq
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import Seq2Seq
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils import drawings as d
-from lesson_utils import live, models, plots, training
-from lesson_utils._machine import is_browser
+from lesson_utils.classroom import drawings as d
+from lesson_utils.classroom import live, plots
+from lesson_utils.maths import models, training
+from lesson_utils.maths.machine import is_browser
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.models.stack import Ids
+    from lesson_utils.maths.models.stack import Ids
 
 CONTEXT, STEPS = 12, 18  # of the drawing
 LINE = "The class of an object"

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import models
-from lesson_utils._checks import Array
+from lesson_utils.maths import models
+from lesson_utils.maths.checks import Array
 
 
 class Parameters(NamedTuple):

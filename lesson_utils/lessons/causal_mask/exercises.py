@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import attention as library
-from lesson_utils import models, ops, positions
-from lesson_utils._checks import Array, Mask
-from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.causal_mask import mistakes
 from lesson_utils.lessons.causal_mask.capstone import Parameters, parameters
+from lesson_utils.maths import attention as library
+from lesson_utils.maths import models, ops, positions
+from lesson_utils.maths.checks import Array, Mask
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- The causal mask ------------------------------------------------------------------------------------------------
 

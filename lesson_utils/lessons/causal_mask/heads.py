@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson_utils import live, models, plots, tasks
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.causal_mask.watched import visible
+from lesson_utils.maths import models, tasks
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.models.stack import Ids
+    from lesson_utils.maths.models.stack import Ids
 
 REAL_LINE = "The class of an object is the same as"
 

@@ -1,6 +1,6 @@
 """Notebook 06: how to train on the future without looking at it."""
 
-from lesson_utils.lessons import as_timed, as_written
+from lesson_utils.classroom.claims import as_timed, as_written
 from lesson_utils.lessons.causal_mask.caching import Timing, cache_lab, cache_times
 from lesson_utils.lessons.causal_mask.capstone import Parameters, compared, in_double, parameters
 from lesson_utils.lessons.causal_mask.heads import looks_lab, maps_of, reach

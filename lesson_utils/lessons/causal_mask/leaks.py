@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import attention, live, models, numbers, ops, plots
-from lesson_utils import drawings as d
-from lesson_utils._checks import Array, Mask
+from lesson_utils.classroom import drawings as d
+from lesson_utils.classroom import formats, live, plots
+from lesson_utils.maths import attention, models, ops
+from lesson_utils.maths.checks import Array, Mask
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -197,7 +198,7 @@ def leak_lab(figure: "Figure") -> live.Update:
         ax.set_title(finding)
         ahead = np.triu(weights, 1).sum() / T
         map_ax.set_title(f"{kind}:\n{ahead:.0%} looks ahead")  # the alternative text says of which layer
-        listed = ", ".join(f"{i}: {numbers.power(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
+        listed = ", ".join(f"{i}: {formats.power(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
         return (
             f"{finding}. Mask: {kind}, {KINDS[kind]}; {layers} layer{'s' if layers > 1 else ''}; token {position} of "
             f"{T} is changed. How far each output moves: {listed}. {ahead:.0%} of the {'first ' if layers > 1 else ''}"

@@ -3,8 +3,8 @@
 # fmt: off
 import textwrap
 
-from lesson_utils.exercises.form import both, change
-from lesson_utils.exercises.shared import OWN_SOFTMAX, answers, masks, weighing
+from lesson_utils.lessons.common_mistakes import OWN_SOFTMAX, answers, masks, weighing
+from lesson_utils.mistakes.exercise import both, change
 
 # --- The causal mask --------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The checkpoint questions of notebook 06."""
 
-from lesson_utils.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Question
 
 QUESTIONS = (
     Question(

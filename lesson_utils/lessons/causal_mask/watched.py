@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import drawings as d
-from lesson_utils import models, plots, tasks, training
+from lesson_utils.classroom import drawings as d
+from lesson_utils.classroom import plots
 from lesson_utils.lessons.causal_mask.leaks import Peeking
+from lesson_utils.maths import models, tasks, training
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.models.stack import Ids
+    from lesson_utils.maths.models.stack import Ids
 
 # --- A line of text as questions ------------------------------------------------------------------------------------
 

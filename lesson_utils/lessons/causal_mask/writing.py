@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils import drawings as d
-from lesson_utils import live, models, ops, plots, tasks
-from lesson_utils._checks import Array
+from lesson_utils.classroom import drawings as d
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.causal_mask.heads import untrained
 from lesson_utils.lessons.causal_mask.watched import read, visible, words_in
+from lesson_utils.maths import models, ops, tasks
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.models.stack import Ids
+    from lesson_utils.maths.models.stack import Ids
 
 TOP_KS = ("1", "2", "5", "10", "20", "all")
 SHOWN, LINE, LINES, WRITTEN = 10, 42, 7, 180  # bars, characters a line, lines, characters to write

@@ -1,4 +1,4 @@
-from lesson_utils.lessons import Lesson
+from lesson_utils.classroom.lesson import Lesson
 
 LESSON = Lesson(
     10,

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import layers, models, ops
-from lesson_utils._checks import Array
-from lesson_utils.attention import AttentionCache, merge_heads, repeat_heads, repeat_heads_backward, split_heads
-from lesson_utils.layers.blocks import Residual, ResidualCache
-from lesson_utils.layers.heads import KeyValueCache, MultiHead
-from lesson_utils.models.stack import Tokens
-from lesson_utils.positions import Rotary, sinusoidal_encoding
+from lesson_utils.maths import layers, models, ops
+from lesson_utils.maths.attention import AttentionCache, merge_heads, repeat_heads, repeat_heads_backward, split_heads
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.layers.blocks import Residual, ResidualCache
+from lesson_utils.maths.layers.heads import KeyValueCache, MultiHead
+from lesson_utils.maths.models.stack import Tokens
+from lesson_utils.maths.positions import Rotary, sinusoidal_encoding
 
 MERGED, SPLIT = "merged without the swap", "split and merged without the swap"
 

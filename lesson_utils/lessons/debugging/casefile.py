@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import live, plots, tasks
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.debugging import examined
 from lesson_utils.lessons.debugging.instruments import ROUNDING
+from lesson_utils.maths import tasks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

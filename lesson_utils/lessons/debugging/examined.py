@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import tasks, training
-from lesson_utils._checks import Ids
 from lesson_utils.lessons.debugging import broken, instruments
+from lesson_utils.maths import tasks, training
+from lesson_utils.maths.checks import Ids
 
 STORED = Path(__file__).with_name("examined.json")
 STEPS, WINDOW, LENGTH, BATCH = 600, 20, 32, 16

@@ -9,9 +9,9 @@ from itertools import product
 
 import numpy as np
 
-from lesson_utils.exercises.form import Case, Exercise
-from lesson_utils.lessons import LESSONS
+from lesson_utils.classroom.course import LESSONS
 from lesson_utils.lessons.debugging import casefile, mistakes
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- Triage ---------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils._checks import Array, Ids
+from lesson_utils.maths.checks import Array, Ids
 
 Forward = Callable[..., tuple[Array, Any]]
 ROUNDING = 1e-3  # of logits in float32: what moves less has not moved

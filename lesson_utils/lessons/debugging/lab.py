@@ -1,6 +1,6 @@
 """Notebook 10: it runs. Is it right?"""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.debugging import broken, instruments
 from lesson_utils.lessons.debugging.casefile import case_lab, characters, examine, gauges, table
 from lesson_utils.lessons.debugging.cases import reveal

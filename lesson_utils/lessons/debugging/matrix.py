@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import live, plots
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.debugging import broken, instruments, tried
 
 if TYPE_CHECKING:

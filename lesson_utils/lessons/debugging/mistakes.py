@@ -1,6 +1,6 @@
 """The mistakes of the triage."""
 
-from lesson_utils.exercises.form import change
+from lesson_utils.mistakes.exercise import change
 
 # fmt: off
 TRIAGE = (

@@ -1,6 +1,6 @@
 """The chatbot's symptoms: one bug at a time in the published model; what it says, its perplexity, a map of one head.
 
-What is shown was measured by `python -m tools.stored symptoms`, which says what each bug is, and stored beside this
+What is shown was measured by `python -m tools.measure symptoms`, which says what each bug is, and stored beside this
 file.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import live, numbers, plots
+from lesson_utils.classroom import formats, live, plots
 from lesson_utils.lessons.real_model.stored import label
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def told(perplexity: float | None) -> str:
     """4.3, 195, 47,700, 3·10⁹, or that it is no number."""
     if perplexity is None:
         return "not a number"
-    return numbers.three_figures(perplexity) if perplexity < 1e6 else numbers.power(perplexity)
+    return formats.three_figures(perplexity) if perplexity < 1e6 else formats.power(perplexity)
 
 
 def readable(text: str) -> str:

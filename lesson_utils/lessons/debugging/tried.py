@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import models, tasks, training
 from lesson_utils.lessons.debugging import broken
 from lesson_utils.lessons.training import experiment
+from lesson_utils.maths import models, tasks, training
 
 STORED = Path(__file__).with_name("tried.json")
 TASKS = ("copy", "reverse", "gather-k", "dates")

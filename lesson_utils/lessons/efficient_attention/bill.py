@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import attention, costs, efficient, live, numbers, ops, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import formats, live, plots
+from lesson_utils.maths import attention, costs, efficient, ops
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,7 +96,7 @@ def three_numbers(figure: "Figure", rows: Sequence[Measured]) -> str:
         axes[2].text(0, n, row.lost, va="center", transform=axes[2].get_yaxis_transform())
         told.append(f"{row.name}: {as_bytes(row.bytes)}, {as_time(row.seconds)}, lost: {row.lost}".replace("\n", " "))
     least = min(rows[1:], key=lambda row: row.bytes)
-    axes[0].set_title(f"Bytes: down to {numbers.short(100 * least.bytes / first.bytes)} %")
+    axes[0].set_title(f"Bytes: down to {formats.short(100 * least.bytes / first.bytes)} %")
     axes[1].set_title("Seconds, measured")
     axes[2].set_title("What was lost")
     return f"{least.name} takes {least.bytes / first.bytes:.2%} of the bytes of {first.name}. {'; '.join(told)}."
@@ -130,7 +131,7 @@ def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
 
 def amount(n: float) -> str:
     """18.9 M, 2.4 G, 17.6 T."""
-    return f"{n / 1e12:.3g} T" if n >= 999.5e9 else numbers.large(n)
+    return f"{n / 1e12:.3g} T" if n >= 999.5e9 else formats.large(n)
 
 
 def as_bytes(n: float) -> str:
@@ -238,7 +239,7 @@ def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
         bars.set_title(f"T = {T:,}, d = {d_model:,}: pairs cost {share:.0%}")
         curve.set_title(f"Half of all at T = 6d = {6 * d_model:,}")
         listed = ", ".join(
-            f"{n} {numbers.large(c)}" for n, c in zip(("projections", "feed-forward", "pairs"), counts, strict=True)
+            f"{n} {formats.large(c)}" for n, c in zip(("projections", "feed-forward", "pairs"), counts, strict=True)
         )
         by_clock = ", ".join(f"{T}: {share:.0%}" for T, share in zip(measured, timed, strict=True))
         return (

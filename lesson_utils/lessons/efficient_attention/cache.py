@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils import costs, live, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.formats import three_figures
 from lesson_utils.lessons.efficient_attention.bill import Measured, as_bytes, seconds
 from lesson_utils.lessons.efficient_attention.reach import perplexity, real
-from lesson_utils.numbers import three_figures
+from lesson_utils.maths import costs
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

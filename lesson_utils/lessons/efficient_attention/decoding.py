@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils import plots
-from lesson_utils._checks import Array, Ids
+from lesson_utils.classroom import plots
 from lesson_utils.lessons.efficient_attention.bill import as_time, seconds
-from lesson_utils.models import GPT, GPTConfig
+from lesson_utils.maths.checks import Array, Ids
+from lesson_utils.maths.models import GPT, GPTConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

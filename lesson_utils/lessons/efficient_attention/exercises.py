@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils import costs, memories
-from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.efficient_attention import mistakes
+from lesson_utils.maths import costs, fast_weights
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- One tile of the online softmax ---------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ _DELTA = Exercise(
 S: the memory, (d_k, d_v); it is read by k @ S. k: (d_k,), of length 1. v: (d_v,).
 rate: from 0 to 1; 1 corrects all of the error. Returns the new memory, (d_k, d_v);
 S stays as it was. NumPy only.""",
-    reference=lambda S, k, v, rate: memories.write(S, k, v, overwrite=True, rate=rate),
+    reference=lambda S, k, v, rate: fast_weights.write(S, k, v, overwrite=True, rate=rate),
     steps={
         "read": "old = k @ S  # (d_v,): what the memory says now",
         "error": "error = v - old",
@@ -146,7 +146,7 @@ S stays as it was. NumPy only.""",
         "`S + rate * np.outer(k, v - k @ S)`.",
     ),
     mistakes=mistakes.DELTA,
-    library=(memories.write,),
+    library=(fast_weights.write,),
     praise="Six memories. At rate 1 the memory now answers v to k, whatever it said before; at less, it moves that far.",
 )
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils import efficient, live, memories, plots
-from lesson_utils._checks import Array, Ids
+from lesson_utils.classroom import live, plots
+from lesson_utils.maths import efficient, fast_weights
+from lesson_utils.maths.checks import Array, Ids
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +54,7 @@ def written(features: Array, values: Ids, decay: float, overwrite: bool) -> Arra
         ages = decay ** np.arange(features.shape[1] - 1, -1, -1, dtype=features.dtype)
         return (features * ages[:, None]).swapaxes(-1, -2) @ one_hot
     for t in range(features.shape[1]):
-        S = memories.write(S, features[:, t], one_hot[:, t], decay, overwrite)
+        S = fast_weights.write(S, features[:, t], one_hot[:, t], decay, overwrite)
     return S
 
 

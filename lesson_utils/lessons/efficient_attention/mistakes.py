@@ -1,7 +1,7 @@
 """The ways to get the online softmax, a rolling mask, the delta rule and a cache's bytes wrong, as learners type them."""
 
 # fmt: off
-from lesson_utils.exercises.form import change
+from lesson_utils.mistakes.exercise import change
 
 # --- One tile of the online softmax -------------------------------------------------------------------------------------
 

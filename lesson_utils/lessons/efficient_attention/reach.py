@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import attention, drawings, efficient, live, plots
-from lesson_utils._checks import Array, Mask
-from lesson_utils.numbers import three_figures
+from lesson_utils.classroom import drawings, live, plots
+from lesson_utils.classroom.formats import three_figures
+from lesson_utils.maths import attention, efficient
+from lesson_utils.maths.checks import Array, Mask
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ ALL_TEXTS = "all three"
 
 @cache
 def real() -> dict[str, Any]:
-    """Perplexities of SmolLM2-135M-Instruct on three texts, stored: `python -m tools.stored savings` makes them."""
+    """Perplexities of SmolLM2-135M-Instruct on three texts, stored: `python -m tools.measure savings` makes them."""
     return dict(json.loads((Path(__file__).parent / "real.json").read_text(encoding="utf-8")))
 
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils import drawings, live, plots
-from lesson_utils._checks import Array
-from lesson_utils.numbers import minus
+from lesson_utils.classroom import drawings, live, plots
+from lesson_utils.classroom.formats import minus
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

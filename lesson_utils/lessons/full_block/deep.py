@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import plots, tasks
+from lesson_utils.classroom import plots
 from lesson_utils.lessons.full_block.places import gradient_norm
-from lesson_utils.models import GPT
+from lesson_utils.maths import tasks
+from lesson_utils.maths.models import GPT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,8 +3,8 @@
 import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lesson_utils import live, plots
-from lesson_utils.drawings import arrow, box, sheet
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.drawings import arrow, box, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

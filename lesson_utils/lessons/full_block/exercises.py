@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import ops
-from lesson_utils._checks import Array
-from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.full_block import mistakes
+from lesson_utils.maths import ops
+from lesson_utils.maths.checks import Array
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- Layer norm -------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Notebook 05: what a Transformer needs besides attention."""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.full_block.deep import *
 from lesson_utils.lessons.full_block.diagram import *
 from lesson_utils.lessons.full_block.ledger import *

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import costs, layers, live, numbers, plots
-from lesson_utils._checks import Array
-from lesson_utils.models import TransformerConfig
+from lesson_utils.classroom import formats, live, plots
+from lesson_utils.maths import costs, layers
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import TransformerConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -233,12 +234,12 @@ def ledger_lab(figure: "Figure") -> live.Update:
                     bar.set_height(height)
                 floor += heights
             for text, total in zip(totals, sums, strict=True):
-                text.set_text(numbers.large(total))
+                text.set_text(formats.large(total))
             first, last = shares[0, 0], shares[-1, 0]
             name = "Parameters: table" if what == "parameters" else "FLOPs: output"
             ax.set_title(f"{name} {first:.0%} → {last:.0%}")
             rows = (
-                f"d_model {size}, {numbers.large(total)}: "
+                f"d_model {size}, {formats.large(total)}: "
                 + ", ".join(f"{name} {share:.1%}" for name, share in zip(GROUPS, row, strict=True))
                 for size, total, row in zip(SIZES, sums, shares, strict=True)
             )

@@ -1,7 +1,7 @@
 """The ways to get layer norm, the feed-forward layer and a pre-norm block wrong, as learners type them."""
 
 # fmt: off
-from lesson_utils.exercises.form import change
+from lesson_utils.mistakes.exercise import change
 
 LAST = "axis=-1, keepdims=True"
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import live, numbers, plots
-from lesson_utils._checks import Array
-from lesson_utils.drawings import arrow, box, sheet, tint
-from lesson_utils.layers import EncoderLayer, NormPlace
+from lesson_utils.classroom import formats, live, plots
+from lesson_utils.classroom.drawings import arrow, box, sheet, tint
 from lesson_utils.lessons.full_block.stream import likeness
-from lesson_utils.models.stack import Stack, StackCache, StackConfig
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.layers import EncoderLayer, NormPlace
+from lesson_utils.maths.models.stack import Stack, StackCache, StackConfig
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +181,7 @@ def depth_lab(figure: "Figure") -> live.Update:
         pre, post = now["pre"], now["post"]
         scale_ax.set_title(f"Pre-norm grows to {pre.scales[-1]:.1f}")
         alike_ax.set_title(f"Tokens of post-norm: {post.alike[-1]:.2f}")
-        layer_ax.set_title(f"Post-norm $W_Q$, $W_K$: {numbers.power(post.looking[-1])}")
+        layer_ax.set_title(f"Post-norm $W_Q$, $W_K$: {formats.power(post.looking[-1])}")
         return f"Before training, {depth} layers, d_model {d_model}: {'. '.join(told)}."
 
     return update

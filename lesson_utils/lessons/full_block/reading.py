@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import ops, plots
-from lesson_utils._checks import Array
-from lesson_utils.attention import causal_mask
-from lesson_utils.drawings import sheet, tint
-from lesson_utils.models import GPT
-from lesson_utils.tasks import Ids, Vocabulary
+from lesson_utils.classroom import plots
+from lesson_utils.classroom.drawings import sheet, tint
+from lesson_utils.maths import ops
+from lesson_utils.maths.attention import causal_mask
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import GPT
+from lesson_utils.maths.tasks import Ids, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import plots
-from lesson_utils._checks import Array
-from lesson_utils.drawings import arrow, box, sheet, tint
-from lesson_utils.layers import NormPlace
-from lesson_utils.models.stack import Stack, StackConfig
-from lesson_utils.numbers import minus
+from lesson_utils.classroom import plots
+from lesson_utils.classroom.drawings import arrow, box, sheet, tint
+from lesson_utils.classroom.formats import minus
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.layers import NormPlace
+from lesson_utils.maths.models.stack import Stack, StackConfig
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import layers, live, ops, plots, tasks
-from lesson_utils._checks import Array
-from lesson_utils.drawings import paper
-from lesson_utils.models import GPT, Transformer, TransformerConfig
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.drawings import paper
+from lesson_utils.maths import layers, ops, tasks
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import GPT, Transformer, TransformerConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

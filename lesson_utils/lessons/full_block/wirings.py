@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson_utils import plots
-from lesson_utils._checks import Array
-from lesson_utils.drawings import arrow, box, sheet
-from lesson_utils.models import GPT, Encoder, Transformer
+from lesson_utils.classroom import plots
+from lesson_utils.classroom.drawings import arrow, box, sheet
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import GPT, Encoder, Transformer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson_utils import live, ops, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.formats import short
 from lesson_utils.lessons.multi_head.experiment import LENGTH
-from lesson_utils.numbers import short
+from lesson_utils.maths import ops
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

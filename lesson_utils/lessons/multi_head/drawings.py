@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lesson_utils import attention, live, plots
-from lesson_utils._checks import Array
-from lesson_utils.drawings import arrow, sheet, tint
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.drawings import arrow, sheet, tint
+from lesson_utils.maths import attention
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

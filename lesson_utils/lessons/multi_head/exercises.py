@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils import attention
-from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.multi_head import mistakes
+from lesson_utils.maths import attention
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- Split and merge ------------------------------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import models, ops, tasks
-from lesson_utils._checks import Array
-from lesson_utils.attention import attention_backward, attention_forward
-from lesson_utils.layers.heads import HeadsCache, MultiHead
-from lesson_utils.numbers import signed
+from lesson_utils.classroom.formats import signed
+from lesson_utils.maths import models, ops, tasks
+from lesson_utils.maths.attention import attention_backward, attention_forward
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.layers.heads import HeadsCache, MultiHead
 
 LENGTH, PLACES, NUM_SYMBOLS = 24, 4, 20  # of a sequence; to fetch from; to draw from
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils import costs, live, models, plots
-from lesson_utils._checks import Array
-from lesson_utils.drawings import tint
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.drawings import tint
+from lesson_utils.classroom.formats import signed
 from lesson_utils.lessons.multi_head.experiment import (
     LENGTH,
     OFFSETS,
@@ -23,7 +23,8 @@ from lesson_utils.lessons.multi_head.experiment import (
     short_way,
     untrained,
 )
-from lesson_utils.numbers import signed
+from lesson_utils.maths import costs, models
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

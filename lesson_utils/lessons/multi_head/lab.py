@@ -1,6 +1,7 @@
 """Notebook 03: why eight small looks instead of one big one."""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
+from lesson_utils.classroom.formats import signed
 from lesson_utils.lessons.multi_head.circle import circle_lab, score_needed, spread_keys
 from lesson_utils.lessons.multi_head.drawings import heads_drawn, named_entries, scrambled, split_lab
 from lesson_utils.lessons.multi_head.experiment import (
@@ -22,7 +23,6 @@ from lesson_utils.lessons.multi_head.figures import (
     one_head_lab,
     removal_plot,
 )
-from lesson_utils.numbers import signed
 
 __all__ = [
     "OFFSETS",

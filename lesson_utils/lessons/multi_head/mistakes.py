@@ -1,8 +1,8 @@
 """The ways to get heads wrong, as learners type them: how they are split, how they are merged, what each is given."""
 
 # fmt: off
-from lesson_utils.exercises.form import change
-from lesson_utils.exercises.shared import answers
+from lesson_utils.lessons.common_mistakes import answers
+from lesson_utils.mistakes.exercise import change
 
 SPLIT = (
     change('reshaped without a swap', 'You reshape straight to (..., h, T, d_k). Reshape never moves an entry past another: head 0 is filled with the first tokens, head 1 with the next. Reshape to (..., T, h, d_k) first, then swap the axes T and h.', cut="x = x.reshape(*leading, num_heads, T, d_k)", swap="return x"),

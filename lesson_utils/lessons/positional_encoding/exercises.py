@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils import positions as library
-from lesson_utils._checks import Array
-from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.positional_encoding import mistakes
+from lesson_utils.maths import positions as library
+from lesson_utils.maths.checks import Array
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- The table ------------------------------------------------------------------------------------------------------
 

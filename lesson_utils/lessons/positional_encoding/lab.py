@@ -1,6 +1,6 @@
 """Notebook 04: how a set becomes a sequence."""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.positional_encoding.lengths import (
     BACK,
     KINDS,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import live, ops, plots
-from lesson_utils._checks import Array
-from lesson_utils.attention import causal_mask
-from lesson_utils.models import GPT, GPTConfig
-from lesson_utils.positions import Rotary
-from lesson_utils.tasks import FIRST_SYMBOL, PAD, Ids, Pair
+from lesson_utils.classroom import live, plots
+from lesson_utils.maths import ops
+from lesson_utils.maths.attention import causal_mask
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import GPT, GPTConfig
+from lesson_utils.maths.positions import Rotary
+from lesson_utils.maths.tasks import FIRST_SYMBOL, PAD, Ids, Pair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

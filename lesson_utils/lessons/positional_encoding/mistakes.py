@@ -3,7 +3,7 @@
 # fmt: off
 from collections.abc import Callable
 
-from lesson_utils.exercises.form import Change, change
+from lesson_utils.mistakes.exercise import Change, change
 
 
 def _exponents(of: Callable[[str], str], line: str) -> tuple[Change, ...]:

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import plots, positions
-from lesson_utils._checks import Array
-from lesson_utils.drawings import arrow, sheet
-from lesson_utils.models import GPT, Encoder
-from lesson_utils.tasks import Ids
+from lesson_utils.classroom import plots
+from lesson_utils.classroom.drawings import arrow, sheet
+from lesson_utils.maths import positions
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import GPT, Encoder
+from lesson_utils.maths.tasks import Ids
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

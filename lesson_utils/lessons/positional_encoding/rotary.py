@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson_utils import live, numbers, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import formats, live, plots
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ def rotary_lab(figure: "Figure") -> live.Update:
         arc.set_data(0.5 * np.cos(between), 0.5 * np.sin(between))
         score = np.cos(np.radians(q - k))
         dot.set_data([distance], [score])
-        number, angle = numbers.minus(f"{score:z.2f}"), numbers.degrees((q - k + 180) % 360 - 180)
+        number, angle = formats.minus(f"{score:z.2f}"), formats.degrees((q - k + 180) % 360 - 180)
         plane.set_title(f"m = {position}, n = {position - distance}: the angle is {angle}")
         chart.set_title(f"q · k = {number} at distance {distance}, at any m")
         return (

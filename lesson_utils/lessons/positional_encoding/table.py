@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import live, numbers, plots, positions
-from lesson_utils._checks import Array
+from lesson_utils.classroom import formats, live, plots
+from lesson_utils.maths import positions
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,12 +54,12 @@ def table_lab(figure: "Figure") -> live.Update:
         for (share, _, _), line, name in zip(WAVES, lines, names, strict=True):
             i = int(share * d_model / 2)
             line.set_data(fine, np.sin(fine * 2 * np.pi / waves[i]))
-            told.append(f"sin {i}: wavelength {numbers.three_figures(waves[i])}")
+            told.append(f"sin {i}: wavelength {formats.three_figures(waves[i])}")
             name.set_text(told[-1])
         whole = int((waves <= length).sum())
         table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns come full circle within {length} positions")
         waves_ax.set_title(
-            f"Wavelengths from {numbers.three_figures(waves[0])} to {numbers.three_figures(waves[-1])} positions"
+            f"Wavelengths from {formats.three_figures(waves[0])} to {formats.three_figures(waves[-1])} positions"
         )
         return (
             f"{whole} of {d_model // 2} pairs of columns repeat within {length} positions. The table of sines and "
@@ -108,8 +109,8 @@ def clock_lab(figure: "Figure") -> live.Update:
             for line, at in ((before, position), (after, position + offset)):
                 line.set_data([0, np.sin(2 * np.pi * at / wave)], [0, np.cos(2 * np.pi * at / wave)])
             angle = offset * 360 / wave
-            told.append(f"pair {i} by {numbers.degrees(angle)}")
-            label.set_text(f"pair {i}: {numbers.degrees(angle)}")
+            told.append(f"pair {i} by {formats.degrees(angle)}")
+            label.set_text(f"pair {i}: {formats.degrees(angle)}")
         finding = f"Blue: position {position}. Orange: {abs(offset)} {'later' if offset >= 0 else 'earlier'}"
         title.set_text(f"{finding}. The green angle stays")
         return (
@@ -135,21 +136,21 @@ def rotation_drawn(figure: "Figure", offset: int = 3, d_model: int = 8, base: fl
     for n, angle in enumerate(angles):
         ax.add_patch(Rectangle((2 * n - 0.5, 2 * n - 0.5), 2, 2, fill=False, ec=plots.INK, lw=2))
         for i, j in np.ndindex(2, 2):
-            number = numbers.minus(f"{M[2 * n + i, 2 * n + j]:z.2f}")
+            number = formats.minus(f"{M[2 * n + i, 2 * n + j]:z.2f}")
             ax.text(2 * n + j, 2 * n + i, number, ha="center", va="center", size=10)
         x, y, arc = 2.6 * (n % 2), -3.1 * (n // 2), np.radians(np.linspace(0, angle, 60))
         dials.plot(x + np.sin(turn), y + np.cos(turn), color="#BBBBBB", lw=1)
         dials.plot(x + 0.5 * np.sin(arc), y + 0.5 * np.cos(arc), color=plots.GREEN, lw=2)
         dials.plot([x, x], [y, y + 1], color=plots.BLUE, lw=3)
         dials.plot([x, x + np.sin(arc[-1])], [y, y + np.cos(arc[-1])], "--", color=plots.ORANGE, lw=2.6)
-        dials.text(x, y - 1.15, f"pair {n}: {numbers.degrees(angle)}", ha="center", va="top", size=10.5)
+        dials.text(x, y - 1.15, f"pair {n}: {formats.degrees(angle)}", ha="center", va="top", size=10.5)
     dials.set(aspect="equal", xlim=(-1.3, 3.9), ylim=(-5, 1.3), xticks=(), yticks=())
     dials.spines[:].set_visible(False)
     ax.set(xlabel="from entry", ylabel="to entry", xticks=range(d_model), yticks=range(d_model))
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     ax.set_title(f"M for {offset} steps turns {d_model // 2} pairs, each by its own angle")
-    told = ", ".join(f"pair {n} by {numbers.degrees(angle)}" for n, angle in enumerate(angles))
+    told = ", ".join(f"pair {n} by {formats.degrees(angle)}" for n, angle in enumerate(angles))
     blocks = f"{d_model // 2} blocks of 2 by 2 along its diagonal, 0 elsewhere"
     return f"M for {offset} steps turns {told}. Matrix with {blocks}."
 
@@ -197,7 +198,7 @@ def similarity_lab(figure: "Figure") -> live.Update:
         spread = max(np.ptp(np.diagonal(S, n)) for n in range(length))
         rises = int((np.diff(S[0]) > 1e-12).sum())
         map_ax.set_title("One number along each diagonal" if spread < 1e-12 else "Diagonals are not constant")
-        at = numbers.minus(f"{S[0, offset]:z.2f}")
+        at = formats.minus(f"{S[0, offset]:z.2f}")
         curve_ax.set_title(f"Offset {offset}: {at}; the curve rises {rises} times")
         return (
             f"Cosine similarity of positions, d_model {d_model}, base {base}, {length} positions. The map is constant "

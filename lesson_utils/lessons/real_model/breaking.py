@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson_utils import live, plots
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.stored import label, stored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.pretrained import Pretrained
+    from lesson_utils.maths.pretrained import Pretrained
 
 GUESSING = float(np.log(49_152))  # nats a token, of as many as SmolLM2 knows
 KINDS = {"induction": plots.BLUE, "previous token": plots.PURPLE, "random": plots.GREY}

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import plots, tasks, training
-from lesson_utils._checks import Ids
+from lesson_utils.classroom import plots
 from lesson_utils.lessons.real_model.stored import label, stored_changes
-from lesson_utils.models import GPT, GPTConfig
+from lesson_utils.maths import tasks, training
+from lesson_utils.maths.checks import Ids
+from lesson_utils.maths.models import GPT, GPTConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 import numpy as np
 
-from lesson_utils import live, plots, pretrained
-from lesson_utils.drawings import tint
-from lesson_utils.layers import Attend
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.drawings import tint
 from lesson_utils.lessons.real_model.measures import forgetful
 from lesson_utils.lessons.real_model.stored import stored
+from lesson_utils.maths import pretrained
+from lesson_utils.maths.layers import Attend
 
 if TYPE_CHECKING:
-    from lesson_utils.pretrained import Pretrained, Token
+    from lesson_utils.maths.pretrained import Pretrained, Token
 
 QUESTION = "What is the capital of France?"
 LONGEST = 120  # tokens of an answer

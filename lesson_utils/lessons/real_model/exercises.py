@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import attention, ops
-from lesson_utils import positions as library
-from lesson_utils._checks import Array
-from lesson_utils.exercises.form import Case, Exercise
 from lesson_utils.lessons.real_model import mistakes
+from lesson_utils.maths import attention, ops
+from lesson_utils.maths import positions as library
+from lesson_utils.maths.checks import Array
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- The induction score ----------------------------------------------------------------------------------------------
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import live, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.stored import NAME, label, stored
-from lesson_utils.models import GPT
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import GPT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.pretrained import Pretrained
+    from lesson_utils.maths.pretrained import Pretrained
 
 MOST_TOKENS = 32
 LOWEST = {

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import live, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.finding import readable
 from lesson_utils.lessons.real_model.stored import label, stored
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

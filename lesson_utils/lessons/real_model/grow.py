@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import ops, training
-from lesson_utils._checks import Array, Ids
-from lesson_utils.models import GPT, GPTConfig
+from lesson_utils.maths import ops, training
+from lesson_utils.maths.checks import Array, Ids
+from lesson_utils.maths.models import GPT, GPTConfig
 
 SYMBOLS, LENGTH = 24, 40  # different symbols, and how many a sequence has
 PERIODS = (6, 16)

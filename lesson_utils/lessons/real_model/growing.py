@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import drawings as d
-from lesson_utils import live, plots
+from lesson_utils.classroom import drawings as d
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.real_model.grow import LENGTH, SHOWN, Film, grow, induction, measured, repeats
 from lesson_utils.lessons.real_model.stored import label, stored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.models import GPT
+    from lesson_utils.maths.models import GPT
 
 LAYERS = {1: "one layer", 2: "two layers"}
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import live, plots
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.real_model.finding import readable
 from lesson_utils.lessons.real_model.stored import label, stored
-from lesson_utils.models import GPT, GPTConfig
+from lesson_utils.maths.models import GPT, GPTConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

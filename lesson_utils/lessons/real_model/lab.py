@@ -1,6 +1,6 @@
 """Notebook 09: heads that copy, grown, found and broken."""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.real_model.breaking import GUESSING, knock_out_lab, prune_lab, without
 from lesson_utils.lessons.real_model.changes import changes_plot, changes_table, train_again
 from lesson_utils.lessons.real_model.chatting import answer, chat, load, seconds_a_token, writes

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import ops
-from lesson_utils._checks import Array, Ids, Mask
-from lesson_utils.layers import Attend, KnockOut
-from lesson_utils.models import GPT
-from lesson_utils.models.stack import see_past
+from lesson_utils.maths import ops
+from lesson_utils.maths.checks import Array, Ids, Mask
+from lesson_utils.maths.layers import Attend, KnockOut
+from lesson_utils.maths.models import GPT
+from lesson_utils.maths.models.stack import see_past
 
 # Written for this course, so that no model can have read it.
 STORY = """The lighthouse at Varn had been dark for eleven winters when Ilse Brandt came up the path with a lamp and a \

@@ -1,8 +1,8 @@
 """The ways to get the exercises of notebook 09 wrong, as learners type them."""
 
 # fmt: off
-from lesson_utils.exercises import shared
-from lesson_utils.exercises.form import change
+from lesson_utils.lessons import common_mistakes
+from lesson_utils.mistakes.exercise import change
 
 LAST = "axis=-1, keepdims=True"
 
@@ -70,7 +70,7 @@ GROUPED = (
     change("scaled by d_k", "You divide by d_k. It is its root.", scale="scores = scores / Q.shape[-1]"),
     change("scaled by d_model", "You divide by the root of d_model, h · d_k. It is the root of the width of one head, d_k.", scale="scores = scores / math.sqrt(len(Q) * Q.shape[-1])"),
     change("scaled by the number of keys", "You divide by the root of T_k. It is the root of d_k, the last axis of Q.", scale="scores = scores / math.sqrt(K.shape[-2])"),
-    *shared.weighing(),
+    *common_mistakes.weighing(),
 )
 
 HALVES = (

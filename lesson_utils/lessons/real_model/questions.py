@@ -1,6 +1,6 @@
 """The questions at the end of notebook 09."""
 
-from lesson_utils.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Question
 
 QUESTIONS = (
     Question(

@@ -1,6 +1,6 @@
 """What was measured beforehand: on the real model, shown where it is not installed; and small GPTs with five changes.
 
-`tools/stored/real_model.py` and `tools/stored/changes.py` have made it.
+`tools/measure/real_model.py` and `tools/measure/changes.py` have made it.
 """
 
 import json
@@ -20,7 +20,9 @@ CHANGES_FILE = Path(__file__).with_name("changes.jsonl")
 @cache
 def stored() -> dict[str, Any]:
     """All arrays by name."""
-    with np.load(BytesIO((files("lesson_utils") / "data/real_model.npz").read_bytes()), allow_pickle=False) as file:
+    with np.load(
+        BytesIO((files("lesson_utils.lessons.real_model") / "measured.npz").read_bytes()), allow_pickle=False
+    ) as file:
         return dict(file)
 
 

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import live, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.stored import label, stored
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.pretrained import Pretrained
+    from lesson_utils.maths.pretrained import Pretrained
 
 LAYERS, KV_HEADS, D_K = 30, 3, 64  # of SmolLM2-135M
 STOPS = measures.TOGETHER

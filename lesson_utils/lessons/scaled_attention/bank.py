@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import attention, drawings, live, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import drawings, live, plots
+from lesson_utils.maths import attention
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

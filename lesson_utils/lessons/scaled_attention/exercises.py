@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils import attention, ops
-from lesson_utils.exercises.form import Case, Exercise
-from lesson_utils.exercises.shared import FINITE, OWN_SOFTMAX
+from lesson_utils.lessons.common_mistakes import FINITE, OWN_SOFTMAX
 from lesson_utils.lessons.scaled_attention import mistakes
+from lesson_utils.maths import attention, ops
+from lesson_utils.mistakes.exercise import Case, Exercise
 
 # --- A stable softmax ---------------------------------------------------------------------------------------------
 

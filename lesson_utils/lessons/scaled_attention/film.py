@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson_utils import attention, live, plots
-from lesson_utils.numbers import short
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.formats import short
+from lesson_utils.maths import attention
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,6 +1,6 @@
 """Notebook 02: what softmax(QKᵀ/√d_k)V does, and why the √d_k. Here is all that it calls `lab.`."""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.scaled_attention.averages import three_scores, weighted_average
 from lesson_utils.lessons.scaled_attention.bank import SENTENCES, bank_lab, embed
 from lesson_utils.lessons.scaled_attention.film import FILM_KEYS, FILM_MINUTES, film_lab

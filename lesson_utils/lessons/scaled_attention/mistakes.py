@@ -2,8 +2,8 @@
 
 # fmt: off
 
-from lesson_utils.exercises.form import Change, change
-from lesson_utils.exercises.shared import answers, masks, softmax_inside, weighing
+from lesson_utils.lessons.common_mistakes import answers, masks, softmax_inside, weighing
+from lesson_utils.mistakes.exercise import Change, change
 
 # --- A stable softmax ---------------------------------------------------------------------------------------------
 

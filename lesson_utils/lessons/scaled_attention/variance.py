@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils import drawings, live, ops, plots
-from lesson_utils._checks import Array
-from lesson_utils.numbers import short
+from lesson_utils.classroom import drawings, live, plots
+from lesson_utils.classroom.formats import short
+from lesson_utils.maths import ops
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils._checks import Array
-from lesson_utils.exercises.form import Case, Exercise, change
-from lesson_utils.ops import softmax
+from lesson_utils.maths.checks import Array
+from lesson_utils.maths.ops import softmax
+from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 
 def _reference(weights: Array, values: Array) -> Array:

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils import drawings, live, ops, plots
-from lesson_utils.lessons import as_written
-from lesson_utils.numbers import short
+from lesson_utils.classroom import drawings, live, plots
+from lesson_utils.classroom.claims import as_written
+from lesson_utils.classroom.formats import short
+from lesson_utils.maths import ops
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils import models, tasks
-from lesson_utils._checks import Ids
+from lesson_utils.maths import models, tasks
+from lesson_utils.maths.checks import Ids
 
 LENGTH = 11  # symbols to predict: ten characters, and the end
 Batch = tuple[Ids, Ids]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import live, models, plots, tasks, training
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.training.experiment import LENGTH, dates_of, exact, rungs, transformer
+from lesson_utils.maths import models, tasks, training
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,6 +1,6 @@
 """Notebook 08: does it really work?"""
 
-from lesson_utils.lessons import as_written
+from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.training.experiment import (
     aligned,
     batches,

@@ -1,7 +1,7 @@
 """The ways to get backward passes, Adam and the smoothed loss wrong, as learners type them."""
 
 # fmt: off
-from lesson_utils.exercises.form import change
+from lesson_utils.mistakes.exercise import change
 
 LAST = "axis=-1, keepdims=True"
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import models, ops, plots
-from lesson_utils._checks import Array
+from lesson_utils.classroom import plots
 from lesson_utils.lessons.training.experiment import Batch, KnockOut, dates_of, exact
+from lesson_utils.maths import models, ops
+from lesson_utils.maths.checks import Array
 
 CHOOSE, JUDGE = 200, 300  # dates that heads are chosen by, and judged by
 LOOKS: Any = ({"color": plots.GREY, "ls": "--"}, {"color": plots.BLUE}, {"color": plots.ORANGE})

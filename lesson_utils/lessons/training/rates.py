@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils import training
 from lesson_utils.lessons.training import experiment
+from lesson_utils.maths import training
 
 STORED = Path(__file__).with_name("learning_rates.json")
 RATES = tuple(5e-4 * 2**n for n in range(8))  # 0.0005 … 0.064

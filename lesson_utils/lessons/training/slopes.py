@@ -6,10 +6,11 @@ from unittest import mock
 
 import numpy as np
 
-from lesson_utils import attention, live, models, plots, training
-from lesson_utils._checks import Array
+from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.formats import minus, power
 from lesson_utils.lessons.training.experiment import Batch, dates_of, transformer
-from lesson_utils.numbers import minus, power
+from lesson_utils.maths import attention, models, training
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

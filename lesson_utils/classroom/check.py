@@ -1,0 +1,60 @@
+"""Exercises that mark themselves: `check.softmax(my_softmax)` says what is right, or names the mistake.
+
+The other way round, `check.finds_bugs(my_test)` says which bugs a learner's test finds.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lesson_utils.classroom import course, progress
+
+if TYPE_CHECKING:
+    from lesson_utils.mistakes.exercise import Exercise
+    from lesson_utils.mistakes.mutation_testing.result import TestResult
+    from lesson_utils.mistakes.verdict import CheckResult
+
+
+class _Check:
+    """`check.<exercise>(function)`; tab completion lists the exercises.
+
+    What judges, and the lesson that owns the exercise, are imported with the first check.
+    """
+
+    def __init__(self, aided: bool = True) -> None:
+        self._aided = aided
+
+    def __getattr__(self, name: str) -> "Callable[[Any], CheckResult]":
+        for lesson in course.LESSONS:
+            if name in lesson.exercises:
+                return partial(_judged, lesson.exercise(name), self._aided)
+        raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__()[1:])}")
+
+    def finds_bugs(self, test: Any, of: Any = None) -> "TestResult":
+        """Run a test on the right function and on a bank of its bugs, and say which survive, and why.
+
+        Args:
+            test: a function of one argument, the function under test; it fails, by `assert`, if that is wrong.
+            of: the exercise's name, such as "attention"; left out, the test's parameter says it.
+        """
+        from lesson_utils.mistakes.mutation_testing.result import finds_bugs
+
+        result = finds_bugs(test, of)
+        return result if self._aided else replace(result, more=())
+
+    def __dir__(self) -> list[str]:
+        return ["finds_bugs", *(name for lesson in course.LESSONS for name in lesson.exercises)]
+
+
+def _judged(exercise: "Exercise", aided: bool, function: Any) -> "CheckResult":
+    from lesson_utils.mistakes.judge import run
+
+    result = run(exercise, function)
+    if result.passed:
+        progress.note(exercise.name)
+    return result if aided else replace(result, hints=(), solution="")
+
+
+check = _Check()
+unaided = _Check(aided=False)  # for a student's edition (`course.py edition`): neither hints nor solution

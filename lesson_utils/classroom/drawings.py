@@ -1,0 +1,292 @@
+"""What several notebooks draw with: paper, boxes, arrows, threads between words, and matrices with numbers in them.
+
+All of it updates in place, so it works in live figures, too. Lengths are inches of 100 page pixels, y points up.
+Queries, keys and values have one colour each in the whole course: `plots.QUERY`, `plots.KEY`, `plots.VALUE`.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lesson_utils.classroom import plots
+from lesson_utils.classroom.formats import minus
+from lesson_utils.maths.checks import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyArrowPatch
+
+Point = tuple[float, float]
+TITLE = 0.38  # inches above a sheet
+
+
+def sheet(figure: "Figure") -> "Axes":
+    """Paper as large as the figure, with room for a title: x from 0 to the width, y from 0 to the height − `TITLE`."""
+    figure.set_layout_engine("none")  # nothing to lay out: everything has its place
+    width, height = figure.get_size_inches()
+    margin = 0.08  # left of the title
+    ax = figure.add_axes((margin / width, 0, 1 - margin / width, 1 - TITLE / height))
+    return paper(ax, width - margin, height - TITLE)
+
+
+def paper(ax: "Axes", width: float, height: float) -> "Axes":
+    """Make axes that stand beside others a paper of that size: no frame, no ticks."""
+    ax.set(xlim=(0, width), ylim=(0, height))
+    ax.set_axis_off()
+    return ax
+
+
+def tint(colour: str, strength: float) -> tuple[float, float, float]:
+    """`colour` mixed with white: 0 is white, 1 the colour itself."""
+    from matplotlib.colors import to_rgb
+
+    r, g, b = (1 - strength * (1 - channel) for channel in to_rgb(colour))
+    return r, g, b
+
+
+class Box(NamedTuple):
+    """A drawn box, and the middles of its sides, for arrows."""
+
+    patch: Any
+    label: Any
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def left(self) -> Point:
+        return self.x - self.width / 2, self.y
+
+    @property
+    def right(self) -> Point:
+        return self.x + self.width / 2, self.y
+
+    @property
+    def top(self) -> Point:
+        return self.x, self.y + self.height / 2
+
+    @property
+    def bottom(self) -> Point:
+        return self.x, self.y - self.height / 2
+
+
+def box(
+    ax: "Axes",
+    x: float,
+    y: float,
+    text: str = "",
+    width: float = 1.0,
+    height: float = 0.44,
+    colour: str = plots.GREY,
+    strength: float = 0.12,
+    **font: Any,
+) -> Box:
+    """A box with round corners and a text in it, its centre at (x, y); `strength` of the filling as in `tint`."""
+    from matplotlib.patches import FancyBboxPatch
+
+    style = "round,pad=0,rounding_size=0.06"
+    corner = (x - width / 2, y - height / 2)
+    patch = FancyBboxPatch(corner, width, height, boxstyle=style, fc=tint(colour, strength), ec=colour, lw=1.4)
+    ax.add_patch(patch)
+    label = ax.text(x, y, text, **{"ha": "center", "va": "center", "zorder": 4, **font})
+    return Box(patch, label, x, y, width, height)
+
+
+def arrow(
+    ax: "Axes", start: Point, end: Point, colour: str = plots.GREY, width: float = 1.8, bend: float = 0.0
+) -> "FancyArrowPatch":
+    """An arrow; a positive `bend` turns it to the left of its way.
+
+    It lies under all that `Matrix` and `Threads` move: in a live figure it is then drawn once.
+    """
+    from matplotlib.patches import FancyArrowPatch
+
+    made = FancyArrowPatch(
+        start,
+        end,
+        arrowstyle="-|>",
+        mutation_scale=12,
+        shrinkA=2,
+        shrinkB=2,
+        color=colour,
+        lw=width,
+        connectionstyle=f"arc3,rad={-bend}",
+        zorder=0.5,
+    )
+    ax.add_patch(made)
+    return made
+
+
+def spread(words: Sequence[str], left: float, right: float, gap: float = 2.0) -> Array:
+    """x of the middle of each word between `left` and `right`: each gets room by its letters, and `gap` more."""
+    room = np.array([len(word) + gap for word in words])
+    ends = np.cumsum(room)
+    return left + (right - left) * (ends - room / 2) / ends[-1]
+
+
+class Threads:
+    """Lines whose thickness is a weight: between two rows of words, or from one word to all.
+
+    Args:
+        ax: the paper.
+        starts, ends: the two points of each line, shape (n, 2) each.
+        colour: of all of them.
+        widest: points for the weight 1.
+        rise: 0 draws straight lines; else arcs, which rise so far above (negative: fall below) the ends at most. A line
+            from a point to itself is a small loop.
+    """
+
+    def __init__(
+        self,
+        ax: "Axes",
+        starts: ArrayLike,
+        ends: ArrayLike,
+        colour: str = plots.BLUE,
+        widest: float = 14.0,
+        rise: float = 0.0,
+    ) -> None:
+        from matplotlib.collections import LineCollection
+
+        a, b = np.broadcast_arrays(np.asarray(starts, float), np.asarray(ends, float))
+        t = np.linspace(0, 1, 33 if rise else 2)[:, None]
+        spans = np.linalg.norm(b - a, axis=-1)
+        heights = rise * np.sqrt(spans / (spans.max() or 1.0))  # short arcs stay low
+        up, turn = np.array([0.0, 1.0]), 2 * np.pi * t
+        loop = 0.22 * rise * np.hstack([np.sin(turn) * np.sin(turn / 2), 1 - np.cos(turn)])
+        paths = [
+            p + t * (q - p) + 4 * t * (1 - t) * h * up if span else p + loop
+            for p, q, h, span in zip(a, b, heights, spans, strict=True)
+        ]
+        self.widest, self.colour = widest, colour
+        self.lines = LineCollection(paths, colors=[tint(colour, 0.3)], linewidths=0.0, capstyle="round", zorder=2)
+        ax.add_collection(self.lines, autolim=False)
+
+    def set(self, weights: ArrayLike) -> None:
+        """Draw each line as thick as its weight, shape (n,); under 0.005 it vanishes. Heavier ones are darker, too."""
+        weights = np.asarray(weights, float)
+        self.lines.set_linewidth([0.0 if weight < 0.005 else self.widest * weight for weight in weights])
+        self.lines.set_color([tint(self.colour, 0.35 + 0.65 * min(weight, 1.0)) for weight in weights])
+
+
+class Matrix:
+    """A matrix as cells with numbers; it can change, light one row, and hatch what is hidden.
+
+    Args:
+        ax: the paper.
+        left, top: its upper left corner.
+        shape: (rows, columns) that are drawn.
+        name: written above it.
+        colour: of its frame and cells.
+        cell: width and height of a cell.
+        decimals: of the numbers.
+        size: of the numbers, in points.
+    """
+
+    def __init__(
+        self,
+        ax: "Axes",
+        left: float,
+        top: float,
+        shape: tuple[int, int],
+        name: str = "",
+        colour: str = plots.GREY,
+        cell: Point = (0.42, 0.36),
+        decimals: int = 1,
+        size: float = 11.0,
+    ) -> None:
+        from matplotlib.collections import PathCollection, PolyCollection
+        from matplotlib.patches import Rectangle
+
+        (rows, columns), (w, h) = shape, cell
+        self.shape, self.colour, self.decimals = shape, colour, decimals
+        self.left, self.top, self.width, self.height, self._row = left, top, columns * w, rows * h, h
+        corners = np.array([(0, 0), (w, 0), (w, -h), (0, -h)])
+        places = np.array([(left + j * w, top - i * h) for i in range(rows) for j in range(columns)])
+        self._squares = places[:, None] + corners  # (cells, 4, 2)
+        self.cells = PolyCollection(self._squares, facecolors="white", edgecolors="white", linewidths=1.0, zorder=1)
+        self.hatch = PolyCollection(
+            [], facecolors="white", edgecolors=plots.GREY, linewidths=0, hatch="/////", zorder=1.5
+        )
+        ax.add_collection(self.cells, autolim=False)
+        ax.add_collection(self.hatch, autolim=False)
+        ax.add_patch(
+            Rectangle((left, top - self.height), self.width, self.height, fill=False, ec=colour, lw=1.6, zorder=2.5)
+        )
+        self.light = Rectangle((left, top - h), self.width, h, fill=False, ec=plots.INK, lw=2.6, zorder=3)
+        ax.add_patch(self.light)
+        # As outlines in one collection: 70 texts of their own would take half of a frame's time.
+        self.texts, self.size = [""] * rows * columns, size
+        inches = ax.figure.dpi_scale_trans
+        self.numbers = PathCollection(
+            [], offsets=self._squares.mean(axis=1), offset_transform=ax.transData, linewidths=0, zorder=4
+        )
+        self.numbers.set_transform(inches)
+        ax.add_collection(self.numbers, autolim=False)
+        self.name = ax.text(
+            left + self.width / 2,
+            top + 0.08,
+            name,
+            ha="center",
+            va="bottom",
+            color=colour,
+            weight="bold",
+            zorder=0.5,  # below all that moves, so that it need not be drawn again
+        )
+
+    def set(
+        self,
+        values: ArrayLike,
+        lit: int | None = None,
+        hidden: ArrayLike | None = None,
+        strength: ArrayLike | None = None,
+    ) -> None:
+        """Write `values`, of the shape drawn; numbers outside the row `lit` are faded.
+
+        `hidden` (True = hatched, and no number) has that shape, too, and so has `strength`, of each cell's colour from
+        0 to 1; the default is a light tint of all.
+        """
+        values = np.asarray(values, float)
+        shade = np.full(self.shape, 0.14) if strength is None else np.clip(np.asarray(strength, float), 0, 1)
+        gone = np.zeros(self.shape, bool) if hidden is None else np.asarray(hidden, bool)
+        colours, inks = [], []
+        for n, (i, j) in enumerate(np.ndindex(*self.shape)):
+            faded = lit is not None and i != lit
+            colours.append(tint(self.colour, float(shade[i, j]) * (0.5 if faded else 1)))
+            decimals = max(self.decimals - (abs(values[i, j]) >= 9.95), 0)  # so that it fits
+            self.texts[n] = "" if gone[i, j] else minus(f"{values[i, j]:z.{decimals}f}")
+            light = plots.luminance(colours[-1])
+            inks.append("white" if light < 0.18 else plots.GREY if faded and light > 0.8 else "black")
+        self.cells.set_facecolor(colours)
+        self.numbers.set_paths([_outline(text, self.size) for text in self.texts])
+        self.numbers.set_facecolor(inks)
+        self.hatch.set_verts(list(self._squares[gone.ravel()]))
+        self.light.set_visible(lit is not None)
+        if lit is not None:
+            self.light.set_y(self.top - (lit + 1) * self._row)
+
+    @property
+    def right(self) -> float:
+        return self.left + self.width
+
+    @property
+    def middle(self) -> float:
+        return self.top - self.height / 2
+
+
+@lru_cache(1000)
+def _outline(text: str, size: float) -> Any:
+    """The outlines of a text, in inches, its middle at (0, 0)."""
+    from matplotlib.path import Path
+    from matplotlib.textpath import TextPath
+
+    if not text:
+        return Path(np.zeros((1, 2)))
+    path = TextPath((0, 0), text, size=size)
+    height = TextPath((0, 0), "0", size=size).vertices[:, 1].max()  # all numbers on one line
+    width = path.vertices[:, 0].min() + path.vertices[:, 0].max()
+    return Path((path.vertices - [width / 2, height / 2]) / 72, path.codes)

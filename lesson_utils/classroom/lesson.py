@@ -1,0 +1,63 @@
+"""What a lesson is: the record that each package in `lesson_utils/lessons` keeps in its `__init__.py`."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lesson_utils.classroom.live import Lab
+    from lesson_utils.mistakes.exercise import Exercise
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a lesson is; everything else is imported when asked for."""
+
+    number: int
+    title: str
+    question: str  # the one that the notebook opens and closes with
+    exercises: tuple[str, ...] = ()  # their names, as in `check.<name>`
+    package: str = ""  # where it was found
+
+    @property
+    def name(self) -> str:
+        return self.package.rpartition(".")[2]
+
+    @property
+    def notebook(self) -> str:
+        """The name of its file."""
+        return f"{self.number:02}_{self.name}.ipynb"
+
+    def part(self, name: str) -> ModuleType:
+        """One of its modules: "lab", "exercises" or "questions"."""
+        return import_module(f"{self.package}.{name}")
+
+    def figures(self) -> "dict[str, Lab]":
+        """The live figures, by name."""
+        from lesson_utils.classroom.live import Lab
+
+        return {name: thing for name, thing in vars(self.part("lab")).items() if isinstance(thing, Lab)}
+
+    def questions(self) -> tuple[Any, ...]:
+        """Return its checkpoint questions (`quiz.Question`)."""
+        return tuple(self.part("questions").QUESTIONS)
+
+    @cache  # noqa: B019 (records live as long as the course does)
+    def exercise(self, name: str) -> "Exercise":
+        """Return one exercise, with the modules that every notebook's cells have.
+
+        Raises:
+            ValueError: the record does not name the exercises that there are.
+        """
+        found = {exercise.name: exercise for exercise in self.part("exercises").EXERCISES}
+        if tuple(found) != self.exercises:
+            raise ValueError(
+                f"{self.package} names the exercises {', '.join(self.exercises)}; its exercises.py holds "
+                f"{', '.join(found)}. Make them the same, in the same order"
+            )
+        from lesson_utils.maths import attention, ops, positions
+
+        scope = {"ops": ops, "attention": attention, "positions": positions, **found[name].scope}
+        return replace(found[name], scope=scope)

@@ -1,0 +1,239 @@
+"""Live figures: sliders over a figure that is built once, then only updated.
+
+A lab is a function that builds its figure and returns `update`, which moves the artists and returns the alternative
+text. Everything else is done here:
+
+    @live.lab(width=6, height=3, x=live.Slider("x", 0, 10, 3))
+    def a_point(figure):
+        (dot,) = figure.add_subplot(xlim=(0, 10), ylim=(0, 1)).plot([0], [0.5], "o")
+
+        def update(x):
+            dot.set_xdata([x])
+            return f"A point at {x}."
+
+        return update
+
+    a_point()        # shows it
+    a_point(x=7)     # shows it with another start
+
+A lab that is made from something, such as trained models, takes it behind the figure, and says what to show it with
+where nothing has been trained, in tests for instance:
+
+    @live.lab(
+        controls=lambda trained: {"heads": live.Choice("heads", tuple(trained), 1)},
+        example=lambda: {h: untrained(h) for h in (1, 2)},  # one thing, or a tuple of several
+    )
+    def heads(figure, trained):
+        ...
+
+    heads(trained)    # heads.example() shows it with the example
+"""
+
+import html
+import inspect
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial, update_wrapper
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+
+from lesson_utils.classroom import plots
+from lesson_utils.classroom.live._screen import Screen
+from lesson_utils.classroom.live.controls import Choice, Control, LogSlider, Slider, Switch, Word
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Choice", "Control", "Lab", "LiveFigure", "LogSlider", "Slider", "Switch", "Update", "Word", "lab"]
+
+Update = Callable[..., str]
+PICTURES_KEPT = 64  # by each figure, of about 30 kB
+PAUSE = 0.05  # seconds: longer than between two steps of a drag, or of a key held down
+
+
+class Lab:
+    """A live figure waiting to be shown: call it, with what it is made from, and with start values if you like."""
+
+    def __init__(
+        self,
+        draw: Callable[..., Update],
+        width: float,
+        height: float,
+        controls: Mapping[str, Control] | Callable[..., Mapping[str, Control]],
+        example: Callable[[], Any],
+        prepare: Callable[..., Any] | None,
+    ):
+        self.draw, self.width, self.height, self.controls, self._example = draw, width, height, controls, example
+        self._prepare = prepare
+        update_wrapper(self, draw)
+
+    def __call__(self, *made_from: Any, **start: Any) -> "LiveFigure":
+        made = made_from if self._prepare is None else _as_tuple(self._prepare(*made_from))
+        return LiveFigure(self, made, start)
+
+    def example(self, **start: Any) -> "LiveFigure":
+        """The figure, made from its example."""
+        return self(*_as_tuple(self._example()), **start)
+
+    def call(self, **start: Any) -> str:
+        """The line of code that shows this figure with these start values."""
+        takes = list(inspect.signature(self._prepare or self.draw).parameters.values())
+        made_from = [p.name for p in (takes if self._prepare else takes[1:]) if p.default is p.empty]
+        return f"lab.{self.draw.__name__}({', '.join([*made_from, *(f'{n}={v!r}' for n, v in start.items())])})"
+
+
+def _as_tuple(made_from: Any) -> tuple[Any, ...]:
+    return made_from if isinstance(made_from, tuple) else (made_from,)
+
+
+def lab(
+    width: float = 9.0,
+    height: float = 3.6,
+    controls: Mapping[str, Control] | Callable[..., Mapping[str, Control]] | None = None,
+    example: Callable[[], Any] = tuple,
+    prepare: Callable[..., Any] | None = None,
+    **more: Control,
+) -> Callable[[Callable[..., Update]], Lab]:
+    """Make a lab of a function that builds a figure and returns its `update`.
+
+    Args:
+        controls, more: the keyword arguments of `update`; or a function of what the figure is made from.
+        example: what to make it from in tests and bench.
+        prepare: turns what it is made from into what the function gets (one thing, or a tuple of several), once a
+            figure: for measurements that take a while.
+    """
+    return lambda draw: Lab(draw, width, height, more if controls is None else controls, example, prepare)
+
+
+class LiveFigure:
+    """A figure under its controls. Built once; a step moves artists, redraws those, and sends one picture.
+
+    While a learner looks at one picture, those one step further are drawn, and pictures are kept: from key press to
+    picture, what is left is the way to the kernel and back. So `update` must depend on its arguments alone.
+    """
+
+    def __init__(self, lab: Lab, made_from: tuple[Any, ...], start: dict[str, Any]):
+        self.lab, self.made_from = lab, made_from
+        self.controls = dict(lab.controls(*made_from) if callable(lab.controls) else lab.controls)
+        self._check(start)
+        values = {name: control.value for name, control in self.controls.items()} | start
+        figure = plots.figure(lab.width, lab.height)
+        with plots.style():
+            self._update = lab.draw(figure, *made_from)
+            self._update(**values)  # once before the layout is computed, so that it leaves room for every text
+            self._screen = Screen(figure)
+        self._draw = lru_cache(PICTURES_KEPT)(self._draw)  # type: ignore[method-assign]  # of this figure only
+        self._ahead: asyncio.TimerHandle | None = None
+        self._inputs = {name: control.widget(values[name]) for name, control in self.controls.items()}
+        self._html = ipywidgets.HTML()
+        self._redraw()
+        for name, widget in self._inputs.items():
+            widget.observe(partial(self._on_change, name), names="value")
+        row = ipywidgets.Layout(display="flex", flex_flow="row wrap", grid_gap="0 16px")
+        self.widget = ipywidgets.VBox([ipywidgets.Box(list(self._inputs.values()), layout=row), self._html])
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Where the controls stand."""
+        return {name: control.read(self._inputs[name].value) for name, control in self.controls.items()}
+
+    def set(self, **values: Any) -> plots.Picture:
+        """Move controls from code; returns the new picture.
+
+        Raises:
+            ValueError: there is no such control, or it can't take that value.
+        """
+        self._check(values)
+        self._moving_many = True
+        try:
+            for name, value in values.items():
+                self._inputs[name].value = value
+        finally:
+            self._moving_many = False
+        return self._redraw()
+
+    _moving_many = False
+
+    def _check(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            if name not in self.controls:
+                raise ValueError(f"no control {name!r}; this figure has {', '.join(self.controls)}")
+            self.controls[name].check(name, value)
+
+    def _redraw(self) -> plots.Picture:
+        self.picture = self._draw(**self.values)
+        self._html.value = self.picture.html() + self._how_to_return()
+        return self.picture
+
+    def _how_to_return(self) -> str:
+        """A quiet line below the picture: the call that shows what is seen now, for slides and notes."""
+        start = {name: control.value for name, control in self.controls.items()}
+        call = self.lab.call(**{name: value for name, value in self.values.items() if value != start[name]})
+        return f'<div><code style="color:{plots.GREY};font-size:85%;user-select:all">{html.escape(call)}</code></div>'
+
+    def _draw(self, **values: Any) -> plots.Picture:
+        with plots.style():
+            return self._screen.show(self._update(**values))
+
+    def _on_change(self, moved: str, change: object) -> None:
+        if self._moving_many:
+            return
+        if self._ahead:
+            self._ahead.cancel()
+        try:
+            self._redraw()
+        except Exception:  # an exception in a widget's callback would vanish into a log: show it where the figure was
+            self._html.value = f'<pre role="alert" style="color:#B00020">{html.escape(traceback.format_exc())}</pre>'
+            return
+        self._look_ahead(moved)
+
+    def _look_ahead(self, moved: str) -> None:
+        """Have the pictures one step further drawn as soon as there is nothing else to do."""
+        import asyncio  # in a kernel it is there already
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # this is not a kernel
+            return
+        values = self.values
+        near = [values | {moved: value} for value in self.controls[moved].neighbours(values[moved])]
+        self._ahead = loop.call_later(PAUSE, self._draw_ahead, near)
+
+    def _draw_ahead(self, settings: list[dict[str, Any]]) -> None:
+        """Draw the first of these, and the others later: what the learner does in between comes first."""
+        if settings:
+            with suppress(Exception):  # it will be shown to whoever goes there
+                self._draw(**settings[0])
+            import asyncio
+
+            self._ahead = asyncio.get_running_loop().call_later(PAUSE, self._draw_ahead, settings[1:])
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """What is displayed: a picture for readers without a kernel, then the widget, which hides the picture."""
+        still, number = self.picture._repr_mimebundle_(), self.widget.model_id
+        self.widget.add_class(f"live-{number}")
+        controls = html.escape(", ".join(control.label for control in self.controls.values()))
+        still["text/html"] = (
+            f"<style>{HIDE.replace('NUMBER', number)}</style><div class='still-{number}'>{still['text/html']}"
+            f"{self._how_to_return()}<p><em>A picture of a live figure: run this cell to move {controls}.</em></p>"
+            "</div>"
+        )
+        view = {"version_major": 2, "version_minor": 0, "model_id": number}
+        return [still, {"application/vnd.jupyter.widget-view+json": view, "text/plain": ""}]
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        for output in self.outputs():
+            display(output, raw=True)
+
+
+# A saved notebook holds a widget's number, not the widget. Where nothing answers to it, JupyterLab shows an error text
+# and others show nothing; so the picture is an output of its own. The first rule hides it beside its living widget, the
+# second hides JupyterLab's text: it is the only output of such a cell that has no element in it.
+HIDE = (
+    "body:has(.live-NUMBER) .still-NUMBER{display:none}"
+    ".jp-OutputArea:has(.still-NUMBER) .jp-OutputArea-output:not(:has(*)){display:none}"
+)

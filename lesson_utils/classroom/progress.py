@@ -1,0 +1,121 @@
+"""Which exercises have been solved: a line at the end of each notebook, and what comes next.
+
+Checks that pass are noted in a small text file, one name a line, so that notebooks know of each other: in the folder
+where the system keeps what programs note for a user, in JupyterLite in the browser's own storage. `COURSE_PROGRESS` in
+the environment names another file; `off` keeps none. Without a file, what this kernel has seen counts.
+"""
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from lesson_utils.classroom.course import LESSONS, named
+from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.mistakes.html_parts import to_html
+
+MOST_BYTES = 100_000  # of a file that is ours; what is larger is something else
+_seen: set[str] = set()  # in this kernel
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Some lines, as text and as a page."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f'<p role="status">{to_html(self.text)}</p>'
+
+
+def here(lesson: str) -> Progress:
+    """What is solved of one notebook, by its name without the number: `here("scaled_attention")`.
+
+    Raises:
+        ValueError: there is no such notebook.
+    """
+    done, this = solved(), named(lesson)
+    left, total = _left(this, done), len(this.exercises)
+    if not left:
+        return Progress(f"You have solved every exercise of this notebook.{_go_on(done)}")
+    if len(left) == total:
+        count = "the exercise here" if total == 1 else f"any of the {total} exercises here"
+        return Progress(f"You have not solved {count} yet. Begin with `check.{left[0]}`.")
+    return Progress(f"You have solved {total - len(left)} of {total} exercises here; next: `check.{left[0]}`.")
+
+
+def course() -> Progress:
+    """What is solved of the whole course, notebook by notebook, and what comes next."""
+    done = solved()
+    if not done:
+        return Progress(f"You have not solved an exercise of this course yet.{_go_on(done)}")
+    total = sum(len(lesson.exercises) for lesson in LESSONS)
+    lines = [f"You have solved {len(done)} of {total} exercises.{_go_on(done)}"]
+    for lesson in LESSONS:
+        left, count = _left(lesson, done), len(lesson.exercises)
+        if len(left) < count:
+            lines.append(f"{lesson.number:02} {lesson.title}: {count - len(left)} of {count}")
+    if (file := _file()) and os.path.isfile(file):
+        lines.append(f"(Kept in {file}. Without that file you begin anew.)")
+    return Progress("\n".join(lines))
+
+
+def solved() -> set[str]:
+    """The names of the exercises that have been solved, here or in another notebook."""
+    return (_seen | _kept()) & {name for lesson in LESSONS for name in lesson.exercises}
+
+
+def note(exercise: str) -> None:
+    """Keep that an exercise is solved. It never fails: a file that can't be written is done without."""
+    _seen.add(exercise)
+    with suppress(OSError, ValueError):  # ValueError: no system takes a name with a zero byte
+        if (file := _file()) and exercise not in _kept():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if not file.exists() or file.stat().st_size < MOST_BYTES:
+                with file.open("ab") as end:  # appended in one go: two kernels at once do not take each other's away
+                    end.write(f"\n{exercise}\n".encode())  # begins a line of its own, whatever was left half-written
+
+
+def _kept() -> set[str]:
+    with suppress(OSError):
+        if (file := _file()) and os.path.isfile(file):
+            with file.open("rb") as start:
+                return set(start.read(MOST_BYTES).decode(errors="replace").split())
+    return set()
+
+
+def _file() -> Path | None:
+    """Where it is kept."""
+    named = os.environ.get("COURSE_PROGRESS")
+    if named:
+        return None if named == "off" else Path(named)
+    with suppress(RuntimeError):  # a user without a home
+        if sys.platform == "emscripten":  # what stands beside the notebooks there outlives the kernel
+            folder = Path("/drive")
+            return folder / "solved.txt" if folder.is_dir() else None
+        if sys.platform == "win32":
+            base = os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming"
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Application Support"
+        else:
+            base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+        return Path(base) / "attention-course" / "solved.txt"
+    return None
+
+
+def _left(lesson: Lesson, done: set[str]) -> list[str]:
+    return [name for name in lesson.exercises if name not in done]
+
+
+def _go_on(done: set[str]) -> str:
+    """Where to go on: first what was begun, then what was not."""
+    open_ = [lesson for lesson in LESSONS if _left(lesson, done)]
+    if not open_:
+        return " There is none left in the whole course."
+    begun = [lesson for lesson in open_ if len(_left(lesson, done)) < len(lesson.exercises)]
+    lesson = (begun or open_)[0]
+    return f" Next: `check.{_left(lesson, done)[0]}`, in notebook {lesson.number:02}, {lesson.title}."

@@ -1,0 +1,180 @@
+"""What calls returned, in a file: arrays, and an index in JSON that says where each belongs. For `trained`.
+
+Models are their class, their config and their parameters, which are kept in float16. So are other numbers with a point
+where its three digits, or in arrays six places, will do for what is drawn and printed; elsewhere in float32.
+"""
+
+import dataclasses
+import functools
+import importlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lesson_utils.maths.checks import Array
+
+
+class Made(NamedTuple):
+    """What a call returned."""
+
+    source: str  # a hash of the code
+    seconds: float  # of one core
+    result: Any
+
+
+def write(path: Path, calls: Mapping[str, Made]) -> None:
+    """Write what calls returned, by their names.
+
+    Raises:
+        TypeError: something in it can't be stored.
+    """
+    arrays: list[Array] = []
+    index = {name: [call.source, call.seconds, _encode(call.result, arrays)] for name, call in calls.items()}
+    text = np.frombuffer(json.dumps(index).encode(), np.uint8)
+    contents: dict[str, Any] = {str(n): array for n, array in enumerate(arrays)}
+    np.savez_compressed(path, allow_pickle=False, index=text, **contents)
+
+
+def names(path: Path) -> dict[str, str]:
+    """The calls in a file, each with the hash of the code that made it; none where there is no file.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    return {name: source for name, (source, _, _) in _open(path)[0].items()}
+
+
+def read(path: Path, name: str) -> Made:
+    """What a call returned.
+
+    Raises:
+        ValueError: there is no such call, or what it returned no longer fits the course's classes.
+    """
+    index, arrays = _open(path)
+    if name not in index:
+        raise ValueError(f"{path.name} has no {name}")
+    source, seconds, result = index[name]
+    try:
+        return Made(source, seconds, _decode(result, arrays))
+    except (TypeError, KeyError, AttributeError, ImportError) as why:
+        raise ValueError(str(why)) from why
+
+
+def _open(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    return _opened(path, path.stat().st_mtime_ns) if path.exists() else ({}, {})
+
+
+@functools.lru_cache(maxsize=4)
+def _opened(path: Path, when: int) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The index of a file as it was at that time, and its arrays."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+        return json.loads(arrays.pop("index").tobytes()), arrays
+    except Exception as error:  # a damaged file can fail in any way; which one is told
+        raise ValueError(f"{path} is damaged ({error}); write it anew: python -m tools.train") from error
+
+
+def _encode(x: Any, arrays: list[Array]) -> Any:
+    """As JSON; arrays are put into the list, and a number says where."""
+    if isinstance(x, np.generic):
+        x = x.item()
+    if x is None or isinstance(x, bool | int | float | str):
+        return x
+    if is_model(x):
+        arrays.append(values_of(x))
+        return {"model": _path(type(x)), "config": _encode(x.config, arrays), "values": len(arrays) - 1}
+    if isinstance(x, np.ndarray):
+        arrays.append(_short(x, 1e-6))
+        return {"array": len(arrays) - 1, "dtype": str(x.dtype)}
+    if isinstance(x, list) and len(x) > 8 and all(isinstance(entry, float) for entry in x):
+        arrays.append(_short(np.array(x), 0))  # may be seen on a logarithmic axis
+        return {"floats": len(arrays) - 1}
+    if isinstance(x, Mapping):
+        return {"dict": [[_encode(key, arrays), _encode(value, arrays)] for key, value in x.items()]}
+    if isinstance(x, type):  # in a model's config, such as float32
+        return {"class": _path(x)}
+    if type(x) in (list, tuple):
+        return {type(x).__name__: [_encode(entry, arrays) for entry in x]}
+    if dataclasses.is_dataclass(x):
+        fields = {field.name: getattr(x, field.name) for field in dataclasses.fields(x)}
+    elif isinstance(x, tuple) and hasattr(x, "_asdict"):
+        fields = x._asdict()
+    else:
+        raise TypeError(f"{type(x).__name__} can't be stored; return models, arrays, numbers, text and tuples of these")
+    return {"object": _path(type(x)), "fields": {key: _encode(value, arrays) for key, value in fields.items()}}
+
+
+def _decode(x: Any, arrays: Any) -> Any:
+    if not isinstance(x, dict):
+        return x
+    match next(iter(x)):
+        case "model":
+            model = _class(x["model"])(_decode(x["config"], arrays), np.random.default_rng(0))
+            _fill(model, arrays[str(x["values"])])
+            return model
+        case "array":
+            return arrays[str(x["array"])].astype(x["dtype"])
+        case "floats":
+            return arrays[str(x["floats"])].astype(float).tolist()
+        case "dict":
+            return {_decode(key, arrays): _decode(value, arrays) for key, value in x["dict"]}
+        case "class":
+            return _class(x["class"])
+        case "list":
+            return [_decode(entry, arrays) for entry in x["list"]]
+        case "tuple":
+            return tuple(_decode(entry, arrays) for entry in x["tuple"])
+    return _class(x["object"])(**{key: _decode(value, arrays) for key, value in x["fields"].items()})
+
+
+def is_model(x: Any) -> bool:
+    """Something with parameters, and a config to build it from."""
+    return hasattr(x, "params") and dataclasses.is_dataclass(getattr(x, "config", None))
+
+
+def values_of(model: Any) -> Array:
+    """All parameters, one after the other, with three digits."""
+    return np.concatenate([param.value.ravel() for param in model.params().values()]).astype(np.float16)
+
+
+def _fill(model: Any, values: Array) -> None:
+    params = model.params().values()
+    if values.size != sum(param.value.size for param in params):
+        raise ValueError(f"{values.size:,} parameters for a model of {sum(p.value.size for p in params):,}")
+    start = 0
+    for param in params:
+        param.value[...] = values[start : start + param.value.size].reshape(param.value.shape)
+        start += param.value.size
+
+
+def _short(x: Array, off: float) -> Array:
+    """In float16 if what that changes is small, of each number or at most `off`; else in float32."""
+    if x.dtype.kind != "f":
+        return x
+    with np.errstate(over="ignore"):
+        half = x.astype(np.float16)
+    return half if np.allclose(half, x, rtol=1e-3, atol=off) else x.astype(np.float32)
+
+
+def _path(kind: type) -> str:
+    if not _ours(kind.__module__):
+        raise TypeError(
+            f"{kind.__name__} is not a class of the course; return models, arrays, numbers, text and tuples"
+        )
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _class(path: str) -> Any:
+    module, _, name = path.partition(":")
+    found = getattr(importlib.import_module(module), name) if _ours(module) else None
+    if not isinstance(found, type):
+        raise ValueError(f"{path} is no class of the course")
+    return found
+
+
+def _ours(module: str) -> bool:
+    return module.startswith("lesson_utils.") or module == "numpy"  # whose classes are kinds of numbers

@@ -1,0 +1,1 @@
+"""The maths: attention and Transformers in NumPy, a library that knows nothing of the course."""

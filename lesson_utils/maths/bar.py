@@ -1,0 +1,48 @@
+"""Progress bars: of `training.fit`, and of what is loaded. Where tqdm is not installed there are none."""
+
+import sys
+from types import TracebackType
+from typing import Any
+
+FORM = "{n_fmt}/{total_fmt} steps{postfix} |{bar}|"
+
+
+def line(**options: Any) -> Any:
+    """Return tqdm's bar of 80 columns on standard output, or None where there is no tqdm.
+
+    Not standard error: there, notebooks put what went wrong.
+    """
+    try:
+        from tqdm import tqdm  # type: ignore[import-untyped]  # here: it takes its time to import
+    except ModuleNotFoundError:
+        return None
+    tqdm.monitor_interval = 0  # no thread watches over it: browsers' Python has no threads
+    return tqdm(file=sys.stdout, ncols=80, **options)
+
+
+class Bar:
+    """One line on standard output, in a terminal and in a notebook.
+
+    Not tqdm's notebook widget: a saved notebook would show a dead one, and without ipywidgets it is a warning. The
+    finished line has no times in it, so that a notebook that was run again is not different for it.
+    """
+
+    def __init__(self, total: int, disable: bool) -> None:
+        form = f"{FORM} {{remaining}} left"
+        self._line = None if disable else line(total=total, mininterval=0.25, bar_format=form, leave=True)
+
+    def advance(self, loss: float) -> None:
+        if self._line is not None:
+            self._line.set_postfix_str(f"loss {loss:.4f}", refresh=False)
+            self._line.update()
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.bar_format = FORM
+            self._line.close()
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,22 @@
+"""Trainable layers: thin, around the functions of `ops` and `attention`.
+
+`forward(x) -> (y, cache)`, `backward(dy, cache) -> dx`. Caches are returned, never kept, so that a layer can be used
+many times before `backward`. Parameters add up their gradients in `Param.grad`, until a step of training clears them.
+
+With a random generator as `rng`, `forward` drops out what `dropout` says; without, it drops nothing.
+"""
+
+from lesson_utils.maths.layers.basic import (
+    Embedding,
+    FeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Param,
+    RMSNorm,
+    Rng,
+    glorot,
+    normal,
+)
+from lesson_utils.maths.layers.blocks import DecoderLayer, EncoderLayer, LayerConfig, NormPlace, Residual, norm_of
+from lesson_utils.maths.layers.heads import Attend, KeyValueCache, KnockOut, MultiHead

@@ -1,0 +1,200 @@
+"""The blocks of a Transformer: a layer with its norm, its dropout and its residual connection, and these in rows."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from lesson_utils.maths import ops
+from lesson_utils.maths.checks import Array, Mask, as_choice, as_heads, as_size
+from lesson_utils.maths.layers.basic import ACTIVATIONS, FeedForward, Layer, LayerNorm, RMSNorm, Rng
+from lesson_utils.maths.layers.heads import Attend, KeyValueCache, KnockOut, MultiHead
+from lesson_utils.maths.positions import Rotary
+
+NormPlace = Literal["pre", "post", "none"]
+NORM_KINDS: dict[str, type[LayerNorm] | type[RMSNorm]] = {"layer": LayerNorm, "rms": RMSNorm}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerConfig:
+    """Sizes and choices of a layer.
+
+    Args:
+        num_kv_heads: how many heads keys and values have; see `MultiHead`. Default: num_heads.
+        d_ff: width of the feed-forward network. Default: 4 d_model.
+        norm: "pre" (trains without warm-up), "post" (the paper's) or "none".
+        norm_kind: "layer" (the paper's) or "rms".
+        activation: "relu" (the paper's), "gelu" or "swiglu".
+        dropout: share of what each sublayer gives that is dropped while training.
+        rotary: turn queries and keys of self-attention by their position.
+        dtype: float32 or float64, of all parameters.
+    """
+
+    d_model: int = 64
+    num_heads: int = 4
+    num_kv_heads: int | None = None
+    d_ff: int | None = None
+    norm: NormPlace = "pre"
+    norm_kind: str = "layer"
+    activation: str = "relu"
+    dropout: float = 0.0
+    rotary: Rotary | None = None
+    dtype: DTypeLike = np.float32
+
+    def __post_init__(self) -> None:
+        heads = as_heads(self.num_heads, as_size(self.d_model, "d_model"), "d_model")
+        if self.num_kv_heads is not None:
+            as_heads(self.num_kv_heads, heads, "num_heads", "num_kv_heads")
+        as_choice(self.norm, "norm", get_args(NormPlace))
+        as_choice(self.norm_kind, "norm_kind", NORM_KINDS)
+        as_choice(self.activation, "activation", ACTIVATIONS)
+        if np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype={np.dtype(self.dtype)} must be float32 or float64")
+
+    @property
+    def ff_width(self) -> int:
+        return 4 * self.d_model if self.d_ff is None else as_size(self.d_ff, "d_ff")
+
+
+def norm_of(config: LayerConfig) -> LayerNorm | RMSNorm:
+    """A norm as the config asks for."""
+    return NORM_KINDS[config.norm_kind](config.d_model, dtype=config.dtype)
+
+
+class ResidualCache(NamedTuple):
+    norm: Any
+    inner: Any
+    keep: Array | None
+
+
+class Residual(Layer):
+    """A layer with its norm, its dropout and its residual connection: x + f(norm(x)), or norm(x + f(x)).
+
+    Args:
+        skip: False leaves "x +" out. For experiments.
+
+    Source: He et al. (2016); Vaswani et al. (2017), section 3.1 ("post"); Xiong et al. (2020) for both.
+    """
+
+    def __init__(self, inner: Any, config: LayerConfig, skip: bool = True) -> None:
+        self.inner, self.place, self.dropout, self.skip = inner, config.norm, config.dropout, skip
+        self.norm = None if config.norm == "none" else norm_of(config)
+
+    def forward(self, x: Array, rng: Rng | None = None, **inputs: Any) -> tuple[Array, ResidualCache]:
+        """`inputs` are what else the inner layer takes."""
+        norm_cache = None
+        y = x
+        if self.norm and self.place == "pre":
+            y, norm_cache = self.norm.forward(y)
+        y, inner_cache = self.inner.forward(y, **inputs)
+        y, keep = ops.dropout_forward(y, self.dropout, rng)
+        if self.skip:
+            y += x
+        if self.norm and self.place == "post":
+            y, norm_cache = self.norm.forward(y)
+        return y, ResidualCache(norm_cache, inner_cache, keep)
+
+    def backward(self, dy: Array, cache: ResidualCache) -> Any:
+        """dx; with what else the inner layer returns, a tuple."""
+        if self.norm and self.place == "post":
+            dy = self.norm.backward(dy, cache.norm)
+        dx = self.inner.backward(ops.dropout_backward(dy, cache.keep), cache.inner)
+        dx, *others = dx if isinstance(dx, tuple) else (dx,)
+        if self.norm and self.place == "pre":
+            dx = self.norm.backward(dx, cache.norm)
+        if self.skip:
+            dx += dy
+        return (dx, *others) if others else dx
+
+
+class EncoderCache(NamedTuple):
+    attention: ResidualCache
+    feed_forward: ResidualCache
+
+
+class EncoderLayer(Layer):
+    """Self-attention, then a feed-forward network. With a causal mask, it is the layer of a GPT.
+
+        x = x + attention(norm(x))
+        x = x + feed_forward(norm(x))
+
+    Source: Vaswani et al. (2017), section 3.1 and figure 1.
+    """
+
+    def __init__(self, config: LayerConfig, rng: Rng) -> None:
+        c = config
+        heads = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, c.rotary, dtype=c.dtype)
+        self.attention = Residual(heads, c)
+        self.feed_forward = Residual(FeedForward(c.d_model, c.ff_width, rng, c.activation, c.dtype), c)
+
+    def forward(
+        self,
+        x: Array,
+        mask: Array | Mask | None = None,
+        bias: Array | None = None,
+        past: KeyValueCache | None = None,
+        rng: Rng | None = None,
+        knock_out: KnockOut | None = None,
+        attend: Attend | None = None,
+    ) -> tuple[Array, EncoderCache]:
+        """x (B, T, d_model) → the same shape. The other arguments are those of `MultiHead`."""
+        inputs = {"mask": mask, "bias": bias, "past": past, "knock_out": knock_out, "attend": attend}
+        x, attention = self.attention.forward(x, rng, **inputs)
+        x, feed_forward = self.feed_forward.forward(x, rng)
+        return x, EncoderCache(attention, feed_forward)
+
+    def backward(self, dy: Array, cache: EncoderCache) -> Array:
+        dx: Array = self.attention.backward(self.feed_forward.backward(dy, cache.feed_forward), cache.attention)
+        return dx
+
+    def map(self, cache: EncoderCache) -> Array:
+        """The attention weights of a forward pass, (B, h, T, T)."""
+        weights: Array = cache.attention.inner.attended.weights
+        return weights
+
+
+class DecoderCache(NamedTuple):
+    attention: ResidualCache
+    cross: ResidualCache
+    feed_forward: ResidualCache
+
+
+class DecoderLayer(Layer):
+    """Causal self-attention, cross-attention to the encoder's output, then a feed-forward network.
+
+    Source: Vaswani et al. (2017), section 3.1 and figure 1.
+    """
+
+    def __init__(self, config: LayerConfig, rng: Rng) -> None:
+        c = config
+        heads = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, c.rotary, dtype=c.dtype)
+        cross = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, dtype=c.dtype)
+        self.attention, self.cross = Residual(heads, c), Residual(cross, c)
+        self.feed_forward = Residual(FeedForward(c.d_model, c.ff_width, rng, c.activation, c.dtype), c)
+
+    def forward(
+        self,
+        x: Array,
+        memory: Array,
+        mask: Array | Mask | None = None,
+        memory_mask: Array | Mask | None = None,
+        past: KeyValueCache | None = None,
+        rng: Rng | None = None,
+        knock_out: KnockOut | None = None,
+        knock_out_cross: KnockOut | None = None,
+    ) -> tuple[Array, DecoderCache]:
+        """x (B, T, d_model) and memory (B, S, d_model) → (B, T, d_model)."""
+        x, attention = self.attention.forward(x, rng, mask=mask, past=past, knock_out=knock_out)
+        x, cross = self.cross.forward(x, rng, memory=memory, mask=memory_mask, knock_out=knock_out_cross)
+        x, feed_forward = self.feed_forward.forward(x, rng)
+        return x, DecoderCache(attention, cross, feed_forward)
+
+    def backward(self, dy: Array, cache: DecoderCache) -> tuple[Array, Array]:
+        """dx and dmemory."""
+        dx, dmemory = self.cross.backward(self.feed_forward.backward(dy, cache.feed_forward), cache.cross)
+        return self.attention.backward(dx, cache.attention), dmemory
+
+    def maps(self, cache: DecoderCache) -> tuple[Array, Array]:
+        """The weights of self-attention, (B, h, T, T), and of cross-attention, (B, h, T, S)."""
+        return cache.attention.inner.attended.weights, cache.cross.inner.attended.weights

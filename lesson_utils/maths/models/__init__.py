@@ -1,0 +1,6 @@
+"""Whole models: a config dataclass each, a loss with gradients, generation, and attention maps from the same pass."""
+
+from lesson_utils.maths.models.gpt import GPT, GPTConfig
+from lesson_utils.maths.models.sampling import distribution, sample
+from lesson_utils.maths.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lesson_utils.maths.models.transformer import Encoder, EncoderConfig, Transformer, TransformerConfig

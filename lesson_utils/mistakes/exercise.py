@@ -1,0 +1,169 @@
+"""The form of an exercise: what to write, the solution line by line, and the mistakes as changes of its lines.
+
+A whole exercise in twenty lines:
+
+    from lesson_utils.mistakes.exercise import Case, Exercise, change
+
+    EXERCISES = (
+        Exercise(
+            name="softmax",  # the check is `check.softmax(my_softmax)`
+            called="my_softmax",
+            takes="x",
+            task="Softmax over the last axis.\\n\\nx: (..., n). Returns the weights, (..., n), in x's dtype. No `ops.softmax`.",
+            steps={
+                "shift": "shifted = x - x.max(axis=-1, keepdims=True)",
+                "exp": "e = np.exp(shifted)",
+                "divide": "return e / e.sum(axis=-1, keepdims=True)",
+            },
+            cases=lambda rng: [Case("a row of 5", (rng.normal(size=5),)), Case("(2, 3, 4)", (rng.normal(size=(2, 3, 4)),))],
+            returns=("weights",),
+            hints=("Three steps: make the scores safe, exponentiate, divide.", "Subtract each row's own maximum."),
+            mistakes=(
+                change("not stable", "`np.exp` of a large score overflows. Subtract the maximum first.", shift="shifted = x"),
+                change("sigmoid", "This squashes each score by itself.", "1 / (1 + np.exp(-x))"),  # a whole answer
+            ),
+            praise="Right for any leading axes.",
+        ),
+    )
+
+A mistake is typed as a learner types it. Of several spellings, those are needed that give other results. The machine
+composes pairs by itself, and knows the slips that any line can have: axes, transposes, signs, brackets, order.
+"""
+
+import ast
+import itertools
+import math
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from lesson_utils.mistakes.program import Program, compiled
+from lesson_utils.mistakes.run.sandbox import guard
+
+SCOPE = {"np": np, "math": math}  # what every cell can use
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: its arguments, and what is special about it, in words that fit behind "on"."""
+
+    label: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mistake: its name, the message that explains it, and its spellings as steps replaced ("" = the whole body)."""
+
+    name: str
+    message: str
+    ways: tuple[Mapping[str, str], ...]
+
+
+def change(name: str, message: str, *bodies: str, **steps: str | Sequence[str]) -> Change:
+    """A mistake, as a change of named steps, and as whole answers.
+
+    Args:
+        name: short and unique within the exercise.
+        message: what was done, why it is wrong, what to do; of this mistake only, since it can stand beside others.
+        bodies: whole answers that make the mistake: an expression, or lines with a `return`.
+        steps: for each step that changes, the line in its place, or several spellings of it; "" leaves it out.
+    """
+    spellings = [[text] if isinstance(text, str) else list(text) for text in steps.values()]
+    ways = [dict(zip(steps, combined, strict=True)) for combined in itertools.product(*spellings)] if steps else []
+    return Change(name, message, (*ways, *({"": body} for body in bodies)))
+
+
+def both(first: Change, second: Change, *bodies: str) -> Change:
+    """Whole answers that make two mistakes at once: who mends only the one that is named would be no further."""
+    message = f"Two things to mend.\n1. {first.message}\n2. {second.message}"
+    return change(f"{first.name}; {second.name}", message, *bodies)
+
+
+@dataclass(frozen=True, eq=False)
+class Exercise:
+    """What to write, how it is judged, and how to help. Texts may hold `code` in backticks."""
+
+    name: str
+    takes: str  # the parameters, as in the first line of the stub
+    task: str  # the stub's docstring: what is given and returned, whether dtype matters, what may be used
+    steps: Mapping[str, str]  # the solution, in named parts of a line or a few; shown on request, so written to be read
+    cases: Callable[[np.random.Generator], Sequence[Case]]
+    returns: tuple[str, ...]  # the names of what comes back, in order
+    hints: tuple[str, ...]
+    mistakes: tuple[Change, ...]
+    praise: str  # what a passing function has shown
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of right steps, that go wrong otherwise
+    called: str = ""  # the function's name in the notebook, if it is not that of the check
+    reference: Callable[..., Any] | None = None  # the library's own, to judge by; else the solution is
+    library: tuple[Callable[..., Any], ...] = ()  # what the course has written already, and the learner shall write
+    dtype: str = "any"  # "kept" where the task says so; else another float is worth a remark only
+    scope: Mapping[str, Any] = field(default_factory=dict)  # what the notebook's cell can use besides SCOPE
+    broken: Mapping[str, str] = field(default_factory=dict)  # steps replaced in the stub, where a bug is to be found
+    symptom: str = ""  # what is to be seen of it: the check's answer while it is still there
+
+    def __post_init__(self) -> None:
+        names = [mistake.name for mistake in self.mistakes]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"{self.name}: more than one mistake is called {sorted(twice)}")
+        for mistake in self.mistakes:
+            for step in {step for way in mistake.ways for step in way} - {"", *self.steps}:
+                raise ValueError(f"{self.name}, {mistake.name!r}: no step {step!r}; there are {list(self.steps)}")
+        guard(self.names())
+
+    @property
+    def function_name(self) -> str:
+        return self.called or self.name
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        arguments = ast.parse(f"def f({self.takes}): pass").body[0].args  # type: ignore[attr-defined]
+        return tuple(argument.arg for argument in arguments.args)
+
+    @property
+    def solution(self) -> str:
+        """The source of the solution, to be read, and to be pasted over the stub."""
+        return f"def {self.function_name}({self.takes}):\n{textwrap.indent(self.body({}), '    ')}\n"
+
+    @property
+    def stub(self) -> str:
+        """The cell of the notebook in which the learner writes."""
+        words = textwrap.indent(f'"""{self.task}\n"""' if "\n" in self.task else f'"""{self.task}"""', "    ")
+        rest = "    # your code, in place of the three dots\n    ..."
+        if self.broken:
+            rest = textwrap.indent(self.body(self.broken), "    ")
+        return f"def {self.function_name}({self.takes}):\n{words}\n{rest}\n"
+
+    def body(self, way: Mapping[str, str]) -> str:
+        """The body with steps replaced."""
+        if "" in way:
+            text = textwrap.dedent(way[""]).strip("\n")
+            return text if "return" in text else f"return {text.strip()}"
+        return "\n".join(textwrap.dedent(text).strip("\n") for text in ({**self.steps, **way}).values() if text.strip())
+
+    def names(self) -> dict[str, Any]:
+        return {**SCOPE, **self.scope}
+
+    def codes(self, way: Mapping[str, str]) -> list[CodeType]:
+        """The body, ready to run, compiled part by part, so that changes of different steps combine at no cost."""
+        if "" in way:
+            return [compiled(self.body(way))]
+        return [compiled(textwrap.dedent(text)) for text in ({**self.steps, **way}).values() if text.strip()]
+
+    def program(self, way: Mapping[str, str]) -> Program:
+        return Program(self.codes(way), self.names(), self.parameters)
+
+    @cached_property
+    def right(self) -> Callable[..., Any]:
+        """What answers are compared with."""
+        return self.reference or self.program({})
+
+    @cached_property
+    def drawn(self) -> Sequence[Case]:
+        """The cases; the same in every check."""
+        return self.cases(np.random.default_rng(2017))

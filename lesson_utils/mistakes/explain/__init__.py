@@ -1,0 +1,1 @@
+"""Explain a wrong result by measurements, where no mistake was recognised."""

@@ -1,0 +1,251 @@
+"""What an error means, in words: the shapes in the failing line, and the words of other libraries in NumPy's."""
+
+import ast
+import difflib
+import linecache
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lesson_utils.mistakes.run.sandbox import Outcome
+
+
+def is_about_dots(error: BaseException | None) -> bool:
+    """Does a `...` of the stub still stand there? (`einsum` has errors about its own dots.)"""
+    return re.search(r"'ellipsis'|'Ellipsis'|ellipsis object|type ellipsis", str(error)) is not None
+
+
+# What is written → what it is in NumPy. Looked for in the failing line, or in all lines.
+FOREIGN = [
+    (r"\btorch\.|\bF\.\w+|\bnn\.\w+", "this is PyTorch; here everything is NumPy (`np`) and the course's `ops`"),
+    (r"\.permute\(", "`.permute` is PyTorch's; NumPy's `.transpose(0, 2, 1)` lists all axes in their new order, and `.swapaxes(-1, -2)` swaps two"),
+    (r"\.view\(", "`.view(...)` is PyTorch's; NumPy's is `.reshape(...)`"),
+    (r"\.chunk\(", "`.chunk` is PyTorch's; NumPy's is `np.split(x, 3, axis=-1)`"),
+    (r"\.masked_fill_?\(", "`.masked_fill` is PyTorch's; NumPy's is `np.where(mask, scores, -np.inf)`"),
+    (r"\bdim\s*=", "`dim=` is PyTorch's; NumPy's is `axis=`"),
+    (r"\bkeepdim\s*=", "`keepdim=` is PyTorch's; NumPy's is `keepdims=`"),
+    (r"\bnp\.cat\(|\.cat\(", "`cat` is PyTorch's; NumPy's is `np.concatenate([a, b])`"),
+    (r"\.unsqueeze\(", "`.unsqueeze(1)` is PyTorch's; NumPy's is `x[:, None]`"),
+    (r"\.(clone|detach|float|double|contiguous|item_?|t)\(\)", "this method is PyTorch's; in NumPy `.copy()` copies, `.astype(np.float32)` converts, `.T` transposes"),
+    (r"\.size\(", "`.size()` is PyTorch's; NumPy's is `.shape`"),
+    (r"\bnp\.sigmoid\b", "NumPy has no sigmoid; the course's is `ops.sigmoid`"),
+    (r"\bnp\.softmax\b", "NumPy has no softmax; the course's is `ops.softmax`"),
+    (r"\bnp\.relu\b", "NumPy has no relu: `np.maximum(0, x)`"),
+    (r"\bnp\.(tril|triu)_indices\b", "`np.tril_indices` gives places, not a mask; `np.tril(np.ones(shape, bool))` is one"),
+    (r"\bnp\.inverse\b|\bnp\.rsqrt\b", "NumPy has no such function: `1 / np.sqrt(x)`"),
+]  # fmt: skip
+SILENT = [  # what raises no error and does something else than meant
+    (r"\.transpose\(\s*-2\s*,\s*-1\s*\)", "on two axes, NumPy reads `.transpose(-2, -1)` as “the axes in this order”, which changes nothing (in PyTorch it swaps them); write `.swapaxes(-1, -2)`"),
+    (r"[\w)\]]\s*\^\s*[\w(]", "`^` is no power in Python but a bitwise “exclusive or”; a power is `**`"),
+]  # fmt: skip
+
+
+def foreign_words(line: str, silent: bool = False) -> str | None:
+    """What a line has from elsewhere; `silent` for what raises no error."""
+    return next((text for pattern, text in (SILENT if silent else FOREIGN) if re.search(pattern, line)), None)
+
+
+def shape_words(value: Any) -> str | None:
+    """`x` is (4, 3): what is worth knowing of a variable."""
+    if isinstance(value, np.ndarray):
+        kind = "" if value.dtype.kind == "f" else f" of {value.dtype}"
+        return f"has shape {value.shape}{kind}" if value.ndim else "is a single number"
+    if isinstance(value, tuple | list):
+        arrays = sum(isinstance(x, np.ndarray) for x in value)
+        return f"is a {type(value).__name__} of {len(value)} " + (
+            "arrays" if arrays == len(value) and arrays else "things"
+        )
+    if isinstance(value, bool | int | float | np.generic):
+        return f"is {value}"
+    if value is None:
+        return "is None"
+    return None
+
+
+def _tree(line: str) -> ast.AST | None:
+    for text in (line, f"{line}\n    pass", line.removeprefix("return "), line.rstrip(":")):
+        try:
+            return ast.parse(text.strip())
+        except SyntaxError:
+            continue
+    return None
+
+
+def shapes_in(line: str, variables: Mapping[str, Any]) -> str:
+    """The shapes of the variables in a line."""
+    tree = _tree(line)
+    if tree is None:
+        return ""
+    names = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in variables)
+    said = [f"`{name}` {text}" for name in names if (text := shape_words(variables[name]))]
+    return "Here " + ", ".join(said) + "." if said else ""
+
+
+def _failing(
+    line: str, variables: Mapping[str, Any], scope: Mapping[str, Any]
+) -> tuple[str, Any, Any, str, str] | None:
+    """The operation in the line that fails: its sign, the values of its two sides, and their texts."""
+    tree = _tree(line)
+    if tree is None:
+        return None
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp)]
+    for node in reversed(found):  # the inner ones first
+        try:
+            with np.errstate(all="ignore"):
+                sides = [
+                    eval(compile(ast.Expression(s), "<side>", "eval"), {**scope, **variables})
+                    for s in (node.left, node.right)
+                ]
+        except Exception:
+            continue
+        sign = {ast.MatMult: "@", ast.Mult: "*", ast.Add: "+", ast.Sub: "-", ast.Div: "/"}.get(type(node.op), "")
+        if all(isinstance(side, np.ndarray) for side in sides) and sign and not _fit(sign, *sides):
+            return sign, *sides, ast.unparse(node.left), ast.unparse(node.right)
+    return None
+
+
+def _fit(sign: str, a: np.ndarray, b: np.ndarray) -> bool:
+    try:
+        if sign == "@":
+            np.empty(a.shape, np.int8) @ np.empty(b.shape, np.int8)
+        else:
+            np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return True
+
+
+def meaning(error: BaseException, line: str, variables: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
+    """What the error says, in the words of the course."""
+    text = str(error)
+    if foreign := foreign_words(line):
+        return foreign[0].upper() + foreign[1:] + "."
+    if not isinstance(error, MemoryError) and (failing := _failing(line, variables, scope)):
+        sign, a, b, left, right = failing
+        if sign == "@":
+            rows = b.shape[-2] if b.ndim > 1 else b.shape[-1] if b.ndim else "none"
+            columns = a.shape[-1] if a.ndim else "none"
+            why = (
+                f"`@` sums over the last axis of the left and the last but one of the right, and {columns} is not {rows}"
+                if columns != rows
+                else f"the axes in front, {a.shape[:-2]} and {b.shape[:-2]}, do not line up"
+            )
+        else:
+            why = f"`{sign}` lines shapes up from the right, and an axis must have the same length in both, or 1"
+        return f"`{left}` has shape {a.shape}, `{right}` has shape {b.shape}: {why}."
+    said = shapes_in(line, variables)
+    return f"{_plain(error, text, line, variables)} {said}".strip()
+
+
+def _plain(error: BaseException, text: str, line: str, variables: Mapping[str, Any]) -> str:
+    if isinstance(error, UnboundLocalError):
+        return "A variable is used before it has a value. Is the line that sets it inside an `if` or a loop that did not run?"
+    if isinstance(error, NameError):
+        name = (re.findall(r"name '(\w+)'", text) or ["?"])[0]
+        near = difflib.get_close_matches(name, [n for n in variables if n != name], 1)
+        also = f" Did you mean `{near[0]}`?" if near else " Is it spelled as where you set it, and was its cell run?"
+        return f"There is no `{name}` here.{also}"
+    if "truth value" in text:
+        return "`if`, `and`, `or` and `not` need one yes or no, and an array holds many. Ask `if mask is not None:`; between arrays write `&`, `|`, `~`."
+    if isinstance(error, AttributeError):
+        owner, name = (re.findall(r"'([\w.]+)' .*attribute '(\w+)'", text) or [("", "")])[0]
+        kind = {"numpy.ndarray": "An array", "numpy": "NumPy", "tuple": "A tuple", "list": "A list"}.get(
+            owner, f"`{owner}`"
+        )
+        more = " To put one below the other: `np.concatenate([K, k])`." if name in ("append", "extend") else ""
+        return f"{kind} has no `{name}`.{more}"
+    if "not callable" in text:
+        return "Something is called like a function that is none: is a `*` or `@` missing before a bracket, or was a name such as `sum` given another value?"
+    if "0-dimensional arrays" in text or "length-1 arrays" in text or ("scalar" in text and "convert" in text):
+        if "concatenate" in line or "stack" in line:
+            return "`np.concatenate` takes one list of arrays, in brackets of its own: `np.concatenate([a, b])`."
+        return "Functions of `math`, `float` and `int` take one number, not an array. NumPy's take both: `np.tanh`, `np.exp`, `np.sqrt`."
+    if "bitwise_xor" in text or "for ^" in text:
+        return "`^` is no power in Python; a power is `**`."
+    if ("data type" in text and "understood" in text) or "Cannot interpret" in text:
+        return "The shape is one argument, in brackets of its own: `np.zeros((3, 4))`."
+    if "unexpected keyword" in text or "got an unexpected" in text or "positional argument" in text:
+        return "The call has arguments that this function does not take, or too few."
+    if type(error).__name__ == "AxisError" or ("axis" in text and "out of bounds" in text):
+        return "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."
+    if "cannot reshape" in text:
+        size, shape = (re.findall(r"size (\d+) into shape (.+)", text) or [("?", "?")])[0]
+        return f"`reshape` keeps all entries: {size} of them do not fit into shape {shape}."
+    if "axes don't match" in text:
+        return "`.transpose` must list each axis once. To swap two, count from the end: `.swapaxes(-1, -2)`."
+    if "unpack" in text:
+        return "The left side of `=` has another number of names than the right side has values."
+    if isinstance(error, IndexError):
+        return "An index does not fit the array: beyond its end, more indices than axes, or a mask of another shape."
+    if "must match exactly" in text or "dimensions must match" in text:
+        return "Arrays that are joined must have the same lengths along all other axes."
+    if isinstance(error, ZeroDivisionError):
+        return "Something is divided by 0."
+    if isinstance(error, RecursionError):
+        return "The function calls itself without end."
+    if isinstance(error, MemoryError):
+        if "is asked for" in text:
+            return f"{text}; no case needs that many. Is a size, a power or a quotient another one than it should be?"
+        return "The array asked for does not fit into the memory."
+    if "broadcast" in text or "gufunc" in text or "not aligned" in text or "mismatch" in text:
+        return "Shapes do not fit: NumPy lines them up from the right, and `@` sums over the last axis of the left and the last but one of the right."
+    if is_about_dots(error):
+        return "There is still a `...` to replace."
+    if "'function'" in text or "'method'" in text or "builtin_function" in text:
+        return "A function stands where its result belongs: call it, with its arguments in brackets."
+    if "NoneType" in text:
+        return "Something is None: an argument that may be None, or the result of a function without `return`."
+    return f"Python's words for it: {text[:200]}."
+
+
+def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The parameters left and right of the sign in the operation that failed; None if that can't be told."""
+    step = error.__traceback__ if error else None
+    found = None
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if file.startswith(("<part ", "<cell ", "<ipython")) or "ipykernel" in file:
+            found = step
+        step = step.tb_next
+    if found is None:
+        return None
+    positions = list(found.tb_frame.f_code.co_positions())[found.tb_lasti // 2]
+    line, last, start, end = positions
+    if line is None or line != last or start is None or end is None:
+        return None
+    text = linecache.getline(found.tb_frame.f_code.co_filename, line).encode()[start:end].decode(errors="ignore")
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(node, ast.BinOp):
+        return None
+    names = [
+        frozenset(n.id for n in ast.walk(side) if isinstance(n, ast.Name) and n.id in parameters)
+        for side in (node.left, node.right)
+    ]
+    return names[0], names[1]
+
+
+def same_place(a: BaseException | None, b: BaseException | None, parameters: Sequence[str]) -> bool:
+    """Do two errors come from operations on the same parameters? True if that can't be told."""
+    ours, theirs = _sides(a, parameters), _sides(b, parameters)
+    if ours is None or theirs is None:
+        return True
+    (left, right), (other_left, other_right) = ours, theirs
+    if (left - right) & (other_right - other_left) or (right - left) & (other_left - other_right):
+        return False  # the same array on the other side
+    mine, known = left | right, other_left | other_right
+    return bool(mine & known) or not (mine and known)
+
+
+def error_message(outcome: Outcome, label: str, scope: Mapping[str, Any]) -> str:
+    """An error that no known mistake makes."""
+    error = outcome.error
+    assert error is not None
+    if isinstance(error, SystemExit | GeneratorExit):
+        return f"Your function leaves Python{outcome.where}: `exit()` would end the notebook's kernel. Leave it out; `return` ends a function."
+    kind = type(error).__name__
+    return f"An error on {label}{outcome.where}.\n{meaning(error, outcome.line, outcome.variables, scope)} ({kind})"

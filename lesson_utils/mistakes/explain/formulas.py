@@ -1,0 +1,73 @@
+"""Writes down the formula of an answer that is given functions as its parts, by watching what it does with them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lesson_utils.mistakes.exercise import Case, Exercise
+from lesson_utils.mistakes.run.sandbox import Outcome, quick, same
+
+Known = list[tuple[str, np.ndarray]]  # arrays that are accounted for, and how they came about
+
+
+def _sum_of(value: Any, known: Known) -> str | None:
+    """`x + attend(norm_1(x))`, if the value is a sum of known arrays, with small coefficients."""
+    fitting = [(text, array) for text, array in known if np.shape(value) == array.shape]
+    for text, array in reversed(fitting):
+        if np.allclose(value, array):
+            return text
+    if not fitting:
+        return None
+    basis = np.stack([array.ravel() for _, array in fitting], axis=1)
+    factors = np.linalg.lstsq(basis, np.ravel(value), rcond=None)[0]
+    rounded = np.round(2 * factors) / 2
+    if not np.allclose(basis @ rounded, np.ravel(value), rtol=1e-6, atol=1e-6):
+        return None
+    said = ""
+    for (text, _), factor in zip(fitting, rounded, strict=True):
+        if factor:
+            sign = " − " if factor < 0 else " + " if said else ""
+            said += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor):g}·'}{text}"
+    return said.strip() or "0"
+
+
+def _written(exercise: Exercise, function: Callable[..., Any], case: Case) -> str | None:
+    """What `function` makes of the parts it is given."""
+    known: Known = []
+
+    def watched(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
+        def call(value: Any, *more: Any) -> Any:
+            given = _sum_of(value, known) or "…"
+            result = part(value, *more)
+            known.append((f"{name}({given})", np.array(result)))
+            return result
+
+        return call
+
+    arguments: list[Any] = []
+    for name, argument in zip(exercise.parameters, case.arguments, strict=False):
+        if isinstance(argument, np.ndarray):
+            known.append((name, argument.copy()))
+        arguments.append(watched(name, argument) if callable(argument) else argument)
+    value = quick(function, arguments).value
+    return _sum_of(value, known) if isinstance(value, np.ndarray) else None
+
+
+def formulas(
+    exercise: Exercise,
+    function: Callable[..., Any],
+    cases: Sequence[Case],
+    outcomes: Sequence[Outcome],
+    wanted: Sequence[Outcome],
+) -> str:
+    """Yours and ours, for exercises whose arguments are functions; "" for the others."""
+    case = next((c for c, o, w in zip(cases, outcomes, wanted, strict=True) if not o.error and not same(o, w)), None)
+    if case is None or not any(callable(argument) for argument in case.arguments):
+        return ""
+    yours, ours = _written(exercise, function, case), _written(exercise, exercise.right, case)
+    return (
+        f"\nYours: `{exercise.returns[0]} = {yours}`. Asked for: `{exercise.returns[0]} = {ours}`."
+        if yours and yours != ours
+        else ""
+    )

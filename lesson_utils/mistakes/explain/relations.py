@@ -1,0 +1,196 @@
+"""How two arrays are related: a factor, a sign, an order, places; what rows of weights have and others have not."""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from lesson_utils.mistakes.exercise import Case
+from lesson_utils.mistakes.explain.dependence import listed
+from lesson_utils.mistakes.run.sandbox import close
+
+
+def digits(x: Any, other: Any) -> str:
+    """`x` with as many digits as it takes to tell it from `other`, but at least four."""
+    if isinstance(x, bool | np.bool_):
+        return str(bool(x))
+    x, other = float(x), float(other)
+    return next((f"{x:.{n}g}" for n in range(4, 17) if f"{x:.{n}g}" != f"{other:.{n}g}"), repr(x))
+
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def _named_factor(case: Case, factor: float) -> str:
+    """8, as √d_k is 8: the size of an argument that the factor is."""
+    for n, argument in enumerate(case.arguments):
+        for axis, size in enumerate(np.shape(argument) if isinstance(argument, np.ndarray) else ()):
+            for value, text in ((size, "{}"), (size**0.5, "√{}"), (1 / size, "1/{}"), (size**-0.5, "1/√{}")):
+                if size > 1 and np.isclose(factor, value, rtol=1e-4):
+                    return text.format(f"(axis {axis - np.ndim(argument)} of argument {n})")
+    return ""
+
+
+def _ratio(x: float) -> str:
+    """3/4 of, 2 times, 1.273 times."""
+    simple = Fraction(x).limit_denominator(24)
+    if 0 < simple < 1 and math.isclose(simple, x, rel_tol=1e-5):
+        return f"{simple} of"
+    return f"{x:.4g} times"
+
+
+def relation(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
+    """One simple thing that holds for all wrong results of a name."""
+
+    def always(test: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
+        try:
+            return all(test(g, w) for g, w in pairs)
+        except (ValueError, IndexError, FloatingPointError):
+            return False
+
+    if all(w.dtype.kind == "b" for _, w in pairs):
+        if always(lambda g, w: close(1.0 - g, w * 1.0)):
+            return "True and False have changed places"
+        return None
+    if always(lambda g, w: not g.any()):
+        return "all of it is 0"
+    if always(lambda g, w: bool(np.isnan(g).all())):
+        return "all of it is NaN (not a number)"
+    if always(lambda g, w: close(-g, w)):
+        return "the sign is turned around everywhere"
+    for k, name in enumerate(names):
+        given = [case.arguments[k] for case in cases]
+        if all(
+            isinstance(x, np.ndarray) and x.shape == g.shape and close(g, x)
+            for x, (g, _) in zip(given, pairs, strict=True)
+        ):
+            return f"it is `{name}`, unchanged"
+    differences = [g - w for g, w in pairs]
+    first = float(differences[0].flat[0])
+    if abs(first) > 1e-6 and all(close(d, np.full(d.shape, first)) for d in differences):
+        return f"it is too {'large' if first > 0 else 'small'} by {abs(first):.4g} everywhere"
+    ratios: list[float] = []
+    for g, w in pairs:
+        usable = np.isfinite(g) & np.isfinite(w) & (np.abs(w) > 1e-9)
+        r = g[usable] / w[usable]
+        if not r.size or not np.allclose(r, r[0], rtol=1e-4) or not np.allclose(g[~usable], w[~usable], atol=1e-9):
+            ratios = []
+            break
+        ratios.append(float(r[0]))
+    if ratios:
+        if np.allclose(ratios, ratios[0], rtol=1e-4):
+            return f"it is {_ratio(ratios[0])} what it should be, in every {'entry' if pairs[0][1].ndim else 'case'}"
+        said = {_named_factor(case, r) for case, r in zip(cases, ratios, strict=True)}
+        why = f": a factor of {said.pop()}" if len(said) == 1 and "" not in said else ", another number in each case"
+        return f"every entry is the same multiple of what it should be ({ratios[0]:.4g} on {cases[0].label}){why}"
+    if always(lambda g, w: g.ndim > 1 and g.shape[-1] == g.shape[-2] and close(g.swapaxes(-1, -2), w)):
+        return "rows and columns have changed places"
+    for axis, what in ((-2, "row"), (-1, "column")):
+        if all(w.ndim >= -axis and w.shape[axis] > 2 for _, w in pairs):
+            if all(close(np.flip(g, axis), w) for g, w in pairs):
+                return f"the {what}s are in the opposite order"
+            for by, words in ((1, "early"), (-1, "late")):
+                if all(_shifted(g, w, axis, by) for g, w in pairs):
+                    return f"every {what} stands one place too {words}"
+    if always(lambda g, w: g.size > 2 and close(np.sort(g, axis=None), np.sort(w, axis=None))):
+        if moved := origins(*pairs[0]):
+            return moved
+        return "the entries are the right ones, in other places"
+    if always(lambda g, w: close(g * g, w)):
+        return "it is the root of what it should be"
+    if always(lambda g, w: close(w * w, g)):
+        return "it is the square of what it should be"
+    if always(lambda g, w: bool((w != 0).all()) and close(g * w, np.ones_like(w))):
+        return "it is 1 divided by what it should be"
+    return None
+
+
+def _shifted(g: np.ndarray, w: np.ndarray, axis: int, by: int) -> bool:
+    g, w = np.moveaxis(g, axis, 0), np.moveaxis(w, axis, 0)
+    return close(g[:-1], w[1:]) if by > 0 else close(g[1:], w[:-1])
+
+
+def places(g: np.ndarray, w: np.ndarray) -> str:
+    """Which rows, columns or entries are wrong."""
+    with np.errstate(all="ignore"):
+        good = np.isclose(g.astype(float), w.astype(float), rtol=1e-4, atol=1e-6, equal_nan=True)
+    if good.ndim == 0 or not good.any():
+        return ""
+    if good.ndim == 1:
+        wrong = np.flatnonzero(~good)
+        return f"Wrong are the entries {_numbers(wrong)}." if len(wrong) < len(good) else ""
+    for axis, what in ((-2, "row"), (-1, "column"), *((n, f"part along axis {n}") for n in range(good.ndim - 2))):
+        clean = np.moveaxis(good, axis, 0).reshape(good.shape[axis], -1).all(axis=1)
+        if clean.any() and not clean.all():
+            wrong = np.flatnonzero(~clean)
+            many = len(wrong) > 1
+            if what.startswith("part"):
+                return f"Along axis {axis}, {_numbers(wrong)} {'are' if many else 'is'} wrong, {_numbers(np.flatnonzero(clean))} right."
+            return (
+                f"{what.capitalize()}{'s' * many} {_numbers(wrong)} {'are' if many else 'is'} wrong, the others right."
+            )
+    if good.shape[-1] == good.shape[-2]:
+        eye = np.broadcast_to(np.eye(good.shape[-1], dtype=bool), good.shape)
+        if good[eye].all():
+            return "The diagonal is right, the rest is not all right."
+        if good[~eye].all():
+            return "Only the diagonal is wrong."
+    return ""
+
+
+def _numbers(indices: np.ndarray) -> str:
+    return listed([str(i) for i in indices]) if len(indices) <= 4 else f"{indices[0]}, {indices[1]}, … {indices[-1]}"
+
+
+def _are_weights(x: np.ndarray) -> bool:
+    return bool(
+        x.ndim
+        and x.dtype.kind == "f"
+        and x.shape[-1] > 1
+        and (x >= 0).all()
+        and np.allclose(x.sum(axis=-1), 1, atol=1e-4)
+    )
+
+
+def origins(got: np.ndarray, want: np.ndarray) -> str:
+    """Where each row or column, or part along another axis, stands in the right result, if all of them stand there."""
+    if got.ndim != want.ndim or not want.ndim or got.dtype.kind != want.dtype.kind:
+        return ""
+    for axis in range(-1, -got.ndim - 1, -1):
+        mine, right = (np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1) for x in (got, want))
+        if mine.shape[1] != right.shape[1] or len(right) < 3:
+            continue
+        found = [np.flatnonzero([close(m, r) for r in right]) for m in mine]
+        if found and all(len(f) == 1 for f in found) and len({f[0] for f in found}) > 1:
+            places = [int(f[0]) for f in found]
+            if places != list(range(len(right))):
+                kind = {-1: "columns", -2: "rows"}.get(axis, f"parts along axis {axis}")
+                kind = "entries" if got.ndim == 1 else kind
+                return f"its {kind} are the right one's {kind} {_runs(places)}, in this order"
+    return ""
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """4, 5, 2, 3, 0, 1; long rows end in dots."""
+    return ", ".join(map(str, numbers[:8])) + (" …" if len(numbers) > 8 else "")
+
+
+def weights_problem(name: str, got: np.ndarray, want: np.ndarray) -> str | None:
+    """Rows of weights that sum to something else, negative ones, leaks; or rows that sum to 1 and should not."""
+    if want.ndim == 0 or want.dtype.kind != "f":
+        return None
+    if not (want >= 0).all() or not np.allclose(want.sum(axis=-1), 1, atol=1e-4):
+        return f"Each row of `{name}` sums to 1, as behind a softmax; it should not." if _are_weights(got) else None
+    if not np.isfinite(got).all():
+        return None
+    if (got < 0).any():
+        return f"Some entries of `{name}` are negative."
+    sums = got.sum(axis=-1)
+    if not np.allclose(sums, 1, atol=1e-4):
+        low, high = digits(sums.min(), 1), digits(sums.max(), 1)
+        return f"Each row of `{name}` should sum to 1; yours {f'sums to {low}' if low == high else f'sum to between {low} and {high}'}."
+    if want.ndim > 1 and ((want == 0) & (got > 1e-9)).any():
+        return f"What is hidden still has weight in `{name}`."
+    return None

@@ -1,0 +1,278 @@
+"""Runs a learner's function beside the reference, and says what is right, or which mistake was made.
+
+An exercise is specified by its solution: no expected numbers are stored. If the results are wrong, `recognise` looks for
+the mistake that does the same; if none does, `differences` says where and how they are wrong.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lesson_utils.mistakes.exercise import Case, Exercise
+from lesson_utils.mistakes.explain.differences import describe, parts
+from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots
+from lesson_utils.mistakes.explain.formulas import formulas
+from lesson_utils.mistakes.explain.style_remarks import remarks
+from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
+from lesson_utils.mistakes.recognise.learner_code import own, writes_into
+from lesson_utils.mistakes.recognise.search import recognise
+from lesson_utils.mistakes.run.sandbox import (
+    TIME_LIMIT,
+    Outcome,
+    attempt,
+    kernel_as_before,
+    mend_modules,
+    quick,
+    quiet,
+    same,
+)
+from lesson_utils.mistakes.verdict import CheckResult
+
+
+def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> CheckResult:
+    """Judge `function` on the exercise's cases; whatever a learner wrote, the answer is a CheckResult."""
+    overwritten = mend_modules()
+    bank = bank_of(exercise)
+
+    def verdict(passed: bool | None, message: str, misconception: str | None = None) -> CheckResult:
+        also = dict.fromkeys([*overwritten, *mend_modules()])
+        if also:
+            names = ", ".join(f"`{name}`" for name in also)
+            message += (
+                f"\nBy the way: a cell had put something else in the place of {names}. What belongs there is back."
+            )
+        return CheckResult(passed, message, misconception, exercise.hints, exercise.solution)
+
+    if function is None or function is ...:
+        return verdict(None, "Write the function above, then run this cell again.")
+    if problem := _no_function(exercise, function, bank.cases[0]):
+        return verdict(False, problem)
+    outcomes: list[Outcome] = []
+    for case in bank.cases:
+        outcomes.append(attempt(function, case.arguments, time_limit, exercise.library))
+        if outcomes[-1].timed_out:  # once is enough
+            break
+    if overwritten or mend_modules():  # what the function did to NumPy, the reference must not meet
+        bank = Bank(exercise)
+    if todo := _stub_problem(function, outcomes[0]):
+        return verdict(None, f"{todo}, run its cell, then run this one again.")
+    if exercise.broken and _does_the_same(exercise, outcomes):
+        return verdict(None, exercise.symptom)
+    if outcomes[-1].timed_out:
+        label = bank.cases[len(outcomes) - 1].label
+        where = outcomes[-1].where
+        return verdict(
+            False, f"Your function had not returned after some seconds, on {label}{where}. Does a loop never end?"
+        )
+    if not all(same(o, w) for o, w in zip(outcomes, bank.wanted, strict=True)):
+        with kernel_as_before(show=False):  # the search calls the function again, and variants of it
+            message, name = _diagnosis(bank, function, outcomes)
+            return verdict(False, _with_changes(exercise, function, outcomes, message), name)
+    for outcome, wanted in zip(outcomes, bank.wanted, strict=True):
+        if problem := _fault(exercise, function, outcome, wanted):
+            return verdict(False, problem)
+    if borrowed := next((name for outcome in outcomes for name in outcome.borrowed), None):
+        message = f"`{borrowed}` is the library's own, and right. Now write it yourself: the hints lead the way."
+        return verdict(False, message, "the library's own")
+    also = remarks(exercise, function, outcomes, bank.wanted)
+    return verdict(True, exercise.praise + (f"\nRight, and yet: {' '.join(also)}" if also else ""))
+
+
+def _does_the_same(exercise: Exercise, outcomes: Sequence[Outcome]) -> bool:
+    """Is the bug of the stub still there, and no other?"""
+    with quiet():
+        broken = [quick(exercise.program(exercise.broken), case.arguments) for case in exercise.drawn]
+    return len(outcomes) == len(broken) and all(map(same, outcomes, broken))
+
+
+def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome], message: str) -> str:
+    """The message for wrong results; before it, that arguments were changed, if it does not say so."""
+    changed = sorted({i for outcome in outcomes for i in outcome.changed})
+    if not changed or "caller's" in message:
+        return message
+    first = _in_place(exercise, function, changed)
+    rest = message.removeprefix("Two things to mend.\n")
+    return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {rest}"
+
+
+def _no_function(exercise: Exercise, function: Any, case: Case) -> str | None:
+    """What is wrong with what was handed over, before it is called."""
+    if isinstance(function, type):
+        return "This is a class. Write a plain function: `def`, its parameters, `return`."
+    if not callable(function):
+        kind = type(function).__name__
+        return f"This is a value ({kind}), not a function: hand over the function without calling it."
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return "`async def` makes a function that has to be awaited. Leave out `async`."
+    if inspect.isgeneratorfunction(function):
+        return "`yield` makes a generator of your function: it returns nothing until somebody asks. Use `return`."
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return None
+    try:
+        signature.bind(*case.arguments)
+    except TypeError:
+        names = ", ".join(exercise.parameters[: len(case.arguments)])
+        return f"The check calls your function with `({names})`; yours takes `{signature}`."
+    return None
+
+
+def _idle_codes() -> set[tuple[bytes, int]]:
+    """What this Python makes of functions that do nothing, so that no byte code need be known by name."""
+    found = set()
+    for words in ("", '"""Words."""\n    '):
+        for body in ("...", "pass", "return", "return None", '"""Words."""'):
+            names: dict[str, Any] = {}
+            exec(f"def idle():\n    {words}{body}", names)
+            found.add((names["idle"].__code__.co_code, len(names["idle"].__code__.co_names)))
+    return found
+
+
+IDLE = _idle_codes()
+
+
+def _stub_problem(function: Any, outcome: Outcome) -> str | None:
+    """What to do with a function that nobody has worked on yet."""
+    replace = "Replace the `...` above with your code"
+    values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
+    if any(value is ... for value in values) or is_about_dots(outcome.error):
+        return replace
+    code = getattr(function, "__code__", None)
+    if outcome.value is not None or outcome.error or outcome.timed_out or code is None:
+        return None
+    try:
+        source = inspect.getsource(function)
+        tree = ast.parse(textwrap.dedent(source))
+    except (OSError, TypeError, SyntaxError):  # no source to look at; the compiled `...` and `pass` are the same
+        return "Write the function's body above" if (code.co_code, len(code.co_names)) in IDLE else None
+    body = next((n.body for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
+    if body is None:  # a lambda
+        return None
+    for statement in body:
+        idle = isinstance(statement, ast.Pass) or (isinstance(statement, ast.Return) and _constant(statement.value))
+        if not idle and not (isinstance(statement, ast.Expr) and _constant(statement.value)):
+            return None
+    return replace if "..." in source else "Write the function's body above"
+
+
+def _constant(node: ast.expr | None) -> bool:
+    return node is None or isinstance(node, ast.Constant)
+
+
+def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[str, str | None]:
+    """The message for results that are wrong, and the name of the mistake."""
+    cases = bank.cases
+    broken = [i for i, o in enumerate(outcomes) if o.error]
+    exits = next((i for i in broken if isinstance(outcomes[i].error, SystemExit | GeneratorExit)), None)
+    if exits is not None:
+        return error_message(outcomes[exits], cases[exits].label, bank.names), None
+    with quiet():
+        also = formulas(bank.exercise, function, cases, outcomes, bank.wanted)
+    try:
+        if silent := foreign_words(inspect.getsource(function), silent=True):
+            also += f"\nLook also at this: {silent}."
+    except (OSError, TypeError):
+        pass
+    for i in broken:
+        if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line):
+            return error_message(outcomes[i], cases[i].label, bank.names) + also, None
+    first = next(i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=True)) if not same(o, w))
+    unwritten = ""
+    if not outcomes[first].error and _plausible(bank.exercise, outcomes[first]):
+        again = attempt(function, cases[first].arguments, left=0.5)
+        if not again.error and not again.timed_out and not same(again, outcomes[first]):
+            if not same(attempt(function, cases[first].arguments), outcomes[first]):
+                return (
+                    "Your function gives another result each time it is called: does it draw random numbers, or remember "
+                    "earlier calls? The result follows from the arguments alone."
+                ), None
+            unwritten = (
+                "\n`np.empty` makes an array that holds whatever was in memory, and part of yours is never written. "
+                "The check fills it with NaN, so that it shows."
+            )
+    also = unwritten + also
+    if all(o.error or _plausible(bank.exercise, o) for o in outcomes) and (
+        found := recognise(bank, function, outcomes)
+    ):
+        where = ""
+        if broken:
+            o = outcomes[broken[0]]
+            where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})"
+        if found.sure:
+            return found.message + where + also, found.name
+        also = f"\n{found.message}{also}"
+    if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
+        message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.names)
+        return message + _right_on(bank, outcomes) + also, None
+    return describe(bank, function, outcomes, bool(unwritten)) + also, None
+
+
+def _right_on(bank: Bank, outcomes: Sequence[Outcome]) -> str:
+    good = [c.label for c, a, b in zip(bank.cases, outcomes, bank.wanted, strict=True) if same(a, b)]
+    return f"\nRight on: {'; '.join(good[:3])}{' …' if len(good) > 3 else ''}." if good else ""
+
+
+def _wrong_values(bank: Bank, outcomes: Sequence[Outcome]) -> bool:
+    return any(not o.error and not same(o, w) for o, w in zip(outcomes, bank.wanted, strict=True))
+
+
+def _plausible(exercise: Exercise, outcome: Outcome) -> bool:
+    """Something that could be compared with a mistake's results: arrays or numbers."""
+    return all(isinstance(x, np.ndarray | np.generic | float | int | list) for x in outcome.results())
+
+
+def _fault(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome) -> str | None:
+    """What is wrong with an outcome whose numbers are right."""
+    results, wants = parts(exercise, outcome.value), parts(exercise, wanted.value)
+    if results is None or wants is None:
+        return f"Your function should return {len(exercise.returns)} things: `return {', '.join(exercise.returns)}`."
+    for name, got, want in zip(exercise.returns, results, wants, strict=True):
+        if isinstance(want, np.ndarray) and want.ndim and not isinstance(got, np.ndarray):
+            return f"The numbers are right; one thing is left. `{name}` is a {type(got).__name__}; put `np.array(...)` around it."
+        if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
+            return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
+        if isinstance(got, np.ndarray) and got.dtype.kind == "O":
+            return f"The numbers are right; one thing is left. `{name}` has dtype object: an array of Python objects, slow and large. Make it with `dtype=float`."
+    if outcome.changed:
+        return f"The result is right, but {_in_place(exercise, function, outcome.changed)}"
+    for name, got, want in zip(exercise.returns, results, wants, strict=True):
+        if not isinstance(want, np.ndarray):
+            continue
+        if want.dtype == bool and np.asarray(got).dtype != bool:
+            return (
+                f"The numbers are right; one thing is left. `{name}` has dtype {np.asarray(got).dtype}, and masks in "
+                "this course are boolean: add `dtype=bool`, or compare, `mask > 0`."
+            )
+        if exercise.dtype == "kept" and got.dtype != want.dtype:
+            return _dtype_words(exercise, name, got.dtype, want.dtype)
+    return None
+
+
+def _in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
+    """That arguments were changed, where, and how to avoid it."""
+    names = [exercise.parameters[i] for i in changed]
+    mine = own(function)
+    where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := writes_into(mine, name))), "")
+    return (
+        f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
+        f"caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
+    )
+
+
+def _dtype_words(exercise: Exercise, name: str, got: np.dtype[Any], want: np.dtype[Any]) -> str:
+    left = "The numbers are right; one thing is left."
+    if want == np.float64:
+        return f"{left} `{name}` has dtype {got}; expected float64. Did you ask for another?"
+    given = next((p for p in exercise.parameters if p in ("x", "X", "Q", "scores", "logits")), exercise.parameters[0])
+    masks = ", arithmetic on a boolean mask (`~mask * -1e9`), `np.where(mask, 0, -np.inf)` (write `np.where(mask, scores, -np.inf)`), `np.finfo(float).min`"
+    return (
+        f"{left} {want} went in, `{name}` came out as {got}. What makes a float64: another array that is float64 (convert it: "
+        f"`.astype({given}.dtype)`), `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype={given}.dtype`)"
+        + (masks if "mask" in exercise.parameters else "")
+        + "."
+    )

@@ -1,0 +1,1 @@
+"""Judge a learner's test by the mutants that it lets through."""

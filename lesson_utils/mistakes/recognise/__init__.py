@@ -1,0 +1,1 @@
+"""Recognise a mistake: search a fault dictionary, and edit the learner's own syntax tree."""

@@ -1,0 +1,34 @@
+"""What a check answers, as text and as a page."""
+
+import html
+from dataclasses import dataclass, field
+
+from lesson_utils.mistakes.html_parts import details, to_html
+
+COLOURS = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check found. `passed` is None for a stub that nobody has worked on yet."""
+
+    passed: bool | None
+    message: str
+    misconception: str | None = None  # the name of a typed mistake; "" for one that the machine found by itself
+    hints: tuple[str, ...] = field(default=(), repr=False)
+    solution: str = field(default="", repr=False)
+
+    @property
+    def headline(self) -> str:
+        return {True: "Correct.", False: "Not yet.", None: "Not attempted yet."}[self.passed]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """The message, and below it hints and solution, closed."""
+        summary = "Compare with our solution" if self.passed else "Show a solution"
+        help_ = details(summary, f"<pre>{html.escape(self.solution)}</pre>") if self.solution else ""
+        for n, hint in reversed(list(enumerate(self.hints, 1))):
+            if not self.passed:  # each hint holds the next one, so nobody reads further than they need
+                help_ = details(f"Hint {n} of {len(self.hints)}", f"<p>{to_html(hint)}</p>{help_}")
+        box = f'<div role="status" style="border-left:4px solid {COLOURS[self.passed]};padding:2px 12px">'
+        box += f"<p><strong>{self.headline}</strong> {to_html(self.message)}</p>{help_}</div>"
+        return {"text/html": box, "text/plain": f"{self.headline} {self.message}"}

@@ -1,0 +1,351 @@
+"""Live figures: every setting works, a frame equals a full redraw, nothing piles up, errors are shown."""
+
+import asyncio
+import gc
+import re
+import tracemalloc
+
+import ipywidgets
+import pytest
+
+from lesson_utils.classroom import live
+from lesson_utils.classroom.live import testing
+
+# --- The machinery, on a small figure of its own ---------------------------------------------------------------------
+
+
+@live.lab(width=2, height=1, x=live.Slider("place", 0, 10, 3), name=live.Choice("name", ("a", "b"), "a"))
+def point(figure):
+    """A point that moves."""
+    ax = figure.add_subplot(xlim=(0, 10))
+    (dot,) = ax.plot([0], [0], "o")
+
+    def update(x, name):
+        if x == 9:
+            raise ArithmeticError("nine <is> too much")
+        dot.set_xdata([x])
+        return f"Point {name} stands at {x}."
+
+    return update
+
+
+def test_start_values_and_set_move_the_controls():
+    figure = point(x=7)
+    assert figure.values == {"x": 7, "name": "a"}
+    assert figure.picture.alt == "Point a stands at 7."
+    assert figure.set(x=1, name="b").alt == "Point b stands at 1."
+    assert figure.values == {"x": 1, "name": "b"}
+
+
+def test_moving_a_widget_redraws():
+    figure = point()
+    before = testing.page(figure)
+    testing.move(figure, "x", 8)
+    assert figure.picture.alt == "Point a stands at 8."
+    assert testing.page(figure).startswith(figure.picture.html())
+    assert testing.page(figure) != before
+
+
+def test_several_values_at_once_are_one_redraw():
+    figure = point()
+    frames = testing.drawn(figure)
+    figure.set(x=1, name="b")
+    assert frames == ["Point b stands at 1."]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"y": 1}, "no control 'y'; this figure has x, name"),
+        ({"x": 11}, "x=11 is out of range; expected a number from 0 to 10"),
+        ({"name": "c"}, "name='c' can't be chosen; expected one of 'a', 'b'"),
+    ],
+)
+def test_impossible_values_are_refused(values, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        point(**values)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        point().set(**values)
+
+
+def test_a_quiet_line_says_how_to_return():
+    """The call that shows what is seen now: it follows the controls, and runs."""
+    figure = point(x=7)
+    assert "<code" in testing.page(figure)
+    assert ">lab.point(x=7)</code>" in testing.page(figure)
+    assert ">lab.point(name=&#x27;b&#x27;)</code>" in (figure.set(x=3, name="b") and testing.page(figure))
+    assert ">lab.point(name=&#x27;b&#x27;)</code>" in figure.outputs()[0]["text/html"]
+
+
+@live.lab(
+    width=2,
+    height=1,
+    controls=lambda heights: {"place": live.Choice("place", tuple(heights), min(heights))},
+    example=lambda: {1: 0.5, 2: 0.7},
+)
+def bars(figure, heights, top=1):
+    """A bar of one of several heights."""
+    (dot,) = figure.add_subplot(ylim=(0, top)).plot([0], [0], "o")
+
+    def update(place):
+        dot.set_ydata([heights[place]])
+        return f"Bar {place} is {heights[place]} high."
+
+    return update
+
+
+def test_a_lab_may_be_made_from_something():
+    figure = bars({3: 0.1, 4: 0.2}, place=4)
+    assert figure.picture.alt == "Bar 4 is 0.2 high."
+    assert ">lab.bars(heights, place=4)</code>" in testing.page(figure)
+    assert bars.example().picture.alt == "Bar 1 is 0.5 high."
+    assert list(testing.settings(bars.example())) == [{"place": 1}, {"place": 2}]
+
+
+def test_what_takes_a_while_is_prepared_once():
+    runs = []
+
+    def prepared(n):
+        runs.append(n)
+        return {1: n, 2: n / 2}, 5
+
+    lab = live.lab(2, 1, controls=lambda heights, top: bars.controls(heights), prepare=prepared)(bars.draw)
+    figure = lab(4)
+    assert figure.set(place=2).alt == "Bar 2 is 2.0 high."
+    assert ">lab.bars(n, place=2)</code>" in testing.page(figure)
+    assert runs == [4]
+
+
+@live.lab(width=2, height=1, word=live.Word("word", "cat", longest=5))
+def spelled(figure):
+    """The length of a word."""
+    (dot,) = figure.add_subplot(xlim=(0, 10)).plot([0], [0], "o")
+
+    def update(word):
+        dot.set_xdata([len(word)])
+        return f"The word {word!r} has {len(word)} letters."
+
+    return update
+
+
+def test_a_typed_word_is_followed_key_by_key_and_cut_where_it_is_too_long():
+    figure = spelled()
+    assert figure._inputs["word"].continuous_update
+    for typed, kept in (("c", "c"), ("", ""), ("lions", "lions"), ("elephant", "eleph")):
+        testing.move(figure, "word", typed)
+        assert figure.values == {"word": kept}
+        assert figure.picture.alt == f"The word {kept!r} has {len(kept)} letters."
+    for value in ("elephant", 3):
+        with pytest.raises(ValueError, match=f"word={value!r} does not fit; expected a text of up to 5 characters"):
+            figure.set(word=value)
+
+
+@live.lab(width=2, height=1, place=live.Slider("place", 0, 9, 3))
+def frameless(figure):
+    """A dot without axes around it."""
+    axes = figure.add_subplot(xlim=(0, 9))
+    axes.set_axis_off()
+    (dot,) = axes.plot([0], [0], "o")
+
+    def update(place):
+        dot.set_xdata([place])
+        return f"A dot at {place}."
+
+    return update
+
+
+def test_axes_that_are_off_stay_off():
+    figure = frameless()
+    figure.set(place=7)
+    testing.assert_frame_is_a_redraw(figure)
+
+
+def test_a_slider_starts_on_one_of_its_steps():
+    live.LogSlider("τ", 0.01, 100, 10**-0.5)
+    with pytest.raises(ValueError, match=r"τ: value=0.3 is not a step of the slider; the nearest is 0.316"):
+        live.LogSlider("τ", 0.01, 100, 0.3)
+
+
+def test_an_exception_is_shown_where_the_figure_was_and_goes_away():
+    figure = point()
+    testing.move(figure, "x", 9)  # as a learner moves it
+    assert 'role="alert"' in testing.page(figure)
+    assert "ArithmeticError: nine &lt;is&gt; too much" in testing.page(figure)
+    testing.move(figure, "x", 4)
+    assert "<img" in testing.page(figure)
+    with pytest.raises(ArithmeticError):
+        figure.set(x=9)  # as code does
+
+
+def test_neighbours_are_where_the_arrow_keys_lead():
+    """Drawn ahead for nothing, if the value differs in its last digit from the one that the slider comes to."""
+    for control in (
+        live.Slider("n", 1, 5, 2),
+        live.Slider("x", 0.0, 1.0, 0.5, 0.1),
+        live.LogSlider("t", 0.01, 100, 10**-0.5),
+        live.Choice("d", (1, 2, 4), 2),
+        live.Switch("s", True),
+    ):
+        values = places(control)
+        for n, value in enumerate(values):
+            assert sorted(control.neighbours(value)) == sorted(values[max(n - 1, 0) : n] + values[n + 1 : n + 2])
+
+
+def places(control):
+    """Where the arrow keys lead, as `update` gets it."""
+    slider = control.widget(control.value)
+    if isinstance(control, live.Choice | live.Switch):
+        return list(control.options)
+    low, high = slider.min, slider.max  # of a LogSlider: exponents
+    found = [low + n * slider.step for n in range(round((high - low) / slider.step) + 1)]
+    return [control.read(10**n if isinstance(control, live.LogSlider) else n) for n in found]
+
+
+def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
+    monkeypatch.setattr(live, "PAUSE", 0)
+    drawn = []
+
+    async def a_learner(x):
+        nonlocal drawn
+        figure = point(x=5)
+        drawn = testing.drawn(figure)
+        testing.move(figure, "x", x)
+        await asyncio.sleep(0.2)
+        return figure
+
+    figure = asyncio.run(a_learner(6))
+    assert drawn == ["Point a stands at 6.", "Point a stands at 7."]  # and at 5 it began
+    assert figure.picture.alt == "Point a stands at 6."
+    assert testing.page(figure).startswith(figure.picture.html())
+    drawn.clear()
+    assert figure.set(x=7).png != figure.set(x=6).png
+    assert drawn == []
+
+    monkeypatch.setattr(live, "PAUSE", 0.2)
+
+    async def in_haste():
+        nonlocal drawn
+        figure = point(x=1)
+        drawn = testing.drawn(figure)
+        testing.move(figure, "x", 3)
+        await asyncio.sleep(0.3)  # time for one picture
+        testing.move(figure, "x", 8)
+        await asyncio.sleep(0.3)  # 9 raises, and 7 would come later
+
+    asyncio.run(in_haste())
+    assert drawn == [f"Point a stands at {x}." for x in (3, 4, 8)]  # what the learner does comes before 2
+
+    monkeypatch.setattr(live, "PAUSE", 0)
+    figure = asyncio.run(a_learner(8))  # 9 raises, and nobody is there
+    assert figure.picture.alt == "Point a stands at 8."
+    testing.move(figure, "x", 9)
+    assert 'role="alert"' in testing.page(figure)
+
+
+def test_a_picture_from_memory_is_the_one_that_would_be_drawn():
+    figure, fresh = point(), point()
+    shown = [figure.set(x=x) for x in (1, 2, 1, 3, 2)]
+    for x, picture in zip((1, 2, 1, 3, 2), shown, strict=True):
+        testing.forget(fresh)
+        assert fresh.set(x=x) == picture
+
+
+@pytest.mark.slow
+def test_a_thousand_steps_leave_nothing_behind():
+    figure = point()
+    figure.set(x=5)
+    objects, widgets, memory = [], [], []
+    tracemalloc.start()
+    for _ in range(3):  # the first time, libraries fill caches of their own
+        for step in range(500):
+            if step % 9 == 0:
+                testing.forget(figure)  # none comes from memory
+            figure.set(x=step % 9)
+        gc.collect()
+        objects.append(len(gc.get_objects()))
+        widgets.append(len(ipywidgets.Widget._instances if hasattr(ipywidgets.Widget, "_instances") else ()))
+        memory.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert objects[2] - objects[1] < 50
+    assert widgets[2] == widgets[1] == widgets[0]
+    assert memory[2] - memory[1] < 50_000
+
+
+def test_few_pictures_are_kept(monkeypatch):
+    monkeypatch.setattr(live, "PICTURES_KEPT", 4)
+    figure = point()
+    drawn = testing.drawn(figure)
+    for x in (0, 1, 2, 4, 5, 5, 4, 2, 1, 0):
+        figure.set(x=x)
+    assert drawn == [f"Point a stands at {x}." for x in (0, 1, 2, 4, 5, 0)]
+
+
+def test_no_figure_is_opened_in_pyplot():
+    import matplotlib.pyplot as plt
+
+    point().set(x=2)
+    assert plt.get_fignums() == []
+
+
+def test_an_artist_below_others_moves_below_them():
+    """Not in the list of any blitting code: a moving image under a still text."""
+
+    @live.lab(width=2, height=2, shade=live.Slider("shade", 0.0, 1.0, 0.0, 0.1))
+    def lab(figure):
+        ax = figure.add_subplot()
+        image = ax.imshow([[0.0, 1.0]], vmin=0, vmax=1)
+        ax.text(0, 0, "text", color="red", weight="bold")
+
+        def update(shade):
+            image.set_data([[shade, 1 - shade]])
+            ax.set_ylim(-0.5, 0.5 + shade)  # an axis that moves, too
+            return f"Shade {shade}."
+
+        return update
+
+    figure = lab()
+    for shade in (0.3, 1.0, 0.0):
+        figure.set(shade=shade)
+        testing.assert_frame_is_a_redraw(figure)
+
+
+def test_what_readers_without_a_kernel_get():
+    still, live_one = point().outputs()
+    assert set(still) == {"text/html", "image/png", "text/plain"}
+    assert still["text/plain"] == "Point a stands at 3."
+    assert '<img alt="Point a stands at 3." src="data:image/png;base64,' in still["text/html"]
+    assert "run this cell to move place, name" in still["text/html"]
+    number = live_one["application/vnd.jupyter.widget-view+json"]["model_id"]
+    assert f"body:has(.live-{number}) .still-{number}{{display:none}}" in still["text/html"]
+
+
+def test_two_figures_of_one_lab_hide_only_their_own_pictures():
+    numbers = {f.outputs()[1]["application/vnd.jupyter.widget-view+json"]["model_id"] for f in (point(), point())}
+    assert len(numbers) == 2
+
+
+def test_as_the_last_line_of_a_cell_it_shows_both(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    figure = point()
+    figure._ipython_display_()
+    assert shown == figure.outputs()
+
+
+@pytest.mark.parametrize(
+    ("control", "kind"),
+    [
+        (live.Slider("n", 1, 5, 2), ipywidgets.IntSlider),
+        (live.Slider("x", 0.0, 1.0, 0.5, 0.1), ipywidgets.FloatSlider),
+        (live.LogSlider("t", 0.1, 10, 1), ipywidgets.FloatLogSlider),
+        (live.Choice("d", (1, 2, 4), 2), ipywidgets.SelectionSlider),
+        (live.Switch("s", True), ipywidgets.Checkbox),
+        (live.Word("w", "cat", 5), ipywidgets.Text),
+    ],
+)
+def test_controls_are_core_widgets_with_text_labels(control, kind):
+    for value in control.extremes():
+        widget = control.widget(value)
+        assert type(widget) is kind
+        assert widget.description == control.label
+        assert widget.value == pytest.approx(value) if isinstance(value, float) else widget.value == value

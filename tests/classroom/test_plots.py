@@ -1,0 +1,197 @@
+"""Pictures carry alternative text, use the house style, and leave matplotlib as it was."""
+
+import base64
+import io
+import itertools
+
+import colorspacious
+import matplotlib
+import matplotlib.colors
+import numpy as np
+import pytest
+from PIL import Image
+
+from lesson_utils.classroom import plots
+
+
+def contrast(a, b):
+    dark, light = sorted((plots.luminance(a), plots.luminance(b)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_luminance():
+    assert plots.luminance("black") == 0
+    assert plots.luminance("white") == pytest.approx(1)
+    assert contrast("#777777", "white") == pytest.approx(4.48, abs=0.005)  # the example every contrast checker gives
+
+
+@pytest.mark.parametrize("colour", [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.GREY, plots.INK])
+def test_colours_are_readable_as_text_on_white(colour):
+    assert contrast(colour, "white") >= 4.5
+
+
+@pytest.mark.parametrize("kind", ["deuteranomaly", "protanomaly", "tritanomaly"])
+def test_the_two_colours_of_a_comparison_differ_for_colour_blind_readers(kind):
+    """For comparisons of more than two, the other colours need dashes, markers or words beside them, too."""
+    space = {"name": "sRGB1+CVD", "cvd_type": kind, "severity": 100}
+    seen = [
+        np.clip(colorspacious.cspace_convert(matplotlib.colors.to_rgb(colour), space, "sRGB1"), 0, 1)
+        for colour in (plots.BLUE, plots.ORANGE)
+    ]
+    assert colorspacious.deltaE(*seen, input_space="sRGB1") > 40  # black and white are 100 apart
+
+
+@pytest.mark.parametrize(("kind", "least"), [("deuteranomaly", 20), ("protanomaly", 15)])
+def test_queries_keys_and_values_differ_for_most_colour_blind_readers(kind, least):
+    """One man in ten thousand sees no difference between key and value: the letters beside them are for him."""
+    space = {"name": "sRGB1+CVD", "cvd_type": kind, "severity": 100}
+    seen = [
+        np.clip(colorspacious.cspace_convert(matplotlib.colors.to_rgb(colour), space, "sRGB1"), 0, 1)
+        for colour in (plots.QUERY, plots.KEY, plots.VALUE)
+    ]
+    for a, b in itertools.combinations(seen, 2):
+        assert colorspacious.deltaE(a, b, input_space="sRGB1") > least
+
+
+def test_maps_can_be_read_without_their_colours():
+    def lightness(name, steps):
+        return np.array([plots.luminance(colour[:3]) for colour in plots.colour_map(name, steps)(np.arange(steps))])
+
+    assert (np.diff(lightness(*plots.WEIGHTS_MAP)) < 0).all()
+    scores = lightness(*plots.SCORES_MAP)
+    middle = len(scores) // 2
+    assert (np.diff(scores[: middle + 1]) > 0).all()
+    assert (np.diff(scores[middle:]) < 0).all()
+
+
+def test_titles_that_do_not_fit_and_large_pictures_are_refused_where_notebooks_are_tested(monkeypatch):
+    wide = plots.figure(2, 1)
+    wide.add_subplot(title="A title that is far too long for two inches")
+    with pytest.raises(ValueError, match=r"'A title that is far .* runs out of the picture; make it shorter"):
+        plots.picture(wide, "An empty plot.")
+    monkeypatch.delenv("COURSE_STRICT")
+    assert plots.picture(wide, "An empty plot.").png
+    monkeypatch.setenv("COURSE_STRICT", "1")
+    noise = plots.figure(9, 9)
+    noise.add_subplot().imshow(np.random.default_rng(0).normal(size=(500, 500)))
+    with pytest.raises(ValueError, match=r"a picture of [\d,]+ bytes; notebooks store at most 60,000"):
+        plots.picture(noise, "Noise.")
+
+
+def test_style_lasts_as_long_as_its_block():
+    before = dict(matplotlib.rcParams)
+    with plots.style():
+        assert matplotlib.rcParams["axes.titlelocation"] == "left"
+    plots.heatmap(np.eye(3))
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_picture_shows_the_figure_with_its_alternative_text():
+    figure = plots.figure(4, 3)
+    figure.add_subplot().plot([0, 1], [0, 1], color=plots.ORANGE, lw=5)
+    picture = plots.picture(figure, 'A line, "rising".')
+    image = Image.open(io.BytesIO(picture.png)).convert("RGB")
+    assert image.size == (4 * 125, 3 * 125)
+    assert (picture.width, picture.height) == (400, 300)
+    assert image.getpixel((0, 0)) == (255, 255, 255)
+    error = np.abs(np.asarray(image) - np.asarray(figure.canvas.buffer_rgba())[..., :3].astype(int))
+    assert error.mean() < 0.5  # 256 colours, well chosen
+    assert error.max() < 50  # where a letter meets a line
+
+    bundle = picture._repr_mimebundle_()
+    assert base64.b64decode(bundle["image/png"]) == picture.png
+    assert 'alt="A line, &quot;rising&quot;."' in bundle["text/html"]
+    assert bundle["text/plain"] == 'A line, "rising".'
+
+
+@pytest.mark.parametrize("colour", [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.INK, "white", "black"])
+def test_house_colours_are_shown_as_they_are(colour):
+    figure = plots.figure(1, 1)
+    figure.set_facecolor(colour)
+    image = Image.open(io.BytesIO(plots.picture(figure, "One colour.").png)).convert("RGB")
+    wanted = 255 * np.array(matplotlib.colors.to_rgb(colour))
+    assert np.abs(image.getpixel((60, 60)) - wanted).max() <= 4  # nobody sees 4 of 255
+
+
+def test_a_picture_needs_alternative_text():
+    with pytest.raises(ValueError, match="alt is empty"):
+        plots.picture(plots.figure(), " ")
+
+
+def test_a_still_draws_in_the_house_style_and_shows_its_text():
+    @plots.still(4, 2)
+    def line(figure, *, title):
+        """A line."""
+        assert matplotlib.rcParams["axes.titlelocation"] == "left"
+        figure.add_subplot().plot([0, 1])
+        return f"{title}: a line rises."
+
+    picture = line(title="Here")
+    assert (picture.width, picture.height, picture.alt) == (400, 200, "Here: a line rises.")
+    assert line.__doc__ == "A line."
+
+
+def test_heatmap_draws_into_given_axes_or_returns_a_picture():
+    ax = plots.figure().add_subplot()
+    assert plots.heatmap(np.eye(2), ax=ax) is ax
+    picture = plots.heatmap([[0.9, 0.1]], ["it"], ["cat", "dog"], "It looks at the cat")
+    assert picture.alt.startswith("It looks at the cat. Heat map, query by key.")
+    assert "it: cat 0.90" in picture.alt
+
+
+def test_heatmap_shows_each_number_where_it_is():
+    ax = plots.figure().add_subplot()
+    matrix = np.array([[0.1, 0.2, 0.3], [-0.4, 0.5, 0.6]])
+    plots.heatmap(matrix, ax=ax)
+    shown = {(int(t.get_position()[1]), int(t.get_position()[0])): t.get_text() for t in ax.texts}
+    assert shown == {ij: f"{matrix[ij]:.1f}".replace("-", "−") for ij in np.ndindex(2, 3)}
+    np.testing.assert_array_equal(ax.images[0].get_array(), matrix)
+    assert ax.images[0].norm.vmin == -0.6  # negative numbers: colours around 0
+
+
+def test_heatmap_numbers_contrast_with_their_cells():
+    ax = plots.figure().add_subplot()
+    plots.heatmap(np.linspace(-1, 1, 12)[None], ax=ax)
+    image = ax.images[0]
+    for text, value in zip(ax.texts, image.get_array()[0], strict=True):
+        assert contrast(text.get_color(), image.cmap(image.norm(value))) >= 4.5, text.get_text()
+
+
+def test_long_titles_fit(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plots, "picture", lambda figure, alt: drawn.append(figure))
+    for title in (
+        "Short",
+        "softmax(XXᵀ): 4 of 5 words attend most to themselves",
+        "MORE THAN TWO SMALL COLUMNS HAVE ROOM FOR",
+    ):
+        plots.heatmap(np.eye(2), title=title)
+        drawn[-1].canvas.draw()
+        (ax,) = drawn[-1].axes
+        assert ax._left_title.get_window_extent().x1 <= drawn[-1].bbox.x1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2.0],), r"matrix has shape \(2,\); expected two axes"),
+        ((np.zeros((0, 3)),), r"shape \(0, 3\)"),
+        (([[np.nan]],), "all numbers finite"),
+        ((np.eye(2), ["a"]), r"1 row and 2 column names for a matrix of shape \(2, 2\)"),
+        ((np.array([["a"]]),), "matrix has dtype"),
+    ],
+)
+def test_heatmap_refuses_what_is_no_matrix(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plots.heatmap(*arguments)
+
+
+def test_bars_are_as_long_as_their_values_and_their_texts_stand_behind_them():
+    ax = plots.figure().add_subplot(xlim=(0, 2))
+    bars = plots.Bars(ax, 3, color=plots.BLUE)
+    bars.set([0.5, 0.0, 1.5], ["half", "", "long"], ends=[0.5, 1.0, 1.5])
+    assert [bar.get_width() for bar in bars.bars] == [0.5, 0, 1.5]
+    assert [text.get_text() for text in bars.texts] == ["half", "", "long"]
+    assert np.allclose([text.get_position() for text in bars.texts], [(0.54, 0), (1.04, 1), (1.54, 2)])
+    with pytest.raises(ValueError, match="zip"):
+        bars.set([1, 2], ["", "", ""])

@@ -1,0 +1,159 @@
+"""What is solved is kept where that is possible, and nowhere does keeping it get in a learner's way."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from lesson_utils.classroom import course, progress
+from lesson_utils.exercises import check
+
+ALL = [name for lesson in course.LESSONS for name in lesson.exercises]
+
+
+def right(weights, values):
+    return weights @ values
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """A file of this test's own, not there yet, and a kernel that has seen nothing."""
+    path = tmp_path / "new" / "solved.txt"
+    monkeypatch.setenv("COURSE_PROGRESS", str(path))
+    monkeypatch.setattr(progress, "_seen", set())
+    return path
+
+
+def new_kernel():
+    progress._seen.clear()
+
+
+def test_a_check_that_passes_is_kept_for_other_kernels(file):
+    assert not check.weighted_average(None).passed
+    assert not check.weighted_average(lambda weights, values: values).passed
+    assert not file.exists()
+    assert check.weighted_average(right).passed
+    new_kernel()
+    assert progress.solved() == {"weighted_average"}
+    before = file.read_bytes()
+    assert check.weighted_average(right).passed
+    assert file.read_bytes() == before, "it is kept once"
+
+
+def test_what_the_lines_say(file):
+    two = next(lesson for lesson in course.LESSONS if lesson.number == 2)
+    first, *rest = two.exercises
+    assert str(progress.here(two.name)).endswith(
+        f"any of the {len(two.exercises)} exercises here yet. Begin with `check.{first}`."
+    )
+    assert "the exercise here yet" in str(progress.here("start_here"))
+    assert str(progress.course()).endswith("Next: `check.weighted_average`, in notebook 00, Start here.")
+    for name in rest:
+        progress.note(name)
+    assert str(progress.here(two.name)) == (
+        f"You have solved {len(rest)} of {len(two.exercises)} exercises here; next: `check.{first}`."
+    )
+    lines = str(progress.course()).splitlines()
+    assert lines[0].endswith(f"Next: `check.{first}`, in notebook 02, {two.title}."), "what was begun comes first"
+    assert lines[0].startswith(f"You have solved {len(rest)} of {len(ALL)} exercises.")
+    assert lines[1:] == [
+        f"02 {two.title}: {len(rest)} of {len(two.exercises)}",
+        f"(Kept in {file}. Without that file you begin anew.)",
+    ]
+    progress.note(first)
+    assert str(progress.here(two.name)).startswith(
+        "You have solved every exercise of this notebook. Next: `check.weighted"
+    )
+    for name in ALL:
+        progress.note(name)
+    assert str(progress.here(two.name)).endswith("There is none left in the whole course.")
+    assert f"You have solved {len(ALL)} of {len(ALL)}" in str(progress.course())
+    assert "<code>" in progress.here("start_here")._repr_html_() or "every" in progress.here("start_here").text
+
+
+def test_unknown_notebook():
+    with pytest.raises(ValueError, match="no notebook 'attention'; there are: start_here, bottleneck, "):
+        progress.here("attention")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe\x00", b"softma", b"[1, {", b"softmax\nno_such_exercise", b"x" * 10**6]
+)
+def test_a_damaged_file_costs_what_was_damaged(file, content):
+    file.parent.mkdir()
+    file.write_bytes(content)
+    progress.note("attention")
+    new_kernel()
+    assert progress.solved() - {"softmax"} == ({"attention"} if len(content) < progress.MOST_BYTES else set())
+    assert ("softmax" in progress.solved()) == (b"softmax" in content)
+    assert file.stat().st_size < len(content) + 20
+
+
+@pytest.mark.parametrize("place", ["a file in the way", "a folder", "a zero byte", "off"])
+def test_where_nothing_can_be_kept_this_kernel_still_knows(file, place, monkeypatch, tmp_path):
+    if place == "a file in the way":
+        (tmp_path / "new").write_text("")
+    if place == "a folder":
+        file.mkdir(parents=True)
+    if place == "a zero byte":
+        monkeypatch.setattr(progress, "_file", lambda: Path("a\0b"))
+    if place == "off":
+        monkeypatch.setenv("COURSE_PROGRESS", "off")
+    assert check.weighted_average(right).passed
+    assert progress.solved() == {"weighted_average"}
+    assert "You have solved 1 of" in str(progress.course())
+    new_kernel()
+    assert progress.solved() == set()
+    assert not file.is_file()
+
+
+def test_kernels_at_the_same_time_lose_nothing(file):
+    def kernel(names):
+        for name in names:
+            progress.note(name)
+
+    threads = [threading.Thread(target=kernel, args=(ALL[i::4],)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    new_kernel()
+    assert progress.solved() == set(ALL)
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("linux", {"HOME": "/home/ada"}, "/home/ada/.local/share/attention-course/solved.txt"),
+        ("linux", {"HOME": "/home/ada", "XDG_DATA_HOME": "/data"}, "/data/attention-course/solved.txt"),
+        ("darwin", {"HOME": "/Users/ada"}, "/Users/ada/Library/Application Support/attention-course/solved.txt"),
+        ("win32", {"APPDATA": "/ada/Roaming"}, "/ada/Roaming/attention-course/solved.txt"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="written as paths of Unix; Windows shows its own in real use")
+def test_each_system_has_its_place(monkeypatch, platform, environment, expected):
+    for name in ("COURSE_PROGRESS", "XDG_DATA_HOME", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert progress._file() == Path(expected)
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("COURSE_PROGRESS", "XDG_DATA_HOME", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert progress._file() is None
+
+
+@pytest.mark.slow
+def test_a_line_costs_no_exercise():
+    """The notebook's last cell must not import every lesson's exercises, nor what judges them."""
+    code = "from lesson_utils import progress; progress.course(); import sys; print(*sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).find("exercises") == -1

@@ -1,0 +1,147 @@
+"""Costs by formula are what arrays that count say."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson_utils.maths import attention, checks, costs, efficient
+from lesson_utils.maths.layers import KeyValueCache
+
+
+class Counting(np.ndarray):
+    """An array that notes the multiply-adds of each `@` in `Counting.total`."""
+
+    total = 0
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        inputs = [np.asarray(x) for x in inputs]
+        options.pop("out", None)  # `a /= b` gets a new array, and puts it in place of a
+        result = getattr(ufunc, method)(*inputs, **options)
+        if ufunc is np.matmul:
+            Counting.total += result.size * inputs[0].shape[-1]
+        return result.view(Counting)
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """Counts what really is multiplied when a function is called with these arrays."""
+    for module in (checks, attention, efficient):  # the checks would make plain arrays of them
+        monkeypatch.setattr(module, "as_float", lambda x, *_, **__: x)
+        monkeypatch.setattr(module, "as_floats", lambda **arrays: arrays.values())
+    monkeypatch.setattr(attention, "softmax", lambda scores: scores)
+
+    def counted(function, *arrays):
+        Counting.total = 0
+        function(*(x.view(Counting) for x in arrays))
+        return Counting.total
+
+    return counted
+
+
+every_size = pytest.mark.parametrize(
+    ("T", "T_k", "d", "h"), [(5, None, 8, 2), (3, 7, 12, 4), (9, 9, 6, 6), (1, 2, 4, 1)]
+)
+
+
+@every_size
+def test_attention_costs_what_its_products_cost(rng, count, T, T_k, d, h):
+    x_q, x_kv = rng.normal(size=(T, d)), rng.normal(size=(T_k or T, d))
+    W = rng.normal(size=(4, d, d))
+    counted = count(lambda q, kv, *W: attention.multi_head_attention(q, kv, *W, h), x_q, x_kv, *W)
+    cost = costs.attention_cost(T, d, h, T_k)
+    assert cost.multiply_adds == sum(cost.parts.values()) == counted
+    assert cost.flops == 2 * counted
+    assert cost.parameters == W.size
+    assert cost.memory == sum((T * d, 2 * (T_k or T) * d, h * T * (T_k or T), T * d))  # Q; K, V; weights; heads
+    assert (cost.sequential_steps, cost.path_length) == (1, 1)
+
+
+@every_size
+def test_linear_attention_costs_what_its_products_cost(rng, count, T, T_k, d, h):
+    shapes = ((h, T, d // h), (h, T_k or T, d // h), (h, T_k or T, d // h))
+    counted = count(efficient.linear_attention, *(rng.normal(size=s) for s in shapes))
+    cost, softmax = costs.linear_attention_cost(T, d, h, T_k), costs.attention_cost(T, d, h, T_k)
+    assert cost.multiply_adds - cost.parts["projections"] == counted
+    assert cost.parts["projections"] == softmax.parts["projections"]
+    assert cost.parameters == softmax.parameters
+    state = efficient.linear_attention_start(d // h, d // h, (h,))
+    assert softmax.memory - cost.memory == h * T * (T_k or T) - state.S.size - state.z.size
+    assert (cost.sequential_steps, cost.path_length) == (1, 1)
+
+
+def test_feed_forward_dense_and_recurrent_costs(rng, count):
+    T, d, d_ff = 5, 4, 7
+    x, up, down = (rng.normal(size=s) for s in ((T, d), (d, d_ff), (d_ff, d)))
+    cost = costs.feed_forward_cost(T, d, d_ff)
+    assert cost.multiply_adds == count(lambda x, up, down: x @ up @ down, x, up, down)
+    assert cost[1:] == (T * d_ff, up.size + down.size, 1, math.inf)
+    assert costs.feed_forward_cost(1, d, d_ff).path_length == 1  # nothing to pass on
+
+    matrix = rng.normal(size=(T * d, T * d))
+    cost = costs.dense_cost(T, d)
+    assert cost.multiply_adds == count(lambda x, W: x.reshape(1, -1) @ W, x, matrix)
+    assert cost[1:] == (0, matrix.size, 1, 1)
+
+    for gates in (1, 3, 4):
+        W, U = rng.normal(size=(2, d, gates * d))
+        cost = costs.recurrent_cost(T, d, gates)
+        assert cost.multiply_adds == count(lambda x, W, U: [(row[None] @ W, row[None] @ U) for row in x], x, W, U)
+        assert cost[1:] == (T * gates * d, W.size + U.size, T, T)
+    assert costs.recurrent_cost(T, d) == costs.recurrent_cost(T, d, 1)
+
+
+@given(st.integers(1, 300), st.integers(1, 16), st.integers(1, 8))
+def test_twice_the_length_costs_what_table_1_says(T, h, d_k):
+    d = h * d_k
+    once, twice = costs.attention_cost(T, d, h), costs.attention_cost(2 * T, d, h)
+    assert twice.parts == {name: n * (2 if name == "projections" else 4) for name, n in once.parts.items()}
+    for grows, cost in (
+        (2, lambda T: costs.linear_attention_cost(T, d, h)),
+        (2, lambda T: costs.feed_forward_cost(T, d, 4 * d)),
+        (2, lambda T: costs.recurrent_cost(T, d)),
+        (4, lambda T: costs.dense_cost(T, d)),
+    ):
+        assert cost(2 * T).flops == grows * cost(T).flops
+    pairs = once.parts["scores"] + once.parts["weights · values"]
+    assert (pairs > once.parts["projections"]) == (2 * d < T)
+
+
+BAD = [
+    (costs.attention_cost, (5, 65, 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
+    (costs.attention_cost, (0, 64, 8), "T=0 must be at least 1"),
+    (costs.attention_cost, (5, 64, 8, 0), "T_k=0 must be at least 1"),
+    (costs.linear_attention_cost, (5, 0, 8), "d_model=0 must be at least 1"),
+    (costs.feed_forward_cost, (5, 4, 0), "d_ff=0 must be at least 1"),
+    (costs.dense_cost, (5, 0), "d_model=0 must be at least 1"),
+    (costs.recurrent_cost, (5, 4, 0), "gates=0 must be at least 1"),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "message"), BAD)
+def test_what_are_no_sizes_is_refused(function, arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        function(*arguments)
+
+
+@pytest.mark.parametrize("keep", [None, 1])
+def test_the_bytes_of_a_cache_are_those_of_its_arrays(keep):
+    layers, kv_heads, d_head, window = 3, 2, 4, 6
+    caches = [KeyValueCache(window if keep else 50, keep) for _ in range(layers)]
+    rng = np.random.default_rng(0)
+    for tokens in range(1, 11):
+        for cache in caches:
+            kept = cache.append(*rng.normal(size=(2, 1, kv_heads, 1, d_head)).astype(np.float32))
+        held = layers * sum(x.nbytes for x in kept)
+        local = {"local_layers": layers, "window": window} if keep else {}
+        assert costs.cache_bytes(tokens, layers, kv_heads, d_head, bits=32, **local) == held
+
+
+def test_local_layers_stop_growing_and_the_others_do_not():
+    assert costs.cache_bytes(10, 6, 1, 1, 8, local_layers=5, window=4) == 2 * (10 + 5 * 4)
+    assert costs.cache_bytes(3, 6, 1, 1, 8, local_layers=5, window=4) == 2 * 6 * 3
+    with pytest.raises(ValueError, match="local_layers=7 is more than num_layers=6"):
+        costs.cache_bytes(3, 6, 1, 1, local_layers=7)

@@ -1,0 +1,420 @@
+"""What the maths promises of efficient attention: the same numbers as loops and as the plain form, in less memory."""
+
+import math
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson_utils.maths import attention, efficient
+from lesson_utils.maths.attention import scaled_dot_product_attention as attend
+
+FLOATS = (np.float32, np.float64)
+TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
+seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+lengths = st.integers(0, 9)
+
+
+@st.composite
+def cases(draw, dtypes=st.just(np.float64), causal=st.just(False), longest=9):
+    """Q, K, V; sizes differ, leading axes are 0 to 2 and may be 1 where an array is shared; T_q ≤ T_k if causal."""
+    rng, dtype = draw(seeds), draw(dtypes)
+    leading = draw(st.sampled_from(((), (2,), (3, 2), (1,))))
+    T_q, T_k, d_k, d_v = (draw(st.integers(1, n)) for n in (longest, longest, 6, 6))
+    if draw(causal):
+        T_q, T_k = sorted((T_q, T_k))
+    shared = [tuple(draw(st.sampled_from((1, n))) for n in leading) for _ in range(3)]
+    return tuple(
+        rng.normal(size=(*own, *s)).astype(dtype)
+        for own, s in zip(shared, ((T_q, d_k), (T_k, d_k), (T_k, d_v)), strict=True)
+    )
+
+
+def random_mask(rng, Q, K):
+    """Some rows and stretches of keys see nothing at all."""
+    leading = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2])
+    mask = rng.random((*leading, Q.shape[-2], K.shape[-2])) < rng.choice([0.2, 0.6, 1.0])
+    mask &= rng.random((*leading, Q.shape[-2], 1)) < 0.8
+    start = rng.integers(K.shape[-2] + 1)
+    mask[..., start : start + K.shape[-2] // 2] = False
+    return mask
+
+
+# --- Masks ------------------------------------------------------------------------------------------------------------
+
+
+def mask_by_loops(T, may_attend):
+    return np.array([[may_attend(i, j) for j in range(T)] for i in range(T)], dtype=bool).reshape(T, T)
+
+
+@given(lengths, st.integers(0, 10), st.booleans())
+def test_the_window_is_what_the_loops_say(T, window, causal):
+    want = mask_by_loops(T, lambda i, j: (i - window <= j <= i) if causal else (i - window <= j <= i + window))
+    got = efficient.window_mask(T, window, causal)
+    assert got.dtype == bool
+    np.testing.assert_array_equal(got, want)
+
+
+@given(lengths, seeds)
+def test_global_tokens_see_all_and_are_seen_by_all(T, rng):
+    tokens = rng.integers(T, size=rng.integers(0, 4)) if T else []
+    got = efficient.global_mask(T, tokens)
+    assert got.dtype == bool
+    np.testing.assert_array_equal(got, mask_by_loops(T, lambda i, j: i in tokens or j in tokens))
+    np.testing.assert_array_equal(efficient.global_mask(T, list(map(int, tokens))), got)
+
+
+@given(lengths, st.integers(1, 10))
+def test_blocks_see_themselves(T, block):
+    got = efficient.block_mask(T, block)
+    assert got.dtype == bool
+    np.testing.assert_array_equal(got, mask_by_loops(T, lambda i, j: i // block == j // block))
+
+
+@given(lengths, st.integers(1, 10), st.booleans())
+def test_strides_are_what_the_loops_say(T, stride, causal):
+    got = efficient.strided_mask(T, stride, causal)
+    assert got.dtype == bool
+    np.testing.assert_array_equal(got, mask_by_loops(T, lambda i, j: (i - j) % stride == 0 and (j <= i or not causal)))
+
+
+@given(st.integers(1, 9), st.integers(0, 10), st.integers(1, 10))
+def test_everybody_sees_itself_and_causal_is_the_lower_half(T, window, stride):
+    for make, n in ((efficient.window_mask, window), (efficient.strided_mask, stride)):
+        assert make(T, n).diagonal().all()
+        np.testing.assert_array_equal(make(T, n, causal=True), make(T, n) & attention.causal_mask(T))
+    assert efficient.block_mask(T, stride).diagonal().all()
+
+
+# --- Reach ------------------------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.integers(0, 7), st.integers(0, 6))
+def test_reach_follows_paths_layer_by_layer(rng, T, layers):
+    mask = rng.random((T, T)) < 0.3
+    known = [{i} for i in range(T)]
+    for _ in range(layers):
+        known = [set().union(*(known[j] for j in range(T) if mask[i, j])) for i in range(T)]
+    got = efficient.reach(mask, layers)
+    assert got.dtype == bool
+    np.testing.assert_array_equal(got, mask_by_loops(T, lambda i, j: j in known[i]))
+
+
+@given(st.integers(1, 20), st.integers(0, 4), st.integers(0, 6), st.booleans())
+def test_windows_reach_further_by_their_size_in_each_layer(T, window, layers, causal):
+    got = efficient.reach(efficient.window_mask(T, window, causal), layers)
+    np.testing.assert_array_equal(got, efficient.window_mask(T, window * layers, causal))
+
+
+@given(st.integers(1, 20), st.integers(1, 6))
+def test_two_layers_reach_everything_through_a_global_token_or_window_and_stride(T, n):
+    assert efficient.reach(efficient.window_mask(T, 0) | efficient.global_mask(T, [n % T]), 2).all()
+    assert efficient.reach(efficient.window_mask(T, n - 1) | efficient.strided_mask(T, n), 2).all()
+    both = efficient.window_mask(T, n - 1, causal=True) | efficient.strided_mask(T, n, causal=True)
+    np.testing.assert_array_equal(efficient.reach(both, 2), attention.causal_mask(T))
+
+
+@given(st.integers(1, 20), st.integers(1, 6), st.integers(1, 5))
+def test_blocks_never_reach_each_other(T, block, layers):
+    mask = efficient.block_mask(T, block)
+    np.testing.assert_array_equal(efficient.reach(mask, layers), mask)
+
+
+# --- Linear attention -------------------------------------------------------------------------------------------------
+
+
+def quadratic(Q, K, V, mask=None):
+    """Linear attention the long way: all weights, one row each, normalised."""
+    phi = [np.where(x > 0, x + 1, np.exp(np.minimum(x, 0))) for x in (Q.astype(float), K.astype(float))]
+    weights = phi[0] @ phi[1].swapaxes(-1, -2)
+    if mask is not None:
+        weights = weights * mask
+    return weights / weights.sum(axis=-1, keepdims=True) @ V.astype(float)
+
+
+@given(seeds, st.sampled_from(FLOATS))
+def test_the_feature_map_is_elu_plus_1(rng, dtype):
+    x = (3 * rng.normal(size=(3, 4))).astype(dtype)
+    phi = efficient.elu_feature_map(x)
+    assert phi.dtype == dtype
+    assert (phi > 0).all()
+    want = [value + 1 if value > 0 else math.exp(value) for value in x.ravel().tolist()]
+    np.testing.assert_allclose(phi.ravel(), want, rtol=TOLERANCE[dtype])
+    np.testing.assert_array_equal(efficient.elu_feature_map([-np.inf, 0, 2]), [0, 1, 3])
+
+
+@given(cases(st.sampled_from(FLOATS)))
+def test_linear_attention_is_the_quadratic_form_without_its_matrix(case):
+    output = efficient.linear_attention(*case)
+    assert output.dtype == case[0].dtype
+    tolerance = 3 * TOLERANCE[output.dtype.type]
+    np.testing.assert_allclose(output, quadratic(*case), rtol=tolerance, atol=tolerance)
+
+
+@given(cases(st.sampled_from(FLOATS), causal=st.just(True), longest=100))
+def test_causal_linear_attention_is_exact_in_chunks(case):
+    """Up to 100 positions, of which several chunks, the last one shorter; with T_q < T_k the queries come last."""
+    output = efficient.linear_attention(*case, causal=True)
+    assert output.dtype == case[0].dtype
+    tolerance = 3 * TOLERANCE[output.dtype.type]
+    want = quadratic(*case, attention.causal_mask(case[0].shape[-2], case[1].shape[-2]))
+    np.testing.assert_allclose(output, want, rtol=tolerance, atol=tolerance)
+
+
+@given(cases(st.sampled_from(FLOATS), causal=st.just(True)), st.integers(1, 70))
+def test_the_recurrence_gives_what_the_parallel_form_gives(case, T):
+    Q, K, V = (np.resize(x, (*x.shape[:-2], T, x.shape[-1])) for x in case)
+    leading = np.broadcast_shapes(*(x.shape[:-2] for x in case))
+    Q, K, V = (np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (Q, K, V))
+    state = efficient.linear_attention_start(K.shape[-1], V.shape[-1], leading, K.dtype)
+    parallel = efficient.linear_attention(Q, K, V, causal=True)
+    for t in range(T):
+        before = efficient.LinearState(*(x.copy() for x in state))
+        new, output = efficient.linear_attention_step(state, Q[..., t, :], K[..., t, :], V[..., t, :])
+        assert output.dtype == Q.dtype
+        tolerance = 3 * TOLERANCE[Q.dtype.type]
+        np.testing.assert_allclose(output, parallel[..., t, :], rtol=tolerance, atol=tolerance)
+        for got, want in zip(state, before, strict=True):
+            np.testing.assert_array_equal(got, want)  # left as it was
+        state = new
+    assert [x.shape for x in state] == [(*leading, K.shape[-1], V.shape[-1]), (*leading, K.shape[-1])]
+
+
+def test_the_state_has_the_dtype_it_is_started_with():
+    start = efficient.linear_attention_start
+    assert [start(3, 4, dtype=dtype).S.dtype for dtype in FLOATS] == [np.float32, np.float64]
+    assert start(3, 4).z.dtype == np.float64
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_linear_attention_of_large_input_neither_overflows_nor_warns(rng, causal):
+    for dtype, size in ((np.float32, 1e4), (np.float64, 1e100)):
+        Q, K, V = rng.normal(size=(3, 40, 8)).astype(dtype)
+        output = efficient.linear_attention((size * Q).astype(dtype), (size * K).astype(dtype), V, causal)
+        assert np.isfinite(output).all()
+    V = np.ones((5, 2))
+    np.testing.assert_array_equal(
+        efficient.linear_attention(np.full((5, 3), -1e4), -V[:, :1] * np.ones(3), V, causal), 0
+    )
+
+
+def test_a_later_token_changes_nothing_before_it(rng):
+    Q, K, V = rng.normal(size=(3, 2, 50, 4))
+    output = efficient.linear_attention(Q, K, V, causal=True)
+    for t in (0, 1, 31, 32, 49):
+        changed = [x.copy() for x in (Q, K, V)]
+        for x in changed:
+            x[:, t] += 5
+        output_ = efficient.linear_attention(*changed, causal=True)
+        np.testing.assert_array_equal(output_[:, :t], output[:, :t])
+        assert (output_[:, t] != output[:, t]).any()
+
+
+# --- Online softmax ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks of queries so small that small inputs have several, of up to twice `block_size` keys."""
+    monkeypatch.setattr(efficient, "_QUERIES", 2)
+
+
+@given(cases(st.sampled_from(FLOATS)), seeds, st.booleans(), st.integers(1, 10), st.sampled_from((0.1, 1, 30)))
+def test_online_attention_equals_plain_attention(case, rng, masked, block_size, size):
+    """Small scores need no maximum; large ones (size 30) do."""
+    Q, K, V = case
+    Q = (size * Q).astype(Q.dtype)
+    mask = random_mask(rng, Q, K) if masked else None
+    output = efficient.online_attention(Q, K, V, mask, block_size)
+    assert output.dtype == Q.dtype
+    want, _ = attend(Q, K, V, mask)
+    tolerance = max(1, size) * TOLERANCE[Q.dtype.type]
+    np.testing.assert_allclose(output, np.broadcast_to(want, output.shape), rtol=tolerance, atol=tolerance)
+    if masked:
+        assert (output[~np.broadcast_to(mask.any(axis=-1), output.shape[:-1])] == 0).all()
+
+
+@given(cases(st.sampled_from(FLOATS)), seeds, st.integers(1, 4), st.sampled_from((1e4, -1e4)))
+def test_rising_falling_and_extreme_scores_are_exact(case, rng, block_size, slope):
+    """Scores of about ±1e4 that rise or fall from key to key, masked at random: no NaN, no warning, the same output."""
+    Q, K, V = case
+    Q, K = 1 + 0 * Q, (slope * np.sort(rng.normal(size=K.shape), axis=-2)).astype(K.dtype)
+    mask = random_mask(rng, Q, K)
+    output = efficient.online_attention(Q, K, V, mask, block_size)
+    want, _ = attend(Q, K, V, mask)
+    np.testing.assert_allclose(
+        output, np.broadcast_to(want, output.shape), atol=0.02 if Q.dtype == np.float32 else 1e-9
+    )
+    assert (output[~np.broadcast_to(mask.any(axis=-1), output.shape[:-1])] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("score", [-1e4, -50, -1, 1, 50, 1e4])
+def test_a_lone_visible_key_gets_all_the_weight_whatever_the_others_score(rng, dtype, score):
+    Q, K = np.ones((1, 1), dtype), np.array([[score], [-score], [score / 2], [0]], dtype)
+    V = rng.normal(size=(4, 3)).astype(dtype)
+    for block_size in (1, 2, 3, 4):
+        for mask in np.eye(4, dtype=bool):
+            output = efficient.online_attention(Q, K, V, mask, block_size)
+            np.testing.assert_allclose(output[0], V[mask][0], rtol=1e-6)
+        np.testing.assert_array_equal(
+            efficient.online_attention(Q, K, V, np.zeros(4, bool), block_size), np.zeros((1, 3))
+        )
+
+
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize("shape", [(7,), (1, 7), (6, 1), (6, 7), (3, 1, 7), (1, 6, 7), (2, 1, 6, 7), (2, 3, 6, 7)])
+def test_masks_broadcast_to_the_scores(rng, shape, size):
+    Q, K, V = (rng.normal(size=(2, 3, *s)) for s in ((6, 4), (7, 4), (7, 5)))
+    mask = rng.random(shape) < 0.5
+    mask.flags.writeable = False
+    want, _ = attend(size * Q, K, V, mask)
+    np.testing.assert_allclose(efficient.online_attention(size * Q, K, V, mask, 3), want, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_sparse_masks_need_not_see_every_block(rng, size):
+    T = 40
+    Q, K, V = rng.normal(size=(3, T, 4))
+    for mask in (
+        attention.causal_mask(T),
+        efficient.window_mask(T, 2) | efficient.global_mask(T, [17]),
+        efficient.block_mask(T, 8),
+        efficient.strided_mask(T, 7, causal=True),
+    ):
+        want, _ = attend(size * Q, K, V, mask)
+        np.testing.assert_allclose(efficient.online_attention(size * Q, K, V, mask, 8), want, atol=1e-12)
+
+
+def test_hidden_keys_and_values_may_be_large(rng):
+    """Padding may hold anything finite."""
+    Q, K, V = (rng.normal(size=s).astype(np.float32) for s in ((5, 4), (6, 4), (6, 3)))
+    mask = attention.padding_mask(4, 6)
+    want = efficient.online_attention(Q, K[:4], V[:4], block_size=3)
+    K[4:], V[4:] = 1e38, -1e38
+    np.testing.assert_allclose(efficient.online_attention(Q, K, V, mask, 3), want, rtol=1e-5)
+
+
+def test_views_without_order_in_memory_serve_too(rng):
+    x = rng.normal(size=(5, 2, 3, 12))
+    Q, K, V = (x.swapaxes(0, 1).swapaxes(1, 2)[..., i::3] for i in range(3))
+    want, _ = attend(Q, K, V)
+    np.testing.assert_allclose(efficient.online_attention(Q, K, V, block_size=2), want, atol=1e-12)
+    assert efficient.online_attention(Q[..., :0, :], K, V).shape == (2, 3, 0, 4)
+
+
+def peak(function):
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_memory_grows_with_the_length_not_with_its_square(rng, monkeypatch):
+    monkeypatch.undo()  # blocks as they are
+    T = 4096
+    Q, K, V = (rng.normal(size=(1, T, 64)).astype(np.float32) for _ in range(3))
+    plain = peak(lambda: attend(Q, K, V))
+    assert plain > 2 * T * T * 4
+    mask = np.broadcast_to(True, (T, T))
+    for other in (
+        lambda: efficient.online_attention(Q, K, V),
+        lambda: efficient.online_attention(20 * Q[:, :1024], K, V, mask[:1024]),
+        lambda: efficient.linear_attention(Q, K, V, causal=True),
+    ):
+        assert peak(other) <= 0.05 * plain
+
+
+# --- Bad input --------------------------------------------------------------------------------------------------------
+
+Z = np.zeros
+S = efficient.linear_attention_start
+step = efficient.linear_attention_step
+online = efficient.online_attention
+THREE = (Z((3, 4)), Z((5, 4)), Z((5, 2)))
+BAD = [
+    (efficient.window_mask, (-1, 2), "T=-1 must be at least 0"),
+    (efficient.window_mask, (4, -1), "window=-1 must be at least 0"),
+    (efficient.window_mask, (4, 1.5), "window=1.5 must be a whole number"),
+    (efficient.global_mask, (4.0, [0]), "T=4.0 must be a whole number"),
+    (efficient.global_mask, (4, [0, 4]), "global_tokens holds 0…4; expected integers 0…3"),
+    (efficient.global_mask, (4, [-1]), "global_tokens holds -1…-1; expected integers 0…3"),
+    (efficient.global_mask, (4, [1.0]), "global_tokens is float64 of shape (1,); expected integers 0…3 with 1 axes"),
+    (efficient.global_mask, (2, [True, False]), "global_tokens is bool of shape (2,); expected integers 0…1"),
+    (efficient.global_mask, (4, 1), "global_tokens is int64 of shape (); expected integers 0…3 with 1 axes"),
+    (efficient.block_mask, (4, 0), "block=0 must be at least 1"),
+    (efficient.block_mask, (-4, 1), "T=-4 must be at least 0"),
+    (efficient.strided_mask, (4, 0), "stride=0 must be at least 1"),
+    (efficient.strided_mask, (4, 2.0), "stride=2.0 must be a whole number"),
+    (efficient.strided_mask, (-4, 2), "T=-4 must be at least 0"),
+    (efficient.reach, (Z((3, 4), bool), 1), "mask has shape (3, 4); expected (T, T)"),
+    (efficient.reach, (Z(4, bool), 1), "mask has shape (4,); expected (T, T)"),
+    (efficient.reach, (Z((4, 4)), 1), "mask has dtype float64; expected booleans, True = may attend"),
+    (efficient.reach, (Z((4, 4), bool), -1), "layers=-1 must be at least 0"),
+    (efficient.elu_feature_map, ([1j],), "x has dtype complex128; expected real numbers"),
+    (efficient.linear_attention, (Z((4, 2)), Z((3, 2)), Z((3, 2)), True), "T_q=4 is larger than T_k=3; the queries"),
+    (online, (*THREE, Z((3, 5))), "mask has dtype float64; expected booleans"),
+    (online, (*THREE, Z((5, 3), bool)), "mask has shape (5, 3); expected one that broadcasts to the scores, (3, 5)"),
+    (online, (*THREE, None, 0), "block_size=0 must be at least 1"),
+    (online, (*THREE, None, 2.5), "block_size=2.5 must be a whole number"),
+    (efficient.linear_attention_start, (0, 2), "d_k=0 must be at least 1"),
+    (efficient.linear_attention_start, (2, 1.0), "d_v=1.0 must be a whole number"),
+    (step, (S(2, 3), Z(3), Z(2), Z(3)), "q has shape (3,); the state, of shape (2, 3), expects (2,)"),
+    (step, (S(2, 3), Z(2), Z((1, 2)), Z(3)), "k has shape (1, 2); the state, of shape (2, 3), expects (2,)"),
+    (step, (S(2, 3, (4,)), Z((4, 2)), Z((4, 2)), Z(3)), "v has shape (3,); the state, of shape (4, 2, 3), expects (4,"),
+    (step, (S(1, 1), *Z((3, 1), np.float32)), "the state has dtype float64, q float32; start with dtype=float32"),
+    (step, ((Z((1, 1)), Z(1)), *Z((3, 1))), "state is tuple; begin with linear_attention_start(d_k, d_v)"),
+    (step, (efficient.LinearState(Z((2, 1)), Z(1)), *Z((3, 1))), "state is LinearState; begin with linear_attention_"),
+    (step, (S(1, 1), Z(1), [np.nan], Z(1)), "k holds NaN or infinite values"),
+]  # fmt: skip
+QKV = [
+    ((Z((3, 4)), Z((5, 6)), Z((5, 2))), "Q has width 4, K has width 6; a dot product needs the same width"),
+    ((Z((3, 4)), Z((5, 4)), Z((6, 2))), "V has 6 rows, K has 5; each key needs one value (K (5, 4), V (6, 2))"),
+    ((Z((3, 4)), Z((0, 4)), Z((0, 2))), "K has shape (0, 4); expected at least one key"),
+    ((Z((3, 0)), Z((5, 0)), Z((5, 2))), "K has shape (5, 0); expected at least one key of width at least 1"),
+    ((Z((2, 3, 4)), Z((5, 4)), Z((2, 5, 2))), "leading axes do not fit: Q (2, 3, 4), K (5, 4), V (2, 5, 2)"),
+    ((Z(4), Z((5, 4)), Z((5, 2))), "Q has shape (4,); expected at least 2 axes, (..., T, d)"),
+    ((Z((3, 4)), Z((5, 4), np.float32), Z((5, 2))), "dtypes differ (Q float64, K float32, V float64)"),
+    ((Z((3, 4)), Z((5, 4)), np.full((5, 2), np.inf)), "V holds NaN or infinite values; expected finite numbers"),
+    ((Z((3, 4)), Z((5, 4), complex), Z((5, 2))), "K has dtype complex128; expected real numbers"),
+]
+BAD += [(f, *case) for f in (efficient.linear_attention, efficient.online_attention) for case in QKV]
+
+
+@pytest.mark.parametrize(("function", "arguments", "message"), BAD, ids=[f"{f.__name__}: {m}" for f, _, m in BAD])
+def test_bad_input_is_refused_with_what_was_given_and_what_is_expected(function, arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        function(*arguments)
+
+
+@pytest.mark.parametrize("large", [dict(Q=1e30, K=1e30), dict(V=3e38)])
+@pytest.mark.parametrize("mode", ["online", "linear", "causal", "step"])
+def test_an_output_beyond_the_dtype_is_refused_not_infinite(mode, large):
+    Q, K, V = (np.full((3, 4), large.get(name, 1), np.float32) for name in "QKV")
+    state = efficient.linear_attention_start(4, 4, dtype=np.float32)
+    call = {
+        "online": lambda: efficient.online_attention(Q, K, V),
+        "linear": lambda: efficient.linear_attention(Q, K, V),
+        "causal": lambda: efficient.linear_attention(Q, K, V, causal=True),
+        "step": lambda: efficient.linear_attention_step(state, Q[0], K[0], V[0]),
+    }[mode]
+    with pytest.raises(ValueError, match="so large that the output overflows float32; scale down Q, K or V"):
+        call()
+
+
+@pytest.mark.parametrize("function", [efficient.linear_attention, efficient.online_attention])
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64])
+def test_whole_numbers_become_float64_and_inputs_are_left_alone(rng, function, dtype):
+    arrays = [rng.integers(2, size=s).astype(dtype) for s in ((3, 4), (5, 4), (5, 2))]
+    for array in arrays:
+        array.flags.writeable = False
+    output = function(*arrays)
+    assert output.dtype == np.float64
+    np.testing.assert_array_equal(output, function(*(x.tolist() for x in arrays)))
+    function(*(x.astype(float) for x in arrays))

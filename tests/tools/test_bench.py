@@ -1,0 +1,157 @@
+"""The bench measures nothing here: each part runs once, in a small form, so that none can rot."""
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import nullcontext
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lesson_utils.classroom import live as course
+from tools.bench import classroom, live, student
+from tools.bench.__main__ import PARTS
+from tools.bench.student import Figure
+from tools.browser import driver
+
+ROOT = Path(__file__).parents[2]
+
+
+def bench(what):
+    words = [sys.executable, "-m", "tools.bench", what]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.run(words, cwd=ROOT, env=os.environ | {"BENCH": "trial"}, **streams)
+
+
+@pytest.mark.long_form
+@pytest.mark.parametrize("what", [part for part in PARTS if part != "lite"])  # tests/site/test_lite.py runs that
+def test_each_part_runs(what):
+    if what in ("training", "attention") and not find_spec("torch"):
+        pytest.skip("compares with PyTorch; install it with: python course.py test --parity")
+    if what == "live" and not driver.find_chromium():
+        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    if what == "class" and not (find_spec("jupyterhub") and shutil.which("npm")):
+        pytest.skip(
+            "no JupyterHub or no npm; python course.py test tests/test_bench.py installs one, apt install npm the other"
+        )
+    done = bench(what)
+    assert done.returncode == 0, done.stdout
+    assert not {"DIFFER", "ANOTHER", "WRONG", "FAILED"} & set(done.stdout.split()), done.stdout
+
+
+def test_a_figure_that_fails_is_named_and_the_others_are_measured(monkeypatch, capsys):
+    class Page:
+        def __getattr__(self, name):  # whatever it is asked for, it is there and does nothing
+            return Page()
+
+        def __call__(self, *words, **options):
+            return Page()
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return False
+
+        def __str__(self):
+            return "what stands where the picture was"
+
+        def live_figures(self):
+            return Page(), Page()
+
+    def compare(name, *_, **__):
+        if name == "b":
+            raise RuntimeError("no new picture")
+        return 0.5
+
+    monkeypatch.setattr(driver, "jupyterlab", lambda folder: Page())
+    monkeypatch.setattr(live, "figures", lambda: dict.fromkeys("abc"))
+    monkeypatch.setattr(live, "_compare", compare)
+    monkeypatch.delenv("BENCH", raising=False)
+    with pytest.raises(SystemExit, match="1 could not be measured: b"):
+        live.run()
+    said = capsys.readouterr().out
+    assert "b FAILED: no new picture\nwhat stands where the picture was" in said
+    assert "2 live figures: median 0.50×" in said
+
+
+def test_a_student_who_cannot_go_on_is_named_and_the_others_go_on(monkeypatch, capsys):
+    class Student:
+        def __init__(self, name, hub):
+            self.name = name
+
+        def start(self):
+            if self.name == "student02":
+                raise RuntimeError("no server")
+
+        def open(self, notebook):
+            pass
+
+        run_all = start
+
+        def drag(self, figures, steps, first):
+            return [0.1] * 99 + [0.7]
+
+    monkeypatch.setenv("BENCH", "trial")
+    monkeypatch.setattr(classroom, "jupyterhub", lambda folder: nullcontext(("http://nowhere", psutil.Process())))
+    monkeypatch.setattr(classroom, "Student", Student)
+    monkeypatch.setattr(classroom.time, "sleep", lambda seconds: None)
+    with pytest.raises(SystemExit, match="1 of 2 students could not go on"):
+        classroom.run()
+    said = capsys.readouterr().out
+    assert "FAILED: student02: RuntimeError('no server')" in said
+    assert "100 steps; 1 took longer than 0.5 s, the longest 0.70 s" in said
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        course.Slider("x", 0, 1, 0.3, 0.1),
+        course.Slider("n", -2, 3, 1),
+        course.LogSlider("r", 0.01, 10, 1),
+        course.Choice("w", ("a", "b"), "b"),
+    ],
+)
+def test_a_student_moves_a_slider_step_by_step_to_its_ends(control):
+    widget, seen = control.widget(control.value), [control.value]
+    for place in islice(Figure("picture", "slider", widget.get_state()).walk(), 80):
+        widget.set_state(place)  # as it comes from a front end
+        seen.append(control.read(widget.value))
+        assert seen[-1] in control.neighbours(seen[-2])
+    assert set(control.extremes()) <= set(seen)
+
+
+def test_steps_made_while_a_picture_is_awaited_are_sent_as_one(monkeypatch):
+    now, sent, answers = [0.0], [], iter([0.1, 0.1, 1.0, 0.1])
+
+    class Kernel:
+        def figures(self):
+            return [Figure("picture", "slider", {"min": 0, "max": 9, "step": 1, "value": 0})]
+
+        def move(self, figure, place):
+            sent.append(round(now[0], 9))
+            now[0] += next(answers)
+            return now[0]
+
+    monkeypatch.setattr(student.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(student.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    one = student.Student("one", "http://nowhere")
+    one.kernel = Kernel()
+    assert one.drag(1, 4) == pytest.approx(
+        [0.1, 0.1, 1.0, 0.2]
+    )  # 0.1 of the last step's it waited for the third's picture
+    assert sent == [0.0, 0.3, 0.6, 1.6]
+
+
+def test_a_part_that_fails_is_named_at_the_end(monkeypatch):
+    monkeypatch.setattr("tools.bench.__main__.PARTS", {"nothing": ("no_such_module", "a part that fails", (None,))})
+    monkeypatch.setattr(sys, "argv", ["bench", "nothing"])
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1))
+    from tools.bench.__main__ import main
+
+    with pytest.raises(SystemExit, match="These failed; why stands above: nothing"):
+        main()

@@ -1,0 +1,122 @@
+"""The address stands in one place; saved notebooks do not differ from run to run."""
+
+import re
+
+import nbformat
+import pytest
+
+from tools import save
+from tools.site import readme_film
+
+COPIES = [save.ROOT / "README.md", *sorted(save.NOTEBOOKS.glob("*.ipynb"))]
+
+
+@pytest.mark.parametrize("path", COPIES, ids=lambda p: p.name)
+def test_all_copies_of_the_address_agree(path):
+    text = path.read_text(encoding="utf-8")
+    found = save.ADDRESSES.findall(text)
+    assert len(found) >= 3
+    assert set(found) == {save.slug()}
+    assert len(found) == len(re.findall(r"OWNER/REPO", text)) or save.slug() != "OWNER/REPO"
+
+
+def test_a_new_address_reaches_every_copy_and_nothing_else():
+    text = "pip install git+https://github.com/OWNER/REPO and https://github.com/numpy/numpy\n"
+    text += (
+        "https://mybinder.org/v2/gh/OWNER/REPO/main?x https://colab.research.google.com/github/OWNER/REPO/blob/main/a"
+    )
+    text += "https://OWNER.github.io/REPO/lite/lab https://jalammar.github.io/illustrated-transformer/\n"
+    new = save.with_address(text, "ada/attention.course")
+    pages = "https://OWNER.github.io/REPO", "https://ada.github.io/attention.course"
+    assert new == text.replace("OWNER/REPO", "ada/attention.course").replace(*pages)
+    assert save.with_address(new, "OWNER/REPO") == text
+
+
+@pytest.mark.slow
+def test_the_address_is_written_everywhere_and_nothing_is_run(tmp_path, monkeypatch):
+    files = {path.relative_to(save.ROOT): path.read_bytes() for path in (*COPIES, save.ROOT / "pyproject.toml")}
+    (tmp_path / "notebooks").mkdir()
+    for path, content in files.items():
+        (tmp_path / path).write_bytes(content)
+    monkeypatch.setattr(save, "ROOT", tmp_path)
+    monkeypatch.setattr(save, "NOTEBOOKS", tmp_path / "notebooks")
+    old = save.slug()
+    assert save.write_address("ada/attention.course") == len(files)
+    assert save.slug() == "ada/attention.course"
+    assert save.write_address("ada/attention.course") == 0
+    save.write_address(old)
+    assert {path: (tmp_path / path).read_bytes() for path in files} == files
+    with pytest.raises(ValueError, match="'ada' is not the address of a repository; it must look like OWNER/REPO"):
+        save.write_address("ada")
+
+
+def test_addresses_of_the_site_agree():
+    owner, repository = save.slug().split("/")
+    found = save.PAGES.findall((save.ROOT / "README.md").read_text(encoding="utf-8"))
+    assert set(found) == {f"https://{owner}.github.io/{repository}"}
+
+
+@pytest.mark.parametrize(
+    "url", ["https://github.com/only-owner", "http://github.com/a/b", "https://github.com/a/b/c", "a/b"]
+)
+def test_an_invalid_address_is_refused(tmp_path, monkeypatch, capsys, url):
+    (tmp_path / "pyproject.toml").write_text(f'[project.urls]\nRepository = "{url}"\n')
+    monkeypatch.setattr(save, "ROOT", tmp_path)
+    with pytest.raises(ValueError, match=re.escape(url) + r".* must look like https://github.com/OWNER/REPO"):
+        save.slug()
+    monkeypatch.setattr("sys.argv", ["course.py save"])
+    with pytest.raises(SystemExit):
+        save.main()
+    assert len([line for line in capsys.readouterr().err.splitlines() if url in line]) == 1
+
+
+@pytest.mark.slow
+def test_saving_twice_gives_the_same_file(tmp_path):
+    notebook = nbformat.v4.new_notebook(metadata={"widgets": {"state": 1}, "vscode": {}})
+    source = "from lesson_utils.lessons.start_here import lab\nlab.first_look()"
+    notebook.cells = [nbformat.v4.new_code_cell(source, id="lab", metadata={"tags": ["kept"], "trusted": True})]
+    path = tmp_path / "n.ipynb"
+    nbformat.write(notebook, path)
+    save.save(path, "a/b")
+    first = path.read_bytes()
+    save.save(path, "a/b")
+    assert path.read_bytes() == first
+
+    saved = nbformat.read(path, as_version=4)
+    assert set(saved.metadata) == {"kernelspec", "language_info", "outputs_of"}
+    assert saved.cells[0].metadata == {"tags": ["kept"]}
+    assert "image/png" in saved.cells[0].outputs[0].data
+
+
+@pytest.mark.slow
+def test_a_notebook_that_fails_is_not_written(tmp_path):
+    path = tmp_path / "n.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0", id="a")]), path)
+    before = path.read_bytes()
+    with pytest.raises(Exception, match="ZeroDivisionError"):
+        save.save(path, "a/b")
+    assert path.read_bytes() == before
+
+
+def test_the_film_is_short_and_shows_its_figure():
+    """README's picture, as it is stored. It is not drawn again: another matplotlib sets letters otherwise."""
+    from PIL import Image
+
+    assert readme_film.FILM.stat().st_size <= 1_000_000
+    readme = (save.ROOT / "README.md").read_text(encoding="utf-8")
+    name = readme_film.FILM.relative_to(save.ROOT).as_posix()
+    (alt,) = re.findall(rf"^!\[(.+)\]\({name}\)$", readme, re.M)
+    assert all(
+        word in alt for scene in readme_film.STORY for word in map(str, scene.values()) if word not in ("1.0", "10.0")
+    )
+    times = []
+    with Image.open(readme_film.FILM) as stored:
+        size, count = stored.size, stored.n_frames
+        for number in range(count):
+            stored.seek(number)
+            times.append(stored.info["duration"])
+    assert times.count(readme_film.REST) == len(readme_film.STORY)
+    assert set(times) == {readme_film.REST, readme_film.STEP}
+    assert 10_000 > sum(times) > 5_000
+    image, time = next(readme_film.frames())
+    assert (image.size, time) == (size, readme_film.REST)

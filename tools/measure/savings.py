@@ -1,0 +1,123 @@
+"""What the trained model bears without further training: perplexity when it sees less, or when less is kept.
+
+Every change is made to a whole pass over a text. What is kept is changed where it is kept, in the cache of each layer.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lesson_utils
+from lesson_utils.maths import attention, ops, pretrained
+from lesson_utils.maths.layers import KeyValueCache
+from tools.measure.texts import texts
+
+FILE = Path(lesson_utils.__file__).parent / "lessons" / "efficient_attention" / "real.json"
+FROM = 160  # the first token whose prediction counts: everything before is long enough for windows to matter
+WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 2, 4)
+BEST = (1, 2, 4, 8, 16, 32, 64)
+BITS = (8, 6, 5, 4, 3, 2)
+RANKS = (320, 256, 192)
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+class ChangedCache(KeyValueCache):
+    """Keeps keys and values as `change` makes them, each (B, h_kv, T, d_k)."""
+
+    def __init__(self, capacity: int, change: Callable[[np.ndarray, np.ndarray], Pair]) -> None:
+        super().__init__(capacity)
+        self.change = change
+
+    def append(self, K: np.ndarray, V: np.ndarray) -> Pair:
+        return super().append(*self.change(K, V))
+
+
+def rounded(bits: int) -> Callable[[np.ndarray, np.ndarray], Pair]:
+    """Each vector of a key or value as whole numbers of so many bits, times one factor of its own."""
+
+    def round_(x: np.ndarray) -> np.ndarray:
+        step = np.abs(x).max(axis=-1, keepdims=True) / (2 ** (bits - 1) - 1)  # (B, h_kv, T, 1)
+        return (np.round(x / step) * step).astype(x.dtype)
+
+    return lambda K, V: (round_(K), round_(V))
+
+
+def averaged(K: np.ndarray, V: np.ndarray) -> Pair:
+    """All heads share the mean of the keys and the mean of the values."""
+    return tuple(np.broadcast_to(x.mean(axis=1, keepdims=True), x.shape) for x in (K, V))  # type: ignore[return-value]
+
+
+def through(basis: np.ndarray) -> Callable[[np.ndarray, np.ndarray], Pair]:
+    """Keys and values of all heads side by side, through as many numbers as `basis` has columns, and back."""
+
+    def change(K: np.ndarray, V: np.ndarray) -> Pair:
+        wide = np.concatenate([attention.merge_heads(K), attention.merge_heads(V)], axis=-1)  # (B, T, 2 h_kv d_k)
+        back = wide @ basis @ basis.T
+        k, v = np.split(back, 2, axis=-1)
+        return attention.split_heads(k, K.shape[1]), attention.split_heads(v, K.shape[1])
+
+    return change
+
+
+def only_the_best(k: int) -> Callable[..., Pair]:
+    """Attention in which each query keeps its k largest scores among those it may see."""
+
+    def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray, mask: np.ndarray) -> Pair:
+        scores = np.where(mask, Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1]), -np.inf)  # (B, h, T, T)
+        limit = -np.partition(-scores, k - 1, axis=-1)[..., k - 1 : k]
+        weights = ops.softmax(np.where(scores >= limit, scores, -np.inf)).astype(V.dtype)
+        return weights @ V, weights
+
+    return attend
+
+
+def window(T: int, size: int, kept: int) -> np.ndarray:
+    """The last `size` positions, itself among them, and the first `kept`; never ahead."""
+    i, j = np.arange(T)[:, None], np.arange(T)
+    return (j <= i) & ((i - j < size) | (j < kept))
+
+
+def run() -> None:
+    real = pretrained.load()
+    model = real.model
+    layers = range(model.config.num_layers)
+
+    def perplexity(ids: np.ndarray, mask: np.ndarray | None = None, changes: Any = None, attend: Any = None) -> float:
+        """exp of the mean loss on all tokens from FROM on; `changes`: one for each layer's cache."""
+        past = changes and [ChangedCache(len(ids), change) for change in changes]
+        logits = model.forward(ids[None], past, mask=mask, attend=attend)[0][0]  # (T, V)
+        told = ops.log_softmax(logits[FROM - 1 : -1].astype(np.float64))
+        return math.exp(-told[np.arange(len(told)), ids[FROM:]].mean())
+
+    bases = []
+    for block in model.stack.blocks:
+        inner: Any = block.attention.inner
+        bases.append(np.linalg.svd(np.hstack([inner.W_K.value, inner.W_V.value]), full_matrices=False)[2].T)
+    table: dict[str, Any] = {"from": FROM, "tokens": {}}
+    for name, text in texts().items():
+        ids = np.array(real.tokenizer.encode(text))
+        T = len(ids)
+        table["tokens"][name] = T
+
+        def note(part: str, key: str, value: float, name: str = name) -> None:
+            table.setdefault(part, {}).setdefault(key, {})[name] = round(value, 2)
+            print(f"{name:8} {part:10} {key:8} {value:10.2f}", flush=True)
+
+        note("full", "all", perplexity(ids))
+        for size in WINDOWS:
+            for kept in KEPT:
+                note("window", f"{size} {kept}", perplexity(ids, window(T, size, kept)))
+        for k in BEST:
+            note("best", str(k), perplexity(ids, attend=only_the_best(k)))
+        for bits in BITS:
+            note("bits", str(bits), perplexity(ids, changes=[rounded(bits) for _ in layers]))
+        note("heads", "1", perplexity(ids, changes=[averaged for _ in layers]))
+        for rank in RANKS:
+            note("rank", str(rank), perplexity(ids, changes=[through(basis[:, :rank]) for basis in bases]))
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    print(f"{FILE.name}: {FILE.stat().st_size:,} bytes")

@@ -1,0 +1,159 @@
+"""`python course.py save`: run the notebooks, and store them with outputs that a reader without a kernel can use.
+
+What changes from run to run without meaning anything (identifiers, timings, versions) is taken out, so that a diff
+shows what a change did. The repository's address is written into README and notebooks from pyproject.toml, and the
+table of all notebooks from what the lessons say of themselves.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from lesson_utils.classroom import course
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+SLUG = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
+# Where OWNER/REPO stands in README and notebooks, by what stands before it.
+BEFORE = (
+    "git+https://github.com/",
+    "git clone https://github.com/",
+    "mybinder.org/v2/gh/",
+    "research.google.com/github/",
+    "ghcr.io/",
+)
+ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
+TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
+PAGES = re.compile(r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:lite|notebooks)/)")  # where the site is
+
+
+def slug() -> str:
+    """OWNER/REPO, from the one place where it stands.
+
+    Raises:
+        ValueError: the address in pyproject.toml is not of the form https://github.com/OWNER/REPO.
+    """
+    url = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    match = re.fullmatch(rf"https://github\.com/({SLUG})", url)
+    if not match:
+        raise ValueError(f"Repository = {url!r} in pyproject.toml must look like https://github.com/OWNER/REPO")
+    return match[1]
+
+
+def with_address(text: str, address: str) -> str:
+    """`text` with every copy of the repository's address replaced."""
+    owner, repository = address.split("/")
+    return PAGES.sub(f"https://{owner}.github.io/{repository}", ADDRESSES.sub(address, text))
+
+
+def with_table(text: str, folder: str = "") -> str:
+    """`text` with the table of all notebooks written anew, if there is one; `folder` stands before their names.
+
+    Without a folder it is the table in the first notebook, which needs no link to itself.
+    """
+    rows = []
+    for lesson in course.LESSONS:
+        link = f"[{lesson.title}]({folder}{lesson.notebook})" if folder or lesson.number else lesson.title
+        rows.append(f"\n| {lesson.number:02} | {link} | {lesson.question} |")
+    return TABLE.sub(lambda table: table[1] + "".join(rows), text)
+
+
+def write_address(address: str) -> int:
+    """Write it into pyproject.toml, README and notebooks, which are not run; how many files that changed.
+
+    Raises:
+        ValueError: the address is not of the form OWNER/REPO.
+    """
+    if not re.fullmatch(SLUG, address):
+        raise ValueError(f"{address!r} is not the address of a repository; it must look like OWNER/REPO")
+    changed = 0
+    for path in (ROOT / "pyproject.toml", ROOT / "README.md", *sorted(NOTEBOOKS.glob("*.ipynb"))):
+        old = path.read_text(encoding="utf-8")
+        new = with_address(old, address)
+        if path.suffix == ".toml":
+            new = new.replace(f"https://github.com/{slug()}", f"https://github.com/{address}")
+        if new != old:
+            path.write_text(new, encoding="utf-8", newline="\n")
+            changed += 1
+    return changed
+
+
+def run(notebook: Any) -> None:
+    """Execute in place, in a fresh kernel."""
+    from nbclient import NotebookClient
+
+    os.environ["COURSE_STRICT"] = "1"  # see `plots.picture`
+    os.environ["COURSE_PROGRESS"] = "off"  # what the maintainer has solved is not the reader's
+    options: dict[str, Any] = {"kernel_name": "python3", "store_widget_state": False}
+    # Coalesced, a progress bar leaves its last line only.
+    NotebookClient(notebook, timeout=300, coalesce_streams=True, **options).execute(cwd=str(NOTEBOOKS))
+
+
+def normalise(notebook: Any) -> None:
+    """Take out what differs between two runs of the same notebook, and note which code gave these outputs."""
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        "outputs_of": code_of(notebook),
+    }
+    for cell in notebook.cells:
+        cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        outputs = cell.get("outputs", [])
+        views = [o.data[WIDGET_VIEW] for o in outputs if WIDGET_VIEW in o.get("data", {})]
+        for n, view in enumerate(views):  # widgets of a kernel long gone: their numbers only have to differ
+            old, new = view["model_id"], hashlib.md5(f"{cell.id} {n}".encode()).hexdigest()
+            view["model_id"] = new
+            for output in outputs:
+                if "text/html" in output.get("data", {}):
+                    output.data["text/html"] = output.data["text/html"].replace(old, new)
+
+
+def code_of(notebook: Any) -> str:
+    """A hash of its code, without comments, white space and the repository's address, which change no output."""
+    sources = [with_address(cell.source, "OWNER/REPO") for cell in notebook.cells if cell.cell_type == "code"]
+    return hashlib.sha256(re.sub(r"#.*|\s", "", "\n".join(sources)).encode()).hexdigest()[:16]
+
+
+def save(path: Path, address: str) -> None:
+    """Run one notebook and write it back."""
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        cell.source = with_table(with_address(cell.source, address))
+    run(notebook)
+    normalise(notebook)
+    nbformat.write(notebook, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="course.py save", description="Run notebooks and store their outputs.")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all")
+    parser.add_argument("--film", action="store_true", help="only draw README's moving picture anew")
+    words = parser.parse_args()
+    if words.film:
+        from tools.site import readme_film
+
+        readme_film.make()
+        print(f"{readme_film.FILM.name}, {readme_film.FILM.stat().st_size // 1000} kB")
+        return
+    paths = words.notebooks or sorted(NOTEBOOKS.glob("*.ipynb"))
+    try:
+        address = slug()
+    except ValueError as error:
+        parser.error(str(error))
+    readme = ROOT / "README.md"
+    text = with_address(readme.read_text(encoding="utf-8"), address)
+    readme.write_text(with_table(text, "notebooks/"), encoding="utf-8")
+    for path in paths:
+        save(path, address)
+        print(f"saved {path.name}, {path.stat().st_size // 1000} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""`python course.py edition --student|--solution [notebook ...]`: the notebooks as handouts. Nothing is run.
+
+A student's edition shows no solution: no hints and none of our answers, neither stored nor in what its checks say. That
+holds for the notebook: the package that it imports has both, for who looks there, and what one notebook asks for, a
+later one may use. A solution edition has every exercise filled in, and what the checks say of it.
+"""
+
+import argparse
+import ast
+import copy
+import json
+import re
+import shutil
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lesson_utils.classroom.course import LESSONS
+from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.mistakes import judge
+from lesson_utils.mistakes.exercise import Exercise
+from lesson_utils.mistakes.verdict import CheckResult
+from tools.teacher.handed_in import ROOT
+
+GIVES_AWAY = "gives-away"  # the tag of cells that hold the answer to an exercise above them
+AIDED, UNAIDED = "from lesson_utils.exercises import check\n", "from lesson_utils.exercises import unaided as check\n"
+Notebook = dict[str, Any]
+
+
+def student(notebook: Notebook, lesson: Lesson) -> Notebook:
+    """Without hints, solutions, and what gives them away."""
+    notebook = copy.deepcopy(notebook)
+    notebook["cells"] = [c for c in notebook["cells"] if GIVES_AWAY not in c["metadata"].get("tags", ())]
+    found = 0
+    for cell in _code(notebook):
+        source = _source(cell)
+        found += AIDED in source
+        _write(cell, source.replace(AIDED, UNAIDED))
+        if _checked(cell):
+            for output in cell["outputs"]:
+                page = "".join(output["data"]["text/html"])
+                output["data"]["text/html"] = [re.sub("<details.*</details>", "", page, flags=re.S)]
+    if found != 1:
+        raise ValueError(f"{lesson.notebook}: {AIDED.strip()!r} must stand in exactly one cell")
+    return notebook
+
+
+def solution(notebook: Notebook, lesson: Lesson) -> Notebook:
+    """Every exercise filled in. What follows from that has no outputs until it is run, but for the checks."""
+    notebook = copy.deepcopy(notebook)
+    exercises = {name: lesson.exercise(name) for name in lesson.exercises}
+    written = {exercise.function_name for exercise in exercises.values()}
+    stub: Notebook = {}
+    for cell in _code(notebook):
+        if (name := _checked(cell)) in exercises:
+            _write(stub, filled(_source(stub), exercises.pop(name)))
+            cell["outputs"] = [_output(_judged(lesson.exercise(name)), cell["execution_count"])]
+        elif cell["id"] == "progress" or written & set(re.findall(r"\w+", _source(cell))):
+            cell["outputs"] = []
+        stub = cell
+    if exercises:
+        raise ValueError(f"{lesson.notebook}: there is no check of {', '.join(exercises)}")
+    return notebook
+
+
+def filled(stub: str, exercise: Exercise) -> str:
+    """The cell of an exercise with the solution in the place of what is below its docstring."""
+    tree = ast.parse(stub)
+    function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == exercise.function_name)
+    head = stub.splitlines()[: function.body[0].end_lineno]
+    return "\n".join([*head, textwrap.indent(exercise.body({}), "    ")])
+
+
+def _judged(exercise: Exercise) -> CheckResult:
+    names = exercise.names()
+    exec(exercise.solution, names)
+    return judge.run(exercise, names[exercise.function_name])
+
+
+def _output(result: CheckResult, count: int | None) -> Notebook:
+    data = {kind: text.splitlines(True) for kind, text in result._repr_mimebundle_().items()}
+    return {"data": data, "execution_count": count, "metadata": {}, "output_type": "execute_result"}
+
+
+def _code(notebook: Notebook) -> list[Notebook]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def _source(cell: Notebook) -> str:
+    return "".join(cell["source"])
+
+
+def _write(cell: Notebook, source: str) -> None:
+    cell["source"] = source.splitlines(True)
+
+
+def _checked(cell: Notebook) -> str:
+    """What a cell checks: an exercise, or `finds_bugs`."""
+    call = re.fullmatch(r"check\.(\w+)\(\w+\)", _source(cell))
+    return call[1] if call else ""
+
+
+def write(make: Callable[[Notebook, Lesson], Notebook], lessons: Sequence[Lesson], to: Path) -> list[Path]:
+    """Write an edition of these notebooks into a folder."""
+    shutil.copytree(ROOT / "notebooks/pictures", to / "pictures", dirs_exist_ok=True)
+    paths = []
+    for lesson in lessons:
+        notebook = json.loads((ROOT / "notebooks" / lesson.notebook).read_text(encoding="utf-8"))
+        paths.append(to / lesson.notebook)
+        text = json.dumps(make(notebook, lesson), ensure_ascii=False, indent=1)
+        paths[-1].write_text(text + "\n", encoding="utf-8", newline="\n")
+    return paths
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="course.py edition", description="Write notebooks as handouts.")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--student", action="store_const", const=student, dest="make", help="no hints, no solutions")
+    which.add_argument("--solution", action="store_const", const=solution, dest="make", help="every exercise filled in")
+    parser.add_argument("notebooks", nargs="*", help="02, or notebooks/02_scaled_attention.ipynb (default: all)")
+    parser.add_argument("--to", type=Path, help="the folder to write to (default: editions/student, or …/solution)")
+    options = parser.parse_args(words)
+    known = {name: lesson for lesson in LESSONS for name in (lesson.notebook, f"{lesson.number:02}")}
+    if unknown := [word for word in options.notebooks if Path(word).name not in known]:
+        parser.error(f"there is no notebook {unknown[0]}; there are {', '.join(lesson.notebook for lesson in LESSONS)}")
+    chosen = [known[Path(word).name] for word in options.notebooks] or LESSONS
+    for path in write(options.make, chosen, options.to or ROOT / "editions" / options.make.__name__):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

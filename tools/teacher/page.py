@@ -1,0 +1,165 @@
+"""What a class did, as a table for the teacher, and its mistakes as a page to be shown, which names nobody."""
+
+import csv
+import html
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from lesson_utils.classroom.course import LESSONS
+from lesson_utils.mistakes.html_parts import to_html
+
+STATES = {  # what stands in the table, and above a mistake without a name
+    "right": "right",
+    "wrong": "wrong",
+    "untouched": "not attempted",
+    "unreadable": "does not run",
+    "missing": "no function",
+    "stopped": "stopped",
+}
+STYLE = """
+body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+pre { background: #f4f4f4; padding: .6rem; overflow-x: auto; font-size: 1rem }
+table { border-collapse: collapse } td, th { padding: .1rem .8rem .1rem 0; text-align: right }
+td:first-child, th:first-child { text-align: left }
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one exercise in one notebook."""
+
+    state: str  # of STATES
+    name: str | None = None  # of the mistake; of several, with "; " between
+    message: str = ""
+    code: str = ""
+
+
+@dataclass
+class Row:
+    """A student: a notebook, or several of different lessons."""
+
+    student: str
+    results: dict[str, Result] = field(default_factory=dict)
+    problem: str = ""  # why a notebook could not be read
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What several students did wrong in the same way."""
+
+    exercise: str
+    name: str
+    message: str
+    code: str  # of one of them
+    count: int
+
+
+def exercises(rows: Sequence[Row]) -> list[str]:
+    """Those that anybody handed in, in the order of the course."""
+    return [name for lesson in LESSONS for name in lesson.exercises if any(name in row.results for row in rows)]
+
+
+def mistakes(rows: Sequence[Row]) -> list[Mistake]:
+    """The mistakes of the class, the commonest first. One without a name is known by what the check said of it."""
+    found = []
+    for exercise in exercises(rows):
+        made: dict[str, list[Result]] = {}
+        for result in (row.results[exercise] for row in rows if exercise in row.results):
+            if result.state in ("wrong", "unreadable", "stopped"):
+                for name in (result.name or _title(result)).split("; "):  # of two mistakes at once, both
+                    made.setdefault(name, []).append(result)
+        known = _messages(exercise)
+        for name, results in made.items():
+            best = min(results, key=lambda r: (not r.code, "; " in (r.name or ""), len(r.code)))  # a short, pure case
+            found.append(Mistake(exercise, name, known.get(name, best.message), best.code, len(results)))
+    return sorted(found, key=lambda mistake: -mistake.count)
+
+
+def _messages(exercise: str) -> dict[str, str]:
+    """What the course says of each mistake."""
+    lesson = next(lesson for lesson in LESSONS if exercise in lesson.exercises)
+    return {mistake.name: mistake.message for mistake in lesson.exercise(exercise).mistakes}
+
+
+def _title(result: Result) -> str:
+    """The first sentence of what was said, without the lines and names that differ from student to student."""
+    words = re.sub(r"^An error on .*\n(?:Python's words for it: )?", "", result.message)
+    first = re.split(r"(?<=[.?!])\s|\n", words, maxsplit=1)[0].rstrip(".").replace(";", ",")
+    kind = re.search(r"\((\w+)\)\s*$", words) if words != result.message else None
+    first = f"{kind[1]}: {first}" if kind and kind[1] not in first else first
+    general = re.sub(r"`[^`]*`", "…", re.sub(r"\b([Ll])ine \d+", r"\1ine …", first))
+    return general if len(general) <= 80 else f"{general[:80]}…"
+
+
+def counts(rows: Sequence[Row], exercise: str) -> Counter[str]:
+    return Counter(row.results[exercise].state for row in rows if exercise in row.results)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Student by exercise, as CSV: "right", or the mistake's name, or what else became of it."""
+    names, text = exercises(rows), io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["student", *names, "right", "note"])
+    for row in rows:
+        cells = [_cell(row.results.get(name)) for name in names]
+        writer.writerow(map(_tame, [row.student, *cells, str(cells.count("right")), row.problem]))
+    return text.getvalue()
+
+
+def _cell(result: Result | None) -> str:
+    return "" if result is None else result.name or STATES[result.state]
+
+
+def _tame(cell: str) -> str:
+    """A spreadsheet would take some texts for formulas, and compute them."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
+def text(rows: Sequence[Row]) -> str:
+    """The page, to be read in a terminal or a mail."""
+    parts = [_head(rows)]
+    for number, mistake in enumerate(mistakes(rows), 1):
+        code = "\n".join(f"    {line}" for line in mistake.code.splitlines())
+        parts.append(f"{number}. {_heading(mistake)}\n\n{mistake.message}\n\n{code}".rstrip())
+    width = max(map(len, exercises(rows)), default=0)
+    lines = [f"{'':{width}}  " + "  ".join(STATES.values())]
+    for name in exercises(rows):
+        found = counts(rows, name)
+        numbers = "  ".join(f"{found[state]:{len(words)}}" for state, words in STATES.items())
+        lines.append(f"{name:{width}}  {numbers}")
+    parts.append("\n".join(lines))
+    return "\n\n\n".join(parts) + "\n"
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The same as HTML. What students wrote stands in it as text: no code of theirs acts in the browser."""
+    parts = [f"<h1>What to say tomorrow</h1><p>{html.escape(_head(rows))}</p>"]
+    for number, mistake in enumerate(mistakes(rows), 1):
+        code = f"<pre>{html.escape(mistake.code)}</pre>" if mistake.code else ""
+        parts.append(f"<h2>{number}. {html.escape(_heading(mistake))}</h2><p>{to_html(mistake.message)}</p>{code}")
+    parts.append(f"<h2>Each exercise</h2><table>{_line('th', ['', *STATES.values()])}")
+    for name in exercises(rows):
+        found = counts(rows, name)
+        parts.append(_line("td", [name, *(str(found[state]) for state in STATES)]))
+    head = f'<meta charset="utf-8"><title>What to say tomorrow</title><style>{STYLE}</style>'
+    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{"".join(parts)}</table></body></html>'
+
+
+def _line(kind: str, cells: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in cells) + "</tr>\n"
+
+
+def _head(rows: Sequence[Row]) -> str:
+    unread = sum(bool(row.problem) for row in rows)
+    right = sum(result.state == "right" for row in rows for result in row.results.values())
+    total = sum(len(row.results) for row in rows)
+    said = f"{len(rows)} students; {right} of {total} exercises handed in are right."
+    return said + (f" What {unread} handed in could not be read: the table says why." if unread else "")
+
+
+def _heading(mistake: Mistake) -> str:
+    made = "1 student" if mistake.count == 1 else f"{mistake.count} students"
+    return f"{mistake.exercise}: {mistake.name} ({made})"
