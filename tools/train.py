@@ -17,12 +17,12 @@ from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.lesson import Lesson
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
-BEFORE = "from lesson_utils import trained as _trained\n_trained.made = {}"
-AFTER = "import pathlib as _p\n_trained._kept.write(_p.Path({!r}), _trained.made)"
+BEFORE = "from lesson_utils import trained as _trained\n_trained.record()"
+AFTER = "import pathlib\n_trained.write_record(pathlib.Path({!r}))"
 
 
 def lessons() -> list[Lesson]:
-    """Those whose notebooks train something that comes trained."""
+    """Return the lessons whose notebooks train something that comes trained."""
     texts = {lesson: (NOTEBOOKS / lesson.notebook).read_text(encoding="utf-8") for lesson in LESSONS}
     return [lesson for lesson, text in texts.items() if "@trained.beforehand(" in text]
 
@@ -46,7 +46,7 @@ def make(lesson: Lesson, path: Path, anew: bool = True) -> None:
 
 
 def differences(old: Path, new: Path, tolerance: float = 0.1) -> list[str]:
-    """In what two such files tell different things: calls that one lacks, other code, losses that end elsewhere.
+    """Compare two such files: list calls that one lacks, other code, and losses that end elsewhere.
 
     Machines round differently, and training enlarges that; what a text says of a run is guarded where it says so.
     """
@@ -67,12 +67,12 @@ def differences(old: Path, new: Path, tolerance: float = 0.1) -> list[str]:
 
 
 def _without_hashes(name: str) -> str:
-    """Models that were trained again are not the same to the last digit."""
+    """Take out the hashes of models: trained again, a model is not the same to the last digit."""
     return re.sub(r"<(\w+) \w+>", r"<\1>", name)
 
 
 def _ends(x: Any) -> list[float]:
-    """The mean of the last twentieth of each history's losses."""
+    """Return the mean of the last twentieth of each history's losses."""
     from lesson_utils.maths.training import History
 
     if isinstance(x, History):

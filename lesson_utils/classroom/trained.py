@@ -7,18 +7,19 @@
         ...
         return model, history
 
-Unless TRAIN, `train(4)` gives what this call once returned. That is in the lesson's file, `trained.npz`, which
-`python -m tools.train multi_head` writes by running the notebook. A call with other arguments, or of a function that
-has been changed since, is not in it: then the function runs, and a line says why.
+Unless TRAIN, `train(4)` gives what this call once returned. The result stands in the lesson's file, `trained.npz`,
+which `python -m tools.train multi_head` writes by running the notebook. A call with other arguments, or of a function
+that has been changed since, is not in it: then the function runs, and a line says why.
 """
 
+import ast
 import dis
 import functools
 import hashlib
 import inspect
 import os
-import re
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -38,7 +39,8 @@ R = TypeVar("R")
 
 
 def here() -> bool:
-    """Are models trained here? False in a browser, on Binder, and in a container that gets less than one core.
+    """Decide whether models are trained here: not in a browser, not on Binder, and not in a container that gets
+    less than one core.
 
     The environment variable COURSE_TRAIN, `yes` or `no`, decides for itself. Otherwise: Python in a browser
     (JupyterLite) is `emscripten`; BinderHub sets BINDER_LAUNCH_HOST, and its Kubernetes BINDER_SERVICE_HOST; a
@@ -58,7 +60,7 @@ def here() -> bool:
 
 
 def _cores(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
-    """How many cores this container may use."""
+    """Return how many cores this container may use."""
     try:
         quota, period = file.read_text().split()
         return int(quota) / int(period)
@@ -67,7 +69,7 @@ def _cores(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
 
 
 def beforehand(lesson: str, *, unless: bool) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: a call gives what it returned beforehand, if that is stored.
+    """Decorate a function so that a call gives what it returned beforehand, if that is stored.
 
     Arguments may be numbers, text, functions, and models, which count by their parameters. What is returned may be
     models with a `config`, arrays, numbers, text, dataclasses and named tuples of the course, and tuples, lists and
@@ -107,7 +109,18 @@ def path_of(lesson: str) -> Path:
     return FOLDER / lesson / "trained.npz"
 
 
-made: dict[str, Made] | None = None  # while `tools.train` runs a notebook: what was made, by the name of the call
+made: dict[str, Made] | None = None  # while `tools.train` runs a notebook: results by the name of the call
+
+
+def record() -> None:
+    """Begin to keep what calls return."""
+    global made
+    made = {}
+
+
+def write_record(path: Path) -> None:
+    """Write what calls returned since `record`."""
+    trained_storage.write(path, made or {})
 
 
 def _run(name: str, code: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -124,7 +137,7 @@ def _run(name: str, code: str, function: Callable[..., Any], args: Any, kwargs: 
 
 
 def _stored(path: Path, name: str, code: str) -> Made:
-    """What a call returned beforehand; a ValueError says why there is nothing that fits."""
+    """Return what a call returned beforehand; a ValueError says why there is nothing that fits."""
     codes = trained_storage.names(path)
     if name not in codes:
         raise ValueError("was not made beforehand with these settings" if codes else "was not made beforehand")
@@ -140,7 +153,7 @@ def _stored(path: Path, name: str, code: str) -> Made:
 
 
 def _name(function: Callable[..., Any], args: Any, kwargs: Any, short: bool = False) -> str:
-    """The call with all its arguments, "train(num_heads=4, seed=0, steps=500)"; the short one as it was written."""
+    """Name the call with all its arguments, "train(num_heads=4, seed=0, steps=500)", or in short, as it was written."""
     given = inspect.signature(function).bind(*args, **kwargs)
     if short:
         words = [*(_word(x, short) for x in args), *(f"{key}={_word(x, short)}" for key, x in kwargs.items())]
@@ -166,9 +179,9 @@ def _word(x: Any, short: bool = False) -> str:
 
 
 def fingerprint(function: Callable[..., Any], seen: tuple[str, ...] = ()) -> str:
-    """A hash of a function's code, and of what it takes from its notebook: numbers, text, and other functions there.
+    """Hash a function's code, and what it takes from its notebook: numbers, text, and other functions there.
 
-    Line breaks and comments do not count. It is "" where there is no source to be had.
+    Comments and white space do not count. The hash is "" where there is no source to be had.
     """
     function = inspect.unwrap(function)
     seen = (*seen, function.__name__)
@@ -176,7 +189,7 @@ def fingerprint(function: Callable[..., Any], seen: tuple[str, ...] = ()) -> str
         source = inspect.getsource(function)
     except OSError:
         return ""
-    parts = [re.sub(r"#.*|\s", "", source[max(source.find("def "), 0) :])]
+    parts = [syntax(textwrap.dedent(source))]
     for name in sorted(_reads(function.__code__).difference(seen)):
         value = function.__globals__.get(name)
         if isinstance(value, SIMPLE):
@@ -186,8 +199,28 @@ def fingerprint(function: Callable[..., Any], seen: tuple[str, ...] = ()) -> str
     return _hash(*parts)
 
 
+def syntax(source: str) -> str:
+    """Write out the syntax tree of a source: in it, comments and white space do not count, and strings do.
+
+    Decorators do not count either. Not `ast.dump`: Pythons differ in which empty fields it writes.
+    """
+
+    def written(node: Any) -> str:
+        if isinstance(node, list):
+            return f"[{', '.join(map(written, node))}]"
+        if not isinstance(node, ast.AST):
+            return repr(node)
+        fields = {name: x for name, x in ast.iter_fields(node) if x not in (None, []) and name != "decorator_list"}
+        return f"{type(node).__name__}({', '.join(f'{name}={written(x)}' for name, x in fields.items())})"
+
+    try:
+        return written(ast.parse(source))
+    except SyntaxError:  # a lambda in the middle of a statement
+        return source.strip()
+
+
 def _reads(code: CodeType) -> set[str]:
-    """The global names that some code reads, also in functions within it."""
+    """Find the global names that some code reads, also in functions within it."""
     names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
     return names.union(*(_reads(part) for part in code.co_consts if isinstance(part, CodeType)))
 
@@ -207,7 +240,7 @@ def _duration(seconds: float) -> str:
 
 
 def _curve(result: Any) -> str:
-    """ "; loss 3.14 █▅▃▂▁ 0.02": of the first history in what was made, in twelve parts, each part's mean."""
+    """Draw the losses of the first history in a result as text, each twelfth as its mean: "; loss 3.14 █▅▃▂▁ 0.02"."""
     from lesson_utils.maths.training import History
 
     parts = list(result) if isinstance(result, tuple) else [result]

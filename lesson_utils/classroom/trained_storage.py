@@ -1,4 +1,4 @@
-"""What calls returned, in a file: arrays, and an index in JSON that says where each belongs. For `trained`.
+"""A file of what calls returned, for `trained`: arrays, and an index in JSON that says where each belongs.
 
 Models are their class, their config and their parameters, which are kept in float16. So are other numbers with a point
 where its three digits, or in arrays six places, will do for what is drawn and printed; elsewhere in float32.
@@ -18,7 +18,7 @@ from lesson_utils.maths.checks import Array
 
 
 class Made(NamedTuple):
-    """What a call returned."""
+    """A call that was made beforehand."""
 
     source: str  # a hash of the code
     seconds: float  # of one core
@@ -39,7 +39,7 @@ def write(path: Path, calls: Mapping[str, Made]) -> None:
 
 
 def names(path: Path) -> dict[str, str]:
-    """The calls in a file, each with the hash of the code that made it; none where there is no file.
+    """Return the calls in a file, each with the hash of the code that made it; none where there is no file.
 
     Raises:
         ValueError: the file is damaged.
@@ -48,7 +48,7 @@ def names(path: Path) -> dict[str, str]:
 
 
 def read(path: Path, name: str) -> Made:
-    """What a call returned.
+    """Read what a call returned.
 
     Raises:
         ValueError: there is no such call, or what it returned no longer fits the course's classes.
@@ -69,7 +69,7 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
 
 @functools.lru_cache(maxsize=4)
 def _opened(path: Path, when: int) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The index of a file as it was at that time, and its arrays."""
+    """Read the index of a file as it was at that time, and its arrays."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
@@ -79,7 +79,7 @@ def _opened(path: Path, when: int) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _encode(x: Any, arrays: list[Array]) -> Any:
-    """As JSON; arrays are put into the list, and a number says where."""
+    """Encode as JSON; arrays are put into the list, and a number says where."""
     if isinstance(x, np.generic):
         x = x.item()
     if x is None or isinstance(x, bool | int | float | str):
@@ -132,12 +132,12 @@ def _decode(x: Any, arrays: Any) -> Any:
 
 
 def is_model(x: Any) -> bool:
-    """Something with parameters, and a config to build it from."""
+    """Tell whether this has parameters, and a config to build it from."""
     return hasattr(x, "params") and dataclasses.is_dataclass(getattr(x, "config", None))
 
 
 def values_of(model: Any) -> Array:
-    """All parameters, one after the other, with three digits."""
+    """Return all parameters, one after the other, with three digits."""
     return np.concatenate([param.value.ravel() for param in model.params().values()]).astype(np.float16)
 
 
@@ -152,7 +152,7 @@ def _fill(model: Any, values: Array) -> None:
 
 
 def _short(x: Array, off: float) -> Array:
-    """In float16 if what that changes is small, of each number or at most `off`; else in float32."""
+    """Shorten to float16 if that changes each number by a thousandth or by `off` at most; else to float32."""
     if x.dtype.kind != "f":
         return x
     with np.errstate(over="ignore"):

@@ -211,6 +211,13 @@ def test_comments_and_line_breaks_are_no_change(lesson, store, capsys):
     assert "made beforehand" in capsys.readouterr().out
 
 
+def test_what_stands_behind_a_number_sign_in_a_text_counts():
+    one, other = (f'def f():\n    return draw(color="#C8C8C8", lr={lr})' for lr in ("1e-3", "5e-1"))
+    assert trained.syntax(one) != trained.syntax(other)
+    assert trained.syntax('x = "a b"') != trained.syntax('x = "ab"')
+    assert trained.syntax("x = 1 # one\n") == trained.syntax("x=1")
+
+
 def test_models_count_by_their_parameters(lesson, store, capsys):
     model, _ = train(1)
     names = store((train, 1), (loss_of, model))

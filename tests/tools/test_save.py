@@ -83,7 +83,7 @@ def test_saving_twice_gives_the_same_file(tmp_path):
     assert path.read_bytes() == first
 
     saved = nbformat.read(path, as_version=4)
-    assert set(saved.metadata) == {"kernelspec", "language_info", "outputs_of"}
+    assert set(saved.metadata) == {"kernelspec", "language_info"}
     assert saved.cells[0].metadata == {"tags": ["kept"]}
     assert "image/png" in saved.cells[0].outputs[0].data
 
