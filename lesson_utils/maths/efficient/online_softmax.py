@@ -40,8 +40,8 @@ def online_attention(
         ValueError: shapes, dtypes or the mask do not fit, the input holds NaN or infinite values, or is so large that
             the output overflows.
 
-    Source: Milakov & Gimelshein (2018), "Online normalizer calculation for softmax", algorithm 3; Dao et al. (2022),
-    "FlashAttention", algorithm 1.
+    Source: Milakov & Gimelshein (2018), "Online normalizer calculation for softmax", algorithm 3;
+    Dao et al. (2022), "FlashAttention", algorithm 1.
     """
     Q, K, V = as_qkv(Q, K, V)
     block_size = as_size(block_size, "block_size")
