@@ -735,9 +735,9 @@ def test_the_extras_it_installs_exist(course):
 def test_the_licence_says_what_covers_what():
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     code, rest = text.split("--- Text and figures: CC BY 4.0 ---")
-    prose, snapshot = rest.split("--- lesson_utils/maths/python_3.11_topics.txt: Python Software Foundation")
+    prose, snapshot = rest.split("--- lesson_utils/maths/tasks/python_3.11_topics.txt: Python Software Foundation")
     assert "MIT License" in code
     assert "The course's authors" in code
     assert "https://creativecommons.org/licenses/by/4.0/" in prose
     assert "Python Software Foundation;" in snapshot
-    assert (ROOT / "lesson_utils/maths/python_3.11_topics.txt").exists()
+    assert (ROOT / "lesson_utils/maths/tasks/python_3.11_topics.txt").exists()

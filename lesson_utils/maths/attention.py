@@ -1,4 +1,4 @@
-"""Attention: masks, score functions, scaled dot-product attention, heads.
+"""Attention: masks, scaled dot-product attention, heads; and the scores of recurrent decoders, from `scores`.
 
 Shapes read from the outside in: (B, h, T, d), with any leading axes in place of B and h. Masks are boolean and
 **True means "may attend"**. Weights have queries in rows and keys in columns: (..., T_q, T_k), rows sum to 1.
@@ -25,17 +25,17 @@ from lesson_utils.maths.checks import (
     same_leading,
 )
 from lesson_utils.maths.ops import softmax, softmax_backward, softmax_forward
-from lesson_utils.maths.scores import SCORES as SCORES
-from lesson_utils.maths.scores import additive_score as additive_score
-from lesson_utils.maths.scores import attend_forward as attend_forward
-from lesson_utils.maths.scores import concat_score as concat_score
-from lesson_utils.maths.scores import dot_score as dot_score
-from lesson_utils.maths.scores import general_score as general_score
-from lesson_utils.maths.scores import score_forward as score_forward
+from lesson_utils.maths.scores import (  # offered here, too  # noqa: F401
+    additive_score,
+    attend_forward,
+    concat_score,
+    dot_score,
+    general_score,
+)
 
 
 def causal_mask(T_q: int, T_k: int | None = None) -> Mask:
-    """Each position may attend to itself and to what came before it.
+    """Let each position attend to itself and to all positions before it.
 
     With `T_k` > `T_q` the queries are the *last* T_q of the T_k positions, as in decoding with a cache.
 
@@ -54,10 +54,10 @@ def causal_mask(T_q: int, T_k: int | None = None) -> Mask:
 
 
 def padding_mask(lengths: ArrayLike, T: int) -> Mask:
-    """Nobody may attend to the padding behind each sequence's end.
+    """Hide the padding behind each sequence's end from all queries.
 
     Args:
-        lengths: how many of the T positions are real, integers 0…T, shape (...).
+        lengths: the number of real positions among the T, integers 0…T, shape (...).
         T: the padded length.
 
     Returns:
@@ -79,7 +79,7 @@ def padding_mask(lengths: ArrayLike, T: int) -> Mask:
 def scaled_dot_product_attention(
     Q: ArrayLike, K: ArrayLike, V: ArrayLike, mask: ArrayLike | None = None, scale: float | None = None
 ) -> tuple[Array, Array]:
-    """softmax(Q Kᵀ · scale) V: for each query, a weighted average of the values.
+    """Compute softmax(Q Kᵀ · scale) V: for each query, a weighted average of the values.
 
     Args:
         Q: queries, (..., T_q, d_k).
@@ -110,7 +110,7 @@ def scaled_dot_product_attention(
 
 
 class AttentionCache(NamedTuple):
-    """What the backward pass of attention needs; `weights` is the attention map, (..., T_q, T_k)."""
+    """The cache of attention; `weights` is the attention map, (..., T_q, T_k)."""
 
     Q: Array
     K: Array
@@ -127,10 +127,10 @@ def attention_forward(
     scale: float | None = None,
     bias: Array | None = None,
 ) -> tuple[Array, AttentionCache]:
-    """`scaled_dot_product_attention` for training: the same numbers, no checks, and a cache.
+    """Compute `scaled_dot_product_attention` for training: the same numbers, no checks, and a cache.
 
     Args:
-        Q, K, V, mask, scale: as there.
+        Q, K, V, mask, scale: as in `scaled_dot_product_attention`.
         bias: added to the scaled scores, broadcastable to (..., T_q, T_k).
     """
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
@@ -143,9 +143,9 @@ def attention_forward(
 
 
 def attention_backward(doutput: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
-    """dQ, dK, dV.
+    """Return dQ, dK, dV.
 
-    The mask needs no thought here: where a weight is 0, softmax lets no gradient through.
+    The mask is not needed here: where a weight is 0, softmax lets no gradient through.
     """
     Q, K, V, weights, scale = cache
     dweights = doutput @ V.swapaxes(-1, -2)  # (..., T_q, T_k)
@@ -155,7 +155,7 @@ def attention_backward(doutput: Array, cache: AttentionCache) -> tuple[Array, Ar
 
 
 def split_heads(x: ArrayLike, num_heads: SupportsIndex) -> Array:
-    """(..., T, d_model) → (..., h, T, d_k) with d_k = d_model / h: head i gets columns i·d_k … (i+1)·d_k − 1.
+    """Split (..., T, d_model) → (..., h, T, d_k), d_k = d_model / h: head i gets columns i·d_k … (i+1)·d_k − 1.
 
     Raises:
         ValueError: num_heads does not divide d_model.
@@ -169,14 +169,14 @@ def split_heads(x: ArrayLike, num_heads: SupportsIndex) -> Array:
 
 
 def merge_heads(x: ArrayLike) -> Array:
-    """(..., h, T, d_k) → (..., T, h·d_k): undoes `split_heads`."""
+    """Merge (..., h, T, d_k) → (..., T, h·d_k), which undoes `split_heads`."""
     x = as_float(x, "x", min_ndim=3)
     *leading, num_heads, T, d_k = x.shape
     return x.swapaxes(-2, -3).reshape(*leading, T, num_heads * d_k)  # (..., T, d_model)
 
 
 def repeat_heads(x: ArrayLike, num_heads: SupportsIndex) -> Array:
-    """(..., h_kv, T, d) → (..., h, T, d): each head of keys or values serves h / h_kv heads of queries in a row.
+    """Repeat (..., h_kv, T, d) → (..., h, T, d): a head of keys or values serves h / h_kv heads of queries in a row.
 
     Raises:
         ValueError: h_kv does not divide h.
@@ -190,7 +190,7 @@ def repeat_heads(x: ArrayLike, num_heads: SupportsIndex) -> Array:
 
 
 def repeat_heads_backward(dy: Array, num_kv_heads: int) -> Array:
-    """The gradients of all heads that were served, added up: (..., h, T, d) → (..., h_kv, T, d)."""
+    """Add up the gradients of all heads that share keys or values: (..., h, T, d) → (..., h_kv, T, d)."""
     *leading, h, T, d = dy.shape
     return dy if h == num_kv_heads else dy.reshape(*leading, num_kv_heads, h // num_kv_heads, T, d).sum(axis=-3)
 
@@ -206,17 +206,17 @@ def multi_head_attention(
     mask: ArrayLike | None = None,
     num_kv_heads: SupportsIndex | None = None,
 ) -> tuple[Array, Array]:
-    """Several small attentions side by side, their outputs joined: Concat(head_1 … head_h) W_O.
+    """Run several small attentions side by side and join their outputs: Concat(head_1 … head_h) W_O.
 
     Args:
-        x_q: where the queries come from, (..., T_q, d_model).
-        x_kv: where keys and values come from, (..., T_k, d_model). Self-attention: `x_q` again.
+        x_q: the source of the queries, (..., T_q, d_model).
+        x_kv: the source of keys and values, (..., T_k, d_model). For self-attention it is `x_q` again.
         W_Q: (d_model, h·d_k).
         W_K: (d_model, h_kv·d_k).
         W_V: (d_model, h_kv·d_v).
         W_O: (h·d_v, d_out), mostly d_out = d_model.
         num_heads: h, a divisor of the projections' widths.
-        mask: boolean, True = may attend; (..., T_q, T_k) for all heads, or (..., h, T_q, T_k) for each its own.
+        mask: boolean, True = may attend; (..., T_q, T_k) for all heads, or (..., h, T_q, T_k) for each head its own.
         num_kv_heads: h_kv, a divisor of h, if several heads share keys and values; see `repeat_heads`. Default: h.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Parameters of a model in a file, and back."""
+"""Files of parameters: a model's parameters saved, and loaded again."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ FORMAT_NAME = "#format"  # no attribute, and so no parameter, can have this name
 def save(model: Trainable, path: str | os.PathLike[str]) -> None:
     """Write a model's parameters to a file (.npz, nothing but arrays and their names).
 
-    The file appears when it is complete; until then an older one of that name stays as it is.
+    The new file appears when it is complete; until then an older file of that name stays as it is.
 
     Raises:
         ValueError: a parameter holds NaN or infinite values.
@@ -36,7 +36,7 @@ def save(model: Trainable, path: str | os.PathLike[str]) -> None:
 
 
 def load(model: Trainable, path: str | os.PathLike[str]) -> None:
-    """Read what `save` wrote into a model of the same shape. The model changes only if all of it fits.
+    """Read a file of `save` into a model of the same shape. The model changes only if everything fits.
 
     Raises:
         FileNotFoundError: there is no such file.

@@ -1,8 +1,7 @@
-"""What every public function asks of its input, in one place, so that all say it in the same words."""
+"""Checks of every public function's input, in one place, so that all errors use the same words."""
 
 import math
 import operator
-import sys
 from collections.abc import Iterable
 from typing import Any, SupportsIndex, TypeVar
 
@@ -16,7 +15,7 @@ Choice = TypeVar("Choice", bound=str)
 
 
 def as_float(x: ArrayLike, name: str, min_ndim: int = 0) -> Array:
-    """`x` as a floating-point array: floats keep their dtype, integers and booleans become float64."""
+    """Return `x` as a floating-point array: floats keep their dtype, integers and booleans become float64."""
     array = np.asarray(x)
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
@@ -30,7 +29,7 @@ def as_float(x: ArrayLike, name: str, min_ndim: int = 0) -> Array:
 
 
 def as_floats(**arrays: ArrayLike) -> tuple[Array, ...]:
-    """Several arrays by name, finite and of one dtype: mixing float32 with float64 would silently promote."""
+    """Return several arrays, finite and of one dtype: mixing float32 with float64 would silently promote."""
     floats = {name: as_float(x, name) for name, x in arrays.items()}
     for name, array in floats.items():
         if not np.isfinite(array).all():
@@ -42,34 +41,39 @@ def as_floats(**arrays: ArrayLike) -> tuple[Array, ...]:
 
 
 def as_weights(weights: ArrayLike) -> Array:
-    """Attention weights or probabilities, between 0 and 1 (up to rounding), with at least one axis."""
+    """Return weights or probabilities, which lie between 0 and 1 (up to rounding), with at least one axis."""
     weights = as_float(weights, "weights", min_ndim=1)
     if not ((weights >= 0) & (weights <= 1.001)).all():
         raise ValueError("weights holds numbers outside 0…1, or NaN; expected weights from softmax")
     return weights
 
 
-def as_size(n: SupportsIndex, name: str, minimum: int = 1) -> int:
-    """`n` as a Python int of at least `minimum`."""
+def as_integer(n: SupportsIndex, name: str) -> int:
+    """Return `n` as a Python int."""
     try:
-        size = operator.index(n)
+        return operator.index(n)
     except TypeError:
         raise ValueError(f"{name}={n!r} must be a whole number") from None
+
+
+def as_size(n: SupportsIndex, name: str, minimum: int = 1) -> int:
+    """Return `n` as a Python int of at least `minimum`."""
+    size = as_integer(n, name)
     if size < minimum:
         raise ValueError(f"{name}={size} must be at least {minimum}")
     return size
 
 
 def as_number(x: float, name: str) -> float:
-    """`x` as a Python float, which keeps float32 arrays float32."""
+    """Return `x` as a Python float, which keeps float32 arrays float32."""
     if not isinstance(x, int | float | np.number | np.bool_) or not math.isfinite(x):
         raise ValueError(f"{name}={x!r} must be a finite number")
     return float(x)
 
 
 def as_axis(axis: SupportsIndex, shape: tuple[int, ...]) -> int:
-    """`axis` as a Python int, an axis of `shape` with at least one entry along it."""
-    axis = as_size(axis, "axis", minimum=-sys.maxsize)
+    """Return `axis` as a Python int; it must be an axis of `shape` with at least one entry along it."""
+    axis = as_integer(axis, "axis")
     if not -len(shape) <= axis < len(shape):
         raise ValueError(f"axis={axis} does not exist: x has shape {shape}")
     if shape[axis] == 0:
@@ -78,7 +82,7 @@ def as_axis(axis: SupportsIndex, shape: tuple[int, ...]) -> int:
 
 
 def as_heads(num_heads: SupportsIndex, width: int, name: str, heads: str = "num_heads") -> int:
-    """`num_heads` as a Python int that divides `width`."""
+    """Return `num_heads` as a Python int that divides `width`."""
     num_heads = as_size(num_heads, heads)
     if width % num_heads:
         below = width // num_heads * num_heads
@@ -88,7 +92,7 @@ def as_heads(num_heads: SupportsIndex, width: int, name: str, heads: str = "num_
 
 
 def as_choice(x: Choice, name: str, options: Iterable[str]) -> Choice:
-    """`x`, one of the options."""
+    """Return `x`, which must be one of the options."""
     options = tuple(options)
     if x not in options:
         raise ValueError(f"{name}={x!r} is not known; choose one of {', '.join(options)}")
@@ -96,11 +100,13 @@ def as_choice(x: Choice, name: str, options: Iterable[str]) -> Choice:
 
 
 def as_ids(ids: ArrayLike, name: str, V: int | None = None, ndim: int | None = None) -> Ids:
-    """Integers, below `V` and with `ndim` axes where these are given."""
+    """Return an array of integers, below `V` and with `ndim` axes where these are given."""
     ids = np.asarray(ids)
+    if ids.size == 0 and ids.dtype == np.float64:
+        ids = ids.astype(np.int64)  # an empty list is an array of floats
     if ids.dtype.kind not in "iu" or ndim not in (None, ids.ndim):
         wanted = "integers" if V is None else f"integers 0…{V - 1}"
-        axes = "" if ndim is None else f" with {ndim} axes"
+        axes = "" if ndim is None else f" with {ndim} {'axis' if ndim == 1 else 'axes'}"
         raise ValueError(f"{name} is {ids.dtype} of shape {ids.shape}; expected {wanted}{axes}")
     if V is not None and ids.size and (ids.min() < 0 or ids.max() >= V):
         raise ValueError(f"{name} holds {ids.min()}…{ids.max()}; expected integers 0…{V - 1}")
@@ -108,7 +114,7 @@ def as_ids(ids: ArrayLike, name: str, V: int | None = None, ndim: int | None = N
 
 
 def as_mask(mask: ArrayLike, shape: tuple[int, ...]) -> Mask:
-    """`mask` as booleans of the scores' `shape`."""
+    """Return `mask` as booleans of the scores' `shape`."""
     mask = np.asarray(mask)
     if mask.dtype != bool:
         raise ValueError(f"mask has dtype {mask.dtype}; expected booleans, True = may attend (try `mask != 0`)")
@@ -119,7 +125,7 @@ def as_mask(mask: ArrayLike, shape: tuple[int, ...]) -> Mask:
 
 
 def as_qkv(Q: ArrayLike, K: ArrayLike, V: ArrayLike) -> tuple[Array, Array, Array]:
-    """Queries, keys and values that fit."""
+    """Return queries, keys and values whose shapes and dtypes fit each other."""
     Q, K, V = as_floats(Q=Q, K=K, V=V)
     same_leading(Q=Q, K=K, V=V)
     same_width(Q=Q, K=K)
@@ -132,7 +138,7 @@ def as_qkv(Q: ArrayLike, K: ArrayLike, V: ArrayLike) -> tuple[Array, Array, Arra
 
 
 def same_leading(**arrays: Array) -> None:
-    """Leading axes equal, or 1 on purpose; an array that lacks one would be broadcast by accident."""
+    """Refuse leading axes that are neither equal nor 1. An array that lacks an axis would be broadcast by accident."""
     for name, array in arrays.items():
         if array.ndim < 2:
             raise ValueError(f"{name} has shape {array.shape}; expected at least 2 axes, (..., T, d)")
@@ -145,7 +151,7 @@ def same_leading(**arrays: Array) -> None:
 
 
 def same_width(**pair: Array) -> None:
-    """Two arrays whose dot product is taken over the last axis."""
+    """Refuse two arrays whose last axes differ, since a dot product is taken over them."""
     (name_a, a), (name_b, b) = pair.items()
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(
@@ -155,19 +161,25 @@ def same_width(**pair: Array) -> None:
 
 
 def check_matrix(name: str, W: Array, expected: tuple[int | None, int | None]) -> None:
-    """A matrix of this shape; None stands for any size."""
+    """Refuse a matrix of another shape; None stands for any size."""
     if W.ndim != 2 or any(e is not None and size != e for size, e in zip(W.shape, expected, strict=True)):
         wanted = ", ".join("any" if e is None else str(e) for e in expected)
         raise ValueError(f"{name} has shape {W.shape}; expected ({wanted})")
 
 
 def check_last_queries(T_q: int, T_k: int) -> None:
-    """Queries are the last of the positions that keys have."""
+    """Refuse more queries than keys, where the queries are the last of the positions that keys have."""
     if T_q > T_k:
         raise ValueError(f"T_q={T_q} is larger than T_k={T_k}; the queries must be the last T_q of the T_k positions")
 
 
+def check_no_overflow(output: Array) -> None:
+    """Refuse an output of attention that is infinite or NaN: finite queries, keys and values overflowed."""
+    if not np.isfinite(output).all():
+        raise ValueError(f"the input is so large that the output overflows {output.dtype}; scale down Q, K or V")
+
+
 def check_real(mask: Mask | None, shape: tuple[int, ...]) -> None:
-    """A mask of symbols that are no padding, or None."""
+    """Refuse a mask of padding of another shape or dtype; None means that nothing is padding."""
     if mask is not None and (mask.dtype != bool or mask.shape != shape):
         raise ValueError(f"mask is {mask.dtype} {mask.shape}; expected booleans {shape}, True = a real symbol")

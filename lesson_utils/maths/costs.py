@@ -1,4 +1,4 @@
-"""What layers cost: multiplications, memory, weights, and steps that must wait for each other."""
+"""Costs of layers: multiplications, memory, weights, and steps that must wait for each other."""
 
 import math
 from typing import NamedTuple, SupportsIndex
@@ -7,7 +7,7 @@ from lesson_utils.maths.checks import as_heads, as_size
 
 
 class Cost(NamedTuple):
-    """What a layer costs for one sequence, forward, all heads. Matrix products are counted, the rest is not."""
+    """The cost of a layer for one sequence, forward, all heads. Matrix products are counted, the rest is not."""
 
     parts: dict[str, int]  # multiply-adds of the matrix products, by name
     memory: int  # numbers between input and output that are there at once
@@ -28,45 +28,30 @@ class Cost(NamedTuple):
 def attention_cost(
     T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None = None
 ) -> Cost:
-    """Multi-head attention: four projections, O(T d²), and all pairs of positions, O(T² d).
+    """Return the cost of multi-head attention: four projections, O(T d²), and all pairs of positions, O(T² d).
 
     Both parts are equal at T = 2 · d_model. The number of heads changes the memory (h · T · T_k weights), not the
     multiply-adds.
 
     Args:
-        T: how many queries.
+        T: the number of queries.
         d_model: the width; d_k = d_v = d_model / h.
         num_heads: h, a divisor of d_model.
-        T_k: how many keys. Default: T.
+        T_k: the number of keys. Default: T.
 
     Raises:
-        ValueError: no sizes, or h does not divide d_model.
+        ValueError: an argument is not a positive whole number, or h does not divide d_model.
 
     Source: Vaswani et al. (2017), sections 3.2.2 and 4, table 1.
     """
-    T, d, h, T_k = _sizes(T, d_model, num_heads, T_k)
+    T, d = as_size(T, "T"), as_size(d_model, "d_model")
+    h, T_k = as_heads(num_heads, d, "d_model"), T if T_k is None else as_size(T_k, "T_k")
     parts = {"projections": 2 * (T + T_k) * d * d, "scores": T * T_k * d, "weights · values": T * T_k * d}
     return Cost(parts, 2 * (T + T_k) * d + h * T * T_k, 4 * d * d, 1, 1)
 
 
-def linear_attention_cost(
-    T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None = None
-) -> Cost:
-    """Linear attention in parallel form: the same projections; then sums over keys, O(T d²/h), in place of pairs.
-
-    Arguments and errors as for `attention_cost`. Instead of h · T · T_k weights, the sums S and z are kept. As a
-    recurrence it takes T steps, and keeps only them.
-
-    Source: Katharopoulos et al. (2020), section 3.2.
-    """
-    T, d, h, T_k = _sizes(T, d_model, num_heads, T_k)
-    d_k = d // h
-    parts = {"projections": 2 * (T + T_k) * d * d, "keys · values": T_k * d * d_k, "queries · sums": T * d * (d_k + 1)}
-    return Cost(parts, 2 * (T + T_k) * d + d * d_k + d, 4 * d * d, 1, 1)
-
-
 def feed_forward_cost(T: SupportsIndex, d_model: SupportsIndex, d_ff: SupportsIndex) -> Cost:
-    """The Transformer's feed-forward layer, two matrices on each position by itself: O(T d d_ff).
+    """Return the cost of the feed-forward layer, two matrices on each position by itself: O(T d d_ff).
 
     Source: Vaswani et al. (2017), section 3.3.
     """
@@ -76,19 +61,19 @@ def feed_forward_cost(T: SupportsIndex, d_model: SupportsIndex, d_ff: SupportsIn
 
 
 def dense_cost(T: SupportsIndex, d_model: SupportsIndex) -> Cost:
-    """One fully connected layer from all T · d_model numbers to as many: O(T² d²), with a weight for each pair of them.
+    """Return the cost of a fully connected layer from all T · d_model numbers to as many: O(T² d²).
 
-    Unlike the others it fits one length only.
+    It has a weight for each pair of numbers. Unlike the other layers it fits one length only.
     """
     T, d = as_size(T, "T"), as_size(d_model, "d_model")
     return Cost({"matrix": (T * d) ** 2}, 0, (T * d) ** 2, 1, 1)
 
 
 def recurrent_cost(T: SupportsIndex, d_model: SupportsIndex, gates: SupportsIndex = 1) -> Cost:
-    """A recurrent layer with hidden size d_model: O(T d²), but T steps one after the other.
+    """Return the cost of a recurrent layer with hidden size d_model: O(T d²), but T steps one after the other.
 
     Args:
-        gates: how many pairs of matrices (input, hidden): 1 for a plain network, 3 for a GRU, 4 for an LSTM.
+        gates: the number of pairs of matrices (input, hidden): 1 for a plain network, 3 for a GRU, 4 for an LSTM.
 
     Source: Vaswani et al. (2017), section 4, table 1.
     """
@@ -106,19 +91,19 @@ def cache_bytes(
     local_layers: SupportsIndex = 0,
     window: SupportsIndex = 0,
 ) -> int:
-    """What a key–value cache takes: two vectors for each layer, head and position that is kept.
+    """Return the bytes of a key–value cache: two vectors for each layer, head and position that is kept.
 
     Args:
-        tokens: how many positions there are.
-        num_layers: how many layers.
+        tokens: the number of positions.
+        num_layers: the number of layers.
         num_kv_heads: heads of keys and values; groups of query heads share one.
         d_head: the width of a key and of a value.
-        bits: of each number.
-        local_layers: how many of the layers keep the last `window` positions only.
-        window: how many those keep.
+        bits: the size of each number.
+        local_layers: how many of the layers keep only the last `window` positions.
+        window: how many positions these layers keep.
 
     Raises:
-        ValueError: no sizes, or more local layers than layers.
+        ValueError: an argument is not a whole number, is too small, or there are more local layers than layers.
 
     Source: Pope et al. (2023), "Efficiently scaling Transformer inference", section 2.1; Ainslie et al. (2023), for
     shared heads.
@@ -130,10 +115,3 @@ def cache_bytes(
     positions = (layers - local) * tokens + local * min(tokens, window)
     numbers = 2 * as_size(num_kv_heads, "num_kv_heads") * as_size(d_head, "d_head") * positions
     return math.ceil(numbers * as_size(bits, "bits") / 8)
-
-
-def _sizes(
-    T: SupportsIndex, d_model: SupportsIndex, num_heads: SupportsIndex, T_k: SupportsIndex | None
-) -> tuple[int, int, int, int]:
-    T, d_model = as_size(T, "T"), as_size(d_model, "d_model")
-    return T, d_model, as_heads(num_heads, d_model, "d_model"), T if T_k is None else as_size(T_k, "T_k")

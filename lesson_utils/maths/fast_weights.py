@@ -1,6 +1,6 @@
-"""Attention without softmax is a matrix that is written to and read from, its size the same however much is written.
+"""Fast weights: attention without softmax is a matrix that is written to and read from, and that never grows.
 
-Three rules of writing: add (linear attention), fade (a decay before each), overwrite (the delta rule).
+There are three rules of writing: add (linear attention), fade (a decay before each pair), overwrite (the delta rule).
 """
 
 import numpy as np
@@ -12,17 +12,17 @@ from lesson_utils.maths.checks import Array, as_floats, as_number, as_qkv, check
 def write(
     S: ArrayLike, k: ArrayLike, v: ArrayLike, decay: float = 1.0, overwrite: bool = False, rate: float = 1.0
 ) -> Array:
-    """One pair of a key and a value written into a memory.
+    """Write one pair of a key and a value into a memory.
 
-        S ← γ S + β k uᵀ        u = v, or with `overwrite` u = v − (γ S)ᵀ k: what the memory does not say yet
+        S ← γ S + β k uᵀ        u = v, or with `overwrite` u = v − (γ S)ᵀ k, the part of v that is still missing
 
     Args:
         S: the memory, (..., d_k, d_v); it is left as it was. Start with zeros.
-        k: the key, (..., d_k). With `overwrite` and rate 1 it replaces what was there if it has length 1.
+        k: the key, (..., d_k). With `overwrite`, rate 1 and a key of length 1, the old value of the key is replaced.
         v: the value, (..., d_v).
-        decay: γ, from 0 (forget all) to 1 (forget nothing), of what is there before.
-        overwrite: the delta rule.
-        rate: β, how much of it is written, 0 to 1.
+        decay: γ, the share of the old memory that stays, from 0 (forget all) to 1 (forget nothing).
+        overwrite: use the delta rule.
+        rate: β, the share of u that is written, 0 to 1.
 
     Returns:
         the new memory, (..., d_k, d_v), in the dtype of S.
@@ -46,7 +46,7 @@ def write(
 
 
 def read(S: ArrayLike, q: ArrayLike) -> Array:
-    """What the memory says to a query: Sᵀ q.
+    """Read the memory with a query: Sᵀ q.
 
     Args:
         S: (..., d_k, d_v).
@@ -65,10 +65,10 @@ def read(S: ArrayLike, q: ArrayLike) -> Array:
 
 
 def decayed_attention(Q: ArrayLike, K: ArrayLike, V: ArrayLike, decay: float = 1.0) -> Array:
-    """All outputs of a memory with decay at once: ((Q Kᵀ) ∘ D) V, where D_ij = γ^(i − j) up to the present, else 0.
+    """Compute all outputs of a memory with decay at once: ((Q Kᵀ) ∘ D) V, with D_ij = γ^(i − j) for j ≤ i, else 0.
 
-    Position i writes k_i, v_i with `write(S, k_i, v_i, decay)` and then reads with q_i: the same numbers, as masked
-    attention without softmax. Queries are the last of the positions that keys have.
+    These are the numbers that `write(S, k_i, v_i, decay)` and then `read(S, q_i)` give for each position i, computed as
+    masked attention without softmax. Queries are the last of the positions that keys have.
 
     Args:
         Q: (..., T_q, d_k).

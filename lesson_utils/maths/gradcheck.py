@@ -1,9 +1,9 @@
-"""Is this backward pass right? Central differences are the judge.
+"""Gradients checked: a backward pass compared with central differences.
 
     df/dx ≈ (f(x + h) − f(x − h)) / 2h
 
-needs no calculus, only patience: two evaluations an entry. All in float64, where it is good to about ten digits.
-What fails is named: which gradient, which entry, what it says and what it should say.
+needs no calculus, only patience: two evaluations for each entry. In float64 it is good to about ten digits. An error
+names the gradient and the entry that are wrong, and both numbers.
 """
 
 import math
@@ -26,12 +26,12 @@ class GradientError(AssertionError):
 def numerical_gradient(
     f: Callable[[Array], float], x: Array, eps: float = STEP, indices: Iterable[tuple[int, ...]] | None = None
 ) -> Array:
-    """The gradient of f at x by central differences.
+    """Return the gradient of f at x by central differences.
 
     Args:
-        f: a scalar function of x. It is given `x` itself, with one entry nudged, so it may also be a function of
-            whatever `x` is a part of: `numerical_gradient(lambda _: model_loss(), model.W.value)`.
-        x: float64, any shape. Changed while it is at work; afterwards exactly what it was, even if f raises.
+        f: a scalar function of x. It gets `x` itself, with one entry nudged, so it may also be a function of
+            anything that `x` is a part of: `numerical_gradient(lambda _: model_loss(), model.W.value)`.
+        x: float64, any shape. It is changed meanwhile; afterwards it is exactly what it was, even if f raises.
         eps: the nudge, times |x| where that is larger than 1.
         indices: the entries to look at. Default: all of them.
 
@@ -57,7 +57,7 @@ def numerical_gradient(
             f_below = float(f(x))
         finally:
             x[index] = before
-        gradient[index] = (f_above - f_below) / (above - below)  # the step that rounding left, not the one asked for
+        gradient[index] = (f_above - f_below) / (above - below)  # the step after rounding, not eps
     return gradient
 
 
@@ -81,16 +81,16 @@ def check_op(
     Args:
         forward: (*inputs) -> (out, cache); several outputs as a tuple, (outs, cache).
         backward: (dout, cache) -> the gradient, or a tuple of them in the order of the inputs; for several outputs
-            it is given a tuple.
-        inputs: name -> array, in the order of forward's arguments. What is not an array of floats (ids, masks,
+            it gets a tuple.
+        inputs: name -> array, in the order of forward's arguments. Anything but arrays of floats (ids, masks,
             numbers, None) is passed on. Keep away from kinks: a ReLU has no gradient at 0.
         rng: draws the gradient from upstream.
         tolerance: the largest relative error that is accepted.
         differentiable: the inputs which backward has gradients for, in its order. Default: all floating-point arrays.
 
     Raises:
-        GradientError: a gradient is wrong (or missing, or of the wrong shape or dtype), or what was passed to
-            forward or backward has been changed.
+        GradientError: a gradient is wrong (or missing, or of the wrong shape or dtype), or forward or backward has
+            changed its input.
         ValueError: an input is floating-point but not float64, or the output is not finite.
     """
     arrays = {name: x for name, x in inputs.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f"}
@@ -147,12 +147,12 @@ def check_params(
     the gradient of one call.
 
     Args:
-        loss_and_grad: () -> loss; adds the gradients to `Param.grad`. Must give the same loss each time: what it
-            draws at random, it has to draw the same.
+        loss_and_grad: () -> loss; adds the gradients to `Param.grad`. It must give the same loss each time, so
+            its random numbers must be the same each time.
         params: name -> parameter, all float64.
         rng: draws the sample.
         tolerance: the largest relative error that is accepted.
-        samples: how many entries of each parameter (all, where there are fewer).
+        samples: the number of entries of each parameter (all, where there are fewer).
 
     Raises:
         GradientError: a gradient is wrong, or was not added to what `Param.grad` held.
@@ -194,7 +194,7 @@ def _compare(
     tolerance: float,
     indices: Sequence[tuple[int, ...]] | None = None,
 ) -> None:
-    """Raise for the entry that is off most. `size` is how large the numbers are that were subtracted."""
+    """Raise GradientError for the entry that is off most. `size` is the size of the numbers that were subtracted."""
     indices = list(np.ndindex(got.shape)) if indices is None else indices
     if not indices:
         return

@@ -1,4 +1,4 @@
-"""What depends on the machine, not on the maths."""
+"""Settings and facts of the machine, such as threads and free memory."""
 
 import sys
 from collections.abc import Iterator
@@ -9,20 +9,20 @@ import numpy as np
 
 
 def is_browser() -> bool:
-    """Is this Python in a browser (JupyterLite), with one thread and no BLAS?"""
+    """Return True in a browser (JupyterLite), where Python has one thread and no BLAS."""
     return sys.platform == "emscripten"
 
 
 @contextmanager
 def single_thread() -> Iterator[None]:
-    """Inside this block NumPy multiplies matrices on one thread.
+    """Let NumPy multiply matrices on one thread inside this block.
 
     Measured on two cores, with matrices as small as ours: on an idle machine a second thread saves a third of the
     time; on a busy one the threads wait for each other, and one step in twenty takes twenty times as long or more. For
     large models on an idle machine: `fit(..., one_thread=False)`.
 
-    It takes threadpoolctl, which the course installs and Colab has. Without it, and on macOS where NumPy uses Apple's
-    Accelerate, this does nothing; there, set OMP_NUM_THREADS or VECLIB_MAXIMUM_THREADS to 1 before Python starts.
+    This needs threadpoolctl, which the course installs and Colab has. Without it, and on macOS where NumPy uses Apple's
+    Accelerate, this does nothing; set OMP_NUM_THREADS or VECLIB_MAXIMUM_THREADS to 1 before Python starts.
     """
     try:
         from threadpoolctl import threadpool_limits
@@ -34,11 +34,11 @@ def single_thread() -> Iterator[None]:
 
 
 def keep_freed_memory() -> None:
-    """Have Linux's allocator keep the memory of arrays that are gone, for those of the steps to come.
+    """Make Linux's allocator keep the memory of deleted arrays for the arrays of later steps.
 
-    glibc gives large arrays back to the system at once, and fetches the next ones anew, page by page: without this
-    line a training step takes half as long again. What counts as large is learnt: from the largest array that was
-    given back, up to 32 MiB. So one just below that is taken here, and given back. Elsewhere it does nothing.
+    glibc returns large arrays to the system at once, and fetches memory for the next ones page by page, which makes a
+    training step half as long again. It learns what counts as large from the largest array that was returned, up to
+    32 MiB. So an array just below that size is made here and returned. On other systems this does nothing.
 
     Source: mallopt(3), "M_MMAP_THRESHOLD", dynamic adjustment.
     """
@@ -46,7 +46,7 @@ def keep_freed_memory() -> None:
 
 
 def free_memory() -> int | None:
-    """Bytes that are still to be had, of the machine or of its container; None where it is not Linux, which says so."""
+    """Return the bytes that the machine, or its container, has left; None on systems other than Linux."""
     found = []
     with suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()

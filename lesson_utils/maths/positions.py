@@ -5,23 +5,31 @@ Sinusoids are where the hands point; moving on by an offset, and the rotary enco
 """
 
 import math
-import sys
 from dataclasses import dataclass
 from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils.maths.checks import Array, as_choice, as_float, as_floats, as_number, as_size, check_last_queries
+from lesson_utils.maths.checks import (
+    Array,
+    as_choice,
+    as_float,
+    as_floats,
+    as_integer,
+    as_number,
+    as_size,
+    check_last_queries,
+)
 
 
 def sinusoidal_encoding(length: SupportsIndex, d_model: SupportsIndex, base: float = 10000.0) -> Array:
-    """A row for each position, to be added to the embeddings: sine in even columns, cosine in odd ones.
+    """Return a row for each position, to be added to the embeddings: sines in even columns, cosines in odd ones.
 
         PE(pos, 2i) = sin(pos / base^(2i/d_model))        PE(pos, 2i + 1) = cos(pos / base^(2i/d_model))
 
     Args:
-        length: how many positions, from 0 on.
+        length: the number of positions, from 0 on.
         d_model: the width, even, so that each sine has its cosine.
         base: at least 1; how much longer the longest wave is than the shortest (in the limit of a large d_model).
 
@@ -42,7 +50,7 @@ def sinusoidal_encoding(length: SupportsIndex, d_model: SupportsIndex, base: flo
 
 
 def wavelengths(d_model: SupportsIndex, base: float = 10000.0) -> Array:
-    """After how many positions each pair of columns repeats: a geometric progression from 2π towards base · 2π.
+    """Return after how many positions each pair of columns repeats: a geometric progression from 2π towards base · 2π.
 
     Returns:
         2π · base^(2i/d_model) for i = 0 … d_model/2 − 1, shape (d_model / 2,), float64. The last one is
@@ -57,7 +65,7 @@ def wavelengths(d_model: SupportsIndex, base: float = 10000.0) -> Array:
 
 
 def shift_matrix(offset: SupportsIndex, d_model: SupportsIndex, base: float = 10000.0) -> Array:
-    """The matrix that moves the encoding on by `offset` positions, from anywhere: PE(pos + offset) = M @ PE(pos).
+    """Return the matrix that moves every encoding on by `offset` positions: PE(pos + offset) = M @ PE(pos).
 
     By the addition theorems of sine and cosine each pair of columns turns by the angle a = offset / base^(2i/d_model):
 
@@ -65,7 +73,7 @@ def shift_matrix(offset: SupportsIndex, d_model: SupportsIndex, base: float = 10
         [cos(x + a)] = [−sin a   cos a] [cos x]
 
     Args:
-        offset: how far, any whole number; negative ones move back.
+        offset: any whole number; negative ones move back.
 
     Returns:
         M, shape (d_model, d_model), float64: these 2 × 2 rotations along the diagonal, zeros elsewhere.
@@ -76,7 +84,7 @@ def shift_matrix(offset: SupportsIndex, d_model: SupportsIndex, base: float = 10
     Source: Vaswani et al. (2017), section 3.5, "for any fixed offset k, PE_(pos+k) can be represented as a linear
     function of PE_pos".
     """
-    angles = as_size(offset, "offset", minimum=-sys.maxsize) * _rates(d_model, base)  # (d_model / 2,)
+    angles = as_integer(offset, "offset") * _rates(d_model, base)  # (d_model / 2,)
     even = np.arange(0, 2 * len(angles), 2)
     M = np.zeros((2 * len(angles), 2 * len(angles)))  # (d_model, d_model)
     M[even, even] = M[even + 1, even + 1] = np.cos(angles)
@@ -90,13 +98,13 @@ def rotary(
 ) -> Array:
     """Turn each pair of columns by the angle position · scale · base^(−2i/d).
 
-    Queries and keys, not values, are turned. Then q · k depends on their contents and on the difference of their
-    positions only.
+    Queries and keys are turned, values are not. Then q · k depends only on their contents and on the difference of
+    their positions. The gradient is the rotation the other way round: dx = rotary(dy, −positions).
 
     Args:
         x: queries or keys, (..., T, d) with d even.
-        positions: numbers, (T,), or (..., T) with leading axes that broadcast to those of `x`; fractions are places
-            between two. Generating with a cache, the new queries' positions go on where the cache ends.
+        positions: numbers, (T,), or (..., T) with leading axes that broadcast to those of `x`. Fractions lie between
+            two positions. With a cache, the positions of new queries go on where the cache ends.
         base: at least 1.
         scale: the factor on positions; 0.5 puts twice the length into the range that a model was trained on.
         pairs: which columns are the i-th pair: "adjacent" (2i, 2i + 1), as in the paper, or "halves" (i, i + d/2).
@@ -111,41 +119,43 @@ def rotary(
     Source: Su et al. (2021), "RoFormer", section 3.4.2, equation 34; Chen et al. (2023) for the scale; "halves" is
     the order of GPT-NeoX and of Llama as Hugging Face keeps it.
     """
-    return _turn(as_float(x, "x", min_ndim=2), positions, base, scale, pairs)
-
-
-def rotary_backward(
-    dy: ArrayLike, positions: ArrayLike, base: float = 10000.0, scale: float = 1.0, pairs: str = "adjacent"
-) -> Array:
-    """From the gradient at `rotary`'s output to the one at its input: a rotation's transpose turns back.
-
-    Args:
-        dy: (..., T, d).
-        positions, base, scale, pairs: as given to `rotary`.
-
-    Returns:
-        dx, same shape and dtype.
-    """
-    return _turn(as_float(dy, "dy", min_ndim=2), positions, base, scale, pairs, back=True)
+    x = as_float(x, "x", min_ndim=2)
+    positions = as_floats(positions=positions)[0].astype(np.float64)
+    *leading, T, d = x.shape
+    extra = len(leading) - (positions.ndim - 1)
+    fits = positions.ndim >= 1 and extra >= 0 and positions.shape[-1] == T
+    if not fits or any(p not in (1, n) for p, n in zip(positions.shape[:-1], leading[extra:], strict=True)):
+        raise ValueError(
+            f"positions has shape {positions.shape}, x {x.shape}; expected ({T},), one position for each of the T={T} "
+            f"rows, or leading axes too that are equal to those of x, or 1"
+        )
+    scale = as_number(scale, "scale")
+    halves = as_choice(pairs, "pairs", ("adjacent", "halves")) == "halves"
+    dtype = np.result_type(x.dtype, np.complex64)  # float32: complex64, float64: complex128
+    angles = (positions * scale)[..., None] * _rates(d, base, "width d")  # (..., T, d / 2), float64: exact far away
+    turns = np.exp(1j * angles).astype(dtype)  # a pair (a, b) is a + bi; a product with exp(i · angle) turns it
+    if halves:  # (a_0 … a_n, b_0 … b_n) → (a_0, b_0, a_1, b_1 …)
+        x = x.reshape(*leading, T, 2, d // 2).swapaxes(-1, -2)
+    numbers = np.ascontiguousarray(x, turns.real.dtype).view(dtype).reshape(*leading, T, d // 2)
+    turned = (numbers * turns).view(x.dtype)  # (..., T, d)
+    return turned.reshape(*leading, T, d // 2, 2).swapaxes(-1, -2).reshape(*leading, T, d) if halves else turned
 
 
 @dataclass(frozen=True)
 class Rotary:
-    """How a layer turns its queries and keys: the arguments of `rotary`."""
+    """The settings with which a layer turns its queries and keys: the arguments of `rotary`."""
 
     base: float = 10000.0
     scale: float = 1.0
     pairs: str = "adjacent"
 
     def turn(self, x: Array, positions: ArrayLike) -> Array:
+        """Turn x by its positions; −positions turn back, which is the gradient."""
         return rotary(x, positions, self.base, self.scale, self.pairs)
-
-    def turn_back(self, dy: Array, positions: ArrayLike) -> Array:
-        return rotary_backward(dy, positions, self.base, self.scale, self.pairs)
 
 
 def alibi_slopes(num_heads: SupportsIndex) -> Array:
-    """One slope a head: the geometric progression that starts at, and multiplies by, 2^(−8/num_heads).
+    """Return one slope for each head: the geometric progression that starts at, and multiplies by, 2^(−8/num_heads).
 
     When num_heads is no power of two: the slopes for the power of two below it, then every other slope of the ones
     for the power above, as in the authors' code.
@@ -166,7 +176,7 @@ def alibi_slopes(num_heads: SupportsIndex) -> Array:
 
 
 def alibi_bias(num_heads: SupportsIndex, T_q: SupportsIndex, T_k: SupportsIndex | None = None) -> Array:
-    """What is added to the scores: −slope · distance. The further away, the less a key counts; no table, no limit.
+    """Return −slope · distance, to be added to the scores: the further away a key is, the less it counts.
 
     With `T_k` > `T_q` the queries are the *last* T_q of the T_k positions, as in `attention.causal_mask`.
 
@@ -175,7 +185,7 @@ def alibi_bias(num_heads: SupportsIndex, T_q: SupportsIndex, T_k: SupportsIndex 
         count in both directions, so that it serves with a causal mask and without.
 
     Raises:
-        ValueError: num_heads, T_q or T_k are no sizes, or T_q > T_k.
+        ValueError: num_heads, T_q or T_k is not a whole number or is too small, or T_q > T_k.
 
     Source: Press et al. (2022), section 3.
     """
@@ -187,7 +197,7 @@ def alibi_bias(num_heads: SupportsIndex, T_q: SupportsIndex, T_k: SupportsIndex 
 
 
 def _rates(d_model: SupportsIndex, base: float, name: str = "d_model") -> Array:
-    """Radians a position, one for each pair of columns: base^(−2i/d_model), shape (d_model / 2,)."""
+    """Return the radians by which each pair of columns turns per position: base^(−2i/d_model), shape (d_model / 2,)."""
     width = as_size(d_model, name)
     if width % 2:
         options = " or ".join(str(n) for n in (width - 1, width + 1) if n)
@@ -195,26 +205,3 @@ def _rates(d_model: SupportsIndex, base: float, name: str = "d_model") -> Array:
     if not as_number(base, "base") >= 1:
         raise ValueError(f"base={base} must be a finite number of at least 1; usual is 10000")
     return float(base) ** (-np.arange(0, width, 2) / width)
-
-
-def _turn(x: Array, positions: ArrayLike, base: float, scale: float, pairs: str, back: bool = False) -> Array:
-    """A pair (a, b) is the complex number a + bi, and a product with exp(i · angle) turns it."""
-    positions = as_floats(positions=positions)[0].astype(np.float64)
-    *leading, T, d = x.shape
-    extra = len(leading) - (positions.ndim - 1)
-    fits = positions.ndim >= 1 and extra >= 0 and positions.shape[-1] == T
-    if not fits or any(p not in (1, n) for p, n in zip(positions.shape[:-1], leading[extra:], strict=True)):
-        raise ValueError(
-            f"positions has shape {positions.shape}, x {x.shape}; expected ({T},), one position for each of the T={T} "
-            f"rows, or leading axes too that are equal to those of x, or 1"
-        )
-    scale = as_number(scale, "scale")
-    halves = as_choice(pairs, "pairs", ("adjacent", "halves")) == "halves"
-    dtype = np.result_type(x.dtype, np.complex64)  # float32: complex64, float64: complex128
-    angles = (positions * scale)[..., None] * _rates(d, base, "width d")  # (..., T, d / 2), float64: exact far away
-    turns = np.exp(-1j * angles if back else 1j * angles).astype(dtype)
-    if halves:  # (a_0 … a_n, b_0 … b_n) → (a_0, b_0, a_1, b_1 …)
-        x = x.reshape(*leading, T, 2, d // 2).swapaxes(-1, -2)
-    numbers = np.ascontiguousarray(x, turns.real.dtype).view(dtype).reshape(*leading, T, d // 2)
-    turned = (numbers * turns).view(x.dtype)  # (..., T, d)
-    return turned.reshape(*leading, T, d // 2, 2).swapaxes(-1, -2).reshape(*leading, T, d) if halves else turned

@@ -1,11 +1,11 @@
-"""The four scores of recurrent decoders, how well a query fits a key; and a look back with each of them.
+"""The four scores of recurrent decoders, which say how well a query fits a key; and a look back with each of them.
 
 Learners call `additive_score(queries, keys, W_q, W_k, v)`, which `attention` offers, too. Training calls the pairs:
 `score_forward(kind, queries, keys, params) -> scores, cache`, `score_backward(dscores, cache) -> gradients`.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ SCORES = {"additive": 3, "dot": 0, "general": 1, "concat": 2}  # name -> number 
 
 
 def dot_score(queries: ArrayLike, keys: ArrayLike) -> Array:
-    """score(q, k) = q · k. No parameters; queries and keys must share their width.
+    """Score each pair by q · k. There are no parameters; queries and keys must share their width.
 
     Args:
         queries: (..., T_q, d).
@@ -42,7 +42,7 @@ def dot_score(queries: ArrayLike, keys: ArrayLike) -> Array:
 
 
 def general_score(queries: ArrayLike, keys: ArrayLike, W: ArrayLike) -> Array:
-    """score(q, k) = qᵀ W k: a learned dot product, which also joins different widths.
+    """Score each pair by qᵀ W k: a learned dot product, which also joins different widths.
 
     Args:
         queries: (..., T_q, d_q).
@@ -59,7 +59,7 @@ def general_score(queries: ArrayLike, keys: ArrayLike, W: ArrayLike) -> Array:
 
 
 def additive_score(queries: ArrayLike, keys: ArrayLike, W_q: ArrayLike, W_k: ArrayLike, v: ArrayLike) -> Array:
-    """score(q, k) = v · tanh(q W_q + k W_k): a small network looks at each pair.
+    """Score each pair by v · tanh(q W_q + k W_k): a small network looks at each pair.
 
     Args:
         queries: (..., T_q, d_q).
@@ -78,7 +78,7 @@ def additive_score(queries: ArrayLike, keys: ArrayLike, W_q: ArrayLike, W_k: Arr
 
 
 def concat_score(queries: ArrayLike, keys: ArrayLike, W: ArrayLike, v: ArrayLike) -> Array:
-    """score(q, k) = v · tanh([q; k] W): the additive score, its two matrices stacked into one.
+    """Score each pair by v · tanh([q; k] W): the additive score with its two matrices stacked into one.
 
     Args:
         queries: (..., T_q, d_q).
@@ -95,10 +95,34 @@ def concat_score(queries: ArrayLike, keys: ArrayLike, W: ArrayLike, v: ArrayLike
     return score_forward("concat", queries, keys, params)[0]
 
 
-def score_forward(
-    kind: str, queries: Array, keys: Array, params: Sequence[Array] = ()
-) -> tuple[Array, tuple[Any, ...]]:
-    """How well each query fits each key.
+class DotCache(NamedTuple):
+    queries: Array
+    keys: Array
+
+
+class GeneralCache(NamedTuple):
+    keys: Array
+    turned: Array  # q W, (..., T_q, d_k)
+    product: tuple[Array, Array]  # the cache of q W
+
+
+class PairCache(NamedTuple):
+    hidden: Array  # tanh(q + k) of all pairs, (..., T_q, T_k, d_a)
+    v: Array
+
+
+class AdditiveCache(NamedTuple):
+    kind: str  # "additive" or "concat"
+    pairs: PairCache
+    query_product: tuple[Array, Array]  # the cache of q W_q
+    key_product: tuple[Array, Array]  # the cache of k W_k
+
+
+ScoreCache = DotCache | GeneralCache | AdditiveCache
+
+
+def score_forward(kind: str, queries: Array, keys: Array, params: Sequence[Array] = ()) -> tuple[Array, ScoreCache]:
+    """Score how well each query fits each key.
 
     Args:
         kind: "additive" (params W_q, W_k, v), "dot" (none), "general" (W) or "concat" (W, v), as above.
@@ -113,44 +137,40 @@ def score_forward(
     """
     _check_score(kind, queries, keys, params)
     if kind == "dot":
-        return queries @ _T(keys), (kind, queries, keys)
+        return queries @ _T(keys), DotCache(queries, keys)
     if kind == "general":
-        turned, inner = linear_forward(queries, params[0])  # (..., T_q, d_k)
-        return turned @ _T(keys), (kind, turned, keys, inner)
+        turned, product = linear_forward(queries, params[0])  # (..., T_q, d_k)
+        return turned @ _T(keys), GeneralCache(keys, turned, product)
     # [q; k] W = q W_top + k W_bottom: the same numbers, without T_q · T_k copies of q and k.
     d_q = queries.shape[-1]
     W_q, W_k, v = params if kind == "additive" else (params[0][:d_q], params[0][d_q:], params[1])
-    from_queries, inner_q = linear_forward(queries, W_q)  # (..., T_q, d_a)
-    from_keys, inner_k = linear_forward(keys, W_k)  # (..., T_k, d_a)
-    scores, added = added_forward(from_queries, from_keys, v)
-    return scores, (kind, added, inner_q, inner_k)
+    from_queries, query_product = linear_forward(queries, W_q)  # (..., T_q, d_a)
+    from_keys, key_product = linear_forward(keys, W_k)  # (..., T_k, d_a)
+    scores, pairs = added_forward(from_queries, from_keys, v)
+    return scores, AdditiveCache(kind, pairs, query_product, key_product)
 
 
-def score_backward(dscores: Array, cache: tuple[Any, ...]) -> tuple[Array, Array, tuple[Array, ...]]:
-    """dqueries, dkeys, and the gradients of the parameters in order."""
-    kind, *rest = cache
-    if kind == "dot":
-        queries, keys = rest
-        return dscores @ keys, _T(dscores) @ queries, ()
-    if kind == "general":
-        turned, keys, inner = rest
-        dqueries, dW, _ = linear_backward(dscores @ keys, inner)
-        return dqueries, _T(dscores) @ turned, (dW,)
-    added, inner_q, inner_k = rest
-    dfrom_queries, dfrom_keys, dv = added_backward(dscores, added)
-    dqueries, dW_q, _ = linear_backward(dfrom_queries, inner_q)
-    dkeys, dW_k, _ = linear_backward(dfrom_keys, inner_k)
-    return dqueries, dkeys, (dW_q, dW_k, dv) if kind == "additive" else (np.concatenate([dW_q, dW_k]), dv)
+def score_backward(dscores: Array, cache: ScoreCache) -> tuple[Array, Array, tuple[Array, ...]]:
+    """Return dqueries, dkeys, and the gradients of the parameters in order."""
+    if isinstance(cache, DotCache):
+        return dscores @ cache.keys, _T(dscores) @ cache.queries, ()
+    if isinstance(cache, GeneralCache):
+        dqueries, dW, _ = linear_backward(dscores @ cache.keys, cache.product)
+        return dqueries, _T(dscores) @ cache.turned, (dW,)
+    dfrom_queries, dfrom_keys, dv = added_backward(dscores, cache.pairs)
+    dqueries, dW_q, _ = linear_backward(dfrom_queries, cache.query_product)
+    dkeys, dW_k, _ = linear_backward(dfrom_keys, cache.key_product)
+    return dqueries, dkeys, (dW_q, dW_k, dv) if cache.kind == "additive" else (np.concatenate([dW_q, dW_k]), dv)
 
 
-def added_forward(from_queries: Array, from_keys: Array, v: Array) -> tuple[Array, tuple[Array, Array]]:
-    """v · tanh(q + k) for all pairs of (..., T_q, d_a) and (..., T_k, d_a): scores, (..., T_q, T_k)."""
+def added_forward(from_queries: Array, from_keys: Array, v: Array) -> tuple[Array, PairCache]:
+    """Return v · tanh(q + k) for all pairs of (..., T_q, d_a) and (..., T_k, d_a): scores, (..., T_q, T_k)."""
     hidden = np.tanh(from_queries[..., :, None, :] + from_keys[..., None, :, :])  # (..., T_q, T_k, d_a)
-    return hidden @ v, (hidden, v)
+    return hidden @ v, PairCache(hidden, v)
 
 
-def added_backward(dscores: Array, cache: tuple[Array, Array]) -> tuple[Array, Array, Array]:
-    """dfrom_queries, dfrom_keys, dv."""
+def added_backward(dscores: Array, cache: PairCache) -> tuple[Array, Array, Array]:
+    """Return dfrom_queries, dfrom_keys, dv."""
     hidden, v = cache
     dsum = 1 - hidden * hidden  # (..., T_q, T_k, d_a)
     dfrom_queries = (dscores[..., None, :] @ dsum)[..., 0, :] * v  # (..., T_q, d_a)
@@ -159,27 +179,27 @@ def added_backward(dscores: Array, cache: tuple[Array, Array]) -> tuple[Array, A
 
 
 class LookBack(NamedTuple):
-    """What the backward pass of a look back needs; `weights` is the alignment, (B, T, S)."""
+    """The cache of a look back; `weights` is the alignment, (B, T, S)."""
 
     keys: Array
     weights: Array
-    score: tuple[Any, ...]
+    score: ScoreCache
 
 
 def attend_forward(
     kind: str, queries: Array, keys: Array, params: Sequence[Array] = (), mask: Mask | None = None
 ) -> tuple[tuple[Array, Array], LookBack]:
-    """A look back: c_t = Σ_s α_ts h_s, with weights α_t = softmax(score(q_t, h_s)).
+    """Look back with each query: c_t = Σ_s α_ts h_s, with weights α_t = softmax(score(q_t, h_s)).
 
-    All queries at once, as in Luong et al. (2015), whose query is the decoder's current state. Where the query is the
-    state *before* the step, `models.decoders.Bahdanau` asks them one after another.
+    All queries look at once, as in Luong et al. (2015), whose query is the decoder's current state. Where the query is
+    the state *before* the step, `models.decoders.Bahdanau` looks with one query after another.
 
     Args:
-        kind: which score, see `score_forward`.
+        kind: the score, see `score_forward`.
         queries: (B, T, d_q).
-        keys: h_s, (B, S, d_k); the values as well.
-        params: of the score.
-        mask: True = may attend, (B, S): padding should not.
+        keys: h_s, (B, S, d_k); they are the values as well.
+        params: the parameters of the score.
+        mask: True = may attend, (B, S); False at padding.
 
     Returns:
         context, (B, T, d_k), and weights, (B, T, S); then the cache.
@@ -196,7 +216,7 @@ def attend_forward(
 
 
 def attend_backward(dcontext: Array, cache: LookBack) -> tuple[Array, Array, tuple[Array, ...]]:
-    """From the gradient of the context: dqueries, dkeys, and those of the score's parameters in order."""
+    """Return dqueries, dkeys, and the gradients of the score's parameters in order, from the context's gradient."""
     keys, weights, score = cache
     dscores = softmax_backward(dcontext @ _T(keys), weights)  # (B, T, S)
     dqueries, dkeys, grads = score_backward(dscores, score)

@@ -8,6 +8,7 @@ import pytest
 from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.bottleneck import experiment, figures, gradients, lab, maps, networks, scores, words
 from lesson_utils.maths import attention, tasks
+from lesson_utils.maths.scores import SCORES, score_forward
 
 # --- Models whose answers are known -----------------------------------------------------------------------------------
 
@@ -229,9 +230,9 @@ def test_counting_changes_no_number():
     rng = np.random.default_rng(0)
     for kind in scores.SCORES:
         params = lab.score_params(kind, 4, rng)
-        assert len(params) == attention.SCORES[kind]
+        assert len(params) == SCORES[kind]
         queries, keys = rng.normal(size=(1, 3, 4)), rng.normal(size=(1, 5, 4))
-        found, _ = attention.score_forward(kind, queries, keys, params)
+        found, _ = score_forward(kind, queries, keys, params)
         np.testing.assert_allclose(found, getattr(attention, f"{kind}_score")(queries, keys, *params))
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from datetime import date
 from functools import partial
 
 import numpy as np
@@ -26,7 +27,7 @@ def test_dates_are_of_the_days_and_styles_asked_for():
         for row, iso in zip(source, target, strict=True):
             year, month, day = tasks.ISO.decode(iso).split("-")
             assert tasks.WRITTEN.decode(row) == f"{int(day)}/{int(month)}/{year}"
-            assert tasks.held_out(tasks.date.fromisoformat(f"{year}-{month}-{day}")) == held_out
+            assert tasks.held_out(date.fromisoformat(f"{year}-{month}-{day}")) == held_out
     np.testing.assert_array_equal(lab.dates_of(n=7)[0], lab.dates_of(n=7)[0])
 
 
@@ -34,14 +35,14 @@ def test_each_rung_knows_more_than_the_one_above():
     rungs = lab.rungs()
     assert list(rungs.values()) == sorted(rungs.values(), reverse=True)
     assert rungs["all alike"] == pytest.approx(np.log(len(tasks.ISO)))
-    days = sum(not tasks.held_out(tasks.date.fromordinal(n)) for n in range(711858, 748383))
-    assert tasks.date.fromordinal(711858) == tasks.FIRST_DAY
-    assert tasks.date.fromordinal(748382) == tasks.LAST_DAY
+    days = sum(not tasks.held_out(date.fromordinal(n)) for n in range(711858, 748383))
+    assert date.fromordinal(711858) == tasks.FIRST_DAY
+    assert date.fromordinal(748382) == tasks.LAST_DAY
     assert rungs["all before"] == pytest.approx(np.log(days) / 11)  # all days are equally frequent
 
 
 def test_by_pair_is_the_loss_of_who_counts_pairs():
-    iso = [day.isoformat() for n in range(711858, 748383) if not tasks.held_out(day := tasks.date.fromordinal(n))]
+    iso = [day.isoformat() for n in range(711858, 748383) if not tasks.held_out(day := date.fromordinal(n))]
     target = tasks.with_ends(np.stack([tasks.ISO.encode(text) for text in iso]))
     counts = np.zeros((14, 14))
     np.add.at(counts, (target[:, :-1], target[:, 1:]), 1)

@@ -149,8 +149,6 @@ def any_argument(parameter, rng):
     hint = str(parameter.annotation)
     if parameter.default is not parameter.empty and rng.random() < 0.5:
         return parameter.default
-    if "LinearState" in hint:
-        return efficient.linear_attention_start(3, 3) if rng.random() < 0.7 else any_array(rng)
     if "bool" in hint and "Array" not in hint:
         return bool(rng.integers(2))
     if "DTypeLike" in hint or "dtype" in parameter.name:

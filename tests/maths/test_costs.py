@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils.maths import attention, checks, costs, efficient
+from lesson_utils.maths import attention, checks, costs
 from lesson_utils.maths.layers import KeyValueCache
 
 
@@ -29,7 +29,7 @@ class Counting(np.ndarray):
 @pytest.fixture
 def count(monkeypatch):
     """Counts what really is multiplied when a function is called with these arrays."""
-    for module in (checks, attention, efficient):  # the checks would make plain arrays of them
+    for module in (checks, attention):  # the checks would make plain arrays of them
         monkeypatch.setattr(module, "as_float", lambda x, *_, **__: x)
         monkeypatch.setattr(module, "as_floats", lambda **arrays: arrays.values())
     monkeypatch.setattr(attention, "softmax", lambda scores: scores)
@@ -42,12 +42,7 @@ def count(monkeypatch):
     return counted
 
 
-every_size = pytest.mark.parametrize(
-    ("T", "T_k", "d", "h"), [(5, None, 8, 2), (3, 7, 12, 4), (9, 9, 6, 6), (1, 2, 4, 1)]
-)
-
-
-@every_size
+@pytest.mark.parametrize(("T", "T_k", "d", "h"), [(5, None, 8, 2), (3, 7, 12, 4), (9, 9, 6, 6), (1, 2, 4, 1)])
 def test_attention_costs_what_its_products_cost(rng, count, T, T_k, d, h):
     x_q, x_kv = rng.normal(size=(T, d)), rng.normal(size=(T_k or T, d))
     W = rng.normal(size=(4, d, d))
@@ -57,19 +52,6 @@ def test_attention_costs_what_its_products_cost(rng, count, T, T_k, d, h):
     assert cost.flops == 2 * counted
     assert cost.parameters == W.size
     assert cost.memory == sum((T * d, 2 * (T_k or T) * d, h * T * (T_k or T), T * d))  # Q; K, V; weights; heads
-    assert (cost.sequential_steps, cost.path_length) == (1, 1)
-
-
-@every_size
-def test_linear_attention_costs_what_its_products_cost(rng, count, T, T_k, d, h):
-    shapes = ((h, T, d // h), (h, T_k or T, d // h), (h, T_k or T, d // h))
-    counted = count(efficient.linear_attention, *(rng.normal(size=s) for s in shapes))
-    cost, softmax = costs.linear_attention_cost(T, d, h, T_k), costs.attention_cost(T, d, h, T_k)
-    assert cost.multiply_adds - cost.parts["projections"] == counted
-    assert cost.parts["projections"] == softmax.parts["projections"]
-    assert cost.parameters == softmax.parameters
-    state = efficient.linear_attention_start(d // h, d // h, (h,))
-    assert softmax.memory - cost.memory == h * T * (T_k or T) - state.S.size - state.z.size
     assert (cost.sequential_steps, cost.path_length) == (1, 1)
 
 
@@ -100,7 +82,6 @@ def test_twice_the_length_costs_what_table_1_says(T, h, d_k):
     once, twice = costs.attention_cost(T, d, h), costs.attention_cost(2 * T, d, h)
     assert twice.parts == {name: n * (2 if name == "projections" else 4) for name, n in once.parts.items()}
     for grows, cost in (
-        (2, lambda T: costs.linear_attention_cost(T, d, h)),
         (2, lambda T: costs.feed_forward_cost(T, d, 4 * d)),
         (2, lambda T: costs.recurrent_cost(T, d)),
         (4, lambda T: costs.dense_cost(T, d)),
@@ -114,7 +95,7 @@ BAD = [
     (costs.attention_cost, (5, 65, 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
     (costs.attention_cost, (0, 64, 8), "T=0 must be at least 1"),
     (costs.attention_cost, (5, 64, 8, 0), "T_k=0 must be at least 1"),
-    (costs.linear_attention_cost, (5, 0, 8), "d_model=0 must be at least 1"),
+    (costs.attention_cost, (5, 0, 8), "d_model=0 must be at least 1"),
     (costs.feed_forward_cost, (5, 4, 0), "d_ff=0 must be at least 1"),
     (costs.dense_cost, (5, 0), "d_model=0 must be at least 1"),
     (costs.recurrent_cost, (5, 4, 0), "gates=0 must be at least 1"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lesson_utils.maths import attention, efficient
 from lesson_utils.maths.attention import scaled_dot_product_attention as attend
+from lesson_utils.maths.efficient import online_softmax
 
 FLOATS = (np.float32, np.float64)
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
@@ -164,31 +165,6 @@ def test_causal_linear_attention_is_exact_in_chunks(case):
     np.testing.assert_allclose(output, want, rtol=tolerance, atol=tolerance)
 
 
-@given(cases(st.sampled_from(FLOATS), causal=st.just(True)), st.integers(1, 70))
-def test_the_recurrence_gives_what_the_parallel_form_gives(case, T):
-    Q, K, V = (np.resize(x, (*x.shape[:-2], T, x.shape[-1])) for x in case)
-    leading = np.broadcast_shapes(*(x.shape[:-2] for x in case))
-    Q, K, V = (np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (Q, K, V))
-    state = efficient.linear_attention_start(K.shape[-1], V.shape[-1], leading, K.dtype)
-    parallel = efficient.linear_attention(Q, K, V, causal=True)
-    for t in range(T):
-        before = efficient.LinearState(*(x.copy() for x in state))
-        new, output = efficient.linear_attention_step(state, Q[..., t, :], K[..., t, :], V[..., t, :])
-        assert output.dtype == Q.dtype
-        tolerance = 3 * TOLERANCE[Q.dtype.type]
-        np.testing.assert_allclose(output, parallel[..., t, :], rtol=tolerance, atol=tolerance)
-        for got, want in zip(state, before, strict=True):
-            np.testing.assert_array_equal(got, want)  # left as it was
-        state = new
-    assert [x.shape for x in state] == [(*leading, K.shape[-1], V.shape[-1]), (*leading, K.shape[-1])]
-
-
-def test_the_state_has_the_dtype_it_is_started_with():
-    start = efficient.linear_attention_start
-    assert [start(3, 4, dtype=dtype).S.dtype for dtype in FLOATS] == [np.float32, np.float64]
-    assert start(3, 4).z.dtype == np.float64
-
-
 @pytest.mark.parametrize("causal", [False, True])
 def test_linear_attention_of_large_input_neither_overflows_nor_warns(rng, causal):
     for dtype, size in ((np.float32, 1e4), (np.float64, 1e100)):
@@ -219,7 +195,7 @@ def test_a_later_token_changes_nothing_before_it(rng):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of queries so small that small inputs have several, of up to twice `block_size` keys."""
-    monkeypatch.setattr(efficient, "_QUERIES", 2)
+    monkeypatch.setattr(online_softmax, "_QUERIES", 2)
 
 
 @given(cases(st.sampled_from(FLOATS)), seeds, st.booleans(), st.integers(1, 10), st.sampled_from((0.1, 1, 30)))
@@ -334,8 +310,6 @@ def test_memory_grows_with_the_length_not_with_its_square(rng, monkeypatch):
 # --- Bad input --------------------------------------------------------------------------------------------------------
 
 Z = np.zeros
-S = efficient.linear_attention_start
-step = efficient.linear_attention_step
 online = efficient.online_attention
 THREE = (Z((3, 4)), Z((5, 4)), Z((5, 2)))
 BAD = [
@@ -345,9 +319,9 @@ BAD = [
     (efficient.global_mask, (4.0, [0]), "T=4.0 must be a whole number"),
     (efficient.global_mask, (4, [0, 4]), "global_tokens holds 0…4; expected integers 0…3"),
     (efficient.global_mask, (4, [-1]), "global_tokens holds -1…-1; expected integers 0…3"),
-    (efficient.global_mask, (4, [1.0]), "global_tokens is float64 of shape (1,); expected integers 0…3 with 1 axes"),
+    (efficient.global_mask, (4, [1.0]), "global_tokens is float64 of shape (1,); expected integers 0…3 with 1 axis"),
     (efficient.global_mask, (2, [True, False]), "global_tokens is bool of shape (2,); expected integers 0…1"),
-    (efficient.global_mask, (4, 1), "global_tokens is int64 of shape (); expected integers 0…3 with 1 axes"),
+    (efficient.global_mask, (4, 1), "global_tokens is int64 of shape (); expected integers 0…3 with 1 axis"),
     (efficient.block_mask, (4, 0), "block=0 must be at least 1"),
     (efficient.block_mask, (-4, 1), "T=-4 must be at least 0"),
     (efficient.strided_mask, (4, 0), "stride=0 must be at least 1"),
@@ -363,15 +337,6 @@ BAD = [
     (online, (*THREE, Z((5, 3), bool)), "mask has shape (5, 3); expected one that broadcasts to the scores, (3, 5)"),
     (online, (*THREE, None, 0), "block_size=0 must be at least 1"),
     (online, (*THREE, None, 2.5), "block_size=2.5 must be a whole number"),
-    (efficient.linear_attention_start, (0, 2), "d_k=0 must be at least 1"),
-    (efficient.linear_attention_start, (2, 1.0), "d_v=1.0 must be a whole number"),
-    (step, (S(2, 3), Z(3), Z(2), Z(3)), "q has shape (3,); the state, of shape (2, 3), expects (2,)"),
-    (step, (S(2, 3), Z(2), Z((1, 2)), Z(3)), "k has shape (1, 2); the state, of shape (2, 3), expects (2,)"),
-    (step, (S(2, 3, (4,)), Z((4, 2)), Z((4, 2)), Z(3)), "v has shape (3,); the state, of shape (4, 2, 3), expects (4,"),
-    (step, (S(1, 1), *Z((3, 1), np.float32)), "the state has dtype float64, q float32; start with dtype=float32"),
-    (step, ((Z((1, 1)), Z(1)), *Z((3, 1))), "state is tuple; begin with linear_attention_start(d_k, d_v)"),
-    (step, (efficient.LinearState(Z((2, 1)), Z(1)), *Z((3, 1))), "state is LinearState; begin with linear_attention_"),
-    (step, (S(1, 1), Z(1), [np.nan], Z(1)), "k holds NaN or infinite values"),
 ]  # fmt: skip
 QKV = [
     ((Z((3, 4)), Z((5, 6)), Z((5, 2))), "Q has width 4, K has width 6; a dot product needs the same width"),
@@ -394,15 +359,13 @@ def test_bad_input_is_refused_with_what_was_given_and_what_is_expected(function,
 
 
 @pytest.mark.parametrize("large", [dict(Q=1e30, K=1e30), dict(V=3e38)])
-@pytest.mark.parametrize("mode", ["online", "linear", "causal", "step"])
+@pytest.mark.parametrize("mode", ["online", "linear", "causal"])
 def test_an_output_beyond_the_dtype_is_refused_not_infinite(mode, large):
     Q, K, V = (np.full((3, 4), large.get(name, 1), np.float32) for name in "QKV")
-    state = efficient.linear_attention_start(4, 4, dtype=np.float32)
     call = {
         "online": lambda: efficient.online_attention(Q, K, V),
         "linear": lambda: efficient.linear_attention(Q, K, V),
         "causal": lambda: efficient.linear_attention(Q, K, V, causal=True),
-        "step": lambda: efficient.linear_attention_step(state, Q[0], K[0], V[0]),
     }[mode]
     with pytest.raises(ValueError, match="so large that the output overflows float32; scale down Q, K or V"):
         call()

@@ -106,7 +106,7 @@ def test_fit(rng, dtype):
             params["b"].grad += d.sum(axis=0)
             return float(((d * (y.size / 2)) ** 2).mean())
 
-    schedule = functools.partial(training.warmup_inverse_sqrt, d_model=16, warmup=8)
+    schedule = functools.partial(training.warmup_linear, peak=0.09, warmup=8, total=STEPS + 1)
     optimizer = training.Adam(params, **PAPER)
     history = training.fit(
         Regression(), lambda rng: (x, y), STEPS, optimizer=optimizer, schedule=schedule, clip=0.5, progress=False

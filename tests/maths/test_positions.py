@@ -39,8 +39,7 @@ def test_the_base_is_10000_where_none_is_given(rng):
     )
     np.testing.assert_array_equal(positions.wavelengths(6), positions.wavelengths(6, base=10000.0))
     np.testing.assert_array_equal(positions.shift_matrix(3, 6), positions.shift_matrix(3, 6, base=10000.0))
-    for turn in (positions.rotary, positions.rotary_backward):
-        np.testing.assert_array_equal(turn(x, range(5)), turn(x, range(5), base=10000.0))
+    np.testing.assert_array_equal(positions.rotary(x, range(5)), positions.rotary(x, range(5), base=10000.0))
 
 
 @given(st.integers(1, 40), widths, bases)
@@ -139,7 +138,7 @@ def test_halves_are_adjacent_pairs_in_another_order_of_columns(case, base, scale
     halves = positions.rotary(x, pos, base, scale, "halves")
     assert halves.dtype == x.dtype
     np.testing.assert_array_equal(halves[..., order], adjacent)
-    back = positions.rotary_backward(halves, pos, base, scale, "halves")
+    back = positions.rotary(halves, -pos, base, scale, "halves")
     np.testing.assert_allclose(back, x, atol=20 * TOLERANCE[x.dtype.type])
 
 
@@ -152,7 +151,6 @@ def test_a_scale_is_on_the_positions_which_may_be_fractions(case, base, scale):
     np.testing.assert_allclose(two_halves, positions.rotary(x, pos, base), atol=1e-11)
     turn = positions.Rotary(base, scale, "halves")
     np.testing.assert_array_equal(turn.turn(x, pos), positions.rotary(x, pos, base, scale, "halves"))
-    np.testing.assert_array_equal(turn.turn_back(x, pos), positions.rotary_backward(x, pos, base, scale, "halves"))
 
 
 @given(seeds, widths, bases, st.integers(-300, 300))
@@ -175,11 +173,11 @@ def test_lengths_stay_and_position_0_turns_nothing(case, base):
 
 
 @given(turning(st.sampled_from(FLOATS)), seeds, bases)
-def test_backward_is_the_transpose(case, rng, base):
-    """⟨dy, rotary(x)⟩ = ⟨rotary_backward(dy), x⟩ for any dy: that defines the gradient of a linear map."""
+def test_turning_back_is_the_transpose(case, rng, base):
+    """⟨dy, rotary(x, pos)⟩ = ⟨rotary(dy, −pos), x⟩ for any dy: that defines the gradient of a linear map."""
     x, pos = case
     dy = rng.normal(size=x.shape).astype(x.dtype)
-    dx = positions.rotary_backward(dy, pos, base)
+    dx = positions.rotary(dy, -pos, base)
     assert dx.dtype == x.dtype
     assert dx.shape == x.shape
     forward = (dy.astype(float) * positions.rotary(x, pos, base)).sum()
@@ -188,7 +186,7 @@ def test_backward_is_the_transpose(case, rng, base):
 
 def test_backward_agrees_with_central_differences(rng):
     x, dy, pos = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4)), np.array([5, 0, -2])
-    dx = positions.rotary_backward(dy, pos, base=10)
+    dx = positions.rotary(dy, -pos, base=10)
     for i in np.ndindex(x.shape):
         step = np.zeros(x.shape)
         step[i] = 0.5  # the map is linear: any step will do
@@ -206,7 +204,7 @@ def test_with_a_cache_the_last_positions_are_turned_as_in_the_whole(rng, cached,
 def test_rotary_turns_the_other_way_round_than_the_shift_matrix_in_sine_first_order():
     """PE stores (sine, cosine): moving on is a turn towards the first column; rotary turns towards the second."""
     encoding = positions.sinusoidal_encoding(9, 6)
-    np.testing.assert_allclose(positions.rotary_backward(encoding[2:3], [4]), encoding[6:7], atol=1e-12)
+    np.testing.assert_allclose(positions.rotary(encoding[2:3], [-4]), encoding[6:7], atol=1e-12)
 
 
 def test_far_positions_stay_exact_in_float32(rng):
@@ -216,8 +214,7 @@ def test_far_positions_stay_exact_in_float32(rng):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("turn", [positions.rotary, positions.rotary_backward])
-def test_views_are_turned_like_copies_and_left_alone(rng, turn, dtype):
+def test_views_are_turned_like_copies_and_left_alone(rng, dtype):
     x = rng.normal(size=(3, 5, 4, 12)).astype(dtype)
     x.flags.writeable = False
     pos = np.arange(5)
@@ -227,7 +224,7 @@ def test_views_are_turned_like_copies_and_left_alone(rng, turn, dtype):
         x.transpose(0, 2, 1, 3)[..., ::-2],
         np.broadcast_to(x[0, :, 0], (2, 5, 12)),
     ):
-        np.testing.assert_array_equal(turn(view, pos), turn(view.copy(), pos))
+        np.testing.assert_array_equal(positions.rotary(view, pos), positions.rotary(view.copy(), pos))
 
 
 def test_changing_positions_or_results_afterwards_spoils_nothing(rng):
@@ -340,7 +337,7 @@ TURNS = [
     ((np.zeros(4), [0]), "has shape (4,); expected at least 2 axes"),
     ((X.astype(complex), range(3)), "has dtype complex128; expected real numbers"),
 ]
-BAD += [(turn, *case) for turn in (positions.rotary, positions.rotary_backward) for case in TURNS]
+BAD += [(positions.rotary, *case) for case in TURNS]
 
 
 @pytest.mark.parametrize(("function", "arguments", "message"), BAD, ids=[f"{f.__name__}: {m}" for f, _, m in BAD])

@@ -6,7 +6,7 @@ import numpy as np
 
 from lesson_utils.lessons.bottleneck import mistakes
 from lesson_utils.lessons.common_mistakes import FINITE, OWN_SOFTMAX
-from lesson_utils.maths import attention, recurrent
+from lesson_utils.maths import attention, recurrent, scores
 from lesson_utils.maths.checks import Array
 from lesson_utils.mistakes.exercise import Case, Exercise
 
@@ -110,7 +110,7 @@ Returns the scores, (B, S). NumPy only. The arguments stay as they were.""",
         "`np.tanh` of the sum is (B, S, d_a). `@ v` adds up over the last axis.",
     ),
     mistakes=mistakes.ADDITIVE,
-    library=(attention.additive_score, attention.score_forward),
+    library=(attention.additive_score, scores.score_forward),
     praise="Seven cases, with sizes that happen to be equal among them. Bahdanau's score, for a whole batch at once.",
 )
 

@@ -7,9 +7,10 @@ import numpy as np
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.bottleneck import experiment
-from lesson_utils.maths import attention, training
+from lesson_utils.maths import training
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import Seq2Seq
+from lesson_utils.maths.scores import score_forward
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +32,7 @@ def score_params(kind: str, d: int, rng: np.random.Generator) -> tuple[Array, ..
 def score_table(d: int = 64, T: int = 20) -> dict[str, tuple[int, int, float]]:
     """For each score: parameters, operations for one pair alone, and for a pair among T queries and T keys.
 
-    The operations are counted as they are done, by running `attention.score_forward` on arrays that count.
+    The operations are counted as they are done, by running `scores.score_forward` on arrays that count.
     """
     table = {}
     for kind in SCORES:
@@ -55,7 +56,7 @@ def _count_operations(kind: str, T: int, d: int, params: Sequence[Array]) -> int
             return result.view(Counting)
 
     queries, keys = (np.ones((1, T, d)).view(Counting) for _ in range(2))
-    attention.score_forward(kind, queries, keys, params)
+    score_forward(kind, queries, keys, params)
     return done
 
 

@@ -76,7 +76,7 @@ class Heads(MultiHead):
         dV = self._for_all_backward(weights.swapaxes(-1, -2) @ dheads)
         if self.rotary is not None:
             at = np.arange(dQ.shape[-2])
-            dQ, dK = self.rotary.turn_back(dQ, at), self.rotary.turn_back(dK, at)
+            dQ, dK = self.rotary.turn(dQ, -at), self.rotary.turn(dK, -at)
         from_Q, from_K, from_V = cache.products
         dx, dW_Q, _ = ops.linear_backward(self._merge(dQ, split=True), from_Q)
         dkeys, dW_K, _ = ops.linear_backward(self._merge(dK, split=True), from_K)

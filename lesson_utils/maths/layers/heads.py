@@ -137,7 +137,7 @@ class MultiHead(Layer):
         dK, dV = repeat_heads_backward(dK, self.num_kv_heads), repeat_heads_backward(dV, self.num_kv_heads)
         if self.rotary is not None:
             at = np.arange(dQ.shape[-2])
-            dQ, dK = self.rotary.turn_back(dQ, at), self.rotary.turn_back(dK, at)
+            dQ, dK = self.rotary.turn(dQ, -at), self.rotary.turn(dK, -at)
         from_Q, from_K, from_V = cache.products
         dx, dW_Q, _ = ops.linear_backward(merge_heads(dQ), from_Q)
         dkeys, dW_K, _ = ops.linear_backward(merge_heads(dK), from_K)

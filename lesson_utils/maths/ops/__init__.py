@@ -5,33 +5,33 @@ pairs behind them: `op_forward(...) -> out, cache` and `op_backward(dout, cache)
 inputs. Pairs run thousands of times a second, in float32 or float64: they check shapes, but do not search for NaN.
 """
 
-from lesson_utils.maths.ops.activations import (
+from lesson_utils.maths.ops.features import (
+    column_sums,
     dropout_backward,
     dropout_forward,
-    gelu,
-    gelu_backward,
-    gelu_forward,
-    relu,
-    relu_backward,
-    relu_forward,
-    sigmoid,
-    swiglu,
-    swiglu_backward,
-    swiglu_forward,
-)
-from lesson_utils.maths.ops.features import (
     embedding,
     embedding_backward,
     embedding_forward,
+    gelu,
+    gelu_backward,
+    gelu_forward,
     layer_norm,
     layer_norm_backward,
     layer_norm_forward,
     linear,
     linear_backward,
     linear_forward,
+    relu,
+    relu_backward,
+    relu_forward,
     rms_norm,
     rms_norm_backward,
     rms_norm_forward,
+    row_sums,
+    sigmoid,
+    swiglu,
+    swiglu_backward,
+    swiglu_forward,
 )
 from lesson_utils.maths.ops.probabilities import (
     cross_entropy,
@@ -44,4 +44,3 @@ from lesson_utils.maths.ops.probabilities import (
     softmax_forward,
     softmax_jacobian,
 )
-from lesson_utils.maths.ops.sums import column_sums, row_sums

@@ -1,4 +1,4 @@
-"""Softmax and what is made of it: weights, their entropy, the loss."""
+"""Softmax, the entropy of its weights, and the loss that is made of it."""
 
 import math
 
@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lesson_utils.maths.checks import Array, Mask, as_axis, as_float, as_floats, as_ids, as_number, as_weights
-from lesson_utils.maths.ops.sums import row_sums
+from lesson_utils.maths.ops.features import row_sums
 
-# Between these, exp neither overflows nor vanishes in float32, and softmax needs no maximum subtracted first.
+# Between −60 and 60, exp neither overflows nor vanishes in float32, and softmax needs no maximum subtracted first.
 SAFE_SCORE = 60.0
 
 
@@ -17,8 +17,8 @@ def softmax(x: ArrayLike, axis: int = -1, temperature: float = 1.0) -> Array:
 
         softmax(x)_i = exp(x_i / τ) / Σ_j exp(x_j / τ)
 
-    The largest score is subtracted first. That changes nothing in exact arithmetic (the factor cancels), and
-    keeps every exponent at or below 0, so that no score is too large.
+    The largest score is subtracted first. That changes nothing in exact arithmetic (the factor cancels), and it keeps
+    every exponent at or below 0, so that no score is too large.
 
     Args:
         x: scores, any shape. A score of −∞ gets weight 0; where all scores are −∞, all weights are 0.
@@ -47,9 +47,9 @@ def softmax(x: ArrayLike, axis: int = -1, temperature: float = 1.0) -> Array:
 
 
 def entropy(weights: ArrayLike, axis: int = -1) -> Array:
-    """How spread out weights are, in nats: H = −Σ w ln w. One weight of 1 has 0, n equal ones have ln n.
+    """Measure how spread out weights are, in nats: H = −Σ w ln w. One weight of 1 has 0, n equal weights have ln n.
 
-    exp(H) reads as "the number of positions looked at".
+    exp(H) can be read as the number of positions that get attention.
 
     Args:
         weights: 0…1, summing to 1 along `axis`.
@@ -67,7 +67,7 @@ def entropy(weights: ArrayLike, axis: int = -1) -> Array:
 
 
 def softmax_jacobian(weights: ArrayLike) -> Array:
-    """The derivative of softmax at the scores that gave these weights: ∂w_i/∂x_j = w_i (δ_ij − w_j).
+    """Return the derivative of softmax at the scores with these weights: ∂w_i/∂x_j = w_i (δ_ij − w_j).
 
     Args:
         weights: softmax's output, shape (..., T).
@@ -84,7 +84,7 @@ def softmax_jacobian(weights: ArrayLike) -> Array:
 
 
 def softmax_forward(x: Array, mask: Array | Mask | None = None, out: Array | None = None) -> tuple[Array, Array]:
-    """Softmax over the last axis, hidden scores left out.
+    """Compute softmax over the last axis, without the hidden scores.
 
     Args:
         x: scores, (..., T).
@@ -105,7 +105,7 @@ def softmax_forward(x: Array, mask: Array | Mask | None = None, out: Array | Non
 
 
 def softmax_backward(dweights: Array, weights: Array, out: Array | None = None) -> Array:
-    """dx_j = w_j (dw_j − Σ_i dw_i w_i): the Jacobian, never written out."""
+    """Return dx_j = w_j (dw_j − Σ_i dw_i w_i), the product with the Jacobian, which is never written out."""
     dot = row_sums(dweights * weights)  # (..., 1)
     dx = np.subtract(dweights, dot, out=out)
     dx *= weights
@@ -113,7 +113,7 @@ def softmax_backward(dweights: Array, weights: Array, out: Array | None = None) 
 
 
 def log_softmax(x: ArrayLike, axis: int = -1) -> Array:
-    """ln softmax(x), without the detour over weights too small for their dtype.
+    """Return ln softmax(x), without computing weights that may be too small for their dtype.
 
     Raises:
         ValueError: `x` holds NaN or infinite values, or `axis` is missing or has no elements.
@@ -127,12 +127,12 @@ def log_softmax(x: ArrayLike, axis: int = -1) -> Array:
 def cross_entropy(
     logits: ArrayLike, targets: ArrayLike, mask: ArrayLike | None = None, smoothing: float = 0.0
 ) -> float:
-    """The mean of −ln p(target), in nats.
+    """Return the mean of −ln p(target), in nats.
 
     Args:
         logits: (..., V).
         targets: integers 0…V − 1, shape (...).
-        mask: True = counts, shape (...); padding should not. Default: all count.
+        mask: True = counts, shape (...); False at padding. Default: all count.
         smoothing: ε in 0…1. The target gets 1 − ε + ε/V, every other symbol ε/V.
 
     Raises:
@@ -147,7 +147,7 @@ def cross_entropy(
 def cross_entropy_forward(
     logits: Array, targets: NDArray[np.integer], mask: Mask | None = None, smoothing: float = 0.0
 ) -> tuple[float, tuple[Array, float]]:
-    """See `cross_entropy`. The cache holds the gradient itself: it comes almost free with the loss."""
+    """Compute `cross_entropy`. The cache holds the gradient itself, which comes almost free with the loss."""
     V = logits.shape[-1] if logits.ndim else 0
     if targets.shape != logits.shape[:-1]:
         raise ValueError(f"targets has shape {targets.shape}; expected {logits.shape[:-1]}, one for each row of logits")
@@ -179,17 +179,20 @@ def cross_entropy_forward(
 
 
 def cross_entropy_backward(dloss: float, cache: tuple[Array, float]) -> Array:
-    """dlogits = (p − target's distribution) / number of targets that count."""
+    """Return dlogits = (p − target's distribution) / number of targets that count."""
     difference, share = cache
     return difference * (dloss * share)
 
 
 def _is_safe(x: Array) -> bool:
-    """Can exp be taken as it is? Finding two extremes is 40 times faster than one for each short row (415 → 9 µs)."""
+    """Return True if exp may be taken without subtracting a maximum first.
+
+    Finding two extremes is 40 times faster than one for each short row (415 → 9 µs).
+    """
     return bool(x.size == 0 or (x.max() <= SAFE_SCORE and x.min() >= -SAFE_SCORE))
 
 
 def _peak(x: Array) -> Array:
-    """What to subtract before exp: each row's largest score, (..., 1)."""
+    """Return each row's largest score, (..., 1), which is subtracted before exp."""
     peak = x.max(axis=-1, keepdims=True)
     return np.where(np.isneginf(peak), 0, peak)  # −∞ − (−∞) would be NaN

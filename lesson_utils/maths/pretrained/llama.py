@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils.maths import bar, machine, models, ops
+from lesson_utils.maths import machine, models, ops, progress_bar
 from lesson_utils.maths.checks import Array, Ids, as_ids, as_size
 from lesson_utils.maths.layers import Attend, EncoderLayer, RMSNorm
 from lesson_utils.maths.models.stack import HeadsOf
@@ -153,7 +153,7 @@ def load(path: str | os.PathLike[str] | None = None, max_length: int = 1024, pro
     parts = sources.items()
     form = "{desc} {n_fmt}/{total_fmt} |{bar}|"
     if progress:
-        parts = bar.line(iterable=parts, desc="Loading", leave=False, bar_format=form) or parts
+        parts = progress_bar.line(iterable=parts, desc="Loading", leave=False, bar_format=form) or parts
     params = model.params()
     assert set(params) == set(sources), set(params) ^ set(sources)
     for name, names in parts:

@@ -17,7 +17,7 @@ from lesson_utils.maths.ops import sigmoid
 
 
 def rnn_cell(x: Array, h: Array, W_x: Array, W_h: Array, b: Array) -> Array:
-    """h' = tanh(x W_x + h W_h + b).
+    """Return h' = tanh(x W_x + h W_h + b).
 
     Args:
         x: input, (B, d_in).
@@ -51,14 +51,14 @@ def rnn_forward(a: Array, h: Array, W_h: Array) -> tuple[Array, RNNCache]:
 
 
 def rnn_backward(dnew: Array, cache: RNNCache) -> tuple[Array, Array, Array]:
-    """da, dh, dW_h."""
+    """Return da, dh, dW_h."""
     h, W_h, new = cache
     da = dnew * (1 - new * new)
     return da, da @ _T(W_h), _T(h) @ da
 
 
 def gru_cell(x: Array, h: Array, W_x: Array, W_h: Array, b: Array, b_h: Array) -> Array:
-    """A state that is kept where z is 1, and replaced by a candidate n where z is 0.
+    """Keep the state where the gate z is 1, and replace it by a candidate n where z is 0.
 
         r = σ(x W_xr + h W_hr + b_r)                how much of the old state the candidate sees
         z = σ(x W_xz + h W_hz + b_z)                how much of the old state stays
@@ -107,7 +107,7 @@ def gru_forward(a: Array, h: Array, W_h: Array, b_h: Array) -> tuple[Array, GRUC
 
 
 def gru_backward(dnew: Array, cache: GRUCache) -> tuple[Array, Array, Array, Array]:
-    """da, dh, dW_h, db_h."""
+    """Return da, dh, dW_h, db_h."""
     h, W_h, r, z, n, u_n = cache
     da_n = dnew * (1 - z) * (1 - n * n)
     da_z = dnew * (h - n) * z * (1 - z)
@@ -119,7 +119,7 @@ def gru_backward(dnew: Array, cache: GRUCache) -> tuple[Array, Array, Array, Arr
 
 
 def lstm_cell(x: Array, h: Array, c: Array, W_x: Array, W_h: Array, b: Array) -> tuple[Array, Array]:
-    """A memory c that is added to, beside the state h that is shown.
+    """Add to a memory c, and show a part of it as the state h.
 
         i, f, o = σ(x W_x + h W_h + b)    input, forget and output gate, each with its own columns
         g = tanh(x W_xg + h W_hg + b_g)   what may be added
@@ -169,7 +169,7 @@ def lstm_forward(a: Array, state: Array, W_h: Array) -> tuple[Array, LSTMCache]:
 
 
 def lstm_backward(dnew: Array, cache: LSTMCache) -> tuple[Array, Array, Array]:
-    """da, dstate, dW_h."""
+    """Return da, dstate, dW_h."""
     state, W_h, i, f, g, o, tanh_c = cache
     (h, c), (dh, dc) = _blocks(state, 2), _blocks(dnew, 2)
     dc = dc + dh * o * (1 - tanh_c * tanh_c)
@@ -182,7 +182,7 @@ def lstm_backward(dnew: Array, cache: LSTMCache) -> tuple[Array, Array, Array]:
 
 
 class Cell(NamedTuple):
-    """What unrolling needs of a cell. The state is h, or for an LSTM h and c side by side, (..., B, parts·d_h)."""
+    """The sizes and the pair of a cell. Its state is h, or for an LSTM h and c side by side, (..., B, parts·d_h)."""
 
     gates: int
     parts: int
@@ -198,7 +198,7 @@ CELLS = {
 
 
 def init_params(kind: str, d_in: int, d_h: int, rng: np.random.Generator, dtype: Any = np.float32) -> tuple[Array, ...]:
-    """W_x, W_h, b and for a GRU b_h, ready for `unroll_forward`.
+    """Draw W_x, W_h, b and for a GRU b_h, ready for `unroll_forward`.
 
     W_x is normal with variance 1/d_in. Each block of W_h is orthogonal: it turns the state without stretching it
     (Saxe et al., 2014). Biases are 0, but 1 for an LSTM's forget gate, so that it begins by remembering (Jozefowicz
@@ -216,7 +216,7 @@ def init_params(kind: str, d_in: int, d_h: int, rng: np.random.Generator, dtype:
 
 
 def check_params(kind: str, d_in: int, d_h: int, params: Sequence[Array], directions: tuple[int, ...] = ()) -> None:
-    """W_x, W_h, b and for a GRU b_h in their shapes, with `directions` as further axes in front."""
+    """Refuse parameters of other shapes than W_x, W_h, b and for a GRU b_h, with `directions` as axes in front."""
     width = CELLS[as_choice(kind, "kind", CELLS)].gates * d_h
     wanted = {"W_x": (d_in, width), "W_h": (d_h, width), "b": (width,)}
     if kind == "gru":
@@ -241,7 +241,7 @@ def _orthogonal(n: int, rng: np.random.Generator) -> Array:
 
 
 def _blocks(x: Array, n: int) -> list[Array]:
-    """Columns in n blocks of equal width, as views; np.split does the same in ten times the time."""
+    """Split the columns into n blocks of equal width, as views; np.split takes ten times as long."""
     d = x.shape[-1] // n
     return [x[..., k * d : (k + 1) * d] for k in range(n)]
 

@@ -1,7 +1,7 @@
-"""A cell through time: unrolled over sequences, in one direction or in both, and back.
+"""A cell unrolled over sequences, in one direction or in both, and backpropagation through time.
 
-What does not need the state, x W_x of all steps, is one large product outside the loop. Inside, arrays have time first,
-(T, B, …), so that each step is one block of memory.
+The product x W_x needs no state, so it is one large product for all steps, outside the loop. Inside the loop, arrays
+have time first, (T, B, …), so that each step is one block of memory.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from lesson_utils.maths.recurrent.cells import CELLS, check_params, init_params
 
 
 class Recurrence(NamedTuple):
-    """What the way back through time needs."""
+    """The cache of a recurrence."""
 
     kind: str
     params: Sequence[Array]
     steps: list[Any]  # each step's cache
-    real: list[Mask | None]  # what is no padding, (..., B, 1); None where nothing is, as at most steps
+    real: list[Mask | None]  # each step's symbols that are no padding, (..., B, 1); None where all are real
 
 
 def recurrence_forward(
     kind: str, a: Array, state: Array, params: Sequence[Array], mask: Mask | None = None
 ) -> tuple[Array, Recurrence]:
-    """All steps of a cell whose inputs are already multiplied by W_x.
+    """Run all steps of a cell whose inputs are already multiplied by W_x.
 
     Args:
         kind: "rnn", "gru" or "lstm".
@@ -52,14 +52,14 @@ def recurrence_forward(
 
 
 def recurrence_backward(dstates: Array, cache: Recurrence) -> tuple[Array, Array, list[Array]]:
-    """Backpropagation through time.
+    """Backpropagate through time.
 
     Args:
-        dstates: what each state gets from outside the recurrence, (T + 1, ..., B, parts·d_h). Is overwritten:
+        dstates: the gradient of each state from outside the recurrence, (T + 1, ..., B, parts·d_h). It is overwritten:
             afterwards it holds the whole gradient of each state.
 
     Returns:
-        da, the gradient of the first state, and those of the parameters in order.
+        da, the gradient of the first state, and the parameters' gradients in order.
     """
     kind, params, steps, real = cache
     da = np.empty((len(steps), *dstates.shape[1:-1], params[0].shape[-1]), dstates.dtype)
@@ -77,10 +77,10 @@ def recurrence_backward(dstates: Array, cache: Recurrence) -> tuple[Array, Array
 
 
 class Unrolled(NamedTuple):
-    """What the way back through a network needs; `inputs` are the caches of x W_x, one a direction."""
+    """The cache of a network; `inputs` are the caches of x W_x, one for each direction."""
 
     inputs: list[Any]
-    run: Recurrence
+    recurrence: Recurrence
     states: Array
     real: Mask | None
 
@@ -88,7 +88,7 @@ class Unrolled(NamedTuple):
 def unroll_forward(
     kind: str, x: Array, state: Array, params: Sequence[Array], mask: Mask | None = None
 ) -> tuple[tuple[Array, Array], Unrolled]:
-    """A recurrent network over a batch of sequences.
+    """Run a recurrent network over a batch of sequences.
 
     Args:
         kind: "rnn", "gru" or "lstm".
@@ -98,31 +98,32 @@ def unroll_forward(
         mask: True = a real symbol, (B, T). At padding the state stays as it is and the output is 0.
 
     Returns:
-        outputs, each step's h, (B, T, d_h), and the last state; then the cache.
+        outputs, which are each step's h, (B, T, d_h), and the last state; then the cache.
 
     Raises:
         ValueError: the kind is not known, or shapes or dtypes do not fit.
     """
-    d_h = _check_unroll(kind, x, params, mask)
+    _check_sequences(kind, x, params, mask)
     W_x, W_h, b, *b_h = params
+    d_h = W_h.shape[0]
     if state.shape != (len(x), CELLS[kind].parts * d_h) or state.dtype != x.dtype:
         wanted = f"{x.dtype} ({len(x)}, {CELLS[kind].parts * d_h})"
         raise ValueError(f"state is {state.dtype} {state.shape}; expected {wanted}")
-    a, inner = linear_forward(x.swapaxes(0, 1), W_x, b)  # (T, B, gates·d_h)
+    a, product = linear_forward(x.swapaxes(0, 1), W_x, b)  # (T, B, gates·d_h)
     real = None if mask is None else mask.T
-    states, run = recurrence_forward(kind, a, state, (W_h, *b_h), real)
+    states, recurrence = recurrence_forward(kind, a, state, (W_h, *b_h), real)
     outputs = states[1:, :, :d_h]  # (T, B, d_h)
     if real is not None:
         outputs = outputs * real[..., None]
-    return (outputs.swapaxes(0, 1), states[-1]), Unrolled([inner], run, states, real)
+    return (outputs.swapaxes(0, 1), states[-1]), Unrolled([product], recurrence, states, real)
 
 
 def unroll_backward(doutputs: tuple[Array, Array], cache: Unrolled) -> tuple[Array, Array, tuple[Array, ...]]:
-    """From the gradients of the outputs and of the last state: dx, dstate, and those of the parameters in order."""
-    (douts, dlast), (inputs, run, states, real) = doutputs, cache
+    """Return dx, dstate and the parameters' gradients in order, from those of the outputs and of the last state."""
+    (douts, dlast), (inputs, recurrence, states, real) = doutputs, cache
     douts = douts.swapaxes(0, 1)  # (T, B, d_h)
-    dstates = _spread(douts if real is None else douts * real[..., None], dlast, states)
-    da, dstate, (dW_h, *db_h) = recurrence_backward(dstates, run)
+    dstates = _state_gradients(douts if real is None else douts * real[..., None], dlast, states)
+    da, dstate, (dW_h, *db_h) = recurrence_backward(dstates, recurrence)
     dx, dW_x, db = linear_backward(da, inputs[0])
     return dx.swapaxes(0, 1), dstate, (dW_x, dW_h, db, *db_h)
 
@@ -130,7 +131,7 @@ def unroll_backward(doutputs: tuple[Array, Array], cache: Unrolled) -> tuple[Arr
 def bidirectional_forward(
     kind: str, x: Array, params: Sequence[Array], mask: Mask | None = None
 ) -> tuple[tuple[Array, Array], Unrolled]:
-    """One network reads forwards, another backwards; both start from zeros.
+    """Run one network forwards and another backwards over a batch of sequences; both start from zeros.
 
     Args:
         kind: "rnn", "gru" or "lstm".
@@ -139,40 +140,41 @@ def bidirectional_forward(
         mask: True = a real symbol, (B, T), padding at the end.
 
     Returns:
-        outputs, (B, T, 2·d_h), forwards beside backwards; the h in which each ends, (B, 2·d_h); then the cache.
+        outputs, (B, T, 2·d_h), forwards beside backwards; the last h of each network, (B, 2·d_h); then the cache.
 
     Raises:
         ValueError: the kind is not known, or shapes or dtypes do not fit.
 
     Source: Schuster and Paliwal (1997).
     """
-    d_h = _check_unroll(kind, x, params, mask, directions=(2,))
+    _check_sequences(kind, x, params, mask, directions=(2,))
     (B, T, _), (W_x, W_h, b, *b_h) = x.shape, params
+    d_h = W_h.shape[1]
     steps = x.swapaxes(0, 1)  # (T, B, d_in)
     a = np.empty((T, 2, B, W_h.shape[-1]), x.dtype)
     a[:, 0], there = linear_forward(steps, W_x[0], b[0])
     a[::-1, 1], back = linear_forward(steps, W_x[1], b[1])  # the last symbol is read first
     real = None if mask is None else np.stack([mask.T, mask.T[::-1]], axis=1)  # (T, 2, B)
     zeros = np.zeros((2, B, CELLS[kind].parts * d_h), x.dtype)
-    states, run = recurrence_forward(kind, a, zeros, (W_h, *b_h), real)
+    states, recurrence = recurrence_forward(kind, a, zeros, (W_h, *b_h), real)
     outputs = states[1:, ..., :d_h]  # (T, 2, B, d_h)
     if real is not None:
         outputs = outputs * real[..., None]
     joined = np.concatenate([outputs[:, 0], outputs[::-1, 1]], axis=-1)  # (T, B, 2·d_h)
     last = np.concatenate([states[-1, 0, :, :d_h], states[-1, 1, :, :d_h]], axis=-1)  # (B, 2·d_h)
-    return (joined.swapaxes(0, 1), last), Unrolled([there, back], run, states, real)
+    return (joined.swapaxes(0, 1), last), Unrolled([there, back], recurrence, states, real)
 
 
 def bidirectional_backward(doutputs: tuple[Array, Array], cache: Unrolled) -> tuple[Array, tuple[Array, ...]]:
-    """From the gradients of the outputs and of the two ends: dx, and those of the parameters in order."""
-    (douts, dlast), (inputs, run, states, real) = doutputs, cache
+    """Return dx and the parameters' gradients in order, from those of the outputs and of both last states."""
+    (douts, dlast), (inputs, recurrence, states, real) = doutputs, cache
     d_h = dlast.shape[-1] // 2
     douts = douts.swapaxes(0, 1)  # (T, B, 2·d_h)
     douts = np.stack([douts[..., :d_h], douts[::-1, :, d_h:]], axis=1)  # (T, 2, B, d_h)
     if real is not None:
         douts *= real[..., None]
     dends = np.stack([dlast[:, :d_h], dlast[:, d_h:]])  # (2, B, d_h)
-    da, _, (dW_h, *db_h) = recurrence_backward(_spread(douts, dends, states), run)
+    da, _, (dW_h, *db_h) = recurrence_backward(_state_gradients(douts, dends, states), recurrence)
     dx, *there = linear_backward(da[:, 0], inputs[0])
     dx_back, *back = linear_backward(da[::-1, 1], inputs[1])
     dW_x, db = (np.stack(pair) for pair in zip(there, back, strict=True))
@@ -180,7 +182,7 @@ def bidirectional_backward(doutputs: tuple[Array, Array], cache: Unrolled) -> tu
 
 
 def gradient_norms_through_time(kind: str, x: Array, params: Sequence[Array], rng: np.random.Generator) -> Array:
-    """How much of a gradient at the last step arrives at each step before.
+    """Measure how much of a gradient at the last step arrives at each step before.
 
     The loss is u · h_T with a random unit vector u for each sequence.
 
@@ -192,25 +194,26 @@ def gradient_norms_through_time(kind: str, x: Array, params: Sequence[Array], rn
 
     Returns:
         norms of the loss's gradient at the states of steps 1 … T, averaged over the batch, shape (T,). The last is 1.
-        An LSTM's state is h and c together: c is where its gradient travels.
+        An LSTM's state is h and c together, since its gradient travels through c.
 
     Raises:
         ValueError: the kind is not known, or shapes or dtypes do not fit.
     """
-    d_h = _check_unroll(kind, x, params, None)
+    _check_sequences(kind, x, params, None)
+    d_h = params[1].shape[0]  # of W_h
     state = np.zeros((len(x), CELLS[kind].parts * d_h), x.dtype)
     _, cache = unroll_forward(kind, x, state, params)
     u = rng.normal(size=(len(x), d_h)).astype(x.dtype)
     dstates = np.zeros_like(cache.states)  # (T + 1, B, parts·d_h)
     dstates[-1, :, :d_h] = u / np.linalg.norm(u, axis=-1, keepdims=True)
-    recurrence_backward(dstates, cache.run)
+    recurrence_backward(dstates, cache.recurrence)
     return np.linalg.norm(dstates[1:], axis=-1).mean(axis=-1)
 
 
 class Recurrent(Layer):
-    """An RNN, GRU or LSTM over whole sequences, in one direction or in both.
+    """An RNN, GRU or LSTM over whole sequences, in one direction or in both. It starts from zeros.
 
-    `forward(x, mask) -> (outputs, last), cache`; `backward((doutputs, dlast), cache) -> dx`. It starts from zeros.
+    `forward(x, mask) -> (outputs, last), cache`; `backward((doutputs, dlast), cache) -> dx`.
     """
 
     def __init__(
@@ -222,7 +225,7 @@ class Recurrent(Layer):
         bidirectional: bool = False,
         dtype: Any = np.float32,
     ) -> None:
-        """`d_h` is the width of each direction."""
+        """Draw the parameters; `d_h` is the width of each direction."""
         self.kind, self.bidirectional = kind, bidirectional
         values = init_params(kind, d_in, d_h, rng, dtype)
         if bidirectional:
@@ -232,11 +235,11 @@ class Recurrent(Layer):
             self.b_h = Param(values[3])
 
     def parameters(self) -> list[Param]:
-        """In the order of `unroll_forward`."""
+        """Return the parameters in the order of `unroll_forward`."""
         return [self.W_x, self.W_h, self.b, *self.state_parameters()[1:]]
 
     def state_parameters(self) -> list[Param]:
-        """Those of `recurrence_forward`: W_h, and b_h of a GRU."""
+        """Return the parameters of `recurrence_forward`: W_h, and b_h of a GRU."""
         return [self.W_h, self.b_h] if self.kind == "gru" else [self.W_h]
 
     def forward(self, x: Array, mask: Mask | None = None) -> tuple[tuple[Array, Array], Unrolled]:
@@ -257,25 +260,27 @@ class Recurrent(Layer):
         return dx
 
 
-def _spread(douts: Array, dlast: Array, states: Array) -> Array:
-    """Gradients of outputs, (T, ..., B, d_h), and of the last state, as those of all states, (T + 1, ..., B, width)."""
+def _state_gradients(douts: Array, dlast: Array, states: Array) -> Array:
+    """Return the gradients of all states, (T + 1, ..., B, width), from the outputs' and the last state's.
+
+    Outputs are the h of each state, and `douts` is (T, ..., B, d_h).
+    """
     dstates = np.zeros_like(states)
     dstates[1:, ..., : douts.shape[-1]] = douts
     dstates[-1, ..., : dlast.shape[-1]] += dlast
     return dstates
 
 
-def _check_unroll(
+def _check_sequences(
     kind: str, x: Array, params: Sequence[Array], mask: Mask | None, directions: tuple[int, ...] = ()
-) -> int:
-    """Returns d_h."""
+) -> None:
+    """Refuse inputs, parameters or a mask that do not fit each other."""
     if x.ndim != 3:
         raise ValueError(f"x has shape {x.shape}; expected (B, T, d_in)")
-    width = params[1].shape[-1] if len(params) > 1 and params[1].ndim else 0
+    width = params[1].shape[-1] if len(params) > 1 and params[1].ndim else 0  # of W_h, (..., d_h, gates·d_h)
     d_h = width // CELLS[as_choice(kind, "kind", CELLS)].gates
     check_params(kind, x.shape[-1], d_h, params, directions)
     if x.dtype.kind != "f" or any(param.dtype != x.dtype for param in params):
         given = ", ".join(str(param.dtype) for param in params)
         raise ValueError(f"dtypes differ: x is {x.dtype}, params are {given}; make all float32, or all float64")
     check_real(mask, x.shape[:2])
-    return d_h

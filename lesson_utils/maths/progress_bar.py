@@ -1,4 +1,4 @@
-"""Progress bars: of `training.fit`, and of what is loaded. Where tqdm is not installed there are none."""
+"""Progress bars, for `training.fit` and for models that are loaded. Without tqdm there are none."""
 
 import sys
 from types import TracebackType
@@ -10,7 +10,7 @@ FORM = "{n_fmt}/{total_fmt} steps{postfix} |{bar}|"
 def line(**options: Any) -> Any:
     """Return tqdm's bar of 80 columns on standard output, or None where there is no tqdm.
 
-    Not standard error: there, notebooks put what went wrong.
+    Standard error would look like a failure, since notebooks show it in red.
     """
     try:
         from tqdm import tqdm  # type: ignore[import-untyped]  # here: it takes its time to import
@@ -21,10 +21,10 @@ def line(**options: Any) -> Any:
 
 
 class Bar:
-    """One line on standard output, in a terminal and in a notebook.
+    """A line of progress on standard output, in a terminal and in a notebook.
 
-    Not tqdm's notebook widget: a saved notebook would show a dead one, and without ipywidgets it is a warning. The
-    finished line has no times in it, so that a notebook that was run again is not different for it.
+    It is not tqdm's notebook widget: a saved notebook would show a dead one, and without ipywidgets a warning. The
+    finished line has no times in it, so that running a notebook again does not change its output.
     """
 
     def __init__(self, total: int, disable: bool) -> None:
