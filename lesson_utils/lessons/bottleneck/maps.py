@@ -26,7 +26,7 @@ def looks_and_causes(figure: "Figure", models: Mapping[str, Seq2Seq], word: str)
         decided.append(effect)
         for ax, matrix, what in zip(column, (weights, effect), ("where it looks", "what decides"), strict=True):
             title = f"{name}, {what}: {weight_on(matrix):.2f}"
-            plots.heatmap(matrix, letters[::-1], letters, title, "written", "read", False, ax=ax, top=1.0)
+            plots.draw_heatmap(ax, matrix, letters[::-1], letters, title, "written", "read", False, top=1.0)
             ax.label_outer()
             alt.append(plots.describe(matrix, letters[::-1], letters, title, "written", "read"))
     figure.colorbar(axes[0, -1].images[0], ax=list(axes[0]), label="weight", pad=0.01)
@@ -50,7 +50,7 @@ def one_off(figure: "Figure", model: Seq2Seq, word: str) -> str:
     )
     alt = []
     for ax, matrix, title in zip(figure.subplots(1, 2, sharey=True), (weights, effect), titles, strict=True):
-        plots.heatmap(matrix, letters[::-1], letters, title, "written", "read", False, ax=ax, top=1.0)
+        plots.draw_heatmap(ax, matrix, letters[::-1], letters, title, "written", "read", False, top=1.0)
         ax.label_outer()
         alt.append(plots.describe(matrix, letters[::-1], letters, title, "written", "read"))
     figure.colorbar(ax.images[0], ax=figure.axes, label="weight, probability lost", pad=0.01)

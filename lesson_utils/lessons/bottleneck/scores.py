@@ -100,7 +100,9 @@ def four_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) ->
     for ax, (kind, snapshots) in zip(axes, models.items(), strict=True):
         alignment = snapshots[max(snapshots)].alignment
         hits, weight = experiment.mirrored(alignment), experiment.weight_on(alignment)
-        plots.heatmap(alignment, letters[::-1], letters, f"{kind}: {weight:.2f}", "to be written", "read", False, ax=ax)
+        plots.draw_heatmap(
+            ax, alignment, letters[::-1], letters, f"{kind}: {weight:.2f}", "to be written", "read", False
+        )
         ax.label_outer()
         found.append(f"{kind} {weight:.2f}, the largest of its row for {hits} of {len(letters)}")
     figure.colorbar(axes[-1].images[0], ax=list(axes), label="weight", pad=0.01)
@@ -123,7 +125,7 @@ def score_lab(figure: "Figure", four: Mapping[str, Mapping[int, Snapshot]]) -> l
     letters = list(SMALL_WORD)
     n = len(letters)
     ax = figure.add_subplot()
-    plots.heatmap(np.zeros((n, n)), letters[::-1], letters, "\n", "to be written", "read", False, ax=ax)
+    plots.draw_heatmap(ax, np.zeros((n, n)), letters[::-1], letters, "\n", "to be written", "read", False)
     image = ax.images[0]
     image.set_zorder(3)  # above the axes, which then need not be drawn again when it changes
     figure.colorbar(image, ax=ax, label="weight", pad=0.02)

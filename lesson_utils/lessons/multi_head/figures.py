@@ -155,7 +155,7 @@ def removal_plot(figure: "Figure", right: Array) -> str:
     title = "Without a head, one offset is lost, and no other" if one_each else "What is lost without each head"
     rows, columns = [f"without head {i}" for i in range(len(right))], [signed(o) for o in OFFSETS]
     label = "offset, and share of answers that are wrong now"
-    plots.heatmap(1 - right, rows, columns, title, "", label, ax=figure.add_subplot())
+    plots.draw_heatmap(figure.add_subplot(), 1 - right, rows, columns, title, "", label)
     listed = (
         f"{name}: {dict(zip(columns, row.round(2).tolist(), strict=True))}"
         for name, row in zip(rows, 1 - right, strict=True)

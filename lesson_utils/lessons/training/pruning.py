@@ -66,7 +66,9 @@ def heads_map(figure: "Figure", model: models.Transformer) -> str:
     title = f"{free} of {len(lost)} heads can go one at a time; without others nearly all is lost"
     if lost.max() < 0.8:
         title = f"{free} of {len(lost)} heads can go one at a time"
-    plots.heatmap(table, rows, columns, title, "", "share of held-out dates wrong without it", ax=figure.add_subplot())
+    plots.draw_heatmap(
+        figure.add_subplot(), table, rows, columns, title, "", "share of held-out dates wrong without it"
+    )
     listed = "; ".join(f"{row}: {', '.join(f'{x:.2f}' for x in of)}" for row, of in zip(rows, table, strict=True))
     return f"{title}. Share of held-out dates wrong without one head: {listed}."
 
