@@ -1,4 +1,4 @@
-"""What arrives of a string, by its length and by the size of the vector."""
+"""Figures of what arrives of a string, by its length and by the size of the vector."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,13 +19,13 @@ LOOKS = {  # colour, dash, marker
 
 
 def _shares(ax: "Axes", label: str) -> None:
-    """The axes of shares by the length of a string."""
+    """Label the axes of shares by the length of a string."""
     ax.set(xlabel="length of the string", ylabel=label, ylim=(-0.03, 1.05))
     ax.set_yticks((0, 0.25, 0.5, 0.75, 1), ("0 %", "25 %", "50 %", "75 %", "100 %"))
 
 
 def _where_it_falls(lengths: Sequence[int], shares: Sequence[float]) -> tuple[float, float]:
-    """A place for the name of a falling curve: where it goes through 1/2; else its end."""
+    """Find a place for the name of a falling curve: where it goes through 1/2; else its end."""
     for n in range(1, len(shares)):
         if shares[n - 1] >= 0.5 > shares[n]:
             part = (shares[n - 1] - 0.5) / (shares[n - 1] - shares[n])
@@ -35,7 +35,7 @@ def _where_it_falls(lengths: Sequence[int], shares: Sequence[float]) -> tuple[fl
 
 @plots.still(8.4, 3.9)
 def kept_plot(figure: "Figure", measured: Mapping[int, Kept], at: int = 16) -> str:
-    """What one fixed vector keeps, by length: which letters there were, and where."""
+    """Draw what one fixed vector keeps, by length: which letters there were, and where."""
     lengths = list(measured)
     present, in_place, chance = (
         [getattr(kept, name) for kept in measured.values()] for name in ("present", "in_place", "chance")
@@ -69,7 +69,7 @@ def kept_plot(figure: "Figure", measured: Mapping[int, Kept], at: int = 16) -> s
 def accuracy_plot(
     figure: "Figure", curves: Mapping[str, Mapping[int, float]], trained: tuple[int, int] = (3, 20), at: int = 12
 ) -> str:
-    """The share of strings that are all right, by length; the lengths of the training are shaded."""
+    """Draw the share of strings that are all right, by length; the lengths of the training are shaded."""
     longest = max(max(curve) for curve in curves.values())
     ax = figure.add_subplot(xlim=(trained[0] - 0.5, longest + 4))
     _shares(ax, "strings all right")
@@ -131,7 +131,7 @@ def measure_capacity(
     steps=live.Choice("training steps", (2500, 10_000), 2500),
 )
 def capacity_lab(figure: "Figure") -> live.Update:
-    """How much a vector holds: stored measurements for four sizes."""
+    """Show how much a vector of one of four sizes holds, as measured beforehand."""
     ax = figure.add_subplot(xlim=(3.5, 24))
     _shares(ax, "strings all right")
     ax.set_xticks(CAPACITY_LENGTHS)

@@ -23,7 +23,7 @@ GROWN = 1e3  # times: drawn in the strongest colour
 
 @cache
 def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0) -> Array:
-    """The gradient's norm 0 … STEPS_BACK steps before the end, at a fresh cell of width 32 that reads random inputs.
+    """Return the gradient's norm 0 … STEPS_BACK steps before the end, at a fresh cell of width 32 on random inputs.
 
     Args:
         kind: "rnn", "gru" or "lstm".
@@ -42,7 +42,7 @@ def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0) -> Arr
 
 @plots.still(9.0, 4.2)
 def vanish_or_explode(figure: "Figure") -> str:
-    """What is left of an RNN's gradient, for recurrent matrices of four sizes."""
+    """Draw what is left of an RNN's gradient, for recurrent matrices of four sizes."""
     norms = {f"× {scale:g}": gradient_norms("rnn", scale) for scale in SCALES}
     top, strips = _two_panels(figure, tuple(norms), 1e-7, 1e4)
     for (name, norm), (colour, dash) in zip(norms.items(), SCALES.values(), strict=True):
@@ -57,7 +57,7 @@ def vanish_or_explode(figure: "Figure") -> str:
 
 @plots.still(9.0, 3.2)
 def slopes_plot(figure: "Figure") -> str:
-    """The slopes of the logistic function and of tanh, and what many of the first one leave."""
+    """Draw the slopes of the logistic function and of tanh, and what many of the first one leave."""
     x = np.linspace(-6, 6, 241)
     left, right = figure.subplots(1, 2)
     left.axhspan(0, 1 / 4, color="#EEEEEE", lw=0)
@@ -83,7 +83,7 @@ def slopes_plot(figure: "Figure") -> str:
     gate_bias=live.Slider("bias of the gate that keeps +", -2, 4, 0),
 )
 def gradient_lab(figure: "Figure") -> live.Update:
-    """How much of a gradient is left, many steps back, in three cells."""
+    """Show how much of a gradient is left, many steps back, in three cells."""
     lowest = 1e-10
     top, strips = _two_panels(figure, tuple(CELLS), lowest, 1e4)
     lines, names = {}, {}
@@ -128,7 +128,7 @@ def _two_panels(figure: "Figure", names: tuple[str, ...], lowest: float, highest
 
 
 def _squares(norms: ArrayLike) -> Array:
-    """A strip of squares for each row of norms, (6·n, steps, 3): blue for 1, white for nothing, orange for more."""
+    """Make strips of squares, one for each row of norms, (6·n, steps, 3): blue for 1, white for nothing, orange for more."""
     from matplotlib.colors import to_rgb
 
     norms = np.asarray(norms)

@@ -29,7 +29,7 @@ def score_params(kind: str, d: int, rng: np.random.Generator) -> tuple[Array, ..
 
 
 def score_table(d: int = 64, T: int = 20) -> dict[str, tuple[int, int, float]]:
-    """For each score: parameters, operations for one pair alone, and for a pair among T queries and T keys.
+    """Count for each score: parameters, operations for one pair alone, and for a pair among T queries and T keys.
 
     The operations are counted as they are done, by running `attention.score_forward` on arrays that count.
     """
@@ -93,7 +93,7 @@ def small_model(kind: str, steps: int = SNAPSHOTS[-1]) -> tuple[dict[int, Snapsh
 
 @plots.still(9.6, 2.9)
 def four_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) -> str:
-    """The maps of the four scores side by side, at the end of training."""
+    """Draw the maps of the four scores side by side, at the end of training."""
     letters = list(SMALL_WORD)
     axes = figure.subplots(1, len(models), sharey=True)
     found = []
@@ -121,7 +121,7 @@ def four_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) ->
     step=live.Choice("after training step", SNAPSHOTS, 0),
 )
 def score_lab(figure: "Figure", four: Mapping[str, Mapping[int, Snapshot]]) -> live.Update:
-    """The map of one score, in the course of its training."""
+    """Show the map of one score, in the course of its training."""
     letters = list(SMALL_WORD)
     n = len(letters)
     ax = figure.add_subplot()

@@ -42,7 +42,7 @@ def write_on(
     top_k: int | None,
     top_p: float,
 ) -> tuple["Ids", Array]:
-    """As `GPT.generate` for one prompt (1, T): ids (T + length,), and how probable each was; 1 in the prompt."""
+    """Continue one prompt (1, T) as `GPT.generate` does: ids and their probabilities, (T + length,); 1 in the prompt."""
     context = model.config.max_length
     past, seen = model.new_past(), ids[:, -context:]
     fresh, found = seen, [1.0] * ids.shape[1]
@@ -66,7 +66,7 @@ def write_on(
     example=untrained,
 )
 def sampling_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabulary) -> live.Update:
-    """The trained model writes on: prompt, temperature, top-k, top-p → the next character, and a text."""
+    """Show how the model continues a prompt: the probabilities of the next character, and a text drawn from them."""
     from matplotlib.collections import PolyCollection
 
     figure.set_layout_engine("none")
@@ -149,13 +149,13 @@ def sampling_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabula
 
 
 def name_of(vocabulary: tasks.Vocabulary, id_: int) -> str:
-    """A character that can be seen."""
+    """Return a visible name for a character."""
     text = vocabulary.decode(np.array([id_]))
     return {"": "an end", " ": "space", "\n": "line end"}.get(text, text)
 
 
 def laid_out(text: str, probability: Array) -> list[tuple[str, list[float]]]:
-    """A text for a monospaced page, in lines, each with its characters' probabilities.
+    """Break a text into lines of a monospaced page, each with the probabilities of its characters.
 
     Line ends are written as ⏎, runs of blanks as one (the first).
     """
@@ -178,7 +178,7 @@ def laid_out(text: str, probability: Array) -> list[tuple[str, list[float]]]:
 
 
 def drawable(text: str) -> str:
-    """What the figures' font has no letter for becomes □; and `$` begins no formula."""
+    """Put □ for what the figures' font has no letter for, and keep `$` from beginning a formula."""
     letters = _letters()
     return "".join(c if c == "\n" or ord(c) in letters else "□" for c in text).replace("$", r"\$")
 

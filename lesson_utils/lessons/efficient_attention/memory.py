@@ -39,7 +39,7 @@ def draw(pairs: int, seed: int = 0, dtype: type = np.float32) -> tuple[Array, Id
 
 
 def phi(keys: Array, feature_map: str) -> Array:
-    """The features of keys and queries, of length 1, for the delta rule; the map sees entries of variance 1."""
+    """Map keys and queries to features, of length 1 for the delta rule; the map sees entries of variance 1."""
     if feature_map == "none":
         return keys
     features = efficient.elu_feature_map(math.sqrt(D_K) * keys)
@@ -47,7 +47,7 @@ def phi(keys: Array, feature_map: str) -> Array:
 
 
 def written(features: Array, values: Ids, decay: float, overwrite: bool) -> Array:
-    """The memory after all pairs: (RUNS, D_K, VALUES); values are one-hot."""
+    """Return the memory after all pairs, (RUNS, D_K, VALUES); values are one-hot."""
     S = np.zeros((RUNS, D_K, VALUES), features.dtype)
     one_hot = np.eye(VALUES, dtype=features.dtype)[values]  # (RUNS, pairs, VALUES)
     if not overwrite:  # the same sum, in one product
@@ -75,7 +75,7 @@ def recall(pairs: int, decay: float = 1.0, overwrite: bool = False, feature_map:
 
 
 def softmax_recall(pairs: int, seed: int = 0) -> float:
-    """The same question to attention that keeps every pair, with sharp scores."""
+    """Ask the same of attention that keeps every pair, with sharp scores: the share that it recalls."""
     keys, values = draw(pairs, seed)
     weights = 8.0 * np.sqrt(D_K) * keys @ keys.swapaxes(-1, -2)
     weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
@@ -105,7 +105,7 @@ def recall_table() -> str:
     feature_map=live.Choice("feature map", MAPS, "none"),
 )
 def memory_lab(figure: "Figure") -> live.Update:
-    """A matrix that is written to: the matrix itself, and how much of the old, the new and the corrected it tells."""
+    """Show a matrix that is written to, and how much it tells of the old, the new and the corrected pairs."""
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
     image = left.imshow(
         np.zeros((D_K, VALUES)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, aspect="auto"

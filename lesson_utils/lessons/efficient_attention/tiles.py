@@ -17,7 +17,7 @@ SIZES = (1, 2, 3, 4, 6, 8, 12, 24)
 
 
 def row() -> tuple[Array, Array]:
-    """One query's scores on 24 keys, and their values, one number each; larger scores come late."""
+    """Make one query's scores on 24 keys, and their values, one number each; larger scores come late."""
     rng = np.random.default_rng(12)
     scores = rng.normal(0, 0.8, KEYS)
     scores[[4, 10, 17]] = 1.8, 3.0, 4.1
@@ -25,7 +25,7 @@ def row() -> tuple[Array, Array]:
 
 
 class Moment(NamedTuple):
-    """What is known after some tiles, and what the last one did."""
+    """The running sums after some tiles, and the work of the last tile."""
 
     largest: float
     total: float

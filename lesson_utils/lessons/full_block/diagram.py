@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Part(NamedTuple):
-    """What the diagram tells about a part."""
+    """A part of the diagram: its formula, its shapes and its code."""
 
     title: str
     formula: str  # in mathtext
@@ -135,7 +135,7 @@ KINDS = {
 
 
 def _draw_streams(plan: "Axes") -> None:
-    """What runs between the boxes: the streams, the residual connections, the memory, symbols in and out."""
+    """Draw what runs between the boxes: streams, residual connections, the memory, symbols in and out."""
     from matplotlib.patches import FancyBboxPatch
 
     line: dict[str, Any] = {"color": plots.GREY, "lw": 1.5, "zorder": 0}
@@ -167,7 +167,7 @@ def _draw_streams(plan: "Axes") -> None:
 
 @live.lab(height=6.0, part=live.Choice("part", tuple(PARTS), "add & norm"))
 def diagram_lab(figure: "Figure") -> live.Update:
-    """The architecture; the chosen part shows its formula, its shapes and its code."""
+    """Show the architecture; the chosen part shows its formula, its shapes and its code."""
     from matplotlib.patches import FancyBboxPatch
 
     plan = sheet(figure)

@@ -38,7 +38,7 @@ class Function:
 
 
 def parts(layer: layers.EncoderLayer | layers.DecoderLayer) -> tuple[Function, ...]:
-    """What a layer is made of, as functions: its attention or attentions, feed-forward, and a norm for each of them."""
+    """List a layer's parts as functions: its attention or attentions, feed-forward, and a norm for each of them."""
     sublayers = [part for part in vars(layer).values() if isinstance(part, layers.Residual)]
     return tuple(Function(thing) for thing in (*(s.inner for s in sublayers), *(s.norm for s in sublayers)))
 
@@ -68,7 +68,7 @@ class Ledger:
         return y
 
     def note(self, name: str, x: Array) -> Array:
-        """A line about what has no parameters and no matrix product."""
+        """Add a line about what has no parameters and no matrix product."""
         self.steps.append(Step(name, x.shape, 0, 0))
         return x
 
@@ -101,7 +101,7 @@ class Ledger:
 
 
 def _flops(layer: Any, x: Array, memory: Array | None = None, *masks: Any) -> Iterator[int]:
-    """Of the layers that hold matrix products; norms, sums and ReLU are not counted."""
+    """Count for each part that holds matrix products; norms, sums and ReLU are not counted."""
     if isinstance(layer, layers.MultiHead):
         B, T, d = x.shape
         T_k = T if memory is None else memory.shape[1]
@@ -121,7 +121,7 @@ def _flops(layer: Any, x: Array, memory: Array | None = None, *masks: Any) -> It
 
 
 def count(config: TransformerConfig, length: int = 1, **changes: Any) -> dict[str, Step]:
-    """The ledger of a whole encoder–decoder by formula, for a source and a target of `length` symbols (B = 1).
+    """Compute the ledger of a whole encoder–decoder by formula, for a source and a target of `length` symbols (B = 1).
 
     It says the same as the layers themselves, without building them. `changes` are to the config.
     """
@@ -167,7 +167,7 @@ PAPER_ROWS: dict[str, tuple[dict[str, int], int]] = {
 
 
 def vocabulary_for(changes: dict[str, int], millions: int) -> tuple[float, float]:
-    """How many symbols one shared table must hold for a count that rounds to `millions`: from, to."""
+    """Return how many symbols one shared table must hold, from and to, for a count that rounds to `millions`."""
     one, two = (count_parameters(TransformerConfig.base(vocab), **changes) for vocab in (1, 2))
     row = two - one  # the numbers of one symbol
     return (1e6 * (millions - 0.5) - one) / row + 1, (1e6 * (millions + 0.5) - one) / row + 1
@@ -197,7 +197,7 @@ FILLS = {
     length=live.Choice("length", (16, 64, 256, 1024), 64),
 )
 def ledger_lab(figure: "Figure") -> live.Update:
-    """Where parameters and FLOPs of encoder–decoders go: shares of the parts by d_model, d_ff = 4 d_model."""
+    """Show where parameters and FLOPs of encoder–decoders go: shares of the parts by d_model, d_ff = 4 d_model."""
     x = np.arange(len(SIZES))
     charts: dict[str, Any] = {}
     for ax, what in zip(figure.subplots(1, 2, sharey=True), ("parameters", "FLOPs"), strict=True):

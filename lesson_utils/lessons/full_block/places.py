@@ -29,7 +29,7 @@ def _plus(ax: "Axes", x: float, y: float) -> None:
 
 
 def _block(ax: "Axes", left: float, pre: bool) -> None:
-    """One block, its stream a thick vertical road at `left`, its parts on side roads to the right."""
+    """Draw one block: its stream is a thick vertical road at `left`, its parts lie on side roads to the right."""
     stream = plots.BLUE if pre else plots.ORANGE
     ax.plot([left, left], [0.16, 3.28], color=tint(stream, 0.75), lw=7, zorder=1, solid_capstyle="butt")
     arrow(ax, (left, 3.2), (left, 3.5), stream, 3.5)
@@ -49,7 +49,7 @@ def _block(ax: "Axes", left: float, pre: bool) -> None:
 
 @plots.still(9.2, 4.1)
 def two_places(figure: "Figure") -> str:
-    """A post-norm block and a pre-norm block, side by side."""
+    """Draw a post-norm block and a pre-norm block, side by side."""
     ax = sheet(figure)
     ax.set_title("Post-norm stands on the stream, pre-norm on the side roads")
     for left, pre in ((0.62, False), (5.0, True)):
@@ -88,7 +88,7 @@ class Start(NamedTuple):
 
 
 def gradient_norm(block: EncoderLayer, *names: str) -> float:
-    """The root of the sum of squares over the gradients of a layer's parameters, or of those with these names only."""
+    """Return the norm of the gradients of a layer's parameters together, or of those with these names only."""
     chosen = [p for name, p in block.params().items() if not names or name.rpartition(".")[2] in names]
     return math.sqrt(sum(float(np.vdot(p.grad, p.grad)) for p in chosen))
 
@@ -127,7 +127,7 @@ def at_start(norm: NormPlace, depth: int, d_model: int = 32, seeds: int = 3) -> 
 
 
 def first_to_last(norm: NormPlace, depth: int, d_model: int, seeds: int = 3) -> Array:
-    """The first layer's gradient over the last one's, for each seed, sorted."""
+    """Divide the first layer's gradient by the last one's, for each seed; sorted."""
     starts = [one_start(norm, depth, d_model, seed) for seed in range(seeds)]
     return np.sort([start.gradients[0] / start.gradients[-1] for start in starts])
 

@@ -1,4 +1,4 @@
-"""Why a narrow head can hardly single out one place: keys on a circle."""
+"""Keys on a circle: a narrow head can hardly single out one of them."""
 
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ def weights_of_the_right(keys: Array, score: float) -> Array:
 
 
 def score_needed(d_k: int, weight: float = 0.9) -> float:
-    """How large q · k / √d_k must be so that softmax gives the right one of 24 keys that weight.
+    """Return how large q · k / √d_k must be so that softmax gives the right one of 24 keys that weight.
 
     All keys are equally long, and the query points at the right one.
     """

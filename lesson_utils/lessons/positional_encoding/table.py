@@ -25,7 +25,7 @@ WAVES = ((0.0, plots.BLUE, "-"), (0.25, plots.ORANGE, "--"), (0.5, plots.GREEN, 
     length=live.Choice("maximum length", LENGTHS, 64),
 )
 def table_lab(figure: "Figure") -> live.Update:
-    """The table as a heat map, all sines above all cosines, and three of its columns as waves."""
+    """Show the table as a heat map, all sines above all cosines, and three of its columns as waves."""
     table_ax, waves_ax = figure.subplots(2, 1, height_ratios=(1.3, 1), sharex=True)
     image = table_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
     figure.colorbar(image, ax=(table_ax, waves_ax), label="entry of the table", ticks=(-1, 0, 1), shrink=0.6)
@@ -124,7 +124,7 @@ def clock_lab(figure: "Figure") -> live.Update:
 
 @plots.still(8.4, 4.0)
 def rotation_drawn(figure: "Figure", offset: int = 3, d_model: int = 8, base: float = 10.0) -> str:
-    """The matrix that moves on by `offset`: its blocks, with their numbers, and by how much each turns."""
+    """Draw the matrix that moves on by `offset`: its blocks, with their numbers, and by how much each turns."""
     from matplotlib.patches import Rectangle
 
     M = positions.shift_matrix(offset, d_model, base)
@@ -173,7 +173,7 @@ def similarity(d_model: int, base: int, length: int) -> Array:
     offset=live.Slider("offset", 0, 31, 8),
 )
 def similarity_lab(figure: "Figure") -> live.Update:
-    """How alike two positions are: a map, and its one curve."""
+    """Show how alike two positions are: a map, and its one curve."""
     map_ax, curve_ax = figure.subplots(1, 2, width_ratios=(1, 1.25))
     image = map_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
     (diagonal,) = map_ax.plot([], [], color=plots.GREEN, lw=2)

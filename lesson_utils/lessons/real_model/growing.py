@@ -93,7 +93,7 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
 
 @plots.still(9.4, 2.9)
 def chain_drawn(figure: "Figure") -> str:
-    """How two heads copy: the first layer's tells each symbol what came before it, the second's asks for that."""
+    """Draw how two heads copy: the first layer's tells each symbol what came before it, the second's asks for that."""
     ax = d.sheet(figure)
     ax.set_title("Two heads copy together: the second reads what the first has written")
     symbols = [*"RKBTRK", "?"]
@@ -130,8 +130,7 @@ def chain_drawn(figure: "Figure") -> str:
 
 @plots.still(9.4, 3.5)
 def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
-    """A model trained with one period only: share right and induction score for each period, beside one that was "
-    "not."""
+    """Draw share right and induction score by period, of a model trained with one period only and of one with many."""
     periods = range(6, 17)
     right: dict[str, list[float]] = {}
     score: dict[str, list[float]] = {}
@@ -165,7 +164,7 @@ def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
 
 @plots.still(9.0, 3.6)
 def how_soon(figure: "Figure") -> str:
-    """Which kind of positions lets two layers learn to copy how soon: two seeds each, stored."""
+    """Draw how soon two layers learn to copy with each kind of positions: two seeds each, stored."""
     known: Any = stored()
     names = {
         "rotary": plots.BLUE,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @plots.still(9.0, 3.9)
 def weighted_average(figure: "Figure", words: Sequence[str], X: Array, A: Array, query: int) -> str:
-    """All weights as a heat map with one row lit; that row as lines from the query's vector, and what comes out."""
+    """Draw all weights as a heat map with one row lit, and that row as lines from the query's vector, with its output."""
     from matplotlib.patches import Polygon, Rectangle
 
     plane, table = figure.subplots(1, 2, width_ratios=(1.15, 1))
@@ -45,7 +45,7 @@ def weighted_average(figure: "Figure", words: Sequence[str], X: Array, A: Array,
 
 
 def _hull(points: Array) -> Array:
-    """The corners of the convex hull, in order, (corners, 2): Andrew's monotone chain."""
+    """Return the corners of the convex hull, in order, (corners, 2): Andrew's monotone chain."""
 
     def half(way: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
         chain: list[tuple[float, ...]] = []
@@ -64,7 +64,7 @@ def _hull(points: Array) -> Array:
 
 @plots.still(9.0, 3.6)
 def three_scores(figure: "Figure", words: Sequence[str], pair: tuple[int, int], scores: dict[str, ArrayLike]) -> str:
-    """Score matrices side by side; the two cells of a pair, (i, j) and (j, i), are outlined and the others faded."""
+    """Draw score matrices side by side; the cells (i, j) and (j, i) of a pair are outlined and the others faded."""
     from matplotlib.patches import Rectangle
 
     i, j = pair

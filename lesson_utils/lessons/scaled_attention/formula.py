@@ -33,7 +33,7 @@ VALUES = np.array([[3.0, 1.0], [0.0, 2.0], [1.0, 0.0]])  # (3, 2)
     hidden=live.Choice("the mask hides", tuple(MASKS), "nothing"),
 )
 def formula_lab(figure: "Figure") -> live.Update:
-    """softmax(QKᵀ/√d_k)V, step by step, in numbers."""
+    """Show softmax(QKᵀ/√d_k)V, step by step, in numbers."""
     ax = drawings.sheet(figure)
     top, cell, n = 1.75, (0.38, 0.4), len(WORDS)
     middle = top - n * cell[1] / 2
