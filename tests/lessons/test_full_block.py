@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom import formats
-from lesson_utils.lessons.full_block import diagram, ledger, places, reading
+from lesson_utils.lessons.full_block import counts, diagram, places, reading
 from lesson_utils.lessons.full_block import lab as full_block
 from lesson_utils.maths import attention, layers, ops, positions
 from lesson_utils.maths.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig
@@ -36,7 +36,7 @@ def test_different_vocabularies_are_counted():
 
 def test_changes_are_counted():
     config = TransformerConfig(**SIZES)
-    assert ledger.count(config, 4, num_layers=3) == ledger.count(replace(config, num_layers=3), 4)
+    assert counts.count(config, 4, num_layers=3) == counts.count(replace(config, num_layers=3), 4)
 
 
 def test_base_model_and_the_papers_rows():
@@ -62,7 +62,7 @@ def test_ledger_of_a_whole_model_agrees_with_the_formula():
     logits = book.run("output", model.target.embedding.logits_forward, book.run("norm", model.norm.forward, x))
     np.testing.assert_allclose(logits, model.forward(ids, ids)[0], atol=1e-5)
     assert book.parameters == model.num_params()
-    assert book.flops == sum(step.flops for step in ledger.count(model.config, T).values())
+    assert book.flops == sum(step.flops for step in counts.count(model.config, T).values())
     assert book.note("softmax", logits) is logits
     assert book.steps[-1] == ("softmax", (1, T, 13), 0, 0)
 
@@ -357,7 +357,7 @@ def test_ledger_shares_are_those_of_the_count():
     alt = full_block.ledger_lab().set(num_layers=2, vocab=1_000, length=16).alt
     config = TransformerConfig(vocab=1_000, d_model=256, num_layers=2, num_heads=8, norm="post", shared=True)
     total = full_block.count_parameters(config)
-    feed = sum(step.parameters for name, step in ledger.count(config).items() if "feed" in name)
+    feed = sum(step.parameters for name, step in counts.count(config).items() if "feed" in name)
     row = next(part for part in alt.split("; ") if part.startswith("d_model 256"))
     assert f"feed-forward {feed / total:.1%}" in row
     assert formats.large(total) in row

@@ -59,7 +59,7 @@ def answer(model: Seq2Seq, word: str) -> tuple[str, Array | None]:
 
 
 def answers(model: Seq2Seq, source: tasks.Ids) -> tuple[tasks.Ids, tasks.Ids]:
-    """Return the answers to (B, S) letters, cut or padded to the right length, and the right answers, (B, S + 1) each."""
+    """Return the answers to (B, S) letters, cut or padded to the right length, and the right ones, (B, S + 1) each."""
     wanted = tasks.with_ends(source[:, ::-1])[:, 1:]
     ids, _ = model.decode(source, wanted.shape[1])
     return np.pad(ids, ((0, 0), (0, wanted.shape[1] - ids.shape[1]))), wanted

@@ -128,7 +128,7 @@ def _two_panels(figure: "Figure", names: tuple[str, ...], lowest: float, highest
 
 
 def _squares(norms: ArrayLike) -> Array:
-    """Make strips of squares, one for each row of norms, (6·n, steps, 3): blue for 1, white for nothing, orange for more."""
+    """Make a strip of squares for a row of norms, (6·n, steps, 3): blue for 1, white for nothing, orange for more."""
     from matplotlib.colors import to_rgb
 
     norms = np.asarray(norms)

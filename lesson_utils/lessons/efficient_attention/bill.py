@@ -76,7 +76,7 @@ def three_numbers(figure: "Figure", rows: Sequence[Measured]) -> str:
     """Draw each way's bytes and seconds as bars, and say what was lost; all are compared with the first one."""
     axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1, 1))
     y, first = np.arange(len(rows)), rows[0]
-    told = []
+    clauses = []
     for ax, values, unit in (
         (axes[0], [r.bytes for r in rows], as_bytes),
         (axes[1], [r.seconds for r in rows], as_time),
@@ -94,12 +94,14 @@ def three_numbers(figure: "Figure", rows: Sequence[Measured]) -> str:
     axes[2].set_axis_off()
     for n, row in enumerate(rows):
         axes[2].text(0, n, row.lost, va="center", transform=axes[2].get_yaxis_transform())
-        told.append(f"{row.name}: {as_bytes(row.bytes)}, {as_time(row.seconds)}, lost: {row.lost}".replace("\n", " "))
+        clauses.append(
+            f"{row.name}: {as_bytes(row.bytes)}, {as_time(row.seconds)}, lost: {row.lost}".replace("\n", " ")
+        )
     least = min(rows[1:], key=lambda row: row.bytes)
     axes[0].set_title(f"Bytes: down to {formats.short(100 * least.bytes / first.bytes)} %")
     axes[1].set_title("Seconds, measured")
     axes[2].set_title("What was lost")
-    return f"{least.name} takes {least.bytes / first.bytes:.2%} of the bytes of {first.name}. {'; '.join(told)}."
+    return f"{least.name} takes {least.bytes / first.bytes:.2%} of the bytes of {first.name}. {'; '.join(clauses)}."
 
 
 @plots.still(7.6, 3.3)
@@ -107,7 +109,7 @@ def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
     """Draw the most bytes that each way took, by length; and the input and output, which nobody saves."""
     ax = figure.add_subplot(xlabel="length T", ylabel="bytes at most")
     lengths = list(next(iter(peaks.values())))
-    told, growth = [], []
+    clauses, growth = [], []
     for (name, found), colour in zip(peaks.items(), (plots.ORANGE, plots.BLUE), strict=True):
         values = [found[T] for T in lengths]
         ax.plot(lengths, values, "o-", color=colour)
@@ -115,7 +117,7 @@ def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
             lengths[-1] * 1.08, values[-1], f"{name}\n{as_bytes(values[-1])}", color=colour, va="center", weight="bold"
         )
         growth.append(f"{name} × {values[-1] / values[0]:.0f}")
-        told.append(f"{name}: {', '.join(f'{T} {as_bytes(n)}' for T, n in found.items())}")
+        clauses.append(f"{name}: {', '.join(f'{T} {as_bytes(n)}' for T, n in found.items())}")
     ends = [16 * T * D_HEAD for T in lengths]
     ax.plot(lengths, ends, ":", color=plots.GREY, lw=1.6)
     ax.text(lengths[2], ends[2] / 2.6, "Q, K, V and the output themselves", color=plots.GREY, size=10)
@@ -126,7 +128,7 @@ def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
     ax.minorticks_off()
     ax.set(xlim=(lengths[0] * 0.9, lengths[-1] * 2.1))
     ax.set_title(f"{lengths[-1] // lengths[0]} times the length: {', '.join(growth)}")
-    return f"Memory grows, from T = {lengths[0]} to {lengths[-1]}: {', '.join(growth)}. {'; '.join(told)}."
+    return f"Memory grows, from T = {lengths[0]} to {lengths[-1]}: {', '.join(growth)}. {'; '.join(clauses)}."
 
 
 def amount(n: float) -> str:

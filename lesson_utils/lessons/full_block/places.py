@@ -58,12 +58,12 @@ def two_places(figure: "Figure") -> str:
         ax.text(left + 1.95, 3.22, name, weight="bold", size=14, color=colour, va="center")
         formula = "x + f(norm(x))" if pre else "norm(x + f(x))"
         ax.text(left + 1.95, 2.86, formula, size=12.5, va="center", family="monospace")
-        told = (
+        remark = (
             "Nothing stands in the\nway: the stream runs\nfrom bottom to top,\nand parts only add."
             if pre
             else "The stream itself goes\nthrough every norm:\nafter each part it is\nbrought back to size 1."
         )
-        ax.text(left + 1.95, 2.5, told, va="top", linespacing=1.4)
+        ax.text(left + 1.95, 2.5, remark, va="top", linespacing=1.4)
     return (
         "Post-norm stands on the stream, pre-norm on the side roads. Two blocks, drawn from bottom to top. "
         "Post-norm: x branches off to attention, is added, the sum goes through a norm; so with feed-forward. "
@@ -167,12 +167,12 @@ def depth_lab(figure: "Figure") -> live.Update:
     figure.legend(handles=list(lines.values())[2:4] + list(lines.values())[6:], loc="outside lower center", ncols=2)
 
     def update(depth: int, d_model: int) -> str:
-        told, now = [], {}
+        clauses, now = [], {}
         for norm in STYLES:
             now[norm] = start = at_start(norm, depth, d_model)
             for name, values in start._asdict().items():
                 lines[norm, name].set_data(np.linspace(0, 1, len(values)), values)
-            told.append(
+            clauses.append(
                 f"{norm}-norm: the stream ends at standard deviation {start.scales[-1]:.1f} with tokens of cosine "
                 f"{start.alike[-1]:.2f}; gradient norm {start.gradients[0]:.2g} in the first layer, "
                 f"{start.gradients[-1]:.2g} in the last; of queries and keys alone {start.looking[0]:.2g} and "
@@ -182,6 +182,6 @@ def depth_lab(figure: "Figure") -> live.Update:
         scale_ax.set_title(f"Pre-norm grows to {pre.scales[-1]:.1f}")
         alike_ax.set_title(f"Tokens of post-norm: {post.alike[-1]:.2f}")
         layer_ax.set_title(f"Post-norm $W_Q$, $W_K$: {formats.power(post.looking[-1])}")
-        return f"Before training, {depth} layers, d_model {d_model}: {'. '.join(told)}."
+        return f"Before training, {depth} layers, d_model {d_model}: {'. '.join(clauses)}."
 
     return update

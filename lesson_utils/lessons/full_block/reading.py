@@ -73,7 +73,7 @@ def neurons(model: GPT, vocabulary: Vocabulary, ids: Ids, how_many: int = 5, str
 def neurons_plot(figure: "Figure", chosen: list[Neuron]) -> str:
     """Draw the strongest places of some neurons in a text."""
     ax = sheet(figure)
-    told = []
+    clauses = []
     for row, neuron in enumerate(chosen):
         y = 2.32 - 0.5 * row
         ax.text(0.02, y, f"neuron {neuron.number}", va="center", weight="bold", color=plots.GREEN)
@@ -86,9 +86,11 @@ def neurons_plot(figure: "Figure", chosen: list[Neuron]) -> str:
                 look = {"fc": tint(plots.GREEN, 0.55), "ec": "none", "pad": 1.5} if last else None
                 at = x + 0.105 * k
                 ax.text(at, y, char, va="center", ha="center", family="monospace", size=11.5, bbox=look)
-        told.append(f"neuron {neuron.number} at {neuron.ends!r} in {neuron.share:.0%} of its strongest places")
+        clauses.append(f"neuron {neuron.number} at {neuron.ends!r} in {neuron.share:.0%} of its strongest places")
     first = chosen[0]
     ax.set_title(
         f"Neuron {first.number} waits for “{first.ends[-1]}” after “{first.ends[0]}”; others, for other places"
     )
-    return f"Neuron {first.number} waits for {first.ends[-1]!r} after {first.ends[0]!r}. Most often: {'; '.join(told)}."
+    return (
+        f"Neuron {first.number} waits for {first.ends[-1]!r} after {first.ends[0]!r}. Most often: {'; '.join(clauses)}."
+    )

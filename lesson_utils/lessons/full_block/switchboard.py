@@ -191,8 +191,8 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
         ax.set_title(f"{short} – {now.alone:.0%} written right")
         says.set_text(f"written:   {now.example}")
         stream.set_text(f"stream at the top, σ:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
-        told = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
-        return f"{head}: {told}; {asked} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
+        listed = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
+        return f"{head}: {listed}; {asked} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
 
     return update
 

@@ -259,13 +259,13 @@ def heads_lab(
             marker.set_data([heads], [result.diversity])
         chart.set_title(differ[0].upper() + differ[1:])
         cost = costs.attention_cost(LENGTH, trained[heads].config.d_model, heads)
-        told = (
+        price = (
             f"d_k = {trained[heads].config.d_model // heads}, {cost.parameters:,} parameters,\n"
             f"{cost.multiply_adds:,} multiply-adds,\n{cost.memory:,} numbers in memory"
         )
-        note.set_text(told)
+        note.set_text(price)
         over = "Mean of 100 sequences" if mean else "One sequence"
-        alt = f"{maps.get_title(loc='left')}, {differ}. {over}. {told}. Where most of the weight goes: "
+        alt = f"{maps.get_title(loc='left')}, {differ}. {over}. {price}. Where most of the weight goes: "
         return (alt + f"{'; '.join(names)}.").replace("\n", " ")
 
     return update

@@ -240,11 +240,13 @@ def stretch_lab(figure: "Figure", curves: Mapping[tuple[str, int], Array], L: in
         curve = curves[method, factor]
         line.set_ydata(smooth[method, factor])
         inside, twice, rest = curve[L // 4 : L].mean(), curve[L : 2 * L].mean(), curve[2 * L :]
-        told = f"{inside:.2f} bits within, {twice:.2f} up to 2×" + (f", {rest.mean():.2f} beyond" if len(rest) else "")
+        finding = f"{inside:.2f} bits within, {twice:.2f} up to 2×" + (
+            f", {rest.mean():.2f} beyond" if len(rest) else ""
+        )
         name = f"Window of {L} keys" if method == "window" else f"{method.capitalize()} × {factor}"
-        ax.set_title(f"{name}: {told}")
+        ax.set_title(f"{name}: {finding}")
         over = f"Means over positions {L // 4} to {L - 1}, and further out"
-        return f"{told}, with rotary positions: {name.lower()}, factor {factor}. {over}."
+        return f"{finding}, with rotary positions: {name.lower()}, factor {factor}. {over}."
 
     return update
 

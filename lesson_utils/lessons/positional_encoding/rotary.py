@@ -73,7 +73,7 @@ def diagonal_spread(S: Array) -> float:
 @plots.still(9.6, 3.0)
 def score_maps(figure: "Figure", **scores: Array) -> str:
     """Draw what positions do to the scores: maps side by side, each with what its diagonals say; NaN where hidden."""
-    told = []
+    clauses = []
     axes = figure.subplots(1, len(scores))
     for n, (ax, (name, S)) in enumerate(zip(axes, scores.items(), strict=True)):
         seen = np.isfinite(S)
@@ -86,7 +86,7 @@ def score_maps(figure: "Figure", **scores: Array) -> str:
         ax.set_xticks(ticks, [str(i) for i in ticks])
         ax.set_yticks(ticks, [str(i) for i in ticks])
         ax.spines[:].set_visible(False)
-        told.append(f"{name}: scores with equal offset differ by up to {spread:.2g}, {verdict}")
+        clauses.append(f"{name}: scores with equal offset differ by up to {spread:.2g}, {verdict}")
     bar = figure.colorbar(image, ax=axes, label="score", ticks=(-top, 0, top), shrink=0.8)
     bar.ax.set_yticklabels(["lowest", "0", "highest"])
-    return f"Shows scores by position of query and key. {'; '.join(told)}."
+    return f"Shows scores by position of query and key. {'; '.join(clauses)}."

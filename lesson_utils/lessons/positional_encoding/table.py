@@ -50,12 +50,12 @@ def table_lab(figure: "Figure") -> live.Update:
                 [0, half // 2, half, half + half // 2], ["sin 0", f"sin {half // 2}", "cos 0", f"cos {half // 2}"]
             )
         fine = np.linspace(0, length - 1, 300)
-        told = []
+        clauses = []
         for (share, _, _), line, name in zip(WAVES, lines, names, strict=True):
             i = int(share * d_model / 2)
             line.set_data(fine, np.sin(fine * 2 * np.pi / waves[i]))
-            told.append(f"sin {i}: wavelength {formats.three_figures(waves[i])}")
-            name.set_text(told[-1])
+            clauses.append(f"sin {i}: wavelength {formats.three_figures(waves[i])}")
+            name.set_text(clauses[-1])
         whole = int((waves <= length).sum())
         table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns come full circle within {length} positions")
         waves_ax.set_title(
@@ -64,7 +64,7 @@ def table_lab(figure: "Figure") -> live.Update:
         return (
             f"{whole} of {d_model // 2} pairs of columns repeat within {length} positions. The table of sines and "
             f"cosines for d_model {d_model} and base {base} as a heat map, sines above cosines: stripes that get wider "
-            f"from the first pair to the last. Three sines as waves: {'; '.join(told)}."
+            f"from the first pair to the last. Three sines as waves: {'; '.join(clauses)}."
         )
 
     return update
@@ -102,19 +102,19 @@ def clock_lab(figure: "Figure") -> live.Update:
     def update(position: int, offset: int, d_model: int, base: int) -> str:
         pairs = np.linspace(0, d_model // 2 - 1, HANDS).round().astype(int)
         waves = positions.wavelengths(d_model, base)[pairs]  # (hands,)
-        told = []
+        clauses = []
         for (before, after, arc, label), i, wave in zip(hands, pairs, waves, strict=True):
             between = 2 * np.pi * np.linspace(position, position + offset, 40) / wave
             arc.set_data(0.45 * np.sin(between), 0.45 * np.cos(between))
             for line, at in ((before, position), (after, position + offset)):
                 line.set_data([0, np.sin(2 * np.pi * at / wave)], [0, np.cos(2 * np.pi * at / wave)])
             angle = offset * 360 / wave
-            told.append(f"pair {i} by {formats.degrees(angle)}")
+            clauses.append(f"pair {i} by {formats.degrees(angle)}")
             label.set_text(f"pair {i}: {formats.degrees(angle)}")
         finding = f"Blue: position {position}. Orange: {abs(offset)} {'later' if offset >= 0 else 'earlier'}"
         title.set_text(f"{finding}. The green angle stays")
         return (
-            f"Whatever the position, an offset of {offset} turns {', '.join(told)}. {HANDS} clocks, one for each of "
+            f"Whatever the position, an offset of {offset} turns {', '.join(clauses)}. {HANDS} clocks, one for each of "
             f"{HANDS} pairs of columns of a table with d_model {d_model} and base {base}; hands at position {position} "
             f"and at {position + offset}."
         )
@@ -150,9 +150,9 @@ def rotation_drawn(figure: "Figure", offset: int = 3, d_model: int = 8, base: fl
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     ax.set_title(f"M for {offset} steps turns {d_model // 2} pairs, each by its own angle")
-    told = ", ".join(f"pair {n} by {formats.degrees(angle)}" for n, angle in enumerate(angles))
+    clauses = ", ".join(f"pair {n} by {formats.degrees(angle)}" for n, angle in enumerate(angles))
     blocks = f"{d_model // 2} blocks of 2 by 2 along its diagonal, 0 elsewhere"
-    return f"M for {offset} steps turns {told}. Matrix with {blocks}."
+    return f"M for {offset} steps turns {clauses}. Matrix with {blocks}."
 
 
 # --- Similarity -----------------------------------------------------------------------------------------------------

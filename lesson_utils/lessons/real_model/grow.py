@@ -86,9 +86,7 @@ def measured(model: GPT, ids: Ids, periods: Ids, **forward: Any) -> tuple[float,
     logits, cache = model.forward(ids[:, :-1], **forward)  # (B, T, V)
     maps = np.stack(model.maps(cache)["decoder"], axis=1)
     settled = np.arange(1, LENGTH + 1) >= periods[:, None]  # the next symbol has been seen a period ago
-    logits = logits - logits.max(axis=-1, keepdims=True)
-    log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    losses = -np.take_along_axis(log_p, ids[:, 1:, None], axis=-1)[..., 0]
+    losses = -np.take_along_axis(ops.log_softmax(logits), ids[:, 1:, None], axis=-1)[..., 0]
     right = logits.argmax(axis=-1) == ids[:, 1:]
     return float(losses[settled].mean()), float(right[settled].mean()), maps
 

@@ -67,7 +67,7 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
         moment = film.moments[steps.index(step)]
         for n in films:
             lines[n].set_color(plots.INK if n == layers else "#B5B5B5")
-            dots[n].set_data([step], [film.moments[steps.index(step)].loss] if n == layers else [np.nan_to_num(0)])
+            dots[n].set_data([step], [moment.loss])
             dots[n].set_visible(n == layers)
         for name in named:
             over = [getattr(m, name).max() for m in film.moments]
@@ -81,11 +81,9 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
         page.set_title(f"Layer {layer}, head {head}: {moment.induction[layer, head]:.0%}\nlies on the stripe")
         return (
             f"{moment.right:.0%} of the copy is right at step {step} with {LAYERS[layers]}, at a loss of "
-            f"{moment.loss:.2f} nats. Best "
-            f"induction score {moment.induction.max():.2f}, best previous-token score {moment.previous.max():.2f}. "
-            f"The map of "
-            f"layer {layer}, head {head}, has {moment.induction[layer, head]:.2f} of its weight on the stripe "
-            f"behind the same symbol."
+            f"{moment.loss:.2f} nats. Best induction score {moment.induction.max():.2f}, best previous-token score "
+            f"{moment.previous.max():.2f}. The map of layer {layer}, head {head}, has "
+            f"{moment.induction[layer, head]:.2f} of its weight on the stripe behind the same symbol."
         )
 
     return update
@@ -122,9 +120,8 @@ def chain_drawn(figure: "Figure") -> str:
     ax.text(0.05, 0.5, "symbols", color=plots.GREY, va="center", size=10.5)
     return (
         "The second head reads what the first has written. Below, the symbols R K B T R K and a question mark. "
-        "Layer 0 tells each "
-        "what came before it: B is “B, after K”. In layer 1 the last K looks for “after K”, finds B, and B is the "
-        "answer."
+        "Layer 0 tells each what came before it: B is “B, after K”. In layer 1 the last K looks for “after K”, finds "
+        "B, and B is the answer."
     )
 
 
@@ -202,7 +199,7 @@ def how_soon(figure: "Figure") -> str:
 
 
 def _apart(heights: Mapping[str, float], gap: float) -> dict[str, float]:
-    """Labels moved up until they are at least `gap` apart."""
+    """Move labels up until they are at least `gap` apart."""
     moved: dict[str, float] = {}
     last = -1.0
     for name, height in sorted(heights.items(), key=lambda item: item[1]):

@@ -43,10 +43,8 @@ def losses(model: GPT, ids: Ids, **forward: Any) -> Array:
 
 
 def of_next(logits: Array, ids: Ids) -> Array:
-    """−log p of each next token, (B, T, V) and (B, T + 1) → (B, T)."""
-    top = logits.max(axis=-1, keepdims=True)
-    total = np.log(np.exp(logits - top).sum(axis=-1)) + top[..., 0]
-    return total - np.take_along_axis(logits, ids[:, 1:, None], axis=-1)[..., 0]
+    """Return −log p of each next token: (B, T, V) and (B, T + 1) → (B, T)."""
+    return -np.take_along_axis(ops.log_softmax(logits), ids[:, 1:, None], axis=-1)[..., 0]
 
 
 def perplexity(nats: Array) -> float:

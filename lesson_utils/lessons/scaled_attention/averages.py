@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @plots.still(9.0, 3.9)
 def weighted_average(figure: "Figure", words: Sequence[str], X: Array, A: Array, query: int) -> str:
-    """Draw all weights as a heat map with one row lit, and that row as lines from the query's vector, with its output."""
+    """Draw all weights as a heat map with one row lit, and that row as lines from the query to its output."""
     from matplotlib.patches import Polygon, Rectangle
 
     plane, table = figure.subplots(1, 2, width_ratios=(1.15, 1))

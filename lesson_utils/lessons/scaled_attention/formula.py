@@ -6,7 +6,7 @@ import numpy as np
 
 from lesson_utils.classroom import drawings, live, plots
 from lesson_utils.classroom.formats import short
-from lesson_utils.maths import attention
+from lesson_utils.maths import ops
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,9 +74,8 @@ def formula_lab(figure: "Figure") -> live.Update:
         q, k = QUERIES[:, :d_k], KEYS[:, :d_k]
         raw = q @ k.T  # (3, 3)
         divided = raw / (np.sqrt(d_k) * temperature)
-        output, weights = attention.scaled_dot_product_attention(
-            q, k, VALUES, mask, scale=float(1 / (np.sqrt(d_k) * temperature))
-        )
+        weights = ops.softmax(np.where(mask, divided, -np.inf))
+        output = weights @ VALUES  # (3, 2)
         Q.set(q[:, :2], lit)
         K.set(k[:, :2].T)
         S.set(raw, lit)

@@ -173,7 +173,7 @@ def shouting(figure: "Figure") -> str:
     """Draw the gradient that arrives at q without and with scaling, as ribbons of quantiles over the queries."""
     axes = figure.subplots(1, 2, sharey=True)
     floor = 1e-3
-    told = []
+    arriving = []  # low, median and high gradient at the largest d_k, of each panel
     for ax, scaled, colour in zip(axes, (False, True), (UNSCALED, SCALED), strict=True):
         gradients = np.array([softmax_health(d_k, scaled=scaled).query_gradients for d_k in D_KS])  # (11, 256)
         ribbons = np.quantile(gradients, [0.05, 0.25, 0.5, 0.75, 0.95], axis=1)
@@ -185,13 +185,14 @@ def shouting(figure: "Figure") -> str:
         ax.set_yscale("log")
         ax.set_xticks(D_KS[::2], [str(n) for n in D_KS[::2]])
         ax.set(xlabel="$d_k$", ylim=(floor, 40))
-        told.append((low[-1], np.quantile(gradients[-1], 0.5), high[-1]))
+        arriving.append((low[-1], np.quantile(gradients[-1], 0.5), high[-1]))
     axes[0].set_ylabel("gradient that arrives at q")
     axes[0].text(1.2, 13, "line: the median query\ndark: half of all, pale: nine of ten", color=UNSCALED, va="center")
     axes[0].set_title("Unscaled: a few shout, most fall silent")
-    axes[1].set_title(f"Scaled: nine of ten are {told[1][0]:.2f} to {told[1][2]:.2f}")
+    (_, median, most), (low, _, high) = arriving
+    axes[1].set_title(f"Scaled: nine of ten are {low:.2f} to {high:.2f}")
     return (
-        f"Unscaled, a few queries shout and most fall silent: at d_k = 1024 the median query gets {told[0][1]:.4f}, "
-        f"one in twenty more than {told[0][2]:.0f}. Scaled, nine of ten get {told[1][0]:.2f} to {told[1][2]:.2f}. Two "
-        "panels of ribbons that hold half and nine tenths of 256 queries, by d_k from 1 to 1024."
+        f"Unscaled, a few queries shout and most fall silent: at d_k = {D_KS[-1]} the median query gets {median:.4f}, "
+        f"one in twenty more than {most:.0f}. Scaled, nine of ten get {low:.2f} to {high:.2f}. Two panels of ribbons "
+        f"that hold half and nine tenths of {NUM_QUERIES} queries, by d_k from {D_KS[0]} to {D_KS[-1]}."
     )

@@ -147,8 +147,8 @@ def survival_lab(figure: "Figure") -> live.Update:
         clipped = float(np.mean(found["clipped"][n]))
         right.set_title(f"At {named(rate)}: {averages[n]:.0%} right;\ngradient longer than 1 in {clipped:.0%} of steps")
         listed = ", ".join(f"{named(r)}: {a:.2f}" for r, a in zip(rates.RATES, averages, strict=True))
-        told = (left.get_title(loc="left"), right.get_title(loc="left"))
-        head = ". ".join(text.replace("\n", " ") for text in told)
+        titles = (left.get_title(loc="left"), right.get_title(loc="left"))
+        head = ". ".join(text.replace("\n", " ") for text in titles)
         return (
             f"{head}. Share right by learning rate, mean of {rates.STARTS}: {listed}. Loss at the end {losses[-1]:.2f}."
         )
