@@ -94,6 +94,7 @@ def accuracy_plot(
 # Measured once with `measure_capacity`, which takes seconds to minutes for a point: too long for a slider.
 CAPACITY_LENGTHS = (4, 6, 8, 10, 12, 14, 16, 18, 20)
 SIZES = (16, 32, 64, 128)
+SHORT = 2500  # steps: the shorter of two trainings
 CAPACITY: dict[tuple[str | None, int, int], tuple[float, ...]] = {  # attention, hidden size, steps
     (None, 16, 2500): (0.75, 0.18, 0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
     (None, 32, 2500): (0.99, 0.81, 0.34, 0.05, 0.0, 0.0, 0.0, 0.0, 0.0),
@@ -128,7 +129,7 @@ def measure_capacity(
     width=8.4,
     height=4.0,
     d_hidden=live.Choice("numbers in the vector", SIZES, 64),
-    steps=live.Choice("training steps", (2500, 10_000), 2500),
+    steps=live.Choice("training steps", (SHORT, 10_000), SHORT),
 )
 def capacity_lab(figure: "Figure") -> live.Update:
     """Show how much a vector of one of four sizes holds, as measured beforehand."""
@@ -151,10 +152,10 @@ def capacity_lab(figure: "Figure") -> live.Update:
             x, _ = _where_it_falls(CAPACITY_LENGTHS, shares)
             chosen = size == d_hidden
             names[size].set(x=x + 0.25, color=colour if chosen else plots.GREY, weight="bold" if chosen else "normal")
-        fixed, luong = CAPACITY[None, d_hidden, steps], CAPACITY["general", d_hidden, 2500]
+        fixed, luong = CAPACITY[None, d_hidden, steps], CAPACITY["general", d_hidden, SHORT]
         line.set_ydata(fixed)
         attention.set_ydata(luong)
-        name.set(y=max(luong[-1], 0.13), text=f"look back,\n{d_hidden} wide,\n2,500 steps")
+        name.set(y=max(luong[-1], 0.13), text=f"look back,\n{d_hidden} wide,\n{SHORT:,} steps")
         holds = max((n for n, share in zip(CAPACITY_LENGTHS, fixed, strict=True) if share >= 0.5), default=0)
         ax.set_title(f"{d_hidden} numbers, {steps:,} steps: most strings right up to length {holds}")
         listed, rest = (
@@ -163,7 +164,7 @@ def capacity_lab(figure: "Figure") -> live.Update:
         )
         return (
             f"One fixed vector of {d_hidden} numbers after {steps:,} steps gets most strings right up to length "
-            f"{holds}. By length: {listed}. With a look back, as wide, after 2,500 steps: {rest}."
+            f"{holds}. By length: {listed}. With a look back, as wide, after {SHORT:,} steps: {rest}."
         )
 
     return update

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CELLS = {"RNN": (plots.ORANGE, "--"), "GRU": (plots.GREEN, "-."), "LSTM": (plots.BLUE, "-")}
 SCALES = {1.0: (plots.BLUE, "-"), 1.5: (plots.GREEN, "-."), 2.0: (plots.PURPLE, ":"), 3.0: (plots.ORANGE, "--")}
 GROWN = 1e3  # times: drawn in the strongest colour
+FAR, NEAR = 20, 5  # steps back, in titles and texts
 
 
 @cache
@@ -49,10 +50,10 @@ def vanish_or_explode(figure: "Figure") -> str:
         top.plot(norm, dash, color=colour)
         top.text(STEPS_BACK + 0.4, norm[-1], name, color=colour, va="center")
     strips.set_data(_squares(list(norms.values())))
-    first, last = norms["× 1"][20], norms["× 3"][20]
-    top.set_title(f"20 steps back: {power(first)} of a gradient is left at × 1; at × 3 it has grown {last:.0f}-fold")
-    listed = ", ".join(f"{name}: {power(norm[20])}" for name, norm in norms.items())
-    return f"Left of an RNN's gradient after 20 steps back, by the size of its matrix: {listed}."
+    first, last = norms["× 1"][FAR], norms["× 3"][FAR]
+    top.set_title(f"{FAR} steps back: {power(first)} of a gradient is left at × 1; at × 3 it has grown {last:.0f}-fold")
+    listed = ", ".join(f"{name}: {power(norm[FAR])}" for name, norm in norms.items())
+    return f"Left of an RNN's gradient after {FAR} steps back, by the size of its matrix: {listed}."
 
 
 @plots.still(9.0, 3.2)
@@ -69,11 +70,11 @@ def slopes_plot(figure: "Figure") -> str:
         left.text(at, height, name, color=colour)
     left.text(-5.8, 0.2, "at most 1/4", color=plots.ORANGE, va="center")
     left.set(xlabel="x", ylabel="slope", ylim=(0, 1.05), title="The logistic function is nowhere steep")
-    many = np.arange(21)
+    many = np.arange(FAR + 1)
     right.plot(many, 0.25**many, "--", color=plots.ORANGE, marker="o", markersize=4)
     right.set(yscale="log", xlabel="logistic functions, one behind the other", ylabel="slope, at most")
-    right.set(title=f"20 of them leave at most {power(0.25**20)}")
-    return f"20 logistic functions leave at most {power(0.25**20)}. Slopes: of one at most 1/4, of tanh at most 1."
+    right.set(title=f"{FAR} of them leave at most {power(0.25**FAR)}")
+    return f"{FAR} logistic functions leave at most {power(0.25**FAR)}. Slopes: of one at most 1/4, of tanh at most 1."
 
 
 @live.lab(
@@ -100,11 +101,11 @@ def gradient_lab(figure: "Figure") -> live.Update:
             names[name].set_y(10**height)
             lowest_free = height + 1.2
         strips.set_data(_squares(list(norms.values())))
-        listed = ", ".join(f"{name} {power(norm[20])}" for name, norm in norms.items())
-        top.set_title(f"Left after 20 steps: {listed}")
+        listed = ", ".join(f"{name} {power(norm[FAR])}" for name, norm in norms.items())
+        top.set_title(f"Left after {FAR} steps: {listed}")
         return (
-            f"Left of a gradient after 20 steps back: {listed}. After 5 steps: "
-            + ", ".join(f"{name} {power(norm[5])}" for name, norm in norms.items())
+            f"Left of a gradient after {FAR} steps back: {listed}. After {NEAR} steps: "
+            + ", ".join(f"{name} {power(norm[NEAR])}" for name, norm in norms.items())
             + f". Recurrent matrices times {scale:g}, gate bias {gate_bias:+d}."
         )
 

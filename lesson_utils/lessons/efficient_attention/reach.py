@@ -179,13 +179,14 @@ def best_keys(figure: "Figure") -> str:
         "the last and the first", (WINDOWS[2], window[2]), (6, 10), textcoords="offset points", color=plots.BLUE
     )
     ax.annotate("all keys", (1, full), (0, 5), textcoords="offset points")
-    chosen = perplexity("best", 16)
-    ax.set_title(f"16 well-chosen keys ({three_figures(chosen)}) beat a window of 64 ({three_figures(window[2])})")
+    few, wide = 16, 2  # this many of the best keys; this window of WINDOWS
+    chosen, recent = (three_figures(p) for p in (perplexity("best", few), window[wide]))
+    ax.set_title(f"{few} well-chosen keys ({chosen}) beat a window of {WINDOWS[wide]} ({recent})")
     listed = ", ".join(f"{k}: {three_figures(p)}" for k, p in zip(best, kept, strict=True))
     return (
-        f"16 keys chosen by score give perplexity {three_figures(chosen)}, a window of 64 and the first token "
-        f"{three_figures(window[2])}, all keys {three_figures(full)}. Best keys, by number: {listed}. Stored results "
-        "of SmolLM2-135M, three texts."
+        f"{few} keys chosen by score give perplexity {chosen}, a window of {WINDOWS[wide]} and the first token "
+        f"{recent}, all keys {three_figures(full)}. Best keys, by number: {listed}. Stored results of SmolLM2-135M, "
+        "three texts."
     )
 
 

@@ -68,7 +68,8 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
                 ax.set_title("input" if at == 0 else f"layer {at}", size=11.5, weight="normal")
         axes[0].set_ylabel(name, weight="bold", color=(plots.BLUE, plots.ORANGE)[row], labelpad=8)
     left.colorbar(image, ax=left.axes, label="cosine", shrink=0.7, ticks=(0, 0.5, 1))
-    left.suptitle("Without “x +”, 16 tokens become one", x=0.01, ha="left", weight="bold", size=12.5)
+    tokens = with_it.shape[-1]
+    left.suptitle(f"Without “x +”, {tokens} tokens become one", x=0.01, ha="left", weight="bold", size=12.5)
     ax = right.subplots()
     looks = ((plots.BLUE, "-", 0.25), (plots.ORANGE, "--", 0.04))
     for (name, mean), (colour, dashes, below) in zip(means.items(), looks, strict=True):
@@ -78,11 +79,12 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
     values = [f"{mean[layer]:.2f}" for mean in means.values()]
     ax.set_title(f"Layer {layer}: {values[1]} against {values[0]}")
     ends = " and ".join(f"{mean[-1]:.2f}" for mean in means.values())
+    drawn = ", ".join(str(at) for at in SHOWN[1:-1])
     return (
-        f"Without the residual connection 16 tokens become one: their mean cosine is {values[1]} after {layer} layers, "
-        f"{values[0]} with it. After {len(mean) - 1} layers: {ends} with it and without. Heat maps of the cosine of "
-        f"each two tokens at the input and after layers 1, 2, 4 and 12: with it they keep a pattern, without it they "
-        f"are dark all over."
+        f"Without the residual connection {tokens} tokens become one: their mean cosine is {values[1]} after {layer} "
+        f"layers, {values[0]} with it. After {len(mean) - 1} layers: {ends} with it and without. Heat maps of the "
+        f"cosine of each two tokens at the input and after layers {drawn} and {SHOWN[-1]}: with it they keep a "
+        f"pattern, without it they are dark all over."
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import live, plots
-from lesson_utils.lessons.real_model.grow import LENGTH, SHOWN, Film, grow, induction, measured, repeats
+from lesson_utils.lessons.real_model.grow import LENGTH, PERIODS, SHOWN, Film, grow, induction, measured, repeats
 from lesson_utils.lessons.real_model.stored import label, stored
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lesson_utils.maths.models import GPT
 
 LAYERS = {1: "one layer", 2: "two layers"}
+TRAP = 12  # the one period of the notebook's model that only seems to copy
 
 
 def _controls(films: Mapping[int, Film]) -> dict[str, live.Control]:
@@ -128,7 +129,7 @@ def chain_drawn(figure: "Figure") -> str:
 @plots.still(9.4, 3.5)
 def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
     """Draw share right and induction score by period, of a model trained with one period only and of one with many."""
-    periods = range(6, 17)
+    periods = range(PERIODS[0], PERIODS[1] + 1)
     right: dict[str, list[float]] = {}
     score: dict[str, list[float]] = {}
     for name, model in (("fixed", fixed), ("grown", grown)):
@@ -140,22 +141,21 @@ def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
     for ax, of, what in zip(
         figure.subplots(1, 2), (right, score), ("share right", "best induction score"), strict=True
     ):
-        ax.bar(at - 0.2, of["fixed"], 0.4, color=plots.ORANGE, label="one layer, trained on period 12")
-        ax.bar(at + 0.2, of["grown"], 0.4, color=plots.BLUE, label="two layers, on periods 6–16")
+        ax.bar(at - 0.2, of["fixed"], 0.4, color=plots.ORANGE, label=f"one layer, trained on period {TRAP}")
+        ax.bar(at + 0.2, of["grown"], 0.4, color=plots.BLUE, label=f"two layers, on periods {PERIODS[0]}–{PERIODS[1]}")
         ax.set_xticks(at, [str(P) for P in periods])
         ax.set(xlabel="period of the test", ylabel=what, ylim=(0, 1.3), yticks=(0, 0.5, 1))
         ax.legend(loc="upper left", fontsize=10)
-    twelve = list(periods).index(12)
-    figure.axes[0].set_title(
-        f"Right on 12 ({right['fixed'][twelve]:.0%}) and on {'its half' if right['fixed'][0] > 0.5 else 'nothing else'}"
-    )
-    figure.axes[1].set_title(f"At 12, the score says “induction”: {score['fixed'][twelve]:.2f}")
+    share, seems = (of["fixed"][periods.index(TRAP)] for of in (right, score))
+    half = right["fixed"][periods.index(TRAP // 2)] > 0.5
+    figure.axes[0].set_title(f"Right on {TRAP} ({share:.0%}) and on {'its half' if half else 'nothing else'}")
+    figure.axes[1].set_title(f"At {TRAP}, the score says “induction”: {seems:.2f}")
     listed = "; ".join(
         f"{P}: {r:.2f}, score {s:.2f}" for P, r, s in zip(periods, right["fixed"], score["fixed"], strict=True)
     )
     return (
-        f"Trained on period 12 only, one layer is right on {right['fixed'][twelve]:.0%} there. By period, share "
-        f"right and induction score: {listed}."
+        f"Trained on period {TRAP} only, one layer is right on {share:.0%} there. By period, share right and "
+        f"induction score: {listed}."
     )
 
 

@@ -142,7 +142,7 @@ def survival_lab(figure: "Figure") -> live.Update:
         curve.set_data(steps[: len(losses)], np.clip(losses, 0, 50))
         alive = survivors(norm, left_out)
         without = "" if left_out == "nothing" else f", without {left_out}"
-        count = f"{len(alive) or 'none'} of 8 rates"
+        count = f"{len(alive) or 'none'} of {len(rates.RATES)} rates"
         left.set_title(f"{norm}-norm{without}:\n{count} get more than half right")
         clipped = float(np.mean(found["clipped"][n]))
         right.set_title(f"At {named(rate)}: {averages[n]:.0%} right;\ngradient longer than 1 in {clipped:.0%} of steps")
