@@ -289,7 +289,7 @@ def test_the_code_in_the_map_is_the_papers_model():
 def test_the_page_beside_the_map_is_wide_enough(part):
     about = diagram.PARTS[part]
     assert max(map(len, about.code.splitlines())) <= 52
-    assert max(map(len, [*about.told.splitlines(), about.shapes])) <= 52
+    assert max(map(len, [*about.purpose.splitlines(), about.shapes])) <= 52
 
 
 # --- The switchboard ------------------------------------------------------------------------------------------------

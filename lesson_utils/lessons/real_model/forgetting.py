@@ -85,8 +85,7 @@ def forget_lab(figure: "Figure") -> live.Update:
         surprises = ", ".join(repr(token) for token, share in zip(tokens, p, strict=True) if share < 0.01)
         return (
             f"Perplexity is {lost:.1f}: {done[0].lower() + done[1:]}; {whole:.1f} as the model is. Mean probability "
-            f"of the passage's tokens "
-            f"{p.mean():.2f}; below 1 %: {surprises or 'none'}. Stored results."
+            f"of the passage's tokens {p.mean():.2f}; below 1 %: {surprises or 'none'}. Stored results."
         )
 
     return update
