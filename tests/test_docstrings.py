@@ -1,6 +1,7 @@
 """Docstrings say what happens: "Return …", "Draw …"; not what something is or whose it is."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def docstrings_of(source):
 
 def problem(node, text):
     """Return what is wrong with the form of a docstring, or None."""
-    if '"\n' in text or '\n"' in text:
+    if re.search('"\n *"', text):
         return "a quotation is broken in two"
     first = text.split(maxsplit=1)[0].strip("“”\"'`(,.:…").lower()
     is_property = any(ast.unparse(mark).endswith("property") for mark in getattr(node, "decorator_list", ()))

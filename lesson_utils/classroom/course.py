@@ -1,4 +1,4 @@
-"""Which lessons there are. They are found by their folder, `lesson_utils/lessons`: nothing here knows one of them."""
+"""The lessons of the course, found by their folder, `lesson_utils/lessons`: nothing here knows one of them."""
 
 import pkgutil
 from dataclasses import replace

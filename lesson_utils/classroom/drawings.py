@@ -1,4 +1,4 @@
-"""What several notebooks draw with: paper, boxes, arrows, threads between words, and matrices with numbers in them.
+"""Paper, boxes, arrows, threads between words, and matrices with numbers in them, for figures of several notebooks.
 
 All of it updates in place, so it works in live figures, too. Lengths are inches of 100 page pixels, y points up.
 Queries, keys and values have one colour each in the whole course: `plots.QUERY`, `plots.KEY`, `plots.VALUE`.
@@ -25,7 +25,7 @@ TITLE = 0.38  # inches above a sheet
 
 
 def sheet(figure: "Figure") -> "Axes":
-    """Paper as large as the figure, with room for a title: x from 0 to the width, y from 0 to the height − `TITLE`."""
+    """Make paper as large as the figure, below a title: x from 0 to the width, y from 0 to the height − `TITLE`."""
     figure.set_layout_engine("none")  # nothing to lay out: everything has its place
     width, height = figure.get_size_inches()
     margin = 0.08  # left of the title
@@ -34,14 +34,14 @@ def sheet(figure: "Figure") -> "Axes":
 
 
 def paper(ax: "Axes", width: float, height: float) -> "Axes":
-    """Make axes that stand beside others a paper of that size: no frame, no ticks."""
+    """Make axes that stand beside others a paper of that size, without frame and ticks."""
     ax.set(xlim=(0, width), ylim=(0, height))
     ax.set_axis_off()
     return ax
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:
-    """`colour` mixed with white: 0 is white, 1 the colour itself."""
+    """Mix `colour` with white: 0 is white, 1 the colour itself."""
     from matplotlib.colors import to_rgb
 
     r, g, b = (1 - strength * (1 - channel) for channel in to_rgb(colour))
@@ -86,7 +86,7 @@ def box(
     strength: float = 0.12,
     **font: Any,
 ) -> Box:
-    """A box with round corners and a text in it, its centre at (x, y); `strength` of the filling as in `tint`."""
+    """Draw a box with round corners and a text in it, its centre at (x, y); `strength` of the filling as in `tint`."""
     from matplotlib.patches import FancyBboxPatch
 
     style = "round,pad=0,rounding_size=0.06"
@@ -100,7 +100,7 @@ def box(
 def arrow(
     ax: "Axes", start: Point, end: Point, colour: str = plots.GREY, width: float = 1.8, bend: float = 0.0
 ) -> "FancyArrowPatch":
-    """An arrow; a positive `bend` turns it to the left of its way.
+    """Draw an arrow; a positive `bend` turns it to the left of its way.
 
     It lies under all that `Matrix` and `Threads` move: in a live figure it is then drawn once.
     """
@@ -123,7 +123,7 @@ def arrow(
 
 
 def spread(words: Sequence[str], left: float, right: float, gap: float = 2.0) -> Array:
-    """x of the middle of each word between `left` and `right`: each gets room by its letters, and `gap` more."""
+    """Return x of the middle of each word between `left` and `right`: each gets room by its letters, and `gap` more."""
     room = np.array([len(word) + gap for word in words])
     ends = np.cumsum(room)
     return left + (right - left) * (ends - room / 2) / ends[-1]
@@ -280,7 +280,7 @@ class Matrix:
 
 @lru_cache(1000)
 def _outline(text: str, size: float) -> Any:
-    """The outlines of a text, in inches, its middle at (0, 0)."""
+    """Return the outlines of a text, in inches, its middle at (0, 0)."""
     from matplotlib.path import Path
     from matplotlib.textpath import TextPath
 

@@ -1,4 +1,4 @@
-"""What a lesson is: the record that each package in `lesson_utils/lessons` keeps in its `__init__.py`."""
+"""The record of a lesson, which each package in `lesson_utils/lessons` keeps in its `__init__.py`."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a lesson is; everything else is imported when asked for."""
+    """A lesson by its number, title and question; its modules are imported when they are needed."""
 
     number: int
     title: str
@@ -31,11 +31,11 @@ class Lesson:
         return f"{self.number:02}_{self.name}.ipynb"
 
     def part(self, name: str) -> ModuleType:
-        """One of its modules: "lab", "exercises" or "questions"."""
+        """Import one of its modules: "lab", "exercises" or "questions"."""
         return import_module(f"{self.package}.{name}")
 
     def figures(self) -> "dict[str, Lab]":
-        """The live figures, by name."""
+        """Return the live figures that the notebook can call, by name."""
         from lesson_utils.classroom.live import Lab
 
         return {name: thing for name, thing in vars(self.part("lab")).items() if isinstance(thing, Lab)}

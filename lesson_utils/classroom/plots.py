@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils.classroom.formats import minus
-from lesson_utils.maths.checks import as_float
+from lesson_utils.maths.checks import Array, as_float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,14 +64,14 @@ STYLE: Any = {
 
 
 def style() -> AbstractContextManager[None]:
-    """The house style for as long as a `with` block lasts; nothing global changes."""
+    """Use the house style for as long as a `with` block lasts; nothing global changes."""
     import matplotlib
 
     return matplotlib.rc_context(STYLE)
 
 
 def figure(width: float = 9.0, height: float = 3.6) -> "Figure":
-    """An empty figure in the house style, `width` by `height` inches (of 100 page pixels)."""
+    """Make an empty figure in the house style, `width` by `height` inches (of 100 page pixels)."""
     if sys.platform == "emscripten":  # without threads it reports at once, on stderr, that it lists the fonts
         logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -93,6 +93,7 @@ class Picture:
     height: int
 
     def html(self) -> str:
+        """Return the picture as an <img> that needs no file."""
         data = base64.b64encode(self.png).decode("ascii")
         # The size keeps the page from jumping while the next picture loads; decoding="sync" avoids a white flash.
         return (
@@ -126,7 +127,7 @@ def picture(figure: "Figure", alt: str) -> Picture:
 
 
 def titles_outside(figure: "Figure") -> list[str]:
-    """The titles that run out of the picture, which has been drawn."""
+    """Return the titles that run out of the picture, which has been drawn."""
     from matplotlib.text import Text
 
     page, texts = figure.bbox, list(figure.texts)
@@ -138,7 +139,7 @@ def titles_outside(figure: "Figure") -> list[str]:
 
 
 def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., str]], Callable[..., Picture]]:
-    """Make a function that shows a picture, of one that draws into a figure and returns the alternative text.
+    """Turn a function that draws into a figure and returns the alternative text into one that returns the Picture.
 
     @plots.still(9.0, 3.6)
     def two_lines(figure, a, b):
@@ -162,7 +163,7 @@ def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., st
 
 
 def snapshot(figure: "Figure", alt: str) -> Picture:
-    """The figure's canvas as it is, without drawing it again."""
+    """Return the figure's canvas as it is, without drawing it again."""
     from PIL import Image
 
     canvas: Any = figure.canvas
@@ -176,7 +177,7 @@ def snapshot(figure: "Figure", alt: str) -> Picture:
 
 
 def colour_map(name: str, steps: int) -> Any:
-    """matplotlib's colour map of that name, in so many steps."""
+    """Return matplotlib's colour map of that name, in so many steps."""
     import matplotlib
 
     return matplotlib.colormaps[name].resampled(steps)
@@ -184,10 +185,11 @@ def colour_map(name: str, steps: int) -> Any:
 
 @cache
 def _palette() -> Any:
-    """The 256 colours of all pictures: of a live frame, 1 ms of work and a third of the bytes of a full-colour PNG.
+    """Make the 256 colours that all pictures share, as an image of Pillow.
 
-    Each house colour, faded to white as the edges of letters and lines are, and every step of the maps. (Finding the
-    best palette for each frame takes 6 ms, and colours would shift from frame to frame.)
+    They are the house colours, each faded to white as the edges of letters and lines are, and every step of the maps.
+    A live frame then takes 1 ms and a third of the bytes of a full-colour PNG. (Finding the best palette for each frame
+    takes 6 ms, and colours would shift from frame to frame.)
     """
     import matplotlib
     from PIL import Image
@@ -215,14 +217,32 @@ def heatmap(
     title: str = "",
     row_label: str = "query",
     column_label: str = "key",
+    **look: Any,
+) -> Picture:
+    """Show a matrix as a heat map in a picture of its own; arguments as `draw_heatmap` has them."""
+    matrix, rows, columns = _with_names(matrix, rows, columns)
+    own = figure(max(1.6 + 0.75 * len(columns), 1.0 + 0.115 * len(title)), 1.4 + 0.5 * len(rows))
+    with style():
+        draw_heatmap(own.add_subplot(), matrix, rows, columns, title, row_label, column_label, **look)
+    return picture(own, describe(matrix, rows, columns, title, row_label, column_label))
+
+
+def draw_heatmap(
+    ax: "Axes",
+    matrix: ArrayLike,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    title: str = "",
+    row_label: str = "query",
+    column_label: str = "key",
     numbers: bool | None = None,
     signed: bool | None = None,
     top: float | None = None,
-    ax: "Axes | None" = None,
-) -> "Axes | Picture":
-    """A matrix as a heat map: attention weights (white to blue) or scores (orange to purple around 0).
+) -> None:
+    """Draw a matrix as a heat map: attention weights (white to blue) or scores (orange to purple around 0).
 
     Args:
+        ax: where to draw.
         matrix: shape (rows, columns).
         rows, columns: their names; default: their numbers.
         title: what there is to see.
@@ -230,27 +250,11 @@ def heatmap(
         numbers: write each number into its cell? Default: up to 12 columns.
         signed: colours around 0? Default: if there are negative numbers.
         top: the number that gets the strongest colour, so that several maps can share a scale. Default: the largest.
-        ax: where to draw. Default: a figure of its own.
-
-    Returns:
-        `ax`, or without it a Picture for Jupyter to show.
 
     Raises:
         ValueError: `matrix` is not a finite 2-D array, or the names do not fit it.
     """
-    matrix = as_float(matrix, "matrix")
-    if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all():
-        raise ValueError(f"matrix has shape {matrix.shape}; expected two axes, at least 1 × 1, all numbers finite")
-    rows = [str(i) for i in range(matrix.shape[0])] if rows is None else rows
-    columns = [str(i) for i in range(matrix.shape[1])] if columns is None else columns
-    if (len(rows), len(columns)) != matrix.shape:
-        raise ValueError(f"{len(rows)} row and {len(columns)} column names for a matrix of shape {matrix.shape}")
-    if ax is None:
-        with style():
-            own = figure(max(1.6 + 0.75 * len(columns), 1.0 + 0.115 * len(title)), 1.4 + 0.5 * len(rows))
-            heatmap(matrix, rows, columns, title, row_label, column_label, numbers, signed, top, own.add_subplot())
-            return picture(own, describe(matrix, rows, columns, title, row_label, column_label))
-
+    matrix, rows, columns = _with_names(matrix, rows, columns)
     signed = bool((matrix < 0).any()) if signed is None else signed
     top = top or float(np.abs(matrix).max()) or 1.0
     limits = (-top, top) if signed else (0.0, max(top, 1.0))
@@ -270,7 +274,20 @@ def heatmap(
             dark = luminance(image.cmap(image.norm(matrix[i, j]))) < 0.18
             number = minus(f"{matrix[i, j]:z.{1 if signed else 2}f}")  # z: no −0.0
             ax.text(j, i, number, ha="center", va="center", color="white" if dark else "black")
-    return ax
+
+
+def _with_names(
+    matrix: ArrayLike, rows: Sequence[str] | None, columns: Sequence[str] | None
+) -> tuple[Array, Sequence[str], Sequence[str]]:
+    """Return the matrix as an array, with names for its rows and columns: without any, their numbers."""
+    matrix = as_float(matrix, "matrix")
+    if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all():
+        raise ValueError(f"matrix has shape {matrix.shape}; expected two axes, at least 1 × 1, all numbers finite")
+    rows = [str(i) for i in range(matrix.shape[0])] if rows is None else rows
+    columns = [str(i) for i in range(matrix.shape[1])] if columns is None else columns
+    if (len(rows), len(columns)) != matrix.shape:
+        raise ValueError(f"{len(rows)} row and {len(columns)} column names for a matrix of shape {matrix.shape}")
+    return matrix, rows, columns
 
 
 class Bars:
@@ -298,7 +315,7 @@ class Bars:
 
 
 def luminance(colour: Any) -> float:
-    """How light a colour is, from 0 (black) to 1 (white).
+    """Return how light a colour is, from 0 (black) to 1 (white).
 
     Contrast is (lighter + 0.05) : (darker + 0.05). Source: Web Content Accessibility Guidelines 2.1, section 1.4.3.
     """
@@ -317,7 +334,7 @@ def describe(
     row_label: str = "query",
     column_label: str = "key",
 ) -> str:
-    """Alternative text for a heat map: each row's largest entry."""
+    """Return the alternative text of a heat map: the largest entry of each row."""
     matrix = as_float(matrix, "matrix")
     peaks = matrix.argmax(axis=1)
     largest = "; ".join(f"{name}: {columns[j]} {row[j]:.2f}" for name, j, row in zip(rows, peaks, matrix, strict=True))

@@ -1,4 +1,4 @@
-"""Which exercises have been solved: a line at the end of each notebook, and what comes next.
+"""The exercises that have been solved: a line at the end of each notebook says which, and what comes next.
 
 Checks that pass are noted in a small text file, one name a line, so that notebooks know of each other: in the folder
 where the system keeps what programs note for a user, in JupyterLite in the browser's own storage. `COURSE_PROGRESS` in
@@ -33,7 +33,7 @@ class Progress:
 
 
 def here(lesson: str) -> Progress:
-    """What is solved of one notebook, by its name without the number: `here("scaled_attention")`.
+    """Say what is solved of one notebook, by its name without the number: `here("scaled_attention")`.
 
     Raises:
         ValueError: there is no such notebook.
@@ -49,7 +49,7 @@ def here(lesson: str) -> Progress:
 
 
 def course() -> Progress:
-    """What is solved of the whole course, notebook by notebook, and what comes next."""
+    """Say what is solved of the whole course, notebook by notebook, and what comes next."""
     done = solved()
     if not done:
         return Progress(f"You have not solved an exercise of this course yet.{_go_on(done)}")
@@ -65,22 +65,22 @@ def course() -> Progress:
 
 
 def solved() -> set[str]:
-    """The names of the exercises that have been solved, here or in another notebook."""
-    return (_seen | _kept()) & {name for lesson in LESSONS for name in lesson.exercises}
+    """Return the names of the exercises that have been solved, here or in another notebook."""
+    return (_seen | _in_file()) & {name for lesson in LESSONS for name in lesson.exercises}
 
 
 def note(exercise: str) -> None:
-    """Keep that an exercise is solved. It never fails: a file that can't be written is done without."""
+    """Note that an exercise is solved. It never fails: a file that can't be written is done without."""
     _seen.add(exercise)
     with suppress(OSError, ValueError):  # ValueError: no system takes a name with a zero byte
-        if (file := _file()) and exercise not in _kept():
+        if (file := _file()) and exercise not in _in_file():
             file.parent.mkdir(parents=True, exist_ok=True)
             if not file.exists() or file.stat().st_size < MOST_BYTES:
                 with file.open("ab") as end:  # appended in one go: two kernels at once do not take each other's away
                     end.write(f"\n{exercise}\n".encode())  # begins a line of its own, whatever was left half-written
 
 
-def _kept() -> set[str]:
+def _in_file() -> set[str]:
     with suppress(OSError):
         if (file := _file()) and os.path.isfile(file):
             with file.open("rb") as start:
@@ -89,7 +89,7 @@ def _kept() -> set[str]:
 
 
 def _file() -> Path | None:
-    """Where it is kept."""
+    """Return the file of solved exercises, or None where none is kept."""
     named = os.environ.get("COURSE_PROGRESS")
     if named:
         return None if named == "off" else Path(named)
@@ -112,7 +112,7 @@ def _left(lesson: Lesson, done: set[str]) -> list[str]:
 
 
 def _go_on(done: set[str]) -> str:
-    """Where to go on: first what was begun, then what was not."""
+    """Say where to go on: in a notebook that was begun, else in the first that was not."""
     open_ = [lesson for lesson in LESSONS if _left(lesson, done)]
     if not open_:
         return " There is none left in the whole course."

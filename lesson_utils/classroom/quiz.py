@@ -54,7 +54,7 @@ class Quiz:
 
 
 def checkpoint(notebook: str) -> Quiz:
-    """The questions of a notebook, by its name without the number: `checkpoint("scaled_attention")`.
+    """Return the questions of a notebook, by its name without the number: `checkpoint("scaled_attention")`.
 
     Raises:
         ValueError: there is no such notebook.

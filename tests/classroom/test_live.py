@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import re
+import subprocess
+import sys
 import tracemalloc
 
 import ipywidgets
@@ -195,7 +197,7 @@ def places(control):
     """Where the arrow keys lead, as `update` gets it."""
     slider = control.widget(control.value)
     if isinstance(control, live.Choice | live.Switch):
-        return list(control.options)
+        return list(control.values())
     low, high = slider.min, slider.max  # of a LogSlider: exponents
     found = [low + n * slider.step for n in range(round((high - low) / slider.step) + 1)]
     return [control.read(10**n if isinstance(control, live.LogSlider) else n) for n in found]
@@ -349,3 +351,12 @@ def test_controls_are_core_widgets_with_text_labels(control, kind):
         assert type(widget) is kind
         assert widget.description == control.label
         assert widget.value == pytest.approx(value) if isinstance(value, float) else widget.value == value
+
+
+def test_live_figures_can_be_carried_away():
+    """Beside their own folder they need three modules, and nothing of the course."""
+    code = "import sys, lesson_utils.classroom.live; print(*(name for name in sys.modules if 'lesson_utils.' in name))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    outside = {name for name in done.stdout.split() if not name.startswith("lesson_utils.classroom.live")}
+    needed = ("classroom", "classroom.plots", "classroom.formats", "maths", "maths.checks")
+    assert outside == {f"lesson_utils.{name}" for name in needed}

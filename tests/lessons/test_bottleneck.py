@@ -207,7 +207,7 @@ def test_stored_measurements_are_complete():
 @pytest.mark.long_form
 def test_one_small_point_of_them_is_measured_again():
     """The smallest, with fewer steps and strings than the stored one: it can only be worse, and has to be near."""
-    again = lab.measure_capacity(None, 16, 1200, tests=60)
+    again = figures.measure_capacity(None, 16, 1200, tests=60)
     stored = lab.CAPACITY[None, 16, 2500]
     assert len(again) == len(stored)
     assert 0.1 < again[0] < stored[0] + 0.1

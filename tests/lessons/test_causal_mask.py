@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.causal_mask import lab
+from lesson_utils.lessons.causal_mask import caching, capstone, lab, leaks, watched, writing
 from lesson_utils.maths import attention, models, ops, tasks, training
 
 TEXT = tasks.python_text()[:2000]
@@ -77,8 +77,8 @@ def test_too_late_has_the_right_zeros_in_its_map():
 def test_masked_weights_are_those_of_the_library():
     scores = np.random.default_rng(0).normal(size=(5, 5))
     expected = ops.softmax(np.where(attention.causal_mask(5), scores, -np.inf))
-    np.testing.assert_allclose(lab.masked_weights(scores, "causal"), expected)
-    np.testing.assert_allclose(lab.masked_weights(scores, "none"), ops.softmax(scores))
+    np.testing.assert_allclose(leaks.masked_weights(scores, "causal"), expected)
+    np.testing.assert_allclose(leaks.masked_weights(scores, "none"), ops.softmax(scores))
 
 
 def test_the_peeking_model_is_the_gpt_without_its_mask(model):
@@ -129,7 +129,7 @@ def test_watch_measures_and_prints_as_it_goes(capsys):
 
 
 def test_bits_are_told_as_characters():
-    assert [lab.characters(b) for b in (0.0, 1.0, 3.09, np.log2(106))] == ["1.0", "2.0", "8.5", "106"]
+    assert [watched.characters(b) for b in (0.0, 1.0, 3.09, np.log2(106))] == ["1.0", "2.0", "8.5", "106"]
     alt = lab.unsure({"all": 4.0, "pairs": 1.5}).alt
     assert alt.startswith("From 16 characters to 2.8")
 
@@ -146,7 +146,7 @@ def test_shares_of_words():
 
 
 def test_words_are_letters_only():
-    assert lab.words_in("a def_x straße, 12 the_end") == ["def", "straße", "the", "end"]
+    assert watched.words_in("a def_x straße, 12 the_end") == ["def", "straße", "the", "end"]
 
 
 # --- Sampling -------------------------------------------------------------------------------------------------------
@@ -171,8 +171,8 @@ def test_greedy_is_the_same_as_top_1(model):
 
 def test_a_text_is_laid_out_with_the_probabilities_of_its_characters():
     text = "costs $5  and $6\n\n" + "word " * 30 + "x" * 100
-    lines = lab.laid_out(text, np.arange(len(text)))
-    assert all(len(line) == len(found) <= lab.LINE + 1 for line, found in lines)
+    lines = writing.laid_out(text, np.arange(len(text)))
+    assert all(len(line) == len(found) <= writing.LINE + 1 for line, found in lines)
     assert "".join(line for line, _ in lines).startswith("costs $5 and $6⏎⏎word word ")
     visible = {"⏎": "\n"}
     for line, found in lines:
@@ -183,7 +183,7 @@ def test_what_is_written_on_is_what_generate_writes_and_as_probable_as_the_model
     ids = VOCABULARY.encode("The ")[None]
     for temperature, top_k, top_p in ((0.0, None, 1.0), (1.2, 5, 1.0), (1.0, None, 0.7)):
         setting = (temperature, top_k, top_p)
-        written, found = lab.write_on(
+        written, found = writing.write_on(
             model, ids, 40, np.random.default_rng(3), *setting
         )  # far beyond the context of 16
         np.testing.assert_array_equal(written, model.generate(ids, 40, np.random.default_rng(3), *setting)[0])
@@ -214,7 +214,7 @@ def test_the_solution_is_the_librarys_gpt_on_any_parameters(model, capsys):
     assert len(gpt.solution.splitlines()) == 1 + 15
     ids = VOCABULARY.encode(TEXT)[None, :16]
     own = gpt.program({})
-    wanted = lab.in_double(model).forward(ids)[0]
+    wanted = capstone.in_double(model).forward(ids)[0]
     np.testing.assert_allclose(own(ids, *lab.parameters(model).values()), wanted, rtol=0, atol=1e-10)
     np.testing.assert_allclose(wanted, model.forward(ids)[0], atol=1e-3)
 
@@ -265,4 +265,4 @@ def test_cache_times_compares_the_same_texts():
     timings = lab.cache_times((3, 5))
     assert [t.length for t in timings] == [3, 5]
     assert all(t.same and t.cached > 0 and t.uncached > 0 for t in timings)
-    assert lab.Timing(8, 1.0, 3.0, True).ratio == 3
+    assert caching.Timing(8, 1.0, 3.0, True).ratio == 3

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom import formats
+from lesson_utils.lessons.full_block import counts, diagram, places, reading
 from lesson_utils.lessons.full_block import lab as full_block
 from lesson_utils.maths import attention, layers, ops, positions
 from lesson_utils.maths.models import GPT, Encoder, EncoderConfig, GPTConfig, Transformer, TransformerConfig
@@ -35,7 +36,7 @@ def test_different_vocabularies_are_counted():
 
 def test_changes_are_counted():
     config = TransformerConfig(**SIZES)
-    assert full_block.count(config, 4, num_layers=3) == full_block.count(replace(config, num_layers=3), 4)
+    assert counts.count(config, 4, num_layers=3) == counts.count(replace(config, num_layers=3), 4)
 
 
 def test_base_model_and_the_papers_rows():
@@ -61,7 +62,7 @@ def test_ledger_of_a_whole_model_agrees_with_the_formula():
     logits = book.run("output", model.target.embedding.logits_forward, book.run("norm", model.norm.forward, x))
     np.testing.assert_allclose(logits, model.forward(ids, ids)[0], atol=1e-5)
     assert book.parameters == model.num_params()
-    assert book.flops == sum(step.flops for step in full_block.count(model.config, T).values())
+    assert book.flops == sum(step.flops for step in counts.count(model.config, T).values())
     assert book.note("softmax", logits) is logits
     assert book.steps[-1] == ("softmax", (1, T, 13), 0, 0)
 
@@ -137,7 +138,7 @@ def test_at_start():
 
 @pytest.mark.slow
 def test_the_lab_at_every_width_shows_what_the_text_says():
-    for width in full_block.WIDTHS:
+    for width in places.WIDTHS:
         pre, post = ({n: full_block.at_start(norm, n, width) for n in (2, 12, 48)} for norm in ("pre", "post"))
         assert 3.5 < pre[2].gradients[-1] / pre[48].gradients[-1] < 5.5
         assert 0.6 < post[2].gradients[-1] / post[48].gradients[-1] < 1.6
@@ -156,10 +157,10 @@ def test_watch_sees_accuracy_and_gradients_of_the_steps():
     training.fit(model, full_block.reversal_lines, 4, lr=1e-3, callback=watch, progress=False)
     assert watch.steps == [0, 2, 4]
     assert len(watch.ratios) == 4
-    bottom, top = (full_block.gradient_norm(model.stack.blocks[i]) for i in (0, 1))
+    bottom, top = (places.gradient_norm(model.stack.blocks[i]) for i in (0, 1))
     assert watch.ratios[-1] == pytest.approx(bottom / top)
-    parts = [full_block.gradient_norm(model.stack.blocks[0], name) for name in ("W_Q", "W_K")]
-    assert full_block.gradient_norm(model.stack.blocks[0], "W_Q", "W_K") == pytest.approx(np.hypot(*parts))
+    parts = [places.gradient_norm(model.stack.blocks[0], name) for name in ("W_Q", "W_K")]
+    assert places.gradient_norm(model.stack.blocks[0], "W_Q", "W_K") == pytest.approx(np.hypot(*parts))
     alt = full_block.training_plot({"post-norm": watch, "other": watch}).alt
     assert alt.startswith("0 of 2 runs learn")
     assert f"post-norm: 1/{1 / watch.ratios[-1]:,.0f} at step 4" in alt
@@ -198,7 +199,7 @@ def test_bits_and_firing():
     with full_block.without(model, "feed-forward"):
         assert model.num_params() < GPT(model.config, np.random.default_rng(0)).num_params()
         assert full_block.bits(model, ids, windows=2) > 0
-    fires = full_block.firing(model, windows)
+    fires = reading.firing(model, windows)
     assert fires.shape == (2, 32, 32)  # d_ff = 4 · d_model
     assert fires.min() == 0
     # What the neurons give, times their rows, is what the layer adds.
@@ -254,7 +255,7 @@ def test_the_code_in_the_map_is_the_papers_model():
 
     def run(part, **names):
         scope = known | names
-        exec(full_block.PARTS[part].code, scope)
+        exec(diagram.PARTS[part].code, scope)
         return scope
 
     def sublayer(part, residual, x, **more):
@@ -281,14 +282,14 @@ def test_the_code_in_the_map_is_the_papers_model():
     logits = run("output", x=x)["logits"]
     np.testing.assert_allclose(logits, model.forward(source, target)[0], atol=1e-9)
     np.testing.assert_allclose(run("softmax", logits=logits)["p"].sum(axis=-1), 1)
-    assert set(full_block.BOXES) == set(full_block.PARTS)
+    assert set(diagram.BOXES) == set(diagram.PARTS)
 
 
-@pytest.mark.parametrize("part", full_block.PARTS)
+@pytest.mark.parametrize("part", diagram.PARTS)
 def test_the_page_beside_the_map_is_wide_enough(part):
-    about = full_block.PARTS[part]
+    about = diagram.PARTS[part]
     assert max(map(len, about.code.splitlines())) <= 52
-    assert max(map(len, [*about.told.splitlines(), about.shapes])) <= 52
+    assert max(map(len, [*about.purpose.splitlines(), about.shapes])) <= 52
 
 
 # --- The switchboard ------------------------------------------------------------------------------------------------
@@ -356,7 +357,7 @@ def test_ledger_shares_are_those_of_the_count():
     alt = full_block.ledger_lab().set(num_layers=2, vocab=1_000, length=16).alt
     config = TransformerConfig(vocab=1_000, d_model=256, num_layers=2, num_heads=8, norm="post", shared=True)
     total = full_block.count_parameters(config)
-    feed = sum(step.parameters for name, step in full_block.count(config).items() if "feed" in name)
+    feed = sum(step.parameters for name, step in counts.count(config).items() if "feed" in name)
     row = next(part for part in alt.split("; ") if part.startswith("d_model 256"))
     assert f"feed-forward {feed / total:.1%}" in row
     assert formats.large(total) in row

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.multi_head import lab
+from lesson_utils.lessons.multi_head import circle, experiment, lab
 from lesson_utils.maths import models, tasks, training
 
 
@@ -27,7 +27,7 @@ def trained():
 
 
 def test_offsets_are_those_of_the_task():
-    source, target = lab.held_out(3)
+    source, target = experiment.held_out(3)
     for n, offset in enumerate(lab.OFFSETS):
         assert -12 < offset <= 12
         np.testing.assert_array_equal(target[:, :, n], np.roll(source, -offset, axis=1))
@@ -37,7 +37,7 @@ def test_offsets_are_those_of_the_task():
 def test_by_offset_finds_the_diagonal():
     weights = 0.75 * np.eye(5)[(np.arange(5) + 2) % 5] + 0.25 * np.eye(5)[(np.arange(5) - 1) % 5]  # (5, 5)
     np.testing.assert_allclose(
-        lab.by_offset(np.stack([weights, weights.T])), [[0, 0, 0.75, 0, 0.25], [0, 0.25, 0, 0.75, 0]]
+        experiment.by_offset(np.stack([weights, weights.T])), [[0, 0, 0.75, 0, 0.25], [0, 0.25, 0, 0.75, 0]]
     )
 
 
@@ -83,18 +83,20 @@ def test_examine_keeps_the_offsets_apart(monkeypatch):
 
 def test_diversity_is_0_for_equal_and_1_for_disjoint_heads():
     a, b, c = np.eye(4)[[0, 1, 2]], np.eye(4)[[3, 3, 3]], np.full((3, 4), 0.25)
-    assert lab.diversity(np.stack([a, a])) == 0
-    assert lab.diversity(np.stack([a, b])) == 1
-    assert lab.diversity(np.stack([a, c])) == 0.75
-    assert lab.diversity(np.stack([a, b, c])) == pytest.approx((1 + 0.75 + 0.75) / 3)
-    assert lab.diversity(np.stack([[a, a], [b, c]], axis=1)) == pytest.approx((1 + 0.75) / 2)  # leading axis: a batch
+    assert experiment.diversity(np.stack([a, a])) == 0
+    assert experiment.diversity(np.stack([a, b])) == 1
+    assert experiment.diversity(np.stack([a, c])) == 0.75
+    assert experiment.diversity(np.stack([a, b, c])) == pytest.approx((1 + 0.75 + 0.75) / 3)
+    assert experiment.diversity(np.stack([[a, a], [b, c]], axis=1)) == pytest.approx(
+        (1 + 0.75) / 2
+    )  # leading axis: a batch
     with pytest.raises(ValueError, match="one head has nothing to differ from"):
-        lab.diversity(a[None])
+        experiment.diversity(a[None])
 
 
 def test_score_needed_in_the_plane():
     """On a circle of 24 keys the score gives the weight that was asked for."""
-    scores = lab.score_needed(2) * np.cos(2 * np.pi * np.arange(24) / 24)
+    scores = circle.score_needed(2) * np.cos(2 * np.pi * np.arange(24) / 24)
     assert np.exp(scores[0]) / np.exp(scores).sum() == pytest.approx(0.9, abs=1e-4)
 
 
@@ -103,14 +105,14 @@ def test_keys_in_four_dimensions_are_spread_as_well_as_the_24_cell():
     pairs = itertools.combinations(range(4), 2)
     corners = [a * np.eye(4)[i] + b * np.eye(4)[j] for i, j in pairs for a, b in itertools.product((1, -1), repeat=2)]
     likeness = np.array(corners) @ corners[0] / 2
-    best = lab.score_needed(4)
+    best = circle.score_needed(4)
     assert np.exp(best * (likeness - 1)).sum() == pytest.approx(1 / 0.9, rel=0.005)
 
 
 def test_more_dimensions_need_smaller_scores():
     """24 keys can't do better than the corners of a simplex, at equal distances, in 23 dimensions."""
-    assert lab.score_needed(2) > lab.score_needed(4) > lab.score_needed(8) > 23 / 24 * np.log(9 * 23)
-    np.testing.assert_allclose(np.linalg.norm(lab.spread_keys(8), axis=1), 1)
+    assert circle.score_needed(2) > circle.score_needed(4) > circle.score_needed(8) > 23 / 24 * np.log(9 * 23)
+    np.testing.assert_allclose(np.linalg.norm(circle.spread_keys(8), axis=1), 1)
 
 
 def test_a_head_that_is_knocked_out_is_as_one_without_its_rows_of_w_o(trained):
@@ -126,7 +128,7 @@ def test_a_head_that_is_knocked_out_is_as_one_without_its_rows_of_w_o(trained):
 def test_a_scrambled_head_sees_six_neighbours_only():
     """Four heads on 24 tokens: what happens to a token reaches those of its own six, and no others."""
     model = lab.scramble(make(4))
-    source, _ = lab.held_out(1)
+    source, _ = experiment.held_out(1)
     changed = source.copy()
     changed[0, 8] = 3 if source[0, 8] != 3 else 4
     moved = (model.forward(source)[0] != model.forward(changed)[0]).any(axis=(0, 2, 3))  # (T,)
@@ -188,7 +190,7 @@ def test_titles_say_what_the_numbers_say(trained):
 
 
 def test_the_blurred_row_is_the_models_own(trained):
-    source, _ = lab.held_out(1)
+    source, _ = experiment.held_out(1)
     row = trained[1].maps(trained[1].forward(source)[1])["encoder"][0][0, 0, 7]
     alt = lab.one_head_blurs(trained[1], source, query=7).alt
     assert f"Query 7 gets one average: {row[8]:.2f} {lab.SYMBOLS.decode(source[0])[8]} + " in alt
@@ -211,7 +213,7 @@ def test_one_head_alone_can_not_be_compared(trained):
 
 
 def test_weights_in_the_alternative_text_are_the_models_own(trained):
-    source, _ = lab.held_out(1)
+    source, _ = experiment.held_out(1)
     weights = trained[4].maps(trained[4].forward(source)[1])["encoder"][0][0, 3, 7]
     alt = lab.one_head_lab(trained[4], head=3, query=7).picture.alt
     assert f"' at 8 {weights[8]:.2f}" in alt

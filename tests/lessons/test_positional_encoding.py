@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom import live
-from lesson_utils.lessons.positional_encoding import lab, lengths
+from lesson_utils.lessons.positional_encoding import lab, lengths, rotary, table
 from lesson_utils.maths import models, ops, positions
 
 L = 8
@@ -115,16 +115,16 @@ def test_equivariance_gap_is_zero_only_without_positions():
 
 
 def test_similarity_is_1_on_the_diagonal_and_follows_the_formula():
-    S = lab.similarity(8, 100, 32)
+    S = table.similarity(8, 100, 32)
     np.testing.assert_allclose(np.diagonal(S), 1)
     rates = 100.0 ** (-np.arange(4) / 4)
     np.testing.assert_allclose(S[3, 20], np.cos(17 * rates).mean())
 
 
 def test_diagonal_spread():
-    assert lab.diagonal_spread(np.array([[1, 2], [3, 1]])) == 0
-    assert lab.diagonal_spread(np.array([[1, 2], [3, 5]])) == 4
-    np.testing.assert_allclose(lab.diagonal_spread(positions.alibi_bias(2, 9)[0]), 0)
+    assert rotary.diagonal_spread(np.array([[1, 2], [3, 1]])) == 0
+    assert rotary.diagonal_spread(np.array([[1, 2], [3, 5]])) == 4
+    np.testing.assert_allclose(rotary.diagonal_spread(positions.alibi_bias(2, 9)[0]), 0)
 
 
 def test_score_maps_say_which_depend_on_the_offset_only():
@@ -170,9 +170,9 @@ def test_turned_hands_keep_their_angle_wherever_they_stand():
 
 def test_stretching_changes_the_positions_and_nothing_else():
     model, ids = gpt("rotary"), np.random.default_rng(0).integers(3, 9, size=(2, L))
-    same = lab.stretched(model, "larger base", 1)
+    same = lengths.stretched(model, "larger base", 1)
     np.testing.assert_array_equal(same.forward(ids)[0], model.forward(ids)[0])
-    squeezed = lab.stretched(model, "interpolation", 2)
+    squeezed = lengths.stretched(model, "interpolation", 2)
     for name, param in squeezed.params().items():
         np.testing.assert_array_equal(param.value, model.params()[name].value)
     assert np.abs(squeezed.forward(ids)[0] - model.forward(ids)[0]).max() > 1e-4
@@ -188,7 +188,7 @@ def test_interpolation_puts_every_second_place_where_one_was():
 
 def test_stretch_curves_show_each_method():
     model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 3, 2 * L)
-    curves = lab.stretch_curves(model, batch, L)
+    curves = lengths.stretch_curves(model, batch, L)
     plain = lab.by_position(model, batch).bits
     np.testing.assert_array_equal(curves["larger base", 1], plain)
     np.testing.assert_array_equal(curves["interpolation", 1], plain)

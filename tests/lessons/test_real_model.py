@@ -12,7 +12,7 @@ import pytest
 import tiny_llama
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.real_model import changes, chatting, grow, lab, measures, together
+from lesson_utils.lessons.real_model import breaking, changes, chatting, grow, lab, measures, together
 from lesson_utils.lessons.real_model.exercises import EXERCISES
 from lesson_utils.lessons.real_model.stored import CHANGES_FILE, NOTE, stored
 from lesson_utils.maths import attention, pretrained
@@ -75,7 +75,7 @@ def test_attention_that_forgets_nothing_is_attention(rng):
     mask = np.tri(7, dtype=bool)
     for how in ({}, {"window": 7}, {"best": 7}, {"bits": 24}):
         for got, wanted in zip(
-            lab.forgetful(**how)(Q, K, V, mask), attention.scaled_dot_product_attention(Q, K, V, mask), strict=True
+            measures.forgetful(**how)(Q, K, V, mask), attention.scaled_dot_product_attention(Q, K, V, mask), strict=True
         ):
             np.testing.assert_allclose(got, wanted, atol=2e-6)
             assert got.dtype == np.float32
@@ -84,18 +84,18 @@ def test_attention_that_forgets_nothing_is_attention(rng):
 def test_it_forgets_what_it_is_told_to(rng):
     Q, K, V = rng.normal(size=(3, 1, 2, 9, 4))
     mask = np.tri(9, dtype=bool)
-    seen = lab.forgetful(window=3, first=2)(Q, K, V, mask)[1] > 0
+    seen = measures.forgetful(window=3, first=2)(Q, K, V, mask)[1] > 0
     at = np.arange(9)
     np.testing.assert_array_equal(seen[0, 0], mask & ((at[:, None] - at < 3) | (at < 2)))
     np.testing.assert_array_equal(
-        lab.forgetful(window=3, first=2)(Q[..., -1:, :], K, V)[1][0, 0, 0] > 0, seen[0, 0, -1]
+        measures.forgetful(window=3, first=2)(Q[..., -1:, :], K, V)[1][0, 0, 0] > 0, seen[0, 0, -1]
     )
-    weights = lab.forgetful(best=4)(Q, K, V, mask)[1]
+    weights = measures.forgetful(best=4)(Q, K, V, mask)[1]
     np.testing.assert_array_equal((weights > 0).sum(axis=-1)[0, 0], np.minimum(at + 1, 4))
     full = attention.scaled_dot_product_attention(Q, K, V, mask)[1]
     assert full[weights > 0].min() > 0
     assert (np.take_along_axis(weights, full.argmax(-1)[..., None], -1) > 0).all()
-    flat = lab.forgetful(temperature=100.0)(Q, K, V)[1]
+    flat = measures.forgetful(temperature=100.0)(Q, K, V)[1]
     np.testing.assert_allclose(flat, 1 / 9, atol=0.02)
 
 
@@ -223,7 +223,7 @@ def test_the_stored_results_say_what_the_text_says():
     assert known["scores_real"].shape == known["scores_random"].shape == (5, 30, 9)
     assert len(lab.heads_above(known["scores_random"], "induction", 0.3)) == 0
     rows = {kind: known[f"knock_{kind}"] for kind in ("induction", "previous")}
-    assert rows["induction"][3, 1] > lab.GUESSING > rows["previous"][1, 1] > 9 > 3 * rows["induction"][0, 1] - 1
+    assert rows["induction"][3, 1] > breaking.GUESSING > rows["previous"][1, 1] > 9 > 3 * rows["induction"][0, 1] - 1
     page, other, copying = known["pruned"][:, :3].T
     assert page[2] < page[0]
     assert other[1] - other[0] > 0.35
@@ -368,7 +368,7 @@ def test_the_real_model_gives_what_is_stored(folder):
     own = attention.scaled_dot_product_attention
     assert lab.answer(smollm) == lab.answer(smollm, attend=own) == "The capital of France is Paris."
     ids = smollm.tokenizer.encode(measures.STORY)[None, : measures.PAGE + 1]
-    nats = measures.losses(smollm.model, ids, attend=lab.forgetful(window=64, first=1))[0, measures.SEEN :]
+    nats = measures.losses(smollm.model, ids, attend=measures.forgetful(window=64, first=1))[0, measures.SEEN :]
     np.testing.assert_allclose(nats, known["forget_window_64_1"], atol=0.02)
     at = tuple(stops.index(stop) for stops, stop in zip(measures.TOGETHER.values(), (16, 1, 4, 3), strict=True))
     attend = measures.forgets(16, 1, 4, 3)

@@ -1,5 +1,7 @@
 """Live figures: sliders over a figure that is built once, then only updated.
 
+Of the course it needs `plots`, `formats` and `maths.checks` alone: with these it can be carried elsewhere.
+
 A lab is a function that builds its figure and returns `update`, which moves the artists and returns the alternative
 text. Everything else is done here:
 
@@ -65,8 +67,8 @@ class Lab:
         example: Callable[[], Any],
         prepare: Callable[..., Any] | None,
     ):
-        self.draw, self.width, self.height, self.controls, self._example = draw, width, height, controls, example
-        self._prepare = prepare
+        self.draw, self.width, self.height, self.controls = draw, width, height, controls
+        self._example, self._prepare = example, prepare
         update_wrapper(self, draw)
 
     def __call__(self, *made_from: Any, **start: Any) -> "LiveFigure":
@@ -74,11 +76,11 @@ class Lab:
         return LiveFigure(self, made, start)
 
     def example(self, **start: Any) -> "LiveFigure":
-        """The figure, made from its example."""
+        """Show the figure, made from its example."""
         return self(*_as_tuple(self._example()), **start)
 
     def call(self, **start: Any) -> str:
-        """The line of code that shows this figure with these start values."""
+        """Return the line of code that shows this figure with these start values."""
         takes = list(inspect.signature(self._prepare or self.draw).parameters.values())
         made_from = [p.name for p in (takes if self._prepare else takes[1:]) if p.default is p.empty]
         return f"lab.{self.draw.__name__}({', '.join([*made_from, *(f'{n}={v!r}' for n, v in start.items())])})"
@@ -124,8 +126,9 @@ class LiveFigure:
             self._update = lab.draw(figure, *made_from)
             self._update(**values)  # once before the layout is computed, so that it leaves room for every text
             self._screen = Screen(figure)
-        self._draw = lru_cache(PICTURES_KEPT)(self._draw)  # type: ignore[method-assign]  # of this figure only
-        self._ahead: asyncio.TimerHandle | None = None
+        self._picture_at = lru_cache(PICTURES_KEPT)(self._draw)
+        self._ahead: asyncio.TimerHandle | None = None  # the next picture to be drawn before anybody asks
+        self._many_move = False  # while code moves several controls, one redraw at the end is enough
         self._inputs = {name: control.widget(values[name]) for name, control in self.controls.items()}
         self._html = ipywidgets.HTML()
         self._redraw()
@@ -136,25 +139,23 @@ class LiveFigure:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Where the controls stand."""
+        """The value of each control, by name."""
         return {name: control.read(self._inputs[name].value) for name, control in self.controls.items()}
 
     def set(self, **values: Any) -> plots.Picture:
-        """Move controls from code; returns the new picture.
+        """Move controls from code, and return the new picture.
 
         Raises:
             ValueError: there is no such control, or it can't take that value.
         """
         self._check(values)
-        self._moving_many = True
+        self._many_move = True
         try:
             for name, value in values.items():
                 self._inputs[name].value = value
         finally:
-            self._moving_many = False
+            self._many_move = False
         return self._redraw()
-
-    _moving_many = False
 
     def _check(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
@@ -163,12 +164,12 @@ class LiveFigure:
             self.controls[name].check(name, value)
 
     def _redraw(self) -> plots.Picture:
-        self.picture = self._draw(**self.values)
+        self.picture = self._picture_at(**self.values)
         self._html.value = self.picture.html() + self._how_to_return()
         return self.picture
 
     def _how_to_return(self) -> str:
-        """A quiet line below the picture: the call that shows what is seen now, for slides and notes."""
+        """Return the quiet line below the picture: the call that shows what is seen now, for slides and notes."""
         start = {name: control.value for name, control in self.controls.items()}
         call = self.lab.call(**{name: value for name, value in self.values.items() if value != start[name]})
         return f'<div><code style="color:{plots.GREY};font-size:85%;user-select:all">{html.escape(call)}</code></div>'
@@ -178,7 +179,7 @@ class LiveFigure:
             return self._screen.show(self._update(**values))
 
     def _on_change(self, moved: str, change: object) -> None:
-        if self._moving_many:
+        if self._many_move:
             return
         if self._ahead:
             self._ahead.cancel()
@@ -190,7 +191,7 @@ class LiveFigure:
         self._look_ahead(moved)
 
     def _look_ahead(self, moved: str) -> None:
-        """Have the pictures one step further drawn as soon as there is nothing else to do."""
+        """Draw the pictures one step further as soon as there is nothing else to do."""
         import asyncio  # in a kernel it is there already
 
         try:
@@ -205,13 +206,13 @@ class LiveFigure:
         """Draw the first of these, and the others later: what the learner does in between comes first."""
         if settings:
             with suppress(Exception):  # it will be shown to whoever goes there
-                self._draw(**settings[0])
+                self._picture_at(**settings[0])
             import asyncio
 
             self._ahead = asyncio.get_running_loop().call_later(PAUSE, self._draw_ahead, settings[1:])
 
     def outputs(self) -> list[dict[str, Any]]:
-        """What is displayed: a picture for readers without a kernel, then the widget, which hides the picture."""
+        """Return two outputs: a picture for readers without a kernel, and the widget, which hides the picture."""
         still, number = self.picture._repr_mimebundle_(), self.widget.model_id
         self.widget.add_class(f"live-{number}")
         controls = html.escape(", ".join(control.label for control in self.controls.values()))

@@ -40,6 +40,7 @@ class Screen:
         self._keep_as_background()  # nothing has moved yet
 
     def show(self, alt: str) -> plots.Picture:
+        """Draw what has moved, and return the picture."""
         stale = {artist for artist in self._artists() if artist.stale}
         if not stale <= set(self._front) or any(isinstance(artist, self._axis) for artist in stale):
             self._moved |= stale
@@ -50,7 +51,7 @@ class Screen:
         return plots.snapshot(self._figure, alt)
 
     def _artists(self) -> "Iterable[Artist]":
-        """All artists but the axes' white backgrounds, in the order in which matplotlib draws them."""
+        """Yield all artists but the axes' white backgrounds, in the order in which matplotlib draws them."""
         for axes in sorted(self._figure.axes, key=methodcaller("get_zorder")):
             children = [child for child in axes.get_children() if child is not axes.patch]
             if not axes.axison:  # set_axis_off

@@ -1,32 +1,69 @@
-"""What a learner can set in a live figure: sliders, choices, switches, words."""
+"""Controls of a live figure: sliders, choices, switches, words."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import ipywidgets
 
 
-class Control(Protocol):
-    """What a learner can set: its text label, the values it can take, and the widget that shows it.
+class Control:
+    """Something that a learner can set, with a text label and a start value.
 
-    `values` are all of these in their order; of a text to type, only the first.
+    Each kind says which values it takes, in their order, and which widget shows it; the rest follows from these.
     """
 
-    @property
-    def label(self) -> str: ...
-    @property
-    def value(self) -> Any: ...
-    def check(self, name: str, value: Any) -> None: ...
-    def extremes(self) -> tuple[Any, ...]: ...
-    def values(self) -> tuple[Any, ...]: ...
-    def neighbours(self, value: Any) -> tuple[Any, ...]: ...
-    def read(self, value: Any) -> Any: ...
-    def widget(self, value: Any) -> ipywidgets.Widget: ...
+    label: str
+    value: Any
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the values that it takes, in their order; of a text to type, only the first."""
+        raise NotImplementedError
+
+    def widget(self, value: Any) -> ipywidgets.Widget:
+        """Make the widget that shows it, standing at `value`."""
+        raise NotImplementedError
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise a ValueError unless it can take `value`."""
+        if value not in self.values():
+            options = ", ".join(map(repr, self.values()))
+            raise ValueError(f"{name}={value!r} can't be chosen; expected one of {options}")
+
+    def extremes(self) -> tuple[Any, ...]:
+        """Return the first value, the start and the last value."""
+        return self.values()[0], self.value, self.values()[-1]
+
+    def neighbours(self, value: Any) -> tuple[Any, ...]:
+        """Return the next value and the one before, where there are any: the arrow keys lead there."""
+        values = self.values()
+        place = values.index(value)
+        return values[place + 1 : place + 2] + values[max(place - 1, 0) : place]
+
+    def read(self, value: Any) -> Any:
+        """Return the control's value, from the value of its widget."""
+        return value
+
+
+class _Range(Control):
+    """Numbers between two ends."""
+
+    low: float
+    high: float
+
+    def check(self, name: str, value: float) -> None:
+        if not self.low <= value <= self.high:
+            raise ValueError(f"{name}={value!r} is out of range; expected a number from {self.low} to {self.high}")
+
+    def neighbours(self, value: float) -> tuple[float, ...]:
+        return super().neighbours(min(self.values(), key=lambda step: abs(step - value)))
+
+    def read(self, value: float) -> float:
+        return _rounded(value)
 
 
 @dataclass(frozen=True)
-class Slider:
+class Slider(_Range):
     """An evenly spaced slider; whole numbers stay whole."""
 
     label: str
@@ -35,21 +72,8 @@ class Slider:
     value: float
     step: float = 1
 
-    def check(self, name: str, value: float) -> None:
-        _check_range(self, name, value)
-
-    def extremes(self) -> tuple[float, ...]:
-        return self.low, self.value, self.high
-
     def values(self) -> tuple[float, ...]:
         return tuple(_rounded(self.low + n * self.step) for n in range(round((self.high - self.low) / self.step) + 1))
-
-    def neighbours(self, value: float) -> tuple[float, ...]:
-        near = _rounded(value + self.step), _rounded(value - self.step)
-        return tuple(n for n in near if self.low <= n <= self.high)
-
-    def read(self, value: float) -> float:
-        return _rounded(value)
 
     def widget(self, value: float) -> ipywidgets.Widget:
         whole = all(isinstance(n, int) for n in (self.low, self.high, self.value, self.step))
@@ -58,8 +82,8 @@ class Slider:
 
 
 @dataclass(frozen=True)
-class LogSlider:
-    """A slider for what spans powers of ten: equal steps multiply by an equal factor.
+class LogSlider(_Range):
+    """A slider for numbers that span powers of ten: equal steps multiply by an equal factor.
 
     Raises:
         ValueError: the slider could not stand at `value`; the browser would move it without a word.
@@ -79,23 +103,9 @@ class LogSlider:
                 f"{self.label}: value={self.value} is not a step of the slider; the nearest is {nearest!r}"
             )
 
-    def check(self, name: str, value: float) -> None:
-        _check_range(self, name, value)
-
-    def extremes(self) -> tuple[float, ...]:
-        return self.low, self.value, self.high
-
     def values(self) -> tuple[float, ...]:
         steps = round(self.steps_per_decade * math.log10(self.high / self.low))
         return tuple(_rounded(self.low * 10 ** (n / self.steps_per_decade)) for n in range(steps + 1))
-
-    def neighbours(self, value: float) -> tuple[float, ...]:
-        place = round(self.steps_per_decade * math.log10(value))  # as the slider counts, to the last digit
-        near = (_rounded(10 ** ((place + step) / self.steps_per_decade)) for step in (1, -1))
-        return tuple(n for n in near if _rounded(self.low) <= n <= _rounded(self.high))
-
-    def read(self, value: float) -> float:
-        return _rounded(value)
 
     def widget(self, value: float) -> ipywidgets.Widget:
         low, high = math.log10(self.low), math.log10(self.high)
@@ -104,7 +114,7 @@ class LogSlider:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Control):
     """One of a few values, on a slider: what can't be combined can't be chosen.
 
     Texts stand on a slider, too. JupyterLab takes the arrow keys away from a drop-down list.
@@ -114,23 +124,11 @@ class Choice:
     options: tuple[Any, ...]
     value: Any
 
-    def check(self, name: str, value: Any) -> None:
-        _check_option(self, name, value)
-
-    def extremes(self) -> tuple[Any, ...]:
-        if isinstance(self.value, str):  # texts have no order: each is an extreme
-            return self.options
-        return self.options[0], self.value, self.options[-1]
-
     def values(self) -> tuple[Any, ...]:
         return self.options
 
-    def neighbours(self, value: Any) -> tuple[Any, ...]:
-        place = self.options.index(value)
-        return self.options[place + 1 : place + 2] + self.options[max(place - 1, 0) : place]
-
-    def read(self, value: Any) -> Any:
-        return value
+    def extremes(self) -> tuple[Any, ...]:
+        return self.options if isinstance(self.value, str) else super().extremes()  # texts have no order
 
     def widget(self, value: Any) -> ipywidgets.Widget:
         texts = [str(option) for option in self.options]
@@ -141,34 +139,21 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Switch:
+class Switch(Control):
     """On or off."""
 
     label: str
     value: bool
-    options: tuple[bool, ...] = (False, True)
-
-    def check(self, name: str, value: bool) -> None:
-        _check_option(self, name, value)
-
-    def extremes(self) -> tuple[bool, ...]:
-        return self.options
 
     def values(self) -> tuple[bool, ...]:
-        return self.options
-
-    def neighbours(self, value: bool) -> tuple[bool, ...]:
-        return (not value,)
-
-    def read(self, value: bool) -> bool:
-        return value
+        return False, True
 
     def widget(self, value: bool) -> ipywidgets.Widget:
         return ipywidgets.Checkbox(value=value, indent=False, **_look(self.label))
 
 
 @dataclass(frozen=True)
-class Word:
+class Word(Control):
     """A text to type, of up to `longest` characters; the figure follows each key.
 
     What a lab can't use (a digit, where it wants letters) it has to leave out itself, and say so.
@@ -178,15 +163,15 @@ class Word:
     value: str
     longest: int = 20
 
+    def values(self) -> tuple[str, ...]:
+        return (self.value,)
+
     def check(self, name: str, value: str) -> None:
         if not isinstance(value, str) or len(value) > self.longest:
             raise ValueError(f"{name}={value!r} does not fit; expected a text of up to {self.longest} characters")
 
     def extremes(self) -> tuple[str, ...]:
         return "", self.value, "z" * self.longest
-
-    def values(self) -> tuple[str, ...]:
-        return (self.value,)
 
     def neighbours(self, value: str) -> tuple[str, ...]:
         return ()  # nobody knows what comes next
@@ -198,18 +183,8 @@ class Word:
         return ipywidgets.Text(value=value, continuous_update=True, **_look(self.label))
 
 
-def _check_range(control: Slider | LogSlider, name: str, value: float) -> None:
-    if not control.low <= value <= control.high:
-        raise ValueError(f"{name}={value!r} is out of range; expected a number from {control.low} to {control.high}")
-
-
-def _check_option(control: Choice | Switch, name: str, value: Any) -> None:
-    if value not in control.options:
-        raise ValueError(f"{name}={value!r} can't be chosen; expected one of {', '.join(map(repr, control.options))}")
-
-
 def _rounded(value: float) -> float:
-    """Without the last digits, which depend on the way by which a slider came there: 0.3 is one place."""
+    """Drop the last digits, which depend on the way by which a slider came there: 0.3 is one place."""
     return float(f"{value:.12g}") if isinstance(value, float) else value
 
 

@@ -1,4 +1,4 @@
-"""What tests and bench ask of a live figure, so that nobody else needs its private parts."""
+"""Questions of tests and benches to a live figure, so that nobody else needs its private parts."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def settings(figure: LiveFigure, pairs: bool = False) -> list[dict[str, Any]]:
-    """The start and every extreme alone; or every pair of extremes that is neither. Each setting once."""
+    """Return the start and every extreme alone; or every pair of extremes that is neither. Each setting once."""
     controls = figure.controls
     start = {name: control.value for name, control in controls.items()}
     alone = [{}, *({name: value} for name, control in controls.items() for value in control.extremes())]
@@ -30,11 +30,12 @@ def settings(figure: LiveFigure, pairs: bool = False) -> list[dict[str, Any]]:
 
 
 def forget(figure: LiveFigure) -> None:
-    """Of the pictures that were drawn, keep none."""
-    figure._draw.cache_clear()  # type: ignore[attr-defined]
+    """Drop the pictures that are kept."""
+    figure._picture_at.cache_clear()
 
 
 def pixels(figure: LiveFigure) -> NDArray[np.uint8]:
+    """Return the canvas, shape (height, width, 4)."""
     return np.array(figure._screen._canvas.buffer_rgba())
 
 
@@ -53,7 +54,7 @@ def assert_frame_is_a_redraw(figure: LiveFigure) -> None:
 
 
 def drawn(figure: LiveFigure) -> list[str]:
-    """The alternative texts of the pictures that will be drawn, not taken from memory: a list that grows."""
+    """Return a list that grows by the alternative text of each picture that is drawn, not taken from memory."""
     alts: list[str] = []
     show = figure._screen.show
     figure._screen.show = lambda alt: alts.append(alt) or show(alt)  # type: ignore[func-returns-value, method-assign]
@@ -61,12 +62,12 @@ def drawn(figure: LiveFigure) -> list[str]:
 
 
 def drawing(figure: LiveFigure) -> "Figure":
-    """matplotlib's figure."""
+    """Return matplotlib's figure."""
     return figure._screen._figure
 
 
 def drawn_numbers(figure: LiveFigure) -> Iterator[Any]:
-    """The numbers behind all lines, bars, dots and images."""
+    """Yield the numbers behind all lines, bars, dots and images."""
     for axes in drawing(figure).axes:
         yield from (line.get_xydata() for line in axes.lines)
         yield from (patch.get_path().vertices for patch in axes.patches)
@@ -75,11 +76,11 @@ def drawn_numbers(figure: LiveFigure) -> Iterator[Any]:
 
 
 def move(figure: LiveFigure, control: str, value: Any) -> str:
-    """Move a control as a learner does; what the page shows then, as HTML."""
+    """Move a control as a learner does, and return what the page shows then, as HTML."""
     figure._inputs[control].value = value
     return page(figure)
 
 
 def page(figure: LiveFigure) -> str:
-    """What the page shows below the controls, as HTML."""
+    """Return what the page shows below the controls, as HTML."""
     return str(figure._html.value)

@@ -15,7 +15,7 @@ STEPS_BACK = 30
 
 
 def pairs(rng: np.random.Generator, longest: int = 20, repeats: float = 0.0) -> tasks.Pair:
-    """A batch for `training.fit`: 64 random strings, and the same backwards between begin and end.
+    """Make a batch for `training.fit`: 64 random strings, and the same backwards between begin and end.
 
     All have one length, from 3 to `longest`. With the probability `repeats` a letter is the one before it once more.
     """
@@ -28,7 +28,7 @@ def pairs(rng: np.random.Generator, longest: int = 20, repeats: float = 0.0) -> 
 
 
 def untrained(attention: str | None = None, d_hidden: int = 64, bidirectional: bool = True, seed: int = 0) -> Seq2Seq:
-    """A new model with GRU cells; `attention` as for `Seq2SeqConfig`."""
+    """Make a new model with GRU cells; `attention` as for `Seq2SeqConfig`."""
     config = Seq2SeqConfig(len(LETTERS), len(LETTERS), attention, d_hidden=d_hidden, bidirectional=bidirectional)
     return Seq2Seq(config, np.random.default_rng(seed))
 
@@ -53,33 +53,33 @@ def fit(
 
 
 def answer(model: Seq2Seq, word: str) -> tuple[str, Array | None]:
-    """What a model makes of a word, and where it looked: (T, S), one row for each symbol it wrote, its end included."""
+    """Return what a model writes for a word, and its weights (T, S): a row for each symbol, its end included."""
     ids, alignment = model.decode(LETTERS.encode(word)[None], len(word) + 2)
     return LETTERS.decode(ids[0]), None if alignment is None else alignment[0]
 
 
 def answers(model: Seq2Seq, source: tasks.Ids) -> tuple[tasks.Ids, tasks.Ids]:
-    """The answers to (B, S) letters, cut or padded to the length of the right ones, and those, (B, S + 1) each."""
+    """Return the answers to (B, S) letters, cut or padded to the right length, and the right ones, (B, S + 1) each."""
     wanted = tasks.with_ends(source[:, ::-1])[:, 1:]
     ids, _ = model.decode(source, wanted.shape[1])
     return np.pad(ids, ((0, 0), (0, wanted.shape[1] - ids.shape[1]))), wanted
 
 
 def right_letters(model: Seq2Seq, source: tasks.Ids) -> Mask:
-    """Which symbols of the answers to (B, S) letters are right, the end included, (B, S + 1)."""
+    """Tell which symbols of the answers to (B, S) letters are right, the end included: (B, S + 1)."""
     ids, wanted = answers(model, source)
     right: Mask = ids == wanted
     return right
 
 
 def accuracy(model: Seq2Seq, length: int, tests: int = 200) -> float:
-    """The fraction of random strings that the model reverses without a single mistake, the end included."""
+    """Return the fraction of random strings that the model reverses without a single mistake, the end included."""
     source, _ = tasks.reversal(np.random.default_rng(length), tests, length)
     return float(right_letters(model, source).all(axis=-1).mean())
 
 
 class Kept(NamedTuple):
-    """What arrives of strings of one length."""
+    """The share of letters that arrive from strings of one length."""
 
     present: float  # share of the letters that are somewhere in the answer, each as often as it was read
     in_place: float  # share of the letters that stand where they should
@@ -90,7 +90,7 @@ class Kept(NamedTuple):
 
 
 def kept(model: Seq2Seq, length: int, tests: int = 300) -> Kept:
-    """What a model keeps of random strings: their letters, and their order."""
+    """Measure what a model keeps of random strings: their letters, and their order."""
     source, target = tasks.reversal(np.random.default_rng(1000 + length), tests, length)
     written = answers(model, source)[0][:, :length]
     counts, wanted = _letters(written), _letters(target)
@@ -109,12 +109,12 @@ def kept(model: Seq2Seq, length: int, tests: int = 300) -> Kept:
 
 
 def _letters(ids: tasks.Ids) -> Array:
-    """How often each letter stands in each string, (B, 26): without its order."""
+    """Count each letter of each string, (B, 26); this forgets their order."""
     return (ids[..., None] == np.arange(tasks.FIRST_SYMBOL, len(LETTERS))).sum(axis=1)
 
 
 def with_doubles(model: Seq2Seq, length: int, tests: int = 200) -> tuple[float, float]:
-    """The share of strings that come out right: of different letters, and of letters that stand in pairs, aabbcc…"""
+    """Return the share of strings that come out right: of different letters, and of letters in pairs, aabbcc…"""
     rng = np.random.default_rng(2)
     different = np.stack([rng.permutation(26)[:length] for _ in range(tests)]) + tasks.FIRST_SYMBOL
     doubled = np.repeat(different, 2, axis=1)[:, :length]
@@ -123,7 +123,9 @@ def with_doubles(model: Seq2Seq, length: int, tests: int = 200) -> tuple[float, 
 
 
 def reach(model: Seq2Seq, backwards: bool = False) -> Array:
-    """What is left of a gradient 0 … STEPS_BACK steps before the end of an encoder's reading, on random letters.
+    """Return a gradient's norm 0 … STEPS_BACK steps before the end of an encoder's reading, on random letters.
+
+    It belongs to the half that reads forwards, or to the one that reads backwards, on its own way through the string.
 
     Of the half that reads forwards, or of the one that reads backwards, on its own way through the string.
     """
@@ -138,7 +140,7 @@ def reach(model: Seq2Seq, backwards: bool = False) -> Array:
 
 
 def looks(model: Seq2Seq, word: str) -> Array:
-    """Where the model looks while it writes a word backwards, given the right letters before each, (T, S), T = S."""
+    """Return the weights, (T, S), while the model writes a word backwards, given the right letters before each."""
     ids = LETTERS.encode(word)[None]
     _, alignment = model.forward(ids, tasks.with_ends(ids[:, ::-1])[:, :-2])
     assert alignment is not None
@@ -146,7 +148,7 @@ def looks(model: Seq2Seq, word: str) -> Array:
 
 
 def influence(model: Seq2Seq, word: str) -> Array:
-    """Which letter read decides which letter written, found by changing letters, (T, S).
+    """Measure which letter read decides which letter written, by changing letters: (T, S).
 
     Entry (t, s): how far the probability of the word's t-th letter from the end falls when its s-th letter is another,
     on average over the other 25. The letters before it in the answer are those right for the changed word, so that a
@@ -165,14 +167,14 @@ def influence(model: Seq2Seq, word: str) -> Array:
 
 
 def mirrored(alignment: Array, later: int = 0) -> int:
-    """How many letters of the answer look most at the letter they copy, or at one so many places later in the word."""
+    """Count the letters of the answer that look most at the letter they copy, or at one `later` places on."""
     S = alignment.shape[-1]
     steps = np.arange(min(alignment.shape[-2], S))  # without the end
     return int((alignment[..., steps, :].argmax(axis=-1) == S - 1 - steps + later).sum())
 
 
 def weight_on(alignment: Array, later: int = 0) -> float:
-    """The mean weight of a letter of the answer on the letter it copies, or on one so many places later in the word."""
+    """Return the mean weight of the answer's letters on the letter they copy, or on one `later` places on."""
     S = alignment.shape[-1]
     steps = np.arange(later, S)  # the first has none later
     return float(alignment[..., steps, S - 1 - steps + later].mean())

@@ -1,4 +1,4 @@
-"""What arrives of a string, by its length and by the size of the vector."""
+"""Figures of what arrives of a string, by its length and by the size of the vector."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,13 +19,13 @@ LOOKS = {  # colour, dash, marker
 
 
 def _shares(ax: "Axes", label: str) -> None:
-    """The axes of shares by the length of a string."""
+    """Label the axes of shares by the length of a string."""
     ax.set(xlabel="length of the string", ylabel=label, ylim=(-0.03, 1.05))
     ax.set_yticks((0, 0.25, 0.5, 0.75, 1), ("0 %", "25 %", "50 %", "75 %", "100 %"))
 
 
 def _where_it_falls(lengths: Sequence[int], shares: Sequence[float]) -> tuple[float, float]:
-    """A place for the name of a falling curve: where it goes through 1/2; else its end."""
+    """Find a place for the name of a falling curve: where it goes through 1/2; else its end."""
     for n in range(1, len(shares)):
         if shares[n - 1] >= 0.5 > shares[n]:
             part = (shares[n - 1] - 0.5) / (shares[n - 1] - shares[n])
@@ -35,7 +35,7 @@ def _where_it_falls(lengths: Sequence[int], shares: Sequence[float]) -> tuple[fl
 
 @plots.still(8.4, 3.9)
 def kept_plot(figure: "Figure", measured: Mapping[int, Kept], at: int = 16) -> str:
-    """What one fixed vector keeps, by length: which letters there were, and where."""
+    """Draw what one fixed vector keeps, by length: which letters there were, and where."""
     lengths = list(measured)
     present, in_place, chance = (
         [getattr(kept, name) for kept in measured.values()] for name in ("present", "in_place", "chance")
@@ -69,7 +69,7 @@ def kept_plot(figure: "Figure", measured: Mapping[int, Kept], at: int = 16) -> s
 def accuracy_plot(
     figure: "Figure", curves: Mapping[str, Mapping[int, float]], trained: tuple[int, int] = (3, 20), at: int = 12
 ) -> str:
-    """The share of strings that are all right, by length; the lengths of the training are shaded."""
+    """Draw the share of strings that are all right, by length; the lengths of the training are shaded."""
     longest = max(max(curve) for curve in curves.values())
     ax = figure.add_subplot(xlim=(trained[0] - 0.5, longest + 4))
     _shares(ax, "strings all right")
@@ -94,6 +94,7 @@ def accuracy_plot(
 # Measured once with `measure_capacity`, which takes seconds to minutes for a point: too long for a slider.
 CAPACITY_LENGTHS = (4, 6, 8, 10, 12, 14, 16, 18, 20)
 SIZES = (16, 32, 64, 128)
+SHORT = 2500  # steps: the shorter of two trainings
 CAPACITY: dict[tuple[str | None, int, int], tuple[float, ...]] = {  # attention, hidden size, steps
     (None, 16, 2500): (0.75, 0.18, 0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
     (None, 32, 2500): (0.99, 0.81, 0.34, 0.05, 0.0, 0.0, 0.0, 0.0, 0.0),
@@ -128,10 +129,10 @@ def measure_capacity(
     width=8.4,
     height=4.0,
     d_hidden=live.Choice("numbers in the vector", SIZES, 64),
-    steps=live.Choice("training steps", (2500, 10_000), 2500),
+    steps=live.Choice("training steps", (SHORT, 10_000), SHORT),
 )
 def capacity_lab(figure: "Figure") -> live.Update:
-    """How much a vector holds: stored measurements for four sizes."""
+    """Show how much a vector of one of four sizes holds, as measured beforehand."""
     ax = figure.add_subplot(xlim=(3.5, 24))
     _shares(ax, "strings all right")
     ax.set_xticks(CAPACITY_LENGTHS)
@@ -151,10 +152,10 @@ def capacity_lab(figure: "Figure") -> live.Update:
             x, _ = _where_it_falls(CAPACITY_LENGTHS, shares)
             chosen = size == d_hidden
             names[size].set(x=x + 0.25, color=colour if chosen else plots.GREY, weight="bold" if chosen else "normal")
-        fixed, luong = CAPACITY[None, d_hidden, steps], CAPACITY["general", d_hidden, 2500]
+        fixed, luong = CAPACITY[None, d_hidden, steps], CAPACITY["general", d_hidden, SHORT]
         line.set_ydata(fixed)
         attention.set_ydata(luong)
-        name.set(y=max(luong[-1], 0.13), text=f"look back,\n{d_hidden} wide,\n2,500 steps")
+        name.set(y=max(luong[-1], 0.13), text=f"look back,\n{d_hidden} wide,\n{SHORT:,} steps")
         holds = max((n for n, share in zip(CAPACITY_LENGTHS, fixed, strict=True) if share >= 0.5), default=0)
         ax.set_title(f"{d_hidden} numbers, {steps:,} steps: most strings right up to length {holds}")
         listed, rest = (
@@ -163,7 +164,7 @@ def capacity_lab(figure: "Figure") -> live.Update:
         )
         return (
             f"One fixed vector of {d_hidden} numbers after {steps:,} steps gets most strings right up to length "
-            f"{holds}. By length: {listed}. With a look back, as wide, after 2,500 steps: {rest}."
+            f"{holds}. By length: {listed}. With a look back, as wide, after {SHORT:,} steps: {rest}."
         )
 
     return update

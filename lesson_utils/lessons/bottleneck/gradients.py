@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 CELLS = {"RNN": (plots.ORANGE, "--"), "GRU": (plots.GREEN, "-."), "LSTM": (plots.BLUE, "-")}
 SCALES = {1.0: (plots.BLUE, "-"), 1.5: (plots.GREEN, "-."), 2.0: (plots.PURPLE, ":"), 3.0: (plots.ORANGE, "--")}
 GROWN = 1e3  # times: drawn in the strongest colour
+FAR, NEAR = 20, 5  # steps back, in titles and texts
 
 
 @cache
 def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0) -> Array:
-    """The gradient's norm 0 … STEPS_BACK steps before the end, at a fresh cell of width 32 that reads random inputs.
+    """Return the gradient's norm 0 … STEPS_BACK steps before the end, at a fresh cell of width 32 on random inputs.
 
     Args:
         kind: "rnn", "gru" or "lstm".
@@ -42,22 +43,22 @@ def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0) -> Arr
 
 @plots.still(9.0, 4.2)
 def vanish_or_explode(figure: "Figure") -> str:
-    """What is left of an RNN's gradient, for recurrent matrices of four sizes."""
+    """Draw what is left of an RNN's gradient, for recurrent matrices of four sizes."""
     norms = {f"× {scale:g}": gradient_norms("rnn", scale) for scale in SCALES}
     top, strips = _two_panels(figure, tuple(norms), 1e-7, 1e4)
     for (name, norm), (colour, dash) in zip(norms.items(), SCALES.values(), strict=True):
         top.plot(norm, dash, color=colour)
         top.text(STEPS_BACK + 0.4, norm[-1], name, color=colour, va="center")
     strips.set_data(_squares(list(norms.values())))
-    first, last = norms["× 1"][20], norms["× 3"][20]
-    top.set_title(f"20 steps back: {power(first)} of a gradient is left at × 1; at × 3 it has grown {last:.0f}-fold")
-    listed = ", ".join(f"{name}: {power(norm[20])}" for name, norm in norms.items())
-    return f"Left of an RNN's gradient after 20 steps back, by the size of its matrix: {listed}."
+    first, last = norms["× 1"][FAR], norms["× 3"][FAR]
+    top.set_title(f"{FAR} steps back: {power(first)} of a gradient is left at × 1; at × 3 it has grown {last:.0f}-fold")
+    listed = ", ".join(f"{name}: {power(norm[FAR])}" for name, norm in norms.items())
+    return f"Left of an RNN's gradient after {FAR} steps back, by the size of its matrix: {listed}."
 
 
 @plots.still(9.0, 3.2)
 def slopes_plot(figure: "Figure") -> str:
-    """The slopes of the logistic function and of tanh, and what many of the first one leave."""
+    """Draw the slopes of the logistic function and of tanh, and what many of the first one leave."""
     x = np.linspace(-6, 6, 241)
     left, right = figure.subplots(1, 2)
     left.axhspan(0, 1 / 4, color="#EEEEEE", lw=0)
@@ -69,11 +70,11 @@ def slopes_plot(figure: "Figure") -> str:
         left.text(at, height, name, color=colour)
     left.text(-5.8, 0.2, "at most 1/4", color=plots.ORANGE, va="center")
     left.set(xlabel="x", ylabel="slope", ylim=(0, 1.05), title="The logistic function is nowhere steep")
-    many = np.arange(21)
+    many = np.arange(FAR + 1)
     right.plot(many, 0.25**many, "--", color=plots.ORANGE, marker="o", markersize=4)
     right.set(yscale="log", xlabel="logistic functions, one behind the other", ylabel="slope, at most")
-    right.set(title=f"20 of them leave at most {power(0.25**20)}")
-    return f"20 logistic functions leave at most {power(0.25**20)}. Slopes: of one at most 1/4, of tanh at most 1."
+    right.set(title=f"{FAR} of them leave at most {power(0.25**FAR)}")
+    return f"{FAR} logistic functions leave at most {power(0.25**FAR)}. Slopes: of one at most 1/4, of tanh at most 1."
 
 
 @live.lab(
@@ -83,7 +84,7 @@ def slopes_plot(figure: "Figure") -> str:
     gate_bias=live.Slider("bias of the gate that keeps +", -2, 4, 0),
 )
 def gradient_lab(figure: "Figure") -> live.Update:
-    """How much of a gradient is left, many steps back, in three cells."""
+    """Show how much of a gradient is left, many steps back, in three cells."""
     lowest = 1e-10
     top, strips = _two_panels(figure, tuple(CELLS), lowest, 1e4)
     lines, names = {}, {}
@@ -100,11 +101,11 @@ def gradient_lab(figure: "Figure") -> live.Update:
             names[name].set_y(10**height)
             lowest_free = height + 1.2
         strips.set_data(_squares(list(norms.values())))
-        listed = ", ".join(f"{name} {power(norm[20])}" for name, norm in norms.items())
-        top.set_title(f"Left after 20 steps: {listed}")
+        listed = ", ".join(f"{name} {power(norm[FAR])}" for name, norm in norms.items())
+        top.set_title(f"Left after {FAR} steps: {listed}")
         return (
-            f"Left of a gradient after 20 steps back: {listed}. After 5 steps: "
-            + ", ".join(f"{name} {power(norm[5])}" for name, norm in norms.items())
+            f"Left of a gradient after {FAR} steps back: {listed}. After {NEAR} steps: "
+            + ", ".join(f"{name} {power(norm[NEAR])}" for name, norm in norms.items())
             + f". Recurrent matrices times {scale:g}, gate bias {gate_bias:+d}."
         )
 
@@ -128,7 +129,7 @@ def _two_panels(figure: "Figure", names: tuple[str, ...], lowest: float, highest
 
 
 def _squares(norms: ArrayLike) -> Array:
-    """A strip of squares for each row of norms, (6·n, steps, 3): blue for 1, white for nothing, orange for more."""
+    """Make a strip of squares for a row of norms, (6·n, steps, 3): blue for 1, white for nothing, orange for more."""
     from matplotlib.colors import to_rgb
 
     norms = np.asarray(norms)

@@ -1,4 +1,4 @@
-"""Notebook 01: why one vector was never enough. What the notebook calls, gathered from the modules beside this one."""
+"""Notebook 01 calls these names as `lab.name`."""
 
 from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.bottleneck.experiment import (
@@ -21,7 +21,6 @@ from lesson_utils.lessons.bottleneck.figures import (
     accuracy_plot,
     capacity_lab,
     kept_plot,
-    measure_capacity,
 )
 from lesson_utils.lessons.bottleneck.gradients import gradient_lab, gradient_norms, slopes_plot, vanish_or_explode
 from lesson_utils.lessons.bottleneck.maps import looks_and_causes, one_off

@@ -1,4 +1,4 @@
-"""Where a model looks, beside what decides what it writes."""
+"""Maps of where a model looks, beside maps of what decides what it writes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @plots.still(9.0, 7.6)
 def looks_and_causes(figure: "Figure", models: Mapping[str, Seq2Seq], word: str) -> str:
-    """A column for each model: where it looks while it writes a word backwards, and which letters decide."""
+    """Draw a column for each model: where it looks while it writes a word backwards, and which letters decide."""
     letters = list(word)
     axes = figure.subplots(2, len(models), sharex=True, sharey=True, squeeze=False)
     alt, seen, decided = [], [], []
@@ -26,7 +26,7 @@ def looks_and_causes(figure: "Figure", models: Mapping[str, Seq2Seq], word: str)
         decided.append(effect)
         for ax, matrix, what in zip(column, (weights, effect), ("where it looks", "what decides"), strict=True):
             title = f"{name}, {what}: {weight_on(matrix):.2f}"
-            plots.heatmap(matrix, letters[::-1], letters, title, "written", "read", False, ax=ax, top=1.0)
+            plots.draw_heatmap(ax, matrix, letters[::-1], letters, title, "written", "read", False, top=1.0)
             ax.label_outer()
             alt.append(plots.describe(matrix, letters[::-1], letters, title, "written", "read"))
     figure.colorbar(axes[0, -1].images[0], ax=list(axes[0]), label="weight", pad=0.01)
@@ -41,7 +41,7 @@ def looks_and_causes(figure: "Figure", models: Mapping[str, Seq2Seq], word: str)
 
 @plots.still(9.0, 4.3)
 def one_off(figure: "Figure", model: Seq2Seq, word: str) -> str:
-    """The same for one model, side by side; how much weight lies on the letter written, and on the one after it."""
+    """Draw both maps of one model side by side, with the weight on the letter written and on the one after it."""
     letters = list(word)
     weights, effect = looks(model, word), influence(model, word).clip(0)
     titles = (
@@ -50,7 +50,7 @@ def one_off(figure: "Figure", model: Seq2Seq, word: str) -> str:
     )
     alt = []
     for ax, matrix, title in zip(figure.subplots(1, 2, sharey=True), (weights, effect), titles, strict=True):
-        plots.heatmap(matrix, letters[::-1], letters, title, "written", "read", False, ax=ax, top=1.0)
+        plots.draw_heatmap(ax, matrix, letters[::-1], letters, title, "written", "read", False, top=1.0)
         ax.label_outer()
         alt.append(plots.describe(matrix, letters[::-1], letters, title, "written", "read"))
     figure.colorbar(ax.images[0], ax=figure.axes, label="weight, probability lost", pad=0.01)
@@ -61,5 +61,5 @@ def one_off(figure: "Figure", model: Seq2Seq, word: str) -> str:
 
 
 def _apart(matrices: list[Array]) -> float:
-    """The largest mean difference of rows (half the sum of absolute differences) from the first."""
+    """Return the largest mean difference of rows (half the sum of absolute differences) from the first matrix."""
     return max(float(np.abs(m - matrices[0]).sum(axis=1).mean()) / 2 for m in matrices)

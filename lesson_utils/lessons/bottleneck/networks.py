@@ -35,7 +35,7 @@ def one_vector(figure: "Figure") -> str:
 
 @plots.still(2 * SIZE[0], SIZE[1] + drawings.TITLE)
 def look_back(figure: "Figure") -> str:
-    """One vector for all steps, beside a look back at every state."""
+    """Draw one vector for all steps, beside a look back at every state."""
     axes = figure.subplots(1, 2)
     for ax, title, draw in zip(
         axes, ("One vector for all steps", "A look back at each step"), (_one_vector, _look_back), strict=True
@@ -83,7 +83,7 @@ def _look_back(ax: "Axes") -> None:
 
 
 def _encoder(ax: "Axes") -> list[drawings.Box]:
-    """A state for each letter, and two directions of reading."""
+    """Draw a state for each letter, and two directions of reading."""
     ax.text(ENCODER + PITCH, LETTERS + 0.38, "encoder reads", ha="center", color=plots.GREY)
     states = []
     for s, letter in enumerate(READ):
@@ -101,7 +101,7 @@ def _encoder(ax: "Axes") -> list[drawings.Box]:
 
 
 def _decoder(ax: "Axes", upto: int) -> list[drawings.Box]:
-    """Each state writes a symbol, which the next state gets; steps from `upto` on are still to come."""
+    """Draw states that each write a symbol, which the next state gets; steps from `upto` on are still to come."""
     ax.text(DECODER + 1.5 * PITCH, LETTERS + 0.38, "decoder writes", ha="center", color=plots.GREY)
     ax.text(DECODER - PITCH, LETTERS, "begin", ha="center", color=plots.GREY)
     states: list[drawings.Box] = []

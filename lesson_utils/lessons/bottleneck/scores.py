@@ -30,7 +30,7 @@ def score_params(kind: str, d: int, rng: np.random.Generator) -> tuple[Array, ..
 
 
 def score_table(d: int = 64, T: int = 20) -> dict[str, tuple[int, int, float]]:
-    """For each score: parameters, operations for one pair alone, and for a pair among T queries and T keys.
+    """Count for each score: parameters, operations for one pair alone, and for a pair among T queries and T keys.
 
     The operations are counted as they are done, by running `scores.score_forward` on arrays that count.
     """
@@ -94,14 +94,16 @@ def small_model(kind: str, steps: int = SNAPSHOTS[-1]) -> tuple[dict[int, Snapsh
 
 @plots.still(9.6, 2.9)
 def four_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) -> str:
-    """The maps of the four scores side by side, at the end of training."""
+    """Draw the maps of the four scores side by side, at the end of training."""
     letters = list(SMALL_WORD)
     axes = figure.subplots(1, len(models), sharey=True)
     found = []
     for ax, (kind, snapshots) in zip(axes, models.items(), strict=True):
         alignment = snapshots[max(snapshots)].alignment
         hits, weight = experiment.mirrored(alignment), experiment.weight_on(alignment)
-        plots.heatmap(alignment, letters[::-1], letters, f"{kind}: {weight:.2f}", "to be written", "read", False, ax=ax)
+        plots.draw_heatmap(
+            ax, alignment, letters[::-1], letters, f"{kind}: {weight:.2f}", "to be written", "read", False
+        )
         ax.label_outer()
         found.append(f"{kind} {weight:.2f}, the largest of its row for {hits} of {len(letters)}")
     figure.colorbar(axes[-1].images[0], ax=list(axes), label="weight", pad=0.01)
@@ -120,11 +122,11 @@ def four_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) ->
     step=live.Choice("after training step", SNAPSHOTS, 0),
 )
 def score_lab(figure: "Figure", four: Mapping[str, Mapping[int, Snapshot]]) -> live.Update:
-    """The map of one score, in the course of its training."""
+    """Show the map of one score, in the course of its training."""
     letters = list(SMALL_WORD)
     n = len(letters)
     ax = figure.add_subplot()
-    plots.heatmap(np.zeros((n, n)), letters[::-1], letters, "\n", "to be written", "read", False, ax=ax)
+    plots.draw_heatmap(ax, np.zeros((n, n)), letters[::-1], letters, "\n", "to be written", "read", False)
     image = ax.images[0]
     image.set_zorder(3)  # above the axes, which then need not be drawn again when it changes
     figure.colorbar(image, ax=ax, label="weight", pad=0.02)

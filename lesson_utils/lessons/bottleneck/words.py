@@ -27,7 +27,7 @@ AHEAD, BEFORE = "#BBBBBB", "#CBDBE8"  # letters to come, looks gone by
 
 
 class Said(NamedTuple):
-    """What the models make of a word."""
+    """The answers of the models to a word."""
 
     read: str
     notes: tuple[str, ...]  # what was wrong with the word as typed
@@ -117,7 +117,7 @@ def _row(ax: "Axes", y: float, colour: str, **font: Any) -> Any:
 
 
 def _wrong(read: str, written: str) -> list[bool]:
-    """For each symbol written, END among them, whether it is wrong; then as many more as the answer is too short."""
+    """Tell for each symbol written, END among them, if it is wrong; then as many more as the answer is too short."""
     wanted = read[::-1] + END
     longer = max(len(wanted), len(written))
     return [a != b for a, b in zip(written.ljust(longer), wanted.ljust(longer), strict=True)]

@@ -21,7 +21,9 @@ LINE = "The class of an object"
 
 
 def computed(step: int, cached: bool) -> tuple[int, int, int]:
-    """Of the drawing's step, from 1: the first and one behind the last position that it sees, and how many it computes.
+    """Return the positions that a step computes: the first, one behind the last, and how many of them.
+
+    Steps count from 1. A full context goes on from its second half, as in `GPT.generate`, with a new cache.
 
     A full context goes on from its second half, as in `GPT.generate`, with a cache that is made anew.
     """

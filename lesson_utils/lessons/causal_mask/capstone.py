@@ -10,7 +10,7 @@ from lesson_utils.maths.checks import Array
 
 
 class Parameters(NamedTuple):
-    """Of one layer."""
+    """The parameters of one layer."""
 
     gamma_1: Array  # (d_model,), of the norm before attention
     beta_1: Array
@@ -34,7 +34,7 @@ _NAMES = (
 
 
 def parameters(gpt: models.GPT) -> dict[str, Any]:
-    """What `my_gpt` takes besides ids: the numbers of a GPT, in float64, so that rounding is far below 1e-6."""
+    """Return what `my_gpt` takes besides ids: the numbers of a GPT, in float64, so that rounding is far below 1e-6."""
     p = {name: param.value.astype(np.float64) for name, param in gpt.params().items()}
     layers = [Parameters(*(p[f"stack.blocks.{i}.{name}"] for name in _NAMES)) for i in range(gpt.config.num_layers)]
     last = {"gamma": p["stack.norm.gamma"], "beta": p["stack.norm.beta"]}
@@ -42,7 +42,7 @@ def parameters(gpt: models.GPT) -> dict[str, Any]:
 
 
 def in_double(gpt: models.GPT) -> models.GPT:
-    """The same model in float64."""
+    """Return the same model in float64."""
     from dataclasses import replace
 
     copy = models.GPT(replace(gpt.config, dtype=np.float64), np.random.default_rng(0))

@@ -18,14 +18,14 @@ REAL_LINE = "The class of an object is the same as"
 
 
 def untrained() -> tuple[models.GPT, tasks.Vocabulary]:
-    """As large as the notebook's."""
+    """Make an untrained model as large as the notebook's."""
     vocabulary = tasks.text_vocabulary(tasks.python_text())
     config = models.GPTConfig(vocab=len(vocabulary), d_model=64, num_heads=4, num_layers=2, max_length=64)
     return models.GPT(config, np.random.default_rng(0)), vocabulary
 
 
 def maps_of(model: models.GPT, ids: "Ids") -> Array:
-    """The weights of all heads, those of the lowest layer first: ids (B, T) → (layers · h, B, T, T)."""
+    """Return the weights of all heads, those of the lowest layer first: ids (B, T) → (layers · h, B, T, T)."""
     maps = model.maps(model.forward(ids)[1])["decoder"]
     return np.concatenate([np.moveaxis(layer, 1, 0) for layer in maps])
 
@@ -35,8 +35,9 @@ def head_names(model: models.GPT) -> list[str]:
 
 
 def reach(model: models.GPT, ids: "Ids") -> dict[str, tuple[float, float]]:
-    """For each head: the share of its weight on the last four keys, its own position included, and how far back it
-    looks on average; over the queries of the second half.
+    """Measure how near each head looks, over the queries of the second half.
+
+    For each head: the share of its weight on the last four keys, its own position included, and the mean distance.
     """
     maps = maps_of(model, ids)
     T = maps.shape[-1]
@@ -53,7 +54,7 @@ def reach(model: models.GPT, ids: "Ids") -> dict[str, tuple[float, float]]:
     example=untrained,
 )
 def looks_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabulary) -> live.Update:
-    """All heads of the model on one line: where the chosen character looks."""
+    """Show where the chosen character looks, in all heads of the model on one line."""
     from matplotlib.patches import Rectangle
 
     line = "".join(c for c in REAL_LINE if c in vocabulary.characters)

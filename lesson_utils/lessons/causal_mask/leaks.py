@@ -51,7 +51,7 @@ def allowed(figure: "Figure", names: Sequence[str], *masks: Mask) -> str:
         blind = int((~mask.any(axis=-1)).sum())
         rows = "every row sees something" if not blind else "1 row sees nothing"
         rows = rows if blind < 2 else f"{blind} rows see nothing"
-        plots.heatmap(mask, title=f"{name}:\n{rows}", column_label="key (blue: visible)", numbers=False, ax=ax)
+        plots.draw_heatmap(ax, mask, title=f"{name}:\n{rows}", column_label="key (blue: visible)", numbers=False)
         keys = [", ".join(map(str, np.flatnonzero(row))) or "none" for row in mask]
         alt.append(f"Mask, {name}: {rows}. ")
         alt.append("Query by keys: " + "; ".join(f"{i} sees {seen}" for i, seen in enumerate(keys)) + ". ")

@@ -147,7 +147,7 @@ _LAYER = {
 
 
 def gpt_layers(over: str = "layers", **lines: str) -> str:
-    """The loop over the layers, with lines of it replaced; "" leaves one out."""
+    """Return the loop over the layers, with lines of it replaced; "" leaves one out."""
     body = "\n".join(line for line in ({**_LAYER, **lines}).values() if line)
     return f"for p in {over}:\n{textwrap.indent(body, '    ')}"
 

@@ -25,7 +25,7 @@ def visible(character: str) -> str:
 
 @plots.still(8.6, 4.7)
 def triangle(figure: "Figure", line: str = "The class") -> str:
-    """A line as input and target, one above the other, and the questions in it: each row sees one character more."""
+    """Draw a line as input above target, and the questions in it: each row sees one character more."""
     T = len(line) - 1
     ax = d.sheet(figure)
     size, left, top = 0.46, 2.0, 3.95
@@ -70,7 +70,7 @@ def bigram_entropy(ids: "Ids") -> float:
 
 
 def characters(bits: float) -> str:
-    """The perplexity, as people say it: 106, 23, 8.5."""
+    """Write the perplexity, as people say it: 106, 23, 8.5."""
     perplexity = 2**bits
     return f"{perplexity:.0f}" if perplexity >= 9.95 else f"{perplexity:.1f}"
 
@@ -135,12 +135,12 @@ def words_in(text: str) -> list[str]:
 
 
 def read(vocabulary: tasks.Vocabulary, ids: "Ids") -> str:
-    """The text of ids, to its end: a model that is drawn from freely also gives ends and paddings now and then."""
+    """Decode ids without ends and paddings, which a model that is drawn from freely also gives now and then."""
     return vocabulary.decode(ids[ids >= tasks.FIRST_SYMBOL])
 
 
 def writes(model: models.GPT, vocabulary: tasks.Vocabulary, prompts: "Ids", length: int, skip: int = 0) -> list[str]:
-    """How the model goes on from each prompt (B, T) at τ = 0.7: all but the first `skip` symbols, most words first.
+    """Continue each prompt (B, T) at τ = 0.7, and return all but the first `skip` symbols, most words first.
 
     Runs of blanks and line ends are written as one blank.
     """
@@ -154,14 +154,14 @@ def known_words(text: str) -> frozenset[str]:
 
 
 def word_shares(texts: Sequence[str], known: frozenset[str]) -> tuple[float, float]:
-    """Of the words in texts: how many are known, and how many different ones there are, as shares."""
+    """Return the share of the words in texts that are known, and the share that are different."""
     words = [word for text in texts for word in words_in(text)]
     count = max(len(words), 1)
     return sum(word in known for word in words) / count, len(set(words)) / count
 
 
 class Seen(NamedTuple):
-    """What a model in training was seen to do, measure by measure."""
+    """The measures of a model in training, one after the other."""
 
     steps: list[int]
     bits: list[float]  # of held-out text
@@ -208,7 +208,7 @@ PEOPLE = 0.6, 1.3  # bits a character of English prose, Shannon (1951)
 
 @plots.still(9.2, 4.7)
 def loss_plot(figure: "Figure", history: training.History, watch: Seen, rungs: Mapping[str, float]) -> str:
-    """The loss in bits a character and as characters to choose from, between what simpler knowledge would reach."""
+    """Draw the loss in bits a character and as characters to choose from, beside what simpler models reach."""
     losses = np.array([bits(loss) for loss in history.losses])
     window = max(1, len(losses) // 60)
     smooth = np.convolve(losses, np.ones(window) / window, mode="valid")

@@ -28,7 +28,7 @@ clock = getattr(time, "thread_time", time.process_time)  # a browser's Python ha
 
 
 def seconds(call: Callable[[], Any], repeats: int = 5) -> float:
-    """The shortest time that one call took, in seconds of this thread's work; half a second of them will do."""
+    """Return the shortest time that one call took, in seconds of this thread's work; half a second of them will do."""
     times: list[float] = []
     while len(times) < repeats and sum(times) < 0.5:
         start = clock()
@@ -38,7 +38,7 @@ def seconds(call: Callable[[], Any], repeats: int = 5) -> float:
 
 
 def peak_bytes(call: Callable[[], Any]) -> int:
-    """The most memory that a call took, beyond what was there before."""
+    """Return the most memory that a call took, beyond what was there before."""
     tracemalloc.start()
     try:
         call()
@@ -73,10 +73,10 @@ def measure(name: str, call: Callable[[], Any], lost: str) -> Measured:
 
 @plots.still(9.0, 2.5)
 def three_numbers(figure: "Figure", rows: Sequence[Measured]) -> str:
-    """Each way's bytes and seconds as bars, and what was lost in words; the others are held to the first one."""
+    """Draw each way's bytes and seconds as bars, and say what was lost; all are compared with the first one."""
     axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1, 1))
     y, first = np.arange(len(rows)), rows[0]
-    told = []
+    clauses = []
     for ax, values, unit in (
         (axes[0], [r.bytes for r in rows], as_bytes),
         (axes[1], [r.seconds for r in rows], as_time),
@@ -94,20 +94,22 @@ def three_numbers(figure: "Figure", rows: Sequence[Measured]) -> str:
     axes[2].set_axis_off()
     for n, row in enumerate(rows):
         axes[2].text(0, n, row.lost, va="center", transform=axes[2].get_yaxis_transform())
-        told.append(f"{row.name}: {as_bytes(row.bytes)}, {as_time(row.seconds)}, lost: {row.lost}".replace("\n", " "))
+        clauses.append(
+            f"{row.name}: {as_bytes(row.bytes)}, {as_time(row.seconds)}, lost: {row.lost}".replace("\n", " ")
+        )
     least = min(rows[1:], key=lambda row: row.bytes)
     axes[0].set_title(f"Bytes: down to {formats.short(100 * least.bytes / first.bytes)} %")
     axes[1].set_title("Seconds, measured")
     axes[2].set_title("What was lost")
-    return f"{least.name} takes {least.bytes / first.bytes:.2%} of the bytes of {first.name}. {'; '.join(told)}."
+    return f"{least.name} takes {least.bytes / first.bytes:.2%} of the bytes of {first.name}. {'; '.join(clauses)}."
 
 
 @plots.still(7.6, 3.3)
 def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
-    """The most bytes that each way took, by length; and what goes in and comes out, which nobody saves."""
+    """Draw the most bytes that each way took, by length; and the input and output, which nobody saves."""
     ax = figure.add_subplot(xlabel="length T", ylabel="bytes at most")
     lengths = list(next(iter(peaks.values())))
-    told, growth = [], []
+    clauses, growth = [], []
     for (name, found), colour in zip(peaks.items(), (plots.ORANGE, plots.BLUE), strict=True):
         values = [found[T] for T in lengths]
         ax.plot(lengths, values, "o-", color=colour)
@@ -115,7 +117,7 @@ def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
             lengths[-1] * 1.08, values[-1], f"{name}\n{as_bytes(values[-1])}", color=colour, va="center", weight="bold"
         )
         growth.append(f"{name} × {values[-1] / values[0]:.0f}")
-        told.append(f"{name}: {', '.join(f'{T} {as_bytes(n)}' for T, n in found.items())}")
+        clauses.append(f"{name}: {', '.join(f'{T} {as_bytes(n)}' for T, n in found.items())}")
     ends = [16 * T * D_HEAD for T in lengths]
     ax.plot(lengths, ends, ":", color=plots.GREY, lw=1.6)
     ax.text(lengths[2], ends[2] / 2.6, "Q, K, V and the output themselves", color=plots.GREY, size=10)
@@ -126,7 +128,7 @@ def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
     ax.minorticks_off()
     ax.set(xlim=(lengths[0] * 0.9, lengths[-1] * 2.1))
     ax.set_title(f"{lengths[-1] // lengths[0]} times the length: {', '.join(growth)}")
-    return f"Memory grows, from T = {lengths[0]} to {lengths[-1]}: {', '.join(growth)}. {'; '.join(told)}."
+    return f"Memory grows, from T = {lengths[0]} to {lengths[-1]}: {', '.join(growth)}. {'; '.join(clauses)}."
 
 
 def amount(n: float) -> str:
@@ -157,7 +159,7 @@ class Bill(NamedTuple):
 
 
 def measured_bill(lengths: Sequence[int] = LENGTHS) -> dict[int, Bill]:
-    """A block of width 128 with two heads, timed at each length."""
+    """Time a block of width 128 with two heads at each length."""
     rng = np.random.default_rng(0)
     square, wide = rng.normal(size=(D, D)).astype(np.float32), rng.normal(size=(D, 4 * D)).astype(np.float32)
 
@@ -176,12 +178,12 @@ def measured_bill(lengths: Sequence[int] = LENGTHS) -> dict[int, Bill]:
 
 
 def share_of_pairs(T: Any, d: float) -> Any:
-    """What part of a block's multiply-adds are between pairs: 2 T² d of 2 T² d + 12 T d²."""
+    """Return the share of a block's multiply-adds that are between pairs: 2 T² d of 2 T² d + 12 T d²."""
     return T / (T + 6 * d)
 
 
 def table_1(T: int, d: int) -> str:
-    """The paper's Table 1, and two rows more, computed from the library's counts."""
+    """Compute the paper's Table 1, and two rows more, from the library's counts."""
     kinds = {
         "self-attention": costs.attention_cost(T, d, 1),
         "recurrence": costs.recurrent_cost(T, d),
@@ -206,7 +208,7 @@ def table_1(T: int, d: int) -> str:
     },
 )
 def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
-    """What a block spends: on each position by itself, and on pairs; by count, and by the clock."""
+    """Show what a block spends: on each position by itself, and on pairs; by count, and by the clock."""
     bars, curve = figure.subplots(1, 2, width_ratios=(1.05, 1))
     names = ("projections\n4 T d²", "feed-forward\n8 T d²", "pairs\n2 T² d")
     drawn = plots.Bars(bars, 3, height=0.6, color=[EACH, EACH, BETWEEN])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Model(NamedTuple):
-    """What its published configuration says."""
+    """The numbers of a model's published configuration."""
 
     name: str
     kept: str  # how it saves
@@ -62,7 +62,7 @@ def bits_perplexity(bits: int) -> float:
     bits=live.Choice("bits a number", BITS, 16),
 )
 def cache_lab(figure: "Figure") -> live.Update:
-    """The caches of six models beside their weights; and what fewer bits do to one of them (stored)."""
+    """Show the caches of six models beside their weights; and what fewer bits do to one of them (stored)."""
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     y = np.arange(len(MODELS))
     bars = left.barh(y, [1e9] * len(MODELS), 0.6, color=plots.BLUE, left=1e5)
@@ -105,7 +105,7 @@ def cache_lab(figure: "Figure") -> live.Update:
 
 
 def untrained_table() -> str:
-    """What SmolLM2's perplexity becomes when less is kept of each token, without training (stored)."""
+    """List SmolLM2's perplexity when less is kept of each token, without training (stored)."""
     full = perplexity("full", "all")
     rows = [("as it was trained: 3 heads, 16 bits", 1.0, full)]
     rows += [(f"{bits} bits a number", bits / 16, perplexity("bits", bits)) for bits in (8, 4, 3)]
@@ -129,7 +129,7 @@ def one_step(q: Array, K: Array, V: Array) -> Array:
 
 
 def three_caches(tokens: int = 8192, heads: int = 8, d_head: int = 64) -> list[Measured]:
-    """One step of decoding from a cache of all heads, of a quarter of them, and of all in 8 bits; in float32."""
+    """Measure a step of decoding from a cache of all heads, of a quarter of them, and of all in 8 bits; in float32."""
     q = np.ones((heads, d_head), np.float32)
     K, V = np.random.default_rng(3).normal(size=(2, heads, tokens, d_head)).astype(np.float32)
     few_K, few_V = K[: heads // 4], V[: heads // 4]

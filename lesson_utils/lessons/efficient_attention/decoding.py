@@ -33,7 +33,7 @@ def price(cached: int = 200, d_model: int = 256, num_layers: int = 6) -> dict[in
 
 @plots.still(9.0, 3.2)
 def price_plot(figure: "Figure", prices: dict[int, float]) -> str:
-    """One pass over n new tokens, in passes over one."""
+    """Draw the price of one pass over n new tokens, in passes over one."""
     ax, one = figure.add_subplot(), prices[1]
     n, cost = list(prices), [time / one for time in prices.values()]
     ax.plot(n, n, ":", color=plots.GREY)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 D_K, VALUES, RUNS = 32, 64, 20
+ENDS = 8  # pairs at each end of the text that are counted apart
 PAIRS = (4, 8, 16, 32, 64, 128, 256)
 MAPS = ("none", "elu + 1")
 OLD, NEW, TWICE = "oldest", "newest", "rewritten"
@@ -23,7 +24,7 @@ OLD, NEW, TWICE = "oldest", "newest", "rewritten"
 class Recall(NamedTuple):
     """Shares of right answers, and one memory, (D_K, VALUES), to look at."""
 
-    oldest: float  # of the first pairs written, up to 8
+    oldest: float  # of the first pairs written, up to ENDS
     newest: float  # of the last
     everything: float
     rewritten: float  # of keys that were written twice, the newer value
@@ -39,7 +40,7 @@ def draw(pairs: int, seed: int = 0, dtype: type = np.float32) -> tuple[Array, Id
 
 
 def phi(keys: Array, feature_map: str) -> Array:
-    """The features of keys and queries, of length 1, for the delta rule; the map sees entries of variance 1."""
+    """Map keys and queries to features, of length 1 for the delta rule; the map sees entries of variance 1."""
     if feature_map == "none":
         return keys
     features = efficient.elu_feature_map(math.sqrt(D_K) * keys)
@@ -47,7 +48,7 @@ def phi(keys: Array, feature_map: str) -> Array:
 
 
 def written(features: Array, values: Ids, decay: float, overwrite: bool) -> Array:
-    """The memory after all pairs: (RUNS, D_K, VALUES); values are one-hot."""
+    """Return the memory after all pairs, (RUNS, D_K, VALUES); values are one-hot."""
     S = np.zeros((RUNS, D_K, VALUES), features.dtype)
     one_hot = np.eye(VALUES, dtype=features.dtype)[values]  # (RUNS, pairs, VALUES)
     if not overwrite:  # the same sum, in one product
@@ -65,7 +66,7 @@ def recall(pairs: int, decay: float = 1.0, overwrite: bool = False, feature_map:
     features = phi(keys, feature_map)
     S = written(features, values, decay, overwrite)
     right = (features @ S).argmax(axis=-1) == values  # (RUNS, pairs)
-    few = min(8, pairs)
+    few = min(ENDS, pairs)
 
     again = np.concatenate([features[:, : pairs // 2]] * 2, axis=1)  # each key twice, with two values
     twice = written(again, values, decay, overwrite)
@@ -75,7 +76,7 @@ def recall(pairs: int, decay: float = 1.0, overwrite: bool = False, feature_map:
 
 
 def softmax_recall(pairs: int, seed: int = 0) -> float:
-    """The same question to attention that keeps every pair, with sharp scores."""
+    """Ask the same of attention that keeps every pair, with sharp scores: the share that it recalls."""
     keys, values = draw(pairs, seed)
     weights = 8.0 * np.sqrt(D_K) * keys @ keys.swapaxes(-1, -2)
     weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
@@ -105,14 +106,14 @@ def recall_table() -> str:
     feature_map=live.Choice("feature map", MAPS, "none"),
 )
 def memory_lab(figure: "Figure") -> live.Update:
-    """A matrix that is written to: the matrix itself, and how much of the old, the new and the corrected it tells."""
+    """Show a matrix that is written to, and how much it tells of the old, the new and the corrected pairs."""
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
     image = left.imshow(
         np.zeros((D_K, VALUES)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, aspect="auto"
     )
-    left.set(xlabel="value (64)", ylabel="entry of the key (32)", xticks=(), yticks=())
+    left.set(xlabel=f"value ({VALUES})", ylabel=f"entry of the key ({D_K})", xticks=(), yticks=())
     left.spines[:].set_visible(False)
-    names = ("first 8\nwritten", "last 8\nwritten", "all", "keys written\ntwice: newest")
+    names = (f"first {ENDS}\nwritten", f"last {ENDS}\nwritten", "all", "keys written\ntwice: newest")
     bars = right.bar(range(4), [1] * 4, 0.62, color=[plots.BLUE] * 3 + [plots.GREEN])
     texts = [right.text(n, 1, "", ha="center", va="bottom") for n in range(4)]
     right.axhline(1 / VALUES, color=plots.GREY, ls=":", lw=1.6)
@@ -129,11 +130,11 @@ def memory_lab(figure: "Figure") -> live.Update:
             text.set_position((n, share + 0.01))
             text.set_text(f"{share:.0%}")
         rule = "overwrites" if overwrite else "fades" if decay < 1 else "adds"
-        left.set_title(f"It {rule}: {pairs} pairs in 32 × 64 numbers")
+        left.set_title(f"It {rule}: {pairs} pairs in {D_K} × {VALUES} numbers")
         right.set_title(f"{found.everything:.0%} of all, {found.rewritten:.0%} of the corrected")
         return (
-            f"It tells {found.everything:.0%} of {pairs} pairs: of the oldest 8 {found.oldest:.0%}, of the newest 8 "
-            f"{found.newest:.0%}; of keys written twice the newest value for {found.rewritten:.0%}. A memory of "
+            f"It tells {found.everything:.0%} of {pairs} pairs: of the oldest {ENDS} {found.oldest:.0%}, of the newest "
+            f"{ENDS} {found.newest:.0%}; of keys written twice the newest value for {found.rewritten:.0%}. A memory of "
             f"{D_K} × {VALUES} numbers that {rule}, decay {decay:g}, feature map {feature_map}; {RUNS} runs."
         )
 

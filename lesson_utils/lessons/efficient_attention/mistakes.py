@@ -5,8 +5,6 @@ from lesson_utils.mistakes.exercise import change
 
 # --- One tile of the online softmax -------------------------------------------------------------------------------------
 
-_TILE = "total = total * shrink + weights.sum()"
-_OUT = "output = output * shrink + weights @ values"
 ONLINE = (
     change("total not rescaled", "The old sum was counted relative to the old maximum. Relative to the new one it is exp(largest − new) times as large: multiply `total` by that before you add the tile.", total="total = total + weights.sum()"),
     change("output not rescaled", "The old output was summed relative to the old maximum. It shrinks by exp(largest − new), just as the total does.", output="output = output + weights @ values"),

@@ -28,7 +28,7 @@ def real() -> dict[str, Any]:
 
 
 def perplexity(part: str, key: object, text: str = ALL_TEXTS) -> float:
-    """A stored perplexity, of one text, or the geometric mean of all: "window" "64 1", "best" 16, "bits" 8, …"""
+    """Look up a stored perplexity of one text, or the geometric mean of all: "window" "64 1", "best" 16, "bits" 8, …"""
     stored = real()[part][str(key)]
     if text != ALL_TEXTS:
         return float(stored[text])
@@ -39,7 +39,7 @@ def perplexity(part: str, key: object, text: str = ALL_TEXTS) -> float:
 
 
 def mask_of(kind: str, size: int) -> Mask:
-    """A causal mask of T positions; `size` is the window, the stride or the block."""
+    """Make a causal mask of T positions; `size` is the window, the stride or the block."""
     window = efficient.window_mask(T, size - 1, causal=True)
     masks = {
         "all": lambda: np.ones((T, T), bool),
@@ -59,7 +59,7 @@ def mask_of(kind: str, size: int) -> Mask:
     layers=live.Slider("layers", 1, 12, 3),
 )
 def reach_lab(figure: "Figure") -> live.Update:
-    """A mask, and what each position can know of after some layers."""
+    """Show a mask, and what each position can know of after some layers."""
     left, right = figure.subplots(1, 2)
     images = []
     for ax, colour in ((left, plots.BLUE), (right, plots.ORANGE)):
@@ -104,7 +104,7 @@ LENGTH = 512  # of the mask that is drawn
     text=live.Choice("text", TEXTS, ALL_TEXTS),
 )
 def window_lab(figure: "Figure") -> live.Update:
-    """A published model that sees the last tokens only, and perhaps the first: its mask and perplexity (stored)."""
+    """Show the mask and the stored perplexity of a published model that sees the last tokens, and perhaps the first."""
     from matplotlib.patches import Polygon, Rectangle
 
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
@@ -179,13 +179,14 @@ def best_keys(figure: "Figure") -> str:
         "the last and the first", (WINDOWS[2], window[2]), (6, 10), textcoords="offset points", color=plots.BLUE
     )
     ax.annotate("all keys", (1, full), (0, 5), textcoords="offset points")
-    chosen = perplexity("best", 16)
-    ax.set_title(f"16 well-chosen keys ({three_figures(chosen)}) beat a window of 64 ({three_figures(window[2])})")
+    few, wide = 16, 2  # this many of the best keys; this window of WINDOWS
+    chosen, recent = (three_figures(p) for p in (perplexity("best", few), window[wide]))
+    ax.set_title(f"{few} well-chosen keys ({chosen}) beat a window of {WINDOWS[wide]} ({recent})")
     listed = ", ".join(f"{k}: {three_figures(p)}" for k, p in zip(best, kept, strict=True))
     return (
-        f"16 keys chosen by score give perplexity {three_figures(chosen)}, a window of 64 and the first token "
-        f"{three_figures(window[2])}, all keys {three_figures(full)}. Best keys, by number: {listed}. Stored results "
-        "of SmolLM2-135M, three texts."
+        f"{few} keys chosen by score give perplexity {chosen}, a window of {WINDOWS[wide]} and the first token "
+        f"{recent}, all keys {three_figures(full)}. Best keys, by number: {listed}. Stored results of SmolLM2-135M, "
+        "three texts."
     )
 
 

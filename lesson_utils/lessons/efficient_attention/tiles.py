@@ -1,7 +1,7 @@
 """Section 2: the online softmax, tile by tile."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from lesson_utils.classroom.formats import minus
 from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 KEYS = 24
@@ -17,7 +18,7 @@ SIZES = (1, 2, 3, 4, 6, 8, 12, 24)
 
 
 def row() -> tuple[Array, Array]:
-    """One query's scores on 24 keys, and their values, one number each; larger scores come late."""
+    """Make one query's scores on 24 keys, and their values, one number each; larger scores come late."""
     rng = np.random.default_rng(12)
     scores = rng.normal(0, 0.8, KEYS)
     scores[[4, 10, 17]] = 1.8, 3.0, 4.1
@@ -25,7 +26,7 @@ def row() -> tuple[Array, Array]:
 
 
 class Moment(NamedTuple):
-    """What is known after some tiles, and what the last one did."""
+    """The running sums after some tiles, and the work of the last tile."""
 
     largest: float
     total: float
@@ -37,7 +38,7 @@ class Moment(NamedTuple):
 
 @lru_cache(None)
 def moments(size: int, forget: bool) -> tuple[Moment, ...]:
-    """After 0, 1, 2, … tiles."""
+    """Return the running sums after 0, 1, 2, … tiles."""
     scores, values = row()
     largest, total, output = -np.inf, 0.0, 0.0
     found = [Moment(largest, total, output, 1.0, 0.0, 0.0)]
@@ -55,9 +56,91 @@ def moments(size: int, forget: bool) -> tuple[Moment, ...]:
 
 
 def exact() -> float:
+    """Return the output of softmax over the whole row."""
     scores, values = row()
     weights = np.exp(scores - scores.max())
     return float(weights @ values / weights.sum())
+
+
+class Tiles:
+    """The drawing of `tiles_lab`: the row above the error so far, and the two running sums beside them."""
+
+    def __init__(self, figure: "Figure") -> None:
+        grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1), height_ratios=(1.25, 1))
+        self.row_ax, self.error_ax = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+        self.total_ax, self.output_ax = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
+        scores, _ = row()
+        at = np.arange(KEYS)
+        low = float(scores.min()) - 0.3
+        self.bars = self.row_ax.bar(at, scores - low, 0.8, bottom=low)
+        (self.maximum,) = self.row_ax.plot(at, np.full(KEYS, scores.max()), color=plots.ORANGE, drawstyle="steps-mid")
+        self.row_ax.set(xlim=(-0.6, KEYS - 0.4), ylim=(low, scores.max() + 0.5), ylabel="score", xticks=())
+        (self.error,) = self.error_ax.plot(at, at * 0.0, color=plots.PURPLE)
+        (self.dot,) = self.error_ax.plot([0], [0], "o", color=plots.PURPLE, ms=9, clip_on=False)
+        self.error_ax.set(xlim=(-0.6, KEYS - 0.4), ylim=(0, 0.45), xlabel="keys seen", ylabel="error of the output")
+        self.error_ax.set_xticks(np.arange(4, KEYS + 1, 4) - 1, [str(n) for n in range(4, KEYS + 1, 4)])
+        self.total = self._sum(self.total_ax, "total", plots.BLUE, 8.5)
+        self.output = self._sum(self.output_ax, "output", plots.VALUE, 5.5)
+
+    def _sum(self, ax: "Axes", name: str, colour: str, end: float) -> list[Any]:
+        """Draw a running sum as three bars: before; what is left of it; this tile's part."""
+        before = ax.barh([1], [1], 0.55, fc="none", ec=colour, ls="--", lw=1.6)[0]
+        left = ax.barh([0], [1], 0.55, color=colour)[0]
+        added = ax.barh([0], [1], 0.55, left=[1], color=drawings.tint(colour, 0.4))[0]
+        ax.set_yticks((0, 1), ("now", "before"))
+        ax.tick_params(axis="y", length=0)
+        ax.set(xlim=(0, end), ylim=(-0.6, 1.6), xlabel=f"{name} (pale: this tile's part)")
+        return [before, left, added]
+
+    def update(self, step: int, forget: bool, size: int) -> str:
+        """Show the sums after `step` tiles of `size` keys, and return the alternative text."""
+        after = moments(size, forget)
+        step = min(step, len(after) - 1)
+        now, seen = after[step], min(step * size, KEYS)
+        errors = [abs(m.output / m.total - exact()) for m in after[1:]]
+        self._move_row([m.largest for m in after[1 : step + 1]], seen, size)
+        ends = [min((n + 1) * size, KEYS) - 1 for n in range(step)]
+        self.error.set_data(ends, errors[:step])
+        self.dot.set_data(ends[-1:], errors[:step][-1:])
+        left = 1.0 if forget else now.shrink
+        for bars, before, total in (
+            (self.total, now.old_total, now.total),
+            (self.output, now.old_output, now.output),
+        ):
+            bars[0].set_width(before)
+            bars[1].set_width(before * left)
+            bars[2].set_x(before * left)
+            bars[2].set_width(total - before * left)
+        if step == 0:
+            self.row_ax.set_title("Nothing is seen yet")
+            self.total_ax.set_title("Both sums are 0")
+            self.output_ax.set_title("")
+            self.error_ax.set_title(f"The whole row gives {exact():.3f}")
+            return (
+                f"Nothing of {KEYS} keys has been seen yet; both sums are 0; tiles of {size}{', forgetting' * forget}."
+            )
+        jumped = step > 1 and now.shrink < 1
+        top, factor = minus(f"{now.largest:.1f}"), f"{now.shrink:.2g}"
+        self.row_ax.set_title(f"{seen} of {KEYS} keys: maximum {top}" + (", it jumped" if jumped else ""))
+        sums = "This is the first tile" if step == 1 else "The old sum stays"
+        if jumped:
+            sums = f"Should be × {factor}: forgotten" if forget else f"The old sum shrinks: × {factor}"
+        self.total_ax.set_title(sums)
+        self.output_ax.set_title(f"output / total = {now.output / now.total:.3f}")
+        verdict = f"off by {errors[step - 1]:.3f}" if errors[step - 1] > 5e-4 else "exact"
+        self.error_ax.set_title(f"{verdict.capitalize()}; the whole row gives {exact():.3f}")
+        rescaled = f"should be multiplied by {factor}, which is forgotten" if forget else f"multiplied by {factor}"
+        return (
+            f"The output is {verdict} after {seen} of {KEYS} keys, in tiles of {size}. Largest score so far {top}; the "
+            f"old sums {rescaled}; total {now.total:.2f}, output {now.output:.2f}."
+        )
+
+    def _move_row(self, maxima: list[float], seen: int, size: int) -> None:
+        """Colour the last tile and the earlier ones, and draw the running maximum over them."""
+        for n, bar in enumerate(self.bars):
+            current, past = seen - size <= n < seen, n < seen
+            bar.set_color(plots.BLUE if current else drawings.tint(plots.BLUE, 0.45) if past else "#DDDDDD")
+        self.maximum.set_data(np.arange(seen), np.repeat(maxima, size)[:seen])
 
 
 @live.lab(
@@ -67,79 +150,5 @@ def exact() -> float:
     size=live.Choice("tile size", SIZES, 4),
 )
 def tiles_lab(figure: "Figure") -> live.Update:
-    """Softmax over a row that is seen a tile at a time: when the maximum jumps, the old sums shrink."""
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1), height_ratios=(1.25, 1))
-    bars_ax, error_ax = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
-    total_ax, output_ax = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    scores, _ = row()
-    at = np.arange(KEYS)
-    low = float(scores.min()) - 0.3
-    bars = bars_ax.bar(at, scores - low, 0.8, bottom=low)
-    (running,) = bars_ax.plot(at, np.full(KEYS, scores.max()), color=plots.ORANGE, drawstyle="steps-mid")
-    bars_ax.set(xlim=(-0.6, KEYS - 0.4), ylim=(low, scores.max() + 0.5), ylabel="score", xticks=())
-    (error,) = error_ax.plot(at, at * 0.0, color=plots.PURPLE)
-    (dot,) = error_ax.plot([0], [0], "o", color=plots.PURPLE, ms=9, clip_on=False)
-    error_ax.set(xlim=(-0.6, KEYS - 0.4), ylim=(0, 0.45), xlabel="keys seen", ylabel="error of the output")
-    error_ax.set_xticks(np.arange(4, KEYS + 1, 4) - 1, [str(n) for n in range(4, KEYS + 1, 4)])
-
-    drawn = {}
-    for ax, what, colour in ((total_ax, "total", plots.BLUE), (output_ax, "output", plots.VALUE)):
-        old = ax.barh([1], [1], 0.55, fc="none", ec=colour, ls="--", lw=1.6)[0]
-        kept = ax.barh([0], [1], 0.55, color=colour)[0]
-        new = ax.barh([0], [1], 0.55, left=[1], color=drawings.tint(colour, 0.4))[0]
-        ax.set_yticks((0, 1), ("now", "before"))
-        ax.tick_params(axis="y", length=0)
-        ax.set(xlim=(0, 8.5 if what == "total" else 5.5), ylim=(-0.6, 1.6), xlabel=f"{what} (pale: this tile's part)")
-        drawn[what] = old, kept, new
-
-    def update(step: int, forget: bool, size: int) -> str:
-        told = moments(size, forget)
-        step = min(step, len(told) - 1)
-        now, seen = told[step], min(step * size, KEYS)
-        first = max(seen - size, 0)
-        for n, bar in enumerate(bars):
-            current, past = first <= n < seen, n < first
-            bar.set_color(plots.BLUE if current else drawings.tint(plots.BLUE, 0.45) if past else "#DDDDDD")
-        heights = np.full(KEYS, np.nan)
-        for n in range(step):
-            heights[n * size : (n + 1) * size] = told[n + 1].largest
-        running.set_data(at[:seen], heights[:seen])
-        wrong = [abs(m.output / m.total - exact()) for m in told[1:]]
-        ends = [min((n + 1) * size, KEYS) - 1 for n in range(len(wrong))]
-        error.set_data(ends[:step], wrong[:step])
-        dot.set_data(ends[step - 1 : step] if step else [], wrong[step - 1 : step] if step else [])
-        kept = 1.0 if forget else now.shrink
-        sums = (("total", now.old_total, now.total), ("output", now.old_output, now.output))
-        for what, before, after in sums:
-            old, part, new = drawn[what]
-            old.set_width(before)
-            part.set_width(before * kept)
-            new.set_x(before * kept)
-            new.set_width(after - before * kept)
-        jumped = step > 1 and now.shrink < 1
-        factor = f"{now.shrink:.2g}"
-        if step == 0:
-            bars_ax.set_title("Nothing is seen yet")
-            total_ax.set_title("Both sums are 0")
-            output_ax.set_title("")
-            error_ax.set_title(f"The whole row gives {exact():.3f}")
-            return (
-                f"Nothing of {KEYS} keys has been seen yet; both sums are 0; tiles of {size}{', forgetting' * forget}."
-            )
-        top = minus(f"{now.largest:.1f}")
-        bars_ax.set_title(f"{seen} of {KEYS} keys: maximum {top}" + (", it jumped" if jumped else ""))
-        if jumped and forget:
-            total_ax.set_title(f"Should be × {factor}: forgotten")
-        else:
-            stays = "This is the first tile" if step == 1 else "The old sum stays"
-            total_ax.set_title(f"The old sum shrinks: × {factor}" if jumped else stays)
-        output_ax.set_title(f"output / total = {now.output / now.total:.3f}")
-        verdict = f"off by {wrong[step - 1]:.3f}" if wrong[step - 1] > 5e-4 else "exact"
-        error_ax.set_title(f"{verdict.capitalize()}; the whole row gives {exact():.3f}")
-        rescaled = f"should be multiplied by {factor}, which is forgotten" if forget else f"multiplied by {factor}"
-        return (
-            f"The output is {verdict} after {seen} of {KEYS} keys, in tiles of {size}. Largest score so far {top}; the "
-            f"old sums {rescaled}; total {now.total:.2f}, output {now.output:.2f}."
-        )
-
-    return update
+    """Show softmax over a row that is seen a tile at a time: when the maximum jumps, the old sums shrink."""
+    return Tiles(figure).update

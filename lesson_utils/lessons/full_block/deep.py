@@ -18,14 +18,14 @@ LINE_LENGTH, LINE_SYMBOLS = 4, 8
 
 
 def reversal_lines(rng: np.random.Generator, batch: int = 48) -> tuple[Any, Any]:
-    """For a GPT: 4 symbols, a mark, the same backwards. Ids and the ids that follow them, (B, 8) each."""
+    """Make lines for a GPT: 4 symbols, a mark, the same backwards. Ids and the ids that follow them, (B, 8) each."""
     source, target = tasks.reversal(rng, batch, LINE_LENGTH, LINE_SYMBOLS)
     line = np.concatenate([source, np.full((batch, 1), tasks.BOS), target], axis=1)  # (B, 9)
     return line[:, :-1], line[:, 1:]
 
 
 class Seen(NamedTuple):
-    """What a `Watch` has seen: its attributes."""
+    """The attributes of a `Watch`, as they are stored."""
 
     steps: list[int]
     accuracy: list[float]
@@ -99,7 +99,7 @@ def training_plot(figure: "Figure", runs: Mapping[str, Seen], failing: str = "po
 
 
 def claims_of_five(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:
-    """What the text says of the five runs of 300 steps."""
+    """Return what the text says of the five runs of 300 steps, as claims for `as_written`."""
     learners = ("pre-norm", "post-norm, warm-up", "post-norm, a third of the rate")
 
     def ratio(name: str, steps: int) -> float:
@@ -115,7 +115,7 @@ def claims_of_five(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:
 
 
 def claims_of_starts(runs: Sequence[Seen]) -> dict[str, Callable[[], bool]]:
-    """What the text says of post-norm from three starts, the first 140 steps, and of the run at a third of the rate."""
+    """Return what the text says of post-norm from three starts, in 140 steps, and of the run at a third of the rate."""
     *three, learns = runs
     return {
         "all_fail": lambda: max(run.accuracy[7] for run in three) < 0.25,
@@ -126,7 +126,7 @@ def claims_of_starts(runs: Sequence[Seen]) -> dict[str, Callable[[], bool]]:
 
 
 def _typical(ratios: list[float]) -> Any:
-    """The geometric mean over the steps around each, more of them later on: single batches scatter."""
+    """Take the geometric mean over the steps around each, more of them later on: single batches scatter."""
     logs = np.log(ratios)
     around = [logs[max(t - t // 5, 0) : t + t // 5 + 1].mean() for t in range(len(logs))]
     return np.exp(around)

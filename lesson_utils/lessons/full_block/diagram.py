@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Part(NamedTuple):
-    """What the diagram tells about a part."""
+    """A part of the diagram: its formula, its shapes and its code."""
 
     title: str
     formula: str  # in mathtext
     shapes: str
-    told: str  # what it is good for
+    purpose: str  # what it is good for
     code: str  # the same in NumPy; a test runs it
     paper: str  # where it stands in "Attention Is All You Need"
 
@@ -135,7 +135,7 @@ KINDS = {
 
 
 def _draw_streams(plan: "Axes") -> None:
-    """What runs between the boxes: the streams, the residual connections, the memory, symbols in and out."""
+    """Draw what runs between the boxes: streams, residual connections, the memory, symbols in and out."""
     from matplotlib.patches import FancyBboxPatch
 
     line: dict[str, Any] = {"color": plots.GREY, "lw": 1.5, "zorder": 0}
@@ -167,7 +167,7 @@ def _draw_streams(plan: "Axes") -> None:
 
 @live.lab(height=6.0, part=live.Choice("part", tuple(PARTS), "add & norm"))
 def diagram_lab(figure: "Figure") -> live.Update:
-    """The architecture; the chosen part shows its formula, its shapes and its code."""
+    """Show the architecture; the chosen part shows its formula, its shapes and its code."""
     from matplotlib.patches import FancyBboxPatch
 
     plan = sheet(figure)
@@ -189,7 +189,7 @@ def diagram_lab(figure: "Figure") -> live.Update:
     left = 4.72
     formula = plan.text(left, 5.1, "", size=14, va="top")
     shapes = plan.text(left, 4.5, "", va="top")
-    told = plan.text(left, 4.05, "", va="top", linespacing=1.4)
+    purpose = plan.text(left, 4.05, "", va="top", linespacing=1.4)
     code = plan.text(left, 3.2, "", va="top", family="monospace", size=9.4, linespacing=1.6)
     where = plan.text(left, 0.75, "", va="top", color=plots.GREY)
 
@@ -205,13 +205,13 @@ def diagram_lab(figure: "Figure") -> live.Update:
         formula.set_text(about.formula)
         formula.set_color(colour)
         shapes.set_text(about.shapes)
-        told.set_text(about.told)
+        purpose.set_text(about.purpose)
         code.set_text(about.code)
         where.set_text(f"“Attention Is All You Need”, {about.paper}")
         times = len(BOXES[part])
         return (
             f"{about.title}: {times} {'box' if times == 1 else 'boxes'} in the map of the encoder–decoder. "
-            f"{about.told} Formula: {about.formula.replace('$', '')}. Shapes: {about.shapes}. "
+            f"{about.purpose} Formula: {about.formula.replace('$', '')}. Shapes: {about.shapes}. "
             f"Code: {'; '.join(about.code.splitlines())}. Paper: {about.paper}."
         ).replace("\n", " ")
 

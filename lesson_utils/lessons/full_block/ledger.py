@@ -1,20 +1,10 @@
 """A Transformer's shape ledger: shapes, parameters and FLOPs, part by part."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from lesson_utils.classroom import formats, live, plots
 from lesson_utils.maths import costs, layers
 from lesson_utils.maths.checks import Array
-from lesson_utils.maths.models import TransformerConfig
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# --- The shape ledger ------------------------------------------------------------------------------------------------
 
 
 class Step(NamedTuple):
@@ -38,7 +28,7 @@ class Function:
 
 
 def parts(layer: layers.EncoderLayer | layers.DecoderLayer) -> tuple[Function, ...]:
-    """What a layer is made of, as functions: its attention or attentions, feed-forward, and a norm for each of them."""
+    """List a layer's parts as functions: its attention or attentions, feed-forward, and a norm for each of them."""
     sublayers = [part for part in vars(layer).values() if isinstance(part, layers.Residual)]
     return tuple(Function(thing) for thing in (*(s.inner for s in sublayers), *(s.norm for s in sublayers)))
 
@@ -68,7 +58,7 @@ class Ledger:
         return y
 
     def note(self, name: str, x: Array) -> Array:
-        """A line about what has no parameters and no matrix product."""
+        """Add a line about what has no parameters and no matrix product."""
         self.steps.append(Step(name, x.shape, 0, 0))
         return x
 
@@ -101,7 +91,7 @@ class Ledger:
 
 
 def _flops(layer: Any, x: Array, memory: Array | None = None, *masks: Any) -> Iterator[int]:
-    """Of the layers that hold matrix products; norms, sums and ReLU are not counted."""
+    """Count for each part that holds matrix products; norms, sums and ReLU are not counted."""
     if isinstance(layer, layers.MultiHead):
         B, T, d = x.shape
         T_k = T if memory is None else memory.shape[1]
@@ -118,136 +108,3 @@ def _flops(layer: Any, x: Array, memory: Array | None = None, *masks: Any) -> It
         yield from _flops(layer.attention, x)
         yield from _flops(layer.cross, x, memory)
         yield from _flops(layer.feed_forward, x)
-
-
-def count(config: TransformerConfig, length: int = 1, **changes: Any) -> dict[str, Step]:
-    """The ledger of a whole encoder–decoder by formula, for a source and a target of `length` symbols (B = 1).
-
-    It says the same as the layers themselves, without building them. `changes` are to the config.
-    """
-    config = replace(config, **changes)
-    c, d, h, N, T = config, config.d_model, config.num_heads, config.num_layers, length
-    attend, think = costs.attention_cost(T, d, h), costs.feed_forward_cost(T, d, c.ff_width)
-    wide = think.parameters + c.ff_width + d  # and the biases
-    tables = 1 if c.shared else 2
-    top = 2 * d if c.norm == "pre" else 0  # one more norm at the top
-    norm = 0 if c.norm == "none" else 2 * d
-    target_vocab = c.target_vocab or c.vocab
-    table = c.vocab * d + (tables - 1) * target_vocab * d
-    steps = (
-        Step("token table", (T, d), table, 0),
-        Step("encoder: self-attention", (h, T, T), N * attend.parameters, N * attend.flops),
-        Step("encoder: feed-forward", (T, c.ff_width), N * wide, N * think.flops),
-        Step("encoder: norms", (T, d), N * 2 * norm + top, 0),
-        Step("decoder: self-attention", (h, T, T), N * attend.parameters, N * attend.flops),
-        Step("decoder: cross-attention", (h, T, T), N * attend.parameters, N * attend.flops),
-        Step("decoder: feed-forward", (T, c.ff_width), N * wide, N * think.flops),
-        Step("decoder: norms", (T, d), N * 3 * norm + top, 0),
-        Step("output scores", (T, target_vocab), 0, 2 * T * d * target_vocab),
-    )
-    return {step.name: step for step in steps}
-
-
-def count_parameters(config: TransformerConfig, **changes: Any) -> int:
-    return sum(step.parameters for step in count(config, **changes).values())
-
-
-# Table 3 of the paper: what differs from the base model, and how many million parameters are given.
-PAPER_ROWS: dict[str, tuple[dict[str, int], int]] = {
-    "base": ({}, 65),
-    "N = 2": ({"num_layers": 2}, 36),
-    "N = 4": ({"num_layers": 4}, 50),
-    "N = 8": ({"num_layers": 8}, 80),
-    "d_model = 256": ({"d_model": 256}, 28),
-    "d_model = 1024": ({"d_model": 1024}, 168),
-    "d_ff = 1024": ({"d_ff": 1024}, 53),
-    "d_ff = 4096": ({"d_ff": 4096}, 90),
-    "big": ({"d_model": 1024, "num_heads": 16, "d_ff": 4096}, 213),
-}
-
-
-def vocabulary_for(changes: dict[str, int], millions: int) -> tuple[float, float]:
-    """How many symbols one shared table must hold for a count that rounds to `millions`: from, to."""
-    one, two = (count_parameters(TransformerConfig.base(vocab), **changes) for vocab in (1, 2))
-    row = two - one  # the numbers of one symbol
-    return (1e6 * (millions - 0.5) - one) / row + 1, (1e6 * (millions + 0.5) - one) / row + 1
-
-
-# --- The ledger, live ------------------------------------------------------------------------------------------------
-
-SIZES = (64, 128, 256, 512, 1024)  # d_model
-GROUPS = {  # of the ledger's steps
-    "token table and output": ("token table", "output scores"),
-    "attention": ("encoder: self-attention", "decoder: self-attention", "decoder: cross-attention"),
-    "feed-forward": ("encoder: feed-forward", "decoder: feed-forward"),
-    "norms": ("encoder: norms", "decoder: norms"),
-}
-FILLS = {
-    "token table and output": (plots.BLUE, ""),
-    "attention": (plots.PURPLE, "//"),
-    "feed-forward": (plots.GREEN, ""),
-    "norms": (plots.INK, ""),
-}
-
-
-@live.lab(
-    height=4.6,
-    num_layers=live.Slider("layers N", 1, 12, 6),
-    vocab=live.Choice("symbols V", (100, 1_000, 10_000, 37_000, 100_000), 37_000),
-    length=live.Choice("length", (16, 64, 256, 1024), 64),
-)
-def ledger_lab(figure: "Figure") -> live.Update:
-    """Where parameters and FLOPs of encoder–decoders go: shares of the parts by d_model, d_ff = 4 d_model."""
-    x = np.arange(len(SIZES))
-    charts: dict[str, Any] = {}
-    for ax, what in zip(figure.subplots(1, 2, sharey=True), ("parameters", "FLOPs"), strict=True):
-        look: dict[str, Any] = {"width": 0.72, "edgecolor": "white", "linewidth": 1.2}
-        bars = {
-            name: ax.bar(x, np.ones(len(x)), color=colour, hatch=hatch, label=name, **look)
-            for name, (colour, hatch) in FILLS.items()
-        }
-        totals = [ax.text(i, 1.02, "", ha="center", va="bottom") for i in x]
-        ax.set(ylim=(0, 1.12), yticks=(0, 0.25, 0.5, 0.75, 1), xlabel="d_model", xticks=x)
-        ax.set_xticklabels([str(size) for size in SIZES])
-        ax.set_yticklabels(["0", "25 %", "50 %", "75 %", "100 %"])
-        charts[what] = ax, bars, totals
-    charts["parameters"][0].set_ylabel("share")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-
-    def update(num_layers: int, vocab: int, length: int) -> str:
-        told = []
-        config = TransformerConfig(vocab=vocab, num_layers=num_layers, norm="post", shared=True)
-        ledgers = [count(config, length, d_model=size, num_heads=8) for size in SIZES]
-        for what, (ax, bars, totals) in charts.items():
-            numbers_of = np.array(
-                [
-                    [sum(getattr(book[step], what.lower()) for step in steps) for steps in GROUPS.values()]
-                    for book in ledgers
-                ]
-            )  # (sizes, groups)
-            sums = numbers_of.sum(axis=1)
-            shares = numbers_of / sums[:, None]
-            floor = np.zeros(len(SIZES))
-            for name, heights in zip(bars, shares.T, strict=True):
-                for bar, y, height in zip(bars[name], floor, heights, strict=True):
-                    bar.set_y(y)
-                    bar.set_height(height)
-                floor += heights
-            for text, total in zip(totals, sums, strict=True):
-                text.set_text(formats.large(total))
-            first, last = shares[0, 0], shares[-1, 0]
-            name = "Parameters: table" if what == "parameters" else "FLOPs: output"
-            ax.set_title(f"{name} {first:.0%} → {last:.0%}")
-            rows = (
-                f"d_model {size}, {formats.large(total)}: "
-                + ", ".join(f"{name} {share:.1%}" for name, share in zip(GROUPS, row, strict=True))
-                for size, total, row in zip(SIZES, sums, shares, strict=True)
-            )
-            told.append(f"{what}: {'; '.join(rows)}")
-        return (
-            f"The token table and output take {shares[0, 0]:.0%} of the FLOPs at d_model {SIZES[0]} and "
-            f"{shares[-1, 0]:.0%} at {SIZES[-1]}, with {num_layers} and {num_layers} layers, {vocab:,} symbols, "
-            f"{length} of them in source and target. {'. '.join(told)}."
-        )
-
-    return update

@@ -29,7 +29,7 @@ def _plus(ax: "Axes", x: float, y: float) -> None:
 
 
 def _block(ax: "Axes", left: float, pre: bool) -> None:
-    """One block, its stream a thick vertical road at `left`, its parts on side roads to the right."""
+    """Draw one block: its stream is a thick vertical road at `left`, its parts lie on side roads to the right."""
     stream = plots.BLUE if pre else plots.ORANGE
     ax.plot([left, left], [0.16, 3.28], color=tint(stream, 0.75), lw=7, zorder=1, solid_capstyle="butt")
     arrow(ax, (left, 3.2), (left, 3.5), stream, 3.5)
@@ -49,7 +49,7 @@ def _block(ax: "Axes", left: float, pre: bool) -> None:
 
 @plots.still(9.2, 4.1)
 def two_places(figure: "Figure") -> str:
-    """A post-norm block and a pre-norm block, side by side."""
+    """Draw a post-norm block and a pre-norm block, side by side."""
     ax = sheet(figure)
     ax.set_title("Post-norm stands on the stream, pre-norm on the side roads")
     for left, pre in ((0.62, False), (5.0, True)):
@@ -58,12 +58,12 @@ def two_places(figure: "Figure") -> str:
         ax.text(left + 1.95, 3.22, name, weight="bold", size=14, color=colour, va="center")
         formula = "x + f(norm(x))" if pre else "norm(x + f(x))"
         ax.text(left + 1.95, 2.86, formula, size=12.5, va="center", family="monospace")
-        told = (
+        remark = (
             "Nothing stands in the\nway: the stream runs\nfrom bottom to top,\nand parts only add."
             if pre
             else "The stream itself goes\nthrough every norm:\nafter each part it is\nbrought back to size 1."
         )
-        ax.text(left + 1.95, 2.5, told, va="top", linespacing=1.4)
+        ax.text(left + 1.95, 2.5, remark, va="top", linespacing=1.4)
     return (
         "Post-norm stands on the stream, pre-norm on the side roads. Two blocks, drawn from bottom to top. "
         "Post-norm: x branches off to attention, is added, the sum goes through a norm; so with feed-forward. "
@@ -88,7 +88,7 @@ class Start(NamedTuple):
 
 
 def gradient_norm(block: EncoderLayer, *names: str) -> float:
-    """The root of the sum of squares over the gradients of a layer's parameters, or of those with these names only."""
+    """Return the norm of the gradients of a layer's parameters together, or of those with these names only."""
     chosen = [p for name, p in block.params().items() if not names or name.rpartition(".")[2] in names]
     return math.sqrt(sum(float(np.vdot(p.grad, p.grad)) for p in chosen))
 
@@ -127,7 +127,7 @@ def at_start(norm: NormPlace, depth: int, d_model: int = 32, seeds: int = 3) -> 
 
 
 def first_to_last(norm: NormPlace, depth: int, d_model: int, seeds: int = 3) -> Array:
-    """The first layer's gradient over the last one's, for each seed, sorted."""
+    """Divide the first layer's gradient by the last one's, for each seed; sorted."""
     starts = [one_start(norm, depth, d_model, seed) for seed in range(seeds)]
     return np.sort([start.gradients[0] / start.gradients[-1] for start in starts])
 
@@ -167,12 +167,12 @@ def depth_lab(figure: "Figure") -> live.Update:
     figure.legend(handles=list(lines.values())[2:4] + list(lines.values())[6:], loc="outside lower center", ncols=2)
 
     def update(depth: int, d_model: int) -> str:
-        told, now = [], {}
+        clauses, now = [], {}
         for norm in STYLES:
             now[norm] = start = at_start(norm, depth, d_model)
             for name, values in start._asdict().items():
                 lines[norm, name].set_data(np.linspace(0, 1, len(values)), values)
-            told.append(
+            clauses.append(
                 f"{norm}-norm: the stream ends at standard deviation {start.scales[-1]:.1f} with tokens of cosine "
                 f"{start.alike[-1]:.2f}; gradient norm {start.gradients[0]:.2g} in the first layer, "
                 f"{start.gradients[-1]:.2g} in the last; of queries and keys alone {start.looking[0]:.2g} and "
@@ -182,6 +182,6 @@ def depth_lab(figure: "Figure") -> live.Update:
         scale_ax.set_title(f"Pre-norm grows to {pre.scales[-1]:.1f}")
         alike_ax.set_title(f"Tokens of post-norm: {post.alike[-1]:.2f}")
         layer_ax.set_title(f"Post-norm $W_Q$, $W_K$: {formats.power(post.looking[-1])}")
-        return f"Before training, {depth} layers, d_model {d_model}: {'. '.join(told)}."
+        return f"Before training, {depth} layers, d_model {d_model}: {'. '.join(clauses)}."
 
     return update

@@ -1,4 +1,4 @@
-"""What feed-forward layers are for: models that read text, their loss in bits, and what single neurons wait for."""
+"""The use of feed-forward layers: models that read text, their loss in bits, and what single neurons wait for."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ LENGTH = 32
 
 
 def bits(model: GPT, ids: Ids, windows: int = 512) -> float:
-    """The mean loss in bits a character, on windows of 32 characters spread over a text."""
+    """Return the mean loss in bits a character, on windows of 32 characters spread over a text."""
     starts = np.linspace(0, len(ids) - LENGTH - 1, windows).astype(int)
     x = ids[starts[:, None] + np.arange(LENGTH + 1)]  # (windows, 33)
     p = ops.softmax(model.forward(x[:, :-1])[0])
@@ -29,7 +29,7 @@ def bits(model: GPT, ids: Ids, windows: int = 512) -> float:
 
 
 def firing(model: GPT, ids: Ids, layer: int = 1) -> Array:
-    """How strongly each neuron of a layer's feed-forward part fires on each character, (B, T) → (B, T, d_ff)."""
+    """Return how strongly each neuron of a layer's feed-forward part fires on each character: (B, T) → (B, T, d_ff)."""
     mask = causal_mask(ids.shape[1])
     x = model.tokens.forward(ids)[0]
     for block in model.stack.blocks[:layer]:
@@ -51,7 +51,7 @@ class Neuron(NamedTuple):
 
 
 def neurons(model: GPT, vocabulary: Vocabulary, ids: Ids, how_many: int = 5, strongest: int = 20) -> list[Neuron]:
-    """The neurons whose strongest places are most alike, one for each place; from 400 windows of a text."""
+    """Find the neurons whose strongest places are most alike, one for each place; from 400 windows of a text."""
     windows = ids[: min(400, len(ids) // LENGTH) * LENGTH].reshape(-1, LENGTH)
     fires = firing(model, windows)[:, 8:]  # each with eight characters before it
     found = []
@@ -71,9 +71,9 @@ def neurons(model: GPT, vocabulary: Vocabulary, ids: Ids, how_many: int = 5, str
 
 @plots.still(9.2, 3.1)
 def neurons_plot(figure: "Figure", chosen: list[Neuron]) -> str:
-    """What some neurons fire at: their strongest places in a text."""
+    """Draw the strongest places of some neurons in a text."""
     ax = sheet(figure)
-    told = []
+    clauses = []
     for row, neuron in enumerate(chosen):
         y = 2.32 - 0.5 * row
         ax.text(0.02, y, f"neuron {neuron.number}", va="center", weight="bold", color=plots.GREEN)
@@ -86,9 +86,11 @@ def neurons_plot(figure: "Figure", chosen: list[Neuron]) -> str:
                 look = {"fc": tint(plots.GREEN, 0.55), "ec": "none", "pad": 1.5} if last else None
                 at = x + 0.105 * k
                 ax.text(at, y, char, va="center", ha="center", family="monospace", size=11.5, bbox=look)
-        told.append(f"neuron {neuron.number} at {neuron.ends!r} in {neuron.share:.0%} of its strongest places")
+        clauses.append(f"neuron {neuron.number} at {neuron.ends!r} in {neuron.share:.0%} of its strongest places")
     first = chosen[0]
     ax.set_title(
         f"Neuron {first.number} waits for “{first.ends[-1]}” after “{first.ends[0]}”; others, for other places"
     )
-    return f"Neuron {first.number} waits for {first.ends[-1]!r} after {first.ends[0]!r}. Most often: {'; '.join(told)}."
+    return (
+        f"Neuron {first.number} waits for {first.ends[-1]!r} after {first.ends[0]!r}. Most often: {'; '.join(clauses)}."
+    )

@@ -42,7 +42,7 @@ def _cosines(x: Array) -> Array:
 
 
 def likeness(cosines: Array) -> Array:
-    """The mean cosine of two different tokens, (…, T, T) → (…)."""
+    """Return the mean cosine of two different tokens: (…, T, T) → (…)."""
     T = cosines.shape[-1]
     mean: Array = (cosines.sum(axis=(-1, -2)) - T) / (T * (T - 1))
     return mean
@@ -53,7 +53,7 @@ SHOWN = (0, 1, 2, 4, 12)  # layers
 
 @plots.still(9.4, 3.5)
 def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int = 2) -> str:
-    """How alike tokens become with depth: each pair of tokens in some layers, and the mean in all."""
+    """Draw how alike tokens become with depth: each pair of tokens in some layers, and the mean in all."""
     means = {"x + f(x)": likeness(with_it), "f(x) alone": likeness(without)}
     halves: Any = figure.subfigures(1, 2, width_ratios=(1.9, 1))
     left, right = halves
@@ -68,7 +68,8 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
                 ax.set_title("input" if at == 0 else f"layer {at}", size=11.5, weight="normal")
         axes[0].set_ylabel(name, weight="bold", color=(plots.BLUE, plots.ORANGE)[row], labelpad=8)
     left.colorbar(image, ax=left.axes, label="cosine", shrink=0.7, ticks=(0, 0.5, 1))
-    left.suptitle("Without “x +”, 16 tokens become one", x=0.01, ha="left", weight="bold", size=12.5)
+    tokens = with_it.shape[-1]
+    left.suptitle(f"Without “x +”, {tokens} tokens become one", x=0.01, ha="left", weight="bold", size=12.5)
     ax = right.subplots()
     looks = ((plots.BLUE, "-", 0.25), (plots.ORANGE, "--", 0.04))
     for (name, mean), (colour, dashes, below) in zip(means.items(), looks, strict=True):
@@ -78,11 +79,12 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
     values = [f"{mean[layer]:.2f}" for mean in means.values()]
     ax.set_title(f"Layer {layer}: {values[1]} against {values[0]}")
     ends = " and ".join(f"{mean[-1]:.2f}" for mean in means.values())
+    drawn = ", ".join(str(at) for at in SHOWN[1:-1])
     return (
-        f"Without the residual connection 16 tokens become one: their mean cosine is {values[1]} after {layer} layers, "
-        f"{values[0]} with it. After {len(mean) - 1} layers: {ends} with it and without. Heat maps of the cosine of "
-        f"each two tokens at the input and after layers 1, 2, 4 and 12: with it they keep a pattern, without it they "
-        f"are dark all over."
+        f"Without the residual connection {tokens} tokens become one: their mean cosine is {values[1]} after {layer} "
+        f"layers, {values[0]} with it. After {len(mean) - 1} layers: {ends} with it and without. Heat maps of the "
+        f"cosine of each two tokens at the input and after layers {drawn} and {SHOWN[-1]}: with it they keep a "
+        f"pattern, without it they are dark all over."
     )
 
 
@@ -90,7 +92,7 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
 
 
 def _flow(ax: "Axes", places: Array, halves: Array, middle: float) -> None:
-    """The stream: a band around `middle` that widens in soft steps; `halves` are its half-widths after each place."""
+    """Draw the stream as a band around `middle`, of these half-widths after each place; it widens in soft steps."""
     x = np.linspace(places[0], places[-1] + 0.55, 600)
     half = np.full(len(x), halves[0])
     for place, before, after in zip(places[1:], halves, halves[1:], strict=False):
@@ -102,7 +104,7 @@ def _flow(ax: "Axes", places: Array, halves: Array, middle: float) -> None:
 
 @plots.still(9.4, 3.9)
 def river(figure: "Figure", written: Sequence[Array]) -> str:
-    """The residual stream of a pre-norm stack: a band as wide as the stream is large; parts read it and write to it.
+    """Draw the residual stream of a pre-norm stack: a band as wide as the stream is large, between its parts.
 
     Args:
         written: what goes in, then what each part adds: attention and feed-forward in turn. Widths are their standard
@@ -156,7 +158,7 @@ def river(figure: "Figure", written: Sequence[Array]) -> str:
 
 @cache
 def stream_without_norm(depth: int) -> float:
-    """The standard deviation of the stream at the top of an untrained stack without any norm; d_model 32."""
+    """Return the standard deviation at the top of an untrained stack without any norm; d_model 32."""
     rng = np.random.default_rng(0)
     stack = Stack(StackConfig(vocab=1, d_model=32, num_layers=depth, norm="none"), rng)
     return float(stack.forward(rng.normal(size=(2, 8, 32)).astype(np.float32))[0].std())

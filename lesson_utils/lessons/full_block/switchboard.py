@@ -32,7 +32,7 @@ class Nothing(layers.Layer):
 
 
 def _changes(model: Transformer | GPT, off: str) -> Iterator[tuple[Any, str, Any]]:
-    """What to set on which object to switch a part off."""
+    """Yield what to set on which object to switch a part off."""
     blocks = model.stack.blocks if isinstance(model, GPT) else (*model.encoder.blocks, *model.blocks)
     residuals = [part for block in blocks for part in vars(block).values() if isinstance(part, layers.Residual)]
     if off == "feed-forward":
@@ -56,7 +56,7 @@ def _changes(model: Transformer | GPT, off: str) -> Iterator[tuple[Any, str, Any
 
 @contextmanager
 def without(model: Transformer | GPT, *off: str) -> Iterator[Transformer | GPT]:
-    """The model with some parts switched off, for as long as a `with` block lasts; its parameters stay as they are.
+    """Switch off some parts of the model for as long as a `with` block lasts; its parameters stay as they are.
 
     Args:
         off: any of "residuals" (no x +), "norm", "feed-forward", "positions", "mask" (the decoder's), "scaling"
@@ -79,13 +79,13 @@ READ = tasks.letters(TASK_SYMBOLS)
 
 
 def reversal_pairs(rng: np.random.Generator, batch: int = 64) -> tuple[Any, Any]:
-    """For a Transformer: strings of 6 letters, and the same backwards with begin and end."""
+    """Make a batch for a Transformer: strings of 6 letters, and the same backwards with begin and end."""
     source, target = tasks.reversal(rng, batch, TASK_LENGTH, TASK_SYMBOLS)
     return source, tasks.with_ends(target)
 
 
 class Measures(NamedTuple):
-    """What is to be seen in an encoder–decoder from outside."""
+    """Measures of an encoder–decoder, taken from outside."""
 
     guided: float  # share of symbols that are right, when the right ones before are given
     alone: float  # share of strings that are all right, when it reads what it wrote itself
@@ -97,7 +97,7 @@ class Measures(NamedTuple):
 
 
 def measure(model: Transformer, *off: str, batch: int = 48) -> Measures:
-    """The model's measures with some parts switched off."""
+    """Take the model's measures with some parts switched off."""
     source, target = reversal_pairs(np.random.default_rng(2024), batch)
     given, wanted = target[:, :-1], target[:, 1:]
     later = range(1, TASK_LENGTH + 1)
@@ -142,7 +142,7 @@ MEASURES = {
 
 
 def every_setting(model: Transformer) -> dict[tuple[bool, ...], Measures]:
-    """The measures at all 64 settings of the switches, each True where the part is on."""
+    """Take the measures at all 64 settings of the switches, each True where the part is on."""
     combinations = itertools.product((True, False), repeat=len(SWITCHES))
     return {on: measure(model, *(s for s, is_on in zip(SWITCHES, on, strict=True) if not is_on)) for on in combinations}
 
@@ -159,7 +159,7 @@ def _untrained() -> Transformer:
     example=_untrained,
 )
 def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measures]) -> live.Update:
-    """A trained model with switches; all 64 settings are measured first."""
+    """Show a trained model with switches; all 64 settings are measured first."""
     trained = results[(True,) * len(SWITCHES)]
     question, _ = reversal_pairs(np.random.default_rng(2024), 48)
     asked = READ.decode(question[0])
@@ -191,8 +191,8 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
         ax.set_title(f"{short} – {now.alone:.0%} written right")
         says.set_text(f"written:   {now.example}")
         stream.set_text(f"stream at the top, σ:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
-        told = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
-        return f"{head}: {told}; {asked} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
+        listed = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
+        return f"{head}: {listed}; {asked} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
 
     return update
 
@@ -229,7 +229,7 @@ def parts_plot(figure: "Figure", good: Measures, off: Mapping[str, Measures], ne
 def claims_of_parts(
     good: Measures, off: Mapping[str, Measures], never: Mapping[str, Measures]
 ) -> dict[str, Callable[[], bool]]:
-    """What the text says of the parts, switched off after training, and never had."""
+    """Return what the text says of parts that are switched off after training or were never there, as claims."""
     return {
         "trained": lambda: good.alone > 0.95 and good.leak < 1e-4,
         "mask_not_missed": lambda: (

@@ -1,4 +1,4 @@
-"""Which outputs depend on which inputs, in three wirings."""
+"""Measured wirings of three models: which outputs depend on which inputs."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def moved(run: Callable[[Array], Array], ids: Array) -> Array:
-    """Which outputs move when one input symbol is changed: (outputs, inputs), 1 where the output is not the same."""
+    """Change one input symbol after the other: (outputs, inputs), 1 where the output is not the same."""
     before = run(ids)  # (1, T_out, V)
     columns = []
     for j in range(ids.shape[1]):
@@ -27,7 +27,7 @@ def moved(run: Callable[[Array], Array], ids: Array) -> Array:
 
 
 def wirings(encoder: Encoder, gpt: GPT, both: Transformer, T: int = 6) -> dict[str, Array]:
-    """For three models: which outputs depend on which inputs, measured by changing them."""
+    """Measure for three models which outputs depend on which inputs, by changing them."""
     source, target = np.random.default_rng(0).integers(3, 12, size=(2, 1, T))
     return {
         "encoder-only": moved(lambda ids: encoder.forward(ids)[0][:, :, 0], source),
@@ -41,7 +41,7 @@ CELL = 0.2  # inches
 
 
 def _reach(ax: "Axes", x: float, y: float, matrix: Array, colour: str) -> None:
-    """The matrix as dark and light squares, its centre at (x, y)."""
+    """Draw the matrix as dark and light squares, its centre at (x, y)."""
     from matplotlib.collections import PolyCollection
 
     rows, columns = matrix.shape
@@ -54,7 +54,7 @@ def _reach(ax: "Axes", x: float, y: float, matrix: Array, colour: str) -> None:
 
 @plots.still(9.4, 4.2)
 def wirings_plot(figure: "Figure", reach: Mapping[str, Array]) -> str:
-    """Three wirings of the same blocks; in each block which outputs an input can move, measured."""
+    """Draw three wirings of the same blocks, and in each block which outputs an input can move, as measured."""
     ax = sheet(figure)
     ax.set_title("The mask decides the family: which input (column) moves which output (row)")
     at = {"encoder-only": 1.15, "decoder-only": 3.5, "from the source": 6.05, "from the target": 8.15}

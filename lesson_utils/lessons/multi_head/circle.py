@@ -1,4 +1,4 @@
-"""Why a narrow head can hardly single out one place: keys on a circle."""
+"""Keys on a circle: a narrow head can hardly single out one of them."""
 
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+WANTED = 0.9  # the weight of the right key
 
 
 def spread_keys(d_k: int, keys: int = LENGTH) -> Array:
@@ -33,8 +35,8 @@ def weights_of_the_right(keys: Array, score: float) -> Array:
     return np.diagonal(ops.softmax(score * keys @ keys.T))
 
 
-def score_needed(d_k: int, weight: float = 0.9) -> float:
-    """How large q · k / √d_k must be so that softmax gives the right one of 24 keys that weight.
+def score_needed(d_k: int, weight: float = WANTED) -> float:
+    """Return how large q · k / √d_k must be so that softmax gives the right one of 24 keys that weight.
 
     All keys are equally long, and the query points at the right one.
     """
@@ -72,10 +74,10 @@ def circle_lab(figure: "Figure") -> live.Update:
         curve = [weights_of_the_right(keys, score).min() for score in scores]
         right.plot(scores, curve, line, color=plots.KEY if d_k == 2 else plots.GREY)
         right.text(*label, f"$d_k$ = {d_k}", size=13)
-    right.axhline(0.9, color=plots.GREY, lw=1)
-    needed = {d_k: short(score_needed(d_k)) for d_k in (2, 4, 8)}
+    right.axhline(WANTED, color=plots.GREY, lw=1)
+    needed = {d_k: short(score_needed(d_k, WANTED)) for d_k in (2, 4, 8)}
     right.set_title(
-        f"A weight of 0.9 takes a score of {needed[2]} in 2\ndimensions, {needed[4]} in 4 and {needed[8]} in 8"
+        f"A weight of {WANTED} takes a score of {needed[2]} in 2\ndimensions, {needed[4]} in 4 and {needed[8]} in 8"
     )
     right.set_xscale("log")
     right.minorticks_off()
@@ -90,7 +92,7 @@ def circle_lab(figure: "Figure") -> live.Update:
         finding = f"Score {short(score)}: the right key gets {weights[0]:.2f},\neach neighbour {weights[1]:.2f}"
         left.set_title(finding)
         listed = ", ".join(f"{d_k}: {score}" for d_k, score in needed.items())
-        others = f"To give the right key 0.9, the score must be, by number of dimensions: {listed}."
+        others = f"To give the right key {WANTED}, the score must be, by number of dimensions: {listed}."
         return f"{finding.replace(chr(10), ' ')}. {LENGTH} keys on a circle, {360 // LENGTH}° apart. {others}"
 
     return update

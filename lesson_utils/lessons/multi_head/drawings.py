@@ -25,7 +25,7 @@ CELL = 0.16  # inches
 
 
 def _grid(ax: "Axes", left: float, middle: float, values: Array, colour: str, name: str, below: str) -> float:
-    """A matrix as squares, stronger for larger numbers, between its name and its shape. Returns its right edge."""
+    """Draw a matrix as squares, stronger for larger numbers, between name and shape, and return its right edge."""
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Rectangle
 
@@ -47,7 +47,7 @@ def _grid(ax: "Axes", left: float, middle: float, values: Array, colour: str, na
 
 @plots.still(9.2, 4.0)
 def heads_drawn(figure: "Figure") -> str:
-    """Two heads on four tokens of width 6, from X to Y, with every shape."""
+    """Draw two heads on four tokens of width 6, from X to Y, with every shape."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(TOKENS, WIDTH))
     *projections, W_O = rng.normal(size=(4, WIDTH, WIDTH))
@@ -95,12 +95,12 @@ FOLLOWED = 25  # the entry that wears a ring
 
 
 def named_entries(tokens: int = TOKENS, width: int = WIDTH) -> Whole:
-    """An array (tokens, width) of whole numbers whose entries name themselves: 25 is token 2, column 5."""
+    """Make an array (tokens, width) of whole numbers whose entries name themselves: 25 is token 2, column 5."""
     return 10 * np.arange(tokens)[:, None] + np.arange(width)
 
 
 def _places(array: Whole) -> Array:
-    """Where to draw the entries of an array of two or three axes, blocks of rows side by side: (..., 2)."""
+    """Place the entries of an array of two or three axes, blocks of rows side by side: (..., 2)."""
     blocks, rows, columns = array.reshape(-1, *array.shape[-2:]).shape
     x = np.arange(blocks)[:, None, None] * (columns + GAP) + np.arange(columns)  # (blocks, 1, columns)
     y = np.broadcast_to(np.arange(rows)[:, None], (blocks, rows, columns))
@@ -205,7 +205,7 @@ def split_lab(figure: "Figure") -> live.Update:
 
 @plots.still(9.0, 2.9)
 def scrambled(figure: "Figure", right: Whole, wrong: Whole) -> str:
-    """Two ways to split heads, (h, T, d_k) each, of `named_entries`, side by side."""
+    """Draw two ways to split heads side by side, (h, T, d_k) each, of `named_entries`."""
     rows = np.arange(right.shape[1])[:, None]
     alt = ""
     titles = "with the swap", "without it"

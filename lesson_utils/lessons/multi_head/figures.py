@@ -35,7 +35,7 @@ EVERY_FOURTH = range(0, LENGTH, 4)
 
 @plots.still(9.4, 4.2)
 def one_head_blurs(figure: "Figure", model: models.Encoder, source: ArrayLike, query: int = 5) -> str:
-    """The map of a single head on one sequence, and one row of it: the average that comes back.
+    """Draw the map of a single head on one sequence, and one row of it: the average that comes back.
 
     Args:
         source: the sequence, (1, T).
@@ -69,7 +69,7 @@ def one_head_blurs(figure: "Figure", model: models.Encoder, source: ArrayLike, q
 
 @plots.still(9.4, 3.9)
 def digits(figure: "Figure", runs: Mapping[str, Result]) -> str:
-    """The weights of a single head by offset, largest first, beside 8 : 4 : 2 : 1, and what it gets right there.
+    """Draw the weights of a single head by offset, largest first, beside 8 : 4 : 2 : 1, and what it gets right there.
 
     Args:
         runs: results of models with one head, by the name of the setting.
@@ -149,13 +149,13 @@ def accuracy_plot(
 
 @plots.still(6.4, 3.3)
 def removal_plot(figure: "Figure", right: Array) -> str:
-    """What is lost by offset (columns) with each head removed (rows), from the accuracy then, (h, 4)."""
+    """Draw what is lost by offset (columns) with each head removed (rows), from the accuracy then, (h, 4)."""
     hits = (right < 0.5).sum(axis=1)
     one_each = (hits == 1).all() and len(set(right.argmin(axis=1))) == len(right)
     title = "Without a head, one offset is lost, and no other" if one_each else "What is lost without each head"
     rows, columns = [f"without head {i}" for i in range(len(right))], [signed(o) for o in OFFSETS]
     label = "offset, and share of answers that are wrong now"
-    plots.heatmap(1 - right, rows, columns, title, "", label, ax=figure.add_subplot())
+    plots.draw_heatmap(figure.add_subplot(), 1 - right, rows, columns, title, "", label)
     listed = (
         f"{name}: {dict(zip(columns, row.round(2).tolist(), strict=True))}"
         for name, row in zip(rows, 1 - right, strict=True)
@@ -188,7 +188,7 @@ def _chart(chart: "Axes", counts: Sequence[int], results: Mapping[bool, Mapping[
 
 
 def _before_and_after(trained: Mapping[int, models.Encoder], seed: int = 0) -> tuple[Any, Any]:
-    """What there is to show of `trained`, by number of heads, and of the same models as they began.
+    """Measure what `heads_lab` shows of `trained`, by number of heads, and of the same models as they began.
 
     Raises:
         ValueError: there is no model with two heads or more.
@@ -215,7 +215,7 @@ def _before_and_after(trained: Mapping[int, models.Encoder], seed: int = 0) -> t
 def heads_lab(
     figure: "Figure", trained: Mapping[int, models.Encoder], results: Mapping[bool, Mapping[int, Result]]
 ) -> live.Update:
-    """All heads' maps of models with different numbers of heads, trained or as they began, diversity and cost."""
+    """Show all heads' maps of models with different numbers of heads, trained or as they began; diversity and cost."""
     counts = tuple(trained)
     axes = figure.subplot_mosaic([["maps", "chart"], ["maps", "note"]], width_ratios=(1.6, 1), height_ratios=(4, 1))
     maps, chart, note_ax = axes["maps"], axes["chart"], axes["note"]
@@ -259,13 +259,13 @@ def heads_lab(
             marker.set_data([heads], [result.diversity])
         chart.set_title(differ[0].upper() + differ[1:])
         cost = costs.attention_cost(LENGTH, trained[heads].config.d_model, heads)
-        told = (
+        price = (
             f"d_k = {trained[heads].config.d_model // heads}, {cost.parameters:,} parameters,\n"
             f"{cost.multiply_adds:,} multiply-adds,\n{cost.memory:,} numbers in memory"
         )
-        note.set_text(told)
+        note.set_text(price)
         over = "Mean of 100 sequences" if mean else "One sequence"
-        alt = f"{maps.get_title(loc='left')}, {differ}. {over}. {told}. Where most of the weight goes: "
+        alt = f"{maps.get_title(loc='left')}, {differ}. {over}. {price}. Where most of the weight goes: "
         return (alt + f"{'; '.join(names)}.").replace("\n", " ")
 
     return update
@@ -280,7 +280,7 @@ def heads_lab(
     example=lambda: untrained(4),
 )
 def one_head_lab(figure: "Figure", model: models.Encoder) -> live.Update:
-    """One head of a model, one query, on one sequence: where it looks."""
+    """Show where one head of a model looks from one query, on one sequence."""
     source, _ = held_out(1)
     _, cache = model.forward(source)
     weights = model.maps(cache)["encoder"][0][0]  # (h, T, T)

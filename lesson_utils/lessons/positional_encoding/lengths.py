@@ -1,4 +1,4 @@
-"""What positions are worth beyond the length that a model was trained on."""
+"""The worth of positions beyond the length that a model was trained on."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ def recall(rng: np.random.Generator, batch: int, T: int) -> Pair:
 
 
 class ByPosition(NamedTuple):
-    """How a model does at each position, mean over sequences."""
+    """The results of a model at each position, mean over sequences."""
 
     correct: Array  # share of right answers, (T,)
     bits: Array  # loss in bits, (T,)
@@ -68,13 +68,13 @@ class Stretches(NamedTuple):
 
 
 def stretches(curve: Array, first: int = 0) -> Stretches:
-    """Of a curve over twice the training length, (2L,), from position `first` on."""
+    """Average a curve over twice the training length, (2L,), in three stretches, from position `first` on."""
     L = len(curve) // 2
     return Stretches(*(float(part.mean()) for part in (curve[first:L], curve[L : L + L // 2], curve[L + L // 2 :])))
 
 
 def stretch_table(curves: Mapping[str, Array], first: int = 0) -> str:
-    """The means of `stretches`, a row a kind, to be printed."""
+    """List the means of `stretches`, a row a kind, to be printed."""
     L = len(next(iter(curves.values()))) // 2
     heads = [f"{a}–{b}" for a, b in ((first, L - 1), (L, L + L // 2 - 1), (L + L // 2, 2 * L - 1))]
     rows = [f"{'positions':12}" + "".join(f"{head:>9}" for head in heads)]
@@ -138,7 +138,7 @@ def _apart(heights: Sequence[float], gap: float, low: float, high: float) -> lis
 
 
 def _finding(ends: Mapping[str, Stretches], last: int, more_is_better: bool) -> str:
-    """Who has learnt it, who loses it beyond the training length, and who does not."""
+    """Say who has learnt it, who loses it beyond the training length, and who does not."""
     if more_is_better:
         never = [NAMES[kind] for kind, end in ends.items() if end.trained < 0.5]
         ends = {kind: end for kind, end in ends.items() if end.trained >= 0.5}
@@ -165,7 +165,7 @@ FACTORS = (1, 2, 4, 8)
 
 
 def stretched(model: GPT, method: str, factor: int) -> GPT:
-    """A rotary GPT with the same parameters, for texts `factor` times as long as it was trained on, without training.
+    """Make a rotary GPT with the same parameters for texts `factor` times as long as in training, without training.
 
     Args:
         method: "interpolation" squeezes positions together (Chen et al., 2023); "larger base" slows the slow pairs only
@@ -240,11 +240,13 @@ def stretch_lab(figure: "Figure", curves: Mapping[tuple[str, int], Array], L: in
         curve = curves[method, factor]
         line.set_ydata(smooth[method, factor])
         inside, twice, rest = curve[L // 4 : L].mean(), curve[L : 2 * L].mean(), curve[2 * L :]
-        told = f"{inside:.2f} bits within, {twice:.2f} up to 2×" + (f", {rest.mean():.2f} beyond" if len(rest) else "")
+        finding = f"{inside:.2f} bits within, {twice:.2f} up to 2×" + (
+            f", {rest.mean():.2f} beyond" if len(rest) else ""
+        )
         name = f"Window of {L} keys" if method == "window" else f"{method.capitalize()} × {factor}"
-        ax.set_title(f"{name}: {told}")
+        ax.set_title(f"{name}: {finding}")
         over = f"Means over positions {L // 4} to {L - 1}, and further out"
-        return f"{told}, with rotary positions: {name.lower()}, factor {factor}. {over}."
+        return f"{finding}, with rotary positions: {name.lower()}, factor {factor}. {over}."
 
     return update
 

@@ -7,7 +7,7 @@ from lesson_utils.mistakes.exercise import Change, change
 
 
 def _exponents(of: Callable[[str], str], line: str) -> tuple[Change, ...]:
-    """What can be wrong with base^(2i/d_model), in the table and in the rotation; `of` makes a line of an exponent."""
+    """Make the mistakes in base^(2i/d_model), for the table and the rotation; `of` makes a line of an exponent."""
     return (
         change('exponent doubled', 'Your exponent is twice too large. 2i in the formula counts 0, 2, 4 … up to d_model − 2, as `np.arange(0, d_model, 2)` does: divide that by d_model, and do not double it again.', **{line: of("2 * np.arange(0, d_model, 2) / d_model")}),
         change('exponent halved', 'Your exponent is half as large as it should be: pair i has 2i / d_model, not i / d_model.', **{line: of("np.arange(d_model // 2) / d_model")}),

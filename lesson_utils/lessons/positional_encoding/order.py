@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _strip(ax: "Axes", left: float, middle: float, vector: Array, top: float) -> None:
-    """A vector as a row of coloured squares."""
+    """Draw a vector as a row of coloured squares."""
     cmap = plots.colour_map(*plots.SCORES_MAP)
     from matplotlib.patches import Rectangle
 
@@ -32,7 +32,7 @@ def _strip(ax: "Axes", left: float, middle: float, vector: Array, top: float) ->
 def two_sentences(
     figure: "Figure", words: Sequence[str], order: Sequence[int], before: Array, after: Array, means: str = "without P"
 ) -> str:
-    """The words' output vectors in two orders, as strips of colour; lines join the same word.
+    """Draw the words' output vectors in two orders, as strips of colour; lines join the same word.
 
     Args:
         words: of the first sentence.
@@ -64,7 +64,7 @@ def two_sentences(
 
 
 def equivariance_gap(model: Encoder | GPT, ids: Ids, rng: np.random.Generator, shuffles: int = 100) -> float:
-    """How far outputs are from following their tokens, at most, when the tokens change places; ids (1, T)."""
+    """Return how far outputs are, at most, from following their tokens when these change places; ids (1, T)."""
     outputs, _ = model.forward(ids)  # (1, T, ...)
     gap = 0.0
     for _ in range(shuffles):
@@ -89,7 +89,7 @@ def ideas(length: int, d_model: int = 16) -> dict[str, Array]:
 
 
 def _smooth(table: Array) -> bool:
-    """Is a step to the next position never more than half of the longest way between two rows?"""
+    """Tell if a step to the next position is never more than half of the longest way between two rows."""
     step = np.linalg.norm(np.diff(table, axis=0), axis=1).max()
     return bool(step <= 0.5 * np.linalg.norm(table[:, None] - table[None], axis=-1).max())
 
@@ -103,7 +103,7 @@ REQUIREMENTS: dict[str, Callable[[Array, Array], bool]] = {  # of a table for 32
 
 
 def verdicts(make: Callable[[int], Mapping[str, Array]] = ideas) -> dict[str, dict[str, bool]]:
-    """Which requirements each idea meets, measured on tables for 32 and 64 positions."""
+    """Test which requirements each idea meets, on tables for 32 and 64 positions."""
     short, long = make(32), make(64)
     return {idea: {name: meets(short[idea], long[idea]) for name, meets in REQUIREMENTS.items()} for idea in short}
 

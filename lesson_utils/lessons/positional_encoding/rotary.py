@@ -21,7 +21,7 @@ QUERY_ANGLE, KEY_ANGLE, RATE = 20.0, 65.0, 9.0  # degrees: of q and k at positio
     distance=live.Slider("key stands back by", 0, 12, 2),
 )
 def rotary_lab(figure: "Figure") -> live.Update:
-    """A query and a key as hands in one plane: both turn with their positions, their angle with the distance only."""
+    """Show a query and a key as hands in one plane; their angle depends on the distance of their positions alone."""
     plane, chart = figure.subplots(1, 2, width_ratios=(1, 1.25))
     turn = np.linspace(0, 2 * np.pi, 120)
     plane.plot(np.cos(turn), np.sin(turn), color="#BBBBBB", lw=1, zorder=1)
@@ -66,14 +66,14 @@ def rotary_lab(figure: "Figure") -> live.Update:
 
 
 def diagonal_spread(S: Array) -> float:
-    """How much scores with equal offset differ at most; 0 if a score depends on the offset only."""
+    """Return how much scores with equal offset differ at most; 0 if a score depends on the offset only."""
     return float(max(np.ptp(np.diagonal(S, n)) for n in range(1 - len(S), len(S))))
 
 
 @plots.still(9.6, 3.0)
 def score_maps(figure: "Figure", **scores: Array) -> str:
-    """What positions do to the scores: maps side by side, each with what its diagonals say; NaN where hidden."""
-    told = []
+    """Draw what positions do to the scores: maps side by side, each with what its diagonals say; NaN where hidden."""
+    clauses = []
     axes = figure.subplots(1, len(scores))
     for n, (ax, (name, S)) in enumerate(zip(axes, scores.items(), strict=True)):
         seen = np.isfinite(S)
@@ -86,7 +86,7 @@ def score_maps(figure: "Figure", **scores: Array) -> str:
         ax.set_xticks(ticks, [str(i) for i in ticks])
         ax.set_yticks(ticks, [str(i) for i in ticks])
         ax.spines[:].set_visible(False)
-        told.append(f"{name}: scores with equal offset differ by up to {spread:.2g}, {verdict}")
+        clauses.append(f"{name}: scores with equal offset differ by up to {spread:.2g}, {verdict}")
     bar = figure.colorbar(image, ax=axes, label="score", ticks=(-top, 0, top), shrink=0.8)
     bar.ax.set_yticklabels(["lowest", "0", "highest"])
-    return f"Shows scores by position of query and key. {'; '.join(told)}."
+    return f"Shows scores by position of query and key. {'; '.join(clauses)}."

@@ -25,7 +25,7 @@ WAVES = ((0.0, plots.BLUE, "-"), (0.25, plots.ORANGE, "--"), (0.5, plots.GREEN, 
     length=live.Choice("maximum length", LENGTHS, 64),
 )
 def table_lab(figure: "Figure") -> live.Update:
-    """The table as a heat map, all sines above all cosines, and three of its columns as waves."""
+    """Show the table as a heat map, all sines above all cosines, and three of its columns as waves."""
     table_ax, waves_ax = figure.subplots(2, 1, height_ratios=(1.3, 1), sharex=True)
     image = table_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
     figure.colorbar(image, ax=(table_ax, waves_ax), label="entry of the table", ticks=(-1, 0, 1), shrink=0.6)
@@ -50,12 +50,12 @@ def table_lab(figure: "Figure") -> live.Update:
                 [0, half // 2, half, half + half // 2], ["sin 0", f"sin {half // 2}", "cos 0", f"cos {half // 2}"]
             )
         fine = np.linspace(0, length - 1, 300)
-        told = []
+        clauses = []
         for (share, _, _), line, name in zip(WAVES, lines, names, strict=True):
             i = int(share * d_model / 2)
             line.set_data(fine, np.sin(fine * 2 * np.pi / waves[i]))
-            told.append(f"sin {i}: wavelength {formats.three_figures(waves[i])}")
-            name.set_text(told[-1])
+            clauses.append(f"sin {i}: wavelength {formats.three_figures(waves[i])}")
+            name.set_text(clauses[-1])
         whole = int((waves <= length).sum())
         table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns come full circle within {length} positions")
         waves_ax.set_title(
@@ -64,7 +64,7 @@ def table_lab(figure: "Figure") -> live.Update:
         return (
             f"{whole} of {d_model // 2} pairs of columns repeat within {length} positions. The table of sines and "
             f"cosines for d_model {d_model} and base {base} as a heat map, sines above cosines: stripes that get wider "
-            f"from the first pair to the last. Three sines as waves: {'; '.join(told)}."
+            f"from the first pair to the last. Three sines as waves: {'; '.join(clauses)}."
         )
 
     return update
@@ -102,19 +102,19 @@ def clock_lab(figure: "Figure") -> live.Update:
     def update(position: int, offset: int, d_model: int, base: int) -> str:
         pairs = np.linspace(0, d_model // 2 - 1, HANDS).round().astype(int)
         waves = positions.wavelengths(d_model, base)[pairs]  # (hands,)
-        told = []
+        clauses = []
         for (before, after, arc, label), i, wave in zip(hands, pairs, waves, strict=True):
             between = 2 * np.pi * np.linspace(position, position + offset, 40) / wave
             arc.set_data(0.45 * np.sin(between), 0.45 * np.cos(between))
             for line, at in ((before, position), (after, position + offset)):
                 line.set_data([0, np.sin(2 * np.pi * at / wave)], [0, np.cos(2 * np.pi * at / wave)])
             angle = offset * 360 / wave
-            told.append(f"pair {i} by {formats.degrees(angle)}")
+            clauses.append(f"pair {i} by {formats.degrees(angle)}")
             label.set_text(f"pair {i}: {formats.degrees(angle)}")
         finding = f"Blue: position {position}. Orange: {abs(offset)} {'later' if offset >= 0 else 'earlier'}"
         title.set_text(f"{finding}. The green angle stays")
         return (
-            f"Whatever the position, an offset of {offset} turns {', '.join(told)}. {HANDS} clocks, one for each of "
+            f"Whatever the position, an offset of {offset} turns {', '.join(clauses)}. {HANDS} clocks, one for each of "
             f"{HANDS} pairs of columns of a table with d_model {d_model} and base {base}; hands at position {position} "
             f"and at {position + offset}."
         )
@@ -124,7 +124,7 @@ def clock_lab(figure: "Figure") -> live.Update:
 
 @plots.still(8.4, 4.0)
 def rotation_drawn(figure: "Figure", offset: int = 3, d_model: int = 8, base: float = 10.0) -> str:
-    """The matrix that moves on by `offset`: its blocks, with their numbers, and by how much each turns."""
+    """Draw the matrix that moves on by `offset`: its blocks, with their numbers, and by how much each turns."""
     from matplotlib.patches import Rectangle
 
     M = positions.shift_matrix(offset, d_model, base)
@@ -150,9 +150,9 @@ def rotation_drawn(figure: "Figure", offset: int = 3, d_model: int = 8, base: fl
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     ax.set_title(f"M for {offset} steps turns {d_model // 2} pairs, each by its own angle")
-    told = ", ".join(f"pair {n} by {formats.degrees(angle)}" for n, angle in enumerate(angles))
+    clauses = ", ".join(f"pair {n} by {formats.degrees(angle)}" for n, angle in enumerate(angles))
     blocks = f"{d_model // 2} blocks of 2 by 2 along its diagonal, 0 elsewhere"
-    return f"M for {offset} steps turns {told}. Matrix with {blocks}."
+    return f"M for {offset} steps turns {clauses}. Matrix with {blocks}."
 
 
 # --- Similarity -----------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def similarity(d_model: int, base: int, length: int) -> Array:
     offset=live.Slider("offset", 0, 31, 8),
 )
 def similarity_lab(figure: "Figure") -> live.Update:
-    """How alike two positions are: a map, and its one curve."""
+    """Show how alike two positions are: a map, and its one curve."""
     map_ax, curve_ax = figure.subplots(1, 2, width_ratios=(1, 1.25))
     image = map_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
     (diagonal,) = map_ax.plot([], [], color=plots.GREEN, lw=2)

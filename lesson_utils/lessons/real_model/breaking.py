@@ -25,7 +25,7 @@ COUNTS = (0, 1, 2, 4, 8, 16)
     count=live.Choice("how many", COUNTS, 4),
 )
 def knock_out_lab(figure: "Figure") -> live.Update:
-    """The strongest heads of a kind switched off: what copying costs, and what a story costs."""
+    """Show what it costs to switch off the strongest heads of a kind: in copying, and in a story."""
     known = stored()
     rows = {kind: known[f"knock_{kind.split()[0]}"] for kind in ("induction", "previous token")}
     draws = np.stack([known[f"knock_random_{n}"] for n in range(3)])
@@ -86,7 +86,7 @@ def _counts() -> tuple[int, ...]:
     },
 )
 def prune_lab(figure: "Figure") -> live.Update:
-    """The heads that seem least important out: judged on the page that chose them, on another, and by copying."""
+    """Show what it costs to remove the least important heads: on the page that chose them, on another, in copying."""
     rows, counts = stored()["pruned"], _counts()
     pages, copy = figure.subplots(1, 2, width_ratios=(1.4, 1))
     page, other, copied = np.exp(rows[:, [0, 3]]), np.exp(rows[:, [1, 4]]), rows[:, [2, 5]]
@@ -135,9 +135,8 @@ def prune_lab(figure: "Figure") -> live.Update:
         copy.set_title(f"Copying costs\n{copied[n, side]:.1f} nats")
         return (
             f"Perplexity is {page[n, side]:.1f} on the page on which they were chosen, {other[n, side]:.1f} on "
-            f"another, with {count} {which} heads out "
-            f"(with all: {page[0, 0]:.1f} and {other[0, 0]:.1f}). Copying costs {copied[n, side]:.1f} nats, with "
-            f"all heads {copied[0, 0]:.1f}. Stored results."
+            f"another, with {count} {which} heads out (with all: {page[0, 0]:.1f} and {other[0, 0]:.1f}). Copying "
+            f"costs {copied[n, side]:.1f} nats, with all heads {copied[0, 0]:.1f}. Stored results."
         )
 
     return update

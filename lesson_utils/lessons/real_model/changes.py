@@ -34,7 +34,7 @@ SEEDS = (0, 1, 2)
 
 
 def config_of(changes: Collection[str], vocab: int, width: int = WIDTH, groups: int = 2) -> GPTConfig:
-    """Two layers of four heads with these changes, all of nearly as many parameters.
+    """Configure two layers of four heads with these changes, all of nearly as many parameters.
 
     What queries in groups of `groups` save goes to the feed-forward network; of SwiGLU's three matrices each has two
     thirds of the width (Shazeer, 2020, section 2).
@@ -54,7 +54,7 @@ def config_of(changes: Collection[str], vocab: int, width: int = WIDTH, groups: 
 
 
 def cached_bytes(config: GPTConfig) -> int:
-    """What keys and values of one token take, in float32."""
+    """Return the bytes that keys and values of one token take, in float32."""
     return 2 * config.num_layers * (config.num_kv_heads or config.num_heads) * config.d_model // config.num_heads * 4
 
 
@@ -112,12 +112,12 @@ def train(
 
 
 def runs() -> list[Run]:
-    """The stored ones."""
+    """Return the stored runs."""
     return [Run(**known | {"changes": tuple(known["changes"])}) for known in stored_changes()]
 
 
 def bits(model: GPT, ids: Ids) -> float:
-    """A character, over all of a text in windows that do not overlap."""
+    """Return the loss in bits a character, over all of a text in windows that do not overlap."""
     starts = np.arange(0, len(ids) - LENGTH, LENGTH)
     windows = ids[starts[:, None] + np.arange(LENGTH + 1)]  # (N, T + 1)
     parts = np.array_split(windows, -(-len(windows) // 64))
@@ -129,7 +129,7 @@ def bits(model: GPT, ids: Ids) -> float:
 
 
 def measured(changes: Collection[str], steps: int = STEPS, width: int = WIDTH, peak: float = PEAK) -> list[Run]:
-    """The stored runs with just these changes, one for each seed."""
+    """Return the stored runs with just these changes, one for each seed."""
     return [
         run
         for run in runs()
@@ -138,7 +138,9 @@ def measured(changes: Collection[str], steps: int = STEPS, width: int = WIDTH, p
 
 
 def changes_table() -> str:
-    """One change after the other: parameters, bytes of a token in the cache, bits a character.
+    """List one change after the other: parameters, bytes of a token in the cache, bits a character.
+
+    The bits are those of three seeds; and of one of them at twice the steps, and at twice the width.
 
     The last are those of three seeds; and of one of them at twice the steps, and at twice the width.
     """

@@ -27,7 +27,7 @@ LONGEST = 120  # tokens of an answer
 
 
 def load(path: str | None = None) -> "Pretrained | None":
-    """The real model, if it is installed or a path is given; else None, and a line that says how to get it."""
+    """Load the real model, if it is installed or a path is given; else print how to get it and return None."""
     if path is None and pretrained.find() is None:
         print(
             "The real model is not installed; what follows shows stored results of it. To have it here (98 MB, once):\n"
@@ -64,7 +64,7 @@ class Said:
 
 
 def chat(p: "Pretrained | None", question: str = QUESTION, temperature: float = 0.0) -> Any:
-    """A box to ask in, an answer that comes token by token, and a button to stop it."""
+    """Make a box to ask in, an answer that comes token by token, and a button to stop it."""
     if p is None:
         known = dict(zip(map(str, stored()["writes"]), map(str, stored()["written"]), strict=True))
         print("Stored, since the model is not installed:")
@@ -96,7 +96,7 @@ class Chat:
         self.widget = ipywidgets.VBox([self.box, ipywidgets.HBox([self.ask, self.stop]), self.answer])
 
     def _ipython_display_(self) -> None:
-        """With a line for who opens the saved notebook, where the widget is gone; as live figures have a picture."""
+        """Display it, with a line for readers of the saved notebook, where the widget is gone."""
         from IPython.display import display
 
         number = self.widget.model_id
@@ -137,14 +137,14 @@ class Chat:
 
 
 def answer(p: "Pretrained", question: str = QUESTION, length: int = 20, **how: Any) -> str:
-    """What it answers, always the likeliest token. `how`: attend, knock_out."""
+    """Return its answer, always the likeliest token. `how`: attend, knock_out."""
     return "".join(
         token.text for token in p.stream(p.chat([("user", question)]), length, np.random.default_rng(0), **how)
     )
 
 
 def writes(p: "Pretrained | None" = None) -> str:
-    """What it writes with attention that forgets, as lines."""
+    """Return what it writes with attention that forgets, as lines."""
     return "\n".join(
         f"{name!s:20} {' '.join(str(text).split()) or '(nothing: it ends at once)'}"
         for name, text in zip(stored()["writes"], stored()["written"], strict=True)
@@ -153,7 +153,7 @@ def writes(p: "Pretrained | None" = None) -> str:
 
 
 def seconds_a_token(p: "Pretrained", attend: Attend | None = None, tokens: int = 8) -> float:
-    """Of this thread's time, the least of several tokens."""
+    """Return the seconds of this thread's work for a token, the least of several."""
     ids, taken = p.chat([("user", QUESTION)]), []
     stream = p.stream(ids, tokens + 1, np.random.default_rng(0), attend=attend)
     with suppress(StopIteration):

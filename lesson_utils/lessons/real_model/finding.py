@@ -35,8 +35,7 @@ SAYS = {
 
 
 class Census(NamedTuple):
-    """Scores of all heads, (5, layers, heads), and what gives the tokens and maps, (layers, heads, T, T), of a "
-    "sentence."""
+    """Scores of all heads, (5, layers, heads), and their maps on a sentence, (layers, heads, T, T), with its tokens."""
 
     real: Array
     random: Array
@@ -46,7 +45,7 @@ class Census(NamedTuple):
 
 
 def census(p: "Pretrained | None" = None) -> Census:
-    """Of the model, or what is stored of it. Scores of another model than ours are measured, which takes a while."""
+    """Score the model's heads, or return what is stored. A model other than ours is measured, which takes a while."""
     known = stored()
     sentence = str(known["sentence"])
     if p is None:
@@ -65,7 +64,7 @@ def census(p: "Pretrained | None" = None) -> Census:
 
 
 def scores(model: GPT, p: "Pretrained") -> Array:
-    """All five, (5, layers, heads)."""
+    """Measure all five scores, (5, layers, heads)."""
     ids = p.tokenizer.encode(measures.STORY)[: measures.PAGE]
     found = measures.scores_on_text(measures.all_maps(model, ids[None])[0], ids)
     twice = measures.copies(np.random.default_rng(7), len(p.tokenizer), 3)
@@ -92,7 +91,7 @@ def _found(smollm: "Pretrained | None") -> tuple[Census]:
 
 @live.lab(width=9.8, height=5.4, controls=_controls, prepare=_found, example=lambda: (None,))
 def census_lab(figure: "Figure", found: Census) -> live.Update:
-    """All heads by one of five scores, beside untrained ones; and the map of the chosen head on a sentence."""
+    """Show all heads by one of five scores, beside untrained ones; and the map of the chosen head on a sentence."""
     trained, untrained, page = figure.subplots(1, 3, width_ratios=(1, 1, 3.6))
     _, layers, heads = found.real.shape
     blues, images = plots.colour_map(*plots.WEIGHTS_MAP), []
@@ -145,7 +144,7 @@ def census_lab(figure: "Figure", found: Census) -> live.Update:
 
 
 def readable(token: str, longest: int = 9) -> str:
-    """A token that can be drawn: line ends as ⏎, what the font has no letter for as □, cut to nine letters."""
+    """Return a token that can be drawn: line ends as ⏎, what the font has no letter for as □, cut to nine letters."""
     text = token.replace("\n", "⏎").strip(" ") or "␣"
     text = "".join(c if ord(c) in _letters() else "□" for c in text).replace("$", r"\$")
     return text if len(text) <= longest else text[: longest - 1] + "…"
@@ -159,7 +158,7 @@ def _letters() -> frozenset[int]:
 
 
 def heads_above(found: Any, score: str, lowest: float) -> list[str]:
-    """The heads with such a score, best first, as "layer.head"."""
+    """List the heads with such a score, best first, as "layer.head"."""
     values = found[measures.SCORES.index(score)]
     order = np.argsort(-values, axis=None)
     return [f"{i // values.shape[1]}.{i % values.shape[1]}" for i in order if values.flat[i] > lowest]

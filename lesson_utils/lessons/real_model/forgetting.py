@@ -1,4 +1,4 @@
-"""What may attention forget? Perplexity, and a passage in which one sees which words become a surprise."""
+"""Attention that forgets: perplexity, and a passage in which one sees which words become a surprise."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ def nats(what: str, amount: Any, first: int = 0) -> Array:
     first=live.Choice("first tokens kept (window)", measures.FIRST, 0),
 )
 def forget_lab(figure: "Figure") -> live.Update:
-    """What attention may forget: perplexity by how much, and the passage with the probability of each token."""
+    """Show what attention may forget: perplexity by how much, and the passage with the probability of each token."""
     chart, page = figure.subplots(1, 2, width_ratios=(1, 1.35))
     at = np.arange(6)
     curves = {
@@ -85,15 +85,14 @@ def forget_lab(figure: "Figure") -> live.Update:
         surprises = ", ".join(repr(token) for token, share in zip(tokens, p, strict=True) if share < 0.01)
         return (
             f"Perplexity is {lost:.1f}: {done[0].lower() + done[1:]}; {whole:.1f} as the model is. Mean probability "
-            f"of the passage's tokens "
-            f"{p.mean():.2f}; below 1 %: {surprises or 'none'}. Stored results."
+            f"of the passage's tokens {p.mean():.2f}; below 1 %: {surprises or 'none'}. Stored results."
         )
 
     return update
 
 
 def laid_out(ax: Any, tokens: list[str]) -> list[Any]:
-    """The passage in lines, and below each token a bar, as high as its probability will say. Returns the bars."""
+    """Write the passage in lines, with a bar below each token for its probability, and return the bars."""
     from matplotlib.patches import Rectangle
 
     rows: list[list[str]] = [[]]

@@ -29,13 +29,13 @@ def repeats(rng: np.random.Generator, batch: int, periods: tuple[int, int] = PER
 
 
 def pairs(rng: np.random.Generator, batch: int, periods: tuple[int, int] = PERIODS) -> tuple[Ids, Ids]:
-    """The same to train on: symbols, and those that follow them, (B, T) each."""
+    """Make a batch to train on: symbols, and those that follow them, (B, T) each."""
     ids, _ = repeats(rng, batch, periods)
     return ids[:, :-1], ids[:, 1:]
 
 
 def induction(maps: Array, periods: Ids) -> Array:
-    """The induction score: the mean weight, of the second copy's queries, on the position behind the same symbol.
+    """Return the induction score: the second copy's mean weight on the position behind the same symbol.
 
     maps: (B, ..., T, T). periods: (B,). Returns (...,).
     """
@@ -47,7 +47,7 @@ def induction(maps: Array, periods: Ids) -> Array:
 
 
 def previous(maps: Array) -> Array:
-    """The mean weight on the position before, (B, ..., T, T) → (...,)."""
+    """Return the mean weight on the position before: (B, ..., T, T) → (...,)."""
     mean: Array = np.diagonal(maps, -1, -2, -1).mean(axis=-1).mean(axis=0)
     return mean
 
@@ -86,15 +86,13 @@ def measured(model: GPT, ids: Ids, periods: Ids, **forward: Any) -> tuple[float,
     logits, cache = model.forward(ids[:, :-1], **forward)  # (B, T, V)
     maps = np.stack(model.maps(cache)["decoder"], axis=1)
     settled = np.arange(1, LENGTH + 1) >= periods[:, None]  # the next symbol has been seen a period ago
-    logits = logits - logits.max(axis=-1, keepdims=True)
-    log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    losses = -np.take_along_axis(log_p, ids[:, 1:, None], axis=-1)[..., 0]
+    losses = -np.take_along_axis(ops.log_softmax(logits), ids[:, 1:, None], axis=-1)[..., 0]
     right = logits.argmax(axis=-1) == ids[:, 1:]
     return float(losses[settled].mean()), float(right[settled].mean()), maps
 
 
 def shown_sequence() -> Ids:
-    """The one whose maps are shown, (1, T + 1)."""
+    """Make the sequence whose maps are shown, (1, T + 1)."""
     return repeats(np.random.default_rng(12), 1, (SHOWN, SHOWN))[0]
 
 
@@ -165,7 +163,7 @@ def by_hand(make: Callable[[int, int], Any]) -> None:
 
 
 def run_by_hand(ids: Ids, QK_0: Array, OV_0: Array, QK_1: Array, OV_1: Array) -> Ids:
-    """What two heads without norms, feed-forward layers and positions of their own answer: (B, T) → (B, T)."""
+    """Run two heads without norms, feed-forward layers and positions of their own: ids (B, T) → answers (B, T)."""
     T = ids.shape[1]
     x = np.zeros((*ids.shape, 3 * SYMBOLS + T))  # (B, T, d): symbol, position, symbol before, answer
     x[..., :SYMBOLS] = np.eye(SYMBOLS)[ids]

@@ -7,7 +7,7 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import live, plots
-from lesson_utils.lessons.real_model.grow import LENGTH, SHOWN, Film, grow, induction, measured, repeats
+from lesson_utils.lessons.real_model.grow import LENGTH, PERIODS, SHOWN, Film, grow, induction, measured, repeats
 from lesson_utils.lessons.real_model.stored import label, stored
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lesson_utils.maths.models import GPT
 
 LAYERS = {1: "one layer", 2: "two layers"}
+TRAP = 12  # the one period of the notebook's model that only seems to copy
 
 
 def _controls(films: Mapping[int, Film]) -> dict[str, live.Control]:
@@ -67,7 +68,7 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
         moment = film.moments[steps.index(step)]
         for n in films:
             lines[n].set_color(plots.INK if n == layers else "#B5B5B5")
-            dots[n].set_data([step], [film.moments[steps.index(step)].loss] if n == layers else [np.nan_to_num(0)])
+            dots[n].set_data([step], [moment.loss])
             dots[n].set_visible(n == layers)
         for name in named:
             over = [getattr(m, name).max() for m in film.moments]
@@ -81,11 +82,9 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
         page.set_title(f"Layer {layer}, head {head}: {moment.induction[layer, head]:.0%}\nlies on the stripe")
         return (
             f"{moment.right:.0%} of the copy is right at step {step} with {LAYERS[layers]}, at a loss of "
-            f"{moment.loss:.2f} nats. Best "
-            f"induction score {moment.induction.max():.2f}, best previous-token score {moment.previous.max():.2f}. "
-            f"The map of "
-            f"layer {layer}, head {head}, has {moment.induction[layer, head]:.2f} of its weight on the stripe "
-            f"behind the same symbol."
+            f"{moment.loss:.2f} nats. Best induction score {moment.induction.max():.2f}, best previous-token score "
+            f"{moment.previous.max():.2f}. The map of layer {layer}, head {head}, has "
+            f"{moment.induction[layer, head]:.2f} of its weight on the stripe behind the same symbol."
         )
 
     return update
@@ -93,7 +92,7 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
 
 @plots.still(9.4, 2.9)
 def chain_drawn(figure: "Figure") -> str:
-    """How two heads copy: the first layer's tells each symbol what came before it, the second's asks for that."""
+    """Draw how two heads copy: the first layer's tells each symbol what came before it, the second's asks for that."""
     ax = d.sheet(figure)
     ax.set_title("Two heads copy together: the second reads what the first has written")
     symbols = [*"RKBTRK", "?"]
@@ -122,17 +121,15 @@ def chain_drawn(figure: "Figure") -> str:
     ax.text(0.05, 0.5, "symbols", color=plots.GREY, va="center", size=10.5)
     return (
         "The second head reads what the first has written. Below, the symbols R K B T R K and a question mark. "
-        "Layer 0 tells each "
-        "what came before it: B is “B, after K”. In layer 1 the last K looks for “after K”, finds B, and B is the "
-        "answer."
+        "Layer 0 tells each what came before it: B is “B, after K”. In layer 1 the last K looks for “after K”, finds "
+        "B, and B is the answer."
     )
 
 
 @plots.still(9.4, 3.5)
 def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
-    """A model trained with one period only: share right and induction score for each period, beside one that was "
-    "not."""
-    periods = range(6, 17)
+    """Draw share right and induction score by period, of a model trained with one period only and of one with many."""
+    periods = range(PERIODS[0], PERIODS[1] + 1)
     right: dict[str, list[float]] = {}
     score: dict[str, list[float]] = {}
     for name, model in (("fixed", fixed), ("grown", grown)):
@@ -144,28 +141,27 @@ def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
     for ax, of, what in zip(
         figure.subplots(1, 2), (right, score), ("share right", "best induction score"), strict=True
     ):
-        ax.bar(at - 0.2, of["fixed"], 0.4, color=plots.ORANGE, label="one layer, trained on period 12")
-        ax.bar(at + 0.2, of["grown"], 0.4, color=plots.BLUE, label="two layers, on periods 6–16")
+        ax.bar(at - 0.2, of["fixed"], 0.4, color=plots.ORANGE, label=f"one layer, trained on period {TRAP}")
+        ax.bar(at + 0.2, of["grown"], 0.4, color=plots.BLUE, label=f"two layers, on periods {PERIODS[0]}–{PERIODS[1]}")
         ax.set_xticks(at, [str(P) for P in periods])
         ax.set(xlabel="period of the test", ylabel=what, ylim=(0, 1.3), yticks=(0, 0.5, 1))
         ax.legend(loc="upper left", fontsize=10)
-    twelve = list(periods).index(12)
-    figure.axes[0].set_title(
-        f"Right on 12 ({right['fixed'][twelve]:.0%}) and on {'its half' if right['fixed'][0] > 0.5 else 'nothing else'}"
-    )
-    figure.axes[1].set_title(f"At 12, the score says “induction”: {score['fixed'][twelve]:.2f}")
+    share, seems = (of["fixed"][periods.index(TRAP)] for of in (right, score))
+    half = right["fixed"][periods.index(TRAP // 2)] > 0.5
+    figure.axes[0].set_title(f"Right on {TRAP} ({share:.0%}) and on {'its half' if half else 'nothing else'}")
+    figure.axes[1].set_title(f"At {TRAP}, the score says “induction”: {seems:.2f}")
     listed = "; ".join(
         f"{P}: {r:.2f}, score {s:.2f}" for P, r, s in zip(periods, right["fixed"], score["fixed"], strict=True)
     )
     return (
-        f"Trained on period 12 only, one layer is right on {right['fixed'][twelve]:.0%} there. By period, share "
-        f"right and induction score: {listed}."
+        f"Trained on period {TRAP} only, one layer is right on {share:.0%} there. By period, share right and "
+        f"induction score: {listed}."
     )
 
 
 @plots.still(9.0, 3.6)
 def how_soon(figure: "Figure") -> str:
-    """Which kind of positions lets two layers learn to copy how soon: two seeds each, stored."""
+    """Draw how soon two layers learn to copy with each kind of positions: two seeds each, stored."""
     known: Any = stored()
     names = {
         "rotary": plots.BLUE,
@@ -203,7 +199,7 @@ def how_soon(figure: "Figure") -> str:
 
 
 def _apart(heights: Mapping[str, float], gap: float) -> dict[str, float]:
-    """Labels moved up until they are at least `gap` apart."""
+    """Move labels up until they are at least `gap` apart."""
     moved: dict[str, float] = {}
     last = -1.0
     for name, height in sorted(heights.items(), key=lambda item: item[1]):

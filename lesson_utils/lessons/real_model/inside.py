@@ -1,5 +1,4 @@
-"""Inside the real model: where the weight rests, what it does, what the layers would say, and what has changed "
-"since 2017."""
+"""Inside the real model: where its weight rests, what its layers would say, and what has changed since 2017."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 @plots.still(9.8, 3.5)
 def sink_plot(figure: "Figure") -> str:
-    """How much of all attention rests on the first token, by layer; with other first tokens; and what it hands over."""
+    """Draw how much attention rests on the first token, by layer; with other first tokens; and what it hands over."""
     known: Any = stored()
     by_layer = known["sink_shares"].mean(axis=1)
     share = float(known["sink_shares"].mean())
@@ -100,7 +99,7 @@ SHOWN = 5
     },
 )
 def lens_lab(figure: "Figure") -> live.Update:
-    """The logit lens: what the model would say if its output came behind this layer."""
+    """Show the logit lens: what the model would say if its output came behind this layer."""
     known: Any = stored()
     now, curve = figure.subplots(1, 2, width_ratios=(1, 1.3))
     bars = now.barh(range(SHOWN), np.zeros(SHOWN), color=plots.BLUE, height=0.7)

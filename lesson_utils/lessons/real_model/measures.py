@@ -1,4 +1,4 @@
-"""What is measured on the real model: scores of its heads, what it loses without them, what attention may forget."""
+"""Measures of the real model: scores of its heads, what it loses without them, what attention may forget."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -43,10 +43,8 @@ def losses(model: GPT, ids: Ids, **forward: Any) -> Array:
 
 
 def of_next(logits: Array, ids: Ids) -> Array:
-    """−log p of each next token, (B, T, V) and (B, T + 1) → (B, T)."""
-    top = logits.max(axis=-1, keepdims=True)
-    total = np.log(np.exp(logits - top).sum(axis=-1)) + top[..., 0]
-    return total - np.take_along_axis(logits, ids[:, 1:, None], axis=-1)[..., 0]
+    """Return −log p of each next token: (B, T, V) and (B, T + 1) → (B, T)."""
+    return -np.take_along_axis(ops.log_softmax(logits), ids[:, 1:, None], axis=-1)[..., 0]
 
 
 def perplexity(nats: Array) -> float:
@@ -81,8 +79,10 @@ def scores_on_text(maps: Array, ids: Ids) -> dict[str, Array]:
 
 
 def induction_score(maps: Array, period: int) -> Array:
-    """The mean weight of the second copy's queries on the token behind the same one in the first: (..., T, T) → "
-    "(...)."""
+    """Return the mean weight of the second copy's queries on the token behind the same one in the first.
+
+    maps: (..., T, T). Returns (...).
+    """
     score: Array = np.diagonal(maps, 1 - period, -2, -1)[..., 1:].mean(axis=-1)
     return score
 
@@ -98,7 +98,7 @@ def all_maps(model: GPT, ids: Ids, **forward: Any) -> Array:
 
 
 def strongest(scores: Array, k: int) -> dict[int, list[int]]:
-    """The k heads with the highest scores, as `knock_out` takes them: {layer: [heads]}."""
+    """Return the k heads with the highest scores, as `knock_out` takes them: {layer: [heads]}."""
     return heads_of(np.argsort(-scores, axis=None)[:k], scores.shape[1])
 
 
@@ -117,7 +117,7 @@ def copying(model: GPT, ids: Ids, **forward: Any) -> tuple[float, float]:
 
 
 def without_each_head(model: GPT, ids: Ids, first: int) -> Array:
-    """The mean loss from token `first` on, without each head in turn: (layers, heads)."""
+    """Return the mean loss from token `first` on, without each head in turn: (layers, heads)."""
     blocks: list[Any] = model.stack.blocks
     x, _ = model.tokens.forward(ids[:, :-1])
     T, h = x.shape[1], model.config.num_heads
@@ -133,7 +133,7 @@ def without_each_head(model: GPT, ids: Ids, first: int) -> Array:
 
 
 def logits_of(model: GPT, stream: Array) -> Array:
-    """What the model would say if this were the stream behind its last layer: the logit lens."""
+    """Return the logits if this were the stream behind the last layer: the logit lens."""
     norm = model.stack.norm
     assert norm is not None
     logits: Array = model.tokens.embedding.logits_forward(norm.forward(stream)[0])[0]
@@ -141,7 +141,7 @@ def logits_of(model: GPT, stream: Array) -> Array:
 
 
 def streams(model: GPT, ids: Ids) -> list[Array]:
-    """The residual stream before the first layer, and behind each: (B, T, d_model) each."""
+    """Return the residual stream before the first layer, and behind each: (B, T, d_model) each."""
     x, _ = model.tokens.forward(ids)
     mask, found = see_past(ids.shape[1], ids.shape[1], x.dtype), [x]
     for block in model.stack.blocks:
@@ -190,7 +190,7 @@ def forgetful(
 
 
 def rounded(x: Array, bits: int) -> Array:
-    """Each vector (the last axis) in 2^bits levels from its least to its greatest number."""
+    """Round each vector (the last axis) to 2^bits levels from its least to its greatest number."""
     low, high = x.min(axis=-1, keepdims=True), x.max(axis=-1, keepdims=True)
     step = np.maximum(high - low, 1e-9) / (2**bits - 1)
     return np.rint((x - low) / step) * step + low

@@ -1,4 +1,4 @@
-"""What was measured beforehand: on the real model, shown where it is not installed; and small GPTs with five changes.
+"""Stored measurements: of the real model, for those who have not installed it; and of small GPTs with five changes.
 
 `tools/measure/real_model.py` and `tools/measure/changes.py` have made it.
 """
@@ -19,7 +19,7 @@ CHANGES_FILE = Path(__file__).with_name("changes.jsonl")
 
 @cache
 def stored() -> dict[str, Any]:
-    """All arrays by name."""
+    """Return all arrays by name."""
     with np.load(
         BytesIO((files("lesson_utils.lessons.real_model") / "measured.npz").read_bytes()), allow_pickle=False
     ) as file:
@@ -27,7 +27,7 @@ def stored() -> dict[str, Any]:
 
 
 def stored_changes() -> list[dict[str, Any]]:
-    """A dictionary for each run, see `changes.Run`."""
+    """Return a dictionary for each run, see `changes.Run`."""
     if not CHANGES_FILE.exists():
         return []
     return [json.loads(line) for line in CHANGES_FILE.read_text(encoding="utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""What may attention forget, if it forgets several things at once? Do the losses add up?"""
+"""Attention that forgets several things at once: do the losses add up?"""
 
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ def kept_bytes(window: Any = "all", first: int = 0, best: Any = "all", bits: int
 
 
 def alone(**chosen: Any) -> dict[str, dict[str, Any]]:
-    """The same savings one by one. First tokens belong to the window: without one they change nothing."""
+    """Return the same savings one by one. First tokens belong to the window: without one they change nothing."""
     parts = {"window": ("window", "first"), "best": ("best",), "bits": ("bits",)}
     return {name: WHOLE | {key: chosen[key] for key in keys} for name, keys in parts.items()}
 
@@ -47,7 +47,7 @@ def dearer(**chosen: Any) -> Array:
 
 
 def in_combination() -> list[dict[str, Any]]:
-    """All settings in which two of the savings are at work, or three."""
+    """Return all settings in which two of the savings are at work, or three."""
     found = []
     for stops in product(*STOPS.values()):
         chosen = dict(zip(STOPS, stops, strict=True))
@@ -65,7 +65,7 @@ def sum_and_truth(**chosen: Any) -> tuple[float, float]:
 
 
 def named(window: Any, first: int, best: Any, bits: int) -> list[str]:
-    """What the three savings are, for the figure."""
+    """Name the three savings for the figure."""
     kept = f" + first{f' {first}' if first > 1 else ''}" if first else ""
     return [
         "all in view" if window == "all" else f"window {window}{kept}",
@@ -83,7 +83,7 @@ def named(window: Any, first: int, best: Any, bits: int) -> list[str]:
     bits=live.Choice("bits a number", STOPS["bits"], 4),
 )
 def together_lab(figure: "Figure") -> live.Update:
-    """What several savings cost together, beside what each costs alone."""
+    """Show what several savings cost together, beside what each costs alone."""
     steps, cloud = figure.subplots(1, 2, width_ratios=(1.35, 1))
     whole = float(stored()["together"][0, 0, 0, 0].mean())  # nats
     points = np.array([sum_and_truth(**chosen) for chosen in in_combination()])
@@ -146,7 +146,10 @@ def together_lab(figure: "Figure") -> live.Update:
 def forgets(
     smollm: "Pretrained", window: Any = "all", first: int = 0, best: Any = "all", bits: int = 32, text: str = ""
 ) -> str:
-    """Any combination, not only the stored ones, on a text of your own (default: the story): perplexities, in lines."""
+    """Measure any combination, not only the stored ones, on a text of your own (default: the story).
+
+    Returns the perplexities, in lines.
+    """
     chosen = {"window": window, "first": first, "best": best, "bits": bits}
     ids = smollm.tokenizer.encode(text or measures.STORY)[None, : measures.PAGE + 1]
     if ids.shape[1] <= measures.SEEN + 1:

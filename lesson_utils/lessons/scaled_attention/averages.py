@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @plots.still(9.0, 3.9)
 def weighted_average(figure: "Figure", words: Sequence[str], X: Array, A: Array, query: int) -> str:
-    """All weights as a heat map with one row lit; that row as lines from the query's vector, and what comes out."""
+    """Draw all weights as a heat map with one row lit, and that row as lines from the query to its output."""
     from matplotlib.patches import Polygon, Rectangle
 
     plane, table = figure.subplots(1, 2, width_ratios=(1.15, 1))
@@ -34,7 +34,7 @@ def weighted_average(figure: "Figure", words: Sequence[str], X: Array, A: Array,
     plane.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="first entry", ylabel="second entry")
     plane.set_title(f"'{words[query]}' takes {A[query].max():.2f} from '{words[A[query].argmax()]}'")
     on_itself = int((A.argmax(axis=-1) == np.arange(len(words))).sum())
-    plots.heatmap(A, words, words, f"{on_itself} of {len(words)} prefer themselves", "from", "to", ax=table)
+    plots.draw_heatmap(table, A, words, words, f"{on_itself} of {len(words)} prefer themselves", "from", "to")
     table.add_patch(Rectangle((-0.5, query - 0.5), len(words), 1, fill=False, ec=plots.INK, lw=2.6, zorder=5))
     shares = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, A[query], strict=True))
     return (
@@ -45,7 +45,7 @@ def weighted_average(figure: "Figure", words: Sequence[str], X: Array, A: Array,
 
 
 def _hull(points: Array) -> Array:
-    """The corners of the convex hull, in order, (corners, 2): Andrew's monotone chain."""
+    """Return the corners of the convex hull, in order, (corners, 2): Andrew's monotone chain."""
 
     def half(way: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
         chain: list[tuple[float, ...]] = []
@@ -64,7 +64,7 @@ def _hull(points: Array) -> Array:
 
 @plots.still(9.0, 3.6)
 def three_scores(figure: "Figure", words: Sequence[str], pair: tuple[int, int], scores: dict[str, ArrayLike]) -> str:
-    """Score matrices side by side; the two cells of a pair, (i, j) and (j, i), are outlined and the others faded."""
+    """Draw score matrices side by side; the cells (i, j) and (j, i) of a pair are outlined and the others faded."""
     from matplotlib.patches import Rectangle
 
     i, j = pair
@@ -76,7 +76,9 @@ def three_scores(figure: "Figure", words: Sequence[str], pair: tuple[int, int], 
         verdict = "is symmetric" if symmetric else "is not"
         chosen = np.zeros(S.shape, bool)
         chosen[i, j] = chosen[j, i] = True
-        plots.heatmap(np.where(chosen, S, 0), words, words, f"{name} {verdict}", "from", "to", False, True, top, ax=ax)
+        plots.draw_heatmap(
+            ax, np.where(chosen, S, 0), words, words, f"{name} {verdict}", "from", "to", False, True, top
+        )
         for row, column in np.ndindex(*S.shape):
             big = chosen[row, column]
             number = minus(f"{S[row, column]:z.1f}")

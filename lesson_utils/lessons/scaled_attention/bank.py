@@ -26,7 +26,7 @@ PAPER = (5.0, 3.2)
 
 
 def embed(words: Sequence[str]) -> Array:
-    """Two numbers a word, (water, money); words without either meaning get little of both. Shape (T, 2)."""
+    """Give each word two numbers, (water, money); words without either meaning get little of both. Shape (T, 2)."""
     return np.array([SENSES.get(word, OTHER) for word in words])
 
 
@@ -36,7 +36,7 @@ def embed(words: Sequence[str]) -> Array:
     temperature=live.LogSlider("temperature τ", 0.1, 10, 1.0),
 )
 def bank_lab(figure: "Figure") -> live.Update:
-    """softmax(XXᵀ/√d)X moves 'bank' towards the company it keeps."""
+    """Show how softmax(XXᵀ/√d)X moves 'bank' towards the company it keeps."""
     from matplotlib.collections import LineCollection
 
     plane, right = figure.subplots(1, 2, width_ratios=(1, 1.35))

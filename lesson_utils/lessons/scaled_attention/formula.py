@@ -6,7 +6,7 @@ import numpy as np
 
 from lesson_utils.classroom import drawings, live, plots
 from lesson_utils.classroom.formats import short
-from lesson_utils.maths import attention
+from lesson_utils.maths import ops
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ VALUES = np.array([[3.0, 1.0], [0.0, 2.0], [1.0, 0.0]])  # (3, 2)
     hidden=live.Choice("the mask hides", tuple(MASKS), "nothing"),
 )
 def formula_lab(figure: "Figure") -> live.Update:
-    """softmax(QKᵀ/√d_k)V, step by step, in numbers."""
+    """Show softmax(QKᵀ/√d_k)V, step by step, in numbers."""
     ax = drawings.sheet(figure)
     top, cell, n = 1.75, (0.38, 0.4), len(WORDS)
     middle = top - n * cell[1] / 2
@@ -74,9 +74,8 @@ def formula_lab(figure: "Figure") -> live.Update:
         q, k = QUERIES[:, :d_k], KEYS[:, :d_k]
         raw = q @ k.T  # (3, 3)
         divided = raw / (np.sqrt(d_k) * temperature)
-        output, weights = attention.scaled_dot_product_attention(
-            q, k, VALUES, mask, scale=float(1 / (np.sqrt(d_k) * temperature))
-        )
+        weights = ops.softmax(np.where(mask, divided, -np.inf))
+        output = weights @ VALUES  # (3, 2)
         Q.set(q[:, :2], lit)
         K.set(k[:, :2].T)
         S.set(raw, lit)

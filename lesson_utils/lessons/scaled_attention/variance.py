@@ -21,7 +21,7 @@ SCALED, UNSCALED = plots.INK, plots.PURPLE  # the other colours are q, k and v
 
 @plots.still(9.0, 3.9)
 def fan(figure: "Figure", scores: Mapping[int, Array]) -> str:
-    """Scores of random pairs at several d_k, as dots inside ±√d_k, on a linear axis: the fan opens."""
+    """Draw scores of random pairs at several d_k, as dots inside ±√d_k, on a linear axis: the fan opens."""
     ax = figure.add_subplot(xlabel="$d_k$", ylabel="score q · k")
     rng = np.random.default_rng(0)
     x = np.linspace(0, max(scores), 300)
@@ -47,7 +47,7 @@ def fan(figure: "Figure", scores: Mapping[int, Array]) -> str:
 
 @cache
 def _random_pairs(seed: int) -> dict[int, tuple[Array, Array]]:
-    """For each d_k, q · k of 256 random queries with 32 random keys each, (256, 32), and k · k', (256, 32, 32).
+    """Multiply 256 random queries with 32 random keys each: for each d_k, q · k (256, 32) and k · k' (256, 32, 32).
 
     Larger d_k continue the sums of smaller ones, so the picture grows smoothly under the slider.
     """
@@ -65,12 +65,12 @@ def _random_pairs(seed: int) -> dict[int, tuple[Array, Array]]:
 
 
 def raw_scores(d_k: int, seed: int = 0) -> Array:
-    """q · k of 256 random queries with 32 random keys each, shape (256, 32)."""
+    """Return q · k of 256 random queries with 32 random keys each, shape (256, 32)."""
     return _random_pairs(seed)[d_k][0]
 
 
 class Health(NamedTuple):
-    """What softmax makes of scores."""
+    """The scores, weights and gradients of softmax at one setting."""
 
     deviation: float  # the standard deviation of what it sees
     ranked: Array  # weights by rank, mean over the queries, (32,)
@@ -81,7 +81,7 @@ class Health(NamedTuple):
 
 @cache
 def softmax_health(d_k: int, temperature: float = 1.0, scaled: bool = True, seed: int = 0) -> Health:
-    """Measured on `raw_scores`, at one setting.
+    """Measure softmax on `raw_scores`, at one setting.
 
     The norm (Frobenius) of a Jacobian is the root mean square of the gradient that arrives when the gradient at the
     weights has independent entries of mean 0 and variance 1; for any gradient of length 1 it is an upper bound.
@@ -107,7 +107,7 @@ def softmax_health(d_k: int, temperature: float = 1.0, scaled: bool = True, seed
     scaled=live.Switch("divide by √d_k", False),
 )
 def scaling_lab(figure: "Figure") -> live.Update:
-    """What √d_k does to the scores, the weights, their entropy and the gradient."""
+    """Show what √d_k does to the scores, the weights, their entropy and the gradient."""
     (hist_ax, weights_ax), (entropy_ax, gradient_ax) = figure.subplots(2, 2, gridspec_kw={"hspace": 0.05})
     edges = np.linspace(-60, 60, 121)
     hist = hist_ax.stairs(np.zeros(120), edges, fill=True)
@@ -170,10 +170,10 @@ def scaling_lab(figure: "Figure") -> live.Update:
 
 @plots.still(9.0, 3.8)
 def shouting(figure: "Figure") -> str:
-    """Ribbons of quantiles over the queries: the gradient that arrives at q, without and with scaling."""
+    """Draw the gradient that arrives at q without and with scaling, as ribbons of quantiles over the queries."""
     axes = figure.subplots(1, 2, sharey=True)
     floor = 1e-3
-    told = []
+    arriving = []  # low, median and high gradient at the largest d_k, of each panel
     for ax, scaled, colour in zip(axes, (False, True), (UNSCALED, SCALED), strict=True):
         gradients = np.array([softmax_health(d_k, scaled=scaled).query_gradients for d_k in D_KS])  # (11, 256)
         ribbons = np.quantile(gradients, [0.05, 0.25, 0.5, 0.75, 0.95], axis=1)
@@ -185,13 +185,14 @@ def shouting(figure: "Figure") -> str:
         ax.set_yscale("log")
         ax.set_xticks(D_KS[::2], [str(n) for n in D_KS[::2]])
         ax.set(xlabel="$d_k$", ylim=(floor, 40))
-        told.append((low[-1], np.quantile(gradients[-1], 0.5), high[-1]))
+        arriving.append((low[-1], np.quantile(gradients[-1], 0.5), high[-1]))
     axes[0].set_ylabel("gradient that arrives at q")
     axes[0].text(1.2, 13, "line: the median query\ndark: half of all, pale: nine of ten", color=UNSCALED, va="center")
     axes[0].set_title("Unscaled: a few shout, most fall silent")
-    axes[1].set_title(f"Scaled: nine of ten are {told[1][0]:.2f} to {told[1][2]:.2f}")
+    (_, median, most), (low, _, high) = arriving
+    axes[1].set_title(f"Scaled: nine of ten are {low:.2f} to {high:.2f}")
     return (
-        f"Unscaled, a few queries shout and most fall silent: at d_k = 1024 the median query gets {told[0][1]:.4f}, "
-        f"one in twenty more than {told[0][2]:.0f}. Scaled, nine of ten get {told[1][0]:.2f} to {told[1][2]:.2f}. Two "
-        "panels of ribbons that hold half and nine tenths of 256 queries, by d_k from 1 to 1024."
+        f"Unscaled, a few queries shout and most fall silent: at d_k = {D_KS[-1]} the median query gets {median:.4f}, "
+        f"one in twenty more than {most:.0f}. Scaled, nine of ten get {low:.2f} to {high:.2f}. Two panels of ribbons "
+        f"that hold half and nine tenths of {NUM_QUERIES} queries, by d_k from {D_KS[0]} to {D_KS[-1]}."
     )

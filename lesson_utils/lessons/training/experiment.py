@@ -16,21 +16,21 @@ KnockOut = Mapping[str, Mapping[int, Collection[int]]]  # place -> layer -> head
 
 
 def transformer(seed: int = 0, **choices: Any) -> models.Transformer:
-    """A small encoder–decoder for dates: d_model 32, 4 heads, 1 + 1 layers, unless `choices` say otherwise."""
+    """Make a small encoder–decoder for dates: d_model 32, 4 heads, 1 + 1 layers, unless `choices` say otherwise."""
     sizes: dict[str, Any] = {"d_model": 32, "num_heads": 4, "num_layers": 1} | choices
     config = models.TransformerConfig(vocab=len(tasks.WRITTEN), target_vocab=len(tasks.ISO), **sizes)
     return models.Transformer(config, np.random.default_rng(seed))
 
 
 def batches(rng: np.random.Generator, batch: int = 64) -> Batch:
-    """For `training.fit`: written dates (B, S), and ISO dates with begin and end (B, 12); no day is a held-out one."""
+    """Make a batch for `training.fit`: written dates (B, S), ISO dates with begin and end (B, 12); no held-out day."""
     source, _, target = tasks.dates(rng, batch)
     return source, target
 
 
 @cache
 def dates_of(held_out: bool = True, n: int = 500, styles: tuple[int, ...] = (0, 1, 2, 3)) -> Batch:
-    """The same dates each time, as a batch: days never trained on, or others; in some of the `tasks.DATE_STYLES`."""
+    """Make the same batch of dates each time: days never trained on, or others; in some of the `tasks.DATE_STYLES`."""
     rng = np.random.default_rng(99)
     days = [date.fromisoformat(iso) for _, iso in tasks.date_pairs(rng, n, held_out)]
     drawn = rng.choice(styles, n).tolist()
@@ -40,13 +40,13 @@ def dates_of(held_out: bool = True, n: int = 500, styles: tuple[int, ...] = (0, 
 
 
 def predicted(model: models.Transformer, batch: Batch, knock_out: KnockOut | None = None) -> Ids:
-    """The likeliest symbol at each place of the true target, (B, 11)."""
+    """Return the likeliest symbol at each place of the true target, (B, 11)."""
     logits, _ = model.forward(batch[0], batch[1][:, :-1], knock_out=knock_out)
     return np.asarray(logits.argmax(axis=-1))
 
 
 def exact(model: models.Transformer, batch: Batch | None = None, knock_out: KnockOut | None = None) -> float:
-    """The share of dates that come out right to the last symbol.
+    """Return the share of dates that come out right to the last symbol.
 
     Where each symbol is the likeliest behind the true ones before it, the model writes the same by itself.
     """
@@ -55,7 +55,7 @@ def exact(model: models.Transformer, batch: Batch | None = None, knock_out: Knoc
 
 
 def translate(model: models.Transformer, written: str) -> str:
-    """What the model makes of a date."""
+    """Return what the model writes for a date."""
     return tasks.ISO.decode(model.decode(tasks.WRITTEN.encode(written)[None], LENGTH)[0])
 
 
@@ -79,13 +79,13 @@ def rungs() -> dict[str, float]:
 
 
 def _nats(values: Ids) -> float:
-    """The entropy of values, in nats."""
+    """Return the entropy of values, in nats."""
     p = np.unique(values, return_counts=True)[1] / len(values)
     return float(-(p * np.log(p)).sum())
 
 
 def _prefixes(wanted: Ids) -> Ids:
-    """Each row as one number: what is left of a date for who knows all symbols before is the entropy of dates."""
+    """Turn each row into one number, so that the entropy of dates is what is left for who knows all symbols before."""
     return np.asarray(wanted @ (20 ** np.arange(LENGTH, dtype=np.int64)))
 
 

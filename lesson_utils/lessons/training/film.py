@@ -36,7 +36,7 @@ class Film(NamedTuple):
         return list(self.kept)
 
     def at(self, step: int) -> models.Transformer:
-        """The model as it was at a step."""
+        """Return the model as it was at a step."""
         if step not in self.kept:
             raise ValueError(f"step={step} was not kept; there are {', '.join(map(str, self.kept))}")
         return self.kept[step]
@@ -88,7 +88,7 @@ def smooth(losses: Any) -> tuple[Array, Array]:
 
 
 def draw_rungs(ax: "Axes", right: float) -> None:
-    """What guessing reaches, as dashed lines with names at their right ends."""
+    """Draw what guessing reaches, as dashed lines with names at their right ends."""
     for name, loss in rungs().items():
         ax.axhline(loss, color=plots.ORANGE, ls="--", lw=1.3, zorder=0.5)
         ax.text(right, loss + 0.03, name, color=plots.ORANGE, ha="right", va="bottom", size=10, zorder=0.5)
@@ -96,7 +96,7 @@ def draw_rungs(ax: "Axes", right: float) -> None:
 
 @plots.still(8.0, 3.5)
 def curve(figure: "Figure", film: Film) -> str:
-    """The loss so far, and the rungs of what guessing reaches."""
+    """Draw the loss so far, and what guessing reaches."""
     ax = figure.add_subplot(xlim=(0, film.total), ylim=(0, 3.6))
     ax.set(xlabel="training step", ylabel="loss (nats a symbol)")
     draw_rungs(ax, film.total * 0.995)
@@ -119,7 +119,7 @@ def curve(figure: "Figure", film: Film) -> str:
 
 
 class Frame(NamedTuple):
-    """What the model makes of a date at one step."""
+    """The answer of the model to a date at one step."""
 
     read: str
     left_out: str  # characters that are not in its vocabulary
@@ -139,7 +139,7 @@ def frame(model: models.Transformer, typed: str) -> Frame:
 
 
 def _example() -> Film:
-    """A film of a model that has learnt nothing: its numbers are shaken from step to step."""
+    """Make a film of a model that has learnt nothing: its numbers are shaken from step to step."""
     camera, rng = Camera(transformer(), 100), np.random.default_rng(0)
     for step in sorted(camera.steps)[1:]:
         for param in camera.model.params().values():

@@ -35,7 +35,6 @@ SOFTMAX_BACKWARD = (
 
 # --- Attention ----------------------------------------------------------------------------------------------------------
 
-_ROW = f"(dweights * weights).sum({LAST})"
 ATTENTION_BACKWARD = (
     change("scale missing", "The factor 1/√d_k is missing: scores were divided by √d_k on the way up, so their gradient is divided by it on the way down.", scale=""),
     change("scale missing in dQ", "dQ lacks the factor 1/√d_k, which dK has. Both come through the same scaled scores.", queries="dQ = dscores @ K * math.sqrt(K.shape[-1])"),
@@ -67,7 +66,6 @@ ATTENTION_BACKWARD = (
 
 # --- Adam ---------------------------------------------------------------------------------------------------------------
 
-_CORRECTED = {"m_hat": "m_hat = m / (1 - beta_1**t)", "v_hat": "v_hat = v / (1 - beta_2**t)"}
 ADAM = (
     change("no correction", "The bias correction is missing. Both averages began at 0, so the first ones are too small: divide m by 1 − β₁ᵗ and v by 1 − β₂ᵗ.", m_hat="m_hat = m", v_hat="v_hat = v"),
     change("m not corrected", "m is not corrected. It began at 0 and is too small at first: divide by 1 − β₁ᵗ.", m_hat="m_hat = m"),

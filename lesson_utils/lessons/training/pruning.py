@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Head(NamedTuple):
-    """Where a head is: "encoder", "decoder" (self-attention) or "cross"; its layer; its number."""
+    """A head by its place: "encoder", "decoder" (self-attention) or "cross"; its layer; its number."""
 
     place: str
     layer: int
@@ -32,7 +32,7 @@ def heads_of(model: models.Transformer) -> list[Head]:
 
 
 def without(heads: Sequence[Head]) -> KnockOut:
-    """As `Transformer.forward` takes it."""
+    """Collect heads as `Transformer.forward` takes them."""
     found: dict[str, dict[int, list[int]]] = {}
     for place, layer, number in heads:
         found.setdefault(place, {}).setdefault(layer, []).append(number)
@@ -46,18 +46,18 @@ def loss_without(model: models.Transformer, batch: Batch, heads: Sequence[Head])
 
 
 def by_importance(model: models.Transformer, batch: Batch) -> list[Head]:
-    """All heads, the least important first: the one whose removal raises the loss of this batch least."""
+    """List all heads, the least important first: the one whose removal raises the loss of this batch least."""
     return sorted(heads_of(model), key=lambda head: loss_without(model, batch, [head]))
 
 
 def prune(model: models.Transformer, order: Sequence[Head], batch: Batch, most: int = 6) -> list[float]:
-    """The share of dates right without the first 0, 1, … `most` heads of an order."""
+    """Return the share of dates right without the first 0, 1, … `most` heads of an order."""
     return [exact(model, batch, without(order[:n])) for n in range(most + 1)]
 
 
 @plots.still(9.4, 3.4)
 def heads_map(figure: "Figure", model: models.Transformer) -> str:
-    """What is lost without each head, on held-out dates: the share that comes out wrong."""
+    """Draw what is lost without each head, on held-out dates: the share that comes out wrong."""
     lost = np.array([1 - exact(model, dates_of(n=JUDGE), without([head])) for head in heads_of(model)])
     table: Array = lost.reshape(3, -1)  # (place, head); with one layer
     rows = ("encoder, self", "decoder, self", "cross")
@@ -66,7 +66,9 @@ def heads_map(figure: "Figure", model: models.Transformer) -> str:
     title = f"{free} of {len(lost)} heads can go one at a time; without others nearly all is lost"
     if lost.max() < 0.8:
         title = f"{free} of {len(lost)} heads can go one at a time"
-    plots.heatmap(table, rows, columns, title, "", "share of held-out dates wrong without it", ax=figure.add_subplot())
+    plots.draw_heatmap(
+        figure.add_subplot(), table, rows, columns, title, "", "share of held-out dates wrong without it"
+    )
     listed = "; ".join(f"{row}: {', '.join(f'{x:.2f}' for x in of)}" for row, of in zip(rows, table, strict=True))
     return f"{title}. Share of held-out dates wrong without one head: {listed}."
 

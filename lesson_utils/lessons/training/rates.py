@@ -1,9 +1,9 @@
-"""Which learning rates survive: a small model of 2 + 2 layers, trained with and without each part of the recipe.
+"""Learning rates that survive: a small model of 2 + 2 layers, trained with and without each part of the recipe.
 
 `python -m lesson_utils.lessons.training.rates` measures it again: eight rates for each recipe, from three starts, some
 seconds each; then three of the rates at twice the steps, and at twice the width, from one start. It writes what the
-notebook shows, `learning_rates.json` beside this file. Other kernels of OpenBLAS round otherwise, and the same run ends
-a little elsewhere, as from another start: pre-norm without warm-up, rate 0.016, seed 1, at 0.634 right where
+notebook shows, `learning_rates.json` beside this file. Other kernels of OpenBLAS round otherwise, and the same run
+ends a little elsewhere, as from another start: pre-norm without warm-up, rate 0.016, seed 1, at 0.634 right where
 OPENBLAS_CORETYPE is Haswell, at 0.666 where it is SkylakeX. Half of what is stored comes from each.
 """
 
@@ -40,7 +40,7 @@ CHECKED = (
 
 
 class Run(NamedTuple):
-    """How one training ended."""
+    """The end of one training."""
 
     exact: float  # share of held-out dates right to the last symbol
     loss: float  # on held-out dates, without smoothing, nats a symbol
@@ -81,8 +81,10 @@ def run(norm: str, left_out: str, rate: float, seed: int, steps: int = STEPS, wi
 
 @cache
 def stored() -> dict[str, Any]:
-    """What was measured: "pre, without warm-up" -> what -> for each rate and seed; "twice the steps" -> the same name
-    -> what -> rate, for those that `CHECKED` names."""
+    """Return what was measured: "pre, without warm-up" → measure → for each rate and seed.
+
+    The key "twice the steps" leads to the same names → measure → rate, for those in `CHECKED`.
+    """
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return contents
 

@@ -26,7 +26,7 @@ FLOATS = {"float64": np.float64, "float32": np.float32}
 
 
 def without_row_sum(dweights: Array, weights: Array, out: Array | None = None) -> Array:
-    """A wrong backward pass of softmax: the sum over the row is forgotten."""
+    """Compute a wrong backward pass of softmax: it forgets the sum over the row."""
     return np.multiply(dweights, weights, out=out)
 
 
@@ -41,7 +41,7 @@ class Slope(NamedTuple):
     wrong: float  # by `without_row_sum`
 
     def losses(self, epsilon: float, places: Array) -> Array:
-        """The loss with the entry moved by `places` times ε."""
+        """Return the loss with the entry moved by `places` times ε."""
         before, found = self.array[self.entry], []
         try:
             for place in places:
@@ -57,7 +57,7 @@ class Slope(NamedTuple):
 
 
 def gradient(model: models.Transformer, batch: Batch, right: bool = True) -> dict[str, Array]:
-    """By backpropagation, right or `without_row_sum`."""
+    """Return all gradients by backpropagation, right or `without_row_sum`."""
     for param in model.params().values():
         param.grad[...] = 0
     backward = attention.softmax_backward if right else without_row_sum
@@ -67,7 +67,7 @@ def gradient(model: models.Transformer, batch: Batch, right: bool = True) -> dic
 
 
 def slopes(model: models.Transformer, n: int = 2) -> dict[tuple[str, str], Slope]:
-    """For each of `PARAMETERS`, and each kind of float, the entry with the steepest slope, on the loss of n dates."""
+    """Find the entry with the steepest slope, on the loss of n dates, for each of `PARAMETERS` and kind of float."""
     source, target = dates_of(n=500)
     batch, found = (source[:n], target[:n]), {}
     for floats, dtype in FLOATS.items():
@@ -103,7 +103,7 @@ def _prepare(early: models.Transformer) -> Any:
     example=lambda: transformer(),
 )
 def slope_lab(figure: "Figure", measured: Any) -> live.Update:
-    """The loss along one parameter, magnified until ε fills the picture; and how far secant and tangent differ."""
+    """Show the loss along one parameter, magnified until ε fills the picture; and how far secant and tangent differ."""
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
     ask = lru_cache(256)(lambda key, epsilon: measured[key][0].losses(epsilon, PLACES))
     left.set(xlim=(-2, 2), ylim=(-2.4, 2.4), xticks=(-1, 0, 1))

@@ -1,4 +1,4 @@
-"""Which learning rates survive: what was measured in `rates`, drawn."""
+"""Figures of the learning rates that survive, from what was measured in `rates`."""
 
 import itertools
 from typing import TYPE_CHECKING, Any
@@ -15,29 +15,31 @@ ENOUGH = 0.5  # of the held-out dates right: such a rate has survived
 
 
 def means(norm: str, left_out: str, what: str = "exact") -> list[float]:
-    """The mean over the seeds, for each rate."""
+    """Return the mean over the seeds, for each rate."""
     return [float(np.mean([x for x in of if x is not None])) for of in rates.stored()[rates.key(norm, left_out)][what]]
 
 
 def survivors(norm: str, left_out: str) -> list[float]:
-    """The rates at which most of the held-out dates come out right, on average over the seeds."""
+    """Return the rates at which most of the held-out dates come out right, on average over the seeds."""
     found = zip(rates.RATES, means(norm, left_out), strict=True)
     return [rate for rate, right in found if right >= ENOUGH]
 
 
 def starts(norm: str, left_out: str, rate: float, what: str = "exact") -> list[float]:
-    """What each start came to."""
+    """Return the result of each start."""
     return [float(x) for x in rates.stored()[rates.key(norm, left_out)][what][rates.RATES.index(rate)]]
 
 
 def larger(size: str, norm: str, left_out: str, rate: float, what: str = "exact") -> float:
-    """What one larger run came to; `size` is one of `rates.LARGER`."""
+    """Return the result of one larger run; `size` is one of `rates.LARGER`."""
     return float(rates.stored()[size][rates.key(norm, left_out)][what][str(rate)])
 
 
 def larger_table() -> str:
-    """The share right at three rates: as above, mean of the starts, and in one run each that is twice as large. Below,
-    what smoothing does to the loss."""
+    """List the share right at three rates: as above, mean of the starts, and in one run each that is twice as large.
+
+    Below stands what smoothing does to the loss.
+    """
     shown, parts = rates.RATES[4:7], ("nothing", "warm-up", "clipping", "warm-up and clipping")
     blocks = ("as above", *rates.LARGER)
     heads = "   ".join("".join(f"{named(rate):>7}" for rate in shown) for _ in blocks)
@@ -54,7 +56,7 @@ def larger_table() -> str:
 
 
 def claims_of_rates() -> dict[str, bool]:
-    """What the notebook says of what is stored."""
+    """Return what the notebook says of what is stored, as claims for `as_written`."""
     norms, sizes, both = ("pre", "post"), tuple(rates.LARGER), "warm-up and clipping"
 
     def added(norm: str, part: str, rate: float) -> Any:  # by a part of the recipe, for each start
@@ -140,13 +142,13 @@ def survival_lab(figure: "Figure") -> live.Update:
         curve.set_data(steps[: len(losses)], np.clip(losses, 0, 50))
         alive = survivors(norm, left_out)
         without = "" if left_out == "nothing" else f", without {left_out}"
-        count = f"{len(alive) or 'none'} of 8 rates"
+        count = f"{len(alive) or 'none'} of {len(rates.RATES)} rates"
         left.set_title(f"{norm}-norm{without}:\n{count} get more than half right")
         clipped = float(np.mean(found["clipped"][n]))
         right.set_title(f"At {named(rate)}: {averages[n]:.0%} right;\ngradient longer than 1 in {clipped:.0%} of steps")
         listed = ", ".join(f"{named(r)}: {a:.2f}" for r, a in zip(rates.RATES, averages, strict=True))
-        told = (left.get_title(loc="left"), right.get_title(loc="left"))
-        head = ". ".join(text.replace("\n", " ") for text in told)
+        titles = (left.get_title(loc="left"), right.get_title(loc="left"))
+        head = ". ".join(text.replace("\n", " ") for text in titles)
         return (
             f"{head}. Share right by learning rate, mean of {rates.STARTS}: {listed}. Loss at the end {losses[-1]:.2f}."
         )

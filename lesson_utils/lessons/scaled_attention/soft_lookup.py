@@ -24,7 +24,7 @@ FILM_MINUTES = np.array([[128.0], [101.0], [94.0], [112.0], [143.0], [87.0]])  #
     temperature=live.LogSlider("temperature τ", 0.01, 100, 10**-0.5),
 )
 def film_lab(figure: "Figure") -> live.Update:
-    """A taste is the query, films are the keys, their running times the values."""
+    """Show a soft lookup: a taste is the query, films are the keys, their running times the values."""
     from matplotlib.collections import LineCollection
 
     plane, chart = figure.subplots(1, 2, width_ratios=(1, 1.15))
