@@ -20,16 +20,8 @@ from lesson_utils.mistakes.explain.style_remarks import remarks
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
 from lesson_utils.mistakes.recognise.learner_code import own, writes_into
 from lesson_utils.mistakes.recognise.search import recognise
-from lesson_utils.mistakes.run.sandbox import (
-    TIME_LIMIT,
-    Outcome,
-    attempt,
-    kernel_as_before,
-    mend_modules,
-    quick,
-    quiet,
-    same,
-)
+from lesson_utils.mistakes.run.outcome import Outcome, same
+from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, attempt, kernel_as_before, mend_modules, quick, quiet
 from lesson_utils.mistakes.verdict import CheckResult
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.run.sandbox import Outcome
+from lesson_utils.mistakes.run.outcome import Outcome
 
 
 def is_about_dots(error: BaseException | None) -> bool:
@@ -186,9 +186,9 @@ def _plain(error: BaseException, text: str, line: str, variables: Mapping[str, A
     if isinstance(error, RecursionError):
         return "The function calls itself without end."
     if isinstance(error, MemoryError):
-        if "is asked for" in text:
-            return f"{text}; no case needs that many. Is a size, a power or a quotient another one than it should be?"
-        return "The array asked for does not fit into the memory."
+        if shape := re.findall(r"with shape (\(.+?\))", text):
+            return f"An array is made of shape `{shape[0]}`; no case needs that many numbers. Is a size, a power or a quotient another one than it should be?"
+        return "What is made here does not fit into the memory."
     if "broadcast" in text or "gufunc" in text or "not aligned" in text or "mismatch" in text:
         return "Shapes do not fit: NumPy lines them up from the right, and `@` sums over the last axis of the left and the last but one of the right."
     if is_about_dots(error):

@@ -9,7 +9,7 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Case
 from lesson_utils.mistakes.explain.dependence import listed
-from lesson_utils.mistakes.run.sandbox import close
+from lesson_utils.mistakes.run.outcome import close
 
 
 def digits(x: Any, other: Any) -> str:

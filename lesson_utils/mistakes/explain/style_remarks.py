@@ -11,7 +11,7 @@ from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.explain.differences import parts
 from lesson_utils.mistakes.program import expressions
 from lesson_utils.mistakes.recognise.learner_code import own
-from lesson_utils.mistakes.run.sandbox import Outcome
+from lesson_utils.mistakes.run.outcome import Outcome
 
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
 FLOAT16_MAX = 65504
