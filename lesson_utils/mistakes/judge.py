@@ -14,7 +14,7 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.differences import describe, parts
-from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots
+from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots, silent_words
 from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import remarks
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
@@ -162,17 +162,17 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     broken = [i for i, o in enumerate(outcomes) if o.error]
     exits = next((i for i in broken if isinstance(outcomes[i].error, SystemExit | GeneratorExit)), None)
     if exits is not None:
-        return error_message(outcomes[exits], cases[exits].label, bank.names), None
+        return error_message(outcomes[exits], cases[exits].label, bank.exercise), None
     with quiet():
         also = formulas(bank.exercise, function, cases, outcomes, bank.wanted)
     try:
-        if silent := foreign_words(inspect.getsource(function), silent=True):
+        if silent := silent_words(inspect.getsource(function)):
             also += f"\nLook also at this: {silent}."
     except (OSError, TypeError):
         pass
     for i in broken:
-        if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line):
-            return error_message(outcomes[i], cases[i].label, bank.names) + also, None
+        if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line, bank.exercise):
+            return error_message(outcomes[i], cases[i].label, bank.exercise) + also, None
     first = next(i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=True)) if not same(o, w))
     unwritten = ""
     if not outcomes[first].error and _plausible(bank.exercise, outcomes[first]):
@@ -199,7 +199,7 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
             return found.message + where + also, found.name
         also = f"\n{found.message}{also}"
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
-        message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.names)
+        message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.exercise)
         return message + _right_on(bank, outcomes) + also, None
     return describe(bank, function, outcomes, bool(unwritten)) + also, None
 

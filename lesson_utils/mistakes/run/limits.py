@@ -18,7 +18,9 @@ try:
 except ModuleNotFoundError:  # Windows, and Python in a browser
     resource = None  # type: ignore[assignment]
 
-MEMORY = 500_000_000  # bytes that a call may take beside what the kernel has; the arrays of all cases take a few thousand
+MEMORY = (
+    500_000_000  # bytes that a call may take beside what the kernel has; the arrays of all cases take a few thousand
+)
 
 
 class TimeUp(BaseException):
