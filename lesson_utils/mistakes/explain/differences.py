@@ -67,8 +67,8 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
         return f"`{name}` is a class; expected {'a NumPy array' if wanted_array else 'a number'}."
     if not isinstance(got, np.ndarray | np.generic | float | int):
         return f"`{name}` is a {type(got).__name__}; expected a {'NumPy array' if wanted_array else 'number'}."
-    if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
-        return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
+    if masked := masked_entries(name, got, want):
+        return masked
     got, want = np.asarray(got), np.asarray(want)
     if got.dtype.kind not in "biuf":
         why = ": its entries are Python objects, not numbers" if got.dtype.kind == "O" else ""
@@ -77,6 +77,13 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
         return None
     shape = f"has shape {got.shape}" if got.ndim else "is a single number"
     return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}.{_shape_hint(got.shape, want.shape)}"
+
+
+def masked_entries(name: str, got: Any, want: Any) -> str | None:
+    """Return words for a masked array some of whose entries have no value."""
+    if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
+        return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
+    return None
 
 
 def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
