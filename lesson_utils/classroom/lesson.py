@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from lesson_utils.classroom.live import Lab
     from lesson_utils.mistakes.exercise import Exercise
 
+# Patterns of what belongs to other libraries → what the course has for it.
+FOREIGN = (
+    (r"\btorch\.|\bF\.\w+|\bnn\.\w+", "this is PyTorch; here everything is NumPy (`np`) and the course's `ops`"),
+    (r"\bnp\.sigmoid\b", "NumPy has no sigmoid; the course's is `ops.sigmoid`"),
+    (r"\bnp\.softmax\b", "NumPy has no softmax; the course's is `ops.softmax`"),
+)
+
 
 @dataclass(frozen=True)
 class Lesson:
@@ -60,4 +67,4 @@ class Lesson:
         from lesson_utils.maths import attention, ops, positions
 
         scope = {"ops": ops, "attention": attention, "positions": positions, **found[name].scope}
-        return replace(found[name], scope=scope)
+        return replace(found[name], scope=scope, foreign=FOREIGN)

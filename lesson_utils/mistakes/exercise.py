@@ -9,7 +9,7 @@ A whole exercise in twenty lines:
             name="softmax",  # the check is `check.softmax(my_softmax)`
             called="my_softmax",
             takes="x",
-            task="Softmax over the last axis.\\n\\nx: (..., n). Returns the weights, (..., n), in x's dtype. No `ops.softmax`.",
+            task="Softmax over the last axis.\\n\\nx: (..., n). Returns the weights, (..., n), in x's dtype. NumPy only.",
             steps={
                 "shift": "shifted = x - x.max(axis=-1, keepdims=True)",
                 "exp": "e = np.exp(shifted)",
@@ -104,6 +104,7 @@ class Exercise:
     library: tuple[Callable[..., Any], ...] = ()  # what the course has written already, and the learner shall write
     dtype: str = "any"  # "kept" where the task says so; else another float is worth a remark only
     scope: Mapping[str, Any] = field(default_factory=dict)  # what the notebook's cell can use besides SCOPE
+    foreign: tuple[tuple[str, str], ...] = ()  # patterns of what belongs elsewhere → what to write here, for errors
     broken: Mapping[str, str] = field(default_factory=dict)  # steps replaced in the stub, where a bug is to be found
     symptom: str = ""  # what is to be seen of it: the check's answer while it is still there
 

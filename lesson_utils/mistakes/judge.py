@@ -13,23 +13,15 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.explain.differences import describe, parts
-from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots
+from lesson_utils.mistakes.explain.almost_right import changes_in_place, form_problem
+from lesson_utils.mistakes.explain.differences import describe
+from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots, silent_words
 from lesson_utils.mistakes.explain.formulas import formulas
-from lesson_utils.mistakes.explain.style_remarks import remarks
+from lesson_utils.mistakes.explain.style_remarks import style_remarks
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
-from lesson_utils.mistakes.recognise.learner_code import own, writes_into
 from lesson_utils.mistakes.recognise.search import recognise
-from lesson_utils.mistakes.run.sandbox import (
-    TIME_LIMIT,
-    Outcome,
-    attempt,
-    kernel_as_before,
-    mend_modules,
-    quick,
-    quiet,
-    same,
-)
+from lesson_utils.mistakes.run.outcome import Outcome, same
+from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, attempt, kernel_as_before, mend_modules, quick, quiet
 from lesson_utils.mistakes.verdict import CheckResult
 
 
@@ -73,12 +65,12 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
             message, name = _diagnosis(bank, function, outcomes)
             return verdict(False, _with_changes(exercise, function, outcomes, message), name)
     for outcome, wanted in zip(outcomes, bank.wanted, strict=True):
-        if problem := _fault(exercise, function, outcome, wanted):
+        if problem := form_problem(exercise, function, outcome, wanted):
             return verdict(False, problem)
     if borrowed := next((name for outcome in outcomes for name in outcome.borrowed), None):
         message = f"`{borrowed}` is the library's own, and right. Now write it yourself: the hints lead the way."
         return verdict(False, message, "the library's own")
-    also = remarks(exercise, function, outcomes, bank.wanted)
+    also = style_remarks(exercise, function, outcomes, bank.wanted)
     return verdict(True, exercise.praise + (f"\nRight, and yet: {' '.join(also)}" if also else ""))
 
 
@@ -94,7 +86,7 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
     changed = sorted({i for outcome in outcomes for i in outcome.changed})
     if not changed or "caller's" in message:
         return message
-    first = _in_place(exercise, function, changed)
+    first = changes_in_place(exercise, function, changed)
     rest = message.removeprefix("Two things to mend.\n")
     return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {rest}"
 
@@ -170,17 +162,17 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     broken = [i for i, o in enumerate(outcomes) if o.error]
     exits = next((i for i in broken if isinstance(outcomes[i].error, SystemExit | GeneratorExit)), None)
     if exits is not None:
-        return error_message(outcomes[exits], cases[exits].label, bank.names), None
+        return error_message(outcomes[exits], cases[exits].label, bank.exercise), None
     with quiet():
         also = formulas(bank.exercise, function, cases, outcomes, bank.wanted)
     try:
-        if silent := foreign_words(inspect.getsource(function), silent=True):
+        if silent := silent_words(inspect.getsource(function)):
             also += f"\nLook also at this: {silent}."
     except (OSError, TypeError):
         pass
     for i in broken:
-        if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line):
-            return error_message(outcomes[i], cases[i].label, bank.names) + also, None
+        if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line, bank.exercise):
+            return error_message(outcomes[i], cases[i].label, bank.exercise) + also, None
     first = next(i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=True)) if not same(o, w))
     unwritten = ""
     if not outcomes[first].error and _plausible(bank.exercise, outcomes[first]):
@@ -207,7 +199,7 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
             return found.message + where + also, found.name
         also = f"\n{found.message}{also}"
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
-        message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.names)
+        message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.exercise)
         return message + _right_on(bank, outcomes) + also, None
     return describe(bank, function, outcomes, bool(unwritten)) + also, None
 
@@ -224,55 +216,3 @@ def _wrong_values(bank: Bank, outcomes: Sequence[Outcome]) -> bool:
 def _plausible(exercise: Exercise, outcome: Outcome) -> bool:
     """Something that could be compared with a mistake's results: arrays or numbers."""
     return all(isinstance(x, np.ndarray | np.generic | float | int | list) for x in outcome.results())
-
-
-def _fault(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome) -> str | None:
-    """What is wrong with an outcome whose numbers are right."""
-    results, wants = parts(exercise, outcome.value), parts(exercise, wanted.value)
-    if results is None or wants is None:
-        return f"Your function should return {len(exercise.returns)} things: `return {', '.join(exercise.returns)}`."
-    for name, got, want in zip(exercise.returns, results, wants, strict=True):
-        if isinstance(want, np.ndarray) and want.ndim and not isinstance(got, np.ndarray):
-            return f"The numbers are right; one thing is left. `{name}` is a {type(got).__name__}; put `np.array(...)` around it."
-        if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
-            return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
-        if isinstance(got, np.ndarray) and got.dtype.kind == "O":
-            return f"The numbers are right; one thing is left. `{name}` has dtype object: an array of Python objects, slow and large. Make it with `dtype=float`."
-    if outcome.changed:
-        return f"The result is right, but {_in_place(exercise, function, outcome.changed)}"
-    for name, got, want in zip(exercise.returns, results, wants, strict=True):
-        if not isinstance(want, np.ndarray):
-            continue
-        if want.dtype == bool and np.asarray(got).dtype != bool:
-            return (
-                f"The numbers are right; one thing is left. `{name}` has dtype {np.asarray(got).dtype}, and masks in "
-                "this course are boolean: add `dtype=bool`, or compare, `mask > 0`."
-            )
-        if exercise.dtype == "kept" and got.dtype != want.dtype:
-            return _dtype_words(exercise, name, got.dtype, want.dtype)
-    return None
-
-
-def _in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
-    """That arguments were changed, where, and how to avoid it."""
-    names = [exercise.parameters[i] for i in changed]
-    mine = own(function)
-    where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := writes_into(mine, name))), "")
-    return (
-        f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
-        f"caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
-    )
-
-
-def _dtype_words(exercise: Exercise, name: str, got: np.dtype[Any], want: np.dtype[Any]) -> str:
-    left = "The numbers are right; one thing is left."
-    if want == np.float64:
-        return f"{left} `{name}` has dtype {got}; expected float64. Did you ask for another?"
-    given = next((p for p in exercise.parameters if p in ("x", "X", "Q", "scores", "logits")), exercise.parameters[0])
-    masks = ", arithmetic on a boolean mask (`~mask * -1e9`), `np.where(mask, 0, -np.inf)` (write `np.where(mask, scores, -np.inf)`), `np.finfo(float).min`"
-    return (
-        f"{left} {want} went in, `{name}` came out as {got}. What makes a float64: another array that is float64 (convert it: "
-        f"`.astype({given}.dtype)`), `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype={given}.dtype`)"
-        + (masks if "mask" in exercise.parameters else "")
-        + "."
-    )

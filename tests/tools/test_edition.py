@@ -11,7 +11,8 @@ from learners import EXERCISES, cell
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.exercises import check, unaided
 from lesson_utils.mistakes.recognise.fault_bank import bank_of
-from lesson_utils.mistakes.run.sandbox import attempt, same
+from lesson_utils.mistakes.run.outcome import same
+from lesson_utils.mistakes.run.sandbox import attempt
 from tools.teacher import edition, handed_in
 
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)

@@ -75,7 +75,7 @@ def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
     """What the check says of an answer: what became of it, the name of the mistake, and the message."""
     from lesson_utils.classroom import course
     from lesson_utils.mistakes.judge import run
-    from lesson_utils.mistakes.run import sandbox
+    from lesson_utils.mistakes.run.limits import stopped
 
     if answer.problem:
         return {"state": "unreadable" if answer.code else "missing", "name": None, "message": answer.problem}
@@ -84,7 +84,7 @@ def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
     )
     names = {"__name__": "__main__", **exercise.names()}
     try:
-        with sandbox.stopped(seconds / 2):
+        with stopped(seconds / 2):
             for statement in answer.statements:
                 exec(statement.compiled(), names)
             function = eval(answer.expression, names)

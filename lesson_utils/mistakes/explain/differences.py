@@ -9,7 +9,9 @@ from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.dependence import dependence, listed
 from lesson_utils.mistakes.explain.relations import Pair, digits, origins, places, relation, weights_problem
 from lesson_utils.mistakes.recognise.fault_bank import Bank
-from lesson_utils.mistakes.run.sandbox import Outcome, TimeUp, close, plain, quiet, same, stopped
+from lesson_utils.mistakes.run.limits import TimeUp, stopped
+from lesson_utils.mistakes.run.outcome import Outcome, close, plain, same
+from lesson_utils.mistakes.run.sandbox import quiet
 
 
 def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
@@ -65,8 +67,8 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
         return f"`{name}` is a class; expected {'a NumPy array' if wanted_array else 'a number'}."
     if not isinstance(got, np.ndarray | np.generic | float | int):
         return f"`{name}` is a {type(got).__name__}; expected a {'NumPy array' if wanted_array else 'number'}."
-    if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
-        return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
+    if masked := masked_entries(name, got, want):
+        return masked
     got, want = np.asarray(got), np.asarray(want)
     if got.dtype.kind not in "biuf":
         why = ": its entries are Python objects, not numbers" if got.dtype.kind == "O" else ""
@@ -75,6 +77,13 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
         return None
     shape = f"has shape {got.shape}" if got.ndim else "is a single number"
     return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}.{_shape_hint(got.shape, want.shape)}"
+
+
+def masked_entries(name: str, got: Any, want: Any) -> str | None:
+    """Return words for a masked array some of whose entries have no value."""
+    if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
+        return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
+    return None
 
 
 def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:

@@ -1,25 +1,26 @@
-"""What an error means, in words: the shapes in the failing line, and the words of other libraries in NumPy's."""
+"""Errors in words: the shapes in the failing line, and what belongs to other libraries than NumPy."""
 
 import ast
 import difflib
 import linecache
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.run.sandbox import Outcome
+from lesson_utils.mistakes.exercise import Exercise
+from lesson_utils.mistakes.run.outcome import Outcome
 
 
 def is_about_dots(error: BaseException | None) -> bool:
-    """Does a `...` of the stub still stand there? (`einsum` has errors about its own dots.)"""
-    return re.search(r"'ellipsis'|'Ellipsis'|ellipsis object|type ellipsis", str(error)) is not None
+    """Return whether a `...` of the stub still stands there. (`einsum` has errors about its own dots.)"""
+    return re.search(DOTS, str(error)) is not None
 
 
 # What is written → what it is in NumPy. Looked for in the failing line, or in all lines.
-FOREIGN = [
-    (r"\btorch\.|\bF\.\w+|\bnn\.\w+", "this is PyTorch; here everything is NumPy (`np`) and the course's `ops`"),
+FOREIGN = (
+    (r"\btorch\.|\bF\.\w+|\bnn\.\w+", "this is PyTorch; here everything is NumPy (`np`)"),
     (r"\.permute\(", "`.permute` is PyTorch's; NumPy's `.transpose(0, 2, 1)` lists all axes in their new order, and `.swapaxes(-1, -2)` swaps two"),
     (r"\.view\(", "`.view(...)` is PyTorch's; NumPy's is `.reshape(...)`"),
     (r"\.chunk\(", "`.chunk` is PyTorch's; NumPy's is `np.split(x, 3, axis=-1)`"),
@@ -30,25 +31,29 @@ FOREIGN = [
     (r"\.unsqueeze\(", "`.unsqueeze(1)` is PyTorch's; NumPy's is `x[:, None]`"),
     (r"\.(clone|detach|float|double|contiguous|item_?|t)\(\)", "this method is PyTorch's; in NumPy `.copy()` copies, `.astype(np.float32)` converts, `.T` transposes"),
     (r"\.size\(", "`.size()` is PyTorch's; NumPy's is `.shape`"),
-    (r"\bnp\.sigmoid\b", "NumPy has no sigmoid; the course's is `ops.sigmoid`"),
-    (r"\bnp\.softmax\b", "NumPy has no softmax; the course's is `ops.softmax`"),
     (r"\bnp\.relu\b", "NumPy has no relu: `np.maximum(0, x)`"),
     (r"\bnp\.(tril|triu)_indices\b", "`np.tril_indices` gives places, not a mask; `np.tril(np.ones(shape, bool))` is one"),
     (r"\bnp\.inverse\b|\bnp\.rsqrt\b", "NumPy has no such function: `1 / np.sqrt(x)`"),
-]  # fmt: skip
-SILENT = [  # what raises no error and does something else than meant
+)  # fmt: skip
+SILENT = (  # what raises no error and does something else than meant
     (r"\.transpose\(\s*-2\s*,\s*-1\s*\)", "on two axes, NumPy reads `.transpose(-2, -1)` as “the axes in this order”, which changes nothing (in PyTorch it swaps them); write `.swapaxes(-1, -2)`"),
     (r"[\w)\]]\s*\^\s*[\w(]", "`^` is no power in Python but a bitwise “exclusive or”; a power is `**`"),
-]  # fmt: skip
+)  # fmt: skip
+SIGNS = {ast.MatMult: "@", ast.Mult: "*", ast.Add: "+", ast.Sub: "-", ast.Div: "/"}
 
 
-def foreign_words(line: str, silent: bool = False) -> str | None:
-    """What a line has from elsewhere; `silent` for what raises no error."""
-    return next((text for pattern, text in (SILENT if silent else FOREIGN) if re.search(pattern, line)), None)
+def foreign_words(line: str, exercise: Exercise) -> str | None:
+    """Return what a line has from elsewhere, and what to write instead."""
+    return next((text for pattern, text in (*exercise.foreign, *FOREIGN) if re.search(pattern, line)), None)
+
+
+def silent_words(source: str) -> str | None:
+    """Return what in a function raises no error and does something else than meant."""
+    return next((text for pattern, text in SILENT if re.search(pattern, source)), None)
 
 
 def shape_words(value: Any) -> str | None:
-    """`x` is (4, 3): what is worth knowing of a variable."""
+    """Return what is worth knowing of a variable: "has shape (4, 3)"."""
     if isinstance(value, np.ndarray):
         kind = "" if value.dtype.kind == "f" else f" of {value.dtype}"
         return f"has shape {value.shape}{kind}" if value.ndim else "is a single number"
@@ -74,7 +79,7 @@ def _tree(line: str) -> ast.AST | None:
 
 
 def shapes_in(line: str, variables: Mapping[str, Any]) -> str:
-    """The shapes of the variables in a line."""
+    """Return the shapes of the variables in a line."""
     tree = _tree(line)
     if tree is None:
         return ""
@@ -83,27 +88,36 @@ def shapes_in(line: str, variables: Mapping[str, Any]) -> str:
     return "Here " + ", ".join(said) + "." if said else ""
 
 
-def _failing(
-    line: str, variables: Mapping[str, Any], scope: Mapping[str, Any]
-) -> tuple[str, Any, Any, str, str] | None:
-    """The operation in the line that fails: its sign, the values of its two sides, and their texts."""
+def _failing_operation(line: str, variables: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
+    """Return the operation in the line that fails for its shapes, in words; "" if none does."""
     tree = _tree(line)
-    if tree is None:
-        return None
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp)]
-    for node in reversed(found):  # the inner ones first
+    operations = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and type(n.op) in SIGNS] if tree else []
+    for node in reversed(operations):  # the inner ones first
         try:
             with np.errstate(all="ignore"):
-                sides = [
-                    eval(compile(ast.Expression(s), "<side>", "eval"), {**scope, **variables})
-                    for s in (node.left, node.right)
-                ]
+                a, b = (
+                    eval(compile(ast.Expression(side), "<side>", "eval"), {**scope, **variables})
+                    for side in (node.left, node.right)
+                )
         except Exception:
             continue
-        sign = {ast.MatMult: "@", ast.Mult: "*", ast.Add: "+", ast.Sub: "-", ast.Div: "/"}.get(type(node.op), "")
-        if all(isinstance(side, np.ndarray) for side in sides) and sign and not _fit(sign, *sides):
-            return sign, *sides, ast.unparse(node.left), ast.unparse(node.right)
-    return None
+        sign = SIGNS[type(node.op)]
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and not _fit(sign, a, b):
+            return (
+                f"`{ast.unparse(node.left)}` has shape {a.shape}, `{ast.unparse(node.right)}` has shape {b.shape}: "
+                f"{_why_not(sign, a, b)}."
+            )
+    return ""
+
+
+def _why_not(sign: str, a: np.ndarray, b: np.ndarray) -> str:
+    if sign != "@":
+        return f"`{sign}` lines shapes up from the right, and an axis must have the same length in both, or 1"
+    rows = b.shape[-2] if b.ndim > 1 else b.shape[-1] if b.ndim else "none"
+    columns = a.shape[-1] if a.ndim else "none"
+    if columns == rows:
+        return f"the axes in front, {a.shape[:-2]} and {b.shape[:-2]}, do not line up"
+    return f"`@` sums over the last axis of the left and the last but one of the right, and {columns} is not {rows}"
 
 
 def _fit(sign: str, a: np.ndarray, b: np.ndarray) -> bool:
@@ -117,91 +131,85 @@ def _fit(sign: str, a: np.ndarray, b: np.ndarray) -> bool:
     return True
 
 
-def meaning(error: BaseException, line: str, variables: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
-    """What the error says, in the words of the course."""
-    text = str(error)
-    if foreign := foreign_words(line):
+def meaning(outcome: Outcome, exercise: Exercise) -> str:
+    """Return what an error says, in words for a learner."""
+    error, line, variables = outcome.error, outcome.line, outcome.variables
+    assert error is not None
+    if foreign := foreign_words(line, exercise):
         return foreign[0].upper() + foreign[1:] + "."
-    if not isinstance(error, MemoryError) and (failing := _failing(line, variables, scope)):
-        sign, a, b, left, right = failing
-        if sign == "@":
-            rows = b.shape[-2] if b.ndim > 1 else b.shape[-1] if b.ndim else "none"
-            columns = a.shape[-1] if a.ndim else "none"
-            why = (
-                f"`@` sums over the last axis of the left and the last but one of the right, and {columns} is not {rows}"
-                if columns != rows
-                else f"the axes in front, {a.shape[:-2]} and {b.shape[:-2]}, do not line up"
-            )
-        else:
-            why = f"`{sign}` lines shapes up from the right, and an axis must have the same length in both, or 1"
-        return f"`{left}` has shape {a.shape}, `{right}` has shape {b.shape}: {why}."
-    said = shapes_in(line, variables)
-    return f"{_plain(error, text, line, variables)} {said}".strip()
+    if not isinstance(error, MemoryError) and (operation := _failing_operation(line, variables, exercise.names())):
+        return operation
+    text = str(error)
+    words = next((words for sign, words in PLAIN if _shows(error, text, sign)), f"Python's words for it: {text[:200]}.")
+    plain = words if isinstance(words, str) else words(text, line, variables)
+    return f"{plain} {shapes_in(line, variables)}".strip()
 
 
-def _plain(error: BaseException, text: str, line: str, variables: Mapping[str, Any]) -> str:
-    if isinstance(error, UnboundLocalError):
-        return "A variable is used before it has a value. Is the line that sets it inside an `if` or a loop that did not run?"
-    if isinstance(error, NameError):
-        name = (re.findall(r"name '(\w+)'", text) or ["?"])[0]
-        near = difflib.get_close_matches(name, [n for n in variables if n != name], 1)
-        also = f" Did you mean `{near[0]}`?" if near else " Is it spelled as where you set it, and was its cell run?"
-        return f"There is no `{name}` here.{also}"
-    if "truth value" in text:
-        return "`if`, `and`, `or` and `not` need one yes or no, and an array holds many. Ask `if mask is not None:`; between arrays write `&`, `|`, `~`."
-    if isinstance(error, AttributeError):
-        owner, name = (re.findall(r"'([\w.]+)' .*attribute '(\w+)'", text) or [("", "")])[0]
-        kind = {"numpy.ndarray": "An array", "numpy": "NumPy", "tuple": "A tuple", "list": "A list"}.get(
-            owner, f"`{owner}`"
-        )
-        more = " To put one below the other: `np.concatenate([K, k])`." if name in ("append", "extend") else ""
-        return f"{kind} has no `{name}`.{more}"
-    if "not callable" in text:
-        return "Something is called like a function that is none: is a `*` or `@` missing before a bracket, or was a name such as `sum` given another value?"
-    if "0-dimensional arrays" in text or "length-1 arrays" in text or ("scalar" in text and "convert" in text):
-        if "concatenate" in line or "stack" in line:
-            return "`np.concatenate` takes one list of arrays, in brackets of its own: `np.concatenate([a, b])`."
-        return "Functions of `math`, `float` and `int` take one number, not an array. NumPy's take both: `np.tanh`, `np.exp`, `np.sqrt`."
-    if "bitwise_xor" in text or "for ^" in text:
-        return "`^` is no power in Python; a power is `**`."
-    if ("data type" in text and "understood" in text) or "Cannot interpret" in text:
-        return "The shape is one argument, in brackets of its own: `np.zeros((3, 4))`."
-    if "unexpected keyword" in text or "got an unexpected" in text or "positional argument" in text:
-        return "The call has arguments that this function does not take, or too few."
-    if type(error).__name__ == "AxisError" or ("axis" in text and "out of bounds" in text):
-        return "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."
-    if "cannot reshape" in text:
-        size, shape = (re.findall(r"size (\d+) into shape (.+)", text) or [("?", "?")])[0]
-        return f"`reshape` keeps all entries: {size} of them do not fit into shape {shape}."
-    if "axes don't match" in text:
-        return "`.transpose` must list each axis once. To swap two, count from the end: `.swapaxes(-1, -2)`."
-    if "unpack" in text:
-        return "The left side of `=` has another number of names than the right side has values."
-    if isinstance(error, IndexError):
-        return "An index does not fit the array: beyond its end, more indices than axes, or a mask of another shape."
-    if "must match exactly" in text or "dimensions must match" in text:
-        return "Arrays that are joined must have the same lengths along all other axes."
-    if isinstance(error, ZeroDivisionError):
-        return "Something is divided by 0."
-    if isinstance(error, RecursionError):
-        return "The function calls itself without end."
-    if isinstance(error, MemoryError):
-        if "is asked for" in text:
-            return f"{text}; no case needs that many. Is a size, a power or a quotient another one than it should be?"
-        return "The array asked for does not fit into the memory."
-    if "broadcast" in text or "gufunc" in text or "not aligned" in text or "mismatch" in text:
-        return "Shapes do not fit: NumPy lines them up from the right, and `@` sums over the last axis of the left and the last but one of the right."
-    if is_about_dots(error):
-        return "There is still a `...` to replace."
-    if "'function'" in text or "'method'" in text or "builtin_function" in text:
-        return "A function stands where its result belongs: call it, with its arguments in brackets."
-    if "NoneType" in text:
-        return "Something is None: an argument that may be None, or the result of a function without `return`."
-    return f"Python's words for it: {text[:200]}."
+def _shows(error: BaseException, text: str, sign: type | str) -> bool:
+    return re.search(sign, text) is not None if isinstance(sign, str) else isinstance(error, sign)
+
+
+def _unknown_name(text: str, line: str, variables: Mapping[str, Any]) -> str:
+    name = (re.findall(r"name '(\w+)'", text) or ["?"])[0]
+    near = difflib.get_close_matches(name, [n for n in variables if n != name], 1)
+    also = f"Did you mean `{near[0]}`?" if near else "Is it spelled as where you set it, and was its cell run?"
+    return f"There is no `{name}` here. {also}"
+
+
+def _unknown_attribute(text: str, line: str, variables: Mapping[str, Any]) -> str:
+    owner, name = (re.findall(r"'([\w.]+)' .*attribute '(\w+)'", text) or [("", "")])[0]
+    kinds = {"numpy.ndarray": "An array", "numpy": "NumPy", "tuple": "A tuple", "list": "A list"}
+    more = " To put one below the other: `np.concatenate([K, k])`." if name in ("append", "extend") else ""
+    return f"{kinds.get(owner, f'`{owner}`')} has no `{name}`.{more}"
+
+
+def _one_number_expected(text: str, line: str, variables: Mapping[str, Any]) -> str:
+    if "concatenate" in line or "stack" in line:
+        return "`np.concatenate` takes one list of arrays, in brackets of its own: `np.concatenate([a, b])`."
+    return "Functions of `math`, `float` and `int` take one number, not an array. NumPy's take both: `np.tanh`, `np.exp`, `np.sqrt`."
+
+
+def _no_such_shape(text: str, line: str, variables: Mapping[str, Any]) -> str:
+    size, shape = (re.findall(r"size (\d+) into shape (.+)", text) or [("?", "?")])[0]
+    return f"`reshape` keeps all entries: {size} of them do not fit into shape {shape}."
+
+
+def _no_memory(text: str, line: str, variables: Mapping[str, Any]) -> str:
+    if shape := re.findall(r"with shape (\(.+?\))", text):
+        return f"An array is made of shape `{shape[0]}`; no case needs that many numbers. Is a size, a power or a quotient another one than it should be?"
+    return "What is made here does not fit into the memory."
+
+
+DOTS = r"'ellipsis'|'Ellipsis'|ellipsis object|type ellipsis"
+# The kind of an error, or a pattern in its text → what it means; the first that fits.
+PLAIN: tuple[tuple[type | str, str | Callable[[str, str, Mapping[str, Any]], str]], ...] = (
+    (UnboundLocalError, "A variable is used before it has a value. Is the line that sets it inside an `if` or a loop that did not run?"),
+    (NameError, _unknown_name),
+    ("truth value", "`if`, `and`, `or` and `not` need one yes or no, and an array holds many. Ask `if mask is not None:`; between arrays write `&`, `|`, `~`."),
+    (AttributeError, _unknown_attribute),
+    ("not callable", "Something is called like a function that is none: is a `*` or `@` missing before a bracket, or was a name such as `sum` given another value?"),
+    ("0-dimensional arrays|length-1 arrays|scalar.*convert|convert.*scalar", _one_number_expected),
+    (r"bitwise_xor|for \^", "`^` is no power in Python; a power is `**`."),
+    ("data type.*understood|Cannot interpret", "The shape is one argument, in brackets of its own: `np.zeros((3, 4))`."),
+    ("unexpected keyword|got an unexpected|positional argument", "The call has arguments that this function does not take, or too few."),
+    (r"axis -?\d+ is out of bounds", "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."),
+    ("cannot reshape", _no_such_shape),
+    ("axes don't match", "`.transpose` must list each axis once. To swap two, count from the end: `.swapaxes(-1, -2)`."),
+    ("unpack", "The left side of `=` has another number of names than the right side has values."),
+    (IndexError, "An index does not fit the array: beyond its end, more indices than axes, or a mask of another shape."),
+    ("must match exactly|dimensions must match", "Arrays that are joined must have the same lengths along all other axes."),
+    (ZeroDivisionError, "Something is divided by 0."),
+    (RecursionError, "The function calls itself without end."),
+    (MemoryError, _no_memory),
+    ("broadcast|gufunc|not aligned|mismatch", "Shapes do not fit: NumPy lines them up from the right, and `@` sums over the last axis of the left and the last but one of the right."),
+    (DOTS, "There is still a `...` to replace."),
+    ("'function'|'method'|builtin_function", "A function stands where its result belongs: call it, with its arguments in brackets."),
+    ("NoneType", "Something is None: an argument that may be None, or the result of a function without `return`."),
+)  # fmt: skip
 
 
 def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[frozenset[str], frozenset[str]] | None:
-    """The parameters left and right of the sign in the operation that failed; None if that can't be told."""
+    """Return the parameters left and right of the sign in the operation that failed; None if that can't be said."""
     step = error.__traceback__ if error else None
     found = None
     while step is not None:
@@ -230,7 +238,7 @@ def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[froz
 
 
 def same_place(a: BaseException | None, b: BaseException | None, parameters: Sequence[str]) -> bool:
-    """Do two errors come from operations on the same parameters? True if that can't be told."""
+    """Return whether two errors come from operations on the same parameters; True if that can't be said."""
     ours, theirs = _sides(a, parameters), _sides(b, parameters)
     if ours is None or theirs is None:
         return True
@@ -241,11 +249,9 @@ def same_place(a: BaseException | None, b: BaseException | None, parameters: Seq
     return bool(mine & known) or not (mine and known)
 
 
-def error_message(outcome: Outcome, label: str, scope: Mapping[str, Any]) -> str:
-    """An error that no known mistake makes."""
-    error = outcome.error
-    assert error is not None
-    if isinstance(error, SystemExit | GeneratorExit):
+def error_message(outcome: Outcome, label: str, exercise: Exercise) -> str:
+    """Return the message for an error that no known mistake makes."""
+    if isinstance(outcome.error, SystemExit | GeneratorExit):
         return f"Your function leaves Python{outcome.where}: `exit()` would end the notebook's kernel. Leave it out; `return` ends a function."
-    kind = type(error).__name__
-    return f"An error on {label}{outcome.where}.\n{meaning(error, outcome.line, outcome.variables, scope)} ({kind})"
+    kind = type(outcome.error).__name__
+    return f"An error on {label}{outcome.where}.\n{meaning(outcome, exercise)} ({kind})"

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.run.sandbox import Outcome, quick, same
+from lesson_utils.mistakes.run.outcome import Outcome, same
+from lesson_utils.mistakes.run.sandbox import quick
 
 Known = list[tuple[str, np.ndarray]]  # arrays that are accounted for, and how they came about
 

@@ -1,4 +1,4 @@
-"""How two arrays are related: a factor, a sign, an order, places; what rows of weights have and others have not."""
+"""Relations of two arrays: a factor, a sign, an order, places; what rows of weights have and others have not."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,22 +9,22 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Case
 from lesson_utils.mistakes.explain.dependence import listed
-from lesson_utils.mistakes.run.sandbox import close
+from lesson_utils.mistakes.run.outcome import close
+
+Pair = tuple[np.ndarray, np.ndarray]  # what came back, what was expected
+Relation = Callable[[Sequence[Pair], Sequence[Case], Sequence[str]], str | None]
 
 
 def digits(x: Any, other: Any) -> str:
-    """`x` with as many digits as it takes to tell it from `other`, but at least four."""
+    """Return `x` with as many digits as it takes to see that it is not `other`, but at least four."""
     if isinstance(x, bool | np.bool_):
         return str(bool(x))
     x, other = float(x), float(other)
     return next((f"{x:.{n}g}" for n in range(4, 17) if f"{x:.{n}g}" != f"{other:.{n}g}"), repr(x))
 
 
-Pair = tuple[np.ndarray, np.ndarray]
-
-
 def _named_factor(case: Case, factor: float) -> str:
-    """8, as √d_k is 8: the size of an argument that the factor is."""
+    """Return which size of an argument a factor is, or its root, as 8 is √d_k; "" if none."""
     for n, argument in enumerate(case.arguments):
         for axis, size in enumerate(np.shape(argument) if isinstance(argument, np.ndarray) else ()):
             for value, text in ((size, "{}"), (size**0.5, "√{}"), (1 / size, "1/{}"), (size**-0.5, "1/√{}")):
@@ -34,7 +34,7 @@ def _named_factor(case: Case, factor: float) -> str:
 
 
 def _ratio(x: float) -> str:
-    """3/4 of, 2 times, 1.273 times."""
+    """Return a ratio in words: "3/4 of", "2 times", "1.273 times"."""
     simple = Fraction(x).limit_denominator(24)
     if 0 < simple < 1 and math.isclose(simple, x, rel_tol=1e-5):
         return f"{simple} of"
@@ -42,24 +42,25 @@ def _ratio(x: float) -> str:
 
 
 def relation(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
-    """One simple thing that holds for all wrong results of a name."""
+    """Return one simple thing that holds for all wrong results of a name, or None."""
+    booleans = all(w.dtype.kind == "b" for _, w in pairs)
+    found = (find(pairs, cases, names) for find in (RELATIONS_OF_BOOLEANS if booleans else RELATIONS))
+    return next((words for words in found if words), None)
 
-    def always(test: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
+
+def _always(words: str, test: Callable[[np.ndarray, np.ndarray], bool]) -> Relation:
+    """Return a relation that holds if `test` is true of each pair."""
+
+    def find(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
         try:
-            return all(test(g, w) for g, w in pairs)
+            return words if all(test(g, w) for g, w in pairs) else None
         except (ValueError, IndexError, FloatingPointError):
-            return False
+            return None
 
-    if all(w.dtype.kind == "b" for _, w in pairs):
-        if always(lambda g, w: close(1.0 - g, w * 1.0)):
-            return "True and False have changed places"
-        return None
-    if always(lambda g, w: not g.any()):
-        return "all of it is 0"
-    if always(lambda g, w: bool(np.isnan(g).all())):
-        return "all of it is NaN (not a number)"
-    if always(lambda g, w: close(-g, w)):
-        return "the sign is turned around everywhere"
+    return find
+
+
+def _argument(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
     for k, name in enumerate(names):
         given = [case.arguments[k] for case in cases]
         if all(
@@ -67,44 +68,72 @@ def relation(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str])
             for x, (g, _) in zip(given, pairs, strict=True)
         ):
             return f"it is `{name}`, unchanged"
+    return None
+
+
+def _difference(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
     differences = [g - w for g, w in pairs]
     first = float(differences[0].flat[0])
     if abs(first) > 1e-6 and all(close(d, np.full(d.shape, first)) for d in differences):
         return f"it is too {'large' if first > 0 else 'small'} by {abs(first):.4g} everywhere"
-    ratios: list[float] = []
-    for g, w in pairs:
-        usable = np.isfinite(g) & np.isfinite(w) & (np.abs(w) > 1e-9)
-        r = g[usable] / w[usable]
-        if not r.size or not np.allclose(r, r[0], rtol=1e-4) or not np.allclose(g[~usable], w[~usable], atol=1e-9):
-            ratios = []
-            break
-        ratios.append(float(r[0]))
-    if ratios:
-        if np.allclose(ratios, ratios[0], rtol=1e-4):
-            return f"it is {_ratio(ratios[0])} what it should be, in every {'entry' if pairs[0][1].ndim else 'case'}"
-        said = {_named_factor(case, r) for case, r in zip(cases, ratios, strict=True)}
-        why = f": a factor of {said.pop()}" if len(said) == 1 and "" not in said else ", another number in each case"
-        return f"every entry is the same multiple of what it should be ({ratios[0]:.4g} on {cases[0].label}){why}"
-    if always(lambda g, w: g.ndim > 1 and g.shape[-1] == g.shape[-2] and close(g.swapaxes(-1, -2), w)):
-        return "rows and columns have changed places"
-    for axis, what in ((-2, "row"), (-1, "column")):
-        if all(w.ndim >= -axis and w.shape[axis] > 2 for _, w in pairs):
-            if all(close(np.flip(g, axis), w) for g, w in pairs):
-                return f"the {what}s are in the opposite order"
-            for by, words in ((1, "early"), (-1, "late")):
-                if all(_shifted(g, w, axis, by) for g, w in pairs):
-                    return f"every {what} stands one place too {words}"
-    if always(lambda g, w: g.size > 2 and close(np.sort(g, axis=None), np.sort(w, axis=None))):
-        if moved := origins(*pairs[0]):
-            return moved
-        return "the entries are the right ones, in other places"
-    if always(lambda g, w: close(g * g, w)):
-        return "it is the root of what it should be"
-    if always(lambda g, w: close(w * w, g)):
-        return "it is the square of what it should be"
-    if always(lambda g, w: bool((w != 0).all()) and close(g * w, np.ones_like(w))):
-        return "it is 1 divided by what it should be"
     return None
+
+
+def _factor(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
+    factors = [_factor_of_one(g, w) for g, w in pairs]
+    if not all(factors):
+        return None
+    if np.allclose(factors, factors[0], rtol=1e-4):
+        return f"it is {_ratio(factors[0])} what it should be, in every {'entry' if pairs[0][1].ndim else 'case'}"
+    said = {_named_factor(case, factor) for case, factor in zip(cases, factors, strict=True)}
+    why = f": a factor of {said.pop()}" if len(said) == 1 and "" not in said else ", another number in each case"
+    return f"every entry is the same multiple of what it should be ({factors[0]:.4g} on {cases[0].label}){why}"
+
+
+def _factor_of_one(g: np.ndarray, w: np.ndarray) -> float:
+    """Return the number that all entries are the right ones times; 0 if there is none."""
+    usable = np.isfinite(g) & np.isfinite(w) & (np.abs(w) > 1e-9)
+    r = g[usable] / w[usable]
+    if not r.size or not np.allclose(r, r[0], rtol=1e-4) or not np.allclose(g[~usable], w[~usable], atol=1e-9):
+        return 0.0
+    return float(r[0])
+
+
+def _other_order(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
+    if all(g.size > 2 and g.shape == w.shape and close(np.sort(g, axis=None), np.sort(w, axis=None)) for g, w in pairs):
+        return origins(*pairs[0]) or "the entries are the right ones, in other places"
+    return None
+
+
+def _long(w: np.ndarray, axis: int) -> bool:
+    return w.ndim >= -axis and w.shape[axis] > 2
+
+
+RELATIONS_OF_BOOLEANS = (_always("True and False have changed places", lambda g, w: close(1.0 - g, w * 1.0)),)
+RELATIONS: tuple[Relation, ...] = (
+    _always("all of it is 0", lambda g, w: not g.any()),
+    _always("all of it is NaN (not a number)", lambda g, w: bool(np.isnan(g).all())),
+    _always("the sign is turned around everywhere", lambda g, w: close(-g, w)),
+    _argument,
+    _difference,
+    _factor,
+    _always(
+        "rows and columns have changed places",
+        lambda g, w: g.ndim > 1 and g.shape[-1] == g.shape[-2] and close(g.swapaxes(-1, -2), w),
+    ),
+    _always("the rows are in the opposite order", lambda g, w: _long(w, -2) and close(np.flip(g, -2), w)),
+    _always("every row stands one place too early", lambda g, w: _long(w, -2) and _shifted(g, w, -2, 1)),
+    _always("every row stands one place too late", lambda g, w: _long(w, -2) and _shifted(g, w, -2, -1)),
+    _always("the columns are in the opposite order", lambda g, w: _long(w, -1) and close(np.flip(g, -1), w)),
+    _always("every column stands one place too early", lambda g, w: _long(w, -1) and _shifted(g, w, -1, 1)),
+    _always("every column stands one place too late", lambda g, w: _long(w, -1) and _shifted(g, w, -1, -1)),
+    _other_order,
+    _always("it is the root of what it should be", lambda g, w: close(g * g, w)),
+    _always("it is the square of what it should be", lambda g, w: close(w * w, g)),
+    _always(
+        "it is 1 divided by what it should be", lambda g, w: bool((w != 0).all()) and close(g * w, np.ones_like(w))
+    ),
+)
 
 
 def _shifted(g: np.ndarray, w: np.ndarray, axis: int, by: int) -> bool:
@@ -113,7 +142,7 @@ def _shifted(g: np.ndarray, w: np.ndarray, axis: int, by: int) -> bool:
 
 
 def places(g: np.ndarray, w: np.ndarray) -> str:
-    """Which rows, columns or entries are wrong."""
+    """Return which rows, columns or entries are wrong; "" if that is no simple place."""
     with np.errstate(all="ignore"):
         good = np.isclose(g.astype(float), w.astype(float), rtol=1e-4, atol=1e-6, equal_nan=True)
     if good.ndim == 0 or not good.any():
@@ -155,7 +184,7 @@ def _are_weights(x: np.ndarray) -> bool:
 
 
 def origins(got: np.ndarray, want: np.ndarray) -> str:
-    """Where each row or column, or part along another axis, stands in the right result, if all of them stand there."""
+    """Return where each row or column, or part along another axis, stands in the right result, if all of them do."""
     if got.ndim != want.ndim or not want.ndim or got.dtype.kind != want.dtype.kind:
         return ""
     for axis in range(-1, -got.ndim - 1, -1):
@@ -173,12 +202,12 @@ def origins(got: np.ndarray, want: np.ndarray) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> str:
-    """4, 5, 2, 3, 0, 1; long rows end in dots."""
+    """Return numbers with commas, "4, 5, 2, 3, 0, 1"; long rows end in dots."""
     return ", ".join(map(str, numbers[:8])) + (" …" if len(numbers) > 8 else "")
 
 
 def weights_problem(name: str, got: np.ndarray, want: np.ndarray) -> str | None:
-    """Rows of weights that sum to something else, negative ones, leaks; or rows that sum to 1 and should not."""
+    """Return what is wrong with rows of weights: their sum, a sign, a leak; or with rows that sum to 1 and should not."""
     if want.ndim == 0 or want.dtype.kind != "f":
         return None
     if not (want >= 0).all() or not np.allclose(want.sum(axis=-1), 1, atol=1e-4):

@@ -1,8 +1,10 @@
-"""Right, and yet: what a right answer can do better, said with the praise."""
+"""Right, and yet: remarks on what a right answer can do better, said with the praise."""
 
 import ast
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,93 +13,101 @@ from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.explain.differences import parts
 from lesson_utils.mistakes.program import expressions
 from lesson_utils.mistakes.recognise.learner_code import own
-from lesson_utils.mistakes.run.sandbox import Outcome
+from lesson_utils.mistakes.run.outcome import Outcome
 
-LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
+COMPREHENSIONS = ast.ListComp | ast.GeneratorExp
 FLOAT16_MAX = 65504
 
 
-def _statements(text: str) -> list[ast.stmt]:
-    return ast.parse(text).body
+@dataclass
+class Answer:
+    """A right answer: its results beside the expected ones, and its code, if that can be read."""
+
+    exercise: Exercise
+    results: Sequence[tuple[str, Any, Any]]  # name, what came back, what was expected
+    body: Sequence[ast.stmt]
+
+    @cached_property
+    def nodes(self) -> list[ast.expr]:
+        return expressions(self.body)
+
+    def numbers(self) -> list[float]:
+        values = [node.value for node in self.nodes if isinstance(node, ast.Constant)]
+        return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+
+
+def style_remarks(
+    exercise: Exercise, function: Callable[..., Any], outcomes: Sequence[Outcome], wanted: Sequence[Outcome]
+) -> list[str]:
+    """Return what a teacher would add to "Correct."."""
+    pairs = [
+        (parts(exercise, o.value) or (), parts(exercise, w.value) or ()) for o, w in zip(outcomes, wanted, strict=True)
+    ]
+    results = [row for got, want in pairs for row in zip(exercise.returns, got, want, strict=True)]
+    mine = own(function)
+    answer = Answer(exercise, results, mine.body if mine else ())
+    return [remark for find in REMARKS if (remark := find(answer))]
+
+
+def _matrix(answer: Answer) -> str | None:
+    if any(isinstance(got, np.matrix) for _, got, _ in answer.results):
+        return "`np.matrix` is on its way out of NumPy, and its `*` is a matrix product. Use arrays and `@`."
+    return None
+
+
+def _masked_array(answer: Answer) -> str | None:
+    if any(isinstance(got, np.ma.MaskedArray) for _, got, _ in answer.results):
+        return "What comes back is a masked array; `.filled(0)` makes a plain one."
+    return None
+
+
+def _float64_for_float32(answer: Answer) -> str | None:
+    for name, got, want in answer.results:
+        arrays = isinstance(got, np.ndarray) and isinstance(want, np.ndarray)
+        if arrays and (got.dtype, want.dtype) == (np.float64, np.float32):
+            return f"float32 went in, `{name}` came out as float64. Models keep float32, which is half as large: `math.sqrt(5)` for `np.sqrt(5)`, `np.zeros(n, x.dtype)`."
+    return None
+
+
+def _loop(answer: Answer) -> str | None:
+    if re.search(r"\ba loop\b.* fine", answer.exercise.task) or not _has_loop(answer.body):
+        return None
+    if _has_loop(ast.parse(answer.exercise.body({}).replace("return ", "_ = ")).body):
+        return None
+    return "It has a loop that NumPy runs in one line, and much faster: our solution shows how."
 
 
 def _has_loop(body: Sequence[ast.stmt]) -> bool:
-    """Is there a loop over numbers? One over things written out, `for W in (W_Q, W_K)`, NumPy can't spare anyone."""
-    loops = [node for statement in body for node in ast.walk(statement) if isinstance(node, LOOPS)]
-    over = [getattr(loop, "iter", None) for loop in loops if not isinstance(loop, ast.ListComp | ast.GeneratorExp)]
-    over += [loop.generators[0].iter for loop in loops if isinstance(loop, ast.ListComp | ast.GeneratorExp)]
+    """Return whether it loops over numbers; one over things written out, `for W in (W_Q, W_K)`, NumPy can't spare anyone."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    over = [getattr(node, "iter", None) for node in nodes if isinstance(node, ast.For | ast.While)]
+    over += [node.generators[0].iter for node in nodes if isinstance(node, COMPREHENSIONS)]
     return not all(_written_out(iterated) for iterated in over)
 
 
 def _written_out(iterated: ast.AST | None) -> bool:
-    """`(a, b)`, and `zip` or `enumerate` of such."""
+    """Return whether it is `(a, b)`, or `zip` or `enumerate` of such."""
     if isinstance(iterated, ast.Call):
         return any(_written_out(argument) for argument in iterated.args)
     return isinstance(iterated, ast.Tuple | ast.List)
 
 
-def remarks(
-    exercise: Exercise, function: Callable[..., Any], outcomes: Sequence[Outcome], wanted: Sequence[Outcome]
-) -> list[str]:
-    """What a teacher would add to "Correct."."""
-    said = []
-    results = [
-        (name, got, want)
-        for o, w in zip(outcomes, wanted, strict=True)
-        for name, got, want in zip(
-            exercise.returns, parts(exercise, o.value) or (), parts(exercise, w.value) or (), strict=True
+def _added_below_the_bar(answer: Answer) -> str | None:
+    for node in answer.nodes:
+        match node:
+            case ast.BinOp(op=ast.Div(), right=ast.BinOp(op=ast.Add(), right=ast.Constant(value=float(small)))):
+                if 0 < small < 1e-3:
+                    return f"You add {small:g} below the fraction bar. The sum there is never 0, so it is not needed, and it makes the result a little too small."
+    return None
+
+
+def _large_for_infinity(answer: Answer) -> str | None:
+    large = [number for number in answer.numbers() if FLOAT16_MAX < abs(number) < float("inf")]
+    if "mask" in answer.exercise.parameters and large:
+        return (
+            f"−{large[0]:g} hides well in float32; float16 ends at {FLOAT16_MAX}. −∞, `-np.inf`, works in all of them."
         )
-    ]
-    if any(isinstance(got, np.matrix) for _, got, _ in results):
-        said.append("`np.matrix` is on its way out of NumPy, and its `*` is a matrix product. Use arrays and `@`.")
-    if any(isinstance(got, np.ma.MaskedArray) for _, got, _ in results):
-        said.append("What comes back is a masked array; `.filled(0)` makes a plain one.")
-    for name, got, want in results:
-        if (
-            isinstance(got, np.ndarray)
-            and isinstance(want, np.ndarray)
-            and want.dtype == np.float32
-            and got.dtype == np.float64
-        ):
-            said.append(
-                f"float32 went in, `{name}` came out as float64. Models keep float32, which is half as large: `math.sqrt(5)` for `np.sqrt(5)`, `np.zeros(n, x.dtype)`."
-            )
-            break
-    mine = own(function)
-    if mine is None:
-        return said
-    welcome = re.search(r"\ba loop\b.* fine", exercise.task)
-    if (
-        not welcome
-        and _has_loop(mine.body)
-        and not _has_loop(_statements(exercise.body({}).replace("return ", "_ = ")))
-    ):
-        said.append("It has a loop that NumPy runs in one line, and much faster: our solution shows how.")
-    nodes = expressions(mine.body)
-    for node in nodes:
-        if (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.Div)
-            and isinstance(node.right, ast.BinOp)
-            and isinstance(node.right.op, ast.Add)
-        ):
-            small = node.right.right
-            if isinstance(small, ast.Constant) and isinstance(small.value, float) and 0 < small.value < 1e-3:
-                said.append(
-                    f"You add {small.value:g} below the fraction bar. The sum there is never 0, so it is not needed, and it makes the result a little too small."
-                )
-                break
-    if "mask" in exercise.parameters:
-        large = [
-            n.value
-            for n in nodes
-            if isinstance(n, ast.Constant)
-            and isinstance(n.value, int | float)
-            and not isinstance(n.value, bool)
-            and FLOAT16_MAX < abs(n.value) < float("inf")
-        ]
-        if large:
-            said.append(
-                f"−{large[0]:g} hides well in float32; float16 ends at {FLOAT16_MAX}. −∞, `-np.inf`, works in all of them."
-            )
-    return said
+    return None
+
+
+REMARKS = (_matrix, _masked_array, _float64_for_float32, _loop, _added_below_the_bar, _large_for_infinity)

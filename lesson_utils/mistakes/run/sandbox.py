@@ -1,4 +1,4 @@
-"""Calls a function that may do anything, leaves the kernel as it was, and tells whether two calls did the same."""
+"""Calls of functions that may do anything: on copies, within limits, and the kernel is left as it was."""
 
 import contextlib
 import inspect
@@ -6,78 +6,37 @@ import io
 import linecache
 import math
 import random
-import re
-import signal
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from decimal import Decimal
-from fractions import Fraction
 from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.run.numpy_patched import tamed
+from lesson_utils.mistakes.run.limits import TimeUp, limited_memory, stopped
+from lesson_utils.mistakes.run.numpy_patched import filled_empty
+from lesson_utils.mistakes.run.outcome import Outcome
+from lesson_utils.mistakes.run.outcome import plain as plain  # under this name for `recognise`
+from lesson_utils.mistakes.run.outcome import same as same  # and for `mutation_testing`
 
 TIME_LIMIT = 5.0  # seconds for one call; a solution takes milliseconds
-TOLERANCE = {"float32": 1e-4, "float16": 1e-2}  # relative and absolute: far above rounding, far below any mistake
-DEFAULT_TOLERANCE = 1e-7
+MOST_NUMBERS = 3_000_000  # in a result; the arrays of all cases have less than 10,000
 PRINTED = 2000  # characters of what an answer prints that are shown
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one call led to."""
-
-    value: Any = None
-    error: BaseException | None = None
-    timed_out: bool = False
-    where: str = ""  # the function's own line, for errors and time-outs
-    line: str = ""  # its text
-    variables: Mapping[str, Any] = field(default_factory=dict)  # the function's own, at the error
-    changed: tuple[int, ...] = ()  # arguments changed in place
-    borrowed: tuple[str, ...] = ()  # functions of the library that were called
-
-    def results(self) -> tuple[Any, ...]:
-        """The value as several results; a list of arrays counts as several, a list of numbers as one."""
-        value = self.value
-        if isinstance(value, tuple) or (isinstance(value, list) and any(isinstance(x, np.ndarray) for x in value)):
-            return tuple(value)
-        return (value,)
-
-    def is_telling(self) -> bool:
-        """Is this more than two different mistakes would have in common by chance, as NaN, zeros or an error?"""
-        if self.error or self.timed_out:
-            return False
-        try:
-            numbers = np.concatenate([np.ravel(plain(x)).astype(float) for x in self.results()])
-        except (TypeError, ValueError, OverflowError):
-            return False
-        if all(np.asarray(x).dtype == bool for x in self.results()):
-            return 0 < numbers.sum() < numbers.size
-        other = numbers[np.isfinite(numbers) & (numbers != 0) & (numbers != 1)]
-        different = min(other.size, 1) + bool((other != other[:1]).any())  # no set: there may be millions of them
-        return different >= min(2, numbers.size)
-
-
-class TimeUp(BaseException):
-    """Not an Exception: a learner's `except Exception` must not catch it."""
-
-
 def copied(arguments: Sequence[Any]) -> list[Any]:
+    """Return the arguments, with a copy of each array."""
     return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
 
 
 def finite(value: Any) -> Any:
-    """What a function returned, as it is.
+    """Return what a function returned, as it is.
 
     Raises:
         ValueError: it is a list that contains itself, as `found.append(found)` makes it: NumPy would unpack it for ever.
+        MemoryError: it is an array so large that comparing it would take the memory that is left.
     """
 
     def deep(value: Any, left: int) -> bool:
@@ -85,6 +44,9 @@ def finite(value: Any) -> Any:
 
     if deep(value, 12):
         raise ValueError("the list that comes back contains itself")
+    for result in value if isinstance(value, tuple) else (value,):
+        if isinstance(result, np.ndarray) and result.size > MOST_NUMBERS:
+            raise MemoryError(f"an array with shape {result.shape} comes back")
     return value
 
 
@@ -102,8 +64,8 @@ def quick(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
 
 @contextmanager
 def quiet(left: float = math.nan) -> Iterator[None]:
-    """Wrong variants divide by 0 and more: the check says more than a warning. What `np.empty` makes holds `left`."""
-    with np.errstate(all="ignore"), warnings.catch_warnings(), tamed(left):
+    """Show no warnings, since the check says more than those of wrong variants; let `np.empty` hold `left`; limit memory."""
+    with np.errstate(all="ignore"), warnings.catch_warnings(), filled_empty(left), limited_memory():
         warnings.simplefilter("ignore")
         yield
 
@@ -139,7 +101,7 @@ def attempt(
 
 
 def changed(given: Sequence[Any], before: Sequence[Any]) -> tuple[int, ...]:
-    """Which arguments were changed in place."""
+    """Return the places of the arguments that were changed in place."""
     pairs = enumerate(zip(given, before, strict=True))
     return tuple(i for i, (now, then) in pairs if isinstance(now, np.ndarray) and not _equal(now, then))
 
@@ -149,54 +111,8 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 @contextmanager
-def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
-    """Raise TimeUp in code that runs longer; on a busy machine, where it waits, up to `busy` times as long by the clock.
-
-    On Unix, in the main thread, by a signal: it ends loops without a body, and C code that looks for signals (sleep).
-    Elsewhere by a trace function, between two instructions of Python.
-    """
-    if sys.gettrace() is not None and not hasattr(sys.gettrace(), "ours"):  # a debugger is at work: take all your time
-        yield
-    elif (
-        hasattr(signal, "setitimer")
-        and sys.platform != "emscripten"
-        and threading.current_thread() is threading.main_thread()
-    ):
-        computed, last = time.thread_time(), time.monotonic() + busy * seconds
-
-        def ring(number: int, frame: FrameType | None) -> None:
-            if time.thread_time() - computed >= seconds or time.monotonic() >= last:
-                raise TimeUp
-
-        before = signal.signal(signal.SIGALRM, ring)
-        signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)  # again and again, for who catches everything
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-    else:
-        deadline = time.monotonic() + seconds
-        outer = sys.gettrace()
-
-        def watch(frame: FrameType, event: Any, argument: Any) -> Any:
-            if time.monotonic() > deadline:
-                raise TimeUp
-            frame.f_trace_opcodes = True  # a loop without a body has no lines
-            if outer and event == "call":
-                outer(frame, event, argument)
-            return watch
-
-        sys.settrace(watch)
-        try:
-            yield
-        finally:
-            sys.settrace(outer)
-
-
-@contextmanager
 def watched(called: list[str], library: Sequence[Callable[..., Any]]) -> Iterator[None]:
-    """Note the calls of `library`."""
+    """Append to `called` the names of the functions of `library` that are called."""
     if not library or sys.gettrace() is not None:
         yield
         return
@@ -215,7 +131,7 @@ def watched(called: list[str], library: Sequence[Callable[..., Any]]) -> Iterato
 
 
 class _Cut(io.StringIO):
-    """Takes what is printed, and keeps the beginning."""
+    """A stream that keeps the beginning of what is printed."""
 
     total = 0
 
@@ -258,7 +174,7 @@ def _called(function: Callable[..., Any]) -> str:
 
 @contextmanager
 def kernel_as_before(show: bool = True) -> Iterator[None]:
-    """Random numbers, print options and recursion limit stay; of what is printed, the beginning is shown, or nothing."""
+    """Put random numbers, print options and recursion limit back; show the beginning of what is printed, or nothing."""
     options, limit, state, numbers = (
         np.get_printoptions(),
         sys.getrecursionlimit(),
@@ -281,7 +197,7 @@ def kernel_as_before(show: bool = True) -> Iterator[None]:
 
 
 def _where(function: Any, error: BaseException) -> tuple[str, str, dict[str, Any]]:
-    """The last line of the learner's own code on the way to the error, and the variables there."""
+    """Return the last line of the learner's own code on the way to the error, as words and as text, and its variables."""
     file = getattr(getattr(function, "__code__", None), "co_filename", None)
     found, step = None, error.__traceback__
     while step is not None:
@@ -293,71 +209,3 @@ def _where(function: Any, error: BaseException) -> tuple[str, str, dict[str, Any
     line = linecache.getline(str(file), found.tb_lineno).strip()
     variables = dict(found.tb_frame.f_locals)
     return f" in line {found.tb_lineno} of its cell: `{line}`" if line else "", line, variables
-
-
-# --- The same? ------------------------------------------------------------------------------------------------------
-
-
-def same(a: Outcome, b: Outcome) -> bool:
-    """Did two functions do the same, right or wrong?"""
-    if a.error or b.error or a.timed_out or b.timed_out:
-        return a.timed_out == b.timed_out and same_error(a.error, b.error)
-    a_results, b_results = a.results(), b.results()
-    if len(a_results) != len(b_results):
-        return False
-    try:
-        arrays = [(np.asarray(plain(x)), np.asarray(plain(y))) for x, y in zip(a_results, b_results, strict=True)]
-        return all(x.shape == y.shape and close(x, y) for x, y in arrays)
-    except (TypeError, ValueError, OverflowError):  # not numbers at all
-        return False
-
-
-def same_error(a: BaseException | None, b: BaseException | None) -> bool:
-    """Errors are the same if their kinds are, and the shapes in them; the words and their order may differ."""
-    if a is None or b is None or type(a) is not type(b):
-        return a is b
-    if isinstance(a, NameError | AttributeError | SystemExit):
-        return str(a) == str(b)
-    if _operation(a) != _operation(b):
-        return False
-    ours, theirs = _numbers(a), _numbers(b)
-    shared = ours <= theirs or theirs <= ours  # `x /= y` lists one more shape than `x / y`
-    words = bool(ours and theirs) or _plain_words(a) == _plain_words(b)
-    return shared and words
-
-
-def _operation(error: BaseException) -> str | None:
-    """What went wrong: a product, lining up, a yes or no asked of an array."""
-    signs = {"matmul": "@", "not aligned": "@", "broadcast": "+", "truth value": "if", "reshape": "reshape"}
-    return next((sign for words, sign in signs.items() if words in str(error)), None)
-
-
-def _numbers(error: BaseException) -> set[tuple[str, ...]]:
-    """The shapes and sizes in an error's text, whatever their order."""
-    text = str(error)
-    shapes = re.findall(r"\((\d[\d,]*)\)", text.replace(", ", ","))
-    return {tuple(sorted(re.findall(r"\d+", shape))) for shape in shapes} or {
-        (n,) for n in re.findall(r"\b\d+\b", text)
-    }
-
-
-def _plain_words(error: BaseException) -> str:
-    return re.sub(r"[\d(),.:\s-]+", " ", str(error)).strip()
-
-
-def close(a: np.ndarray, b: np.ndarray) -> bool:
-    """Equal but for rounding."""
-    tolerance = max(TOLERANCE.get(str(x.dtype), DEFAULT_TOLERANCE) for x in (a, b))
-    with np.errstate(all="ignore"):
-        good = (
-            np.abs(a - b) <= tolerance + tolerance * np.abs(b) if a.dtype.kind != "b" or b.dtype.kind != "b" else a == b
-        )
-        return bool((good | (a == b) | ((a != a) & (b != b))).all())
-
-
-def plain(x: Any) -> Any:
-    """A Fraction or a Decimal as a float, everything else as it is."""
-    try:
-        return float(x) if isinstance(x, Fraction | Decimal) else x
-    except (OverflowError, ValueError):  # as large as 10**400, or a signalling NaN
-        return x

@@ -1,0 +1,75 @@
+"""Right numbers in the wrong form: what is left to mend of a list, a masked array, a dtype, or a changed argument."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from lesson_utils.mistakes.exercise import Exercise
+from lesson_utils.mistakes.explain.differences import masked_entries, parts
+from lesson_utils.mistakes.recognise.learner_code import own, writes_into
+from lesson_utils.mistakes.run.outcome import Outcome
+
+LEFT = "The numbers are right; one thing is left."
+
+
+def form_problem(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome) -> str | None:
+    """Return the first thing that is wrong with an outcome whose numbers are right, or None."""
+    return next(_problems(exercise, function, outcome, wanted), None)
+
+
+def _problems(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome) -> Iterator[str]:
+    results, wants = parts(exercise, outcome.value), parts(exercise, wanted.value)
+    if results is None or wants is None:
+        yield f"Your function should return {len(exercise.returns)} things: `return {', '.join(exercise.returns)}`."
+        return
+    rows = list(zip(exercise.returns, results, wants, strict=True))
+    yield from (problem for row in rows for find in CONTAINERS if (problem := find(*row)))
+    if outcome.changed:
+        yield f"The result is right, but {changes_in_place(exercise, function, outcome.changed)}"
+    arrays = [(name, np.asarray(got), want) for name, got, want in rows if isinstance(want, np.ndarray)]
+    yield from (problem for row in arrays if (problem := _dtype_problem(exercise, *row)))
+
+
+def _no_array(name: str, got: Any, want: Any) -> str | None:
+    if isinstance(want, np.ndarray) and want.ndim and not isinstance(got, np.ndarray):
+        return f"{LEFT} `{name}` is a {type(got).__name__}; put `np.array(...)` around it."
+    return None
+
+
+def _objects(name: str, got: Any, want: Any) -> str | None:
+    if isinstance(got, np.ndarray) and got.dtype.kind == "O":
+        return (
+            f"{LEFT} `{name}` has dtype object: an array of Python objects, slow and large. Make it with `dtype=float`."
+        )
+    return None
+
+
+CONTAINERS = (_no_array, masked_entries, _objects)
+
+
+def _dtype_problem(exercise: Exercise, name: str, got: np.ndarray, want: np.ndarray) -> str | None:
+    if want.dtype == bool and got.dtype != bool:
+        return f"{LEFT} `{name}` has dtype {got.dtype}, and masks here are boolean: add `dtype=bool`, or compare, `mask > 0`."
+    if exercise.dtype != "kept" or got.dtype == want.dtype:
+        return None
+    if want.dtype == np.float64:
+        return f"{LEFT} `{name}` has dtype {got.dtype}; expected float64. Did you ask for another?"
+    given = next((p for p in exercise.parameters if p in ("x", "X", "Q", "scores", "logits")), exercise.parameters[0])
+    masks = ", arithmetic on a boolean mask (`~mask * -1e9`), `np.where(mask, 0, -np.inf)` (write `np.where(mask, scores, -np.inf)`), `np.finfo(float).min`"
+    return (
+        f"{LEFT} {want.dtype} went in, `{name}` came out as {got.dtype}. What makes a float64: another array that is float64 "
+        f"(convert it: `.astype({given}.dtype)`), `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype={given}.dtype`)"
+        f"{masks if 'mask' in exercise.parameters else ''}."
+    )
+
+
+def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
+    """Return the words for arguments that were changed: where, and how to avoid it."""
+    names = [exercise.parameters[i] for i in changed]
+    mine = own(function)
+    where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := writes_into(mine, name))), "")
+    return (
+        f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
+        "caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
+    )

@@ -1,0 +1,111 @@
+"""The outcome of one call, and whether two calls did the same."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+TOLERANCE = {"float32": 1e-4, "float16": 1e-2}  # relative and absolute: far above rounding, far below any mistake
+DEFAULT_TOLERANCE = 1e-7
+OPERATIONS = {"matmul": "@", "not aligned": "@", "broadcast": "+", "truth value": "if", "reshape": "reshape"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The value or the error that one call led to."""
+
+    value: Any = None
+    error: BaseException | None = None
+    timed_out: bool = False
+    where: str = ""  # the function's own line, for errors and time-outs
+    line: str = ""  # its text
+    variables: Mapping[str, Any] = field(default_factory=dict)  # the function's own, at the error
+    changed: tuple[int, ...] = ()  # arguments changed in place
+    borrowed: tuple[str, ...] = ()  # functions of the library that were called
+
+    def results(self) -> tuple[Any, ...]:
+        """Return the value as several results; a list of arrays counts as several, a list of numbers as one."""
+        value = self.value
+        if isinstance(value, tuple) or (isinstance(value, list) and any(isinstance(x, np.ndarray) for x in value)):
+            return tuple(value)
+        return (value,)
+
+    def is_telling(self) -> bool:
+        """Return whether two different mistakes would hardly have this in common, as they have NaN, zeros or an error."""
+        if self.error or self.timed_out:
+            return False
+        try:
+            numbers = np.concatenate([np.ravel(plain(x)).astype(float) for x in self.results()])
+        except (TypeError, ValueError, OverflowError):
+            return False
+        if all(np.asarray(x).dtype == bool for x in self.results()):
+            return 0 < numbers.sum() < numbers.size
+        other = numbers[np.isfinite(numbers) & (numbers != 0) & (numbers != 1)]
+        different = min(other.size, 1) + bool((other != other[:1]).any())  # no set: there may be millions of them
+        return different >= min(2, numbers.size)
+
+
+def same(a: Outcome, b: Outcome) -> bool:
+    """Return whether two functions did the same, right or wrong."""
+    if a.error or b.error or a.timed_out or b.timed_out:
+        return a.timed_out == b.timed_out and same_error(a.error, b.error)
+    if len(a.results()) != len(b.results()):
+        return False
+    try:
+        pairs = [(np.asarray(plain(x)), np.asarray(plain(y))) for x, y in zip(a.results(), b.results(), strict=True)]
+        return all(x.shape == y.shape and close(x, y) for x, y in pairs)
+    except (TypeError, ValueError, OverflowError):  # not numbers at all
+        return False
+
+
+def same_error(a: BaseException | None, b: BaseException | None) -> bool:
+    """Return whether the kinds of two errors are the same, and the shapes in them; words and order may differ."""
+    if a is None or b is None or type(a) is not type(b):
+        return a is b
+    if isinstance(a, NameError | AttributeError | SystemExit):
+        return str(a) == str(b)
+    if _operation(a) != _operation(b):
+        return False
+    ours, theirs = _numbers(a), _numbers(b)
+    if not (ours <= theirs or theirs <= ours):  # `x /= y` lists one more shape than `x / y`
+        return False
+    return bool(ours and theirs) or _without_numbers(a) == _without_numbers(b)
+
+
+def _operation(error: BaseException) -> str | None:
+    """Return what went wrong: a product, lining up, a yes or no asked of an array."""
+    return next((sign for words, sign in OPERATIONS.items() if words in str(error)), None)
+
+
+def _numbers(error: BaseException) -> set[tuple[str, ...]]:
+    """Return the shapes and sizes in an error's text, whatever their order."""
+    text = str(error)
+    shapes = re.findall(r"\((\d[\d,]*)\)", text.replace(", ", ","))
+    found = [tuple(sorted(re.findall(r"\d+", shape))) for shape in shapes]
+    return set(found or [(number,) for number in re.findall(r"\b\d+\b", text)])
+
+
+def _without_numbers(error: BaseException) -> str:
+    return re.sub(r"[\d(),.:\s-]+", " ", str(error)).strip()
+
+
+def close(a: np.ndarray, b: np.ndarray) -> bool:
+    """Return whether two arrays are equal but for rounding."""
+    tolerance = max(TOLERANCE.get(str(x.dtype), DEFAULT_TOLERANCE) for x in (a, b))
+    with np.errstate(all="ignore"):
+        good = (a == b) | ((a != a) & (b != b))
+        if a.dtype.kind != "b" or b.dtype.kind != "b":  # booleans have no difference
+            good = good | (np.abs(a - b) <= tolerance + tolerance * np.abs(b))
+        return bool(good.all())
+
+
+def plain(x: Any) -> Any:
+    """Return a Fraction or a Decimal as a float, everything else as it is."""
+    try:
+        return float(x) if isinstance(x, Fraction | Decimal) else x
+    except (OverflowError, ValueError):  # as large as 10**400, or a signalling NaN
+        return x
