@@ -18,7 +18,7 @@ from lesson_utils.mistakes.explain.errors import error_message, foreign_words, i
 from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import remarks
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
-from lesson_utils.mistakes.recognise.learner_code import own, writes_into
+from lesson_utils.mistakes.recognise.learner_code import learner_code, writes_into
 from lesson_utils.mistakes.recognise.search import recognise
 from lesson_utils.mistakes.run.sandbox import (
     TIME_LIMIT,
@@ -256,7 +256,7 @@ def _fault(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome)
 def _in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
     """That arguments were changed, where, and how to avoid it."""
     names = [exercise.parameters[i] for i in changed]
-    mine = own(function)
+    mine = learner_code(function)
     where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := writes_into(mine, name))), "")
     return (
         f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "

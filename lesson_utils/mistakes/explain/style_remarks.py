@@ -10,7 +10,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.explain.differences import parts
 from lesson_utils.mistakes.program import expressions
-from lesson_utils.mistakes.recognise.learner_code import own
+from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.sandbox import Outcome
 
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
@@ -63,7 +63,7 @@ def remarks(
                 f"float32 went in, `{name}` came out as float64. Models keep float32, which is half as large: `math.sqrt(5)` for `np.sqrt(5)`, `np.zeros(n, x.dtype)`."
             )
             break
-    mine = own(function)
+    mine = learner_code(function)
     if mine is None:
         return said
     welcome = re.search(r"\ba loop\b.* fine", exercise.task)
