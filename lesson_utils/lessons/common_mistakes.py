@@ -1,4 +1,4 @@
-"""Mistakes that belong to several exercises, written once: masks, weights, the order of results.
+"""Mistakes that several exercises have in common: masks, weights, the order of results.
 
 The steps are called `mask`, `weights` and `answer`, and work on the variables `scores` and `weights`.
 """
@@ -12,26 +12,21 @@ OWN_SOFTMAX = (
     "weights = e / e.sum(axis=-1, keepdims=True)"
 )  # fmt: skip
 FINITE = "scores = np.where(mask, scores, -1e9)"
-ADDED = "scores = scores + (1 - mask) * -1e9"
-
-
-def _after(weights: str, line: str) -> str:
-    return f"{weights}\n{line}"
 
 
 def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)") -> tuple[Change, ...]:
-    """Masks that are ignored, inverted, too late, or no mask at all.
+    """Return the mistakes with a mask: it is ignored, inverted, applied too late, or hides nothing.
 
     Args:
-        optional: the mask may be None, and each line asks for it.
+        optional: the mask may be None, so that each line stands behind `if mask is not None`.
         weights: the step behind the mask, as it should be.
     """
 
-    def asked(*lines: str) -> list[str]:
+    def guarded(*lines: str) -> list[str]:
         return [f"if mask is not None:\n    {line}" if optional else line for line in lines]
 
     def late(*lines: str) -> dict[str, Sequence[str]]:
-        return {"mask": "", "weights": [_after(weights, line) for line in asked(*lines)]}
+        return {"mask": "", "weights": [f"{weights}\n{line}" for line in guarded(*lines)]}
 
     return (
         change(
@@ -42,7 +37,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         change(
             "mask inverted",
             "Your mask is the wrong way round. Here True means may attend: keep the scores where it is True, and hide those where it is False.",
-            mask=asked(
+            mask=guarded(
                 "scores = np.where(mask, -np.inf, scores)",
                 "scores = np.where(mask, -1e9, scores)",
                 "scores = scores - 1e9 * mask",
@@ -79,24 +74,24 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         change(
             "masked with 0",
             "Hidden scores are 0 then, or as good as 0. But exp(0) is 1: a score of 0 is an ordinary score. Use −∞.",
-            mask=asked("scores = np.where(mask, scores, 0)"),
+            mask=guarded("scores = np.where(mask, scores, 0)"),
         ),
         change(
             "mask inverted and 0",
             "Two things to mend.\n1. Your mask is the wrong way round: True means may attend.\n2. A score of 0 is an ordinary score, since exp(0) is 1. "
             "Hide with −∞.",
-            mask=asked("scores = np.where(mask, 0, scores)"),
+            mask=guarded("scores = np.where(mask, 0, scores)"),
         ),
         change(
             "mask added",
             "You add the mask to the scores, where True counts as 1 and False as 0: too little to hide anything. Set hidden scores to −∞: "
             "`np.where(mask, scores, -np.inf)`.",
-            mask=asked("scores = scores + mask", "scores = scores - ~mask", "scores = scores + ~mask"),
+            mask=guarded("scores = scores + mask", "scores = scores - ~mask", "scores = scores + ~mask"),
         ),
         change(
             "0 times infinity",
             "Your masked scores hold NaN. `~mask * -np.inf` would do that: 0 · ∞ is NaN. Write `np.where(mask, scores, -np.inf)`, without a product.",
-            mask=asked(
+            mask=guarded(
                 "scores = scores + ~mask * -np.inf",
                 "scores = scores * np.where(mask, 1, -np.inf)",
                 "scores = scores + mask * -np.inf",
@@ -106,7 +101,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         change(
             "masked with +∞",
             "You set hidden scores to something very large, so what is hidden takes all the weight. Use −∞, `-np.inf`.",
-            mask=asked(
+            mask=guarded(
                 "scores = np.where(mask, scores, 1e9)",
                 "scores = np.where(mask, scores, np.inf)",
                 "scores = scores + (1 - mask) * 1e9",
@@ -116,13 +111,13 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
             "multiplied by a large number",
             "You multiply hidden scores by a large negative number. A negative score becomes a huge positive one, and takes all the weight. "
             "Choose, do not multiply: `np.where(mask, scores, -np.inf)`.",
-            mask=asked("scores = scores * np.where(mask, 1, -1e9)", "scores = np.where(mask, scores, scores * -1e9)"),
+            mask=guarded("scores = scores * np.where(mask, 1, -1e9)", "scores = np.where(mask, scores, scores * -1e9)"),
         ),
         change(
             "not far enough below",
             "You hide scores with a number that is not far enough below the others: −100 is not, nor is −10 000. Where real scores are lower still, "
             "the hidden ones win. Use −∞: `np.where(mask, scores, -np.inf)`.",
-            mask=asked(
+            mask=guarded(
                 *(f"scores = np.where(mask, scores, -{n})" for n in ("100", "1", "10", "1e3", "1e4", "1e5")),
                 *(f"scores = scores - {n} * ~mask" for n in ("1", "10", "100", "1000", "1e4")),
             ),
@@ -130,13 +125,13 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         change(
             "mask as an index",
             "`scores[mask]` picks scores out and makes one long row of them: who belongs to whom is lost. Keep the shape: `np.where(mask, scores, -np.inf)`.",
-            mask=asked("scores = scores[mask]", "scores = scores[~mask]"),
+            mask=guarded("scores = scores[mask]", "scores = scores[~mask]"),
         ),
     )
 
 
 def weighing(over: str = "the keys") -> tuple[Change, ...]:
-    """Softmax over another axis, twice, or none."""
+    """Return the mistakes with softmax: over another axis, twice, or none."""
     own = OWN_SOFTMAX.replace("-1", "{}").format
     return (
         change(
@@ -196,14 +191,19 @@ def weighing(over: str = "the keys") -> tuple[Change, ...]:
 
 
 def softmax_inside(mistakes: Sequence[Change], body: dict[str, str], besides: Sequence[str] = ()) -> tuple[Change, ...]:
-    """Who writes softmax anew can make each mistake of that exercise (but those named in `besides`)."""
+    """Return the mistakes of the exercise on softmax for an answer that writes softmax anew.
+
+    Args:
+        body: the steps of that exercise.
+        besides: beginnings of the names of mistakes that are left out.
+    """
     found = []
     for mistake in mistakes:
-        if mistake.name.startswith(tuple(besides)) if besides else False:
+        if mistake.name.startswith(tuple(besides)):
             continue
         ways = []
         for way in mistake.ways:
-            text = way[""] if "" in way else "\n".join(line for line in ({**body, **way}).values() if line)
+            text = way[""] if "" in way else "\n".join(line for line in {**body, **way}.values() if line)
             text = text if "return" in text else f"return {text}"
             ways.append({"weights": "x = scores\n" + text.replace("return ", "weights = ")})
         found.append(Change(f"softmax: {mistake.name}", f"Look at your softmax. {mistake.message}", tuple(ways)))
@@ -211,7 +211,7 @@ def softmax_inside(mistakes: Sequence[Change], body: dict[str, str], besides: Se
 
 
 def answers(*names: str) -> tuple[Change, ...]:
-    """Results in another order, or not all of them."""
+    """Return the mistakes with several results: in another order, or only one of them."""
     right = f"`return {', '.join(names)}`"
     return (
         change(

@@ -7,7 +7,7 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.explain.differences import masked_entries, parts
-from lesson_utils.mistakes.recognise.learner_code import own, writes_into
+from lesson_utils.mistakes.recognise.learner_code import learner_code, writes_into
 from lesson_utils.mistakes.run.outcome import Outcome
 
 LEFT = "The numbers are right; one thing is left."
@@ -67,7 +67,7 @@ def _dtype_problem(exercise: Exercise, name: str, got: np.ndarray, want: np.ndar
 def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
     """Return the words for arguments that were changed: where, and how to avoid it."""
     names = [exercise.parameters[i] for i in changed]
-    mine = own(function)
+    mine = learner_code(function)
     where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := writes_into(mine, name))), "")
     return (
         f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "

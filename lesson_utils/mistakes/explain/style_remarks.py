@@ -12,7 +12,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.explain.differences import parts
 from lesson_utils.mistakes.program import expressions
-from lesson_utils.mistakes.recognise.learner_code import own
+from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
 COMPREHENSIONS = ast.ListComp | ast.GeneratorExp
@@ -44,7 +44,7 @@ def style_remarks(
         (parts(exercise, o.value) or (), parts(exercise, w.value) or ()) for o, w in zip(outcomes, wanted, strict=True)
     ]
     results = [row for got, want in pairs for row in zip(exercise.returns, got, want, strict=True)]
-    mine = own(function)
+    mine = learner_code(function)
     answer = Answer(exercise, results, mine.body if mine else ())
     return [remark for find in REMARKS if (remark := find(answer))]
 

@@ -16,7 +16,8 @@ import numpy as np
 from lesson_utils.lessons.published_bugs import SEEN
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.mutation_testing.axes import Arguments, axes_of
-from lesson_utils.mistakes.recognise.fault_bank import Bank, Known, bank_of
+from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
+from lesson_utils.mistakes.recognise.fault_bank import Fault as Known
 from lesson_utils.mistakes.run.sandbox import Outcome, TimeUp, quick, quiet, same, stopped
 
 ENOUGH, MOST, RARE = 12, 16, 3  # of the rare ones, that show in few cases only, so many

@@ -12,7 +12,7 @@ from lesson_utils.mistakes.mutation_testing.inputs import Reason
 from lesson_utils.mistakes.mutation_testing.mutants import Bug, bugs_of
 from lesson_utils.mistakes.mutation_testing.spy import After, Run, key, otherwise_rounded, run
 from lesson_utils.mistakes.mutation_testing.weak_asserts import Rewrite, asserts, function_of, rewrites
-from lesson_utils.mistakes.recognise.learner_code import Own, own
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.search import Clock
 from lesson_utils.mistakes.run.sandbox import mend_modules
 
@@ -28,7 +28,7 @@ class Hunt:
     def __init__(self, test: Callable[..., Any], exercise: Exercise, first: Run) -> None:
         self.test, self.exercise, self.first = test, exercise, first
         self.right = exercise.program({})
-        self.mine: Own | None = own(test)
+        self.mine: LearnerCode | None = learner_code(test)
         self.clock = Clock(SECONDS)
 
     def others(self) -> Iterator[tuple[str, Run]]:
@@ -103,7 +103,7 @@ class Hunt:
             test = function_of(self.mine, tree) if self.mine else None
             if test is not None and self._right_passes(test):
                 line, before, after = rewrite.lines[0]
-                number = (self.mine.first if self.mine else 1) + line - 1
+                number = (self.mine.first_line if self.mine else 1) + line - 1
                 return f"Line {number}, `{before}`: {rewrite.words.format(after=after)}."
         return ""
 
@@ -129,7 +129,7 @@ class Hunt:
         )
         for rewrite, bugs in self.rewritten():
             line, before, after = rewrite.lines[0]
-            number = (self.mine.first if self.mine else 1) + line - 1
+            number = (self.mine.first_line if self.mine else 1) + line - 1
             give(rewrite.name, f"line {number}, `{before}`: {rewrite.words.format(after=after)}", bugs)
         mend_modules()
         visible = {bug: self.shows[bug] for bug in left if self.shows[bug] != {}}

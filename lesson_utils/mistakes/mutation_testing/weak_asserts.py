@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lesson_utils.mistakes.recognise.learner_code import Own
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode as Own
 
 ALL_OF = {"all", "any"}
 COMPARES = {"allclose", "isclose", "array_equal", "array_equiv"}

@@ -1,10 +1,13 @@
-"""What each known mistake of an exercise does in each case: the typed changes, and the slips that the machine makes."""
+"""A fault dictionary of each exercise: what every known fault returns in every case, found out when it is needed.
+
+The faults are the mistakes that the exercise's author typed (`Change`), one for each spelling, and the mutants of the
+solution that single edits make. To look a wrong answer up, one compares signatures first, then outcomes.
+"""
 
 import ast
 import textwrap
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import combinations
 from types import CodeType
@@ -14,15 +17,17 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.program import Program, code_of, compiled, expressions
-from lesson_utils.mistakes.recognise.learner_code import ingredients, mutant_words
+from lesson_utils.mistakes.recognise.edit_messages import mutant_message
+from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
+from lesson_utils.mistakes.recognise.plausibility import tokens
 from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
 from lesson_utils.mistakes.run.sandbox import Outcome, plain, quick, quiet, same
 
-Sketch = tuple[Any, float]
+Signature = tuple[Any, float]
 
 
-def sketch(outcome: Outcome) -> Sketch:
-    """Few numbers that differ where outcomes do, to find the same one among hundreds."""
+def signature(outcome: Outcome) -> Signature:
+    """Return a few numbers that differ where outcomes do, so that most of hundreds of faults need no comparison."""
     if outcome.error or outcome.timed_out:
         return ("error", type(outcome.error)), 0.0
     shapes: list[Any] = []
@@ -39,12 +44,18 @@ def sketch(outcome: Outcome) -> Sketch:
     return tuple(shapes), total
 
 
-def alike(a: Sketch, b: Sketch) -> bool:
+def may_match(a: Signature, b: Signature) -> bool:
+    """Tell whether outcomes with these signatures can be the same; the numbers of float16 differ by as much."""
     return a[0] == b[0] and abs(a[1] - b[1]) <= 2e-3 + 2e-3 * abs(b[1])
 
 
-class Known:
-    """One way to go wrong, and its outcome in each case, found out when asked for."""
+def agree(a: Outcome, b: Outcome) -> bool | None:
+    """Tell whether two outcomes are the same; None beside an error, in which the spellings of one mistake differ."""
+    return same(a, b) or (None if a.error or b.error else False)
+
+
+class Fault:
+    """A way to go wrong, and its outcome in each case."""
 
     def __init__(
         self,
@@ -53,21 +64,21 @@ class Known:
         message: str | Edit,
         replaced: Mapping[str, CodeType | None],
         texts: Mapping[str, str] | None = None,
-        parts: tuple["Known", ...] = (),
+        parts: tuple["Fault", ...] = (),
     ) -> None:
         self.bank, self.name, self.replaced, self.texts, self.parts = bank, name, replaced, texts or {}, parts
         self._message, self._outcomes = message, dict[int, Outcome]()
 
     @property
     def message(self) -> str:
-        if len(self.parts) > 1:
-            lines = "\n".join(f"{n}. {known.message}" for n, known in enumerate(self.parts, 1))
+        if self.parts:
+            lines = "\n".join(f"{n}. {fault.message}" for n, fault in enumerate(self.parts, 1))
             return f"Two things to mend.\n{lines}"
-        return self._message if isinstance(self._message, str) else mutant_words(self._message)
+        return self._message if isinstance(self._message, str) else mutant_message(self._message)
 
     @property
     def slip(self) -> Edit | None:
-        """The machine's edit, of a mistake that nobody typed."""
+        """The edit that makes a mutant of the solution; None for a mistake that somebody typed."""
         return None if isinstance(self._message, str) else self._message
 
     @property
@@ -90,66 +101,77 @@ class Known:
             self._outcomes[i] = quick(self.program, self.bank.cases[i].arguments)
         return self._outcomes[i]
 
-    def sketch(self, i: int) -> Sketch:
-        """Kept for pairs, too, which themselves are not: of the next wrong answer they are asked again."""
+    def signature(self, i: int) -> Signature:
+        """Return the signature in case i; the bank keeps those of pairs, which are made anew for each wrong answer."""
         key = (i, *map(id, self.parts or (self,)))
-        if key not in self.bank.sketches:
-            self.bank.sketches[key] = sketch(self.outcome(i))
-        return self.bank.sketches[key]
+        if key not in self.bank.signatures:
+            self.bank.signatures[key] = signature(self.outcome(i))
+        return self.bank.signatures[key]
 
 
 class Bank:
-    """The known mistakes of one exercise."""
+    """The known faults of one exercise."""
 
     def __init__(self, exercise: Exercise) -> None:
         self.exercise, self.cases, self.names = exercise, exercise.drawn, exercise.names()
         self.codes = {step: compiled(textwrap.dedent(text)) for step, text in exercise.steps.items()}
         with quiet():
             self.wanted = [quick(exercise.right, case.arguments) for case in self.cases]
-        self.sketches: dict[tuple[int, ...], Sketch] = {}
-        self._indices: dict[int, dict[Any, list[tuple[float, Known]]]] = {}
+        self.signatures: dict[tuple[int, ...], Signature] = {}
 
     @cached_property
-    def changes(self) -> list[Known]:
-        found = []
-        for mistake in self.exercise.mistakes:
-            for way in mistake.ways:
-                if "" in way:
-                    replaced: dict[str, CodeType | None] = {"": compiled(self.exercise.body(way))}
-                else:
-                    replaced = {
-                        step: compiled(textwrap.dedent(text)) if text.strip() else None for step, text in way.items()
-                    }
-                found.append(Known(self, mistake.name, mistake.message, replaced, way))
-        return found
+    def changes(self) -> list[Fault]:
+        """The typed mistakes, one fault for each spelling."""
+        return [
+            Fault(self, mistake.name, mistake.message, self._codes(way), way)
+            for mistake in self.exercise.mistakes
+            for way in mistake.ways
+        ]
+
+    def _codes(self, way: Mapping[str, str]) -> dict[str, CodeType | None]:
+        if "" in way:
+            return {"": compiled(self.exercise.body(way))}
+        return {step: compiled(textwrap.dedent(text)) if text.strip() else None for step, text in way.items()}
 
     @cached_property
-    def respelled(self) -> list[Known]:
-        """The changes beside another right spelling of another step."""
-        found = []
-        for step, texts in self.exercise.spellings.items():
-            for text in texts:
-                for k in self.changes:
-                    if not k.whole and step not in k.replaced:
-                        replaced = {**k.replaced, step: compiled(text)}
-                        found.append(Known(self, k.name, k.message, replaced, {**k.texts, step: text}))
-        return found
+    def respelled(self) -> list[Fault]:
+        """The typed mistakes beside another right spelling of another step."""
+        return [
+            Fault(self, f.name, f.message, {**f.replaced, step: compiled(text)}, {**f.texts, step: text})
+            for step, texts in self.exercise.spellings.items()
+            for text in texts
+            for f in self.changes
+            if not f.whole and step not in f.replaced
+        ]
 
     @cached_property
     def trees(self) -> dict[str, list[ast.stmt]]:
         return {step: ast.parse(textwrap.dedent(text)).body for step, text in self.exercise.steps.items()}
 
     @cached_property
-    def mutants(self) -> list[Known]:
-        """The solution with one slip, in each place and of each kind."""
+    def words(self) -> Counter[str]:
+        """The words of the solution, and of its other spellings."""
+        exercise = self.exercise
+        return tokens(
+            "\n".join([*exercise.steps.values(), *(t for texts in exercise.spellings.values() for t in texts)])
+        )
+
+    def ingredients(self, variables: Sequence[str], names: Mapping[str, Any] | None = None) -> Ingredients:
+        """Return what a body with these variables can borrow from the solution; `names` are those that it sees."""
+        statements = [statement for body in self.trees.values() for statement in body]
+        modules = modules_in({**self.names, **(names or {})}) - {*variables}
+        return ingredients(statements, self.exercise.parameters, tuple(variables), modules)
+
+    @cached_property
+    def mutants(self) -> list[Fault]:
+        """The solution with one edit, in each place and of each kind."""
         with quiet():
             return list(self._mutants())
 
-    def _mutants(self) -> Iterator[Known]:
-        everything = [statement for body in self.trees.values() for statement in body]
-        stored = [n.id for n in expressions(everything) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        names = tuple(dict.fromkeys((*self.exercise.parameters, *stored)))
-        what = ingredients(everything, self.exercise.parameters, names)
+    def _mutants(self) -> Iterator[Fault]:
+        nodes = [node for body in self.trees.values() for node in expressions(body)]
+        stored = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        what = self.ingredients(tuple(dict.fromkeys((*self.exercise.parameters, *stored))))
         for step, body in self.trees.items():
             for add in (False, True):
                 for edit in edits(body, what, add=add):
@@ -163,43 +185,14 @@ class Bank:
                                 code = code_of(body)
                     except (SyntaxError, ValueError, TypeError):
                         continue
-                    yield Known(self, "", edit, {step: code})
+                    yield Fault(self, "", edit, {step: code})
 
-    def together(self, *knowns: Known) -> Known:
-        """All of these mistakes at once."""
-        replaced = {step: code for known in knowns for step, code in known.replaced.items()}
-        name = "; ".join(known.name for known in knowns if known.name)
-        return Known(self, name, "", replaced, {s: t for known in knowns for s, t in known.texts.items()}, knowns)
-
-    def pairs(self, knowns: Sequence[Known]) -> Iterator[Known]:
-        for a, b in combinations([known for known in knowns if not known.whole], 2):
+    def pairs(self, faults: Sequence[Fault]) -> Iterator[Fault]:
+        """Yield each two faults of different names and steps as one."""
+        for a, b in combinations([fault for fault in faults if not fault.whole], 2):
             if a.name != b.name and not a.replaced.keys() & b.replaced.keys():
-                yield self.together(a, b)
-
-    def index(self, i: int) -> dict[Any, list[tuple[float, Known]]]:
-        """The typed mistakes by their sketch in case i."""
-        if i not in self._indices:
-            found = defaultdict(list)
-            for known in self.changes:
-                key, number = known.sketch(i)
-                if known.outcome(i).is_telling():
-                    found[key].append((number, known))
-            self._indices[i] = {key: sorted(rows, key=lambda row: row[0]) for key, rows in found.items()}
-        return self._indices[i]
-
-    def near(self, i: int, wanted: Sketch) -> Iterable[Known]:
-        """The typed mistakes that may do in case i what `wanted` is the sketch of."""
-        rows = self.index(i).get(wanted[0], [])
-        slack = 2e-3 + 2e-3 * abs(wanted[1])
-        for number, known in rows[bisect_left(rows, wanted[1] - slack, key=lambda row: row[0]) :]:
-            if number > wanted[1] + slack:
-                return
-            yield known
+                name = f"{a.name}; {b.name}"
+                yield Fault(self, name, "", {**a.replaced, **b.replaced}, {**a.texts, **b.texts}, (a, b))
 
 
 bank_of = cache(Bank)
-
-
-def agree(a: Outcome, b: Outcome) -> bool | None:
-    """The same? None where that can't be told from an error: in a special case, spellings of one mistake differ so."""
-    return same(a, b) or (None if a.error or b.error else False)

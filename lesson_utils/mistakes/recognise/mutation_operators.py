@@ -1,14 +1,16 @@
-"""Slips that any line of NumPy can have, as edits of a syntax tree: axes, transposes, brackets, signs, off by one …
+"""Mutation operators for NumPy: the slips that any line can have, such as axes, transposes, brackets, signs, off by one.
 
 For one expression, `alternatives` yields what a learner might have written, or should have, and `additions` what may be
-missing around it. `edits` takes them through a whole body.
+missing around it. `tree_edits.edits` applies them to each place of a body.
 """
 
 import ast
 import copy
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
+
+from lesson_utils.mistakes.recognise.ingredients import Ingredients
 
 CONFUSED = [  # functions that are taken for each other
     ("sum", "mean", "prod", "max", "cumsum"), ("max", "min", "mean", "median"), ("maximum", "minimum"), ("var", "std"),
@@ -35,20 +37,9 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 }  # fmt: skip
 
 SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
-TOLD = {"-{}": "sign", "~{}": "inverted", "1 - {}": "inverted", "{}.copy()": "in place"}
+KINDS = {"-{}": "sign", "~{}": "inverted", "1 - {}": "inverted", "{}.copy()": "in place"}
 PICKED = ("{}[:, 0]", "{}[0]", "{}[-1]")
 ARITHMETIC = ("-{}", "{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1")
-
-
-@dataclass(frozen=True)
-class Ingredients:
-    """What a body can borrow from a solution: names of variables, functions of one array, terms such as `√d_k`."""
-
-    names: tuple[str, ...] = ()
-    wraps: tuple[str, ...] = ()  # "np.exp({})"
-    terms: tuple[str, ...] = ()  # "{} / math.sqrt(K.shape[-1])"
-    parts: tuple[str, ...] = ()  # "x @ W_1"
-    masked: bool = True  # is there anything to be inverted?
 
 
 def parsed(text: str) -> ast.expr:
@@ -74,88 +65,98 @@ def with_fields(node: ast.AST, **fields: object) -> ast.expr:
     return new  # type: ignore[return-value]
 
 
-def is_module(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id in {"np", "math", "ops", "attention", "positions", "numpy"}
+def _swapped(items: list[ast.expr]) -> Iterator[list[ast.expr]]:
+    """Yield the items with each two of them exchanged."""
+    for i, j in itertools.combinations(range(len(items)), 2):
+        new = list(items)
+        new[i], new[j] = new[j], new[i]
+        yield new
 
 
-def _calls(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    name = _called(node)
+def _axes_swapped(array: ast.expr, a: int, b: int) -> ast.expr:
+    return ast.Call(ast.Attribute(array, "swapaxes", ast.Load()), [parsed(str(a)), parsed(str(b))], [])
+
+
+def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.expr]]:
+    name, func = _called(node), node.func
+    is_method = isinstance(func, ast.Attribute) and not (isinstance(func.value, ast.Name) and func.value.id in modules)
+    if name in TAKES_AXIS:
+        yield from _other_axes(node, name, is_method)
+    for group in CONFUSED:
+        if name in group and isinstance(func, ast.Attribute):
+            for other in (g for g in group if g != name):
+                if not is_method or _is_method_of_arrays(other):
+                    yield "function", with_fields(node, func=with_fields(func, attr=other))
+    yield from _other_arguments(node, name, is_method)
+    joined = node.args[0] if node.args else None
+    if name == "tile" and len(node.args) == 2:  # a b a b for a a b b
+        yield "function", _repeated(node.args[0], node.args[1])
+    elif isinstance(joined, ast.List | ast.Tuple) and len({ast.unparse(e) for e in joined.elts}) == 1 < len(
+        joined.elts
+    ):
+        yield "function", _repeated(joined.elts[0], ast.Constant(len(joined.elts)))
+    for keyword in node.keywords:
+        if keyword.arg not in ("axis", "keepdims"):
+            yield "keyword", with_fields(node, keywords=[k for k in node.keywords if k is not keyword])
+    yield from _other_layouts(node, name, is_method)
+
+
+def _other_axes(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[str, ast.expr]]:
+    """Yield a call over each other axis, with and without `keepdims`."""
     keywords = {k.arg: k.value for k in node.keywords}
     rest = [k for k in node.keywords if k.arg not in ("axis", "keepdims")]
-    if name in TAKES_AXIS:
-        method = isinstance(node.func, ast.Attribute) and not is_module(node.func.value)
-        first = 0 if method else 2 if name in ("split", "array_split", "repeat", "roll", "take") else 1
-        axis = keywords.get("axis") or (node.args[first] if len(node.args) > first else None)
-        arguments = node.args[:first] if "axis" not in keywords else node.args
-        keeps = "keepdims" in keywords
-        for new, keep in itertools.product((-1, 0, 1, -2, None), (keeps, not keeps) if name in KEEPS else (keeps,)):
-            if new != number(axis) or (axis is None) != (new is None) or keep != keeps:
-                more = [] if new is None else [ast.keyword("axis", parsed(str(new)))]
-                more += [ast.keyword("keepdims", ast.Constant(True))] if keep else []
-                kind = "keepdims" if new == number(axis) and (axis is None) == (new is None) else "axis"
-                yield kind, with_fields(node, args=arguments, keywords=[*more, *rest])
-    for group in CONFUSED:
-        if name in group:
-            for other in (g for g in group if g != name):
-                if isinstance(node.func, ast.Attribute) and (is_module(node.func.value) or hasattr_array(other)):
-                    yield "function", with_fields(node, func=with_fields(node.func, attr=other))
-    if isinstance(node.func, ast.Attribute) and not is_module(node.func.value) and name not in ("format", "append"):
-        yield "unwrapped", node.func.value
+    first = 0 if is_method else 2 if name in ("split", "array_split", "repeat", "roll", "take") else 1
+    axis = keywords.get("axis") or (node.args[first] if len(node.args) > first else None)
+    arguments = node.args[:first] if "axis" not in keywords else node.args
+    keeps = "keepdims" in keywords
+    for new, keep in itertools.product((-1, 0, 1, -2, None), (keeps, not keeps) if name in KEEPS else (keeps,)):
+        is_same_axis = new == number(axis) and (axis is None) == (new is None)
+        if not is_same_axis or keep != keeps:
+            more = [] if new is None else [ast.keyword("axis", parsed(str(new)))]
+            more += [ast.keyword("keepdims", ast.Constant(True))] if keep else []
+            yield "keepdims" if is_same_axis else "axis", with_fields(node, args=arguments, keywords=[*more, *rest])
+
+
+def _other_arguments(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[str, ast.expr]]:
+    """Yield what is called instead of the call, and the call with its arguments in another order, or one fewer."""
+    if is_method and name not in ("format", "append"):
+        yield "unwrapped", node.func.value  # type: ignore[attr-defined]
     elif (
         node.args
         and not isinstance(node.args[0], ast.Starred)
         and name not in ("range", "len", "zip", "enumerate", "arange")
     ):
         yield "unwrapped", node.args[0]
-    if len(node.args) > 1:
-        for i, j in itertools.combinations(range(len(node.args)), 2):
-            swapped = list(node.args)
-            swapped[i], swapped[j] = swapped[j], swapped[i]
-            yield "order", with_fields(node, args=swapped)
+    for swapped in _swapped(node.args):
+        yield "order", with_fields(node, args=swapped)
     if len(node.args) > 1 and name in ("zeros", "ones", "empty", "full", "array", "eye"):
         yield "keyword", with_fields(node, args=node.args[:-1])
-    if name == "swapaxes":
-        yield (
-            "axes swapped",
-            with_fields(node, func=with_fields(node.func, attr="moveaxis"))
-            if not isinstance(node.func, ast.Attribute) or is_module(node.func.value)
-            else ast.Call(
-                ast.Attribute(ast.Name("np", ast.Load()), "moveaxis", ast.Load()), [node.func.value, *node.args], []
-            ),
-        )
-    joined = node.args[0] if node.args else None
-    if name == "tile" and len(node.args) == 2:  # a b a b for a a b b
-        yield "function", repeated(node.args[0], node.args[1])
-    elif isinstance(joined, ast.List | ast.Tuple) and len({ast.unparse(e) for e in joined.elts}) == 1 < len(
-        joined.elts
-    ):
-        yield "function", repeated(joined.elts[0], ast.Constant(len(joined.elts)))
-    for keyword in node.keywords:
-        if keyword.arg not in ("axis", "keepdims"):
-            yield "keyword", with_fields(node, keywords=[k for k in node.keywords if k is not keyword])
-    if name in ("swapaxes", "transpose", "moveaxis"):
-        method = isinstance(node.func, ast.Attribute) and not is_module(node.func.value)
-        array = node.func.value if method else node.args[0] if node.args else None  # type: ignore[attr-defined]
-        if array is not None:
-            for a, b in ((-1, -2), (-2, -3), (0, 1), (1, 2), (-1, -3)):
-                pair = [parsed(str(a)), parsed(str(b))]
-                yield "axes swapped", ast.Call(ast.Attribute(array, "swapaxes", ast.Load()), pair, [])
-            yield "axes swapped", ast.Attribute(array, "T", ast.Load())
+
+
+def _other_layouts(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[str, ast.expr]]:
+    """Yield calls that swap other axes of an array, or shape it with its sizes in another order."""
+    array: Any = node.func.value if is_method else node.args[0] if node.args else None  # type: ignore[attr-defined]
+    if name == "swapaxes" and is_method:
+        moved = ast.Attribute(ast.Name("np", ast.Load()), "moveaxis", ast.Load())
+        yield "axes swapped", ast.Call(moved, [array, *node.args], [])
+    elif name == "swapaxes":
+        yield "axes swapped", with_fields(node, func=with_fields(node.func, attr="moveaxis"))
+    if name in ("swapaxes", "transpose", "moveaxis") and array is not None:
+        for a, b in ((-1, -2), (-2, -3), (0, 1), (1, 2), (-1, -3)):
+            yield "axes swapped", _axes_swapped(array, a, b)
+        yield "axes swapped", ast.Attribute(array, "T", ast.Load())
     if name == "reshape":
-        method = isinstance(node.func, ast.Attribute) and not is_module(node.func.value)
-        sizes = node.args if method else node.args[1:]
-        for i, j in itertools.combinations(range(len(sizes)), 2):
-            swapped = list(sizes)
-            swapped[i], swapped[j] = swapped[j], swapped[i]
+        sizes = node.args if is_method else node.args[1:]
+        for swapped in _swapped(sizes):
             yield "order", with_fields(node, args=[*node.args[: len(node.args) - len(sizes)], *swapped])
 
 
-def repeated(array: ast.expr, times: ast.expr) -> ast.expr:
+def _repeated(array: ast.expr, times: ast.expr) -> ast.expr:
     call = parsed("np.repeat(_, _, axis=-1)")
     return with_fields(call, args=[array, times])
 
 
-def hasattr_array(name: str) -> bool:
+def _is_method_of_arrays(name: str) -> bool:
     return name in KEEPS or name in ("argmax", "argmin", "sort", "argsort", "dot", "repeat", "swapaxes", "reshape")
 
 
@@ -168,19 +169,14 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
     yield "term", node.right
     if isinstance(node.op, ast.MatMult):
         for operand, name in ((node.left, "left"), (node.right, "right")):
-            yield (
-                "transpose",
-                with_fields(
-                    node,
-                    **{
-                        name: ast.Call(ast.Attribute(operand, "swapaxes", ast.Load()), [parsed("-1"), parsed("-2")], [])
-                    },
-                ),
-            )
+            yield "transpose", with_fields(node, **{name: _axes_swapped(operand, -1, -2)})
             yield "transpose", with_fields(node, **{name: ast.Attribute(operand, "T", ast.Load())})
-        flipped = ast.Call(ast.Attribute(node.left, "swapaxes", ast.Load()), [parsed("-1"), parsed("-2")], [])
-        yield "transpose", with_fields(node, left=node.right, right=flipped)
-    # (a + b) / c for a + b / c, and the other ways to move a bracket
+        yield "transpose", with_fields(node, left=node.right, right=_axes_swapped(node.left, -1, -2))
+    yield from _brackets(node)
+
+
+def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
+    """Yield (a + b) / c for a + b / c, and the other ways to move a bracket."""
     for side, other in (("left", "right"), ("right", "left")):
         inner = getattr(node, side)
         if isinstance(inner, ast.BinOp):
@@ -272,7 +268,7 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
 
 
 def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
-    """What a learner might have written for one expression, or should have."""
+    """Yield what a learner might have written for one expression, or should have."""
     names = what.names
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         for wrap in what.wraps:
@@ -280,7 +276,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
                 yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
     match node:
         case ast.Call():
-            yield from _calls(node)
+            yield from _calls(node, what.modules)
         case ast.BinOp():
             yield from _operations(node)
         case ast.UnaryOp(op=ast.USub() | ast.Invert() | ast.Not()):
@@ -293,15 +289,9 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
             yield "comparison", with_fields(node, left=node.comparators[0], comparators=[node.left])
             yield "comparison", node.left
-            for side in (node.left, node.comparators[0]):
-                for n in (1, -1):
-                    yield (
-                        "off by one",
-                        with_fields(
-                            node,
-                            **({"left": _plus(side, n)} if side is node.left else {"comparators": [_plus(side, n)]}),
-                        ),
-                    )
+            yield from (("off by one", with_fields(node, left=_plus(node.left, n))) for n in (1, -1))
+            right = node.comparators[0]
+            yield from (("off by one", with_fields(node, comparators=[_plus(right, n)])) for n in (1, -1))
         case ast.Subscript(ctx=ast.Load()):
             yield from _subscripts(node)
         case ast.Subscript(ctx=ast.Store(), slice=ast.Tuple(elts=[row, column])):
@@ -312,10 +302,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield from _constants(node)
         case ast.Attribute(attr="T"):
             yield "transpose", node.value
-            yield (
-                "transpose",
-                ast.Call(ast.Attribute(node.value, "swapaxes", ast.Load()), [parsed("-1"), parsed("-2")], []),
-            )
+            yield "transpose", _axes_swapped(node.value, -1, -2)
         case ast.Attribute(attr="inf"):
             yield "constant", parsed("1e9")
             yield "constant", parsed("0")
@@ -330,11 +317,11 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
 
 
 def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
-    """What may be missing around an expression."""
+    """Yield an expression with what may be missing around it."""
     text = f"({ast.unparse(node)})"
     for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("picked", PICKED), ("arithmetic", ARITHMETIC)):
         for wrap in wraps:
             if what.masked or wrap not in ("~{}", "1 - {}"):
-                yield TOLD.get(wrap, kind), parsed(wrap.replace("{}", text))
+                yield KINDS.get(wrap, kind), parsed(wrap.replace("{}", text))
     for term in what.terms:
         yield "missing term", parsed(term.replace("{}", text))

@@ -1,63 +1,76 @@
-"""Is an edit what a learner may have meant? One that brings in what neither they nor the solution wrote mends by chance."""
+"""A measure of whether an edit is what a learner may have meant: what nobody wrote before mends a line only by chance."""
 
 import ast
 import re
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from lesson_utils.mistakes.recognise.edit_messages import REASONS
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 
-TAKING = {"term", "unwrapped", "index", "statement", "keyword", "condition"}  # which only take away
-
-
-CALLED = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
+LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
+REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition"}
 COUNTING = {"off by one", "bound"}
+CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 
 
 @lru_cache(10_000)
 def tokens(text: str) -> Counter[str]:
-    """The words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
+    """Return the words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
     found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
     return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
 
 
-def _is_axes(node: ast.AST) -> bool:
-    """The call that swaps axes: who swaps an axis with itself, swaps none."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("swapaxes", "moveaxis")
-    )
+@dataclass(frozen=True)
+class Plausibility:
+    """The words of the solution and of the learner's lines, and the names of variables that only the learner has."""
 
+    solution: Counter[str]
+    learner: Counter[str]
+    own_names: Collection[str]
 
-class Likely:
-    """What stands in the solution, what in the learner's lines; `names` are the learner's own, of which the solution knows none."""
+    def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
+        """Return the words that are neither known nor contain one of the learner's own names."""
+        return [
+            word
+            for word in found
+            if not any(word in words for words in known) and not any(name in self.own_names for name in word.split())
+        ]
 
-    def __init__(self, solution: Counter[str], mine: Counter[str], names: Collection[str]) -> None:
-        self.solution, self.mine, self.names = solution, mine, set(names)
-
-    def strange(self, found: Counter[str], *known: Counter[str]) -> list[str]:
-        """Of some words, those that are not known, and no learner's name."""
-        return [t for t in found if not any(t in words for words in known) and not self.names.intersection(t.split())]
-
-    def __call__(self, edit: Edit) -> bool:
-        if edit.kind in COUNTING:
-            return not _is_axes(edit.parent)
+    def rank(self, edit: Edit) -> tuple[int, int, int]:
+        """Rank an edit, the best lowest: how much of it is foreign to the solution; how unlikely its kind is; its length."""
         before, after = map(tokens, edit.texts())
-        if self.strange(after - before, self.solution, self.mine):
+        foreign = len(self._unknown(after - before, self.solution))
+        if edit.kind not in REMOVING:  # taking out what the solution has, too, is not the way to it
+            foreign += sum(n for word, n in (before - after).items() if " " in word and word in self.solution)
+        return foreign, LIKELIHOOD[edit.kind], len(edit.texts()[1])
+
+    def accepts(self, edit: Edit) -> bool:
+        """Tell whether a learner may have meant what the edit makes of a line, so that its reason can be told."""
+        if edit.kind in COUNTING:
+            return not _swaps_axes(edit.parent)
+        before, after = map(tokens, edit.texts())
+        if self._unknown(after - before, self.solution, self.learner):
             return False
-        if edit.kind not in TAKING:
-            return True
-        if (
-            isinstance(edit.old, ast.BinOp)
-            and isinstance(edit.old.op, ast.Div)
-            and isinstance(edit.old.right, ast.Constant)
-        ):
+        return edit.kind not in REMOVING or self._is_superfluous(edit, before - after)
+
+    def _is_superfluous(self, edit: Edit, gone: Counter[str]) -> bool:
+        """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
+        old = edit.old
+        if isinstance(old, ast.BinOp) and isinstance(old.op, ast.Div) and isinstance(old.right, ast.Constant):
             return False  # a number by which one divides is rather another number
-        gone = before - after
-        if any(t in CALLED and self.mine[t] > self.solution[t] for t in gone):  # called once too often
+        if any(word in CALLED_TWICE and self.learner[word] > self.solution[word] for word in gone):
             return True
-        strange = self.strange(gone, self.solution)
-        return len(strange) > 1 or any(" " not in token for token in strange)
+        foreign = self._unknown(gone, self.solution)
+        return len(foreign) > 1 or any(" " not in word for word in foreign)
+
+
+def _swaps_axes(node: ast.AST) -> bool:
+    """Tell whether a node is a call that swaps axes: swapping an axis with itself swaps none."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="swapaxes" | "moveaxis")):
+            return True
+    return False

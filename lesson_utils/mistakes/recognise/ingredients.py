@@ -1,0 +1,53 @@
+"""Parts of a solution that can be put into another body: names, functions, terms."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from lesson_utils.mistakes.program import expressions
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """Names, functions and terms that a body can borrow from a solution."""
+
+    names: tuple[str, ...] = ()  # of variables
+    wraps: tuple[str, ...] = ()  # functions of one array: "np.exp({})"
+    terms: tuple[str, ...] = ()  # "{} / math.sqrt(K.shape[-1])"
+    parts: tuple[str, ...] = ()  # what it makes of the parameters alone: "x @ W_1"
+    modules: frozenset[str] = frozenset()  # names that stand for modules, and for no array
+    masked: bool = True  # is there anything to be inverted?
+
+
+def modules_in(names: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names that are bound to modules."""
+    return frozenset(name for name, value in names.items() if isinstance(value, ModuleType))
+
+
+def ingredients(
+    solution: list[ast.stmt], parameters: tuple[str, ...], names: tuple[str, ...], modules: frozenset[str]
+) -> Ingredients:
+    """Return what can be borrowed from a solution: its functions of one array, and what it makes of the parameters alone."""
+    wraps, terms, parts = dict[str, None](), dict[str, None](), dict[str, None]()
+
+    def closed(node: ast.AST) -> bool:
+        return all(n.id in parameters or n.id in modules for n in ast.walk(node) if isinstance(n, ast.Name))
+
+    for node in expressions(solution):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=module)), args=[_], keywords=[]) if module in modules:
+                wraps[f"{ast.unparse(node.func)}({{}})"] = None
+            case ast.BinOp():
+                here = ast.Name("HERE", ast.Load())
+                if closed(node.right):
+                    terms[ast.unparse(ast.BinOp(here, node.op, node.right)).replace("HERE", "{}")] = None
+                if closed(node.left):
+                    terms[ast.unparse(ast.BinOp(node.left, node.op, here)).replace("HERE", "{}")] = None
+        is_function = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules
+        is_array = isinstance(node, ast.BinOp | ast.Call | ast.Subscript | ast.Attribute | ast.Name)
+        if is_array and closed(node) and not is_function and ast.unparse(node) not in modules:
+            parts[ast.unparse(node)] = None
+    masked = "mask" in parameters or "1 - " in " ".join(map(ast.unparse, solution))
+    return Ingredients(names, tuple(wraps), tuple(terms), tuple(parts), modules, masked)
