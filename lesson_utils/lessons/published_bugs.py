@@ -14,7 +14,7 @@ _NO_SCALE = ("a repository for teaching", "PAIR-code/tiny-transformers#71")
 _STREAM = ("PyTorch's own Transformer layer", "pytorch/pytorch#61165")
 _HALVES = ("a chatbot's first word was right, all others were not", "NeuraLegion/shainet#111")
 
-SEEN: dict[str, tuple[str, str]] = {
+PUBLISHED: dict[str, tuple[str, str]] = {
     # attention, masks
     "no scale": _NO_SCALE,
     "not scaled": _NO_SCALE,
