@@ -6,7 +6,7 @@ same in most cases, one is enough. All of that is measured, not listed.
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.mutation_testing.random_inputs import Arguments, redrawn
+from lesson_utils.mistakes.mutation_testing.alterations import redrawn
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Known, bank_of
 from lesson_utils.mistakes.run.sandbox import Outcome, TimeUp, quick, quiet, same, stopped
 
 ENOUGH, MOST, RARE = 12, 16, 3  # mutants of an exercise; at most RARE of them show in few cases only
-Examples = Sequence[tuple[Arguments, Outcome]]  # arguments, and what is right there
+Published = tuple[tuple[tuple[str, ...], str, str], ...]  # names of a mistake, what came of it, the address
+Examples = Sequence[tuple[tuple[Any, ...], Outcome]]  # arguments, and what is right there
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +30,16 @@ class Bug:
 
     name: str
     change: str  # the lines that are other ones, in words
+    seen: str  # where it was published, and what came of it; or ""
     function: Callable[..., Any]
     source: str
     cases: tuple[Case, ...]  # of the exercise, in which its result is another one
+
+    @property
+    def in_words(self) -> str:
+        words = f"{self.name}: {self.change}" if self.change else self.name
+        seen = f". Seen: {self.seen}" if self.seen else ""
+        return f"{words}{seen}. It shows, for instance, on {self.cases[0].label}"
 
 
 @dataclass
@@ -58,8 +66,8 @@ class _Candidate:
 def _examples(exercise: Exercise) -> tuple[Examples, Examples]:
     """Return four cases as hasty tests have them, all sizes 4, and every case with usual numbers."""
     right, usual = exercise.right, np.random.default_rng(5)
-    square = [redrawn(exercise, c.arguments, np.random.default_rng(4), size=4) for c in exercise.drawn[:4]]
-    others = [redrawn(exercise, c.arguments, usual) for c in exercise.drawn]
+    square = [redrawn(c.arguments, np.random.default_rng(4), size=4) for c in exercise.drawn[:4]]
+    others = [redrawn(c.arguments, usual) for c in exercise.drawn]
     plain = [(a, wanted) for a in square if (wanted := quick(right, a)).is_telling()]
     return plain, [(a, quick(right, a)) for a in others]
 
@@ -90,13 +98,14 @@ def _by_turns(knowns: Sequence[Known]) -> list[Known]:
 
 
 @cache
-def bugs_of(exercise: Exercise, published: Set[str] = frozenset()) -> tuple[Bug, ...]:
+def bugs_of(exercise: Exercise, published: Published = ()) -> tuple[Bug, ...]:
     """Return 12 to 16 mutants of an exercise where there are as many: no two alike, from every step of the solution.
 
     Args:
-        published: names of mistakes that come first, since somebody made them in public.
+        published: mistakes that somebody made in public; these come first.
     """
     bank = bank_of(exercise)
+    seen = {name: f"{what} ({where})" for names, what, where in published for name in names}
     chosen: list[_Candidate] = []
 
     def choose(knowns: Sequence[Known], most: int, fits: Callable[[_Candidate], bool]) -> None:
@@ -113,7 +122,7 @@ def bugs_of(exercise: Exercise, published: Set[str] = frozenset()) -> tuple[Bug,
     with quiet():
         plain, usual = _examples(exercise)
         candidate = cache(lambda known: _candidate(bank, known, plain, usual))
-        choose(bank.changes, MOST, lambda c: c.known.name in published)
+        choose(bank.changes, MOST, lambda c: c.known.name in seen)
         choose(bank.changes, MOST - RARE, lambda c: new(c) and not c.rare)
         choose(bank.changes, MOST - RARE, lambda c: not c.rare)
         choose(bank.changes, MOST, lambda c: new(c) and c.usual)
@@ -122,17 +131,17 @@ def bugs_of(exercise: Exercise, published: Set[str] = frozenset()) -> tuple[Bug,
         choose(bank.mutants, ENOUGH, lambda c: True)
     order = {id(known): n for n, known in enumerate(bank.changes)}
     chosen.sort(key=lambda c: order.get(id(c.known), len(order)))
-    return tuple(_bug(bank, c) for c in chosen)
+    return tuple(_bug(bank, c, seen.get(c.known.name, "")) for c in chosen)
 
 
-def _bug(bank: Bank, candidate: _Candidate) -> Bug:
+def _bug(bank: Bank, candidate: _Candidate, seen: str) -> Bug:
     known, exercise = candidate.known, bank.exercise
     source = f"def {exercise.name}({exercise.takes}):\n{textwrap.indent(known.text, '    ')}"
     if known.slip:
         before, after = known.slip.texts()
         source = f"# {after} where {before} belongs" if after else f"# without {before}"
     cases = tuple(case for case, d in zip(bank.cases, candidate.differs, strict=True) if d)
-    return Bug(known.name or "another slip", _change(exercise, known), known.program, source, cases)
+    return Bug(known.name or "another slip", _change(exercise, known), seen, known.program, source, cases)
 
 
 def _change(exercise: Exercise, known: Known) -> str:
