@@ -72,7 +72,9 @@ def _judge(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Pub
         survivors = [bug for bug in bugs if all(passes[bug])]
         at_times = [bug for bug in bugs if any(passes[bug]) and bug not in survivors]
         passes_altered = cache(lambda after: trial(exercise.right, after).passed)
-        why = reasons(Study(test, passes_altered, exercise, [c for c in first.calls[:CALLS] if c.error is None]), survivors)
+        why = reasons(
+            Study(test, passes_altered, exercise, [c for c in first.calls[:CALLS] if c.error is None]), survivors
+        )
     return (
         TestResult(False, refused)
         if refused

@@ -10,7 +10,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.mutation_testing.alterations import otherwise_rounded
 from lesson_utils.mistakes.mutation_testing.mutants import Bug
-from lesson_utils.mistakes.mutation_testing.spy import Run
+from lesson_utils.mistakes.mutation_testing.spy import Run, key
 
 SLOW = 1.5  # seconds of computing for one run of a test; dozens have to be waited for
 AGAIN = 12  # runs of a test that draws other numbers each time, to see whether it fails on the right function
@@ -89,7 +89,7 @@ def _hint(trial: Trial, exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> 
 def draws(trial: Trial, exercise: Exercise, first: Run) -> bool:
     """Say whether a test calls the function with other numbers each time that it runs."""
     again = trial(exercise.right, seed=1)
-    before, now = ([call.key for call in run.calls] for run in (first, again))
+    before, now = ([key(call.arguments) for call in run.calls] for run in (first, again))
     return before[: len(now)] != now[: len(before)] or (again.passed and len(now) != len(before))
 
 

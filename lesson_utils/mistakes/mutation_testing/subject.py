@@ -18,45 +18,33 @@ def _plain(name: str) -> str:
 
 def _named(name: str, exercises: Mapping[str, Exercise]) -> Exercise | None:
     """Find an exercise by its own name, its function's name in the notebook, or the library's name for it."""
-    if name in exercises:
-        return exercises[name]
-    plain, everything = _plain(name), list(exercises.values())
-    ways: tuple[Callable[[Exercise], set[str]], ...] = (
-        lambda e: {e.name, e.function_name},
-        lambda e: {e.reference.__name__} if e.reference else set(),
-        lambda e: {f.__name__ for f in e.library},
-    )
-    found = (e for names in ways for e in everything if plain in map(_plain, names(e)))
-    return next(found, None)
+    if not name or name in exercises:
+        return exercises.get(name)
+    everything = list(exercises.values())
+    names = [
+        *((e, {e.name, e.function_name}) for e in everything),
+        *((e, {e.reference.__name__}) for e in everything if e.reference),
+        *((e, {f.__name__ for f in e.library}) for e in everything),
+    ]
+    return next((e for e, called in names if _plain(name) in map(_plain, called)), None)
 
 
 def subject(test: Callable[..., Any], of: Any, exercises: Mapping[str, Exercise]) -> Exercise | str:
     """Return the exercise that a test is about, or say what is wrong with how it was named.
 
     Args:
-        of: the exercise, its name, or a function of its name; None if the test's parameter says it.
+        of: the exercise's name, or a function that has it; None if the test's parameter says it.
     """
-    if isinstance(of, Exercise):
-        return of
-    if of is not None:
-        names = [of if isinstance(of, str) else getattr(of, "__name__", "")]
-        if not isinstance(names[0], str) or not names[0]:
-            return (
-                'The second argument is the name of the function under test, in quotes, such as `"attention"`; '
-                f"yours is a {type(of).__name__}."
-            )
-    else:
+    names = [of if isinstance(of, str) else getattr(of, "__name__", "")]
+    if of is None:
         try:
-            names = [*inspect.signature(test).parameters][:1]
+            names = [next(iter(inspect.signature(test).parameters), ""), getattr(test, "__name__", "")]
         except (TypeError, ValueError):  # Python cannot say
-            names = [""]
-        names.append(getattr(test, "__name__", ""))
-    if found := next((e for name in names if name and (e := _named(name, exercises))), None):
+            names = [getattr(test, "__name__", "")]
+    elif not names[0]:
+        return f'The second argument is the name of the function under test, in quotes, such as `"attention"`; yours is a {type(of).__name__}.'
+    if found := next((e for name in names if (e := _named(name, exercises))), None):
         return found
     near = difflib.get_close_matches(names[0], exercises, 3, 0.5)
     meant = f" Did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else ""
-    return (
-        f"No exercise is called `{names[0]}`.{meant} Name the parameter of your test after the function that it tests, as "
-        f'in `def my_test(attention):`, or name it: `check.finds_bugs(my_test, "attention")`. There are: '
-        f"{', '.join(exercises)}."
-    )
+    return f'No exercise is called `{names[0]}`.{meant} Name the parameter of your test after the function that it tests, as in `def my_test(attention):`, or name it: `check.finds_bugs(my_test, "attention")`. There are: {", ".join(exercises)}.'
