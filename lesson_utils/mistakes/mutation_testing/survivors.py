@@ -84,7 +84,7 @@ def _shows_with_other_numbers(study: Study, bug: Bug) -> bool:
 
 
 def _equal_sizes(study: Study, bug: Bug) -> str:
-    """Name two sizes that are equal in every call, where the bug shows in just those cases in which they differ."""
+    """Name two sizes that are equal in every call, and differ in every case in which the bug shows."""
 
     def sizes(call: Call | Case) -> dict[str, int]:
         found = {}
@@ -95,9 +95,13 @@ def _equal_sizes(study: Study, bug: Bug) -> str:
                 found[f"`{name}`"] = x
         return found
 
-    calls, cases = list(map(sizes, study.calls)), [(sizes(case), case in bug.cases) for case in study.exercise.drawn]
+    calls, shown, cases = (list(map(sizes, some)) for some in (study.calls, bug.cases, study.exercise.drawn))
     for a, b in combinations(calls[0], 2):
-        if all(s.get(a) == s.get(b) for s in calls) and all((s.get(a) != s.get(b)) == shows for s, shows in cases):
+
+        def equal(s: dict[str, int], a: str = a, b: str = b) -> bool:
+            return s.get(a) == s.get(b)
+
+        if all(map(equal, calls)) and not any(map(equal, shown)) and (any(map(equal, cases)) or not bug.in_square):
             return f"{a} and {b}"
     return ""
 
