@@ -3,7 +3,7 @@
 The other way round, `check.finds_bugs(my_test)` says which bugs a learner's test finds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,22 @@ if TYPE_CHECKING:
     from lesson_utils.mistakes.verdict import CheckResult
 
 
+class _Exercises(Mapping[str, "Exercise"]):
+    """Every exercise, by name. A lesson's exercises are imported when one of them is looked up."""
+
+    def __getitem__(self, name: str) -> "Exercise":
+        for lesson in course.LESSONS:
+            if name in lesson.exercises:
+                return lesson.exercise(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for lesson in course.LESSONS for name in lesson.exercises)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class _Check:
     """`check.<exercise>(function)`; tab completion lists the exercises.
 
@@ -26,10 +42,9 @@ class _Check:
         self._aided = aided
 
     def __getattr__(self, name: str) -> "Callable[[Any], CheckResult]":
-        for lesson in course.LESSONS:
-            if name in lesson.exercises:
-                return partial(_judged, lesson.exercise(name), self._aided)
-        raise AttributeError(f"no exercise {name!r}; there are: {', '.join(self.__dir__()[1:])}")
+        if name in (exercises := _Exercises()):
+            return partial(_judged, exercises[name], self._aided)
+        raise AttributeError(f"no exercise {name!r}; there are: {', '.join(_Exercises())}")
 
     def finds_bugs(self, test: Any, of: Any = None) -> "TestResult":
         """Run a test on the right function and on a bank of its bugs, and say which survive, and why.
@@ -38,13 +53,13 @@ class _Check:
             test: a function of one argument, the function under test; it fails, by `assert`, if that is wrong.
             of: the exercise's name, such as "attention"; left out, the test's parameter says it.
         """
-        from lesson_utils.mistakes.mutation_testing.result import finds_bugs
+        from lesson_utils.mistakes.mutation_testing.analysis import judge_test
 
-        result = finds_bugs(test, of)
+        result = judge_test(test, of, _Exercises(), course.published_bugs())
         return result if self._aided else replace(result, more=())
 
     def __dir__(self) -> list[str]:
-        return ["finds_bugs", *(name for lesson in course.LESSONS for name in lesson.exercises)]
+        return ["finds_bugs", *_Exercises()]
 
 
 def _judged(exercise: "Exercise", aided: bool, function: Any) -> "CheckResult":

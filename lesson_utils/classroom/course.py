@@ -37,6 +37,11 @@ def exercises() -> "dict[str, Exercise]":
     return {name: lesson.exercise(name) for lesson in LESSONS for name in lesson.exercises}
 
 
+def published_bugs() -> tuple[tuple[tuple[str, ...], str, str], ...]:
+    """Return the mistakes that were seen in public: names of one mistake, what came of it, and the address."""
+    return tuple(import_module(f"{FOLDER}.published_bugs").PUBLISHED)
+
+
 def named(name: str) -> Lesson:
     """Return the lesson of this name, such as "scaled_attention".
 

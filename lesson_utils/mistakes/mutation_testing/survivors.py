@@ -1,162 +1,148 @@
-"""One test, run on the right function, on other right ones, and on every bug; and why bugs survive."""
+"""Reasons why bugs survive a test: each is an experiment, on the asserts or on the inputs, and the words for it."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Exercise
-from lesson_utils.mistakes.mutation_testing import assertions, inputs
-from lesson_utils.mistakes.mutation_testing.inputs import Reason
-from lesson_utils.mistakes.mutation_testing.mutants import Bug, bugs_of
-from lesson_utils.mistakes.mutation_testing.spy import After, Run, key, otherwise_rounded, run
-from lesson_utils.mistakes.mutation_testing.weak_asserts import Rewrite, asserts, function_of, rewrites
-from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
-from lesson_utils.mistakes.recognise.search import Clock
-from lesson_utils.mistakes.run.sandbox import mend_modules
+from lesson_utils.mistakes.exercise import Case, Exercise
+from lesson_utils.mistakes.mutation_testing.alterations import inexact, randomised, redrawn, shuffled
+from lesson_utils.mistakes.mutation_testing.mutants import Bug
+from lesson_utils.mistakes.mutation_testing.spy import After, Call, key
+from lesson_utils.mistakes.run.outcome import Outcome, same
+from lesson_utils.mistakes.run.sandbox import TimeUp, quick, stopped
 
-SEEDS = (0, 1, 2)  # a test that draws other numbers each time is run so often on each bug
-AGAIN = 12  # and so often on the right function, to see whether it fails at times
-CALLS = 40  # of a test that are looked at
-SECONDS = 10.0  # of computing; after that no further reason is looked for in the test's lines
+REDRAWN, LARGE = 3, 500  # calls that are repeated with random numbers; a large number
 
 
-class Hunt:
-    """What one test does."""
+@dataclass(frozen=True)
+class Reason:
+    """Why a test lets some bugs pass."""
 
-    def __init__(self, test: Callable[..., Any], exercise: Exercise, first: Run) -> None:
-        self.test, self.exercise, self.first = test, exercise, first
-        self.right = exercise.program({})
-        self.mine: LearnerCode | None = learner_code(test)
-        self.clock = Clock(SECONDS)
+    name: str
+    text: str
+    bugs: Sequence[Bug]
 
-    def others(self) -> Iterator[tuple[str, Run]]:
-        """The test on other functions that are right: what they are, and how it went."""
-        yield "spelled otherwise", run(self.test, self.exercise, self.right)
-        for step, texts in self.exercise.spellings.items():
-            for text in texts:
-                yield "spelled otherwise", run(self.test, self.exercise, self.exercise.program({step: text}))
-        yield "rounded otherwise", run(self.test, self.exercise, self.exercise.right, otherwise_rounded)
 
-    @cached_property
-    def draws(self) -> bool:
-        """Does it draw other numbers each time?"""
-        again = run(self.test, self.exercise, self.exercise.right, seed=1)
-        return [key(c.arguments) for c in again.calls] != [key(c.arguments) for c in self.first.calls]
+@dataclass(frozen=True)
+class Study:
+    """A test that passes the right function, and the calls that it makes."""
 
-    def failures(self) -> int:
-        """How often the right function fails, of AGAIN runs."""
-        return sum(not run(self.test, self.exercise, self.exercise.right, seed=n).passed for n in range(2, 2 + AGAIN))
+    test: Callable[..., Any]
+    passes: Callable[[After], bool]  # right results that were altered
+    exercise: Exercise
+    calls: Sequence[Call]  # those without an error
 
-    @cached_property
-    def runs(self) -> dict[Bug, list[Run]]:
-        seeds = SEEDS if self.draws else SEEDS[:1]
-        return {b: [run(self.test, self.exercise, b.function, seed=s) for s in seeds] for b in bugs_of(self.exercise)}
 
-    @property
-    def found(self) -> list[Bug]:
-        return [bug for bug, runs in self.runs.items() if not any(r.passed for r in runs)]
+def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
+    try:
+        with stopped(0.5, busy=8):
+            return quick(function, arguments)
+    except TimeUp as error:
+        return Outcome(error=error)
 
-    @property
-    def at_times(self) -> list[Bug]:
-        """Found in some runs only."""
-        return [
-            bug for bug, runs in self.runs.items() if any(r.passed for r in runs) and not all(r.passed for r in runs)
-        ]
 
-    @property
-    def survivors(self) -> list[Bug]:
-        return [bug for bug, runs in self.runs.items() if all(r.passed for r in runs)]
+def _arrays(call: Call | Case) -> list[np.ndarray]:
+    return [x for x in call.arguments if isinstance(x, np.ndarray)]
 
-    # --- Why? -------------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def base(self) -> Run:
-        return run(self.test, self.exercise, self.right)
+def _shows(study: Study, bug: Bug) -> bool:
+    """Say whether a bug changes a result on the test's own inputs."""
+    return any(not same(_outcome(bug.function, c.arguments), Outcome(c.value)) for c in study.calls)
 
-    @cached_property
-    def shows(self) -> dict[Bug, dict[int, float] | None]:
-        """What each survivor changes in the results that the test got."""
-        return {bug: assertions.shown(self.base.calls[:CALLS], bug) for bug in self.survivors}
 
-    def returned(self) -> list[Bug]:
-        """Survivors for which the test returned False where it returned True for the right function."""
-        if not _is_truth(self.first.outcome.value, True):
-            return []
-        return [bug for bug in self.survivors if _is_truth(self.runs[bug][0].outcome.value, False)]
+# --- Experiments: each returns False, True, or words to be filled into its reason ----------------------------------------
 
-    def rewritten(self) -> Iterator[tuple[Rewrite, list[Bug]]]:
-        """Edits of the test with which the right function still passes, and survivors are found."""
-        if self.mine is None:
-            return
-        for rewrite, tree in rewrites(self.mine):
-            test = function_of(self.mine, tree)
-            if test is None or self.clock.is_over() or not self._right_passes(test):
-                continue
-            if bugs := [b for b in self.survivors if not run(test, self.exercise, b.function).passed]:
-                yield rewrite, bugs
 
-    def too_tight(self) -> str:
-        """Why the right function fails: for no more than rounding; else ""."""
-        for rewrite, tree in rewrites(self.mine, loosened=True) if self.mine else ():
-            test = function_of(self.mine, tree) if self.mine else None
-            if test is not None and self._right_passes(test):
-                line, before, after = rewrite.lines[0]
-                number = (self.mine.first_line if self.mine else 1) + line - 1
-                return f"Line {number}, `{before}`: {rewrite.words.format(after=after)}."
-        return ""
+def _has_no_assert(study: Study, bug: Bug) -> bool:
+    try:
+        return not re.search(r"\b(assert|raise|fail)", inspect.getsource(study.test)) and study.passes(randomised)
+    except (OSError, TypeError):
+        return False
 
-    def _right_passes(self, test: Callable[..., Any]) -> bool:
-        ways: list[tuple[Any, After | None]] = [(self.exercise.right, None), (self.right, None)]
-        ways.append((self.exercise.right, otherwise_rounded))
-        return all(run(test, self.exercise, function, after).passed for function, after in ways)
 
-    def reasons(self) -> list[Reason]:
-        """Why the survivors survive; each once, under the reason found first."""
-        found: list[Reason] = []
-        left = list(self.survivors)
+def _compares_with_itself(study: Study, bug: Bug) -> bool:
+    keys = [key(call.arguments) for call in study.calls]
+    return study.passes(randomised) and len(keys) > 1 and all(keys.count(k) > 1 for k in keys)
 
-        def give(name: str, text: str, bugs: Sequence[Bug]) -> None:
-            if mine := [bug for bug in bugs if bug in left]:
-                found.append(Reason(name, f"{text[0].upper()}{text[1:]}", tuple(mine)))
-                left[:] = [bug for bug in left if bug not in mine]
 
-        give(
-            "returns",
-            "your test returns False, and nobody looks at what a test returns. Write `assert` in place of `return`",
-            self.returned(),
-        )
-        for rewrite, bugs in self.rewritten():
-            line, before, after = rewrite.lines[0]
-            number = (self.mine.first_line if self.mine else 1) + line - 1
-            give(rewrite.name, f"line {number}, `{before}`: {rewrite.words.format(after=after)}", bugs)
-        mend_modules()
-        visible = {bug: self.shows[bug] for bug in left if self.shows[bug] != {}}
-        if visible:
-            lines = None if self.mine is None else asserts(self.mine)
-            for reason in assertions.reasons(assertions.Looks(self.test, self.exercise, self.base, lines), visible):
-                give(reason.name, reason.text, reason.bugs)
-        calls = [call.arguments for call in self.base.calls[:CALLS] if call.error is None]
-        hidden = [bug for bug in left if self.shows[bug] == {}]
-        if calls and hidden:
-            for reason in inputs.reasons(self.exercise, calls, hidden):
-                give(reason.name, reason.text, reason.bugs)
-        if left and not calls:
-            give("only errors", "every call makes the right function raise an error, so no result is looked at", left)
-        for label in dict.fromkeys(bug.labels[0] for bug in left):
-            give(
-                "inputs",
-                f"on your inputs the result is right all the same. It is wrong, for instance, on {label}",
-                [b for b in left if b.labels[0] == label],
-            )
+def _lacks(has: Callable[[Call | Case], bool]) -> Callable[[Study, Bug], bool]:
+    """Make the experiment whether no call has what each case has in which the bug shows."""
+    return lambda study, bug: not any(map(has, study.calls)) and all(map(has, bug.cases))
+
+
+def _shows_with_other_numbers(study: Study, bug: Bug) -> bool:
+    for call in study.calls[:REDRAWN]:
+        arguments = redrawn(call.arguments, np.random.default_rng(0))
+        right = _outcome(study.exercise.right, arguments)
+        if not right.error and not same(_outcome(bug.function, arguments), right):
+            return True
+    return False
+
+
+def _equal_sizes(study: Study, bug: Bug) -> str:
+    """Name two sizes that are equal in every call, and differ in every case in which the bug shows."""
+
+    def sizes(call: Call | Case) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name, x in zip(study.exercise.parameters, call.arguments, strict=False):
+            if isinstance(x, np.ndarray):
+                found |= {f"`{name}.shape[{-axis}]`": x.shape[-axis] for axis in (1, 2) if axis <= x.ndim}
+            elif isinstance(x, int) and not isinstance(x, bool):
+                found[f"`{name}`"] = x
         return found
 
+    calls, shown, cases = (list(map(sizes, some)) for some in (study.calls, bug.cases, study.exercise.drawn))
+    for a, b in combinations(calls[0], 2):
 
-def _is_truth(value: Any, which: bool) -> bool:
-    """Is it True (or False), or an array of such, as tests return it by mistake?"""
-    try:
-        a = np.asarray(value)
-        return a.dtype.kind == "b" and a.size > 0 and bool(a.all()) == which
-    except (TypeError, ValueError):
-        return False
+        def equal(s: dict[str, int], a: str = a, b: str = b) -> bool:
+            return s.get(a) == s.get(b)
+
+        if all(map(equal, calls)) and not any(map(equal, shown)) and (any(map(equal, cases)) or not bug.in_square):
+            return f"{a} and {b}"
+    return ""
+
+
+def _too_few_axes(study: Study, bug: Bug) -> bool:
+    def axes(call: Call | Case) -> int:
+        return max(sum(n > 1 for n in x.shape) for x in (*_arrays(call), np.zeros(())))
+
+    return max(map(axes, study.calls)) < min(map(axes, bug.cases))
+
+
+# The name, the experiment, and words, which end with the experiment's own if it has some. The first that holds is the reason.
+ABOUT_ASSERTS = (
+    ("no assert", _has_no_assert, "There is no `assert` in your test, and nobody looks at what it prints or returns. Write `assert` in front of what must hold."),
+    ("its own reference", _compares_with_itself, "The function is compared with itself: each call has a twin with the same arguments, and both are wrong alike. Compare with numbers that you computed in another way."),
+    ("random results pass", lambda study, bug: study.passes(randomised), "Random results of the right shapes pass, too: no `assert` that is reached, and can fail, looks at the numbers. Compare them with numbers that you computed in another way."),
+    ("too loose", lambda study, bug: study.passes(inexact), "Results with errors of 5 % pass, too. Compare whole arrays, with a small tolerance, as in `np.allclose(a, b, atol=1e-6)`."),
+    ("only a sum", lambda study, bug: study.passes(shuffled), "Results whose entries have changed places pass, too: your asserts look at a sum, a mean, a maximum or the like. Compare entry by entry."),
+    ("too narrow", lambda study, bug: True, "The results are wrong on your inputs, and what your asserts ask is true all the same. Compare all numbers with some that you computed in another way."),
+)  # fmt: skip
+ABOUT_INPUTS = (
+    ("only errors", lambda study, bug: not study.calls, "Every call makes the right function raise an error, so no result is looked at."),
+    ("no mask", _lacks(lambda call: any(x.dtype == bool and not x.all() for x in _arrays(call))), "No call has a mask that hides something. Give one with some False in it."),
+    ("always a mask", _lacks(lambda call: any(x is None for x in call.arguments)), "Every call has a mask, or whatever else may be left out. Leave it out in another call."),
+    ("no large numbers", _lacks(lambda call: any(np.abs(x).max(initial=0) > LARGE for x in _arrays(call))), "No number in your inputs is large. Try some above 1000."),
+    ("special numbers", _shows_with_other_numbers, "The numbers in your inputs are special: all equal, zero, very large, or the same in two arrays. With random numbers in each array these bugs show."),
+    ("equal sizes", _equal_sizes, "Make sizes different that are equal in every call: "),
+    ("one sample", _too_few_axes, "No call has as many axes as these bugs need. Add a leading axis or two, as a batch and heads are."),
+    ("inputs", lambda study, bug: True, "On your inputs the result is right all the same."),
+)  # fmt: skip
+
+
+def reasons(study: Study, survivors: Sequence[Bug]) -> list[Reason]:
+    """Return why bugs survive: each bug once, under the first reason that holds."""
+    visible = {bug for bug in survivors if _shows(study, bug)}
+    found: dict[tuple[str, str], list[Bug]] = {}
+    for table, bugs in ((ABOUT_ASSERTS, visible), (ABOUT_INPUTS, {*survivors} - visible)):
+        for name, experiment, text in table:
+            for bug in (bug for bug in survivors if bug in bugs):
+                if words := experiment(study, bug):
+                    bugs.discard(bug)
+                    found.setdefault((name, f"{text}{words}." if isinstance(words, str) else text), []).append(bug)
+    return [Reason(name, text, bugs) for (name, text), bugs in found.items()]
