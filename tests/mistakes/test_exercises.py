@@ -30,6 +30,8 @@ from lesson_utils.mistakes.recognise.tree_edits import edits
 from lesson_utils.mistakes.run import sandbox
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet, same
 
+pytestmark = pytest.mark.walks
+
 ALL = [exercise for exercise in EXERCISES.values() if not exercise.broken]  # those share the mistakes of another
 each = pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 
