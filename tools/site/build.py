@@ -1,4 +1,4 @@
-"""`python course.py site`: the whole published site. The book shows what the notebooks have stored; figures move."""
+"""The published site: `python -m tools site`. The book shows the stored notebooks, and its figures move."""
 
 import argparse
 import shutil
@@ -20,7 +20,7 @@ MATHJAX_FILES = ("es5/tex-chtml.js", "es5/output/chtml/fonts/")  # what a page l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="course.py site", description="Build the site: the book, and JupyterLite.")
+    parser = argparse.ArgumentParser(prog="python -m tools site", description="Build the book, and JupyterLite.")
     parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite out")
     words = parser.parse_args()
     try:
@@ -31,6 +31,7 @@ def main() -> None:
 
 
 def build(site: Path, with_lite: bool) -> None:
+    """Write the whole site into a folder, replacing what was there."""
     shutil.rmtree(site, ignore_errors=True)
     if with_lite:  # first: a book is not to promise what could not be built
         from tools.site import lite
@@ -62,6 +63,7 @@ def build_book(site: Path, with_lite: bool) -> None:
 
 
 def unpack_mathjax(folder: Path) -> None:
+    """Unpack the part of MathJax that a page loads."""
     with tarfile.open(fetch.from_npm("mathjax", MATHJAX, MATHJAX_INTEGRITY)) as archive:
         for member in archive.getmembers():
             name = member.name.removeprefix("package/")
