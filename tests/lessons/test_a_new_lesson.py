@@ -20,7 +20,8 @@ from lesson_utils.classroom.lesson import Lesson
 
 LESSON = Lesson(NUMBER, "Toys", "What is a toy?", exercises=("twice",))
 """,
-    "lab.py": """
+    "lab.py": "from lesson_utils.lessons.toy.bars import toy_lab\n",
+    "bars.py": """
 from lesson_utils.classroom import live
 
 
