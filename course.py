@@ -39,20 +39,20 @@ TEST_EXTRAS = ("parity", "site", "hub", "style")  # large, and needed by few tes
 
 
 def main(words):
-    # Imported here, because Python 3.6 can't parse it. It needs nothing that is not in the standard library.
-    from tools.__main__ import COMMANDS, listed
-
     command = "open" if not words or words[0].startswith("-") else words.pop(0)
-    if command == "open" and {"-h", "--help"} & set(words):
-        sys.stdout.write(__doc__ + listed("python course.py"))
-        return 0
-    if command == "open":
+    if command == "open" and not {"-h", "--help"} & set(words):
         return open_course(words)
     if command == "real":
         install("lab")
         return run("lesson_utils.pretrained")
     if command == "test":
         return test(words)
+    # Imported here, because old Pythons can't parse it. It needs nothing but the standard library.
+    from tools.__main__ import COMMANDS, listed
+
+    if command == "open":
+        sys.stdout.write(__doc__ + listed("python course.py"))
+        return 0
     if command not in COMMANDS:
         stop(f"There is no command '{command}'. For those there are: python course.py --help")
     install(*COMMANDS[command].extras)

@@ -26,7 +26,7 @@ def main() -> None:
     try:
         build(SITE, with_lite=not words.no_lite)
     except (fetch.Failed, frames.Failed) as error:
-        sys.exit(f"course.py site: {error}")
+        sys.exit(f"python -m tools site: {error}")
     print(f"Written to {SITE}")
 
 
@@ -56,7 +56,7 @@ def build_book(site: Path, with_lite: bool) -> None:
         command += ["-d", doctrees, source, site]
         tag = ["-t", "lite"] if with_lite else []
         if subprocess.run([*command, *tag], cwd=ROOT).returncode:
-            sys.exit("course.py site: Sphinx could not make the book; what it found wrong stands above.")
+            sys.exit("python -m tools site: Sphinx could not make the book; what it found wrong stands above.")
     files = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     print(f"Book: {len(files)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
