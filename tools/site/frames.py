@@ -175,11 +175,11 @@ def shown(notebook: Path) -> dict[str, live.LiveFigure]:
     return found
 
 
-def draw(notebook: Path, folder: Path) -> None:
+def draw(notebook: Path, folder: Path, most: int = MOST_FRAMES) -> None:
     """Write the pictures and the stops of a notebook's figures into a folder."""
     for name, figure in shown(notebook).items():
         place = f"{notebook.stem}/{name}"
-        values, start = stops(figure, STOPS.get(place, {})), figure.values
+        values, start = stops(figure, STOPS.get(place, {}), most), figure.values
         say = {
             "figure": place,
             "call": figure.lab.call(),
@@ -201,13 +201,13 @@ def draw(notebook: Path, folder: Path) -> None:
         (folder / f"{name}.js").write_text(f"liveFrames({json.dumps(place)}, {grid})\n", encoding="utf-8")
 
 
-def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]]) -> dict[str, list[Any]]:
+def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]], most: int = MOST_FRAMES) -> dict[str, list[Any]]:
     """Return the stops of each control, few enough that all combinations can be drawn."""
     start, sizes = figure.values, []
     for setting in settings(figure):
         sizes.append(len(webp(figure.set(**setting).png)))
     figure.set(**start)
-    most = min(MOST_FRAMES, MOST_BYTES * len(sizes) // sum(sizes))
+    most = min(most, MOST_BYTES * len(sizes) // sum(sizes))
     values = {name: list(chosen.get(name, control.values())) for name, control in figure.controls.items()}
     for name, value in start.items():
         if value not in values[name]:
@@ -295,8 +295,7 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("most", type=int)
     words = parser.parse_args()
-    MOST_FRAMES = words.most
     try:
-        draw(words.notebook, words.folder)
+        draw(words.notebook, words.folder, words.most)
     except Failed as error:
         sys.exit(str(error))
