@@ -29,6 +29,7 @@ import time
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
 VENV = os.path.join(ROOT, ".venv")
+VERSION = "{}.{}".format(*sys.version_info)
 PYTHON = os.path.join(VENV, "Scripts", "python.exe") if os.name == "nt" else os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "installed.json")  # what the last complete installation was made of
 LOG = os.path.join(VENV, "install.log")
@@ -180,7 +181,7 @@ def install(*extras):
             project = hashlib.sha256(file.read()).hexdigest()
     except OSError:
         stop("pyproject.toml is not beside course.py. Run course.py in the course's own folder.")
-    place = [ROOT, python_version()]  # an editable installation points to its folder
+    place = [ROOT, VERSION]  # an editable installation points to its folder
     old = read_stamp(place)
     if old.get("project") == project and set(extras) <= set(old["extras"]):
         return
@@ -333,10 +334,6 @@ def run(*words, here=False):
             pass
 
 
-def python_version():
-    return "{}.{}".format(*sys.version_info)
-
-
 def stop(message):
     sys.stderr.write(f"course.py: {message}\n")
     sys.exit(1)
@@ -344,7 +341,7 @@ def stop(message):
 
 if __name__ == "__main__":
     if sys.version_info < (3, 11):  # noqa: UP036  # nobody has looked at pyproject.toml yet
-        stop(f"The course needs Python 3.11 or newer (see python.org), and this is {python_version()}.")
+        stop(f"The course needs Python 3.11 or newer (see python.org), and this is {VERSION}.")
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

@@ -119,9 +119,6 @@ def one_line(capsys):
     return read
 
 
-# Python
-
-
 def test_old_pythons_can_read_it():
     ast.parse(SOURCE, feature_version=(3, 6))
     imports = [node for node in ast.parse(SOURCE).body if isinstance(node, (ast.Import, ast.ImportFrom))]
@@ -148,9 +145,6 @@ def test_an_environment_that_cannot_be_made_is_one_line(course, monkeypatch, one
     assert "Could not make .venv ([Errno 17] File exists" in one_line()
 
 
-# Installing
-
-
 def test_it_installs_and_opens_the_first_notebook(course, tmp_path, capsys):
     assert course() == 0
     assert course.installs == [("pip", "lab")]
@@ -159,6 +153,8 @@ def test_it_installs_and_opens_the_first_notebook(course, tmp_path, capsys):
     assert f"--ServerApp.root_dir={tmp_path}" in words
     assert "--LabApp.default_url=/lab/tree/my_notebooks/00_start_here.ipynb" in words
     assert course.folders == [str(tmp_path)]
+    settings = json.loads((tmp_path / ".venv/share/jupyter/lab/settings/overrides.json").read_text())
+    assert settings == {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
     assert (ROOT / "notebooks/00_start_here.ipynb").exists()
     course()  # the second run installs nothing, and says nothing
     assert course.installs == [("pip", "lab")]
@@ -195,14 +191,13 @@ def test_a_moved_project_is_installed_again(course, tmp_path, monkeypatch):
     assert (again.installs, again.venvs) == ([("pip", "lab")], 1)
 
 
-@pytest.mark.parametrize("stamp", [None, "", "{}"])
+@pytest.mark.parametrize("stamp", ["", "{}"])
 def test_a_half_made_environment_is_replaced(stamp, course, tmp_path):
-    (tmp_path / ".venv" / "half").mkdir(parents=True)
-    if stamp is not None:
-        (tmp_path / ".venv" / "installed.json").write_text(stamp)
+    (tmp_path / ".venv/half").mkdir(parents=True)
+    (tmp_path / ".venv/installed.json").write_text(stamp)
     assert course() == 0
     assert course.installs == [("pip", "lab")]
-    assert not (tmp_path / ".venv" / "half").exists()
+    assert not (tmp_path / ".venv/half").exists()
 
 
 @pytest.mark.parametrize("uv", [False, True])
@@ -273,9 +268,6 @@ def test_pip_goes_on_where_uv_fails(failing, output, reason, course, capsys):
     ]
 
 
-# Progress
-
-
 @pytest.mark.parametrize(
     ("log", "step"),
     [
@@ -324,17 +316,13 @@ def test_outside_its_folder_it_says_so(course, tmp_path, one_line):
     assert "pyproject.toml is not beside course.py" in one_line()
 
 
-# Working copies
-
-
-def test_learners_work_in_copies_with_the_pictures_beside_them(course, tmp_path):
+def test_learners_work_in_copies_and_a_newer_version_is_put_beside_them_once(course, tmp_path, capsys):
+    course()
+    assert (tmp_path / "my_notebooks/pictures/a.png").read_bytes() == b"a"
+    assert "my_notebooks/" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    course.publish("00_start_here", tags=["new"])  # no newer version: its code and text are the same
     course()
     assert course.mine == {"00_start_here": "x = 1"}
-    assert (tmp_path / "my_notebooks/pictures/a.png").read_bytes() == b"a"
-
-
-def test_a_newer_version_is_put_beside_the_copy_once(course, capsys):
-    course()
     capsys.readouterr()
     for version in ("x = 2", "x = 3"):
         course.publish("00_start_here", version)
@@ -348,13 +336,6 @@ def test_a_newer_version_is_put_beside_the_copy_once(course, capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("00_start_here.ipynb has changed: the new version is my_notebooks")
     assert second.endswith("00_start_here (version 3).ipynb. Yours is as you left it.")
-
-
-def test_other_outputs_are_no_newer_version(course):
-    course()
-    course.publish("00_start_here", tags=["new"])
-    course()
-    assert list(course.mine) == ["00_start_here"]
 
 
 def test_work_is_kept_whatever_happens_and_a_deleted_copy_comes_back(course, tmp_path):
@@ -374,18 +355,8 @@ def test_work_is_kept_whatever_happens_and_a_deleted_copy_comes_back(course, tmp
 
 def test_who_changes_the_course_opens_the_notebooks_themselves(course, tmp_path):
     assert course("--edit", "--no-browser") == 0
-    assert "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb" in course.calls[-1]
-    assert course.calls[-1][4:5] == ["--no-browser"]
+    assert course.calls[-1][3:5] == ["--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb", "--no-browser"]
     assert not (tmp_path / "my_notebooks").exists()
-
-
-# Opening
-
-
-def test_jupyterlab_asks_nothing(course, tmp_path):
-    course()
-    settings = json.loads((tmp_path / ".venv/share/jupyter/lab/settings/overrides.json").read_text())
-    assert settings == {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 
 
 def test_ctrl_c_is_left_to_what_runs(course, capsys):
@@ -419,11 +390,11 @@ def test_a_free_port_and_other_options_reach_jupyterlab(course):
     assert not any(word.startswith("--ServerApp.port") for word in course.calls[-1])
 
 
-@pytest.mark.parametrize("user", [0, 1000])
-def test_root_may_run_jupyterlab(user, course, monkeypatch):
-    monkeypatch.setattr("os.geteuid", lambda: user, raising=False)
-    course()
-    assert ("--allow-root" in course.calls[-1]) == (user == 0)
+def test_root_may_run_jupyterlab(course, monkeypatch):
+    for user in (0, 1000):
+        monkeypatch.setattr("os.geteuid", lambda user=user: user, raising=False)
+        course()
+        assert ("--allow-root" in course.calls[-1]) == (user == 0)
 
 
 @pytest.mark.parametrize(("address", "said"), [("ada/course", "Links still lead to OWNER/REPO."), (None, "")])
@@ -439,9 +410,6 @@ def test_an_address_that_is_not_filled_in_is_announced_with_the_command_that_doe
     project.write_text('[project.urls]\nRepository = "https://github.com/ada/course"\n')
     course()
     assert "OWNER/REPO" not in capsys.readouterr().out
-
-
-# The other commands
 
 
 @pytest.mark.parametrize(
@@ -503,9 +471,6 @@ def test_help_names_every_command_and_option(word, course, capsys):
     for option in ("--no-browser", "--port", "--edit", "--fast", "--rest", "--parity", "--site", "--hub", "--style"):
         assert option in text
     assert course.calls == []
-
-
-# Its neighbours
 
 
 def test_environment_for_binder_and_conda():

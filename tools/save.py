@@ -67,32 +67,28 @@ def with_table(text: str, folder: str = "") -> str:
 
 
 def with_minutes(text: str) -> str:
-    """Return `text` with README's table for teachers brought up to date.
+    """Return `text` with the minutes in README's table for teachers as the notebooks state them.
 
-    The notebooks state the minutes. A new lesson gets a row with its first live figure; its author fills in the rest.
+    A new lesson gets a row with its first live figure; its author fills in the rest.
     """
-
-    def written(table: re.Match[str]) -> str:
-        rest = dict(re.findall(r"^\| (\d\d) \|[^|]*(\|.*)", table[2], re.M))
-        rows = [f"| {lesson.number:02} | {minutes(lesson)} " for lesson in course.LESSONS]
-        new = [f"| `lab.{next(iter(lesson.figures()), '')}` | | |" for lesson in course.LESSONS]
-        return "\n".join([table[1], *(row + rest.get(row[2:4], end) for row, end in zip(rows, new, strict=True))])
-
-    return MINUTES.sub(written, text)
+    table = MINUTES.search(text)
+    if not table:
+        return text
+    rest = dict(re.findall(r"^\| (\d\d) \|[^|]*(\|.*)", table[2], re.M))
+    rows = [table[1]]
+    for lesson in course.LESSONS:
+        number = f"{lesson.number:02}"
+        end = rest.get(number) or f"| `lab.{next(iter(lesson.figures()), '')}` | | |"
+        rows.append(f"| {number} | {minutes(lesson)} {end}")
+    return text.replace(table[0], "\n".join(rows))
 
 
 def minutes(lesson: Lesson) -> str:
-    """Return the minutes of a notebook's core, and of all of it, as its first cell states them.
-
-    Raises:
-        ValueError: it does not state them.
-    """
+    """Return the minutes of a notebook's core, and of all of it, as its first cell states them."""
     first = json.loads((NOTEBOOKS / lesson.notebook).read_text(encoding="utf-8"))["cells"][0]
     found = re.search(r"\*\*Time:\*\* about (\d+) minutes(?:, (\d+) with)?", "".join(first["source"]))
     if not found:
-        raise ValueError(
-            f"{lesson.notebook}: its first cell must say '**Time:** about 60 minutes', or how many it takes"
-        )
+        raise ValueError(f"{lesson.notebook}: its first cell must say how long it takes: **Time:** about 60 minutes")
     return f"{found[1]}, {found[2] or found[1]}"
 
 
