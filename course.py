@@ -10,22 +10,11 @@ python course.py test [...]             test the course, every notebook included
     --fast                              the maths, the exercises and the live figures only, in about one
     --rest                              what that leaves out: long trainings, platforms, the site (half an hour)
     --parity                            compare with PyTorch, too (a large download)
+    --site, --hub, --style              install what some tests need; a test that is skipped names it
     ...                                 files and options are handed on to pytest; a file named is run whole
-python course.py format                 format the code, and mend what can be mended
-python course.py save [notebook ...]    run the notebooks (all, if none is named) and store their outputs
-    --film                              only draw README's moving picture anew
-python course.py edition [notebook ...] for teachers: write notebooks as handouts (all, if none is named)
-    --student                           without hints and solutions
-    --solution                          with every exercise filled in
-python course.py report FOLDER          for teachers: which mistakes a class made, in the notebooks it handed in
-python course.py address [OWNER/REPO]   write the repository's address wherever it stands (default: git's origin)
-python course.py site                   build the site that is published: the book, and JupyterLite
-    --no-lite                           the book only
-python course.py serve                  show that site on this machine
-    --port N                            there (otherwise: on any port that is free)
 """
 
-# Standard library only, and nothing that old Pythons can't parse: they, too, are told in one line what is missing.
+# Standard library only, and nothing that Python 3.6 can't parse: old Pythons are told in one line what is missing.
 import argparse
 import hashlib
 import json
@@ -40,46 +29,35 @@ import time
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
 VENV = os.path.join(ROOT, ".venv")
+VERSION = "{}.{}".format(*sys.version_info)
 PYTHON = os.path.join(VENV, "Scripts", "python.exe") if os.name == "nt" else os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "installed.json")  # what the last complete installation was made of
 LOG = os.path.join(VENV, "install.log")
-SITE = os.path.join(ROOT, "docs", "_build", "site")
 NOTEBOOKS = os.path.join(ROOT, "notebooks")
 MINE = os.path.join(ROOT, "my_notebooks")  # the learner's copies; git ignores them
-NEVER = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+TEST_EXTRAS = ("parity", "site", "hub", "style")  # large, and needed by few tests
 
 
 def main(words):
     command = "open" if not words or words[0].startswith("-") else words.pop(0)
-    if command == "open" and {"-h", "--help"} & set(words):
-        sys.stdout.write(__doc__)
-        return 0
-    if command == "open":
+    if command == "open" and not {"-h", "--help"} & set(words):
         return open_course(words)
     if command == "real":
         install("lab")
         return run("lesson_utils.pretrained")
     if command == "test":
         return test(words)
-    if command == "format":
-        install("style")
-        problems = run("ruff", "check", "--fix", *words or ["."])  # first: what it mends may need formatting
-        return run("ruff", "format", *words or ["."]) or problems
-    if command == "save":
-        install("lab", "test")
-        return run("tools.save", *words)
-    if command in ("edition", "report"):
-        install("lab")
-        named = [word for i, word in enumerate(words) if os.path.exists(word) or words[i - 1 : i] == ["--to"]]
-        return run("tools.teacher." + command, *[os.path.abspath(w) if w in named else w for w in words])
-    if command == "address":
-        return write_address(words)
-    if command == "site":
-        install("site")
-        return run("tools.site.build", *words)
-    if command == "serve":
-        return serve(words)
-    stop("There is no command '%s'. For those there are: python course.py --help" % command)
+    # Imported here, because old Pythons can't parse it. It needs nothing but the standard library.
+    from tools.__main__ import COMMANDS, listed
+
+    if command == "open":
+        sys.stdout.write(__doc__ + listed("python course.py"))
+        return 0
+    if command not in COMMANDS:
+        stop(f"There is no command '{command}'. For those there are: python course.py --help")
+    install(*COMMANDS[command].extras)
+    return run("tools", command, *words, here=True)
 
 
 def open_course(words):
@@ -89,28 +67,29 @@ def open_course(words):
     options, words = parser.parse_known_args(words)
     if options.port is not None:
         check_port(options.port)
-        words += ["--ServerApp.port=" + options.port, "--ServerApp.port_retries=0"]
+        words += [f"--ServerApp.port={options.port}", "--ServerApp.port_retries=0"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, say; JupyterLab would refuse to start
         words += ["--allow-root"]
     install("lab")
-    ask_nothing()
+    turn_off_news()
     say_address()
     if not options.edit:
         copy_notebooks()
-    start = "/lab/tree/%s/00_start_here.ipynb" % ("notebooks" if options.edit else "my_notebooks")
-    return run("jupyterlab", "--ServerApp.root_dir=" + ROOT, "--LabApp.default_url=" + start, *words)
+    folder = "notebooks" if options.edit else "my_notebooks"
+    start = f"/lab/tree/{folder}/00_start_here.ipynb"
+    return run("jupyterlab", f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url={start}", *words)
 
 
-def ask_nothing():
-    """No question about news lies over the first notebook: a default of the JupyterLab in .venv, and of no other."""
+def turn_off_news():
+    """Keep JupyterLab's question about news off the first notebook, in the JupyterLab of .venv and in no other."""
     folder = os.path.join(VENV, "share", "jupyter", "lab", "settings")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "overrides.json"), "w") as file:
-        json.dump(NEVER, file)
+        json.dump(NO_NEWS, file)
 
 
 def copy_notebooks():
-    """Copies to work in. None is ever overwritten: where the course has a newer version, that is put beside it."""
+    """Copy the notebooks for the learner. No copy is ever overwritten: a newer version is put beside it."""
     os.makedirs(MINE, exist_ok=True)
     record = os.path.join(MINE, ".versions.json")  # which versions of each notebook have been copied
     try:
@@ -127,14 +106,13 @@ def copy_notebooks():
         version, versions = version_of(original), copied.setdefault(name, [])
         if not os.path.exists(copy):
             shutil.copyfile(original, copy)
-        elif version not in versions + [version_of(copy)]:
+        elif version not in [*versions, version_of(copy)]:
             number = 2
             while os.path.exists(copy):
-                copy = os.path.join(MINE, "%s (version %d).ipynb" % (name[: -len(".ipynb")], number))
+                copy = os.path.join(MINE, f"{name[: -len('.ipynb')]} (version {number}).ipynb")
                 number += 1
             shutil.copyfile(original, copy)
-            new = os.path.relpath(copy, ROOT)
-            print("%s has changed: the new version is %s. Yours is as you left it." % (name, new))
+            print(f"{name} has changed: the new version is {os.path.relpath(copy, ROOT)}. Yours is as you left it.")
         if version not in versions:
             versions.append(version)
     with open(record, "w") as file:
@@ -143,7 +121,7 @@ def copy_notebooks():
 
 
 def version_of(notebook):
-    """A hash of its text and code; outputs, which running it changes, don't count."""
+    """Return a hash of a notebook's text and code. Outputs don't count, because running it changes them."""
     try:
         with open(notebook, "rb") as file:
             cells = json.loads(file.read().decode("utf-8"))["cells"]
@@ -154,121 +132,73 @@ def version_of(notebook):
 
 
 def test(words):
-    forms = [word for word in ("--fast", "--rest", "--parity") if word in words]
-    words = [word for word in words if word not in forms]
-    files = [word for word in words if os.path.exists(os.path.join(ROOT, word.split("::")[0]))]
-    extras = ["lab", "test"]
-    extras += ["parity"] if "--parity" in forms or "--rest" in forms else []
-    extras += ["site"] if "--rest" in forms or any("site" in word for word in files) else []
-    extras += ["hub"] if "--rest" in forms or any("bench" in word for word in files) else []
-    extras += ["style"] if "--rest" in forms or any("style" in word for word in files) else []
-    install(*extras)
-    if files and "--fast" not in forms and "--rest" not in forms:
+    options = {word for word in words if word in ("--fast", "--rest", *("--" + extra for extra in TEST_EXTRAS))}
+    words = [word for word in words if word not in options]
+    install("lab", "test", *(extra for extra in TEST_EXTRAS if {"--rest", "--" + extra} & options))
+    named = any(os.path.exists(os.path.join(ROOT, word.split("::")[0])) for word in words)
+    if named and not options & {"--fast", "--rest"}:
         return run("pytest", *words)
-    options = ["-n", str(min(os.cpu_count() or 2, 4)), "--dist=loadfile", "--no-loadscope-reorder"]
-    if "--fast" in forms:
-        options += ["-m", "not slow and not long_form"] + ([] if files else ["tests"])
-    elif "--rest" in forms:
-        options += ["-m", "(long_form or parity) and not own_job"]
+    command = ["pytest", "-n", str(min(os.cpu_count() or 2, 4)), "-m"]
+    if "--fast" in options:
+        command += ["not slow and not long_form"] + ([] if named else ["tests"])
+    elif "--rest" in options:
+        command += ["(long_form or parity) and not own_job"]
     else:
-        options += ["-m", "not long_form"]
+        command += ["not long_form"]
         os.environ.setdefault("COURSE_TRAIN", "no")  # notebooks take the models that come trained
     for library in ("OPENBLAS", "OMP", "MKL"):  # processes that share the cores are not to have threads of their own
         os.environ.setdefault(library + "_NUM_THREADS", "1")
-    return run("pytest", *(options + words))
-
-
-def serve(words):
-    from functools import partial
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
-    parser = argparse.ArgumentParser(prog="course.py serve", allow_abbrev=False)
-    parser.add_argument("--port", nargs="?", const="", help="default: any that is free")
-    port = parser.parse_args(words).port
-    if port is not None:
-        check_port(port)
-    if not os.path.exists(os.path.join(SITE, "index.html")):
-        stop("There is no site to serve yet. Build it first: python course.py site")
-    # On some Windows machines the registry says otherwise, and browsers then refuse them.
-    SimpleHTTPRequestHandler.extensions_map.update({".js": "text/javascript", ".wasm": "application/wasm"})
-    handler = partial(SimpleHTTPRequestHandler, directory=SITE)
-    with ThreadingHTTPServer(("127.0.0.1", int(port or 0)), handler) as server:
-        print("The site is at http://127.0.0.1:%d/ (Ctrl-C ends it)" % server.server_address[1])
-        sys.stdout.flush()
-        server.serve_forever()
-
-
-def write_address(words):
-    address = words[0] if words else origin()
-    if not address:
-        stop("git knows no origin on GitHub. Name the repository: python course.py address OWNER/REPO")
-    from tools import save
-
-    try:
-        changed = save.write_address(address)
-    except ValueError as error:
-        stop(error)
-    print("%s: %d files changed." % (address, changed))
+    return run(*command, *words)
 
 
 def say_address():
+    """Say how links find the repository that this folder was cloned from, until they do."""
+    from tools.__main__ import origin
+
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
         unknown = b"https://github.com/OWNER/REPO" in file.read()
-    if unknown and origin():
-        print("Links still lead to OWNER/REPO. To have them lead to %s: python course.py address" % origin())
+    if unknown and origin(ROOT):
+        print(f"Links still lead to OWNER/REPO. To have them lead to {origin(ROOT)}: python course.py address")
         sys.stdout.flush()
-
-
-def origin():
-    """OWNER/REPO on GitHub that this folder was cloned from, or None."""
-    if not os.path.exists(os.path.join(ROOT, ".git")):  # or git would answer for a repository around it
-        return None
-    try:
-        url = subprocess.check_output(["git", "remote", "get-url", "origin"], cwd=ROOT, stderr=subprocess.DEVNULL)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    pattern = r"(?:https://(?:[^/@]+@)?|git@|ssh://git@)github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?"
-    match = re.match(pattern + r"\Z", url.decode("utf-8").strip())
-    return match.group(1) if match else None
 
 
 def check_port(port):
     if not (port.isdecimal() and 0 < int(port) < 65536):
-        stop("'%s' is not a port. Give a number from 1024 to 65535, such as --port 8890." % port)
+        stop(f"'{port}' is not a port. Give a number from 1024 to 65535, such as --port 8890.")
     with socket.socket() as probe:
         if os.name != "nt":  # without it, a port just left would seem taken; on Windows, with it, a taken one free
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", int(port)))
         except OSError:
-            stop("Port %s is taken or not allowed. Give another, or leave --port out, and a free one is found." % port)
+            stop(f"Port {port} is taken or not allowed. Give another, or leave --port out, and a free one is found.")
 
 
 def install(*extras):
-    """Have these extras in .venv, beside those that are there already; when nothing is to be done, do nothing."""
+    """Install these extras of pyproject.toml into .venv, beside those that are there; do nothing if they all are."""
     try:
         with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
             project = hashlib.sha256(file.read()).hexdigest()
     except OSError:
         stop("pyproject.toml is not beside course.py. Run course.py in the course's own folder.")
-    place = [ROOT, "%d.%d" % sys.version_info[:2]]  # an editable installation points to its folder
+    place = [ROOT, VERSION]  # an editable installation points to its folder
     old = read_stamp(place)
     if old.get("project") == project and set(extras) <= set(old["extras"]):
         return
     new = {"place": place, "project": project, "extras": sorted(set(extras).union(old.get("extras", [])))}
     if old:
         os.remove(STAMP)  # should this be stopped half-way, no stamp speaks for what it left
-    problem = put_in("-e", ".[%s]" % ",".join(new["extras"]), made=bool(old))
+    problem = put_in("-e", f".[{','.join(new['extras'])}]", made=bool(old))
     with open(STAMP, "w") as file:
         json.dump(old if problem else new, file)  # what gives up by itself puts back what was there
     if problem:
-        stop("pip failed (%s). Check your connection and run this again; pip's full output: %s" % (problem, LOG))
+        stop(f"pip failed ({problem}). Check your connection and run this again; pip's full output: {LOG}")
 
 
 def put_in(*words, made):
-    """Install into .venv, which is `made` already or not: by uv, which takes seconds, or else by pip.
+    """Install into .venv, which is `made` already or not, by uv, which takes seconds, or else by pip.
 
-    Returns what went wrong, or None.
+    Return what went wrong, or None.
     """
     uv = shutil.which("uv")
     if uv:
@@ -277,7 +207,7 @@ def put_in(*words, made):
             if made and call(uv, "pip", "install", "--python", PYTHON, *words) == 0:
                 return None
         # uv does not know pip's settings, such as the address of a company's own packages.
-        print("uv failed (%s); pip tries now." % (last_error() if made else "it could not make .venv"))
+        print(f"uv failed ({last_error() if made else 'it could not make .venv'}); pip tries now.")
         sys.stdout.flush()
     with Progress("pip"):
         if not made:
@@ -293,10 +223,10 @@ def call(*command):
 
 
 class Progress:
-    """While it is entered, a line on the terminal moves: what is being done, and for how long. In a file, it stands."""
+    """A line that says what is being installed. On a terminal it moves, with the last step and the seconds."""
 
     def __init__(self, installer):
-        self.about = "Installing into .venv with %s" % installer
+        self.about = f"Installing into .venv with {installer}"
         self.moves = sys.stdout.isatty()
 
     def __enter__(self):
@@ -311,7 +241,7 @@ class Progress:
     def move(self):
         columns = shutil.get_terminal_size().columns - 1  # a line that is broken in two can't be written over
         while True:
-            line = "%s: %s (%d s)" % (self.about, last_step(), time.monotonic() - self.start)
+            line = f"{self.about}: {last_step()} ({time.monotonic() - self.start:.0f} s)"
             self.write("\r" + line[:columns].ljust(self.width))
             self.width = len(line[:columns])
             if self.ended.wait(0.25):
@@ -329,7 +259,7 @@ class Progress:
 
 
 def last_step():
-    """What pip or uv is doing, by what it has said last."""
+    """Return what pip or uv is doing, read from the last lines of its output."""
     try:
         with open(LOG, encoding="utf-8", errors="replace") as log:
             said = log.read()
@@ -340,14 +270,14 @@ def last_step():
         return "looking for packages"
     step, what = steps[-1]
     if step == "Installing" and "," in what:  # collected packages: a, b, c
-        return "installing %d packages" % (what.count(",") + 1)
+        return f"installing {what.count(',') + 1} packages"
     if step in ("Resolved", "Prepared"):  # 94 packages in 350ms
         return ("downloading " if step == "Resolved" else "installing ") + what.split(" in ")[0]
     return step.lower() + " " + re.match(r"(?:[\w.]|-(?=\D))*", what).group(0)
 
 
 def read_stamp(place):
-    """What is installed: nothing, if it was for another place or Python, or if .venv does not work."""
+    """Return what is installed: nothing, if it was for another place or Python, or if .venv does not work."""
     try:
         with open(STAMP) as file:
             stamp = json.load(file)
@@ -360,7 +290,7 @@ def read_stamp(place):
 
 
 def make_venv_by(uv):
-    """With pip in it (--seed), for %pip in notebooks."""
+    """Make .venv by uv, with pip in it (--seed) for %pip in notebooks; return whether that worked."""
     shutil.rmtree(VENV, ignore_errors=True)
     base = getattr(sys, "_base_executable", None) or sys.executable
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -377,11 +307,11 @@ def make_venv():
     try:
         venv.create(VENV, with_pip=True, symlinks=os.name != "nt")  # symlinks where `python -m venv` has them
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        stop("Could not make .venv (%s). Close what uses it, see that you may write there, and run this again." % error)
+        stop(f"Could not make .venv ({error}). Close what uses it, see that you may write there, and run this again.")
 
 
 def last_error():
-    """Why pip, or uv, gave up."""
+    """Return why pip or uv gave up, as its log says."""
     with open(LOG, encoding="utf-8", errors="replace") as log:
         lines = [line.strip() for line in log if line.strip()]
     # How new pips end, and how a crash begins: neither names the cause.
@@ -390,8 +320,13 @@ def last_error():
     return (errors or lines or ["it said nothing"])[-1]
 
 
-def run(*words):
-    process = subprocess.Popen([PYTHON, "-m"] + list(words), cwd=ROOT)
+def run(*words, here=False):
+    """Run a module with the Python of .venv, and return what it exits with.
+
+    It stands in the course's folder, or else `here`, where the user stands; files that lie there are not imported (-P).
+    """
+    command = [PYTHON, "-P", "-m"] if here else [PYTHON, "-m"]
+    process = subprocess.Popen([*command, *words], cwd=None if here else ROOT)
     while True:
         try:
             return process.wait()
@@ -400,13 +335,13 @@ def run(*words):
 
 
 def stop(message):
-    sys.stderr.write("course.py: %s\n" % message)
+    sys.stderr.write(f"course.py: {message}\n")
     sys.exit(1)
 
 
 if __name__ == "__main__":
-    if sys.version_info < (3, 11):
-        stop("The course needs Python 3.11 or newer (see python.org), and this is %d.%d." % sys.version_info[:2])
+    if sys.version_info < (3, 11):  # noqa: UP036  # nobody has looked at pyproject.toml yet
+        stop(f"The course needs Python 3.11 or newer (see python.org), and this is {VERSION}.")
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

@@ -1,8 +1,13 @@
+import functools
 import os
+import re
+from pathlib import Path
 
 import hypothesis
 import numpy as np
 import pytest
+
+ROOT = Path(__file__).parents[1]
 
 # The same examples on every machine: a test that fails here fails everywhere.
 hypothesis.settings.register_profile("course", derandomize=True, deadline=None, max_examples=60, database=None)
@@ -14,7 +19,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """What takes longest comes first, so that at the end no process waits for another."""
+    """Put what takes longest first, so that at the end no process waits for another."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_effort, reverse=True)
 
@@ -26,7 +31,7 @@ def _effort(item):
 
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is nothing to share out
 def pytest_xdist_make_scheduler(config, log):
-    """A file's tests share what they make, so they go to one process.
+    """Send a file's tests to one process, because they share what they make.
 
     Not `--dist=loadgroup`: pytest-xdist 3.8 writes the groups where pytest 9.2 no longer looks, and no error tells.
     """
@@ -36,17 +41,22 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             return group_of(nodeid)
 
+    config.option.loadscopereorder = False  # the order is ours: see above
     return ByGroup(config, log)
 
 
-WALKERS = "test_every_lesson.py", "test_exercises.py", "test_trained.py"
-
-
 def group_of(nodeid):
-    """A file; of tests that walk all lessons, those of one figure, of one exercise, or of one notebook's models."""
+    """Return the name of a test's group: its file, or in a file marked `walks` its case, such as a figure."""
     path, _, test = nodeid.partition("::")
-    _, walks, which = test.partition("[")
-    return f"{path}[{which}" if walks and path.endswith(WALKERS) else path
+    _, is_case, case = test.partition("[")
+    return f"{path}[{case}" if is_case and walks(path) else path
+
+
+@functools.cache
+def walks(path):
+    """Say whether a file is marked `walks`. It is read, because the process that shares out sees no marks."""
+    text = (ROOT / path).read_text(encoding="utf-8") if path.endswith(".py") else ""
+    return re.search(r"^pytestmark = .*\bwalks\b", text, re.MULTILINE) is not None
 
 
 def pytest_sessionfinish(session):

@@ -58,3 +58,12 @@ def test_a_question_comes_before_every_live_figure(path):
 def test_links_and_pictures_of_the_readme_exist():
     for target in re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
         assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_the_files_to_read_first_exist_and_are_short():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("### Read these eight files first")[2].partition("\n### ")[0]
+    files = re.findall(r"^- \[`(.+)`\]\(\1\): ", section, re.M)
+    assert len(files) == 8
+    for file in files:
+        assert len((ROOT / file).read_text(encoding="utf-8").splitlines()) <= 250, file

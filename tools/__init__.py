@@ -1,7 +1,10 @@
-"""What maintainers use, and no learner installs.
+"""The tools of maintainers and teachers. No learner installs them; `python -m tools` lists the commands.
 
-- `browser`: a notebook in JupyterLab in headless Chromium, for the tests and the bench
-- `save`: `python course.py save`, notebooks committed with honest outputs
-- `site`: `python course.py site`, the book and JupyterLite
-- `bench`: `python -m tools.bench`, side-by-side ratios
+- `save`: runs the notebooks and stores their outputs, and writes README's tables
+- `train`: trains what comes trained, and stores it beside its lesson
+- `teacher`: handouts, and a report of a class's mistakes
+- `site`: the book, and JupyterLite
+- `bench`: measures what we claim about speed, as ratios
+- `measure`: computes the stored tables and texts that a notebook would take too long for
+- `browser`: drives a notebook in JupyterLab in headless Chromium, for tests and bench
 """

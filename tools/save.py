@@ -7,6 +7,7 @@ table of all notebooks from what the lessons say of themselves.
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import tomllib
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lesson_utils.classroom import course
+from lesson_utils.classroom.lesson import Lesson
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -29,6 +31,7 @@ BEFORE = (
 )
 ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
 TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
+MINUTES = re.compile(r"(\| \| Minutes \| Project \|.*\n(?:\|---)+\|)((?:\n\|.*\|)*)")
 PAGES = re.compile(r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:lite|notebooks)/)")  # where the site is
 
 
@@ -61,6 +64,32 @@ def with_table(text: str, folder: str = "") -> str:
         link = f"[{lesson.title}]({folder}{lesson.notebook})" if folder or lesson.number else lesson.title
         rows.append(f"\n| {lesson.number:02} | {link} | {lesson.question} |")
     return TABLE.sub(lambda table: table[1] + "".join(rows), text)
+
+
+def with_minutes(text: str) -> str:
+    """Return `text` with the minutes in README's table for teachers as the notebooks state them.
+
+    A new lesson gets a row with its first live figure; its author fills in the rest.
+    """
+    table = MINUTES.search(text)
+    if not table:
+        return text
+    rest = dict(re.findall(r"^\| (\d\d) \|[^|]*(\|.*)", table[2], re.M))
+    rows = [table[1]]
+    for lesson in course.LESSONS:
+        number = f"{lesson.number:02}"
+        end = rest.get(number) or f"| `lab.{next(iter(lesson.figures()), '')}` | | |"
+        rows.append(f"| {number} | {minutes(lesson)} {end}")
+    return text.replace(table[0], "\n".join(rows))
+
+
+def minutes(lesson: Lesson) -> str:
+    """Return the minutes of a notebook's core, and of all of it, as its first cell states them."""
+    first = json.loads((NOTEBOOKS / lesson.notebook).read_text(encoding="utf-8"))["cells"][0]
+    found = re.search(r"\*\*Time:\*\* about (\d+) minutes(?:, (\d+) with)?", "".join(first["source"]))
+    if not found:
+        raise ValueError(f"{lesson.notebook}: its first cell must say how long it takes: **Time:** about 60 minutes")
+    return f"{found[1]}, {found[2] or found[1]}"
 
 
 def write_address(address: str) -> int:
@@ -145,7 +174,10 @@ def main() -> None:
         parser.error(str(error))
     readme = ROOT / "README.md"
     text = with_address(readme.read_text(encoding="utf-8"), address)
-    readme.write_text(with_table(text, "notebooks/"), encoding="utf-8")
+    text = with_minutes(with_table(text, "notebooks/"))
+    readme.write_text(text, encoding="utf-8")
+    for number in re.findall(r"^\| (\d\d) \|.*\| \| \|$", text, re.M):
+        print(f"README.md: write into the table for teachers what to ask about notebook {number}, and how it turns out")
     for path in paths:
         save(path, address)
         print(f"saved {path.name}, {path.stat().st_size // 1000} kB")

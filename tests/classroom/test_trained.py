@@ -15,6 +15,8 @@ from lesson_utils.maths import training
 from lesson_utils.maths.models import GPT, GPTConfig
 from tools import train as tool
 
+pytestmark = pytest.mark.walks
+
 NOTEBOOKS = tool.NOTEBOOKS
 RATE = 1e-2  # read by `train` below, as a function in a notebook reads what an earlier cell has set
 

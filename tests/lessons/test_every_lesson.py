@@ -16,36 +16,25 @@ from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.live import testing
 from tools import save
 
+pytestmark = pytest.mark.walks
+
 ROOT = Path(__file__).parents[2]
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 FIGURES = {f"{lesson.name}.{name}": lab for lesson in LESSONS for name, lab in lesson.figures().items()}
-# Each takes seconds to be ready, or to draw: not for the fast form.
-DEAR = (
-    "full_block.depth_lab",
-    "full_block.diagram_lab",
-    "causal_mask.sampling_lab",
-    "causal_mask.leak_lab",
-    "debugging.matrix_lab",
-)
-every_figure = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in DEAR else []) for name in FIGURES]
-)
+every_figure = pytest.mark.parametrize("name", FIGURES)
 
 
 # --- Live figures ---------------------------------------------------------------------------------------------------
 
 
-# A title states a finding: it has a number in it, or a verb. Verbs are listed as figures need them.
-STATES = re.compile(
-    r"[\d%]|\b(one|two|three|four|no|none|all|every|each|half|is|are|was|were|has|have|does|do|can|keeps?|stays?|moves?|"
-    r"gives?|takes?|looks?|leans?|says?|grows?|falls?|adds?|stands?|become|not|hides?|reads?|writes?|shrinks?|knows?|costs?)\b",
-    re.IGNORECASE,
-)
+NUMBER = re.compile(r"[\d%]|\b(one|two|three|four|half|no|none|all|every|each)\b", re.IGNORECASE)
 
 
 def titles(figure):
-    return [text for axes in figure.axes for place in ("left", "center", "right") if (text := axes.get_title(place))]
+    """Return the titles of a figure, by where they stand."""
+    places = ((axes, place) for axes in figure.axes for place in ("left", "center", "right"))
+    return {(axes.get_position().bounds, place): text for axes, place in places if (text := axes.get_title(place))}
 
 
 class Seen(NamedTuple):
@@ -53,6 +42,7 @@ class Seen(NamedTuple):
 
     values: dict
     picture: plots.Picture
+    titles: dict
     problems: tuple[str, ...]
 
 
@@ -62,11 +52,10 @@ def example(name):
 
 
 def seen(figure, values):
-    """The figure drawn at this setting, compared with a full redraw, measured."""
+    """Draw the figure at this setting, compare it with a full redraw, and measure it."""
     testing.forget(figure)
     picture = figure.set(**values)
     problems = [f"{title!r} runs out of the picture" for title in plots.titles_outside(testing.drawing(figure))]
-    problems += [f"{title!r} states nothing" for title in titles(testing.drawing(figure)) if not STATES.search(title)]
     if not (figure.values == pytest.approx(values) or figure.values == values):
         problems.append(f"the controls stand at {figure.values}")
     if not all(np.isfinite(np.asarray(numbers, float)).all() for numbers in testing.drawn_numbers(figure)):
@@ -79,12 +68,12 @@ def seen(figure, values):
         problems.append(f"the alternative text is {picture.alt!r}")
     if len(picture.png) > plots.MOST_BYTES:
         problems.append(f"the picture has {len(picture.png)} bytes")
-    return Seen(values, picture, tuple(problems))
+    return Seen(values, picture, titles(testing.drawing(figure)), tuple(problems))
 
 
 @functools.cache
 def walked(name):
-    """The figure at its start and at each extreme, and back at the start."""
+    """Return the figure, what was seen at its start and at each extreme, and its picture back at the start."""
     figure = example(name)
     walk = [seen(figure, values) for values in testing.settings(figure)]
     testing.forget(figure)
@@ -104,6 +93,16 @@ def test_it_is_drawn_whole_and_told_at_its_start_and_at_its_farthest(name):
 def test_each_setting_is_drawn_whole_and_told(name):
     _, walk, _ = walked(name)
     assert [(seen.values, seen.problems) for seen in walk if seen.problems] == []
+
+
+@every_figure
+@pytest.mark.slow
+def test_each_title_states_a_finding(name):
+    """A finding has a number in it, or changes with the controls. "Attention weights" would stand there for ever."""
+    _, walk, _ = walked(name)
+    for place in walk[0].titles:
+        texts = {seen.titles.get(place) for seen in walk}
+        assert len(texts) > 1 or NUMBER.search(*texts), texts
 
 
 @every_figure
@@ -182,24 +181,21 @@ def test_there_is_no_notebook_without_a_lesson():
     assert {path.name for path in (ROOT / "notebooks").glob("*.ipynb")} == {lesson.notebook for lesson in LESSONS}
 
 
-def test_the_two_tables_are_what_the_records_say():
+def test_the_two_tables_of_notebooks_are_what_the_records_say():
     start = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
     first = [cell.source for cell in start.cells if save.TABLE.search(cell.source)]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [save.with_table(source) for source in first] == first
-    assert save.with_table(readme, "notebooks/") == readme
+    assert save.with_table(readme, "notebooks/") == readme, "run: python course.py save"
     assert all(f"(notebooks/{lesson.notebook})" in readme for lesson in LESSONS)
 
 
 def test_the_readme_says_how_long_each_notebook_takes_and_projects_what_is_there():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| (\d\d) \| (\d+, \d+ \| `lab\.\w+`) \|", readme, re.M))
-    for lesson in LESSONS:
-        title = nbformat.read(ROOT / "notebooks" / lesson.notebook, as_version=4).cells[0].source
-        core, whole = re.search(r"\*\*Time:\*\* about (\d+) minutes(?:, (\d+) with)?", title).groups()
-        said, figure = rows[f"{lesson.number:02}"].split(" | ")
-        assert said == f"{core}, {whole or core}", lesson.notebook
-        assert figure[len("`lab.") : -1] in lesson.figures(), figure
+    assert save.with_minutes(readme) == readme, "run: python course.py save"
+    shown = re.findall(r"^\| \d\d \| \d+, \d+ \| `lab\.(\w*)` \|", readme, re.M)
+    for lesson, figure in zip(LESSONS, shown, strict=True):
+        assert figure in {*lesson.figures(), ""}, lesson.notebook
 
 
 # --- Questions ------------------------------------------------------------------------------------------------------

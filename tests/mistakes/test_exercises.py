@@ -32,6 +32,8 @@ from lesson_utils.mistakes.run import limits
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
 
+pytestmark = pytest.mark.walks
+
 ALL = [exercise for exercise in EXERCISES.values() if not exercise.broken]  # those share the mistakes of another
 each = pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 

@@ -74,4 +74,4 @@ def test_the_commands_of_the_readme(debian):
 
 
 def test_types_with_the_newest_stubs(debian):
-    assert "3 passed" in debian("python course.py test tests/test_style.py")
+    assert "3 passed" in debian("python course.py test --style tests/test_style.py")

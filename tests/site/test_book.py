@@ -72,7 +72,7 @@ def few_frames():
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     if missing := [name for name in ("sphinx", "myst_nb", "sphinx_book_theme") if not find_spec(name)]:
-        pytest.skip(f"{', '.join(missing)} missing; install the extra: pip install -e '.[site]'")
+        pytest.skip(f"{', '.join(missing)} missing; install with: python course.py test --site tests/site")
     from tools.site import build, fetch
 
     folder = tmp_path_factory.mktemp("book")

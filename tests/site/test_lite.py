@@ -25,7 +25,7 @@ FIRST = (
 def site(tmp_path_factory):
     """The site in a folder."""
     if missing := [name for name in ("playwright", "jupyterlite_core", "pyodide_lock") if not find_spec(name)]:
-        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[site,test]'")
+        pytest.skip(f"{' and '.join(missing)} missing; install with: python course.py test --site tests/site")
     if not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     import pyodide_wheels

@@ -35,9 +35,7 @@ def test_each_part_runs(what):
     if what == "live" and not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     if what == "class" and not (find_spec("jupyterhub") and shutil.which("npm")):
-        pytest.skip(
-            "no JupyterHub or no npm; python course.py test tests/test_bench.py installs one, apt install npm the other"
-        )
+        pytest.skip("no JupyterHub or no npm; install with: python course.py test --hub, and apt install npm")
     done = bench(what)
     assert done.returncode == 0, done.stdout
     assert not {"DIFFER", "ANOTHER", "WRONG", "FAILED"} & set(done.stdout.split()), done.stdout

@@ -41,7 +41,7 @@ FLAGS = ("--disable-gpu", "--disable-quic", "--disable-sync", "--disable-backgro
 
 
 def find_chromium() -> str | None:
-    """The path of an installed Chromium or Chrome, or of the one that `playwright install chromium` fetches."""
+    """Return the path of an installed Chromium or Chrome, or of the one that `playwright install chromium` fetches."""
     usual = (  # where macOS and Windows have it, which is not on PATH
         "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
         os.path.expandvars(r"%ProgramFiles%\Google\Chrome\Application\chrome.exe"),
@@ -60,7 +60,7 @@ def find_chromium() -> str | None:
 
 @contextmanager
 def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
-    """A fresh JupyterLab on the folder `root`, and a browser to look at it; nothing of the user's own set-up.
+    """Start a fresh JupyterLab on the folder `root`, without the user's own settings, and a browser.
 
     Raises:
         RuntimeError: there is no Chromium, or JupyterLab does not start.
@@ -71,7 +71,7 @@ def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
 
 @contextmanager
 def jupyterlite(folder: str | Path) -> "Iterator[JupyterLab]":
-    """The JupyterLite in `folder`, on a server that hands out files and does nothing else, and a browser.
+    """Serve the JupyterLite in `folder`, by a server that only hands out files, and start a browser.
 
     Raises:
         RuntimeError: there is no Chromium.
@@ -87,12 +87,12 @@ def jupyterlite(folder: str | Path) -> "Iterator[JupyterLab]":
 
 class _Files(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is written: one page is a hundred requests."""
+        """Write nothing: one page is a hundred requests."""
 
 
 @contextmanager
 def chromium() -> "Iterator[Browser]":
-    """A browser.
+    """Start a browser.
 
     Raises:
         RuntimeError: there is none.
@@ -111,7 +111,7 @@ def chromium() -> "Iterator[Browser]":
 
 @contextmanager
 def server(root: Path, settings: Mapping[str, Any] = SETTINGS) -> Iterator[tuple[str, str]]:
-    """JupyterLab's address and token, for as long as it runs."""
+    """Run JupyterLab; yield its address and token."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         home = Path(folder)
         overrides = home / "config" / "labconfig" / "default_setting_overrides.json"
@@ -138,7 +138,7 @@ def server(root: Path, settings: Mapping[str, Any] = SETTINGS) -> Iterator[tuple
 
 
 def _address(server: "subprocess.Popen[bytes]", runtime: Path, log: Path, seconds: float = 60) -> tuple[str, str]:
-    """Wait for the file in which a running server says where it is."""
+    """Wait for the file in which a running server writes its address, and return address and token."""
     give_up = time.monotonic() + seconds
     while server.poll() is None and time.monotonic() < give_up:
         for file in runtime.glob("jpserver-*.json"):
@@ -150,7 +150,7 @@ def _address(server: "subprocess.Popen[bytes]", runtime: Path, log: Path, second
 
 
 class JupyterLab:
-    """A running server and a browser, which reaches no other host: `elsewhere` lists what was asked of one."""
+    """A running server and a browser, which reaches no other host: `elsewhere` lists the requests to others."""
 
     def __init__(self, url: str, path: str, chromium: "Browser"):
         self._url, self._path, self._chromium = url, path, chromium

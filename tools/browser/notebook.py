@@ -1,7 +1,7 @@
 """An open notebook as tests and benches see it: its cells, its live figures, their controls.
 
-The page is asked through JupyterLab's own application object where it can be; keys, pixels and what a screen reader
-would be told come from the page as it is.
+Questions go to JupyterLab's own application object where possible. Keys, pixels, and the texts that a screen reader
+reads, come from the page itself.
 """
 
 import json
@@ -30,7 +30,7 @@ class Notebook:
             self._console.append(error)
 
     def ask(self, script: str, seconds: float = 60) -> Any:
-        """What a JavaScript function of the notebook's panel returns; an error if it takes too long."""
+        """Call a JavaScript function with the notebook's panel, and return its result; fail if it takes too long."""
         return self.page.evaluate(
             f"""() => Promise.race([
                 ({script})(jupyterapp.shell.currentWidget),
@@ -45,7 +45,7 @@ class Notebook:
             figure.wait_for_picture()
 
     def run_cell(self, cell: str, source: str | None = None, seconds: float = 300) -> list[dict[str, Any]]:
-        """Run one cell by its id, perhaps with another source written into it; its outputs."""
+        """Run one cell by its id, perhaps with another source written into it, and return its outputs."""
         number = [c["id"] for c in self.cells].index(cell)
         write = "" if source is None else f"cell.model.sharedModel.setSource({json.dumps(source)});"
         self.ask(
@@ -69,7 +69,7 @@ class Notebook:
         return cells
 
     def complaints(self) -> list[str]:
-        """Whatever should not be there: errors on the browser's console, error outputs, text on stderr."""
+        """Return whatever should not be there: errors on the browser's console, error outputs, text on stderr."""
         found = [f"console: {text}" for text in self._console]
         for cell in self.cells:
             for output in cell.get("outputs", []):
@@ -80,7 +80,7 @@ class Notebook:
         return found
 
     def live_figures(self) -> "list[LiveFigure]":
-        """The live figures from top to bottom; in a notebook that has not been run, what stands in their places."""
+        """Return the live figures from top to bottom; in a notebook that has not been run, their stored stills."""
         found = []
         for number, cell in enumerate(self.cells):
             if any(WIDGET_VIEW in output.get("data", {}) for output in cell.get("outputs", [])):
@@ -89,7 +89,7 @@ class Notebook:
         return found
 
     def screenshot(self, path: str | Path) -> None:
-        """The whole notebook, as if the window were high enough."""
+        """Photograph the whole notebook, as if the window were high enough."""
         before = self.page.viewport_size
         assert before is not None
         hidden = self.ask("({content}) => content.outerNode.scrollHeight - content.outerNode.clientHeight")
@@ -100,7 +100,7 @@ class Notebook:
 
 
 class LiveFigure:
-    """The output of a cell with a live figure: its controls by their text labels, its picture, and what it says."""
+    """The output of a cell with a live figure: its controls by their labels, its picture, and its alternative text."""
 
     def __init__(self, cell: str, node: "Locator"):
         self.cell, self.node = cell, node
@@ -164,7 +164,7 @@ class Control:
 
     @property
     def value(self) -> str:
-        """What the learner reads beside the control."""
+        """The value as the learner reads it beside the control."""
         if self.kind == "slider":
             return self._readout.inner_text()
         return str(self.input.is_checked()) if self.kind == "checkbox" else self.input.input_value()

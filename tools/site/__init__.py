@@ -1,1 +1,1 @@
-"""The published site: `build` makes the book, `lite` JupyterLite, out of what `fetch` brings."""
+"""The published site: `build` makes the book, `frames` its moving figures, `lite` JupyterLite; `fetch` downloads."""

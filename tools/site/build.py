@@ -1,4 +1,4 @@
-"""`python course.py site`: the whole published site. The book shows what the notebooks have stored; figures move."""
+"""The published site: `python -m tools site`. The book shows the stored notebooks, and its figures move."""
 
 import argparse
 import shutil
@@ -20,17 +20,18 @@ MATHJAX_FILES = ("es5/tex-chtml.js", "es5/output/chtml/fonts/")  # what a page l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="course.py site", description="Build the site: the book, and JupyterLite.")
+    parser = argparse.ArgumentParser(prog="python -m tools site", description="Build the book, and JupyterLite.")
     parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite out")
     words = parser.parse_args()
     try:
         build(SITE, with_lite=not words.no_lite)
     except (fetch.Failed, frames.Failed) as error:
-        sys.exit(f"course.py site: {error}")
+        sys.exit(f"python -m tools site: {error}")
     print(f"Written to {SITE}")
 
 
 def build(site: Path, with_lite: bool) -> None:
+    """Write the whole site into a folder, replacing what was there."""
     shutil.rmtree(site, ignore_errors=True)
     if with_lite:  # first: a book is not to promise what could not be built
         from tools.site import lite
@@ -55,13 +56,14 @@ def build_book(site: Path, with_lite: bool) -> None:
         command += ["-d", doctrees, source, site]
         tag = ["-t", "lite"] if with_lite else []
         if subprocess.run([*command, *tag], cwd=ROOT).returncode:
-            sys.exit("course.py site: Sphinx could not make the book; what it found wrong stands above.")
+            sys.exit("python -m tools site: Sphinx could not make the book; what it found wrong stands above.")
     files = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     print(f"Book: {len(files)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
 
 
 def unpack_mathjax(folder: Path) -> None:
+    """Unpack the part of MathJax that a page loads."""
     with tarfile.open(fetch.from_npm("mathjax", MATHJAX, MATHJAX_INTEGRITY)) as archive:
         for member in archive.getmembers():
             name = member.name.removeprefix("package/")

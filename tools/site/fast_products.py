@@ -1,4 +1,4 @@
-"""In JupyterLite: NumPy multiplies matrices by fast_products.wat, which pack.mjs assembles and puts beside this module.
+"""Fast matrix products for JupyterLite: fast_products.wat, which pack.mjs assembles and puts beside this module.
 
 Pyodide's NumPy comes without BLAS: its own loops for `a @ b` take 5 to 12 times as long as these, which use
 WebAssembly's SIMD (1.2 against 11.8 billion products a second, 1024 × 64 × 256 in float32; nothing gained where rows
@@ -16,7 +16,7 @@ LOOPS = 24
 
 
 def install() -> bool:
-    """Put them in the place of two of NumPy's loops; False if this browser has no SIMD."""
+    """Put them in the place of two of NumPy's loops; return False if this browser has no SIMD."""
     try:
         library = ctypes.CDLL(str(Path(__file__).with_suffix(".wasm")))
     except OSError:

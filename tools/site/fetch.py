@@ -1,4 +1,4 @@
-"""What the site is built of: fetched once, and compared with the hash that was published for that version."""
+"""Downloads for the site. Each is fetched once, and compared with the hash that was published for its version."""
 
 import base64
 import hashlib
@@ -13,15 +13,19 @@ DOWNLOADS = Path(__file__).resolve().parents[2] / "docs" / "_build" / "downloads
 
 
 class Failed(Exception):
-    """The site can't be built; the message says why, and what to do."""
+    """An error after which the site can't be built; the message says why, and what to do."""
 
 
 class Unreachable(Failed):
-    """Something that has to be fetched cannot be had here and now."""
+    """An error for a download that cannot be reached from here, or not now."""
 
 
 def from_npm(name: str, version: str, integrity: str) -> Path:
-    """The archive of a package without a scope, `integrity` being what `npm view NAME@VERSION dist.integrity` says."""
+    """Return the archive of a package without a scope.
+
+    Args:
+        integrity: the hash that `npm view NAME@VERSION dist.integrity` prints.
+    """
     archive = DOWNLOADS / f"{name}-{version}.tgz"
     if not archive.exists():
         npm = shutil.which("npm")
@@ -37,7 +41,7 @@ def from_npm(name: str, version: str, integrity: str) -> Path:
 
 
 def from_pypi(requirement: str, digest: str) -> Path:
-    """The wheel that this requirement, NAME==VERSION, names."""
+    """Return the wheel of a requirement, NAME==VERSION."""
     pattern = requirement.replace("-", "_").replace("==", "-") + "-*.whl"
     if not list(DOWNLOADS.glob(pattern)):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
@@ -46,7 +50,7 @@ def from_pypi(requirement: str, digest: str) -> Path:
 
 
 def from_web(address: str, digest: str) -> Path:
-    """The file at this address."""
+    """Return the file at this address."""
     file = DOWNLOADS / address.rpartition("/")[2]
     if not file.exists():
         DOWNLOADS.mkdir(parents=True, exist_ok=True)
@@ -62,7 +66,7 @@ def from_web(address: str, digest: str) -> Path:
 
 
 def checked(file: Path, digest: str) -> Path:
-    """The same file.
+    """Return the same file, if its SHA-256 is the expected one.
 
     Raises:
         Failed: its SHA-256 is another.
@@ -73,6 +77,7 @@ def checked(file: Path, digest: str) -> Path:
 
 
 def run(command: list[str], problem: str, error: type[Failed]) -> None:
+    """Run a program; raise `error` with the program's last line if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         said = [line.strip() for line in done.stdout.splitlines() if line.strip()] or ["it said nothing"]

@@ -1,6 +1,6 @@
-"""The book's figures move: pictures for a grid of settings, drawn when the site is built, beside the notebooks' pages.
+"""The book's moving figures: pictures for a grid of settings, drawn when the site is built.
 
-Each notebook is run, in a process of its own, as far as its last live figure. What it shows draws the pictures; the
+Each notebook is run, in a process of its own, as far as its last live figure. Its live figures draw the pictures. The
 page gets the controls' stops, and docs/_static/frames.js does the rest. Pictures are kept until a source changes.
 """
 
@@ -50,7 +50,7 @@ STOPS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 
 class Failed(Exception):
-    """A notebook did not show what its page promises."""
+    """An error for a notebook that did not show what its page promises."""
 
 
 # --- In the build -----------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def add(source: Path) -> None:
 
 
 def on_front_page(source: Path, film: str, figure: str = "00_start_here/first-look") -> None:
-    """In the book's copy of README, the picture that shows this figure at work is the figure itself."""
+    """Put the figure itself into the book's copy of README, in the place of the film that shows it at work."""
     stem, _, name = figure.partition("/")
     notebook = json.loads((source / "notebooks" / f"{stem}.ipynb").read_text(encoding="utf-8"))
     (outputs,) = (cell["outputs"] for cell in notebook["cells"] if cell["id"] == name)
@@ -95,14 +95,14 @@ def on_front_page(source: Path, film: str, figure: str = "00_start_here/first-lo
 
 
 def with_stops(still: str, stops: str) -> str:
-    """The HTML of a still picture, with what the page's script has to know."""
+    """Return the HTML of a still picture with the controls' stops, which the page's script reads."""
     script = f'<script type="application/json" class="live-stops">{stops.replace("<", chr(92) + "u003c")}</script>'
     before, end, after = still.rpartition("</div>")
     return before + script + end + after
 
 
 def drawn(notebook: Path) -> Path:
-    """The folder with a notebook's pictures; they are drawn anew if anything changed that they come from."""
+    """Return the folder with a notebook's pictures, which are drawn anew if one of their sources has changed."""
     digest = hashlib.sha256(sources() + "".join(code for _, code, _ in cells(notebook)).encode()).hexdigest()[:12]
     folder = KEPT / f"at most {MOST_FRAMES}" / f"{notebook.stem}-{digest}"
     if not folder.exists():
@@ -121,7 +121,7 @@ def drawn(notebook: Path) -> Path:
 
 @cache
 def sources() -> bytes:
-    """A hash of what pictures are drawn by."""
+    """Return a hash of everything that draws the pictures: this file, the package, and three libraries' versions."""
     import matplotlib
     import numpy as np
     import PIL
@@ -134,7 +134,7 @@ def sources() -> bytes:
 
 
 def cells(notebook: Path) -> list[tuple[str, str, bool]]:
-    """Of each code cell as far as the last live figure: its id, its code, and whether it shows one."""
+    """Return the id and the code of each code cell up to the last live figure, and whether it shows one."""
     found = [
         (cell["id"], "".join(cell["source"]), any(WIDGET_VIEW in o.get("data", {}) for o in cell["outputs"]))
         for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -148,7 +148,7 @@ def cells(notebook: Path) -> list[tuple[str, str, bool]]:
 
 
 def shown(notebook: Path) -> dict[str, live.LiveFigure]:
-    """Run a notebook's cells; the live figures that they show, by the cells' ids.
+    """Run a notebook's cells, and return the live figures that they show, by the cells' ids.
 
     Raises:
         Failed: there are others than those that the notebook has stored.
@@ -175,10 +175,11 @@ def shown(notebook: Path) -> dict[str, live.LiveFigure]:
     return found
 
 
-def draw(notebook: Path, folder: Path) -> None:
+def draw(notebook: Path, folder: Path, most: int = MOST_FRAMES) -> None:
+    """Write the pictures and the stops of a notebook's figures into a folder."""
     for name, figure in shown(notebook).items():
         place = f"{notebook.stem}/{name}"
-        values, start = stops(figure, STOPS.get(place, {})), figure.values
+        values, start = stops(figure, STOPS.get(place, {}), most), figure.values
         say = {
             "figure": place,
             "call": figure.lab.call(),
@@ -200,13 +201,13 @@ def draw(notebook: Path, folder: Path) -> None:
         (folder / f"{name}.js").write_text(f"liveFrames({json.dumps(place)}, {grid})\n", encoding="utf-8")
 
 
-def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]]) -> dict[str, list[Any]]:
-    """Where each control can stand, so that all combinations can be drawn."""
+def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]], most: int = MOST_FRAMES) -> dict[str, list[Any]]:
+    """Return the stops of each control, few enough that all combinations can be drawn."""
     start, sizes = figure.values, []
     for setting in settings(figure):
         sizes.append(len(webp(figure.set(**setting).png)))
     figure.set(**start)
-    most = min(MOST_FRAMES, MOST_BYTES * len(sizes) // sum(sizes))
+    most = min(most, MOST_BYTES * len(sizes) // sum(sizes))
     values = {name: list(chosen.get(name, control.values())) for name, control in figure.controls.items()}
     for name, value in start.items():
         if value not in values[name]:
@@ -219,9 +220,10 @@ def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]]) -> dict[s
 
 
 def order(control: live.Control, chosen: bool, count: int) -> tuple[int, bool, bool, bool, int]:
-    """What is thinned first: the slider with most stops; then choices between numbers; texts; last, what was chosen.
+    """Return a control's place in the order of thinning.
 
-    Two stops stay, as long as there is a control with more.
+    The slider with most stops comes first; then choices between numbers; then texts; last, stops that were chosen. A
+    control keeps two stops as long as another one has more.
     """
     numbers = all(isinstance(value, int | float) for value in control.values())
     fine = isinstance(control, live.Slider | live.LogSlider) and count > FEWEST
@@ -229,7 +231,7 @@ def order(control: live.Control, chosen: bool, count: int) -> tuple[int, bool, b
 
 
 def thinned(values: tuple[Any, ...], start: Any, count: int) -> list[Any]:
-    """So many of the values, evenly: the ends, and in place of the nearest one between them, `start`."""
+    """Return `count` of the values, evenly spaced: both ends, and `start` in the place of its nearest neighbour."""
     if count == 1:
         return [start]
     last, home = len(values) - 1, values.index(start)
@@ -240,7 +242,7 @@ def thinned(values: tuple[Any, ...], start: Any, count: int) -> list[Any]:
 
 
 def described(figure: live.LiveFigure, name: str, values: list[Any], start: Any) -> dict[str, Any]:
-    """A control as the page's script makes it: with each stop, the text beside it, and its part in the call."""
+    """Describe a control for the page's script: its kind, and for each stop its text and its part in the call."""
     control = figure.controls[name]
     numbers = all(isinstance(value, int | float) for value in values)
     kind = "checkbox" if isinstance(control, live.Switch) else "range" if numbers else "select"
@@ -250,12 +252,13 @@ def described(figure: live.LiveFigure, name: str, values: list[Any], start: Any)
 
 
 def text_of(value: Any) -> str:
+    """Return the text beside a control."""
     text = f"{value:.3g}" if isinstance(value, float) else str(value)
     return text if isinstance(value, str) else minus(text)
 
 
 def note(figure: live.LiveFigure, values: dict[str, list[Any]]) -> str:
-    """What the notebook has more of, as HTML."""
+    """Return a sentence, as HTML, on the settings that only the notebook has."""
     named = {name: f"<i>{html.escape(control.label)}</i>" for name, control in figure.controls.items()}
     fewer, typed, absent = [], [], []
     for name, control in figure.controls.items():
@@ -273,11 +276,12 @@ def note(figure: live.LiveFigure, values: dict[str, list[Any]]) -> str:
 
 
 def listed(words: list[str]) -> str:
+    """Join words as a sentence lists them."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
 def webp(png: bytes) -> bytes:
-    """The same pixels, in two thirds of the bytes."""
+    """Compress a picture without loss, to two thirds of its bytes."""
     from PIL import Image
 
     content = io.BytesIO()
@@ -291,8 +295,7 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("most", type=int)
     words = parser.parse_args()
-    MOST_FRAMES = words.most
     try:
-        draw(words.notebook, words.folder)
+        draw(words.notebook, words.folder, words.most)
     except Failed as error:
         sys.exit(str(error))

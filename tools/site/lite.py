@@ -69,7 +69,7 @@ def build(folder: Path) -> None:
 
 
 def build_pages(folder: Path, project: Path) -> None:
-    """JupyterLab, its configuration, and the notebooks with their stored outputs; nothing of Python yet."""
+    """Build JupyterLab with its configuration and the notebooks with their stored outputs, without Python."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(CONFIGURATION, project)
     notebooks = project / "notebooks"
@@ -125,22 +125,22 @@ def add_wheels(folder: Path, of_kernel: Path) -> None:
 
 
 def make_own_wheel(folder: Path) -> None:
-    """`lesson_utils` as it stands in this checkout."""
+    """Make a wheel of `lesson_utils` as it stands in this checkout."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={folder}", str(ROOT)]
     fetch.run(command, "pip could not make a wheel of lesson_utils", fetch.Failed)
 
 
 def first_loaded() -> list[str]:
-    """What a page loads before its first cell can run, as its configuration says."""
+    """Return the packages that a page loads before its first cell can run, as its configuration lists them."""
     configuration = json.loads((CONFIGURATION / "jupyter-lite.json").read_text(encoding="utf-8"))
     kernel = configuration["jupyter-config-data"]["litePluginSettings"]["@jupyterlite/pyodide-kernel-extension:kernel"]
     return list(kernel["loadPyodideOptions"]["packages"])
 
 
 def pack(folder: Path) -> None:
-    """Put the wheels into one archive with what Python would make of them at every start; see start.js, pack.mjs.
+    """Unpack the wheels and put them, compiled, into one archive, as start.js and pack.mjs expect.
 
-    What is left in the list of wheels is what a cell may still ask for.
+    The list of wheels then holds only those that a cell may still import.
     """
     node = shutil.which("node")
     if node is None:
@@ -167,7 +167,7 @@ def pack(folder: Path) -> None:
 
 
 def with_needs(names: list[str], lock: "PyodideLockSpec") -> list[str]:
-    """These packages, and all that they need."""
+    """Return these packages and all that they need."""
     found, open_ = set(), list(names)
     while open_:
         name = open_.pop().replace("_", "-")

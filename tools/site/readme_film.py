@@ -1,4 +1,4 @@
-"""`python course.py save --film`: the moving picture of README's first screen, a live figure under its controls.
+"""The moving picture of README's first screen, a live figure under its controls: `python -m tools save --film`.
 
 A GIF, because GitHub lets its readers stop one. Its pixels are those of the figure; the controls are drawn as they look
 in a notebook.
@@ -31,7 +31,7 @@ STEP, REST = 70, 1200  # milliseconds
 
 
 def frames() -> Iterator[tuple["Image", int]]:
-    """Each picture, and for how long it is shown."""
+    """Yield each picture, and the milliseconds for which it is shown."""
     figure = lab.first_look()
     strip = Strip(figure)
     for scene in STORY:
@@ -44,7 +44,7 @@ def frames() -> Iterator[tuple["Image", int]]:
 
 
 class Strip:
-    """Controls, drawn side by side over their figure."""
+    """A strip of controls, drawn side by side over their figure."""
 
     def __init__(self, figure: LiveFigure):
         self.figure, count = figure, len(figure.controls)
@@ -61,7 +61,7 @@ class Strip:
                 self.texts[name] = axes.text(1, 0, "", va="center", ha="right")
 
     def over(self, picture: plots.Picture) -> "Image":
-        """One image: the controls as the figure's stand, and its picture."""
+        """Return one image: the controls where the figure's controls stand, and its picture below."""
         from PIL import Image
 
         for name, value in self.figure.values.items():
@@ -78,5 +78,6 @@ class Strip:
 
 
 def make(path: Path = FILM) -> None:
+    """Draw the moving picture, and store it."""
     images, times = zip(*frames(), strict=True)
     images[0].save(path, save_all=True, append_images=images[1:], duration=times, loop=0)

@@ -1,8 +1,8 @@
-"""For who teaches with the course: editions of the notebooks, and what a class misunderstood.
+"""Tools for teachers: handouts, and a report of a class's mistakes.
 
 - `edition`: `python course.py edition --student|--solution [notebook ...]`
 - `report`: `python course.py report FOLDER`
-- `handed_in`: what a notebook holds, found without running anything
+- `handed_in`: finds the exercises in a notebook without running it
 - `worker`: runs one stranger's notebook, in a process of its own
-- `page`: what `report` writes
+- `page`: the table and the page that `report` writes
 """

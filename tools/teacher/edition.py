@@ -1,8 +1,8 @@
-"""`python course.py edition --student|--solution [notebook ...]`: the notebooks as handouts. Nothing is run.
+"""Handouts: `python course.py edition --student|--solution [notebook ...]`. Nothing is run.
 
-A student's edition shows no solution: no hints and none of our answers, neither stored nor in what its checks say. That
-holds for the notebook: the package that it imports has both, for who looks there, and what one notebook asks for, a
-later one may use. A solution edition has every exercise filled in, and what the checks say of it.
+A student's edition shows neither hints nor solutions, and its checks show none. That holds for the notebook: the
+package that it imports has both, and a later notebook may use what an earlier one asks for. A solution edition has
+every exercise filled in, with the messages of the checks.
 """
 
 import argparse
@@ -29,7 +29,7 @@ Notebook = dict[str, Any]
 
 
 def student(notebook: Notebook, lesson: Lesson) -> Notebook:
-    """Without hints, solutions, and what gives them away."""
+    """Return a notebook without hints, solutions, and cells that give them away."""
     notebook = copy.deepcopy(notebook)
     notebook["cells"] = [c for c in notebook["cells"] if GIVES_AWAY not in c["metadata"].get("tags", ())]
     found = 0
@@ -47,7 +47,7 @@ def student(notebook: Notebook, lesson: Lesson) -> Notebook:
 
 
 def solution(notebook: Notebook, lesson: Lesson) -> Notebook:
-    """Every exercise filled in. What follows from that has no outputs until it is run, but for the checks."""
+    """Return a notebook with every exercise filled in. Checks get new outputs; cells that use an answer lose theirs."""
     notebook = copy.deepcopy(notebook)
     exercises = {name: lesson.exercise(name) for name in lesson.exercises}
     written = {exercise.function_name for exercise in exercises.values()}
@@ -65,7 +65,7 @@ def solution(notebook: Notebook, lesson: Lesson) -> Notebook:
 
 
 def filled(stub: str, exercise: Exercise) -> str:
-    """The cell of an exercise with the solution in the place of what is below its docstring."""
+    """Return the cell of an exercise with the solution in the place of the lines below its docstring."""
     tree = ast.parse(stub)
     function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == exercise.function_name)
     head = stub.splitlines()[: function.body[0].end_lineno]
@@ -96,7 +96,7 @@ def _write(cell: Notebook, source: str) -> None:
 
 
 def _checked(cell: Notebook) -> str:
-    """What a cell checks: an exercise, or `finds_bugs`."""
+    """Return the name of what a cell checks, an exercise or `finds_bugs`; "" if it checks nothing."""
     call = re.fullmatch(r"check\.(\w+)\(\w+\)", _source(cell))
     return call[1] if call else ""
 
@@ -114,7 +114,7 @@ def write(make: Callable[[Notebook, Lesson], Notebook], lessons: Sequence[Lesson
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="course.py edition", description="Write notebooks as handouts.")
+    parser = argparse.ArgumentParser(prog="python course.py edition", description="Write notebooks as handouts.")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--student", action="store_const", const=student, dest="make", help="no hints, no solutions")
     which.add_argument("--solution", action="store_const", const=solution, dest="make", help="every exercise filled in")

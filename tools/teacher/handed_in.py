@@ -1,4 +1,4 @@
-"""What a handed-in notebook holds, found without running anything: which exercises, and the code that each one needs.
+"""A handed-in notebook, read without running anything: its exercises, and the code that each of them needs.
 
 Cells may have been moved, renamed, deleted, copied, or be no Python at all: nothing is taken for granted but JSON.
 """
@@ -22,12 +22,12 @@ Homes = dict[str, tuple[str, str]]
 
 
 class Unreadable(Exception):
-    """The file is no notebook; the message says why, in words for the teacher."""
+    """An error for a file that is no notebook; the message tells the teacher why."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of a cell that stands outside every function: what it is called, and what it needs."""
+    """A statement of a cell that stands outside every function, with the names that it makes and needs."""
 
     node: ast.stmt
     file: str  # its cell, as errors name it
@@ -61,7 +61,7 @@ class HandedIn:
 
 
 def read(path: Path, homes: Homes) -> HandedIn:
-    """The notebook in a file; `homes` is what the function of this name returns.
+    """Read the notebook in a file; `homes` comes from the function of this name.
 
     Raises:
         Unreadable: it is not one.
@@ -98,7 +98,7 @@ def _read_cell(found: HandedIn, file: str, source: str, home: str | None) -> Non
 
 
 def _parsed(source: str) -> tuple[str, ast.Module]:
-    """The source, without what only IPython understands, and its tree."""
+    """Return the source, without the lines that only IPython understands, and its syntax tree."""
     try:
         return source, ast.parse(source)
     except SyntaxError:
@@ -110,7 +110,7 @@ def _parsed(source: str) -> tuple[str, ast.Module]:
 
 
 def _names(node: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
-    """What a statement takes from outside itself, and what it makes."""
+    """Return the names that a statement takes from outside itself, and those that it makes."""
     uses: set[str] = set()
 
     def look(table: symtable.SymbolTable, top: bool) -> None:
@@ -127,7 +127,7 @@ def _names(node: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def answers(found: HandedIn, homes: Homes) -> Iterator[Answer]:
-    """The learner's function for each exercise of which there is a trace; nothing is run."""
+    """Yield the learner's function for each exercise that has left a trace; nothing is run."""
     traces = {*found.calls, *found.stubs}
     names = [name for lesson in LESSONS if traces & {*lesson.exercises} for name in lesson.exercises]
     for name in names or homes:  # without any trace of a lesson, functions are looked for by their names
@@ -150,9 +150,9 @@ def _answer(found: HandedIn, name: str, called: str) -> Answer | None:
 
 
 def _needed(statements: list[Statement], names: frozenset[str]) -> tuple[Statement, ...]:
-    """The statements that make these names, and what those need; in the order of the notebook.
+    """Return the statements that make these names, and those that they need, in the order of the notebook.
 
-    No loops: what makes names in passing is a demonstration, or a training.
+    Loops are left out: one that makes names in passing is a demonstration, or a training.
     """
     statements = [s for s in statements if not isinstance(s.node, ast.For | ast.While)]
     wanted = {*names, "*"}
@@ -172,7 +172,7 @@ def _function(statement: Statement) -> str:
 
 
 def _idle(statement: Statement) -> bool:
-    """A stub that was left as it is, beside an answer of the same name."""
+    """Say whether a statement is a function without a body, as the exercise's cell came."""
     node = statement.node
     return isinstance(node, ast.FunctionDef) and all(
         isinstance(line, ast.Pass) or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
@@ -181,7 +181,7 @@ def _idle(statement: Statement) -> bool:
 
 
 def _code(found: HandedIn, statements: tuple[Statement, ...], expression: str) -> str:
-    """The learner's function, as it was typed."""
+    """Return the learner's function as it was typed."""
     for statement in reversed(statements):
         if expression in statement.binds:
             lines = found.sources[statement.file].splitlines()
@@ -190,7 +190,7 @@ def _code(found: HandedIn, statements: tuple[Statement, ...], expression: str) -
 
 
 def homes() -> Homes:
-    """Where each exercise is at home: the id of its cell in the course's notebook, and the function's name there."""
+    """Return, for each exercise, the id of its cell in the course's notebook and the function's name there."""
     found: Homes = {}
     for lesson in LESSONS:
         cells = json.loads((ROOT / "notebooks" / lesson.notebook).read_text(encoding="utf-8"))["cells"]
@@ -202,7 +202,7 @@ def homes() -> Homes:
 
 
 def _short(error: BaseException) -> str:
-    """An error in one line."""
+    """Return an error in one line."""
     if isinstance(error, SyntaxError) and error.lineno:
         line = (error.text or "").strip()
         return f"{type(error).__name__}, {error.msg}, in line {error.lineno}" + (f": `{line[:80]}`" if line else "")

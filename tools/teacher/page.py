@@ -1,4 +1,4 @@
-"""What a class did, as a table for the teacher, and its mistakes as a page to be shown, which names nobody."""
+"""A class's results: a table for the teacher, and the mistakes as a page to be shown, which names nobody."""
 
 import csv
 import html
@@ -29,7 +29,7 @@ td:first-child, th:first-child { text-align: left }
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one exercise in one notebook."""
+    """The result of one exercise in one notebook."""
 
     state: str  # of STATES
     name: str | None = None  # of the mistake; of several, with "; " between
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Mistake:
-    """What several students did wrong in the same way."""
+    """A mistake that several students made in the same way."""
 
     exercise: str
     name: str
@@ -58,12 +58,12 @@ class Mistake:
 
 
 def exercises(rows: Sequence[Row]) -> list[str]:
-    """Those that anybody handed in, in the order of the course."""
+    """Return the exercises that anybody handed in, in the order of the course."""
     return [name for lesson in LESSONS for name in lesson.exercises if any(name in row.results for row in rows)]
 
 
 def mistakes(rows: Sequence[Row]) -> list[Mistake]:
-    """The mistakes of the class, the commonest first. One without a name is known by what the check said of it."""
+    """Return the mistakes of the class, the commonest first. One without a name is named by the check's message."""
     found = []
     for exercise in exercises(rows):
         made: dict[str, list[Result]] = {}
@@ -79,13 +79,13 @@ def mistakes(rows: Sequence[Row]) -> list[Mistake]:
 
 
 def _messages(exercise: str) -> dict[str, str]:
-    """What the course says of each mistake."""
+    """Return the course's message for each mistake of an exercise."""
     lesson = next(lesson for lesson in LESSONS if exercise in lesson.exercises)
     return {mistake.name: mistake.message for mistake in lesson.exercise(exercise).mistakes}
 
 
 def _title(result: Result) -> str:
-    """The first sentence of what was said, without the lines and names that differ from student to student."""
+    """Return the first sentence of a message, without the lines and names that differ from student to student."""
     words = re.sub(r"^An error on .*\n(?:Python's words for it: )?", "", result.message)
     first = re.split(r"(?<=[.?!])\s|\n", words, maxsplit=1)[0].rstrip(".").replace(";", ",")
     kind = re.search(r"\((\w+)\)\s*$", words) if words != result.message else None
@@ -95,11 +95,12 @@ def _title(result: Result) -> str:
 
 
 def counts(rows: Sequence[Row], exercise: str) -> Counter[str]:
+    """Count the results of an exercise by their state."""
     return Counter(row.results[exercise].state for row in rows if exercise in row.results)
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Student by exercise, as CSV: "right", or the mistake's name, or what else became of it."""
+    """Return a table of student by exercise as CSV: "right", or the mistake's name, or another state."""
     names, text = exercises(rows), io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["student", *names, "right", "note"])
@@ -114,12 +115,12 @@ def _cell(result: Result | None) -> str:
 
 
 def _tame(cell: str) -> str:
-    """A spreadsheet would take some texts for formulas, and compute them."""
+    """Quote a text that a spreadsheet would take for a formula, and compute."""
     return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def text(rows: Sequence[Row]) -> str:
-    """The page, to be read in a terminal or a mail."""
+    """Return the page as text, for a terminal or a mail."""
     parts = [_head(rows)]
     for number, mistake in enumerate(mistakes(rows), 1):
         code = "\n".join(f"    {line}" for line in mistake.code.splitlines())
@@ -135,7 +136,7 @@ def text(rows: Sequence[Row]) -> str:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """The same as HTML. What students wrote stands in it as text: no code of theirs acts in the browser."""
+    """Return the page as HTML. Students' code stands in it as text, and cannot act in the browser."""
     parts = [f"<h1>What to say tomorrow</h1><p>{html.escape(_head(rows))}</p>"]
     for number, mistake in enumerate(mistakes(rows), 1):
         code = f"<pre>{html.escape(mistake.code)}</pre>" if mistake.code else ""

@@ -1,4 +1,4 @@
-"""`python course.py report FOLDER`: what a class misunderstood, from the notebooks that it handed in.
+"""A report on what a class misunderstood, from the notebooks that it handed in: `python course.py report FOLDER`.
 
 It runs what strangers wrote. Their functions run in processes of their own, with limits (see `worker`), which keeps
 accidents away from you and from each other, but not malice: for that, README has a line with a container.
@@ -30,10 +30,10 @@ def examine(path: Path, where: Homes, seconds: float = 10, megabytes: int = 2000
     """Judge one notebook, in processes of its own: one, and one more for each exercise that ends it.
 
     Args:
-        where: of `homes`.
-        seconds: of the processor, for one exercise.
-        megabytes: of memory, for the notebook.
-        patience: seconds by the clock, for the notebook.
+        where: what `homes` returns.
+        seconds: the processor's time for one exercise.
+        megabytes: the memory for the notebook.
+        patience: seconds by the clock for the notebook.
     """
     row = Row(path.stem)
     job = {"notebook": str(path.resolve()), "homes": where, "seconds": seconds, "megabytes": megabytes}
@@ -54,7 +54,7 @@ def examine(path: Path, where: Homes, seconds: float = 10, megabytes: int = 2000
 
 
 def _run(job: dict[str, Any], patience: float) -> list[dict[str, Any]]:
-    """What a worker sent. It knows nothing of the teacher's environment, and stands in an empty folder."""
+    """Run a worker in an empty folder, without the teacher's environment, and return what it sent."""
     key, found = secrets.token_hex(), []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, tempfile.TemporaryFile() as answers:
         own = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "MPLCONFIGDIR", "IPYTHONDIR"), folder)
@@ -83,7 +83,7 @@ def _run(job: dict[str, Any], patience: float) -> list[dict[str, Any]]:
 
 
 def _end(worker: subprocess.Popen[bytes]) -> None:
-    """It, and what it has started."""
+    """End a worker, and what it has started."""
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(worker.pid, signal.SIGKILL)
@@ -92,7 +92,10 @@ def _end(worker: subprocess.Popen[bytes]) -> None:
 
 
 def of_students(rows: dict[Path, Row], folder: Path, depth: int = 0) -> list[Row]:
-    """A folder whose notebooks are of different lessons is one student's; else each notebook, or folder in it, is."""
+    """Return a row for each student.
+
+    A folder whose notebooks are of different lessons is one student's. Else each notebook, or folder, in it is.
+    """
     found = []
     for name in sorted({path.relative_to(folder).parts[depth] for path in rows}):
         inside = {path: row for path, row in rows.items() if path.relative_to(folder).parts[depth] == name}
@@ -109,7 +112,7 @@ def of_students(rows: dict[Path, Row], folder: Path, depth: int = 0) -> list[Row
 
 
 def notebooks(folder: Path) -> list[Path]:
-    """All that look like notebooks, but for what Jupyter and the system keep for themselves."""
+    """Return all notebooks in a folder, except those that Jupyter and the system keep for themselves."""
     found = folder.rglob("*.ipynb")
     return sorted(
         p for p in found if p.is_file() and not any(part.startswith(".") for part in p.relative_to(folder).parts)
@@ -117,7 +120,7 @@ def notebooks(folder: Path) -> list[Path]:
 
 
 def report(folder: Path, to: Path, seconds: float = 10, workers: int | None = None) -> list[Row]:
-    """Judge all notebooks in `folder`, and write what was found into the folder `to`."""
+    """Judge all notebooks in `folder`, and write the report into the folder `to`."""
     paths, where = notebooks(folder), homes()
     with ThreadPoolExecutor(workers or max(1, (os.cpu_count() or 2) - 1)) as pool:
         rows = dict(zip(paths, pool.map(lambda path: examine(path, where, seconds), paths), strict=True))
@@ -130,7 +133,7 @@ def report(folder: Path, to: Path, seconds: float = 10, workers: int | None = No
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="course.py report", description="What did a class misunderstand?")
+    parser = argparse.ArgumentParser(prog="python course.py report", description="Report what a class misunderstood.")
     parser.add_argument("folder", type=Path, help="with the notebooks that it handed in, in subfolders or not")
     parser.add_argument("--to", type=Path, help="the folder to write to (default: beside it)")
     parser.add_argument("--seconds", type=float, default=10, help="most that one exercise may compute (default: 10)")

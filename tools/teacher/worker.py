@@ -1,12 +1,12 @@
-"""Judges one handed-in notebook, in a process of its own: it runs what a stranger wrote.
+"""The judge of one handed-in notebook, in a process of its own: it runs what a stranger wrote.
 
-What is done about that, on every system: an empty folder of its own to stand in, no word of the teacher's environment,
-and a hook that refuses to write or delete elsewhere, to start processes, and to open connections. On Unix there are
-limits on time, memory, files and processes, too. Python is no sandbox: who means harm gets out of all that, and what
-holds then is a container (README).
+On every system it stands in an empty folder, sees nothing of the teacher's environment, and has a hook that refuses to
+write or delete elsewhere, to start processes, and to open connections. On Unix there are limits on time, memory, files
+and processes, too. Python is no sandbox: somebody who means harm gets out of all that, and then only a container holds
+(README).
 
-It is told on stdin what to read. What it finds goes to what was its stdout, a line each; what the notebook prints goes
-nowhere. Each line bears a key that came by stdin, so that nothing printed is taken for a result.
+Its job comes by stdin. Each result is a line on what was its stdout; what the notebook prints goes nowhere. Each line
+bears a key that came by stdin, so that nothing printed is taken for a result.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ def judge(job: dict[str, Any], send: Callable[..., None]) -> None:
 
 
 def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
-    """What the check says of an answer: what became of it, the name of the mistake, and the message."""
+    """Check an answer, and return its state, the name of the mistake, and the message."""
     from lesson_utils.classroom import course
     from lesson_utils.mistakes.judge import run
     from lesson_utils.mistakes.run.limits import stopped
@@ -96,6 +96,7 @@ def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
 
 
 def said(error: BaseException) -> str:
+    """Return an error as one text."""
     try:
         return f"{type(error).__name__}: {error}"[:300]
     except BaseException:  # an error of the learner's own, whose text is one more error
@@ -103,7 +104,7 @@ def said(error: BaseException) -> str:
 
 
 def limits(seconds: float, megabytes: int) -> None:
-    """The system ends this process when it takes more; Windows has no such limits, and macOS none on memory."""
+    """Let the system end this process when it takes more. Windows has no such limits, and macOS none on memory."""
     with contextlib.suppress(ModuleNotFoundError):  # Windows
         import resource
 
@@ -114,7 +115,7 @@ def limits(seconds: float, megabytes: int) -> None:
 
 
 def limit_time(seconds: float) -> None:
-    """The same for the next exercise alone."""
+    """Limit the time of the next exercise."""
     with contextlib.suppress(ModuleNotFoundError, OSError, ValueError):
         import resource
 
@@ -123,12 +124,12 @@ def limit_time(seconds: float) -> None:
 
 
 def computed() -> float:
-    """Seconds of the processor that this process has taken."""
+    """Return the seconds of the processor that this process has taken."""
     return sum(os.times()[:2])
 
 
 def guard(folder: Path) -> None:
-    """From here on this process writes nowhere but in `folder`, and starts nothing. There is no way to take it off."""
+    """Refuse from now on to write outside `folder`, and to start anything. There is no way to take the guard off."""
     home = os.path.realpath(folder) + os.sep
     inside = os.path.realpath
 
