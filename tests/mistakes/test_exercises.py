@@ -160,7 +160,7 @@ def sample(exercise):
         *typed,
         *(p.text for p in pairs),
         *(source(bank, m) for m in mutants),
-        *STRANGE.get(exercise.name, ())[3::8],
+        *list(bodies(STRANGE, exercise))[3::8],
     ]:
         yield written(exercise.name, body)
     yield from (m.program for m in mutants[:1])
@@ -174,7 +174,7 @@ def source(bank, mutant):
         return bank.exercise.body({step: "\n".join(map(ast.unparse, bank.trees[step]))})
 
 
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_each_stage_of_the_search_names_something(in_a_hurry, monkeypatch):
     """Print how many of a sample of wrong answers each stage names; one that names nothing is not worth its lines."""
     named = Counter()
