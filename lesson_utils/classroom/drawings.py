@@ -48,6 +48,24 @@ def tint(colour: str, strength: float) -> tuple[float, float, float]:
     return r, g, b
 
 
+def corners(left: float, bottom: float, right: float, top: float) -> list[Point]:
+    """Return the corners of a rectangle, for a PolyCollection."""
+    return [(left, bottom), (right, bottom), (right, top), (left, top)]
+
+
+def drawable(text: str, font: str = "DejaVu Sans") -> str:
+    """Put □ for what the font has no letter for, and keep `$` from beginning a formula."""
+    letters = _letters(font)
+    return "".join(c if c == "\n" or ord(c) in letters else "□" for c in text).replace("$", r"\$")
+
+
+@lru_cache
+def _letters(font: str) -> frozenset[int]:
+    from matplotlib import font_manager
+
+    return frozenset(font_manager.get_font(font_manager.findfont(font)).get_charmap())
+
+
 class Box(NamedTuple):
     """A drawn box, and the middles of its sides, for arrows."""
 

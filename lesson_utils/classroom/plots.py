@@ -151,10 +151,10 @@ def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., st
 
     def make(draw: Callable[..., str]) -> Callable[..., Picture]:
         @wraps(draw)
-        def show(*arguments: Any, **named: Any) -> Picture:
+        def show(*arguments: Any, **keywords: Any) -> Picture:
             new = figure(width, height)
             with style():
-                alt = draw(new, *arguments, **named)
+                alt = draw(new, *arguments, **keywords)
             return picture(new, alt)
 
         return show

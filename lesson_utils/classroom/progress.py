@@ -90,9 +90,9 @@ def _in_file() -> set[str]:
 
 def _file() -> Path | None:
     """Return the file of solved exercises, or None where none is kept."""
-    named = os.environ.get("COURSE_PROGRESS")
-    if named:
-        return None if named == "off" else Path(named)
+    chosen = os.environ.get("COURSE_PROGRESS")
+    if chosen:
+        return None if chosen == "off" else Path(chosen)
     with suppress(RuntimeError):  # a user without a home
         if sys.platform == "emscripten":  # what stands beside the notebooks there outlives the kernel
             folder = Path("/drive")

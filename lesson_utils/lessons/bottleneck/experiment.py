@@ -126,8 +126,6 @@ def reach(model: Seq2Seq, backwards: bool = False) -> Array:
     """Return a gradient's norm 0 … STEPS_BACK steps before the end of an encoder's reading, on random letters.
 
     It belongs to the half that reads forwards, or to the one that reads backwards, on its own way through the string.
-
-    Of the half that reads forwards, or of the one that reads backwards, on its own way through the string.
     """
     rng = np.random.default_rng(0)
     ids, _ = tasks.reversal(rng, 64, STEPS_BACK + 1)

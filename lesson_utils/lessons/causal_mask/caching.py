@@ -24,8 +24,6 @@ def computed(step: int, cached: bool) -> tuple[int, int, int]:
     """Return the positions that a step computes: the first, one behind the last, and how many of them.
 
     Steps count from 1. A full context goes on from its second half, as in `GPT.generate`, with a new cache.
-
-    A full context goes on from its second half, as in `GPT.generate`, with a cache that is made anew.
     """
     half = CONTEXT // 2
     restarts = 0 if step <= CONTEXT else 1 + (step - CONTEXT - 1) // (CONTEXT - half + 1)
@@ -75,23 +73,9 @@ def cache_lab(figure: "Figure") -> live.Update:
         start, end, count = computed(step, cached)
         seen = end - start
         for name, (left, wide, colour) in columns.items():
-            shown = (
-                [seen - 1]
-                if name == "q" and cached and count == 1
-                else range(seen - count, seen)
-                if name == "q"
-                else range(seen)
-            )
-            squares = [
-                [
-                    (left, top - i * row - 0.03),
-                    (left + wide, top - i * row - 0.03),
-                    (left + wide, top - (i + 1) * row + 0.03),
-                    (left, top - (i + 1) * row + 0.03),
-                ]
-                for i in shown
-            ]
-            rows[name].set_verts(squares)
+            shown = range(seen - count if name == "q" else 0, seen)
+            ends = [(top - (i + 1) * row + 0.03, top - i * row - 0.03) for i in shown]
+            rows[name].set_verts([d.corners(left, low, left + wide, high) for low, high in ends])
             rows[name].set_facecolor([d.tint(colour, 0.85 if i >= seen - count else 0.15) for i in shown])
         for i, label in enumerate(names):
             label.set_text(LINE[start + i].replace(" ", "␣") if i < seen else "")

@@ -51,8 +51,8 @@ def triangle(figure: "Figure", line: str = "The class") -> str:
         d.arrow(ax, (left + (T - 0.45) * size, y), (left + (T + 0.6) * size, y))
         cell(T + 1, y, visible(line[t + 1]), plots.GREEN, 0.3, weight="bold")
     ax.set_title(f"A line of {T + 1} characters holds {T} questions, answered in one pass")
-    told = "; ".join(f"given “{line[: t + 1]}” the target is “{line[t + 1]}”" for t in range(T))
-    return f"A line of {T + 1} characters holds {T} questions, answered in one pass. Shows a triangle: {told}."
+    listed = "; ".join(f"given “{line[: t + 1]}” the target is “{line[t + 1]}”" for t in range(T))
+    return f"A line of {T + 1} characters holds {T} questions, answered in one pass. Shows a triangle: {listed}."
 
 
 # --- Bits, and what they feel like ----------------------------------------------------------------------------------
@@ -90,19 +90,13 @@ def unsure(figure: "Figure", rungs: Mapping[str, float], finding: str = "") -> s
     left, tile, names = 3.15, 4.9 / max(counts.values()), list(rungs)
     step = min(0.72, 2.5 / len(names))
     y = 2.7 - step * np.arange(len(names))
-    for name, middle, colour in zip(names, y, [plots.GREY, plots.BLUE] * len(names), strict=False):
+    for name, middle in zip(names, y, strict=True):
         count = counts[name]
         ends = [*np.arange(1, int(count) + 1), count] if count % 1 > 0.05 else np.arange(1, round(count) + 1)
         starts = np.arange(len(ends))
         gap, low, high = 0.18 * tile, middle - 0.36 * step, middle + 0.36 * step
         tiles = [
-            [
-                (left + a * tile, low),
-                (left + b * tile - gap, low),
-                (left + b * tile - gap, high),
-                (left + a * tile, high),
-            ]
-            for a, b in zip(starts, ends, strict=True)
+            d.corners(left + a * tile, low, left + b * tile - gap, high) for a, b in zip(starts, ends, strict=True)
         ]
         colour = plots.ORANGE if name == names[-1] else plots.BLUE
         ax.add_collection(PolyCollection(tiles, facecolors=colour, linewidths=0), autolim=False)
@@ -122,8 +116,8 @@ def unsure(figure: "Figure", rungs: Mapping[str, float], finding: str = "") -> s
         or f"From {characters(rungs[first])} characters to {characters(rungs[last])}, by knowing what follows what"
     )
     ax.set_title(finding)
-    told = "; ".join(f"{name} {value:.2f} bits, {characters(value)} characters" for name, value in rungs.items())
-    return f"{finding}. Shows how many equally likely characters each loss amounts to: {told}."
+    listed = "; ".join(f"{name} {value:.2f} bits, {characters(value)} characters" for name, value in rungs.items())
+    return f"{finding}. Shows how many equally likely characters each loss amounts to: {listed}."
 
 
 # --- Training, watched -----------------------------------------------------------------------------------------------

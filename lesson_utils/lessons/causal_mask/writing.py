@@ -1,6 +1,5 @@
 """The trained model writes on: what the next character is drawn from, and a text coloured by its probability."""
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 TOP_KS = ("1", "2", "5", "10", "20", "all")
 BARS, LINE, LINES, WRITTEN = 10, 42, 7, 180  # bars, characters a line, lines, characters to write
 RARE = 0.01
+MONO = "DejaVu Sans Mono"
 # How probable a character was: from so much on, in this strength of colour.
 SHADES = ((0.25, 0.0), (0.05, 0.16), (RARE, 0.4), (0.0, 0.8))
 
@@ -74,7 +74,7 @@ class NextCharacter:
         """Show these characters, with both of their probabilities."""
         for bar, name, label, p in zip(self.bars, self.names, labels, drawn, strict=False):
             bar.set_width(p)
-            name.set_text(drawable({"an end": "∎", "space": "␣", "line end": "⏎"}.get(label, label)))
+            name.set_text(d.drawable({"an end": "∎", "space": "␣", "line end": "⏎"}.get(label, label), MONO))
         self.dots.set_data(model, np.arange(len(model)))
 
 
@@ -106,13 +106,12 @@ class Page:
         squares, colours = [], []
         for i, line in enumerate(self.lines):
             characters, found = laid[i] if i < len(laid) else ("", [])
-            line.set_text(drawable(characters))
+            line.set_text(d.drawable(characters, MONO))
             low = self.top - i * self.LEADING - 0.11
             for j, p in enumerate(found):
                 strength = next(s for least, s in SHADES if p >= least)
                 if strength:
-                    left, right, high = j * self.STEP, (j + 1) * self.STEP, low + 0.36
-                    squares.append([(left, low), (right, low), (right, high), (left, high)])
+                    squares.append(d.corners(j * self.STEP, low, (j + 1) * self.STEP, low + 0.36))
                     colours.append(d.tint(plots.ORANGE, strength))
         self.marks.set_verts(squares)
         self.marks.set_facecolor(colours or "none")
@@ -161,7 +160,7 @@ def sampling_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabula
             finding = f"{rare} characters under {RARE:.0%}; left out: {unknown[:8]}"
         finding = finding.replace("%", " %")
         chart.set_title(first)
-        page.set_title(drawable(finding))
+        page.set_title(d.drawable(finding, MONO))
         listed = ", ".join(
             f"{label} {now.drawn[i]:.2f} ({now.model[i]:.2f})" for label, i in zip(labels[:5], likeliest, strict=False)
         )
@@ -200,16 +199,3 @@ def laid_out(text: str, probability: Array) -> list[tuple[str, list[float]]]:
                 lines.append([])
             lines[-1] += piece
     return [("".join(c for c, _ in line), [p for _, p in line]) for line in lines if line]
-
-
-def drawable(text: str) -> str:
-    """Put □ for what the figures' font has no letter for, and keep `$` from beginning a formula."""
-    letters = _letters()
-    return "".join(c if c == "\n" or ord(c) in letters else "□" for c in text).replace("$", r"\$")
-
-
-@cache
-def _letters() -> frozenset[int]:
-    from matplotlib import font_manager
-
-    return frozenset(font_manager.get_font(font_manager.findfont("DejaVu Sans Mono")).get_charmap())

@@ -48,7 +48,7 @@ def likeness(cosines: Array) -> Array:
     return mean
 
 
-SHOWN = (0, 1, 2, 4, 12)  # layers
+LAYERS_DRAWN = (0, 1, 2, 4, 12)  # layers
 
 
 @plots.still(9.4, 3.5)
@@ -59,9 +59,9 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
     left, right = halves
     colours = plots.colour_map(*plots.WEIGHTS_MAP)
     for row, (axes, (name, mean), all_pairs) in enumerate(
-        zip(left.subplots(2, len(SHOWN)), means.items(), (with_it, without), strict=True)
+        zip(left.subplots(2, len(LAYERS_DRAWN)), means.items(), (with_it, without), strict=True)
     ):
-        for ax, at in zip(axes, SHOWN, strict=True):
+        for ax, at in zip(axes, LAYERS_DRAWN, strict=True):
             image = ax.imshow(np.abs(all_pairs[at]), cmap=colours, vmin=0, vmax=1)
             ax.set(xticks=(), yticks=(), xlabel=minus(f"{mean[at]:z.2f}"))
             if row == 0:
@@ -79,11 +79,11 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
     values = [f"{mean[layer]:.2f}" for mean in means.values()]
     ax.set_title(f"Layer {layer}: {values[1]} against {values[0]}")
     ends = " and ".join(f"{mean[-1]:.2f}" for mean in means.values())
-    drawn = ", ".join(str(at) for at in SHOWN[1:-1])
+    drawn = ", ".join(str(at) for at in LAYERS_DRAWN[1:-1])
     return (
         f"Without the residual connection {tokens} tokens become one: their mean cosine is {values[1]} after {layer} "
         f"layers, {values[0]} with it. After {len(mean) - 1} layers: {ends} with it and without. Heat maps of the "
-        f"cosine of each two tokens at the input and after layers {drawn} and {SHOWN[-1]}: with it they keep a "
+        f"cosine of each two tokens at the input and after layers {drawn} and {LAYERS_DRAWN[-1]}: with it they keep a "
         f"pattern, without it they are dark all over."
     )
 

@@ -162,7 +162,7 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
     """Show a trained model with switches; all 64 settings are measured first."""
     trained = results[(True,) * len(SWITCHES)]
     question, _ = reversal_pairs(np.random.default_rng(2024), 48)
-    asked = READ.decode(question[0])
+    source = READ.decode(question[0])
     ax, side = figure.subplots(1, 2, width_ratios=(1.5, 1))
     rows = np.arange(len(MEASURES))
     ax.set_yticks(rows, list(MEASURES.values()))
@@ -172,8 +172,8 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
         ax.plot([getattr(trained, name)] * 2, [row - 0.38, row + 0.38], color=plots.INK, lw=2.5, clip_on=False)
     paper(side, 1, 1)
     side.text(0, 0.88, "black line: as trained", color=plots.INK)
-    side.text(0, 0.68, f"asked:     {asked}", family="monospace")
-    side.text(0, 0.57, f"expected:  {asked[::-1]}", family="monospace")
+    side.text(0, 0.68, f"asked:     {source}", family="monospace")
+    side.text(0, 0.57, f"expected:  {source[::-1]}", family="monospace")
     says = side.text(0, 0.46, "", family="monospace")
     stream = side.text(0, 0.26, "", linespacing=1.5)
 
@@ -192,7 +192,7 @@ def switchboard_lab(figure: "Figure", results: Mapping[tuple[bool, ...], Measure
         says.set_text(f"written:   {now.example}")
         stream.set_text(f"stream at the top, σ:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
         listed = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
-        return f"{head}: {listed}; {asked} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
+        return f"{head}: {listed}; {source} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
 
     return update
 

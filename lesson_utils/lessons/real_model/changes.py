@@ -141,8 +141,6 @@ def changes_table() -> str:
     """List one change after the other: parameters, bytes of a token in the cache, bits a character.
 
     The bits are those of three seeds; and of one of them at twice the steps, and at twice the width.
-
-    The last are those of three seeds; and of one of them at twice the steps, and at twice the width.
     """
     lines = [f"{'':17}parameters  cached bytes  bits a character    twice the steps  twice the width"]
     for ladder in LADDER:

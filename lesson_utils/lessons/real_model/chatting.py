@@ -14,7 +14,6 @@ import numpy as np
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.classroom.drawings import tint
-from lesson_utils.lessons.real_model.measures import forgetful
 from lesson_utils.lessons.real_model.stored import stored
 from lesson_utils.maths import pretrained
 from lesson_utils.maths.layers import Attend
@@ -163,6 +162,3 @@ def seconds_a_token(p: "Pretrained", attend: Attend | None = None, tokens: int =
             next(stream)
             taken.append(time.thread_time() - start)
     return min(taken)
-
-
-__all__ = ["answer", "chat", "forgetful", "load", "seconds_a_token", "writes"]

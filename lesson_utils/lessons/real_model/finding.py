@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.drawings import drawable
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.stored import NAME, label, stored
 from lesson_utils.maths.checks import Array
@@ -146,15 +147,8 @@ def census_lab(figure: "Figure", found: Census) -> live.Update:
 def readable(token: str, longest: int = 9) -> str:
     """Return a token that can be drawn: line ends as ⏎, what the font has no letter for as □, cut to nine letters."""
     text = token.replace("\n", "⏎").strip(" ") or "␣"
-    text = "".join(c if ord(c) in _letters() else "□" for c in text).replace("$", r"\$")
+    text = drawable(text)
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-@lru_cache(1)
-def _letters() -> frozenset[int]:
-    from matplotlib import font_manager
-
-    return frozenset(font_manager.get_font(font_manager.findfont("DejaVu Sans")).get_charmap())
 
 
 def heads_above(found: Any, score: str, lowest: float) -> list[str]:

@@ -12,7 +12,7 @@ from lesson_utils.maths.models import GPT, GPTConfig
 
 SYMBOLS, LENGTH = 24, 40  # different symbols, and how many a sequence has
 PERIODS = (6, 16)
-SHOWN = 12  # the period of the sequence whose maps are shown
+MAP_PERIOD = 12  # the period of the sequence whose maps are shown
 FRAMES = 30
 PEAK = 3e-3  # learning rate: with 8e-3, one of three seeds never gets there in 600 steps
 
@@ -93,7 +93,7 @@ def measured(model: GPT, ids: Ids, periods: Ids, **forward: Any) -> tuple[float,
 
 def shown_sequence() -> Ids:
     """Make the sequence whose maps are shown, (1, T + 1)."""
-    return repeats(np.random.default_rng(12), 1, (SHOWN, SHOWN))[0]
+    return repeats(np.random.default_rng(12), 1, (MAP_PERIOD, MAP_PERIOD))[0]
 
 
 def moment(model: GPT, step: int, test: tuple[Ids, Ids]) -> Moment:

@@ -7,7 +7,7 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import live, plots
-from lesson_utils.lessons.real_model.grow import LENGTH, PERIODS, SHOWN, Film, grow, induction, measured, repeats
+from lesson_utils.lessons.real_model.grow import LENGTH, MAP_PERIOD, PERIODS, Film, grow, induction, measured, repeats
 from lesson_utils.lessons.real_model.stored import label, stored
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
             LAYERS[layers], (steps[-1], curve[-1]), (0, 5), textcoords="offset points", ha="right", size=10.5
         )
     losses.set(xlabel="training step", ylabel="loss of the copy, nats", xlim=(0, steps[-1]), ylim=(0, None))
-    named = {"induction": (plots.BLUE, "-"), "previous": (plots.PURPLE, "--")}
+    looks = {"induction": (plots.BLUE, "-"), "previous": (plots.PURPLE, "--")}
     curves, marks = {}, {}
-    for name, (colour, style) in named.items():
+    for name, (colour, style) in looks.items():
         (curves[name],) = scores.plot(
             steps, np.zeros(len(steps)), style, color=colour, label=f"{name}{' token' * (name == 'previous')}"
         )
@@ -56,10 +56,10 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
     scores.legend(loc="upper left", fontsize=10.5)
     scores.set(xlabel="training step", ylabel="score of the best head", xlim=(0, steps[-1]), ylim=(0, 1))
     image = page.imshow(np.zeros((LENGTH, LENGTH)), cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=1)
-    at = np.array([SHOWN - 0.5, LENGTH - 0.5])
+    at = np.array([MAP_PERIOD - 0.5, LENGTH - 0.5])
     for off in (-0.7, 0.7):  # where an induction head looks
-        page.plot(at - SHOWN + 1 + off, at, ":", color=plots.ORANGE, lw=1.3)
-    ticks = range(0, LENGTH, SHOWN)
+        page.plot(at - MAP_PERIOD + 1 + off, at, ":", color=plots.ORANGE, lw=1.3)
+    ticks = range(0, LENGTH, MAP_PERIOD)
     page.set(xticks=ticks, yticks=ticks, xlabel="key at position", ylabel="query at position")
     page.spines[:].set_visible(False)
 
@@ -70,7 +70,7 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
             lines[n].set_color(plots.INK if n == layers else "#B5B5B5")
             dots[n].set_data([step], [moment.loss])
             dots[n].set_visible(n == layers)
-        for name in named:
+        for name in looks:
             over = [getattr(m, name).max() for m in film.moments]
             curves[name].set_ydata(over)
             marks[name].set_data([step], [over[steps.index(step)]])

@@ -87,7 +87,7 @@ def effect_plot(figure: "Figure") -> str:
     )
 
 
-SHOWN = 5
+BARS = 5
 
 
 @live.lab(
@@ -102,8 +102,8 @@ def lens_lab(figure: "Figure") -> live.Update:
     """Show the logit lens: what the model would say if its output came behind this layer."""
     known: Any = stored()
     now, curve = figure.subplots(1, 2, width_ratios=(1, 1.3))
-    bars = now.barh(range(SHOWN), np.zeros(SHOWN), color=plots.BLUE, height=0.7)
-    names = [now.text(0.02, y, "", va="center", size=11.5) for y in range(SHOWN)]
+    bars = now.barh(range(BARS), np.zeros(BARS), color=plots.BLUE, height=0.7)
+    names = [now.text(0.02, y, "", va="center", size=11.5) for y in range(BARS)]
     now.invert_yaxis()
     now.set(xlim=(0, 1.0), yticks=(), xlabel="probability of the next token")
     depth = len(known["lens_words_0"])

@@ -64,7 +64,7 @@ def sum_and_truth(**chosen: Any) -> tuple[float, float]:
     return apart, float(dearer(**chosen).mean())
 
 
-def named(window: Any, first: int, best: Any, bits: int) -> list[str]:
+def names_of(window: Any, first: int, best: Any, bits: int) -> list[str]:
     """Name the three savings for the figure."""
     kept = f" + first{f' {first}' if first > 1 else ''}" if first else ""
     return [
@@ -118,7 +118,7 @@ def together_lab(figure: "Figure") -> live.Update:
             bar.set_width(loss)
             text.set_x(max(added, truth, *starts) + 0.03 * top)
             text.set_text(f"{loss:.2f}" if loss < 0.005 else f"+{loss:.2f}")
-        for name, words in zip(names, named(**chosen), strict=False):
+        for name, words in zip(names, names_of(**chosen), strict=False):
             name.set_text(words)
         sum_line.set_xdata([added, added])
         dot.set_data([added], [truth])
@@ -130,7 +130,7 @@ def together_lab(figure: "Figure") -> live.Update:
             f"Perplexity {perplexity:.0f}, where adding up gives {if_added:.0f}\n"
             f"kept: {tokens} tokens of {all_tokens}, {each / 1000:.1f} kB each"
         )
-        parts = "; ".join(f"{name} {loss:+.2f}" for name, loss in zip(named(**chosen), losses, strict=True))
+        parts = "; ".join(f"{name} {loss:+.2f}" for name, loss in zip(names_of(**chosen), losses, strict=True))
         on_each = ", ".join(f"{rise:+.2f}" for rise in dearer(**chosen))
         return (
             f"Perplexity is {perplexity:.1f}, as it is {as_it_is:.1f}. Alone, in nats a token: {parts}; added up "
@@ -162,7 +162,7 @@ def forgets(
     whole = nats(WHOLE)
     rises = {
         name: nats(part) - whole if part != WHOLE else 0.0
-        for name, part in zip(named(**chosen), alone(**chosen).values(), strict=True)
+        for name, part in zip(names_of(**chosen), alone(**chosen).values(), strict=True)
     }
     results = {"as it is": 0.0} | rises | {"added up": sum(rises.values()), "together": nats(chosen) - whole}
     return "\n".join(f"{name:20} perplexity {np.exp(whole + rise):7.1f}" for name, rise in results.items())

@@ -60,12 +60,12 @@ def bank_lab(figure: "Figure") -> live.Update:
         threads = drawings.Threads(
             right, (xs[i], y + 0.08), np.stack([xs, np.full(len(xs), y + 0.08)], axis=-1), rise=1.7, widest=18
         )
-        named = [
+        labels = [
             right.text(x, y - 0.1, word, ha="center", va="top", weight="bold" if n == i else "normal", zorder=3)
             for n, (x, word) in enumerate(zip(xs, words, strict=True))
         ]
         numbers = [right.text(x, y - 0.42, "", ha="center", va="top", color=plots.GREY, zorder=3) for x in xs]
-        lines[text] = threads, named, numbers
+        lines[text] = threads, labels, numbers
 
     def update(sentence: str, temperature: float) -> str:
         words = sentence.split()
@@ -76,9 +76,9 @@ def bank_lab(figure: "Figure") -> live.Update:
         pulls.set_segments([[here, here + weight * (x - here)] for weight, x in zip(row, X, strict=True)])
         path.set_data(*np.stack([here, there], axis=-1))
         end.set_data(there[:1], there[1:])
-        for text, (threads, named, numbers) in lines.items():
+        for text, (threads, labels, numbers) in lines.items():
             shown = text == sentence
-            for artist in (threads.lines, *named, *numbers):
+            for artist in (threads.lines, *labels, *numbers):
                 artist.set_visible(shown)
             if shown:
                 threads.set(row)

@@ -42,7 +42,7 @@ def larger_table() -> str:
     """
     shown, parts = rates.RATES[4:7], ("nothing", "warm-up", "clipping", "warm-up and clipping")
     blocks = ("as above", *rates.LARGER)
-    heads = "   ".join("".join(f"{named(rate):>7}" for rate in shown) for _ in blocks)
+    heads = "   ".join("".join(f"{as_text(rate):>7}" for rate in shown) for _ in blocks)
     lines = ["norm, what is left out".ljust(26) + "   ".join(f"{name:>21}" for name in blocks), f"{'':26}{heads}"]
     for norm, part in itertools.product(("pre", "post"), parts):
         rows = [means(norm, part)[4:7], *([larger(size, norm, part, rate) for rate in shown] for size in rates.LARGER)]
@@ -97,7 +97,7 @@ def claims_of_rates() -> dict[str, bool]:
     }
 
 
-def named(rate: float) -> str:
+def as_text(rate: float) -> str:
     return f"{rate:.4f}".rstrip("0")
 
 
@@ -119,7 +119,7 @@ def survival_lab(figure: "Figure") -> live.Update:
         xlabel="learning rate",
         ylabel="held-out dates right",
     )
-    left.set_xticks(places, [named(rate) for rate in rates.RATES], size=10)
+    left.set_xticks(places, [as_text(rate) for rate in rates.RATES], size=10)
     left.axhline(ENOUGH, color=plots.GREY, lw=0.8, ls=":", zorder=0.5)
     (whole,) = left.plot(places, places, "--", color=plots.GREY, lw=1.6, label="nothing left out")
     (mean,) = left.plot(places, places, "-", color=plots.BLUE, label="mean of the starts (circles)")
@@ -145,8 +145,10 @@ def survival_lab(figure: "Figure") -> live.Update:
         count = f"{len(alive) or 'none'} of {len(rates.RATES)} rates"
         left.set_title(f"{norm}-norm{without}:\n{count} get more than half right")
         clipped = float(np.mean(found["clipped"][n]))
-        right.set_title(f"At {named(rate)}: {averages[n]:.0%} right;\ngradient longer than 1 in {clipped:.0%} of steps")
-        listed = ", ".join(f"{named(r)}: {a:.2f}" for r, a in zip(rates.RATES, averages, strict=True))
+        right.set_title(
+            f"At {as_text(rate)}: {averages[n]:.0%} right;\ngradient longer than 1 in {clipped:.0%} of steps"
+        )
+        listed = ", ".join(f"{as_text(r)}: {a:.2f}" for r, a in zip(rates.RATES, averages, strict=True))
         titles = (left.get_title(loc="left"), right.get_title(loc="left"))
         head = ". ".join(text.replace("\n", " ") for text in titles)
         return (
