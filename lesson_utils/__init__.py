@@ -1,9 +1,11 @@
 """Attention and Transformers in plain NumPy, and the classroom around them. A folder is a wing:
 
-- `maths`: the library. `ops`, `attention`, `scores`, `positions`, `efficient`, `fast_weights`, `costs`, `layers`,
-  `recurrent`, `models`, `training`, `checkpoints`, `tasks`, `gradcheck`, `pretrained`. It needs NumPy only.
+- `maths`: the library, which needs NumPy only. The operations: `ops`, `attention`, `scores`, `positions`, `efficient`,
+  `fast_weights`. The models: `layers`, `recurrent`, `models`, `pretrained`. Training: `tasks`, `training`,
+  `checkpoints`. To measure and to check: `costs`, `gradcheck`. What these share: `checks`, `machine`, `progress_bar`.
 - `mistakes`: the engine that marks exercises and names mistakes. It needs NumPy only, and knows nothing of the course.
-- `classroom`: what notebooks show and keep: `plots`, `drawings`, `live`, `quiz`, `progress`, `trained`, `check`.
+- `classroom`: what notebooks show and keep. Pictures: `plots`, `drawings`, `live`, `formats`. Questions and exercises:
+  `quiz`, `check`, `progress`, `claims`. Trained models: `trained`, `trained_storage`. The lessons: `course`, `lesson`.
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions.
 
 The maths and the engine import nothing else from here, not even each other. The classroom uses both, and the lessons
@@ -12,11 +14,41 @@ use all three. Notebooks write `from lesson_utils import attention, plots`: a mo
 
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import iter_modules
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
+    from lesson_utils.classroom import live, plots, progress, quiz, trained
+    from lesson_utils.maths import (
+        attention,
+        checkpoints,
+        costs,
+        efficient,
+        fast_weights,
+        gradcheck,
+        layers,
+        models,
+        ops,
+        positions,
+        pretrained,
+        recurrent,
+        scores,
+        tasks,
+        training,
+    )
+
+OFFERED = ("maths", "classroom")  # wings whose modules are offered here under their own names
 
 
 def __getattr__(name: str) -> ModuleType:
-    for wing in ("maths", "classroom"):
+    for wing in OFFERED:
         if not name.startswith("_") and find_spec(f"{__name__}.{wing}.{name}"):
             return import_module(f"{__name__}.{wing}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the modules that are loaded when asked for, too, so that the Tab key completes them."""
+    folders = [f"{__path__[0]}/{wing}" for wing in OFFERED]
+    return sorted({*globals(), *(module.name for module in iter_modules(folders))})

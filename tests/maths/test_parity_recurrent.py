@@ -60,13 +60,14 @@ def test_one_direction(rng, kind, dtype):
     parts = tuple(part[None].contiguous() for part in state_.split(d_h, dim=-1))
     want, last_ = theirs(x_, parts if kind == "lstm" else parts[0])
     want_last = torch.cat(last_, dim=-1)[0] if kind == "lstm" else last_[0]
-    (outs, last), cache = recurrent.unroll_forward(kind, x, state, params)
+    (outs, last), cache = recurrent.unroll_forward(kind, x, [p[None] for p in params], state=state[None])
     same(outs, want, dtype)
-    same(last, want_last, dtype)
+    same(last[0], want_last, dtype)
     douts, dlast = rng.normal(size=outs.shape).astype(dtype), rng.normal(size=last.shape).astype(dtype)
-    ((want * torch.from_numpy(douts)).sum() + (want_last * torch.from_numpy(dlast)).sum()).backward()
+    ((want * torch.from_numpy(douts)).sum() + (want_last * torch.from_numpy(dlast[0])).sum()).backward()
     dx, dstate, grads = recurrent.unroll_backward((douts, dlast), cache)
-    for got, expected in zip((dx, dstate, *grads), (x_.grad, state_.grad, *grads_of(kind, theirs)), strict=True):
+    ours = (dx, dstate[0], *(grad[0] for grad in grads))
+    for got, expected in zip(ours, (x_.grad, state_.grad, *grads_of(kind, theirs)), strict=True):
         same(got, expected, dtype)
 
 
@@ -84,14 +85,13 @@ def test_both_directions_with_padding(rng, kind, dtype):
     packed, last_ = theirs(packed)
     want, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
     h_ = last_[0] if kind == "lstm" else last_
-    want_last = torch.cat([h_[0], h_[1]], dim=-1)
     params = [np.stack(pair) for pair in zip(there, back, strict=True)]
-    (outs, last), cache = recurrent.bidirectional_forward(kind, x, params, np.arange(T) < np.array(lengths)[:, None])
+    (outs, last), cache = recurrent.unroll_forward(kind, x, params, np.arange(T) < np.array(lengths)[:, None])
     same(outs, want, dtype)
-    same(last, want_last, dtype)
-    douts, dlast = rng.normal(size=outs.shape).astype(dtype), rng.normal(size=last.shape).astype(dtype)
-    ((want * torch.from_numpy(douts)).sum() + (want_last * torch.from_numpy(dlast)).sum()).backward()
-    dx, grads = recurrent.bidirectional_backward((douts, dlast), cache)
+    same(last[..., :d_h], h_, dtype)
+    douts, dlast = rng.normal(size=outs.shape).astype(dtype), rng.normal(size=(2, B, d_h)).astype(dtype)
+    ((want * torch.from_numpy(douts)).sum() + (h_ * torch.from_numpy(dlast)).sum()).backward()
+    dx, _, grads = recurrent.unroll_backward((douts, dlast), cache)
     same(dx, x_.grad, dtype)
     pairs = zip(grads_of(kind, theirs), grads_of(kind, theirs, "l0_reverse"), strict=True)
     for got, (one, other) in zip(grads, pairs, strict=True):

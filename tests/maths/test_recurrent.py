@@ -31,6 +31,17 @@ def one_step(kind, x, state, params):
     return {"rnn": recurrent.rnn_cell, "gru": recurrent.gru_cell}[kind](x, state, *params)
 
 
+def unroll(kind, x, state, params, mask=None):
+    """One direction, from a state of shape (B, parts·d_h)."""
+    (outs, last), cache = recurrent.unroll_forward(kind, x, [p[None] for p in params], mask, state[None])
+    return (outs, last[0]), cache
+
+
+def unroll_back(douts, cache):
+    dx, dstate, grads = recurrent.unroll_backward((douts[0], douts[1][None]), cache)
+    return dx, dstate[0], *(grad[0] for grad in grads)
+
+
 def lengths_to_mask(lengths, T):
     return np.arange(T) < np.asarray(lengths)[:, None]
 
@@ -122,7 +133,7 @@ def test_a_cell_leaves_dtype_and_inputs_as_they_are(rng, kind, dtype):
 @given(runs())
 def test_unrolling_is_the_cell_again_and_again(run):
     kind, x, state, params, _ = run
-    (outputs, last), _ = recurrent.unroll_forward(kind, x, state, params)
+    (outputs, last), _ = unroll(kind, x, state, params)
     d_h = outputs.shape[-1]
     for t in range(x.shape[1]):
         state = one_step(kind, x[:, t], state, params)
@@ -133,9 +144,8 @@ def test_unrolling_is_the_cell_again_and_again(run):
 @given(runs(np.float32))
 def test_float32_stays_float32_there_and_back(run):
     kind, x, state, params, _ = run
-    outs, cache = recurrent.unroll_forward(kind, x, state, params)
-    dx, dstate, grads = recurrent.unroll_backward(outs, cache)
-    assert {a.dtype for a in (*outs, dx, dstate, *grads)} == {np.dtype(np.float32)}
+    outs, cache = unroll(kind, x, state, params)
+    assert {a.dtype for a in (*outs, *unroll_back(outs, cache))} == {np.dtype(np.float32)}
 
 
 @every_kind
@@ -143,14 +153,9 @@ def test_float32_stays_float32_there_and_back(run):
 def test_gradients_through_time(rng, kind, lengths):
     B, T, d_in, d_h = 3, 5, 4, 2
     mask = None if lengths is None else lengths_to_mask(lengths, T)
-
-    def backward(douts, cache):
-        dx, dstate, grads = recurrent.unroll_backward(douts, cache)
-        return dx, dstate, *grads
-
     params = dict(zip(("W_x", "W_h", "b", "b_h"), make_params(kind, d_in, d_h, rng), strict=False))
     inputs = {"x": rng.normal(size=(B, T, d_in)), "state": make_state(kind, B, d_h, rng), **params}
-    check_op(lambda x, state, *p: recurrent.unroll_forward(kind, x, state, p, mask), backward, inputs, rng)
+    check_op(lambda x, state, *p: unroll(kind, x, state, p, mask), unroll_back, inputs, rng)
 
 
 @every_kind
@@ -160,13 +165,13 @@ def test_gradients_in_both_directions(rng, kind, lengths):
     mask = None if lengths is None else lengths_to_mask(lengths, T)
 
     def backward(douts, cache):
-        dx, grads = recurrent.bidirectional_backward(douts, cache)
+        dx, _, grads = recurrent.unroll_backward(douts, cache)
         return dx, *grads
 
     pairs = zip(*(make_params(kind, d_in, d_h, rng) for _ in range(2)), strict=True)
     params = dict(zip(("W_x", "W_h", "b", "b_h"), (np.stack(pair) for pair in pairs), strict=False))
     inputs = {"x": rng.normal(size=(B, T, d_in)), **params}
-    check_op(lambda x, *p: recurrent.bidirectional_forward(kind, x, p, mask), backward, inputs, rng)
+    check_op(lambda x, *p: recurrent.unroll_forward(kind, x, p, mask), backward, inputs, rng)
 
 
 @given(runs(), st.integers(1, 4))
@@ -176,17 +181,16 @@ def test_padding_changes_nothing(run, extra):
     B, T, _ = x.shape
     padded = np.concatenate([x, rng.normal(size=(B, extra, x.shape[-1]))], axis=1)
     mask = lengths_to_mask([T] * B, T + extra)
-    (outs, last), cache = recurrent.unroll_forward(kind, x, state, params)
-    (outs_, last_), cache_ = recurrent.unroll_forward(kind, padded, state, params, mask)
+    (outs, last), cache = unroll(kind, x, state, params)
+    (outs_, last_), cache_ = unroll(kind, padded, state, params, mask)
     np.testing.assert_allclose(last_, last, atol=1e-12)
     np.testing.assert_allclose(outs_[:, :T], outs, atol=1e-12)
     assert (outs_[:, T:] == 0).all()
     douts, dlast = rng.normal(size=outs.shape), rng.normal(size=last.shape)
     douts_ = np.concatenate([douts, rng.normal(size=(B, extra, outs.shape[-1]))], axis=1)
-    dx, dstate, grads = recurrent.unroll_backward((douts, dlast), cache)
-    dx_, dstate_, grads_ = recurrent.unroll_backward((douts_, dlast), cache_)
+    grads, (dx_, *grads_) = unroll_back((douts, dlast), cache), unroll_back((douts_, dlast), cache_)
     assert (dx_[:, T:] == 0).all()
-    for got, want in zip((dx_[:, :T], dstate_, *grads_), (dx, dstate, *grads), strict=True):
+    for got, want in zip((dx_[:, :T], *grads_), grads, strict=True):
         np.testing.assert_allclose(got, want, atol=1e-10)
 
 
@@ -197,29 +201,28 @@ def test_both_directions_are_two_networks_one_of_which_reads_backwards(rng, kind
     x, zeros = rng.normal(size=(B, T, d_in)), np.zeros((B, d_h * recurrent.CELLS[kind].parts))
     there, back = (make_params(kind, d_in, d_h, rng) for _ in range(2))
     mask = None if lengths is None else lengths_to_mask(lengths, T)
-    (outs, last), _ = recurrent.bidirectional_forward(
-        kind, x, [np.stack(pair) for pair in zip(there, back, strict=True)], mask
-    )
+    both = [np.stack(pair) for pair in zip(there, back, strict=True)]
+    (outs, last), _ = recurrent.unroll_forward(kind, x, both, mask)
     for b, length in enumerate(lengths or [T] * B):
         own = x[b : b + 1, :length]
-        (out_there, last_there), _ = recurrent.unroll_forward(kind, own, zeros[:1], there)
-        (out_back, last_back), _ = recurrent.unroll_forward(kind, own[:, ::-1], zeros[:1], back)
+        (out_there, last_there), _ = unroll(kind, own, zeros[:1], there)
+        (out_back, last_back), _ = unroll(kind, own[:, ::-1], zeros[:1], back)
         np.testing.assert_allclose(outs[b, :length, :d_h], out_there[0], atol=1e-12)
         np.testing.assert_allclose(outs[b, :length, d_h:], out_back[0, ::-1], atol=1e-12)
         assert (outs[b, length:] == 0).all()
-        np.testing.assert_allclose(last[b], np.concatenate([last_there[0, :d_h], last_back[0, :d_h]]), atol=1e-12)
+        np.testing.assert_allclose(last[:, b], np.concatenate([last_there, last_back]), atol=1e-12)
 
 
 @every_kind
 def test_no_steps_and_no_sequences(rng, kind):
     params, state = make_params(kind, 3, 2, rng), make_state(kind, 4, 2, rng)
-    (outs, last), cache = recurrent.unroll_forward(kind, np.zeros((4, 0, 3)), state, params)
+    (outs, last), cache = unroll(kind, np.zeros((4, 0, 3)), state, params)
     assert outs.shape == (4, 0, 2)
     np.testing.assert_array_equal(last, state)
-    _, dstate, grads = recurrent.unroll_backward((outs, 2 * last), cache)
+    _, dstate, *grads = unroll_back((outs, 2 * last), cache)
     np.testing.assert_array_equal(dstate, 2 * state)
     assert all((grad == 0).all() for grad in grads)
-    (outs, _), _ = recurrent.unroll_forward(kind, np.zeros((0, 5, 3)), state[:0], params)
+    (outs, _), _ = unroll(kind, np.zeros((0, 5, 3)), state[:0], params)
     assert outs.shape == (0, 5, 2)
 
 
@@ -278,14 +281,14 @@ def test_gradient_norms_are_those_of_the_states(rng, kind):
     u /= np.linalg.norm(u, axis=-1, keepdims=True)
     start = np.zeros((B, d_h * recurrent.CELLS[kind].parts))
     for t in range(1, T):
-        (_, state), _ = recurrent.unroll_forward(kind, x[:, :t], start, params)
+        (_, state), _ = unroll(kind, x[:, :t], start, params)
         gradient = np.zeros_like(state)
         for i in range(state.shape[1]):
             ends = []
             for nudge in (1e-6, -1e-6):
                 nudged = state.copy()
                 nudged[:, i] += nudge
-                (outs, _), _ = recurrent.unroll_forward(kind, x[:, t:], nudged, params)
+                (outs, _), _ = unroll(kind, x[:, t:], nudged, params)
                 ends.append((outs[:, -1] * u).sum(axis=-1))
             gradient[:, i] = (ends[0] - ends[1]) / 2e-6
         assert norms[t - 1] == pytest.approx(np.linalg.norm(gradient, axis=-1).mean(), rel=1e-6)
@@ -310,23 +313,17 @@ X, H, GRU, RNN = np.ones((2, 3)), np.ones((2, 4)), [np.ones(s) for s in ((3, 12)
         (lambda: recurrent.lstm_cell(X, H, H[:1], *GRU[:3]), "c has shape (1, 4); expected that of h, (2, 4)"),
         (lambda: recurrent.lstm_cell(X, H, H, *GRU[:3]), "W_x has shape (3, 12); expected (3, 16) for kind='lstm'"),
         (lambda: recurrent.rnn_cell(X.astype(np.float32), H, RNN, np.eye(4), np.ones(4)), "dtypes differ"),
-        (lambda: recurrent.unroll_forward("gnu", X[None], H, GRU), "kind='gnu' is not known; choose one of rnn, gru"),
-        (lambda: recurrent.unroll_forward("gru", X, H, GRU), "x has shape (2, 3); expected (B, T, d_in)"),
-        (lambda: recurrent.unroll_forward("gru", X[None], H, GRU), "state is float64 (2, 4); expected float64 (1, 4)"),
-        (lambda: recurrent.unroll_forward("gru", X[None], H[:1].astype(np.float32), GRU), "state is float32 (1, 4)"),
-        (lambda: recurrent.unroll_forward("gru", X[None], H[:1], GRU[:3]), "params has 3 arrays; kind='gru' needs 4: "),
-        (lambda: recurrent.unroll_forward("gru", X[None], H[:1], GRU[::-1]), "W_x has shape (4,)"),
-        (
-            lambda: recurrent.unroll_forward("rnn", X[None], H[:1], []),
-            "params has 0 arrays; kind='rnn' needs 3",
-        ),
-        (lambda: recurrent.unroll_forward("gru", X[None].astype(np.float32), H[:1], GRU), "x is float32, params are "),
-        (lambda: recurrent.unroll_forward("gru", X[None], H[:1], GRU, np.ones((1, 2))), "mask is float64 (1, 2); exp"),
-        (
-            lambda: recurrent.unroll_forward("gru", X[None], H[:1], GRU, np.ones(2, bool)),
-            "mask is bool (2,); expec",
-        ),
-        (lambda: recurrent.bidirectional_forward("gru", X[None], GRU), "W_x has shape (3, 12); expected (2, 3, 12)"),
+        (lambda: unroll("gnu", X[None], H, GRU), "kind='gnu' is not known; choose one of rnn, gru"),
+        (lambda: unroll("gru", X, H, GRU), "x has shape (2, 3); expected (B, T, d_in)"),
+        (lambda: unroll("gru", X[None], H, GRU), "state is float64 (1, 2, 4); expected float64 (1, 1, 4)"),
+        (lambda: unroll("gru", X[None], H[:1].astype(np.float32), GRU), "state is float32 (1, 1, 4)"),
+        (lambda: unroll("gru", X[None], H[:1], GRU[:3]), "params has 3 arrays; kind='gru' needs 4: "),
+        (lambda: unroll("gru", X[None], H[:1], GRU[::-1]), "W_x has shape (1, 4)"),
+        (lambda: unroll("rnn", X[None], H[:1], []), "params has 0 arrays; kind='rnn' needs 3"),
+        (lambda: unroll("gru", X[None].astype(np.float32), H[:1], GRU), "x is float32, params are "),
+        (lambda: unroll("gru", X[None], H[:1], GRU, np.ones((1, 2))), "mask is float64 (1, 2); exp"),
+        (lambda: unroll("gru", X[None], H[:1], GRU, np.ones(2, bool)), "mask is bool (2,); expec"),
+        (lambda: recurrent.unroll_forward("gru", X[None], GRU), "W_x has shape (3, 12); expected (1, 3, 12)"),
         (lambda: recurrent.init_params("tree", 1, 1, np.random.default_rng(0)), "kind='tree' is not known"),
         (lambda: recurrent.init_params("gru", 0, 1, np.random.default_rng(0)), "d_in=0 must be at least 1"),
         (lambda: recurrent.gradient_norms_through_time("gru", X, GRU, None), "x has shape (2, 3); expected (B, T, d"),

@@ -3,8 +3,6 @@
 from lesson_utils.maths.recurrent.cells import CELLS, gru_cell, init_params, lstm_cell, rnn_cell
 from lesson_utils.maths.recurrent.through_time import (
     Recurrent,
-    bidirectional_backward,
-    bidirectional_forward,
     gradient_norms_through_time,
     recurrence_backward,
     recurrence_forward,

@@ -76,109 +76,80 @@ def recurrence_backward(dstates: Array, cache: Recurrence) -> tuple[Array, Array
     return da, dstates[0], dparams
 
 
-class Unrolled(NamedTuple):
-    """The cache of a network; `inputs` are the caches of x W_x, one for each direction."""
+ORDERS = (slice(None), slice(None, None, -1))  # of steps: the first network reads forwards, the second backwards
 
-    inputs: list[Any]
+
+class Unrolled(NamedTuple):
+    """The cache of one network, or of two that read in both directions."""
+
+    products: list[Any]  # the caches of x W_x, one for each direction
     recurrence: Recurrence
-    states: Array
-    real: Mask | None
+    states: Array  # (T + 1, D, B, parts·d_h)
+    real: Mask | None  # (T, D, B)
 
 
 def unroll_forward(
-    kind: str, x: Array, state: Array, params: Sequence[Array], mask: Mask | None = None
+    kind: str, x: Array, params: Sequence[Array], mask: Mask | None = None, state: Array | None = None
 ) -> tuple[tuple[Array, Array], Unrolled]:
-    """Run a recurrent network over a batch of sequences.
+    """Run a recurrent network over a batch of sequences, or two networks, of which the second reads backwards.
 
     Args:
         kind: "rnn", "gru" or "lstm".
         x: inputs, (B, T, d_in).
-        state: the first state, (B, d_h); of an LSTM h and c side by side, (B, 2·d_h).
-        params: W_x, W_h, b, and for a GRU b_h, as for the cell.
-        mask: True = a real symbol, (B, T). At padding the state stays as it is and the output is 0.
+        params: W_x, W_h, b, and for a GRU b_h, as for the cell, with an axis of D directions in front, D = 1 or 2:
+            W_x is (D, d_in, gates·d_h), and so on.
+        mask: True = a real symbol, (B, T), padding at the end. At padding the state stays as it is and the output is 0.
+        state: the first state, (D, B, parts·d_h); of an LSTM h and c side by side. Default: zeros.
 
     Returns:
-        outputs, which are each step's h, (B, T, d_h), and the last state; then the cache.
+        outputs, which are each step's h, (B, T, D·d_h), directions side by side; the last state, (D, B, parts·d_h);
+        then the cache.
 
     Raises:
         ValueError: the kind is not known, or shapes or dtypes do not fit.
+
+    Source: Schuster and Paliwal (1997), for both directions.
     """
     _check_sequences(kind, x, params, mask)
     W_x, W_h, b, *b_h = params
-    d_h = W_h.shape[0]
-    if state.shape != (len(x), CELLS[kind].parts * d_h) or state.dtype != x.dtype:
-        wanted = f"{x.dtype} ({len(x)}, {CELLS[kind].parts * d_h})"
-        raise ValueError(f"state is {state.dtype} {state.shape}; expected {wanted}")
-    a, product = linear_forward(x.swapaxes(0, 1), W_x, b)  # (T, B, gates·d_h)
-    real = None if mask is None else mask.T
+    (B, T, _), (D, d_h, width) = x.shape, W_h.shape
+    shape = (D, B, CELLS[kind].parts * d_h)
+    state = np.zeros(shape, x.dtype) if state is None else state
+    if state.shape != shape or state.dtype != x.dtype:
+        raise ValueError(f"state is {state.dtype} {state.shape}; expected {x.dtype} {shape}")
+    steps = x.swapaxes(0, 1)  # (T, B, d_in)
+    a, products = np.empty((T, D, B, width), x.dtype), []
+    for d, order in enumerate(ORDERS[:D]):
+        a[order, d], product = linear_forward(steps, W_x[d], b[d])
+        products.append(product)
+    real = None if mask is None else np.stack([mask.T[order] for order in ORDERS[:D]], axis=1)  # (T, D, B)
     states, recurrence = recurrence_forward(kind, a, state, (W_h, *b_h), real)
-    outputs = states[1:, :, :d_h]  # (T, B, d_h)
+    outputs = states[1:, ..., :d_h]  # (T, D, B, d_h)
     if real is not None:
         outputs = outputs * real[..., None]
-    return (outputs.swapaxes(0, 1), states[-1]), Unrolled([product], recurrence, states, real)
+    joined = np.concatenate([outputs[order, d] for d, order in enumerate(ORDERS[:D])], axis=-1)  # (T, B, D·d_h)
+    return (joined.swapaxes(0, 1), states[-1]), Unrolled(products, recurrence, states, real)
 
 
 def unroll_backward(doutputs: tuple[Array, Array], cache: Unrolled) -> tuple[Array, Array, tuple[Array, ...]]:
-    """Return dx, dstate and the parameters' gradients in order, from those of the outputs and of the last state."""
-    (douts, dlast), (inputs, recurrence, states, real) = doutputs, cache
-    douts = douts.swapaxes(0, 1)  # (T, B, d_h)
-    dstates = _state_gradients(douts if real is None else douts * real[..., None], dlast, states)
-    da, dstate, (dW_h, *db_h) = recurrence_backward(dstates, recurrence)
-    dx, dW_x, db = linear_backward(da, inputs[0])
-    return dx.swapaxes(0, 1), dstate, (dW_x, dW_h, db, *db_h)
+    """Return dx, dstate and the parameters' gradients in order, from those of the outputs and of the last state.
 
-
-def bidirectional_forward(
-    kind: str, x: Array, params: Sequence[Array], mask: Mask | None = None
-) -> tuple[tuple[Array, Array], Unrolled]:
-    """Run one network forwards and another backwards over a batch of sequences; both start from zeros.
-
-    Args:
-        kind: "rnn", "gru" or "lstm".
-        x: inputs, (B, T, d_in).
-        params: as for `unroll_forward`, with an axis of 2 in front: W_x is (2, d_in, gates·d_h), and so on.
-        mask: True = a real symbol, (B, T), padding at the end.
-
-    Returns:
-        outputs, (B, T, 2·d_h), forwards beside backwards; the last h of each network, (B, 2·d_h); then the cache.
-
-    Raises:
-        ValueError: the kind is not known, or shapes or dtypes do not fit.
-
-    Source: Schuster and Paliwal (1997).
+    The gradient of the last state may be that of h alone, (D, B, d_h).
     """
-    _check_sequences(kind, x, params, mask, directions=(2,))
-    (B, T, _), (W_x, W_h, b, *b_h) = x.shape, params
-    d_h = W_h.shape[1]
-    steps = x.swapaxes(0, 1)  # (T, B, d_in)
-    a = np.empty((T, 2, B, W_h.shape[-1]), x.dtype)
-    a[:, 0], there = linear_forward(steps, W_x[0], b[0])
-    a[::-1, 1], back = linear_forward(steps, W_x[1], b[1])  # the last symbol is read first
-    real = None if mask is None else np.stack([mask.T, mask.T[::-1]], axis=1)  # (T, 2, B)
-    zeros = np.zeros((2, B, CELLS[kind].parts * d_h), x.dtype)
-    states, recurrence = recurrence_forward(kind, a, zeros, (W_h, *b_h), real)
-    outputs = states[1:, ..., :d_h]  # (T, 2, B, d_h)
+    (douts, dlast), (products, recurrence, states, real) = doutputs, cache
+    D = states.shape[1]
+    parts = np.split(douts.swapaxes(0, 1), D, axis=-1)  # (T, B, d_h) each
+    dh = np.stack([part[order] for part, order in zip(parts, ORDERS, strict=False)], axis=1)  # (T, D, B, d_h)
     if real is not None:
-        outputs = outputs * real[..., None]
-    joined = np.concatenate([outputs[:, 0], outputs[::-1, 1]], axis=-1)  # (T, B, 2·d_h)
-    last = np.concatenate([states[-1, 0, :, :d_h], states[-1, 1, :, :d_h]], axis=-1)  # (B, 2·d_h)
-    return (joined.swapaxes(0, 1), last), Unrolled([there, back], recurrence, states, real)
-
-
-def bidirectional_backward(doutputs: tuple[Array, Array], cache: Unrolled) -> tuple[Array, tuple[Array, ...]]:
-    """Return dx and the parameters' gradients in order, from those of the outputs and of both last states."""
-    (douts, dlast), (inputs, recurrence, states, real) = doutputs, cache
-    d_h = dlast.shape[-1] // 2
-    douts = douts.swapaxes(0, 1)  # (T, B, 2·d_h)
-    douts = np.stack([douts[..., :d_h], douts[::-1, :, d_h:]], axis=1)  # (T, 2, B, d_h)
-    if real is not None:
-        douts *= real[..., None]
-    dends = np.stack([dlast[:, :d_h], dlast[:, d_h:]])  # (2, B, d_h)
-    da, _, (dW_h, *db_h) = recurrence_backward(_state_gradients(douts, dends, states), recurrence)
-    dx, *there = linear_backward(da[:, 0], inputs[0])
-    dx_back, *back = linear_backward(da[::-1, 1], inputs[1])
-    dW_x, db = (np.stack(pair) for pair in zip(there, back, strict=True))
-    return (dx + dx_back).swapaxes(0, 1), (dW_x, dW_h, db, *db_h)
+        dh *= real[..., None]
+    dstates = np.zeros_like(states)
+    dstates[1:, ..., : dh.shape[-1]] = dh
+    dstates[-1, ..., : dlast.shape[-1]] += dlast
+    da, dstate, (dW_h, *db_h) = recurrence_backward(dstates, recurrence)
+    inputs = [linear_backward(da[ORDERS[d], d], product) for d, product in enumerate(products)]
+    dxs, dW_x, db = zip(*inputs, strict=True)
+    dx = sum(dxs[1:], start=dxs[0])  # (T, B, d_in)
+    return dx.swapaxes(0, 1), dstate, (np.stack(dW_x), dW_h, np.stack(db), *db_h)
 
 
 def gradient_norms_through_time(kind: str, x: Array, params: Sequence[Array], rng: np.random.Generator) -> Array:
@@ -189,7 +160,7 @@ def gradient_norms_through_time(kind: str, x: Array, params: Sequence[Array], rn
     Args:
         kind: "rnn", "gru" or "lstm".
         x: inputs, (B, T, d_in).
-        params: as for `unroll_forward`.
+        params: W_x, W_h, b, and for a GRU b_h, as for the cell.
         rng: draws u.
 
     Returns:
@@ -199,15 +170,12 @@ def gradient_norms_through_time(kind: str, x: Array, params: Sequence[Array], rn
     Raises:
         ValueError: the kind is not known, or shapes or dtypes do not fit.
     """
-    _check_sequences(kind, x, params, None)
-    d_h = params[1].shape[0]  # of W_h
-    state = np.zeros((len(x), CELLS[kind].parts * d_h), x.dtype)
-    _, cache = unroll_forward(kind, x, state, params)
-    u = rng.normal(size=(len(x), d_h)).astype(x.dtype)
-    dstates = np.zeros_like(cache.states)  # (T + 1, B, parts·d_h)
-    dstates[-1, :, :d_h] = u / np.linalg.norm(u, axis=-1, keepdims=True)
+    (outputs, _), cache = unroll_forward(kind, x, [param[None] for param in params])
+    u = rng.normal(size=outputs[:, -1].shape).astype(x.dtype)  # (B, d_h)
+    dstates = np.zeros_like(cache.states)  # (T + 1, 1, B, parts·d_h)
+    dstates[-1, 0, :, : u.shape[-1]] = u / np.linalg.norm(u, axis=-1, keepdims=True)
     recurrence_backward(dstates, cache.recurrence)
-    return np.linalg.norm(dstates[1:], axis=-1).mean(axis=-1)
+    return np.linalg.norm(dstates[1:, 0], axis=-1).mean(axis=-1)
 
 
 class Recurrent(Layer):
@@ -235,7 +203,7 @@ class Recurrent(Layer):
             self.b_h = Param(values[3])
 
     def parameters(self) -> list[Param]:
-        """Return the parameters in the order of `unroll_forward`."""
+        """Return the parameters in the order of `unroll_forward`, of one direction or of both."""
         return [self.W_x, self.W_h, self.b, *self.state_parameters()[1:]]
 
     def state_parameters(self) -> list[Param]:
@@ -243,43 +211,27 @@ class Recurrent(Layer):
         return [self.W_h, self.b_h] if self.kind == "gru" else [self.W_h]
 
     def forward(self, x: Array, mask: Mask | None = None) -> tuple[tuple[Array, Array], Unrolled]:
-        values = [param.value for param in self.parameters()]
-        if self.bidirectional:
-            return bidirectional_forward(self.kind, x, values, mask)
-        state = np.zeros((len(x), CELLS[self.kind].parts * self.W_h.value.shape[0]), x.dtype)
-        (outputs, last), cache = unroll_forward(self.kind, x, state, values, mask)
-        return (outputs, last[:, : outputs.shape[-1]]), cache
+        values = [param.value if self.bidirectional else param.value[None] for param in self.parameters()]
+        (outputs, last), cache = unroll_forward(self.kind, x, values, mask)
+        d_h = values[1].shape[1]
+        return (outputs, np.concatenate(last[..., :d_h], axis=-1)), cache
 
     def backward(self, doutputs: tuple[Array, Array], cache: Unrolled) -> Array:
-        if self.bidirectional:
-            dx, grads = bidirectional_backward(doutputs, cache)
-        else:
-            dx, _, grads = unroll_backward(doutputs, cache)
+        douts, dlast = doutputs
+        dlast = np.stack(np.split(dlast, 1 + self.bidirectional, axis=-1))  # (D, B, d_h)
+        dx, _, grads = unroll_backward((douts, dlast), cache)
         for param, grad in zip(self.parameters(), grads, strict=True):
-            param.grad += grad
+            param.grad += grad if self.bidirectional else grad[0]
         return dx
 
 
-def _state_gradients(douts: Array, dlast: Array, states: Array) -> Array:
-    """Return the gradients of all states, (T + 1, ..., B, width), from the outputs' and the last state's.
-
-    Outputs are the h of each state, and `douts` is (T, ..., B, d_h).
-    """
-    dstates = np.zeros_like(states)
-    dstates[1:, ..., : douts.shape[-1]] = douts
-    dstates[-1, ..., : dlast.shape[-1]] += dlast
-    return dstates
-
-
-def _check_sequences(
-    kind: str, x: Array, params: Sequence[Array], mask: Mask | None, directions: tuple[int, ...] = ()
-) -> None:
+def _check_sequences(kind: str, x: Array, params: Sequence[Array], mask: Mask | None) -> None:
     """Refuse inputs, parameters or a mask that do not fit each other."""
     if x.ndim != 3:
         raise ValueError(f"x has shape {x.shape}; expected (B, T, d_in)")
-    width = params[1].shape[-1] if len(params) > 1 and params[1].ndim else 0  # of W_h, (..., d_h, gates·d_h)
-    d_h = width // CELLS[as_choice(kind, "kind", CELLS)].gates
-    check_params(kind, x.shape[-1], d_h, params, directions)
+    W_h = params[1] if len(params) > 1 else np.zeros((1, 0, 0))  # `check_params` says what is missing
+    d_h = W_h.shape[-1] // CELLS[as_choice(kind, "kind", CELLS)].gates if W_h.ndim else 0
+    check_params(kind, x.shape[-1], d_h, params, (2,) if W_h.ndim == 3 and len(W_h) == 2 else (1,))
     if x.dtype.kind != "f" or any(param.dtype != x.dtype for param in params):
         given = ", ".join(str(param.dtype) for param in params)
         raise ValueError(f"dtypes differ: x is {x.dtype}, params are {given}; make all float32, or all float64")
