@@ -1,6 +1,7 @@
 """Imports run one way: a folder is a wing, and each wing has its walls."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,13 @@ def modules():
 def test_no_wing_imports_what_is_behind_its_wall():
     for wing, path in modules():
         assert list(forbidden(path.read_text(encoding="utf-8"), wing)) == [], path
+
+
+def test_the_engine_names_nothing_of_the_course():
+    """Not in its messages, either: an exercise brings the words of its course."""
+    for path in (ROOT / "mistakes").rglob("*.py"):
+        found = re.findall(r"\bops\.\w+|lesson_utils\.(?!mistakes)\w+|the course's", path.read_text(encoding="utf-8"))
+        assert found == [], path
 
 
 @pytest.mark.slow

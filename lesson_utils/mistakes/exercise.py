@@ -66,7 +66,7 @@ class Change:
 
 
 def change(name: str, message: str, *bodies: str, **steps: str | Sequence[str]) -> Change:
-    """A mistake, as a change of named steps, and as whole answers.
+    """Return a mistake, as a change of named steps, and as whole answers.
 
     Args:
         name: short and unique within the exercise.
@@ -80,14 +80,14 @@ def change(name: str, message: str, *bodies: str, **steps: str | Sequence[str]) 
 
 
 def both(first: Change, second: Change, *bodies: str) -> Change:
-    """Whole answers that make two mistakes at once: who mends only the one that is named would be no further."""
+    """Return two mistakes at once, made by whole answers: who mends only the one that is named would be no further."""
     message = f"Two things to mend.\n1. {first.message}\n2. {second.message}"
     return change(f"{first.name}; {second.name}", message, *bodies)
 
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """What to write, how it is judged, and how to help. Texts may hold `code` in backticks."""
+    """An exercise: its task, the cases that judge it, and the help. Texts may hold `code` in backticks."""
 
     name: str
     takes: str  # the parameters, as in the first line of the stub
@@ -141,27 +141,29 @@ class Exercise:
         return f"def {self.function_name}({self.takes}):\n{words}\n{rest}\n"
 
     def body(self, way: Mapping[str, str]) -> str:
-        """The body with steps replaced."""
+        """Return the body with steps replaced."""
         if "" in way:
             text = textwrap.dedent(way[""]).strip("\n")
             return text if "return" in text else f"return {text.strip()}"
         return "\n".join(textwrap.dedent(text).strip("\n") for text in ({**self.steps, **way}).values() if text.strip())
 
     def names(self) -> dict[str, Any]:
+        """Return the names that the notebook's cell can use."""
         return {**SCOPE, **self.scope}
 
     def codes(self, way: Mapping[str, str]) -> list[CodeType]:
-        """The body, ready to run, compiled part by part, so that changes of different steps combine at no cost."""
+        """Return the body, ready to run, compiled part by part, so that changes of different steps combine at no cost."""
         if "" in way:
             return [compiled(self.body(way))]
         return [compiled(textwrap.dedent(text)) for text in ({**self.steps, **way}).values() if text.strip()]
 
     def program(self, way: Mapping[str, str]) -> Program:
+        """Return the body with steps replaced, as something to call."""
         return Program(self.codes(way), self.names(), self.parameters)
 
     @cached_property
     def right(self) -> Callable[..., Any]:
-        """What answers are compared with."""
+        """The function that answers are compared with."""
         return self.reference or self.program({})
 
     @cached_property

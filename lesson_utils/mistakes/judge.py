@@ -1,10 +1,11 @@
-"""Runs a learner's function beside the reference, and says what is right, or which mistake was made.
+"""Judge a learner's function beside the reference: what is right, or which mistake was made.
 
 An exercise is specified by its solution: no expected numbers are stored. If the results are wrong, `recognise` looks for
 the mistake that does the same; if none does, `differences` says where and how they are wrong.
 """
 
 import ast
+import contextlib
 import inspect
 import textwrap
 from collections.abc import Sequence
@@ -75,14 +76,14 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
 
 
 def _does_the_same(exercise: Exercise, outcomes: Sequence[Outcome]) -> bool:
-    """Is the bug of the stub still there, and no other?"""
+    """Return whether the bug of the stub is still there, and no other."""
     with quiet():
         broken = [quick(exercise.program(exercise.broken), case.arguments) for case in exercise.drawn]
     return len(outcomes) == len(broken) and all(map(same, outcomes, broken))
 
 
 def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome], message: str) -> str:
-    """The message for wrong results; before it, that arguments were changed, if it does not say so."""
+    """Return the message for wrong results; before it, that arguments were changed, if it does not say so."""
     changed = sorted({i for outcome in outcomes for i in outcome.changed})
     if not changed or "caller's" in message:
         return message
@@ -92,7 +93,7 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
 
 
 def _no_function(exercise: Exercise, function: Any, case: Case) -> str | None:
-    """What is wrong with what was handed over, before it is called."""
+    """Return what is wrong with what was handed over, before it is called, or None."""
     if isinstance(function, type):
         return "This is a class. Write a plain function: `def`, its parameters, `return`."
     if not callable(function):
@@ -115,7 +116,7 @@ def _no_function(exercise: Exercise, function: Any, case: Case) -> str | None:
 
 
 def _idle_codes() -> set[tuple[bytes, int]]:
-    """What this Python makes of functions that do nothing, so that no byte code need be known by name."""
+    """Return what this Python makes of functions that do nothing, so that no byte code need be known by name."""
     found = set()
     for words in ("", '"""Words."""\n    '):
         for body in ("...", "pass", "return", "return None", '"""Words."""'):
@@ -129,7 +130,7 @@ IDLE = _idle_codes()
 
 
 def _stub_problem(function: Any, outcome: Outcome) -> str | None:
-    """What to do with a function that nobody has worked on yet."""
+    """Return what to do with a function that nobody has worked on yet, or None."""
     replace = "Replace the `...` above with your code"
     values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
     if any(value is ... for value in values) or is_about_dots(outcome.error):
@@ -157,51 +158,56 @@ def _constant(node: ast.expr | None) -> bool:
 
 
 def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[str, str | None]:
-    """The message for results that are wrong, and the name of the mistake."""
+    """Return the message for results that are wrong, and the name of the mistake."""
     cases = bank.cases
+
+    def error(i: int) -> str:
+        return error_message(outcomes[i], cases[i].label, bank.exercise)
+
     broken = [i for i, o in enumerate(outcomes) if o.error]
-    exits = next((i for i in broken if isinstance(outcomes[i].error, SystemExit | GeneratorExit)), None)
-    if exits is not None:
-        return error_message(outcomes[exits], cases[exits].label, bank.exercise), None
-    with quiet():
-        also = formulas(bank.exercise, function, cases, outcomes, bank.wanted)
-    try:
-        if silent := silent_words(inspect.getsource(function)):
-            also += f"\nLook also at this: {silent}."
-    except (OSError, TypeError):
-        pass
+    for i in broken:
+        if isinstance(outcomes[i].error, SystemExit | GeneratorExit):
+            return error(i), None
+    also = _formulas_and_silent_words(bank, function, outcomes)
     for i in broken:
         if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line, bank.exercise):
-            return error_message(outcomes[i], cases[i].label, bank.exercise) + also, None
+            return error(i) + also, None
     first = next(i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=True)) if not same(o, w))
-    unwritten = ""
-    if not outcomes[first].error and _plausible(bank.exercise, outcomes[first]):
+    unwritten = False
+    if not outcomes[first].error and _comparable(outcomes[first]):
         again = attempt(function, cases[first].arguments, left=0.5)
-        if not again.error and not again.timed_out and not same(again, outcomes[first]):
-            if not same(attempt(function, cases[first].arguments), outcomes[first]):
-                return (
-                    "Your function gives another result each time it is called: does it draw random numbers, or remember "
-                    "earlier calls? The result follows from the arguments alone."
-                ), None
-            unwritten = (
-                "\n`np.empty` makes an array that holds whatever was in memory, and part of yours is never written. "
-                "The check fills it with NaN, so that it shows."
-            )
-    also = unwritten + also
-    if all(o.error or _plausible(bank.exercise, o) for o in outcomes) and (
-        found := recognise(bank, function, outcomes)
-    ):
-        where = ""
-        if broken:
-            o = outcomes[broken[0]]
-            where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})"
+        unwritten = not again.error and not again.timed_out and not same(again, outcomes[first])
+        if unwritten and not same(attempt(function, cases[first].arguments), outcomes[first]):
+            return CHANGING, None
+    also = (UNWRITTEN if unwritten else "") + also
+    if all(o.error or _comparable(o) for o in outcomes) and (found := recognise(bank, function, outcomes)):
         if found.sure:
+            o = outcomes[broken[0]] if broken else None
+            where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
             return found.message + where + also, found.name
         also = f"\n{found.message}{also}"
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
-        message = error_message(outcomes[broken[0]], cases[broken[0]].label, bank.exercise)
-        return message + _right_on(bank, outcomes) + also, None
-    return describe(bank, function, outcomes, bool(unwritten)) + also, None
+        return error(broken[0]) + _right_on(bank, outcomes) + also, None
+    return describe(bank, function, outcomes, unwritten) + also, None
+
+
+CHANGING = (
+    "Your function gives another result each time it is called: does it draw random numbers, or remember earlier calls? "
+    "The result follows from the arguments alone."
+)
+UNWRITTEN = (
+    "\n`np.empty` makes an array that holds whatever was in memory, and part of yours is never written. "
+    "The check fills it with NaN, so that it shows."
+)
+
+
+def _formulas_and_silent_words(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> str:
+    with quiet():
+        also = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
+    with contextlib.suppress(OSError, TypeError):  # no source to look at
+        if silent := silent_words(inspect.getsource(function)):
+            also += f"\nLook also at this: {silent}."
+    return also
 
 
 def _right_on(bank: Bank, outcomes: Sequence[Outcome]) -> str:
@@ -213,6 +219,6 @@ def _wrong_values(bank: Bank, outcomes: Sequence[Outcome]) -> bool:
     return any(not o.error and not same(o, w) for o, w in zip(outcomes, bank.wanted, strict=True))
 
 
-def _plausible(exercise: Exercise, outcome: Outcome) -> bool:
-    """Something that could be compared with a mistake's results: arrays or numbers."""
+def _comparable(outcome: Outcome) -> bool:
+    """Return whether it can be compared with a mistake's results: arrays or numbers."""
     return all(isinstance(x, np.ndarray | np.generic | float | int | list) for x in outcome.results())

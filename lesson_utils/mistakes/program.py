@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Answer(BaseException):
-    """What stands behind `return`; not an Exception, so that no `except Exception` catches it."""
+    """The value behind `return`; not an Exception, so that no `except Exception` catches it."""
 
     def __init__(self, value: Any = None) -> None:
         self.value = value
@@ -30,28 +30,25 @@ class _Returns(ast.NodeTransformer):
 
 
 def code_of(statements: Sequence[ast.stmt], file: str = "<answer>") -> CodeType:
-    """Statements of a body as code."""
+    """Return statements of a body as code."""
     tree = ast.Module([_Returns().visit(copy.deepcopy(statement)) for statement in statements], [])
     return compile(ast.fix_missing_locations(tree), file, "exec")
 
 
 @cache
 def compiled(source: str) -> CodeType:
-    """A part of a body as code; its lines can be looked up, as those of a cell."""
+    """Return a part of a body as code; its lines can be looked up, as those of a cell."""
     file = f"<part {hash(source)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     return code_of(ast.parse(source).body, file)
 
 
 class Program:
-    """Calls parts of a body one after another, with the arguments as variables."""
+    """A function made of parts of a body, which run one after another with the arguments as variables."""
 
     def __init__(self, codes: Sequence[CodeType], names: Mapping[str, Any], parameters: Sequence[str]) -> None:
-        self.codes, self.names, self.parameters = (
-            codes,
-            {"__name__": "answer", **names, "__answer__": Answer},
-            parameters,
-        )
+        self.codes, self.parameters = codes, parameters
+        self.names = {"__name__": "answer", **names, "__answer__": Answer}
 
     def __call__(self, *arguments: Any) -> Any:
         variables = {**self.names, **dict(zip(self.parameters, arguments, strict=False))}
@@ -64,4 +61,5 @@ class Program:
 
 
 def expressions(body: Sequence[ast.stmt]) -> list[ast.expr]:
+    """Return all expressions in a body, the outer ones before those inside them."""
     return [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.expr)]

@@ -1,4 +1,4 @@
-"""What a check answers, as text and as a page."""
+"""The answer of a check, as text and as a page."""
 
 import html
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ COLOURS = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check found. `passed` is None for a stub that nobody has worked on yet."""
+    """The verdict of a check. `passed` is None for a stub that nobody has worked on yet."""
 
     passed: bool | None
     message: str
@@ -23,7 +23,7 @@ class CheckResult:
         return {True: "Correct.", False: "Not yet.", None: "Not attempted yet."}[self.passed]
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """The message, and below it hints and solution, closed."""
+        """Show the message, and below it hints and solution, closed."""
         summary = "Compare with our solution" if self.passed else "Show a solution"
         help_ = details(summary, f"<pre>{html.escape(self.solution)}</pre>") if self.solution else ""
         for n, hint in reversed(list(enumerate(self.hints, 1))):

@@ -1,6 +1,6 @@
-"""What results depend on: an argument that is ignored, rows that move with rows which they should not see."""
+"""Dependence of results: an argument that is ignored, rows that change with rows which they should not see."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,67 +10,75 @@ from lesson_utils.mistakes.run.sandbox import quick
 
 
 def listed(words: Sequence[str]) -> str:
+    """Return words with commas, and "and" before the last."""
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def _moved(value: Any, again: Any) -> list[np.ndarray]:
-    """For each result, the entries that are not as before."""
-    a, b = (value if isinstance(value, tuple) else (value,)), (again if isinstance(again, tuple) else (again,))
-    with np.errstate(all="ignore"):
-        return [~np.isclose(x, y, rtol=1e-5, atol=1e-9, equal_nan=True) for x, y in zip(a, b, strict=True)]
-
-
-def _lost(value: Any) -> bool:
-    return any(np.isnan(result).any() for result in (value if isinstance(value, tuple) else (value,)))
-
-
 def dependence(exercise: Exercise, function: Callable[..., Any], case: Case) -> str | None:
-    """An argument that is ignored; rows that depend on rows which they should not see; hidden entries with weight."""
-    arguments = list(case.arguments)
-
-    def both(changed: list[Any]) -> tuple[list[np.ndarray], list[np.ndarray]] | None:
-        outcomes = [quick(f, a) for f in (exercise.right, function) for a in (arguments, changed)]
-        if any(o.error for o in outcomes):
-            return None
-        try:
-            if _lost(outcomes[2].value) or _lost(outcomes[3].value):  # what overflowed depends on nothing any more
-                return None
-            return _moved(outcomes[0].value, outcomes[1].value), _moved(outcomes[2].value, outcomes[3].value)
-        except (TypeError, ValueError):
-            return None
-
-    ignored: dict[str, list[str]] = {}
+    """Return which arguments a result ignores, or which row depends on one that it should not see, or None."""
     rng = np.random.default_rng(0)
-    for k, (name, x) in enumerate(zip(exercise.parameters, arguments, strict=False)):
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size:
-            new: Any = x + np.asarray(rng.normal(size=x.shape), x.dtype)
-        elif isinstance(x, np.ndarray) and x.dtype == bool and not x.all():
-            new = np.ones_like(x)
-        elif type(x) is float:
-            new = 1.5 * x
-        else:
-            continue
-        found = both([*arguments[:k], new, *arguments[k + 1 :]])
-        for result, should, does in zip(exercise.returns, *found, strict=False) if found else ():
-            if should.any() and not does.any():
-                ignored.setdefault(result, []).append(f"`{name}`")
-    if ignored:
-        result, which = next(iter(ignored.items()))
-        return f"`{result}` does not depend on {listed(which)}: exchange {'them' if len(which) > 1 else 'it'}, and nothing changes."
-    for k, (name, x) in enumerate(zip(exercise.parameters, arguments, strict=False)):
+    return _ignored(exercise, function, case, rng) or _leak(exercise, function, case, rng)
+
+
+def _ignored(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.random.Generator) -> str | None:
+    ignored: dict[str, list[str]] = {}
+    for k, name in enumerate(exercise.parameters[: len(case.arguments)]):
+        if (new := _exchanged(case.arguments[k], rng)) is not None:
+            for result, should, does in _moved(exercise, function, case, k, new):
+                if should.any() and not does.any():
+                    ignored.setdefault(result, []).append(f"`{name}`")
+    for result, names in ignored.items():
+        them = "them" if len(names) > 1 else "it"
+        return f"`{result}` does not depend on {listed(names)}: exchange {them}, and nothing changes."
+    return None
+
+
+def _exchanged(x: Any, rng: np.random.Generator) -> Any:
+    """Return another value of the same kind; None for an argument that can't be exchanged."""
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size:
+        return x + np.asarray(rng.normal(size=x.shape), x.dtype)
+    if isinstance(x, np.ndarray) and x.dtype == bool and not x.all():
+        return np.ones_like(x)
+    return 1.5 * x if type(x) is float else None
+
+
+def _leak(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.random.Generator) -> str | None:
+    for k, (name, x) in enumerate(zip(exercise.parameters, case.arguments, strict=False)):
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or x.ndim < 2:
             continue
         for axis, what in ((-2, "row"), (0, "entry along the first axis")):
             if x.shape[axis] < 2 or (axis == 0 and x.ndim < 3):
                 continue
             new = x.copy()
-            np.moveaxis(new, axis, 0)[-1] += 1 + rng.normal(size=np.moveaxis(new, axis, 0)[-1].shape)
-            found = both([*arguments[:k], new, *arguments[k + 1 :]])
-            for result, should, does in zip(exercise.returns, *found, strict=False) if found else ():
+            last = np.moveaxis(new, axis, 0)[-1]
+            last += 1 + rng.normal(size=last.shape)
+            for result, should, does in _moved(exercise, function, case, k, new):
                 if should.ndim < 2 or should.shape != does.shape or not does.any():
                     continue
                 rows = [np.moveaxis(m, axis, 0).reshape(m.shape[axis], -1).any(axis=1) for m in (should, does)]
-                extra = rows[1] & ~rows[0]
-                if extra.any():
-                    return f"{what.capitalize()} {np.flatnonzero(extra)[0]} of `{result}` changes with the last {what} of `{name}`, and should not."
+                for row in np.flatnonzero(rows[1] & ~rows[0]):
+                    return f"{what.capitalize()} {row} of `{result}` changes with the last {what} of `{name}`, and should not."
     return None
+
+
+def _moved(
+    exercise: Exercise, function: Callable[..., Any], case: Case, k: int, new: Any
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield each result's name, which entries should move when argument k is exchanged, and which do."""
+    changed = [*case.arguments[:k], new, *case.arguments[k + 1 :]]
+    outcomes = [quick(f, a) for f in (exercise.right, function) for a in (case.arguments, changed)]
+    if any(o.error for o in outcomes):
+        return
+    right, right_changed, mine, mine_changed = (o.value if isinstance(o.value, tuple) else (o.value,) for o in outcomes)
+    try:
+        if any(np.isnan(result).any() for result in (*mine, *mine_changed)):  # what overflowed depends on nothing more
+            return
+        moved = [_differ(right, right_changed), _differ(mine, mine_changed)]
+    except (TypeError, ValueError):
+        return
+    yield from zip(exercise.returns, *moved, strict=False)
+
+
+def _differ(before: Sequence[Any], after: Sequence[Any]) -> list[np.ndarray]:
+    with np.errstate(all="ignore"):
+        return [~np.isclose(a, b, rtol=1e-5, atol=1e-9, equal_nan=True) for a, b in zip(before, after, strict=True)]

@@ -1,6 +1,7 @@
-"""Says how results that match no known mistake differ from the right ones: where, in which way, and what they depend on."""
+"""Differences of wrong results from the right ones: where they are, of which kind, and what the results depend on."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,58 +16,54 @@ from lesson_utils.mistakes.run.sandbox import quiet
 
 
 def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
-    """What came back, by result; None if the number of results is wrong."""
+    """Return what came back, by result; None if the number of results is wrong."""
     if len(exercise.returns) == 1:
         return (value,)
     return tuple(value) if isinstance(value, tuple | list) and len(value) == len(exercise.returns) else None
 
 
+KINDS = {
+    "NoneType": "Your function returned None. Is a `return` missing at its end?",
+    "generator": "`yield` makes a generator of a function: use `return`.",
+    "coroutine": "`async def` makes something to be awaited: leave out `async`.",
+}
+
+
 def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str | None:
-    """What is wrong before any number is: nothing returned, too few results, no arrays, other shapes."""
+    """Return what is wrong before any number is: nothing returned, too few results, no arrays, other shapes."""
     value = outcome.value
-    if value is None:
-        return "Your function returned None. Is a `return` missing at its end?"
-    kinds = {
-        "generator": "`yield` makes a generator of a function: use `return`.",
-        "coroutine": "`async def` makes something to be awaited: leave out `async`.",
-    }
-    if (kind := type(value).__name__) in kinds:
-        return kinds[kind]
-    results = parts(exercise, value)
-    expected = f"`return {', '.join(exercise.returns)}`"
-    if results is None:
+    if (kind := type(value).__name__) in KINDS:
+        return KINDS[kind]
+    results, wants = parts(exercise, value), parts(exercise, wanted.value)
+    if results is None or wants is None:
         several = len(value) if isinstance(value, tuple | list) else 1
+        expected = f"`return {', '.join(exercise.returns)}`"
         return f"Your function should return {len(exercise.returns)} things, {expected}; it returned {several}."
-    wants = parts(exercise, wanted.value)
-    assert wants is not None
-    problems = [
-        (n, p)
-        for n, got, want in zip(exercise.returns, results, wants, strict=True)
-        if (p := _kind_of_one(n, got, want))
-    ]
+    rows = list(zip(exercise.returns, results, wants, strict=True))
+    problems = {name: problem for name, got, want in rows if (problem := _kind_of_one(name, got, want))}
     if not problems:
         return None
-    fine = [f"`{name}`" for name in exercise.returns if name not in dict(problems)]
-    for name, got, want in zip(exercise.returns, results, wants, strict=True):
-        if name in dict(problems) and isinstance(got, np.ndarray) and (from_ := origins(got, np.asarray(want))):
-            problems.append((name, f"`{name}`: {from_}."))
-    return " ".join(problem for _, problem in problems) + (f" The shape of {listed(fine)} is right." if fine else "")
+    said = list(problems.values())
+    for name, got, want in rows:
+        if name in problems and isinstance(got, np.ndarray) and (order := origins(got, np.asarray(want))):
+            said.append(f"`{name}`: {order}.")
+    if fine := [f"`{name}`" for name in exercise.returns if name not in problems]:
+        said.append(f"The shape of {listed(fine)} is right.")
+    return " ".join(said)
 
 
 def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
-    wanted_array = np.ndim(want) > 0
+    expected = "NumPy array" if np.ndim(want) > 0 else "number"
     if isinstance(got, tuple | list):
         try:
             right = np.shape(got) == np.shape(want) and close(np.asarray(got, float), np.asarray(want, float))
         except (TypeError, ValueError):
             right = False
         also = " Its numbers are right: put `np.array(...)` around it." if right else ""
-        return f"`{name}` is a {type(got).__name__}; expected a {'NumPy array' if wanted_array else 'number'}.{also}"
+        return f"`{name}` is a {type(got).__name__}; expected a {expected}.{also}"
     got = plain(got)
-    if isinstance(got, type):
-        return f"`{name}` is a class; expected {'a NumPy array' if wanted_array else 'a number'}."
     if not isinstance(got, np.ndarray | np.generic | float | int):
-        return f"`{name}` is a {type(got).__name__}; expected a {'NumPy array' if wanted_array else 'number'}."
+        return f"`{name}` is a {'class' if isinstance(got, type) else type(got).__name__}; expected a {expected}."
     if masked := masked_entries(name, got, want):
         return masked
     got, want = np.asarray(got), np.asarray(want)
@@ -109,75 +106,79 @@ def _inside(short: tuple[int, ...], long: tuple[int, ...]) -> bool:
     return all(n in rest for n in short)
 
 
-# --- All together ---------------------------------------------------------------------------------------------------
-
-
 def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome], unwritten: bool = False) -> str:
-    """The message for an answer with values that are wrong in no way that is known.
+    """Return the message for an answer with values that are wrong in no way that is known.
 
     Args:
-        unwritten: NaN is what `np.empty` holds, and is told elsewhere.
+        unwritten: NaN is what `np.empty` holds, and another sentence says so.
     """
     exercise, cases, wanted = bank.exercise, bank.cases, bank.wanted
     right = [same(o, w) for o, w in zip(outcomes, wanted, strict=False)]
     wrong = [i for i, r in enumerate(right) if not r and not outcomes[i].error]
     kinds = {i: problem for i in wrong if (problem := kind_problem(exercise, outcomes[i], wanted[i]))}
-    first = wrong[0]
-    if first in kinds:
-        return f"On {cases[first].label}: {kinds[first]}{_which(cases, right)}"
+    if wrong[0] in kinds:
+        return f"On {cases[wrong[0]].label}: {kinds[wrong[0]]}{_which(cases, right)}"
+    found = _wrong_results(bank, outcomes, [i for i in wrong if i not in kinds])
+    said = [_right_results(exercise, found)]
+    name, how = next(_related(bank, found), (next(iter(found)), ""))
+    i, (got, want) = found[name][0]
+    if not how and not unwritten and np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
+        how = f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞."
+    said.append(how or places(got, want))
+    for other, pairs in found.items():
+        said.append(next((problem for _, pair in pairs if (problem := weights_problem(other, *pair))), ""))
+    with contextlib.suppress(TimeUp), quiet(), stopped(2, busy=4):
+        said.append(dependence(exercise, function, cases[wrong[0]]) or "")
+    said.append(_farthest(name, got, want))
     also = next((f"\nOn {cases[i].label}: {problem}" for i, problem in kinds.items()), "")
-    wrong = [i for i in wrong if i not in kinds]
-    said = []
-    by_name: dict[str, list[tuple[int, Pair]]] = {name: [] for name in exercise.returns}
-    for i in wrong:
-        for name, got, want in zip(
-            exercise.returns,
-            parts(exercise, outcomes[i].value) or (),
-            parts(exercise, wanted[i].value) or (),
-            strict=True,
-        ):
-            pair = np.asarray(plain(got)), np.asarray(plain(want))
+    return f"On {cases[i].label}: {' '.join(filter(None, said))}{also}{_which(cases, right)}"
+
+
+def _wrong_results(bank: Bank, outcomes: Sequence[Outcome], wrong: Sequence[int]) -> dict[str, list[tuple[int, Pair]]]:
+    """Return the wrong results by name, each with the number of its case, beside what was expected."""
+    found: dict[str, list[tuple[int, Pair]]] = {}
+    for n, name in enumerate(bank.exercise.returns):
+        for i in wrong:
+            got, want = (parts(bank.exercise, o.value) or () for o in (outcomes[i], bank.wanted[i]))
+            pair = np.asarray(plain(got[n])), np.asarray(plain(want[n]))
             if not close(*pair):
-                by_name[name].append((i, pair))
-    fine = [f"`{name}`" for name, pairs in by_name.items() if not pairs]
-    if fine:
-        said.append(
-            f"{listed(fine)} {'is' if len(fine) == 1 else 'are'} right in every case; {listed([f'`{n}`' for n in by_name if by_name[n]])} {'is' if len(by_name) - len(fine) == 1 else 'are'} not."
-        )
-    name = next(n for n in by_name if by_name[n])
-    i, (got, want) = by_name[name][0]
-    for other, pairs in by_name.items():
+                found.setdefault(name, []).append((i, pair))
+    return found
+
+
+def _right_results(exercise: Exercise, found: Collection[str]) -> str:
+    fine = [f"`{name}`" for name in exercise.returns if name not in found]
+    if not fine:
+        return ""
+    wrong = listed([f"`{name}`" for name in found])
+    return f"{listed(fine)} {_are(fine)} right in every case; {wrong} {_are(found)} not."
+
+
+def _are(things: Collection[str]) -> str:
+    return "is" if len(things) == 1 else "are"
+
+
+def _related(bank: Bank, found: Mapping[str, Sequence[tuple[int, Pair]]]) -> Iterator[tuple[str, str]]:
+    """Yield the results that are wrong in one simple way, with the words for it."""
+    for name, pairs in found.items():
         with np.errstate(all="ignore"):
-            if pairs and (how := relation([p for _, p in pairs], [cases[i] for i, _ in pairs], exercise.parameters)):
-                said.append(f"`{other}`: {how}.")
-                name, (i, (got, want)) = other, pairs[0]
-                break
-    else:
-        if not unwritten and np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
-            said.append(f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞.")
-        elif where := places(got, want):
-            said.append(where)
-    for other, pairs in by_name.items():
-        problem = next((p for _, pair in pairs if (p := weights_problem(other, *pair))), None)
-        if problem:
-            said.append(problem)
-    try:
-        with quiet(), stopped(2, busy=4):
-            if depends := dependence(exercise, function, cases[first]):
-                said.append(depends)
-    except TimeUp:
-        pass
+            how = relation([p for _, p in pairs], [bank.cases[i] for i, _ in pairs], bank.exercise.parameters)
+        if how:
+            yield name, f"`{name}`: {how}."
+
+
+def _farthest(name: str, got: np.ndarray, want: np.ndarray) -> str:
+    """Return the entry that is farthest from what was expected."""
     with np.errstate(all="ignore"):
-        at = np.unravel_index(
-            np.nanargmax(np.where(np.isnan(got.astype(float)), np.inf, np.abs(got.astype(float) - want))), want.shape
-        )
+        numbers = got.astype(float)
+        distance = np.where(np.isnan(numbers), np.inf, np.abs(numbers - want))
+        at = np.unravel_index(np.nanargmax(distance), want.shape)
     entry = f"{name}[{', '.join(map(str, at))}]" if want.ndim else name
-    said.append(f"`{entry}` is {digits(got[at], want[at])}; expected {digits(want[at], got[at])}.")
-    return f"On {cases[i].label}: " + " ".join(said) + also + _which(cases, right)
+    return f"`{entry}` is {digits(got[at], want[at])}; expected {digits(want[at], got[at])}."
 
 
 def _which(cases: Sequence[Case], right: Sequence[bool]) -> str:
-    """In which cases the answer is right, if in some."""
+    """Return in which cases the answer is right, if in some."""
     good = [case.label for case, r in zip(cases, right, strict=False) if r]
     if not good:
         return ""

@@ -1,4 +1,4 @@
-"""Writes down the formula of an answer that is given functions as its parts, by watching what it does with them."""
+"""Formulas of answers that get functions as their parts, found by watching what they do with them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,11 +9,11 @@ from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import quick
 
-Known = list[tuple[str, np.ndarray]]  # arrays that are accounted for, and how they came about
+Terms = list[tuple[str, np.ndarray]]  # arrays that are accounted for, and how they came about
 
 
-def _sum_of(value: Any, known: Known) -> str | None:
-    """`x + attend(norm_1(x))`, if the value is a sum of known arrays, with small coefficients."""
+def _sum_of(value: Any, known: Terms) -> str | None:
+    """Return `x + attend(norm_1(x))`, if the value is a sum of known arrays, with small coefficients."""
     fitting = [(text, array) for text, array in known if np.shape(value) == array.shape]
     for text, array in reversed(fitting):
         if np.allclose(value, array):
@@ -34,8 +34,8 @@ def _sum_of(value: Any, known: Known) -> str | None:
 
 
 def _written(exercise: Exercise, function: Callable[..., Any], case: Case) -> str | None:
-    """What `function` makes of the parts it is given."""
-    known: Known = []
+    """Return the formula of what `function` makes of its parts."""
+    known: Terms = []
 
     def watched(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
         def call(value: Any, *more: Any) -> Any:
@@ -62,13 +62,11 @@ def formulas(
     outcomes: Sequence[Outcome],
     wanted: Sequence[Outcome],
 ) -> str:
-    """Yours and ours, for exercises whose arguments are functions; "" for the others."""
+    """Return the learner's formula and ours, for exercises whose arguments are functions; "" for the others."""
     case = next((c for c, o, w in zip(cases, outcomes, wanted, strict=True) if not o.error and not same(o, w)), None)
     if case is None or not any(callable(argument) for argument in case.arguments):
         return ""
     yours, ours = _written(exercise, function, case), _written(exercise, exercise.right, case)
-    return (
-        f"\nYours: `{exercise.returns[0]} = {yours}`. Asked for: `{exercise.returns[0]} = {ours}`."
-        if yours and yours != ours
-        else ""
-    )
+    if not yours or yours == ours:
+        return ""
+    return f"\nYours: `{exercise.returns[0]} = {yours}`. Asked for: `{exercise.returns[0]} = {ours}`."
