@@ -13,10 +13,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from lesson_utils.maths import attention, models, training
+from lesson_utils.maths import attention, models
 from lesson_utils.maths.machine import keep_freed_memory
 from lesson_utils.maths.ops import features, probabilities
 from tools.bench.clock import compare
+from tools.bench.training import step_of
 
 ROUNDS = 21
 
@@ -29,14 +30,14 @@ def run() -> None:
     print("  a step without each trick, over the step as it is (its control: the step itself, once more)")
     print(f"  {'':24}{'control':>12}" + "".join(f"{name:>19}" for name in tricks))
     for name, (model, batch) in _models().items():
-        step = _step(model, batch)
+        step = step_of(model, batch)
         ways = {name: partial(_without, trick, step) for name, trick in tricks.items()}
         times = compare(ROUNDS, warm=True, ours=step, control=step, **ways)
         ratios = [times[way] / times["ours"] for way in ("control", *tricks)]
         print(f"  {name:24}{ratios[0]:>12.2f}" + "".join(f"{ratio:>19.2f}" for ratio in ratios[1:]), flush=True)
 
 
-def _without(trick: Callable[[], Any], step: Callable[[], None]) -> None:
+def _without(trick: Callable[[], Any], step: Callable[[], object]) -> None:
     with trick():
         step()
 
@@ -56,19 +57,6 @@ def _models() -> dict[str, tuple[Any, tuple[Any, Any]]]:
         "encoder d 32": (models.Encoder(models.EncoderConfig(**tiny), rng), (ids[0], ids[1])),
         "seq2seq, Luong": (models.Seq2Seq(models.Seq2SeqConfig(30, 30, "general"), rng), (ids[0], ids[1])),
     }
-
-
-def _step(model: Any, batch: Any) -> Callable[[], None]:
-    params = model.params()
-    optimizer = training.Adam(params)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model.loss_and_grad(batch)
-        training.clip_gradients(params, 1.0)
-        optimizer.step()
-
-    return step
 
 
 @contextmanager
