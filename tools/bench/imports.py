@@ -1,4 +1,4 @@
-"""What a notebook's set-up cell, its lab included, adds to the libraries that any interactive notebook imports."""
+"""The import time of a notebook's set-up cell, over that of the libraries that any interactive notebook imports."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.lesson import Lesson
 from tools.bench import trial
 
-# Both are timed in one process, one after the other: what else the machine does slows down both.
+# Both are timed in one process, one after the other, so that other work of the machine slows down both.
 TIMED = """
 from time import process_time
 start = process_time()
@@ -22,6 +22,7 @@ print((process_time() - start) / (between - start))
 
 
 def run(rounds: int = 15) -> None:
+    """Print the ratio for each notebook."""
     rounds = 1 if trial.on() else rounds
     ratios: dict[str, list[float]] = {lesson.name: [] for lesson in LESSONS}
     for _ in range(rounds):

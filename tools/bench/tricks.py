@@ -1,4 +1,4 @@
-"""What each trick of the maths is worth: a whole training step with its textbook form instead, over the step as it is.
+"""The worth of each trick of the maths: a whole training step with its textbook form instead, over the step as it is.
 
 What is worth less than a twentieth of a step in every model should go: readers pay for it at each reading.
 """
@@ -23,6 +23,7 @@ ROUNDS = 21
 
 
 def run() -> None:
+    """Print a line for each model."""
     keep_freed_memory()
     tricks = {"softmax: whole": textbook_softmax, "softmax: one peak": every_row_has_its_peak, "sums": plain_sums}
     if platform.libc_ver()[0] == "glibc":
@@ -61,7 +62,7 @@ def _models() -> dict[str, tuple[Any, tuple[Any, Any]]]:
 
 @contextmanager
 def textbook_softmax() -> Iterator[None]:
-    """Each row's largest score subtracted, hidden ones −∞ before exp, nothing in place."""
+    """Subtract each row's largest score, set hidden scores to −∞ before exp, and compute nothing in place."""
 
     def forward(x: Any, mask: Any = None, out: Any = None) -> tuple[Any, Any]:
         x = x if mask is None else np.where(mask, x, -np.inf)
@@ -78,13 +79,13 @@ def textbook_softmax() -> Iterator[None]:
 
 
 def every_row_has_its_peak() -> Any:
-    """Nobody looks whether exp could be taken as it is."""
+    """Always subtract the largest score, even where exp would be safe without it."""
     return patch.object(probabilities, "_is_safe", lambda x: False)
 
 
 @contextmanager
 def plain_sums() -> Iterator[None]:
-    """`sum` in place of products with ones."""
+    """Use `sum` in place of products with ones."""
     with ExitStack() as stack:
         for module in (features, probabilities):
             stack.enter_context(patch.object(module, "row_sums", lambda x: x.sum(axis=-1, keepdims=True)))
@@ -95,7 +96,7 @@ def plain_sums() -> Iterator[None]:
 
 @contextmanager
 def as_glibc_begins() -> Iterator[None]:
-    """Arrays from 128 KiB on are given back to the system at once."""
+    """Hand the memory of arrays from 128 KiB on back to the system at once."""
     trim_threshold, mmap_threshold, libc = -1, -3, ctypes.CDLL(None)
     for option in (mmap_threshold, trim_threshold):
         libc.mallopt(option, 2**17)
