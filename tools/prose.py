@@ -20,9 +20,10 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # An auxiliary (or "Shows …"); or, behind the first word, one that ends as verbs do. Plurals pass, too: no list is kept.
 VERB = re.compile(
     r"\b(?:is|are|was|were|be|has|have|had|do|does|did|can|could|may|might|must|will|would|should|shows)\b"
-    r"|n['’]t\b|(?<=\s)\w+(?:[^su\W]s|ed)(?=[\s,:])",
+    r"|n['’]t\b|(?<=\s)\w+(?:[^su\W]s|ed)(?=[\s,:]|$)",
     re.I,
 )
+NUMBER = re.compile(r"\d|\b(?:one|two|three|four|half|no|not|none|all|every|each)\b", re.I)
 VAGUE = {"it", "that", "those", "this", "these", "they", "what", "who"}
 PHRASES = re.compile(
     r"\b(?:shall|who (?:tries|wants|reads|means|adds)|one (?:reads|sees|thinks)|what one|gets alike|dear|bears?|mends?"
@@ -107,6 +108,11 @@ def prose(notebook: Any) -> str:
     text = "\n\n".join(cell.source for cell in cells)
     text = re.sub(r"```.*?```|\$\$.*?\$\$|^[#|>\[-][^\n]*$|^\d\. |\*\*[^*\n]+[.:]\*\*", "", text, flags=re.S | re.M)
     return re.sub(r"\]\([^)\n]*\)|<[^>\n]+>|\*", "", re.sub(r"\$[^$\n]*\$|`[^`\n]*`", "x", text))
+
+
+def states_a_finding(title: str) -> bool:
+    """Return whether a figure's title has a number or a verb, so that it may be a finding and not a label."""
+    return bool(NUMBER.search(title) or VERB.search(title))
 
 
 def sentences(text: str) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from lesson_utils.classroom import plots, progress, quiz
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.live import testing
-from tools import save
+from tools import prose, save
 
 ROOT = Path(__file__).parents[2]
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
@@ -34,14 +34,6 @@ every_figure = pytest.mark.parametrize(
 
 
 # --- Live figures ---------------------------------------------------------------------------------------------------
-
-
-# A title states a finding: it has a number in it, or a verb. Verbs are listed as figures need them.
-STATES = re.compile(
-    r"[\d%]|\b(one|two|three|four|no|none|all|every|each|half|is|are|was|were|has|have|does|do|can|keeps?|stays?|moves?|"
-    r"gives?|takes?|looks?|leans?|says?|grows?|falls?|adds?|stands?|become|not|hides?|reads?|writes?|shrinks?|knows?|costs?)\b",
-    re.IGNORECASE,
-)
 
 
 def titles(figure):
@@ -65,8 +57,9 @@ def seen(figure, values):
     """The figure drawn at this setting, compared with a full redraw, measured."""
     testing.forget(figure)
     picture = figure.set(**values)
+    shown = titles(testing.drawing(figure))
     problems = [f"{title!r} runs out of the picture" for title in plots.titles_outside(testing.drawing(figure))]
-    problems += [f"{title!r} states nothing" for title in titles(testing.drawing(figure)) if not STATES.search(title)]
+    problems += [f"{title!r} has no number and no verb" for title in shown if not prose.states_a_finding(title)]
     if not (figure.values == pytest.approx(values) or figure.values == values):
         problems.append(f"the controls stand at {figure.values}")
     if not all(np.isfinite(np.asarray(numbers, float)).all() for numbers in testing.drawn_numbers(figure)):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lesson_utils.classroom.course import LESSONS
-from tools.prose import VERB, minutes, read, with_places, words
+from tools.prose import minutes, read, states_a_finding, with_places, words
 
 # Each is in bold where it is introduced, and not used before. Earlier lessons may look ahead, in a cell that names or
 # links the notebook.
@@ -91,4 +91,4 @@ def test_every_figure_states_a_finding(lesson):
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 finding = output.data["text/plain"].split(". ")[0]
-                assert re.search(r"\d", finding) or VERB.search(finding), finding
+                assert states_a_finding(finding), f"{finding!r} has no number and no verb"
