@@ -1,15 +1,14 @@
 """The same losses and gradients as whole models in PyTorch, padding included."""
 
 import numpy as np
+import parity  # skips where PyTorch is missing
 import pytest
 
 from lesson_utils.maths.models import GPT, GPTConfig, Seq2Seq, Seq2SeqConfig, Transformer, TransformerConfig
 from lesson_utils.maths.scores import SCORES
-
-pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
 from tools.bench.torch_twins import twin
 
-pytestmark = [pytest.mark.slow, pytest.mark.parity]
+pytestmark = parity.marks
 SIZES = {"d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 10, "dtype": np.float64}
 MODELS = {
     "GPT": (GPT, GPTConfig(vocab=9, **SIZES)),
@@ -36,4 +35,4 @@ def test_a_whole_model(rng, kind, config):
     want.backward()
     assert model.loss_and_grad((source, target)) == pytest.approx(float(want.detach()), rel=1e-9)
     for name, param in model.params().items():
-        np.testing.assert_allclose(param.grad, p[name].grad.numpy(), rtol=1e-9, atol=1e-9, err_msg=name)
+        parity.same(param.grad, p[name].grad, np.float64, name)

@@ -1,20 +1,15 @@
 """The same numbers and gradients as PyTorch's recurrent networks."""
 
 import numpy as np
+import parity
 import pytest
+from parity import every_dtype, same, torch
 
 from lesson_utils.maths import recurrent
 
-torch = pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
-pytestmark = [pytest.mark.slow, pytest.mark.parity]
+pytestmark = parity.marks
 
-TOLERANCE = {np.float64: 1e-9, np.float32: 1e-5}
-every_dtype = pytest.mark.parametrize("dtype", TOLERANCE)
 every_kind = pytest.mark.parametrize("kind", recurrent.CELLS)
-
-
-def same(got, want, dtype):
-    np.testing.assert_allclose(got, want.detach().numpy(), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 def fill(kind, module, params, suffix="l0"):
