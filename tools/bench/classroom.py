@@ -107,29 +107,27 @@ def processor_seconds(hub: psutil.Process) -> float:
 def print_memory(when: str, hub: psutil.Process) -> None:
     """Print the memory of the hub, its proxy, the servers and the kernels."""
     marks = {"proxy": "configurable-http-proxy", "kernel": "ipykernel", "server": "singleuser", "hub": "jupyterhub"}
-    found: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in marks}
+    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in marks}
     for process in [hub, *hub.children(recursive=True)]:
         with suppress(psutil.Error, IndexError, StopIteration):  # it has ended, or is none of these
             words, memory = " ".join(process.cmdline()), process.memory_full_info()
             kind = next(kind for kind, mark in marks.items() if mark in words)
-            found[kind].append((getattr(memory, "pss", memory.rss) / 1e6, memory.uss / 1e6, highest(process)))
-    total = sum(pss for several in found.values() for pss, _, _ in several)
-    print(f"  memory, {when}: {total / 1000:.2f} GB")
+            found[kind].append((getattr(memory, "pss", memory.rss) / 1e6, highest(process)))
+    print(f"  memory, {when}: {sum(pss for several in found.values() for pss, _ in several) / 1000:.2f} GB")
     for kind, several in found.items():
         if several:
-            pss, uss, rss = zip(*several, strict=True)
-            print(
-                f"    {len(several):2} × {kind:6} {mean(pss):4.0f} MB (USS {mean(uss):.0f}, RSS up to {max(rss):.0f})"
-            )
+            pss, rss = zip(*several, strict=True)
+            print(f"    {len(several):2} × {kind:6} {mean(pss):4.0f} MB (RSS up to {max(rss):.0f})")
 
 
 @contextmanager
 def jupyterhub() -> Iterator[tuple[str, psutil.Process]]:
     """Yield the address of a new JupyterHub, and its process."""
-    proxy = Path(sys.prefix, "share", "proxy")
-    if not proxy.exists():
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(proxy), PROXY], check=True)
-    path = os.pathsep.join([str(Path(sys.executable).parent), str(proxy / "node_modules" / ".bin"), os.environ["PATH"]])
+    modules = Path(sys.prefix, "share", "proxy", "node_modules")
+    if not (modules / ".bin" / "configurable-http-proxy").exists():
+        words = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(modules.parent), PROXY]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(modules / ".bin"), os.environ["PATH"]])
     environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
     address, inner, api = (f"http://127.0.0.1:{random_port()}" for _ in range(3))
     places = {"JupyterHub.bind_url": address, "JupyterHub.hub_bind_url": inner, "ConfigurableHTTPProxy.api_url": api}
