@@ -36,7 +36,7 @@ def test_each_part_runs(what):
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     if what == "class" and not (find_spec("jupyterhub") and shutil.which("npm")):
         pytest.skip(
-            "no JupyterHub or no npm; python course.py test tests/tools/test_bench.py installs one, apt install npm the other"
+            "no JupyterHub or no npm; install them: python course.py test tests/tools/test_bench.py, apt install npm"
         )
     done = bench(what)
     assert done.returncode == 0, done.stdout
