@@ -27,15 +27,6 @@ def test_all_notebooks_share_one_set_up_cell():
 
 
 @every_notebook
-def test_cells_are_short(path):
-    for cell in cells(path, "code"):
-        assert len([line for line in cell.source.splitlines() if line.strip()]) <= 15, cell.source
-    for cell in cells(path, "markdown"):
-        prose = "\n".join(line for line in cell.source.splitlines() if not line.startswith(("|", "- ", "$$")))
-        assert len(prose.split()) <= 130, cell.source
-
-
-@every_notebook
 def test_every_exercise_has_its_check_behind_it(path):
     code = cells(path, "code")
     stubs = [i for i, cell in enumerate(code) if "exercise" in cell.metadata.get("tags", [])]

@@ -1,20 +1,15 @@
 """The same numbers as PyTorch."""
 
 import numpy as np
+import parity
 import pytest
+from parity import every_dtype, same, torch
 
-from lesson_utils.maths import attention, ops
+from lesson_utils.maths import attention, efficient, ops
+from lesson_utils.maths.efficient import online_softmax
 
-torch = pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
-pytestmark = [pytest.mark.slow, pytest.mark.parity]
+pytestmark = parity.marks
 F = torch.nn.functional
-
-TOLERANCE = {np.float64: 1e-9, np.float32: 1e-5}
-every_dtype = pytest.mark.parametrize("dtype", TOLERANCE)
-
-
-def same(got, want, dtype):
-    np.testing.assert_allclose(got, want.detach().numpy(), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 def tensors(*arrays):
@@ -67,3 +62,31 @@ def test_multi_head_attention(rng, dtype, num_heads, padded):
     output, weights = attention.multi_head_attention(x_q, x_kv, W_Q, W_K, W_V, W_O, num_heads, mask)
     same(output, want, dtype)
     same(weights, maps, dtype)
+
+
+@every_dtype
+@pytest.mark.parametrize("leading", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("T_q", [1, 90, 300])
+@pytest.mark.parametrize("size", [1, 5])
+@pytest.mark.parametrize("queries", [1024, 100])
+@pytest.mark.parametrize("kind", ["no mask", "random", "window", "causal"])
+def test_online_attention(rng, monkeypatch, dtype, leading, T_q, size, kind, queries):
+    """At once, and in blocks of queries and of keys; at size 5 the scores are too large to do without a maximum."""
+    T_k, d_k, d_v = 300, 16, 12
+    Q, K, V = (rng.normal(size=(*leading, *s)).astype(dtype) for s in ((T_q, d_k), (T_k, d_k), (T_k, d_v)))
+    Q *= size
+    mask = {
+        "no mask": None,
+        "random": rng.random((*leading, T_q, T_k)) < 0.3,
+        "window": efficient.window_mask(T_k, 9)[-T_q:],
+        "causal": attention.causal_mask(T_q, T_k),
+    }[kind]
+    their_mask = None if mask is None else torch.from_numpy(mask)
+    want = F.scaled_dot_product_attention(*tensors(Q, K, V), attn_mask=their_mask)
+    monkeypatch.setattr(online_softmax, "_QUERIES", queries)
+    same(efficient.online_attention(Q, K, V, mask), want, dtype)
+
+
+def test_the_feature_map(rng):
+    x = rng.normal(size=(3, 4))
+    np.testing.assert_allclose(efficient.elu_feature_map(x), F.elu(torch.from_numpy(x)).numpy() + 1, rtol=1e-12)

@@ -1,29 +1,16 @@
 """The same layers as PyTorch's: outputs, and gradients of inputs and parameters."""
 
 import numpy as np
+import parity
 import pytest
+from parity import TOLERANCE, every_dtype, same, tensor, torch
 
 from lesson_utils.maths import attention, layers, ops
 
-torch = pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
-pytestmark = [pytest.mark.slow, pytest.mark.parity]
+pytestmark = parity.marks
 F = torch.nn.functional
 
-TOLERANCE = {np.float64: 1e-9, np.float32: 1e-5}
-TORCH = {np.float64: torch.float64, np.float32: torch.float32}
-every_dtype = pytest.mark.parametrize("dtype", TOLERANCE)
 B, T, S, d_model, h, d_ff, V = 2, 5, 7, 12, 3, 10, 11
-
-
-def same(got, want, dtype, name=""):
-    """Equal up to rounding, measured against the largest entry."""
-    want = want.detach().numpy() if isinstance(want, torch.Tensor) else want
-    assert got.dtype == want.dtype == dtype, name
-    np.testing.assert_allclose(got, want, rtol=0, atol=TOLERANCE[dtype] * max(1, np.abs(want).max()), err_msg=name)
-
-
-def tensor(array, grad=True):
-    return torch.from_numpy(array.copy()).requires_grad_(grad)
 
 
 def shaken(layer, rng):
@@ -105,17 +92,12 @@ def test_gradients_of_attention(rng, dtype, masked):
         same(gradient, array.grad, dtype)
 
 
-def attention_weights(layer, prefix=""):
+def attention_arrays(layer, what, prefix=""):
+    """Our parameters (what="value") or gradients ("grad") under PyTorch's names."""
+    W_Q, W_K, W_V, W_O = (getattr(param, what) for param in (layer.W_Q, layer.W_K, layer.W_V, layer.W_O))
     return {
-        f"{prefix}in_proj_weight": np.concatenate([layer.W_Q.value, layer.W_K.value, layer.W_V.value], axis=1).T,
-        f"{prefix}out_proj.weight": layer.W_O.value.T,
-    }
-
-
-def attention_gradients(layer, prefix=""):
-    return {
-        f"{prefix}in_proj_weight": np.concatenate([layer.W_Q.grad, layer.W_K.grad, layer.W_V.grad], axis=1).T,
-        f"{prefix}out_proj.weight": layer.W_O.grad.T,
+        f"{prefix}in_proj_weight": np.concatenate([W_Q, W_K, W_V], axis=1).T,
+        f"{prefix}out_proj.weight": W_O.T,
     }
 
 
@@ -124,8 +106,8 @@ def attention_gradients(layer, prefix=""):
 @pytest.mark.parametrize("masked", [False, True])
 def test_multi_head_attention(rng, dtype, cross, masked):
     ours = layers.MultiHead(d_model, h, rng, dtype=dtype)
-    theirs = torch.nn.MultiheadAttention(d_model, h, bias=False, batch_first=True, dtype=TORCH[dtype])
-    copy_to(theirs, attention_weights(ours))
+    theirs = torch.nn.MultiheadAttention(d_model, h, bias=False, batch_first=True, dtype=getattr(torch, dtype.__name__))
+    copy_to(theirs, attention_arrays(ours, "value"))
     x, memory = (rng.normal(size=(B, n, d_model)).astype(dtype) for n in (T, S))
     memory = memory if cross else x
     mask = rng.random((T, memory.shape[1])) < 0.6
@@ -142,7 +124,7 @@ def test_multi_head_attention(rng, dtype, cross, masked):
     back = ours.backward(dy, cache)
     for gradient, array in zip(back if cross else (back,), (x_, memory_), strict=False):
         same(gradient, array.grad, dtype)
-    gradients = attention_gradients(ours)
+    gradients = attention_arrays(ours, "grad")
     for name, param in theirs.named_parameters():
         same(gradients[name], param.grad, dtype, name)
 
@@ -201,9 +183,9 @@ def block_arrays(block, what, cross):
     def of(param):
         return getattr(param, what)
 
-    ours = dict((attention_weights if what == "value" else attention_gradients)(block.attention.inner, "self_attn."))
+    ours = attention_arrays(block.attention.inner, what, "self_attn.")
     if cross:
-        ours |= (attention_weights if what == "value" else attention_gradients)(block.cross.inner, "multihead_attn.")
+        ours |= attention_arrays(block.cross.inner, what, "multihead_attn.")
     parts = [block.attention, block.cross, block.feed_forward] if cross else [block.attention, block.feed_forward]
     for i, part in enumerate(parts, 1):
         ours |= {f"norm{i}.weight": of(part.norm.gamma), f"norm{i}.bias": of(part.norm.beta)}
@@ -229,7 +211,7 @@ def test_encoder_and_decoder_layers(rng, dtype, norm, activation, cross):
         activation="relu" if activation == "relu" else lambda x: F.gelu(x, approximate="tanh"),
         batch_first=True,
         norm_first=norm == "pre",
-        dtype=TORCH[dtype],
+        dtype=getattr(torch, dtype.__name__),
     )
     copy_to(theirs, block_arrays(ours, "value", cross))  # PyTorch's biases of attention stay 0: ours has none
     x, memory = (rng.normal(size=(B, n, d_model)).astype(dtype) for n in (T, S))

@@ -1,23 +1,15 @@
 """The same numbers and gradients as PyTorch's recurrent networks."""
 
 import numpy as np
+import parity
 import pytest
+from parity import every_dtype, same, torch
 
 from lesson_utils.maths import recurrent
-from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
-from lesson_utils.maths.scores import SCORES
 
-torch = pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
-pytestmark = [pytest.mark.slow, pytest.mark.parity]
-F = torch.nn.functional
+pytestmark = parity.marks
 
-TOLERANCE = {np.float64: 1e-9, np.float32: 1e-5}
-every_dtype = pytest.mark.parametrize("dtype", TOLERANCE)
 every_kind = pytest.mark.parametrize("kind", recurrent.CELLS)
-
-
-def same(got, want, dtype):
-    np.testing.assert_allclose(got, want.detach().numpy(), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 def fill(kind, module, params, suffix="l0"):
@@ -96,74 +88,3 @@ def test_both_directions_with_padding(rng, kind, dtype):
     pairs = zip(grads_of(kind, theirs), grads_of(kind, theirs, "l0_reverse"), strict=True)
     for got, (one, other) in zip(grads, pairs, strict=True):
         same(got, torch.stack([one, other]), dtype)
-
-
-def their_loss(model, p, source, target):
-    """The same model written with PyTorch: nn.GRU for the encoder, a loop of GRU cells for the decoder."""
-    c = model.config
-    encoder = torch.nn.GRU(c.d_embed, c.d_hidden // 2, batch_first=True, bidirectional=True, dtype=torch.float64)
-
-    def gru(name, direction=None):
-        values = [p[f"{name}.{key}"] for key in ("W_x", "W_h", "b", "b_h")]
-        W_x, W_h, b, b_h = values if direction is None else [value[direction] for value in values]
-        return {"weight_ih": W_x.T, "weight_hh": W_h.T, "bias_ih": b, "bias_hh": F.pad(b_h, (2 * len(b_h), 0))}
-
-    weights = {f"{key}_l0": value for key, value in gru("encoder", 0).items()}
-    weights |= {f"{key}_l0_reverse": value for key, value in gru("encoder", 1).items()}
-    real = source != c.pad
-    packed = torch.nn.utils.rnn.pack_padded_sequence(
-        p["source.table"][source], real.sum(dim=1), batch_first=True, enforce_sorted=False
-    )
-    packed, last = torch.func.functional_call(encoder, weights, (packed,))
-    keys, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
-    summary = torch.cat([last[0], last[1]], dim=-1)
-    state = torch.tanh(summary @ p["bridge.W"] + p["bridge.b"])
-
-    def look(query):
-        names = ("query.W", "key.W", "v") if c.attention == "additive" else ("score.0", "score.1")
-        score = [p[f"decoder.{name}"] for name in names if f"decoder.{name}" in p]
-        if c.attention == "dot":
-            scores = (keys @ query[..., None])[..., 0]
-        elif c.attention == "general":
-            scores = (keys @ (query @ score[0])[..., None])[..., 0]
-        elif c.attention == "additive":
-            scores = torch.tanh((query @ score[0])[:, None] + keys @ score[1]) @ score[2]
-        else:
-            pairs = torch.cat([query[:, None].expand(-1, keys.shape[1], -1), keys], dim=-1)
-            scores = torch.tanh(pairs @ score[0]) @ score[1]
-        weights = torch.softmax(scores.masked_fill(~real, -torch.inf), dim=-1)
-        return (weights[:, None] @ keys)[:, 0]
-
-    cell, before = torch.nn.GRUCell(1, c.d_hidden), {None: lambda query: summary, "additive": look}
-    decoder, logits = gru("decoder.cell"), []
-    if c.attention in before:
-        decoder["weight_ih"] = torch.cat([decoder["weight_ih"], p["decoder.context.W"].T], dim=1)
-    for t in range(target.shape[1] - 1):
-        x = p["target.table"][target[:, t]]
-        if c.attention in before:
-            context = before[c.attention](state)
-            x = torch.cat([x, context], dim=-1)
-        cell.input_size = x.shape[-1]
-        state = torch.func.functional_call(cell, decoder, (x, state))
-        if c.attention not in before:
-            context = look(state)
-        read = torch.tanh(torch.cat([state, context], dim=-1) @ p["read.W"] + p["read.b"])
-        logits.append(read @ p["out.W"] + p["out.b"])
-    return F.cross_entropy(torch.stack(logits, dim=1).flatten(0, 1), target[:, 1:].flatten(), ignore_index=c.pad)
-
-
-@pytest.mark.parametrize("attention", [None, *SCORES])
-def test_a_whole_encoder_and_decoder(rng, attention):
-    model = Seq2Seq(Seq2SeqConfig(9, 8, attention, d_embed=5, d_hidden=6, dtype=np.float64), rng)
-    for param in model.params().values():
-        param.value += 0.1 * rng.normal(size=param.value.shape)
-    source, target = rng.integers(3, 9, size=(4, 7)), rng.integers(3, 8, size=(4, 6))
-    source[1, 3:] = source[2, 6:] = 0
-    target[:, 0] = 1
-    target[3, 4:] = (2, 0)
-    p = {name: torch.from_numpy(param.value.copy()).requires_grad_() for name, param in model.params().items()}
-    want = their_loss(model, p, torch.from_numpy(source), torch.from_numpy(target))
-    want.backward()
-    assert model.loss_and_grad((source, target)) == pytest.approx(float(want.detach()), rel=1e-9)
-    for name, param in model.params().items():
-        same(param.grad, p[name].grad, np.float64)

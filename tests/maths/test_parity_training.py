@@ -3,18 +3,17 @@
 import functools
 
 import numpy as np
+import parity
 import pytest
+from parity import TOLERANCE, every_dtype, torch
 
 from lesson_utils.maths import training
 from lesson_utils.maths.layers import Param
 
-torch = pytest.importorskip("torch", reason="compares with PyTorch; install it with: python course.py test --parity")
-pytestmark = [pytest.mark.slow, pytest.mark.parity]
+pytestmark = parity.marks
 
-TOLERANCE = {np.float64: 1e-9, np.float32: 1e-5}
 SHAPES = {"W": (4, 3), "b": (3,), "scale": ()}
 STEPS = 20
-every_dtype = pytest.mark.parametrize("dtype", TOLERANCE)
 
 PAPER = {"betas": (0.9, 0.98), "eps": 1e-9}
 PAIRS = {
@@ -42,9 +41,7 @@ def set_gradients(rng, params, tensors, size=1.0):
 
 def same(params, tensors, dtype):
     for param, tensor in zip(params.values(), tensors, strict=True):
-        want = tensor.detach().numpy()
-        assert param.value.dtype == want.dtype == dtype
-        np.testing.assert_allclose(param.value, want, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+        parity.same(param.value, tensor, dtype)
 
 
 @every_dtype

@@ -1,4 +1,4 @@
-"""What one ablation of notebook 08 costs: a small Transformer trained with a part of its recipe left out.
+"""The cost of each ablation of notebook 08: a small Transformer trained with a part of its recipe left out.
 
 For comparison: Stanford's CS336 (2025, assignment 1, section 7.3) budgets one H100 hour for each of its ablations.
 """
@@ -12,6 +12,7 @@ RATE = rates.RATES[4]
 
 
 def run() -> None:
+    """Print the seconds of each ablation, and of all."""
     steps = trial.steps(rates.STEPS)
     print(f"  {steps} steps at a learning rate of {RATE}, one start, held-out dates judged")
     total = 0.0

@@ -14,6 +14,7 @@ T_MEMORY = 4096
 
 
 def run(rounds: int = 9) -> None:
+    """Print the times and the peak memory."""
     try:
         import torch
     except ModuleNotFoundError:
@@ -48,7 +49,7 @@ def run(rounds: int = 9) -> None:
 
 
 def _peak(call: Callable[[], object]) -> float:
-    """MiB taken at most, beyond what was there before."""
+    """Return the most memory that a call takes, in MiB."""
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,12 +1,13 @@
-"""What a class costs: a real JupyterHub on this machine, and students who all do the same at the same time.
+"""A class on a real JupyterHub on this machine, in which all students do the same at the same time.
 
-They log in, their servers start, they open a notebook, run all of it, and move sliders, in groups: each student a step
-every 0.3 s. The students are threads of this process, without browsers. Memory is PSS: what processes share is shared
-out among them, so that a sum is what the machine has given. Where there is no PSS, which is Linux's, it is RSS.
+They log in, run a notebook, and move its sliders, in groups. Students are threads of this process, without browsers.
+Memory is PSS, which divides among processes what they share, so that a sum is what the machine has given. Only Linux
+knows PSS; elsewhere it is RSS.
 """
 
+import json
 import os
-import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,148 +19,142 @@ from statistics import mean, quantiles
 from typing import Any
 
 import psutil
+import requests
+from jupyterhub.utils import random_port
 
 from tools.bench import trial
-from tools.bench.hub import jupyterhub
 from tools.bench.memory import highest
 from tools.bench.student import Student
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-FIGURES, STEPS = 3, 12  # that a student moves, and how often: about ten seconds
+ROOT = Path(__file__).resolve().parents[2]
+PROXY = "configurable-http-proxy@4.6.3"  # the last that runs with every Node.js that Debian and Ubuntu have
+OPTIONS = {
+    "JupyterHub.authenticator_class": "dummy",  # any name, no password
+    "Authenticator.allow_all": True,
+    "JupyterHub.spawner_class": "simple",  # a process a student; they need no accounts on this machine
+    "Spawner.args": "--allow-root",
+    "Spawner.default_url": "/lab",
+    "Spawner.start_timeout": 600,  # thirty start at once; the usual minute is for one
+    "Spawner.http_timeout": 600,
+    "Spawner.environment": f"COURSE_TRAIN={os.environ.get('COURSE_TRAIN', '')}",
+    "JupyterHub.log_level": "WARN",
+}
 
 
 def run(students: int = 30, moving: int = 10, notebook: str = "02_scaled_attention") -> None:
     """Print what each part of the lesson takes.
 
     Args:
-        students: all of them log in, start and run all at once.
+        students: how many log in and run the notebook, all at once.
         moving: how many move sliders at once.
     """
     if trial.on():
         students, moving, notebook = 2, 2, "00_start_here"
-    class_ = Class(students, moving, notebook)
-    try:
-        class_.hold()
-    finally:
-        for failure in class_.failures:
-            print(f"  FAILED: {failure}")
-    if class_.failures:
-        sys.exit(f"{len(class_.failures)} of {students} students could not go on")
-
-
-class Class:
-    def __init__(self, students: int, moving: int, notebook: str):
-        self.names = [f"student{n:02}" for n in range(1, students + 1)]
-        self.moving, self.notebook = moving, f"{notebook}.ipynb"
-        self.failures: list[str] = []
-
-    def hold(self) -> None:
-        cores, load = os.cpu_count(), psutil.getloadavg()[0]
-        print(f"{len(self.names)} students, {self.notebook}, {cores} cores (load before: {load:.1f})", flush=True)
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            for name in self.names:
-                home = Path(folder, "homes", name)
-                home.mkdir(parents=True)
-                shutil.copy(NOTEBOOKS / self.notebook, home)
-            with jupyterhub(Path(folder)) as (address, self.hub):
-                self._lesson([Student(name, address) for name in self.names])
-
-    def _lesson(self, class_: list[Student]) -> None:
-        with self._part("log in, server started"):
-            class_, taken = self._all(Student.start, class_)
-        _say(taken)
-        self._memory("servers")
-        with self._part("notebook and kernel opened"):
-            class_, taken = self._all(lambda student: student.open(self.notebook), class_)
-        _say(taken)
-        with self._part("run all"):
-            class_, taken = self._all(Student.run_all, class_)
-        _say(taken)
-        with self._part("nobody does anything"):
+    cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    print(f"{students} students, {notebook}, {os.cpu_count()} cores (load before: {psutil.getloadavg()[0]:.1f})")
+    with jupyterhub() as (address, hub):
+        present = [Student(number, address) for number in range(students)]
+        with measured("log in, server started", hub):
+            present = all_do(Student.log_in, present)
+        print_memory("servers", hub)
+        with measured("run all", hub):
+            present = all_do(lambda student: student.run_all(sources), present)
+        with measured("nobody does anything", hub):
             time.sleep(1 if trial.on() else 10)
-        print()
-        answers: list[float] = []
-        with self._part(f"sliders, {self.moving} at once"):
-            for first in range(0, len(class_), self.moving):
-                group = class_[first : first + self.moving]
+        figures, steps = (1, 12) if trial.on() else (3, 12)  # about ten seconds
+        able = []
+        with measured(f"sliders, {moving} at once", hub):
+            for first in range(0, students, moving):
+                able += all_do(lambda student: student.drag(figures, steps), present[first : first + moving])
+        print_memory("after all", hub)
+    answers = [seconds for student in able for seconds in student.answers]
+    if answers:
+        cuts = quantiles(answers, n=100, method="inclusive")
+        print(f"  {len(answers)} steps: p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s, the longest {max(answers):.2f} s")
+    if len(able) < students:
+        sys.exit(f"{students - len(able)} of {students} students could not go on")
 
-                def drag(student: Student) -> None:
-                    which = self.names.index(student.name)  # so that different figures are moved at the same time
-                    answers.extend(student.drag(1 if trial.on() else FIGURES, STEPS, first=which))
 
-                self._all(drag, group)
-        _say(answers)
-        late = sum(answer > 0.5 for answer in answers)
-        print(f"    {len(answers)} steps; {late} took longer than 0.5 s, the longest {max(answers, default=0):.2f} s")
-        self._memory("after all")
-        print(f"  failures: {len(self.failures)}", flush=True)
+def all_do(do: Callable[[Student], Any], students: list[Student]) -> list[Student]:
+    """Let all students do the same at once, and return those who could; print why the others could not."""
+    with ThreadPoolExecutor(len(students) or 1) as pool:
+        tried = [(student, pool.submit(do, student)) for student in students]
+    for student, result in tried:
+        if error := result.exception():
+            print(f"  FAILED: {student.name}: {error!r}")
+    return [student for student, result in tried if not result.exception()]
 
-    @contextmanager
-    def _part(self, what: str) -> Iterator[None]:
-        """Print how long a part of the lesson took, and how much of the processors."""
-        start, before = time.perf_counter(), self._processor_seconds()
-        yield
-        wall, used = time.perf_counter() - start, self._processor_seconds() - before
-        each = used / len(self.names)
-        print(f"  {what}: {wall:.0f} s, {used / wall:.2f} cores, {each:.1f} s of a core a student", end="", flush=True)
 
-    def _all(self, do: Callable[[Student], Any], class_: list[Student]) -> tuple[list[Student], list[float]]:
-        """Have all of them do this at once; those who could, and the seconds that each took."""
+@contextmanager
+def measured(what: str, hub: psutil.Process) -> Iterator[None]:
+    """Print how long a part of the lesson takes, and how much of the processors."""
+    start, before = time.perf_counter(), processor_seconds(hub)
+    yield
+    wall = time.perf_counter() - start
+    print(f"  {what}: {wall:.0f} s, {(processor_seconds(hub) - before) / wall:.2f} cores", flush=True)
 
-        def timed(student: Student) -> float | None:
-            start = time.perf_counter()
+
+def processor_seconds(hub: psutil.Process) -> float:
+    """Return the processor time that the hub and all processes below it have taken."""
+    total = 0.0
+    for process in [hub, *hub.children(recursive=True)]:
+        with suppress(psutil.Error):  # it has ended
+            total += sum(process.cpu_times()[:2])
+    return total
+
+
+def print_memory(when: str, hub: psutil.Process) -> None:
+    """Print the memory of the hub, its proxy, the servers and the kernels."""
+    marks = {"proxy": "configurable-http-proxy", "kernel": "ipykernel", "server": "singleuser", "hub": "jupyterhub"}
+    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in marks}
+    for process in [hub, *hub.children(recursive=True)]:
+        with suppress(psutil.Error, IndexError, StopIteration):  # it has ended, or is none of these
+            words, memory = " ".join(process.cmdline()), process.memory_full_info()
+            kind = next(kind for kind, mark in marks.items() if mark in words)
+            found[kind].append((getattr(memory, "pss", memory.rss) / 1e6, highest(process)))
+    print(f"  memory, {when}: {sum(pss for several in found.values() for pss, _ in several) / 1000:.2f} GB")
+    for kind, several in found.items():
+        if several:
+            pss, rss = zip(*several, strict=True)
+            print(f"    {len(several):2} × {kind:6} {mean(pss):4.0f} MB (RSS up to {max(rss):.0f})")
+
+
+@contextmanager
+def jupyterhub() -> Iterator[tuple[str, psutil.Process]]:
+    """Yield the address of a new JupyterHub, and its process."""
+    modules = Path(sys.prefix, "share", "proxy", "node_modules")
+    if not (modules / ".bin" / "configurable-http-proxy").exists():
+        words = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(modules.parent), PROXY]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(modules / ".bin"), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
+    address, inner, api = (f"http://127.0.0.1:{random_port()}" for _ in range(3))
+    places = {"JupyterHub.bind_url": address, "JupyterHub.hub_bind_url": inner, "ConfigurableHTTPProxy.api_url": api}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        options = OPTIONS | places | {"SimpleLocalProcessSpawner.home_dir_template": f"{folder}/{{username}}"}
+        words = [sys.executable, "-m", "jupyterhub", *(f"--{name}={value}" for name, value in options.items())]
+        log = Path(folder, "log.txt")
+        with (
+            log.open("w") as out,
+            subprocess.Popen(words, cwd=folder, env=environment, stdout=out, stderr=out) as process,
+        ):
+            hub = psutil.Process(process.pid)
             try:
-                do(student)
-            except Exception as error:  # of whatever kind: the others go on
-                self.failures.append(f"{student.name}: {error!r}")
-                return None
-            return time.perf_counter() - start
-
-        with ThreadPoolExecutor(len(class_) or 1) as pool:
-            taken = list(pool.map(timed, class_))
-        able = [student for student, seconds in zip(class_, taken, strict=True) if seconds is not None]
-        return able, [seconds for seconds in taken if seconds is not None]
-
-    def _processes(self) -> dict[str, list[psutil.Process]]:
-        """The hub's processes by what they are."""
-        found: dict[str, list[psutil.Process]] = {"hub": [self.hub], "proxy": [], "server": [], "kernel": []}
-        for process in self.hub.children(recursive=True):
-            with suppress(psutil.Error):
-                words = " ".join(process.cmdline())
-                marks = {"proxy": "configurable-http-proxy", "kernel": "ipykernel", "server": "singleuser"}
-                for kind, mark in marks.items():
-                    if mark in words:
-                        found[kind].append(process)
-                        break
-        return found
-
-    def _processor_seconds(self) -> float:
-        total = 0.0
-        for process in (process for some in self._processes().values() for process in some):
-            with suppress(psutil.Error):
-                times = process.cpu_times()
-                total += times.user + times.system
-        return total
-
-    def _memory(self, when: str) -> None:
-        total, parts = 0.0, []
-        for kind, processes in self._processes().items():
-            measured = []
-            for process in processes:
-                with suppress(psutil.Error, IndexError):  # one that has ended is counted as a failure elsewhere
-                    memory = process.memory_full_info()
-                    measured.append((getattr(memory, "pss", memory.rss) / 1e6, memory.uss / 1e6, highest(process)))
-            if measured:
-                share, own, most = zip(*measured, strict=True)
-                total += sum(share)
-                each = f"{kind} {mean(share):.0f} (USS {mean(own):.0f}, RSS up to {max(most):.0f})"
-                parts.append(each if len(measured) == 1 else f"{len(measured)} × {each}")
-        print(f"  memory, {when}: {total / 1000:.2f} GB, in MB {', '.join(parts)}", flush=True)
+                while not is_up(address):
+                    if process.poll() is not None:
+                        raise RuntimeError("JupyterHub did not start:\n" + log.read_text(errors="replace")[-2000:])
+                    time.sleep(0.2)
+                yield address, hub
+            finally:
+                everything = [*hub.children(recursive=True), hub]
+                process.terminate()  # it ends the servers, they their kernels
+                for left in psutil.wait_procs(everything, timeout=30)[1]:
+                    left.kill()
 
 
-def _say(seconds: list[float]) -> None:
-    if len(seconds) > 1:
-        cuts = quantiles(seconds, n=100, method="inclusive")
-        print(f"; each p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s", flush=True)
-    else:
-        print()
+def is_up(address: str) -> bool:
+    """Return whether the hub answers; before it is ready, its proxy says that there is no such page."""
+    with suppress(requests.ConnectionError):
+        return requests.get(f"{address}/hub/login").ok
+    return False

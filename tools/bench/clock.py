@@ -1,4 +1,4 @@
-"""Timing several ways of doing the same, in turns, each turn in another order."""
+"""A clock for several ways of doing the same, which take turns, each turn in another order."""
 
 import os
 import random
@@ -10,9 +10,9 @@ from tools.bench import trial
 
 
 def compare(rounds: int, warm: bool = False, **ways: Callable[[], object]) -> dict[str, float]:
-    """The median seconds of each way; one round first that does not count.
+    """Return the median seconds of each way, after one round that does not count.
 
-    Where there is one thread, its own time is taken: what else the machine does is not in it.
+    With a single thread, its own time is taken, without the time that the machine spends on other work.
 
     Args:
         warm: call each way once more, untimed, before each time: what the one before left in memory is then its own.

@@ -1,4 +1,4 @@
-"""How long the checks of exercises take: a right answer, the first time and again, and a wrong one."""
+"""The time that the check of each exercise takes: for a right answer, the first time and again, and for wrong ones."""
 
 import linecache
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from lesson_utils.mistakes.judge import run as check
 
 
 def run() -> None:
+    """Print a line for each exercise, then medians and the slowest."""
     rows = {name: _times(exercise) for name, exercise in course.exercises().items()}
     print(
         "check: seconds of computing for a right answer, the first and the second time, and for typed mistakes (median)"
@@ -37,7 +38,7 @@ def _seconds(exercise: Exercise, function: Callable[..., Any]) -> float:
 
 
 def _function(exercise: Exercise, body: str) -> Callable[..., Any]:
-    """What a learner has written into a cell."""
+    """Return the function that a learner defines by writing this body into a cell."""
     indented = "".join(f"    {line}\n" for line in body.splitlines())
     source = f"def {exercise.function_name}({exercise.takes}):\n{indented}"
     file = f"<cell {hash(source)}>"

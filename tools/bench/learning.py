@@ -1,4 +1,4 @@
-"""Models trained for real, three seeds each: what the notebooks' claims rest on. Takes some minutes."""
+"""Models trained for real, three seeds each; the notebooks' claims rest on them. This takes some minutes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,13 +13,14 @@ LENGTHS = (6, 12, 16, 20, 24, 28)
 
 
 def run() -> None:
+    """Train on each task."""
     gather()
     dates()
     reversal()
 
 
 def gather() -> None:
-    """Four symbols to fetch at every position: one head blurs them, sixteen are too narrow."""
+    """Train on four symbols to fetch at every position: one head blurs them, sixteen are too narrow."""
     print("  gather-4, d 32, one layer: share of right answers")
     for heads in (1, 4, 16):
         for seed in SEEDS:
@@ -40,7 +41,7 @@ def gather() -> None:
 
 
 def dates() -> None:
-    """Written dates to ISO dates; one day in ten is never trained on."""
+    """Train on written dates to ISO dates; one day in ten is never trained on."""
     print("  written dates to ISO dates, d 32, 1+1 layers: exact match on dates never seen")
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
@@ -60,7 +61,7 @@ def dates() -> None:
 
 
 def reversal() -> None:
-    """Strings reversed by recurrent models, trained on lengths 3 to 20."""
+    """Train recurrent models to reverse strings of lengths 3 to 20."""
     draw = tasks.reversal_batches(64)
 
     def batch(rng: np.random.Generator) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""JupyterLite: how long until the first picture, until "Ready", and until a whole notebook has run; its slowest cells.
+"""The times of JupyterLite: until the first picture, until "Ready", and for Run All, with the slowest cells.
 
 Beside each time stands what the browser's processes took of a core. On two free cores a time is little more than that;
 on a busy machine only the latter means something.
@@ -47,7 +47,7 @@ class Lap(NamedTuple):
 
 
 class Stopwatch:
-    """Since it was made: how long, and what the processes that this one has started took of a core."""
+    """The time since it was made, and the processor time of all processes that this one has started."""
 
     def __init__(self) -> None:
         self._start = Lap(time.monotonic(), self._core())
@@ -89,7 +89,7 @@ def run() -> None:
 
 @contextmanager
 def measured(lab: "JupyterLab", name: str) -> "Iterator[tuple[Notebook, tuple[Lap, Lap, Lap]]]":
-    """A notebook that has been run, and its times: the first picture and Ready, since it was asked for; and Run All.
+    """Open a notebook, run it, and yield it with its times: first picture and Ready since it was opened, and Run All.
 
     Raises:
         RuntimeError: there was no picture before anything was run.
@@ -108,7 +108,7 @@ def measured(lab: "JupyterLab", name: str) -> "Iterator[tuple[Notebook, tuple[La
 
 
 def seconds_of_cells(notebook: "Notebook") -> dict[str, float]:
-    """Of the run that was `measured`: how long each cell took, by its id."""
+    """Return the seconds that each cell took in the `measured` run, by the id of the cell."""
     starts = notebook.ask("() => [...starts, idle]")
     ids = [cell["id"] for cell in notebook.cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
     return {cell: (after - start) / 1000 for cell, (start, after) in zip(ids, pairwise(starts), strict=False)}

@@ -1,4 +1,4 @@
-"""How fast live figures follow their sliders.
+"""The time in which live figures follow their sliders.
 
 Every live figure against `ipywidgets.interact` with a new figure a step, the usual way, in one JupyterLab: from the key
 press to the painted picture, timed in the page by the page's own clock; and after a drag of two seconds.
@@ -28,12 +28,12 @@ IN_THE_PAGE = Path(__file__).with_suffix(".js")  # its functions are called `ben
 
 
 def figures() -> dict[str, Callable[[], live.LiveFigure]]:
-    """What makes each live figure of the course, by `lesson.name`; a model that it needs has not been trained."""
+    """Return for each live figure, by `lesson.name`, the function that makes it; models in it are not trained."""
     return {f"{lesson.name}.{name}": lab.example for lesson in LESSONS for name, lab in lesson.figures().items()}
 
 
 def the_usual_way(live_figure: live.LiveFigure) -> None:
-    """The same figure under the same controls, as most notebooks do it."""
+    """Show the same figure under the same controls in the way of most notebooks."""
     import ipywidgets
     from matplotlib import pyplot
 
@@ -101,16 +101,16 @@ def _compare(name: str, live: "LiveFigure", usual: "LiveFigure", forget: Callabl
     forget()
     pairs[0][1].move("Home")
     keys = ([there] * len(hasty) + [back] * len(hasty)) * math.ceil(STEPS / len(hasty))
-    calm: list[list[float]] = []
+    paused: list[list[float]] = []
     for key in keys:
-        calm.append([])
+        paused.append([])
         for figure, slider in pairs:
             _settle(figure)
-            calm[-1].append(_step(figure, slider, key))
-    ours, theirs = (median(times) for times in zip(*calm, strict=True))
+            paused[-1].append(_step(figure, slider, key))
+    ours, theirs = (median(times) for times in zip(*paused, strict=True))
 
     print(f"\n{name}, {pairs[0][1].kind} {pairs[0][1].label!r}")
-    ahead = median(times[0] for times in calm[: len(hasty)])
+    ahead = median(times[0] for times in paused[: len(hasty)])
     print(f"  key press: live {ours:.0f} ms, interact {theirs:.0f} ms: {ours / theirs:.2f}×", end=" ")
     print(f"(where it has not been: {ahead / theirs:.2f}×; in haste, too: {median(hasty) / theirs:.2f}×)")
     for way, (figure, slider) in zip(("live", "interact"), pairs, strict=True):
@@ -120,12 +120,12 @@ def _compare(name: str, live: "LiveFigure", usual: "LiveFigure", forget: Callabl
 
 
 def _first_slider(figure: "LiveFigure") -> "Control":
-    """Or its first checkbox, if it has no slider."""
+    """Return the first slider of a figure, or its first checkbox if it has no slider."""
     return min(figure.controls.values(), key=lambda control: ("slider", "checkbox", "text").index(control.kind))
 
 
 def _step(figure: "LiveFigure", slider: "Control", key: str) -> float:
-    """Milliseconds from the key press to the painted picture; 0 if the slider could not move."""
+    """Return the milliseconds from the key press to the painted picture; 0 if the slider could not move."""
     count, value = figure.node.evaluate("node => node.watch.shown.length"), slider.value
     slider.input.press(key)
     if slider.value == value:
@@ -138,7 +138,7 @@ def _settle(figure: "LiveFigure") -> None:
 
 
 def _drag(figure: "LiveFigure", slider: "Control") -> str:
-    """Drag the slider from its left end to its right end; what was seen of it."""
+    """Drag the slider from its left end to its right end, and describe the pictures that came."""
     slider.move("End")
     _settle(figure)
     right = figure.src

@@ -1,4 +1,4 @@
-"""The memory that a learner takes: for who sizes a machine for a class.
+"""The memory that a learner takes, to choose a machine for a class.
 
 USS is what a process has for itself. What it shares with others of its kind (the code of libraries, mostly) is there
 once, however many learners there are; RSS counts it for each.
@@ -33,7 +33,7 @@ def run() -> None:
 
 
 def _kernel(sources: list[str]) -> tuple[list[str], float]:
-    """The memory of a fresh kernel, after the first cell, and after all; and the most that it ever had."""
+    """Run these cells in a fresh kernel; return its memory at rest, after the first and the last cell, and its peak."""
     import psutil
     from jupyter_client.manager import start_new_kernel
 
@@ -59,7 +59,7 @@ def _memory(process: Any) -> str:
 
 
 def highest(process: Any) -> float:
-    """RSS at its highest, on Linux; elsewhere as it is now."""
+    """Return the highest RSS that a process had, in MB; elsewhere than on Linux, the RSS that it has now."""
     try:
         status = Path(f"/proc/{process.pid}/status").read_text()
     except OSError:

@@ -18,6 +18,7 @@ CONTEXT, PROMPT = 32, 200
 
 
 def run(rounds: int = 9) -> None:
+    """Print the time of loading, of a token and of prompts."""
     path = pretrained.find()
     if path is None:
         print("  needs the model: python course.py real")
@@ -56,7 +57,7 @@ def run(rounds: int = 9) -> None:
 
 
 def _transformers(path: Path, ids: Any) -> tuple[Any, Any, Any] | None:
-    """There: a token, a prompt, and a prompt with its last logits only. None if it is not installed."""
+    """Return calls for a token, a prompt, and a prompt with its last logits only; None if transformers is missing."""
     try:
         import torch
         from transformers import AutoModelForCausalLM

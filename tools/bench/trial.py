@@ -4,9 +4,10 @@ import os
 
 
 def on() -> bool:
+    """Return whether this is a trial."""
     return os.environ.get("BENCH") == "trial"
 
 
 def steps(full: int) -> int:
-    """How many steps to train for."""
+    """Return how many steps to train for."""
     return 20 if on() else full

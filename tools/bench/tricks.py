@@ -1,4 +1,4 @@
-"""What each trick of the maths is worth: a whole training step with its textbook form instead, over the step as it is.
+"""The worth of each trick of the maths: a whole training step with its textbook form instead, over the step as it is.
 
 What is worth less than a twentieth of a step in every model should go: readers pay for it at each reading.
 """
@@ -13,15 +13,17 @@ from unittest.mock import patch
 
 import numpy as np
 
-from lesson_utils.maths import attention, models, training
+from lesson_utils.maths import attention, models
 from lesson_utils.maths.machine import keep_freed_memory
 from lesson_utils.maths.ops import features, probabilities
 from tools.bench.clock import compare
+from tools.bench.training import step_of
 
 ROUNDS = 21
 
 
 def run() -> None:
+    """Print a line for each model."""
     keep_freed_memory()
     tricks = {"softmax: whole": textbook_softmax, "softmax: one peak": every_row_has_its_peak, "sums": plain_sums}
     if platform.libc_ver()[0] == "glibc":
@@ -29,14 +31,14 @@ def run() -> None:
     print("  a step without each trick, over the step as it is (its control: the step itself, once more)")
     print(f"  {'':24}{'control':>12}" + "".join(f"{name:>19}" for name in tricks))
     for name, (model, batch) in _models().items():
-        step = _step(model, batch)
+        step = step_of(model, batch)
         ways = {name: partial(_without, trick, step) for name, trick in tricks.items()}
         times = compare(ROUNDS, warm=True, ours=step, control=step, **ways)
         ratios = [times[way] / times["ours"] for way in ("control", *tricks)]
         print(f"  {name:24}{ratios[0]:>12.2f}" + "".join(f"{ratio:>19.2f}" for ratio in ratios[1:]), flush=True)
 
 
-def _without(trick: Callable[[], Any], step: Callable[[], None]) -> None:
+def _without(trick: Callable[[], Any], step: Callable[[], object]) -> None:
     with trick():
         step()
 
@@ -58,22 +60,9 @@ def _models() -> dict[str, tuple[Any, tuple[Any, Any]]]:
     }
 
 
-def _step(model: Any, batch: Any) -> Callable[[], None]:
-    params = model.params()
-    optimizer = training.Adam(params)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model.loss_and_grad(batch)
-        training.clip_gradients(params, 1.0)
-        optimizer.step()
-
-    return step
-
-
 @contextmanager
 def textbook_softmax() -> Iterator[None]:
-    """Each row's largest score subtracted, hidden ones −∞ before exp, nothing in place."""
+    """Subtract each row's largest score, set hidden scores to −∞ before exp, and compute nothing in place."""
 
     def forward(x: Any, mask: Any = None, out: Any = None) -> tuple[Any, Any]:
         x = x if mask is None else np.where(mask, x, -np.inf)
@@ -90,13 +79,13 @@ def textbook_softmax() -> Iterator[None]:
 
 
 def every_row_has_its_peak() -> Any:
-    """Nobody looks whether exp could be taken as it is."""
+    """Always subtract the largest score, even where exp would be safe without it."""
     return patch.object(probabilities, "_is_safe", lambda x: False)
 
 
 @contextmanager
 def plain_sums() -> Iterator[None]:
-    """`sum` in place of products with ones."""
+    """Use `sum` in place of products with ones."""
     with ExitStack() as stack:
         for module in (features, probabilities):
             stack.enter_context(patch.object(module, "row_sums", lambda x: x.sum(axis=-1, keepdims=True)))
@@ -107,7 +96,7 @@ def plain_sums() -> Iterator[None]:
 
 @contextmanager
 def as_glibc_begins() -> Iterator[None]:
-    """Arrays from 128 KiB on are given back to the system at once."""
+    """Hand the memory of arrays from 128 KiB on back to the system at once."""
     trim_threshold, mmap_threshold, libc = -1, -3, ctypes.CDLL(None)
     for option in (mmap_threshold, trim_threshold):
         libc.mallopt(option, 2**17)

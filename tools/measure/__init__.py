@@ -1,1 +1,1 @@
-"""What notebooks show without measuring it: small tables, each made by one module here."""
+"""Measurements that notebooks show and do not repeat: small tables, each made by one module here."""

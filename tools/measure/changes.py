@@ -1,7 +1,7 @@
 """Train the GPTs of notebook 09's five changes: one change after the other, and all but one, three seeds each.
 
 A line is added to lesson_utils/lessons/real_model/changes.jsonl for each run, as it ends; what is there is not run
-again, so that it may be stopped. To have all anew, delete the file. It takes half an hour of one core.
+again, so you can stop it at any time. To run all of them again, delete the file. It takes half an hour of one core.
 """
 
 import json
@@ -18,30 +18,33 @@ Settings = dict[str, Any]
 
 
 def rates() -> Iterator[Settings]:
-    """Which learning rate is whose."""
+    """Yield trainings at several learning rates, of the first GPT and of the last."""
     for peak in RATES:
         for chosen in (changes.LADDER[0], changes.ALL):
             yield {"changes": chosen, "seed": 0, "peak": peak}
 
 
 def seeds() -> Iterator[Settings]:
+    """Yield a training of each GPT from each seed."""
     for seed in changes.SEEDS:
         for chosen in (*changes.LADDER, *changes.BACK[:-1]):  # the last of these is on the ladder
             yield {"changes": chosen, "seed": seed}
 
 
 def longer() -> Iterator[Settings]:
+    """Yield trainings of twice as many steps."""
     for chosen in (*changes.LADDER, *changes.BACK[:-1]):
         yield {"changes": chosen, "seed": 0, "steps": 2 * changes.STEPS}
 
 
 def wider() -> Iterator[Settings]:
+    """Yield trainings at twice the width."""
     for chosen in (*changes.LADDER, changes.BACK[0]):
         yield {"changes": chosen, "seed": 0, "width": 2 * changes.WIDTH}
 
 
 def slower() -> Iterator[Settings]:
-    """Twice the width, at half the rate: is it the width that post-norm does not bear, or the rate?"""
+    """Yield trainings at twice the width and half the rate: does post-norm fail because of the width, or the rate?"""
     for chosen in (*changes.LADDER[:2], changes.ALL):
         yield {"changes": chosen, "seed": 0, "width": 2 * changes.WIDTH, "peak": changes.PEAK / 2}
 

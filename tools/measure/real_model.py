@@ -29,17 +29,18 @@ Part = dict[str, Any]
 
 @cache
 def real() -> pretrained.Pretrained:
+    """Load the published model, once."""
     return pretrained.load()
 
 
 @cache
 def random_one() -> GPT:
-    """As large, and never trained."""
+    """Return a model of the same size that was never trained."""
     return GPT(real().model.config, np.random.default_rng(0))
 
 
 def story(start: int = 0, length: int = measures.PAGE) -> Ids:
-    """Tokens of the story and the one that follows them, (1, length + 1)."""
+    """Return tokens of the story and the one that follows them, (1, length + 1)."""
     return real().tokenizer.encode(measures.STORY)[None, start : start + length + 1]
 
 
@@ -48,7 +49,7 @@ def repeated(batch: int = 3) -> Ids:
 
 
 def census() -> Part:
-    """Scores of all heads, of the trained model and of a random one, and maps of a sentence."""
+    """Score all heads of the trained model and of a random one, and keep the maps of a sentence."""
     found: Part = {}
     text, twice = story(), repeated()
     for name, model in (("real", real().model), ("random", random_one())):
@@ -73,7 +74,7 @@ COUNTS = (0, 1, 2, 4, 8, 16)
 
 
 def knock_outs() -> Part:
-    """Loss of the first and the second copy without the k strongest heads of a kind; on the story, too."""
+    """Measure the loss without the k strongest heads of a kind: on the first copy, on the second, and on the story."""
     induction, previous = saved()["scores_real"][3], saved()["scores_real"][0]
     twice, text, rng = repeated(), story(length=120), np.random.default_rng(3)
     orders = {"induction": np.argsort(-induction, axis=None), "previous": np.argsort(-previous, axis=None)}
@@ -95,8 +96,10 @@ PRUNED = (0, 27, 54, 81, 108, 135)
 
 
 def pruning() -> Part:
-    """How much each head is worth on one page; then the least important out together, judged on this page and "
-    "others."""
+    """Measure how much each head is worth on one page; then knock out the least important ones together.
+
+    Their loss is measured on this page, on another one, and on copying.
+    """
     model, T = real().model, 96
     page, other, twice = story(length=T), story(start=200, length=T), repeated(1)
     worth = measures.without_each_head(model, page, 16) - measures.losses(model, page)[:, 16:].mean()
@@ -115,8 +118,10 @@ def pruning() -> Part:
 
 
 def forgetting() -> Part:
-    """−log p of each token of the story, with attention that forgets: one thing at a time, and windows with first "
-    "keys."""
+    """Measure −log p of each token of the story, with attention that forgets one thing at a time.
+
+    Windows are measured with the first keys kept, too.
+    """
     model, text = real().model, story()
     found: Part = {}
 
@@ -137,7 +142,7 @@ def forgetting() -> Part:
 
 
 def together() -> Part:
-    """Nats a token with several savings at once, on three texts: (windows, first, best, bits, texts)."""
+    """Measure nats a token with several savings at once, on three texts: (windows, first, best, bits, texts)."""
     pages = [measures.STORY, REPORT, texts()["manual"]]
     ids = np.stack([real().tokenizer.encode(page)[: measures.PAGE + 1] for page in pages])  # (3, T + 1)
     stops = list(measures.TOGETHER.values())
@@ -173,33 +178,35 @@ WRITES: dict[str, dict[str, Any]] = {
 
 
 def writing() -> Part:
-    """What it answers with attention that forgets, and without the heads that copy."""
-    p, told = real(), {}
+    """Let the model answer with attention that forgets, and without the heads that copy."""
+    p, written = real(), {}
     for name, what in WRITES.items():
         attend = measures.forgetful(**what) if what else None
-        told[name] = "".join(
+        written[name] = "".join(
             t.text for t in p.stream(p.chat([("user", QUESTION)]), 28, np.random.default_rng(0), attend=attend)
         )
-        print(f"{name:20} {told[name]!r}", flush=True)
+        print(f"{name:20} {written[name]!r}", flush=True)
     names = p.tokenizer.encode("Varn, Ilse, gull, donkey, brass. Varn, Ilse, gull,")
     for k in (0, 4):
         out = measures.strongest(saved()["scores_real"][3], k)
-        told[f"copies, without {k}"] = "".join(
+        written[f"copies, without {k}"] = "".join(
             t.text for t in p.stream(names, 8, np.random.default_rng(0), knock_out=out)
         )
-        print(k, told[f"copies, without {k}"], flush=True)
-    return {"writes": np.array(list(told)), "written": np.array(list(told.values()))}
+        print(k, written[f"copies, without {k}"], flush=True)
+    return {"writes": np.array(list(written)), "written": np.array(list(written.values()))}
 
 
 def sink() -> Part:
-    """Who gets the weight: by layer; with another first token; with the first one hidden; and how long its "
-    "vectors are."""
+    """Measure the weight on the first token: by layer, with other first tokens, and with the first token hidden.
+
+    The lengths of its vectors and its values are measured, too.
+    """
     model = real().model
     text = story()[:, :-1]
     T = text.shape[1]
 
     def shares(ids: Ids, **forward: Any) -> Array:
-        """The mean weight on the first two tokens, of queries from 16 on: (layers, heads, 2)."""
+        """Return the mean weight on the first two tokens, of queries from 16 on: (layers, heads, 2)."""
         return measures.all_maps(model, ids, **forward)[0, :, :, 16:, :2].mean(axis=2)
 
     own = shares(text)
@@ -228,7 +235,7 @@ def sink() -> Part:
 
 
 def effect() -> Part:
-    """Weight on each token of a sentence, and what the last prediction loses when it is hidden from all later ones."""
+    """Measure the weight on each token of a sentence, and how the last prediction changes when that token is hidden."""
     model, tokenizer = real().model, real().tokenizer
     ids = tokenizer.encode("Ilse put the key on the table, went out, came back an hour later and looked for the")[None]
     T = ids.shape[1]
@@ -262,7 +269,7 @@ LENS_TEXTS = ("The capital of France is the city of", "The opposite of hot is", 
 
 
 def lens() -> Part:
-    """The five likeliest next tokens, if each layer were the last."""
+    """Find the five likeliest next tokens, as if each layer were the last."""
     found: Part = {"lens_texts": np.array(LENS_TEXTS)}
     for n, text in enumerate(LENS_TEXTS):
         words, shares = [], []
@@ -277,7 +284,7 @@ def lens() -> Part:
 
 
 def speed() -> Part:
-    """Seconds of one thread a token: the model's own attention, and with np.sqrt in place of math.sqrt."""
+    """Measure seconds a token on one thread: with the model's own attention, and with np.sqrt instead of math.sqrt."""
 
     def heavy(Q: Array, K: Array, V: Array, mask: Any = None) -> tuple[Array, Array]:
         scores = Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1])  # a float64, and so is all that follows
@@ -293,7 +300,7 @@ STEPS, SEEDS = 800, (0, 1)
 
 
 def kind_of_positions(kind: str) -> Part:
-    """Two layers on repeats, with one kind of positions: share right by step, two seeds."""
+    """Train two layers on repeats with one kind of positions; return the share right by step, for two seeds."""
     curves = []
     for seed in SEEDS:
         film = grow.grow(2, STEPS, kind, seed=seed, progress=False, every=STEPS // 20)
@@ -325,7 +332,7 @@ def saved() -> dict[str, Any]:
 
 
 def run(names: Sequence[str] = ()) -> None:
-    """Make the named parts anew; without names, all."""
+    """Measure the named parts again; without names, all."""
     for name in names or PARTS:
         print(f"--- {name}", flush=True)
         new = PARTS[name]()

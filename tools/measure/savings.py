@@ -1,6 +1,6 @@
-"""What the trained model bears without further training: perplexity when it sees less, or when less is kept.
+"""The perplexity of the trained model, without further training, when it sees less or when its cache keeps less.
 
-Every change is made to a whole pass over a text. What is kept is changed where it is kept, in the cache of each layer.
+Every change is made to a whole pass over a text. Keys and values are changed in the cache of each layer.
 """
 
 import json
@@ -26,7 +26,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 class ChangedCache(KeyValueCache):
-    """Keeps keys and values as `change` makes them, each (B, h_kv, T, d_k)."""
+    """A cache that keeps keys and values as `change` makes them, each (B, h_kv, T, d_k)."""
 
     def __init__(self, capacity: int, change: Callable[[np.ndarray, np.ndarray], Pair]) -> None:
         super().__init__(capacity)
@@ -37,7 +37,7 @@ class ChangedCache(KeyValueCache):
 
 
 def rounded(bits: int) -> Callable[[np.ndarray, np.ndarray], Pair]:
-    """Each vector of a key or value as whole numbers of so many bits, times one factor of its own."""
+    """Return a change that rounds each key and value to whole numbers of so many bits, times a factor of its own."""
 
     def round_(x: np.ndarray) -> np.ndarray:
         step = np.abs(x).max(axis=-1, keepdims=True) / (2 ** (bits - 1) - 1)  # (B, h_kv, T, 1)
@@ -47,12 +47,12 @@ def rounded(bits: int) -> Callable[[np.ndarray, np.ndarray], Pair]:
 
 
 def averaged(K: np.ndarray, V: np.ndarray) -> Pair:
-    """All heads share the mean of the keys and the mean of the values."""
+    """Replace the keys and the values of all heads by their mean over the heads."""
     return tuple(np.broadcast_to(x.mean(axis=1, keepdims=True), x.shape) for x in (K, V))  # type: ignore[return-value]
 
 
 def through(basis: np.ndarray) -> Callable[[np.ndarray, np.ndarray], Pair]:
-    """Keys and values of all heads side by side, through as many numbers as `basis` has columns, and back."""
+    """Return a change that projects keys and values of all heads, side by side, onto the columns of `basis`."""
 
     def change(K: np.ndarray, V: np.ndarray) -> Pair:
         wide = np.concatenate([attention.merge_heads(K), attention.merge_heads(V)], axis=-1)  # (B, T, 2 h_kv d_k)
@@ -64,7 +64,7 @@ def through(basis: np.ndarray) -> Callable[[np.ndarray, np.ndarray], Pair]:
 
 
 def only_the_best(k: int) -> Callable[..., Pair]:
-    """Attention in which each query keeps its k largest scores among those it may see."""
+    """Return attention in which each query keeps its k largest scores among those that it may see."""
 
     def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray, mask: np.ndarray) -> Pair:
         scores = np.where(mask, Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1]), -np.inf)  # (B, h, T, T)
@@ -76,22 +76,23 @@ def only_the_best(k: int) -> Callable[..., Pair]:
 
 
 def window(T: int, size: int, kept: int) -> np.ndarray:
-    """The last `size` positions, itself among them, and the first `kept`; never ahead."""
+    """Return the mask of a window: the last `size` positions, the query's own among them, and the first `kept`."""
     i, j = np.arange(T)[:, None], np.arange(T)
     return (j <= i) & ((i - j < size) | (j < kept))
 
 
 def run() -> None:
+    """Measure all savings on all texts, and write the table."""
     real = pretrained.load()
     model = real.model
     layers = range(model.config.num_layers)
 
     def perplexity(ids: np.ndarray, mask: np.ndarray | None = None, changes: Any = None, attend: Any = None) -> float:
-        """exp of the mean loss on all tokens from FROM on; `changes`: one for each layer's cache."""
+        """Return exp of the mean loss on all tokens from FROM on; `changes` has one for each layer's cache."""
         past = changes and [ChangedCache(len(ids), change) for change in changes]
         logits = model.forward(ids[None], past, mask=mask, attend=attend)[0][0]  # (T, V)
-        told = ops.log_softmax(logits[FROM - 1 : -1].astype(np.float64))
-        return math.exp(-told[np.arange(len(told)), ids[FROM:]].mean())
+        log_p = ops.log_softmax(logits[FROM - 1 : -1].astype(np.float64))
+        return math.exp(-log_p[np.arange(len(log_p)), ids[FROM:]].mean())
 
     bases = []
     for block in model.stack.blocks:

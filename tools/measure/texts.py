@@ -61,7 +61,7 @@ before the first frost, because that work can't wait for an agreement about anyt
 
 
 def texts() -> dict[str, str]:
-    """By name; about 500 tokens each."""
+    """Return three texts by their names, about 500 tokens each."""
     topics = tasks.python_text()
     start = topics.index("If keyword arguments are present, they")
     return {"story": STORY, "report": REPORT, "manual": topics[start : start + 2600]}

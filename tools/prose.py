@@ -1,0 +1,138 @@
+"""A report on the notebooks' prose: counts of what slows a reader down, and the minutes that a learner needs.
+
+python -m tools.prose [notebook ...]
+"""
+
+import math
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from lesson_utils.classroom.course import LESSONS
+from lesson_utils.classroom.lesson import Lesson
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+# An auxiliary (or "Shows …"); or, behind the first word, one that ends as verbs do. Plurals pass, too: no list is kept.
+VERB = re.compile(
+    r"\b(?:is|are|was|were|be|has|have|had|do|does|did|can|could|may|might|must|will|would|should|shows)\b"
+    r"|n['’]t\b|(?<=\s)\w+(?:[^su\W]s|ed)(?=[\s,:]|$)",
+    re.I,
+)
+NUMBER = re.compile(r"\d|\b(?:one|two|three|four|half|no|not|none|all|every|each)\b", re.I)
+VAGUE = {"it", "that", "those", "this", "these", "they", "what", "who"}
+PHRASES = re.compile(
+    r"\b(?:shall|who (?:tries|wants|reads|means|adds)|one (?:reads|sees|thinks)|what one|gets alike|dear|bears?|mends?"
+    r"|told|asked|sooner|for ever|rests? (?:its|on)|as \w+ as one likes|is no way to|present the bill"
+    r"|simply|just|obviously|clearly)\b",
+    re.I,
+)
+
+
+def main(names: list[str]) -> None:
+    """Print a report for each notebook, or for these."""
+    for lesson in LESSONS:
+        if names and not any(name in lesson.notebook for name in names):
+            continue
+        notebook = read(lesson)
+        core, whole = minutes(lesson, notebook)
+        print(f"{lesson.notebook}: {core:.0f} minutes, {whole:.0f} with the sections marked Further")
+        print(f"    {report(prose(notebook))}")
+
+
+def read(lesson: Lesson) -> Any:
+    """Return a lesson's notebook."""
+    return nbformat.read(NOTEBOOKS / lesson.notebook, as_version=4)
+
+
+def with_places(notebook: Any) -> Iterator[tuple[Any, bool, bool]]:
+    """Yield each cell, whether it stands in a part marked *Further*, and whether it stands below the references.
+
+    Such a part begins with a heading that says so, and ends at the next heading of the same or a higher level.
+    """
+    level, references = math.inf, False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for marks, heading in re.findall(r"^(#+) (.+)$", cell.source, re.M):
+                if "*Further*" in heading:
+                    level = len(marks)
+                elif len(marks) <= level:
+                    level = math.inf
+                references = heading == "References"
+        yield cell, level < math.inf, references
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, without displayed formulas, code, HTML tags and the addresses of links."""
+    text = re.sub(r"\$\$.*?\$\$|```.*?```|<[^>]+>", " ", text, flags=re.S)
+    return [word for word in re.sub(r"\]\([^)]*\)", "]", text).split() if re.search(r"\w", word)]
+
+
+def minutes(lesson: Lesson, notebook: Any) -> tuple[float, float]:
+    """Return how long a learner takes for the core, and for the whole notebook.
+
+    A minute for 150 words, for 20 lines of code, for a prediction and for a question of the quiz; two and a half for a
+    live figure; for an exercise what its heading says, its stub included. The set-up cell, guards, the line that says
+    what is solved, and those that say what comes trained are not read.
+    """
+    core = whole = 0.0
+    for cell, further, references in with_places(notebook):
+        if references or cell.id in ("setup", "progress") or "exercise" in cell.metadata.get("tags", []):
+            continue
+        source = cell.source
+        if cell.cell_type == "markdown":
+            time = len(words(source)) / 150 + source.count("**Predict:**")
+            time += sum(int(n) for n in re.findall(r"^### .*\*\((\d+) minutes?\b", source, re.M))
+        else:
+            lines = [line for line in without_guards(source).splitlines() if line.strip()]
+            time = len(lines) / 20 + 2.5 * sum(WIDGET_VIEW in output.get("data", {}) for output in cell.outputs)
+            time += len(lesson.questions()) * ("quiz.checkpoint(" in source)
+        whole += time
+        core += time * (not further)
+    return core, whole
+
+
+def without_guards(source: str) -> str:
+    """Return the code of a cell without the lines that guard the text, and without those that fetch trained models."""
+    source = re.sub(r"^@trained\..*|^TRAIN = .*|^from lesson_utils import trained$", "", source, flags=re.M)
+    return re.sub(r"^( *)lab\.as_(?:written|timed)\((?:.*\)|[^\n]*\n(?:.*\n)*?\1\))$", "", source, flags=re.M)
+
+
+def prose(notebook: Any) -> str:
+    """Return the text of a notebook: no formulas, code, tables, lists, headings, labels and references."""
+    cells = [cell for cell, _, references in with_places(notebook) if cell.cell_type == "markdown" and not references]
+    text = "\n\n".join(cell.source for cell in cells)
+    text = re.sub(r"```.*?```|\$\$.*?\$\$|^[#|>\[-][^\n]*$|^\d\. |\*\*[^*\n]+[.:]\*\*", "", text, flags=re.S | re.M)
+    return re.sub(r"\]\([^)\n]*\)|<[^>\n]+>|\*", "", re.sub(r"\$[^$\n]*\$|`[^`\n]*`", "x", text))
+
+
+def states_a_finding(title: str) -> bool:
+    """Return whether a figure's title has a number or a verb, so that it may be a finding and not a label."""
+    return bool(NUMBER.search(title) or VERB.search(title))
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text."""
+    return [sentence for sentence in re.split(r"(?<=[.!?])\s+|\n\n", text) if re.search(r"\w", sentence)]
+
+
+def report(text: str) -> str:
+    """Return in a line what slows a reader down."""
+    count, parts = len(text.split()), sentences(text)
+    fragments = sum(len(part.split()) < 4 or not VERB.search(part) for part in parts)
+    vague = sum(re.findall(r"\w+", part)[0].lower() in VAGUE for part in parts)
+    marks = text.count(":") + text.count(";")
+    phrases = sorted({found.group().lower() for found in PHRASES.finditer(text)})
+    return (
+        f"{count} words, {count / len(parts):.0f} a sentence; {100 * fragments / len(parts):.0f} % fragments; "
+        f"{100 * vague / len(parts):.0f} % begin with it, that, those, what or who; {100 * marks / count:.1f} colons "
+        f"and semicolons per 100 words; to weigh: {', '.join(phrases) or 'nothing'}"
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
