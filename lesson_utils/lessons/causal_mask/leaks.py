@@ -8,8 +8,10 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import formats, live, plots
-from lesson_utils.maths import attention, models, ops
+from lesson_utils.lessons.attention_bugs import BUGS, Bug
+from lesson_utils.maths import attention, models
 from lesson_utils.maths.checks import Array, Mask
+from lesson_utils.maths.models.gpt import GPTCache
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,22 +79,21 @@ KINDS = {  # in one right way and six others
     "late, renormalised": "weights are set to 0 after softmax, and each row is divided by what is left of its sum",
     "zeros": "hidden scores are set to 0",
 }
+# The kinds by their names in the catalogue.
+_BUGS = {
+    "none": "no mask",
+    "one too far": "mask one too far",
+    "transposed": "mask transposed",
+    "too late": "mask after softmax",
+    "late, renormalised": "mask after softmax, renormalised",
+    "zeros": "masked with zeros",
+}
 
 
 def masked_weights(scores: Array, kind: str) -> Array:
-    """Scores (T, T) → weights, hidden in one of the ways of `KINDS`."""
-    causal = attention.causal_mask(len(scores))
-    if kind == "none":
-        return ops.softmax(scores)
-    if kind == "too late":
-        return ops.softmax(scores) * causal
-    if kind == "late, renormalised":
-        left = ops.softmax(scores) * causal
-        return left / left.sum(axis=-1, keepdims=True)
-    if kind == "zeros":
-        return ops.softmax(np.where(causal, scores, 0))
-    visible = {"causal": causal, "transposed": causal.T, "one too far": np.tri(len(scores), k=1, dtype=bool)}[kind]
-    return ops.softmax(np.where(visible, scores, -np.inf))
+    """Turn scores (T, T) into weights, hidden in one of the ways of `KINDS`."""
+    bug = BUGS[_BUGS[kind]] if kind in _BUGS else Bug()
+    return bug.weighing.forward(scores, bug.seen(attention.causal_mask(len(scores))))
 
 
 @cache
@@ -212,15 +213,7 @@ class Peeking(models.GPT):
     """A GPT without its mask: it reads the very symbol that it has to predict."""
 
     def forward(
-        self,
-        ids: Any,
-        past: Any = None,
-        rng: Any = None,
-        mask: Any = None,
-        knock_out: Any = None,
-        knock_out_by: str = "zero",
-        attend: Any = None,
-        last: bool = False,
-    ) -> Any:
+        self, ids: Any, past: Any = None, rng: Any = None, mask: Any = None, last: bool = False
+    ) -> tuple[Array, GPTCache]:
         everything = np.ones(np.shape(ids)[1:] * 2, bool)  # (T, T)
-        return super().forward(ids, None, rng, everything, knock_out, knock_out_by, attend, last)
+        return super().forward(ids, None, rng, everything, last)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom.formats import signed
-from lesson_utils.maths import models, ops, tasks
-from lesson_utils.maths.attention import attention_backward, attention_forward
+from lesson_utils.lessons import bugs
+from lesson_utils.lessons.attention_bugs import SPLIT
+from lesson_utils.maths import models, tasks
 from lesson_utils.maths.checks import Array
-from lesson_utils.maths.layers.heads import HeadsCache, MultiHead
 
 LENGTH, PLACES, NUM_SYMBOLS = 24, 4, 20  # of a sequence; to fetch from; to draw from
 
@@ -56,7 +56,8 @@ class Result(NamedTuple):
 def examine(model: models.Encoder, n: int = 500, knock_out: Sequence[int] = ()) -> Result:
     """Run a model of one layer on `held_out` sequences, with zeros in place of the output of some heads."""
     source, target = held_out(n)
-    logits, cache = model.forward(source, knock_out={0: list(knock_out)})  # (n, T, 4, V)
+    with models.trying(model, {"encoder": {0: list(knock_out)}}):
+        logits, cache = model.forward(source)  # (n, T, 4, V)
     weights = model.maps(cache)["encoder"][0]  # (n, h, T, T)
     answers = logits.argmax(axis=-1)  # (n, T, 4)
     maps = weights.mean(axis=0)  # (h, T, T)
@@ -105,32 +106,7 @@ def diversity(weights: Array) -> float:
     return float(np.mean([np.abs(a - b).sum(axis=-1).mean() / 2 for a, b in pairs]))
 
 
-class _Scrambled(MultiHead):
-    """Multi-head attention that splits and merges by `reshape` alone: the classic bug."""
-
-    def forward(self, x: Array, *arguments: Any, **named: Any) -> tuple[Array, HeadsCache]:
-        q, k, v = (ops.linear_forward(x, W.value) for W in (self.W_Q, self.W_K, self.W_V))
-        heads, attended = attention_forward(self._cut(q[0]), self._cut(k[0]), self._cut(v[0]))
-        y, merged = ops.linear_forward(heads.reshape(x.shape), self.W_O.value)
-        return y, HeadsCache((q[1], k[1], v[1]), attended, None, merged, False)
-
-    def backward(self, dy: Array, cache: HeadsCache) -> Array:
-        dmerged, dW_O, _ = ops.linear_backward(dy, cache.merged)
-        self.W_O.grad += dW_O
-        dx = np.zeros_like(dy)
-        dheads = attention_backward(self._cut(dmerged), cache.attended)
-        for dhead, W, product in zip(dheads, (self.W_Q, self.W_K, self.W_V), cache.products, strict=True):
-            share, dW, _ = ops.linear_backward(dhead.reshape(dy.shape), product)
-            W.grad += dW
-            dx += share
-        return dx
-
-    def _cut(self, y: Array) -> Array:
-        B, T, d_model = y.shape
-        return y.reshape(B, self.num_heads, T, d_model // self.num_heads)
-
-
 def scramble(model: models.Encoder) -> models.Encoder:
     """Plant the classic bug in a model of one layer: its heads are split and merged by `reshape` alone."""
-    model.stack.blocks[0].attention.inner.__class__ = _Scrambled
+    bugs.plant(model, SPLIT)
     return model
