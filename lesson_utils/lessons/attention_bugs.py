@@ -144,7 +144,8 @@ class Bug:
         return None if mask is None else self.mask(mask)
 
 
-BUGS = {  # in multi-head attention
+BUGS = {  # in multi-head attention; "" is none
+    "": Bug(),
     "no mask": Bug(causal=lambda mask: None),
     "mask one too far": Bug(causal=_ahead),
     "mask transposed": Bug(causal=lambda mask: mask.T),

@@ -131,7 +131,7 @@ CHANGED: dict[str, tuple[type[layers.Layer], Callable[[Any], list[Change]]]] = {
 
 
 def changes(model: layers.Layer, bug: str) -> list[Change]:
-    """List what must be set to put a bug into a model, everywhere where it can be; "" is no bug.
+    """List what must be set to put a bug into a model, everywhere where it can be.
 
     Raises:
         ValueError: there is no such bug.
@@ -140,12 +140,9 @@ def changes(model: layers.Layer, bug: str) -> list[Change]:
     if bug in REPLACED:
         kind, instead = REPLACED[bug]
         return [(holder, name, instead(part)) for holder, name, part in places if isinstance(part, kind)]
-    if bug in CHANGED:
-        kind, change = CHANGED[bug]
-        parts = {id(part): part for _, _, part in places if isinstance(part, kind)}  # a shared one once
-        return [one for part in parts.values() for one in change(part)]
-    as_choice(bug, "bug", ("", *REPLACED, *CHANGED))
-    return []
+    kind, change = CHANGED[as_choice(bug, "bug", (*REPLACED, *CHANGED))]
+    parts = {id(part): part for _, _, part in places if isinstance(part, kind)}  # a shared one once
+    return [one for part in parts.values() for one in change(part)]
 
 
 def plant(model: layers.Layer, bug: str) -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom.course import LESSONS
+from lesson_utils.lessons.attention_bugs import BUGS, WrongHeads
 from lesson_utils.lessons.debugging import broken, casefile, cases, examined, exercises, instruments, lab, matrix, tried
 from lesson_utils.maths import models
-from lesson_utils.maths.layers import MultiHead
 from lesson_utils.mistakes.judge import run
 
-ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs", "mask lost after the first layer")))
+ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs")))
 SIZES = {"d_model": 8, "num_heads": 2, "num_layers": 2, "dtype": np.float64}
 
 
@@ -49,7 +49,7 @@ def test_without_a_bug_it_is_the_courses_own_model():
     own = models.GPT(config, np.random.default_rng(3))
     ids = np.random.default_rng(0).integers(11, size=(2, 7))
     healthy = broken.patient("", 11, 3, **SIZES)
-    assert any(type(block.attention.inner) is broken.Heads for block in healthy.stack.blocks)
+    assert all(type(heads) is WrongHeads for heads in healthy.heads()["decoder"])
     np.testing.assert_allclose(healthy.forward(ids)[0], own.forward(ids)[0], rtol=1e-10)
     past, past_own = healthy.new_past(), own.new_past()
     for part in (ids[:, :4], ids[:, 4:5]):
@@ -69,9 +69,8 @@ def test_a_bug_changes_no_parameter_but_the_loud_table():
 
 def test_a_bug_is_planted_in_every_place():
     model = tried.model_of("dates", "no scale", 0)
-    places = (model.encoder.blocks[0].attention, model.blocks[0].attention, model.blocks[0].cross)
-    assert all(type(place.inner) is broken.Heads and place.inner.bug == "no scale" for place in places)
-    assert not any(type(place.inner) is MultiHead for place in places)
+    for place in ("encoder", "decoder", "cross"):
+        assert [heads.bug for heads in model.heads()[place]] == [BUGS["no scale"]]
 
 
 # --- Instruments ------------------------------------------------------------------------------------------------------

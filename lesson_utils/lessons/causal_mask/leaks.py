@@ -8,7 +8,7 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import formats, live, plots
-from lesson_utils.lessons.attention_bugs import BUGS, Bug
+from lesson_utils.lessons.attention_bugs import BUGS
 from lesson_utils.maths import attention, models
 from lesson_utils.maths.checks import Array, Mask
 from lesson_utils.maths.models.gpt import GPTCache
@@ -81,6 +81,7 @@ KINDS = {  # in one right way and six others
 }
 # The kinds by their names in the catalogue.
 _BUGS = {
+    "causal": "",
     "none": "no mask",
     "one too far": "mask one too far",
     "transposed": "mask transposed",
@@ -92,7 +93,7 @@ _BUGS = {
 
 def masked_weights(scores: Array, kind: str) -> Array:
     """Turn scores (T, T) into weights, hidden in one of the ways of `KINDS`."""
-    bug = BUGS[_BUGS[kind]] if kind in _BUGS else Bug()
+    bug = BUGS[_BUGS[kind]]
     return bug.weighing.forward(scores, bug.seen(attention.causal_mask(len(scores))))
 
 

@@ -60,6 +60,7 @@ OF_PATIENTS: dict[str, tuple[str, Any]] = {  # bugs that only a `Patient` can ha
 
 def plant(model: layers.Layer, bug: str) -> None:
     """Put a bug into a model, everywhere where it can be. A bug of `OF_PATIENTS` leaves other models as they are."""
+    bugs.plant(model, "")  # right heads by the same code: patients differ in their bug alone, not in rounding
     if bug not in OF_PATIENTS:
         bugs.plant(model, bug)
     elif isinstance(model, Patient):
