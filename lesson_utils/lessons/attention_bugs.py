@@ -192,7 +192,7 @@ class WrongHeads(Instead, layers.MultiHead):
     def forward(
         self, x: Array, memory: Array | None = None, mask: Any = None, bias: Any = None, past: Any = None
     ) -> Any:
-        """Do as `MultiHead.forward` does, but without a bias."""
+        """Compute what `MultiHead.forward` does, with the bug; without a bias, and without what `trying` sets."""
         bug, kv = self.bug, x if memory is None else memory
         q, from_Q = ops.linear_forward(x, self.W_Q.value)
         k, from_K = ops.linear_forward(kv, self.W_K.value)

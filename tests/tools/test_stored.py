@@ -5,7 +5,7 @@ import pytest
 
 from lesson_utils.lessons import bugs
 from lesson_utils.lessons.debugging import symptoms as shown
-from lesson_utils.maths import models
+from lesson_utils.maths import attention, models
 from lesson_utils.maths.models.experiments import changed
 from tools.measure import savings, symptoms
 from tools.measure.texts import texts

@@ -16,7 +16,7 @@ LENGTH, PLACES, NUM_SYMBOLS = 24, 4, 20  # of a sequence; to fetch from; to draw
 
 
 def short_way(offset: int) -> int:
-    """The same offset the short way round: +23 is −1."""
+    """Return the same offset the short way round: +23 is −1."""
     return (offset + LENGTH // 2 - 1) % LENGTH - LENGTH // 2 + 1
 
 
@@ -25,12 +25,12 @@ SYMBOLS = tasks.letters(NUM_SYMBOLS)
 
 
 def held_out(n: int = 500) -> tuple[Any, Any]:
-    """Sequences to test on, the same each time: source (n, T) and target (n, T, 4)."""
+    """Draw sequences to test on, the same each time: source (n, T) and target (n, T, 4)."""
     return tasks.gather(np.random.default_rng(99), n, LENGTH, PLACES, NUM_SYMBOLS)
 
 
 def untrained(num_heads: int) -> models.Encoder:
-    """A model of the notebook's sizes, for the live figures' examples."""
+    """Make a model of the notebook's sizes, for the live figures' examples."""
     sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "positions": "learned", "max_length": LENGTH}
     symbols = len(SYMBOLS)
     config = models.EncoderConfig(vocab=symbols, classes=symbols, num_heads=num_heads, outputs=PLACES, **sizes)
@@ -38,7 +38,7 @@ def untrained(num_heads: int) -> models.Encoder:
 
 
 class Result(NamedTuple):
-    """How a trained model does on sequences that it was not trained on."""
+    """The results of a trained model on sequences that it was not trained on."""
 
     right: Array  # share of right answers, by offset, (4,)
     among: float  # share of answers that are at least one of the four wanted symbols
@@ -73,7 +73,7 @@ def examine(model: models.Encoder, n: int = 500, knock_out: Sequence[int] = ()) 
 
 
 def by_offset(weights: Array) -> Array:
-    """What weights (..., T, T) put on each offset from the query, around the circle: mean over the queries, (..., T).
+    """Average what weights (..., T, T) put on each offset from the query, around the circle: (..., T).
 
     Entry o is for the offset o, negative ones from the end, as in Python's own indexing.
     """
@@ -83,13 +83,13 @@ def by_offset(weights: Array) -> Array:
 
 
 def main_offset(profile: Array, least: float = 0.5) -> str:
-    """The offset that gets most of a head's weight, if one does."""
+    """Name the offset that gets most of a head's weight, if one does."""
     best = int(profile.argmax())
     return signed(short_way(best)) if profile[best] >= least else ""
 
 
 def diversity(weights: Array) -> float:
-    """How differently heads look: the share of weight that one puts elsewhere than another, mean over all pairs.
+    """Measure how differently heads look: the mean share of weight that one puts elsewhere than another.
 
     ½ Σ_j |a_ij − b_ij| (total variation) is 0 for two equal rows of weights, 1 for rows that share no key.
 

@@ -37,7 +37,7 @@ class LayerConfig:
         norm: "pre" (trains without warm-up), "post" (the paper's) or "none".
         norm_kind: "layer" (the paper's) or "rms".
         activation: "relu" (the paper's), "gelu" or "swiglu".
-        dropout: share of what each sublayer gives that is dropped while training.
+        dropout: the share of each sublayer's outputs that is dropped while training.
         rotary: turn queries and keys of self-attention by their position.
         dtype: float32 or float64, of all parameters.
     """

