@@ -21,11 +21,15 @@ MERGED, SPLIT = "merged without the swap", "split and merged without the swap"
 # --- From scores to weights -------------------------------------------------------------------------------------------
 
 
+def _no_way_back(dweights: Array, weights: Array, scores: Array, mask: Mask | None) -> Array:
+    raise NotImplementedError("this bug is for forward passes only")
+
+
 class Weighing(NamedTuple):
     """A way from scores to weights, under a mask (True = may attend) or None; and the way back."""
 
     forward: Callable[[Array, Mask | None], Array]  # scores, mask -> weights
-    backward: Callable[[Array, Array, Array, Mask | None], Array]  # dweights, weights, scores, mask -> dscores
+    backward: Callable[[Array, Array, Array, Mask | None], Array] = _no_way_back  # dweights, weights, scores, mask
 
 
 def hidden(scores: Array, mask: Mask | None, by: float = -np.inf) -> Array:
@@ -50,23 +54,15 @@ def _over_queries_backward(dweights: Array, weights: Array, scores: Array, mask:
     return ops.softmax_backward(dweights.swapaxes(-1, -2), weights.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-def _twice_backward(dweights: Array, weights: Array, scores: Array, mask: Mask | None) -> Array:
-    return ops.softmax_backward(ops.softmax_backward(dweights, weights), ops.softmax(hidden(scores, mask)))
-
-
-def _no_way_back(dweights: Array, weights: Array, scores: Array, mask: Mask | None) -> Array:
-    raise NotImplementedError("this bug is for forward passes only")
-
-
 RIGHT = Weighing(
     lambda scores, mask: ops.softmax(hidden(scores, mask)),
     lambda dweights, weights, scores, mask: ops.softmax_backward(dweights, weights),
 )
 LATE = Weighing(_late, _late_backward)
-LATE_RENORMALISED = Weighing(_late_renormalised, _no_way_back)
-ZEROS = Weighing(lambda scores, mask: ops.softmax(hidden(scores, mask, 0.0)), _no_way_back)
+LATE_RENORMALISED = Weighing(_late_renormalised)
+ZEROS = Weighing(lambda scores, mask: ops.softmax(hidden(scores, mask, 0.0)))
 OVER_QUERIES = Weighing(lambda scores, mask: ops.softmax(hidden(scores, mask), axis=-2), _over_queries_backward)
-TWICE = Weighing(lambda scores, mask: ops.softmax(RIGHT.forward(scores, mask)), _twice_backward)
+TWICE = Weighing(lambda scores, mask: ops.softmax(RIGHT.forward(scores, mask)))
 NO_ROW_SUM = RIGHT._replace(backward=lambda dweights, weights, scores, mask: dweights * weights)
 
 # --- Heads ------------------------------------------------------------------------------------------------------------
@@ -98,15 +94,15 @@ def _ahead(mask: Mask) -> Mask:
     return np.tri(T_q, T_k, T_k - T_q + 1, dtype=bool)
 
 
-class Steps(NamedTuple):
+class Step(NamedTuple):
     """A step of multi-head attention and the same step backwards."""
 
     forward: Callable[..., Array]
     backward: Callable[..., Array]
 
 
-SWAPPED, RESHAPED = Steps(split_heads, merge_heads), Steps(split_by_reshape, merge_by_reshape)
-REPEATED, TILED = Steps(repeat_heads, repeat_heads_backward), Steps(_tiled, _tiled_backward)
+SWAPPED, RESHAPED = Step(split_heads, merge_heads), Step(split_by_reshape, merge_by_reshape)
+REPEATED, TILED = Step(repeat_heads, repeat_heads_backward), Step(_tiled, _tiled_backward)
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ class Bug:
         weighing: the way from scores to weights.
         scale: the factor on the scores, from d_k and the number of heads.
         queries, keys: how queries, and how keys and values, are split into heads.
-        merging: how heads were split that are now merged: its `backward` is the merging.
+        merging: the way of splitting that is undone where heads are merged.
         repeating: how heads of keys and values are repeated for all heads of queries.
         turn_values: positions turn the values, too, where they turn queries and keys.
     """
@@ -128,10 +124,10 @@ class Bug:
     mask: Callable[[Mask], Mask] = lambda mask: mask
     weighing: Weighing = RIGHT
     scale: Callable[[int, int], float] = lambda d_k, num_heads: 1 / math.sqrt(d_k)
-    queries: Steps = SWAPPED
-    keys: Steps = SWAPPED
-    merging: Steps = SWAPPED
-    repeating: Steps = REPEATED
+    queries: Step = SWAPPED
+    keys: Step = SWAPPED
+    merging: Step = SWAPPED
+    repeating: Step = REPEATED
     turn_values: bool = False
 
     def seen(self, mask: Any) -> Mask | None:

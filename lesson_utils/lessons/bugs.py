@@ -15,7 +15,7 @@ import numpy as np
 from lesson_utils.lessons.attention_bugs import BUGS, Instead, WrongHeads
 from lesson_utils.maths import layers
 from lesson_utils.maths.checks import Array, Ids, as_choice
-from lesson_utils.maths.layers.blocks import CrossResidual, ResidualCache
+from lesson_utils.maths.layers.blocks import ResidualCache
 from lesson_utils.maths.models.experiments import Change
 from lesson_utils.maths.models.stack import Tokens, TokensCache
 from lesson_utils.maths.positions import sinusoidal_encoding
@@ -59,7 +59,7 @@ class WrongNorm(Instead, layers.LayerNorm):
         return np.asarray((dnormal - mean - normal * along) / root)
 
 
-class NormedResidual(Instead, CrossResidual):
+class NormedResidual(Instead, layers.Residual[Any]):
     """norm(x) + f(norm(x)), where x + f(norm(x)) was meant."""
 
     def forward(self, x: Array, f: Any, rng: Any = None) -> tuple[Array, ResidualCache[Any]]:

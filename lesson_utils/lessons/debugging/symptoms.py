@@ -132,9 +132,9 @@ def symptoms_lab(figure: "Figure") -> live.Update:
         look = looks(map_, of["map"] is None)
         weights.set_title(f"One head: {look}", size=11)
         return (
-            f"Perplexity is {in_figures(of['perplexity'])}, with nothing wrong {in_figures(right)}, by guessing {vocabulary:,}; "
-            f"the bug: {bug} ({LINES[bug]}). To “{known['question']}” the chatbot says: “{readable(of['says'])}” "
-            f"Layer {known['head'][0]}, head {known['head'][1]}: {look}. Stored results."
+            f"Perplexity is {in_figures(of['perplexity'])}, with nothing wrong {in_figures(right)}, by guessing "
+            f"{vocabulary:,}; the bug: {bug} ({LINES[bug]}). To “{known['question']}” the chatbot says: "
+            f"“{readable(of['says'])}” Layer {known['head'][0]}, head {known['head'][1]}: {look}. Stored results."
         )
 
     return update

@@ -127,6 +127,12 @@ class Residual(Layer, Generic[L]):
         dy, dinner = self._backward_after(dy, cache)
         return self._backward_before(self.inner.backward(dinner, cache.inner), dy, cache)
 
+    def backward_cross(self: "Residual[MultiHead]", dy: Array, cache: ResidualCache[HeadsCache]) -> tuple[Array, Array]:
+        """Return dx and dmemory, where the inner layer is cross-attention."""
+        dy, dinner = self._backward_after(dy, cache)
+        dx, dmemory = self.inner.backward_cross(dinner, cache.inner)
+        return self._backward_before(dx, dy, cache), dmemory
+
     def _backward_after(self, dy: Array, cache: ResidualCache[Any]) -> tuple[Array, Array]:
         """Return the gradients at the sum x + f, and at the inner layer's output."""
         if self.norm and cache.norm and self.place == "post":
@@ -140,16 +146,6 @@ class Residual(Layer, Generic[L]):
         if self.skip:
             dx += dy
         return dx
-
-
-class CrossResidual(Residual[MultiHead]):
-    """Cross-attention with its norm, its dropout and its residual connection; its gradients go to `memory`, too."""
-
-    def backward_cross(self, dy: Array, cache: ResidualCache[HeadsCache]) -> tuple[Array, Array]:
-        """Return dx and dmemory."""
-        dy, dinner = self._backward_after(dy, cache)
-        dx, dmemory = self.inner.backward_cross(dinner, cache.inner)
-        return self._backward_before(dx, dy, cache), dmemory
 
 
 class EncoderCache(NamedTuple):
@@ -213,7 +209,7 @@ class DecoderLayer(Layer):
         c = config
         heads = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, c.rotation, dtype=c.dtype)
         cross = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, dtype=c.dtype)
-        self.attention, self.cross = Residual(heads, c), CrossResidual(cross, c)
+        self.attention, self.cross = Residual(heads, c), Residual(cross, c)
         self.feed_forward = Residual(FeedForward(c.d_model, c.ff_width, rng, c.activation, c.dtype), c)
 
     def forward(

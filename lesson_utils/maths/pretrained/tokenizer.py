@@ -158,7 +158,7 @@ def _stand_in(character: str) -> str:
 
 
 def _signs() -> list[str]:
-    """Return a printable character for each byte, in GPT-2's order: its own if it has one, else the next from 256 on."""
+    """Return a printable character for each byte, in GPT-2's order: its own if it has one, else one from 256 on."""
     own = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = iter(range(256, 512))
     return [chr(byte if byte in own else next(others)) for byte in range(256)]
