@@ -15,9 +15,20 @@ ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs")))
 SIZES = {"d_model": 8, "num_heads": 2, "num_layers": 2, "dtype": np.float64}
 
 
+ELSEWHERE = {  # bugs of the catalogue that no patient has, and the model that can have them
+    "scaled by d_k": {},
+    "queries split without the swap": {},
+    "norm left out": {},
+    "rotary left out": {"positions": "rotary"},
+    "values turned": {"positions": "rotary"},
+    "gate and value swapped": {"activation": "swiglu"},
+}
+
+
 def model_of(bug, seed=0):
     """A broken model whose parameters are all away from where they begin."""
-    model = broken.patient(bug, 11, seed, **SIZES | ({"num_heads": 4} if bug == "groups tiled" else {}))
+    sizes = SIZES | ELSEWHERE.get(bug, {}) | ({"num_heads": 4} if bug == "groups tiled" else {})
+    model = broken.patient(bug, 11, seed, **sizes)
     rng = np.random.default_rng(seed)
     for param in model.params().values():
         param.value += 0.3 * rng.normal(size=param.value.shape)
@@ -27,7 +38,7 @@ def model_of(bug, seed=0):
 # --- Broken models ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bug", [bug for bug in ALL_BUGS if "backward" not in bug])
+@pytest.mark.parametrize("bug", [bug for bug in (*ALL_BUGS, *ELSEWHERE) if "backward" not in bug])
 def test_the_backward_pass_fits_the_broken_forward_pass(bug):
     """What happens in training is the bug's doing, not that of a second one."""
     model, rng = model_of(bug), np.random.default_rng(1)
@@ -65,6 +76,11 @@ def test_a_bug_changes_no_parameter_but_the_loud_table():
             healthy = broken.patient("", 11, **SIZES | {"num_heads": 4})
             for name, param in healthy.params().items():
                 np.testing.assert_array_equal(param.value, sick.params()[name].value)
+
+
+def test_a_bug_that_is_not_in_the_catalogue_is_refused():
+    with pytest.raises(ValueError, match="bug='no masc' is not known; choose one of , no mask"):
+        broken.patient("no masc", 11)
 
 
 def test_a_bug_is_planted_in_every_place():
