@@ -68,6 +68,12 @@ def serve() -> None:
         server.serve_forever()
 
 
+def prose() -> None:
+    from tools import prose as report
+
+    report.main(parsed("notebooks", nargs="*", help="by number or name (default: all)").notebooks)
+
+
 def parsed(argument: str, **options: object) -> argparse.Namespace:
     """Return the value of a command's only argument."""
     parser = argparse.ArgumentParser(prog=sys.argv[0])
@@ -94,6 +100,7 @@ COMMANDS = {
     "format": Command(("style",), "format the code, and mend what can be mended", format_code),
     "save": Command(("lab", "test"), "run notebooks and store their outputs", of("tools.save")),
     "address": Command(("lab",), "write the repository's address wherever it stands", write_address),
+    "prose": Command(("lab",), "report on the text of notebooks: sentences, colons, minutes", prose),
     "site": Command(("site",), "build the site that is published", of("tools.site.build")),
     "serve": Command(("lab",), "show that site on this machine", serve),
 }

@@ -6,7 +6,7 @@ python -m tools.prose [notebook ...]
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ PHRASES = re.compile(
 )
 
 
-def main(names: list[str]) -> None:
+def main(names: Sequence[str] = ()) -> None:
     """Print a report for each notebook, or for these."""
     for lesson in LESSONS:
         if names and not any(name in lesson.notebook for name in names):

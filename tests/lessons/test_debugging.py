@@ -6,18 +6,29 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom.course import LESSONS
+from lesson_utils.lessons.attention_bugs import BUGS, WrongHeads
 from lesson_utils.lessons.debugging import broken, casefile, cases, examined, exercises, instruments, lab, matrix, tried
 from lesson_utils.maths import models
-from lesson_utils.maths.layers import MultiHead
 from lesson_utils.mistakes.judge import run
 
-ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs", "mask lost after the first layer")))
+ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs")))
 SIZES = {"d_model": 8, "num_heads": 2, "num_layers": 2, "dtype": np.float64}
+
+
+ELSEWHERE = {  # bugs of the catalogue that no patient has, and the model that can have them
+    "scaled by d_k": {},
+    "queries split without the swap": {},
+    "norm left out": {},
+    "rotary left out": {"positions": "rotary"},
+    "values turned": {"positions": "rotary"},
+    "gate and value swapped": {"activation": "swiglu"},
+}
 
 
 def model_of(bug, seed=0):
     """A broken model whose parameters are all away from where they begin."""
-    model = broken.patient(bug, 11, seed, **SIZES | ({"num_heads": 4} if bug == "groups tiled" else {}))
+    sizes = SIZES | ELSEWHERE.get(bug, {}) | ({"num_heads": 4} if bug == "groups tiled" else {})
+    model = broken.patient(bug, 11, seed, **sizes)
     rng = np.random.default_rng(seed)
     for param in model.params().values():
         param.value += 0.3 * rng.normal(size=param.value.shape)
@@ -27,7 +38,7 @@ def model_of(bug, seed=0):
 # --- Broken models ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bug", [bug for bug in ALL_BUGS if "backward" not in bug])
+@pytest.mark.parametrize("bug", [bug for bug in (*ALL_BUGS, *ELSEWHERE) if "backward" not in bug])
 def test_the_backward_pass_fits_the_broken_forward_pass(bug):
     """What happens in training is the bug's doing, not that of a second one."""
     model, rng = model_of(bug), np.random.default_rng(1)
@@ -49,7 +60,7 @@ def test_without_a_bug_it_is_the_courses_own_model():
     own = models.GPT(config, np.random.default_rng(3))
     ids = np.random.default_rng(0).integers(11, size=(2, 7))
     healthy = broken.patient("", 11, 3, **SIZES)
-    assert any(type(block.attention.inner) is broken.Heads for block in healthy.stack.blocks)
+    assert all(type(heads) is WrongHeads for heads in healthy.heads()["decoder"])
     np.testing.assert_allclose(healthy.forward(ids)[0], own.forward(ids)[0], rtol=1e-10)
     past, past_own = healthy.new_past(), own.new_past()
     for part in (ids[:, :4], ids[:, 4:5]):
@@ -67,11 +78,15 @@ def test_a_bug_changes_no_parameter_but_the_loud_table():
                 np.testing.assert_array_equal(param.value, sick.params()[name].value)
 
 
+def test_a_bug_that_is_not_in_the_catalogue_is_refused():
+    with pytest.raises(ValueError, match="bug='no masc' is not known; choose one of , no mask"):
+        broken.patient("no masc", 11)
+
+
 def test_a_bug_is_planted_in_every_place():
     model = tried.model_of("dates", "no scale", 0)
-    places = (model.encoder.blocks[0].attention, model.blocks[0].attention, model.blocks[0].cross)
-    assert all(type(place.inner) is broken.Heads and place.inner.bug == "no scale" for place in places)
-    assert not any(type(place.inner) is MultiHead for place in places)
+    for place in ("encoder", "decoder", "cross"):
+        assert [heads.bug for heads in model.heads()[place]] == [BUGS["no scale"]]
 
 
 # --- Instruments ------------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_ledger_counts_pieces_like_the_layer_and_shows_itself():
     whole, pieces = full_block.Ledger(), full_block.Ledger()
     whole.run("layer", layer.forward, x, memory)
     pieces.run("self", layer.attention.inner.forward, x)
-    pieces.run("cross", layer.cross.forward, x, memory)
+    pieces.run("cross", layer.cross.inner.forward, x, memory)
     pieces.run("feed", layer.feed_forward.inner.forward, x)
     assert pieces.flops == whole.flops
     shown = pieces._repr_mimebundle_()
@@ -208,7 +208,8 @@ def test_bits_and_firing():
     last = cache.stack.stream
     seen = attention.causal_mask(32)
     x = model.stack.blocks[0].forward(model.tokens.forward(windows)[0], seen)[0]
-    x = model.stack.blocks[1].attention.forward(x, mask=seen)[0]
+    attention_part = model.stack.blocks[1].attention
+    x = attention_part.forward(x, lambda x: attention_part.inner.forward(x, mask=seen))[0]
     np.testing.assert_allclose(x + fires @ feed.W.value + feed.b.value, last, atol=1e-4)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lesson_utils.maths import attention, ops, positions
 from lesson_utils.maths.attention import causal_mask
 from lesson_utils.maths.gradcheck import check_params
+from lesson_utils.maths.layers import KnockOut
 from lesson_utils.maths.models import (
     GPT,
     Encoder,
@@ -19,6 +20,7 @@ from lesson_utils.maths.models import (
     TransformerConfig,
     distribution,
     sample,
+    trying,
 )
 from lesson_utils.maths.positions import Rotary
 
@@ -248,22 +250,26 @@ def test_a_mask_takes_the_place_of_the_causal_one(rng, options):
 @pytest.mark.parametrize("by", ["zero", "mean"])
 def test_heads_knocked_out_are_those_of_their_layer(make, by, rng):
     model, ids = make(rng), rng.integers(7, size=(2, 5))
-    logits, cache = model.forward(ids, knock_out={1: [0, 2]}, knock_out_by=by)
     name = "decoder" if make is gpt else "encoder"
+    with trying(model, {name: {1: [0, 2]}}, by):
+        logits, cache = model.forward(ids)
     for with_, without in zip(model.maps(cache)[name], model.maps(model.forward(ids)[1])[name], strict=True):
         np.testing.assert_array_equal(with_, without)  # the maps of the last layer are made before
     if by == "zero":  # the same as without its rows of W_O
         W_O = model.stack.blocks[1].attention.inner.W_O.value
         W_O[:4] = W_O[8:] = 0
         np.testing.assert_allclose(model.forward(ids)[0], logits, atol=1e-12)
-    np.testing.assert_array_equal(model.forward(ids, knock_out={})[0], model.forward(ids)[0])
+    plain = model.forward(ids)[0]
+    with trying(model, {name: {}}):
+        np.testing.assert_array_equal(model.forward(ids)[0], plain)
 
 
 @pytest.mark.parametrize("place", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("by", ["zero", "mean"])
 def test_heads_of_a_transformer_are_knocked_out_where_it_says(place, by, rng):
     model = transformer(rng)
-    logits, cache = model.forward(SOURCE, TARGET, knock_out={place: {1: [0, 2]}}, knock_out_by=by)
+    with trying(model, {place: {1: [0, 2]}}, by):
+        logits, cache = model.forward(SOURCE, TARGET)
     plain, whole = model.forward(SOURCE, TARGET)
     assert np.abs(logits - plain).max() > 1e-3
     for with_, without in zip(model.maps(cache)[place], model.maps(whole)[place], strict=True):
@@ -273,9 +279,30 @@ def test_heads_of_a_transformer_are_knocked_out_where_it_says(place, by, rng):
         layer = layer or (model.blocks[1].cross if place == "cross" else model.blocks[1].attention)
         layer.inner.W_O.value[:4] = layer.inner.W_O.value[8:] = 0
         np.testing.assert_allclose(model.forward(SOURCE, TARGET)[0], logits, atol=1e-12)
-    np.testing.assert_array_equal(
-        model.forward(SOURCE, TARGET, knock_out={place: {}})[0], model.forward(SOURCE, TARGET)[0]
-    )
+
+
+def test_what_was_tried_is_put_back(rng):
+    model = transformer(rng)
+    plain = model.forward(SOURCE, TARGET)[0]
+    with trying(model, {"cross": {1: [0]}}):
+        outer = model.forward(SOURCE, TARGET)[0]
+        with trying(model, {"cross": {1: [2]}, "encoder": {0: [1]}}, "mean", attention.scaled_dot_product_attention):
+            assert np.abs(model.forward(SOURCE, TARGET)[0] - outer).max() > 1e-3
+        with trying(model, {"decoder": {0: [1]}}):
+            assert model.heads()["cross"][1].knock_out == KnockOut((0,))
+        np.testing.assert_array_equal(model.forward(SOURCE, TARGET)[0], outer)
+    with pytest.raises(ValueError, match="ids has"), trying(model, {"cross": {1: [0]}}):
+        model.forward(SOURCE, TARGET[:, :0])
+    np.testing.assert_array_equal(model.forward(SOURCE, TARGET)[0], plain)
+    with pytest.raises(ValueError, match="not there"), trying(model, {"cross": {0: [1], 5: [1]}}):
+        pass
+    np.testing.assert_array_equal(model.forward(SOURCE, TARGET)[0], plain)
+
+
+def test_training_goes_on_without_heads(rng):
+    model = transformer(rng)
+    with trying(model, {"encoder": {0: [0]}, "decoder": {1: [1, 2]}, "cross": {0: [2]}}, "mean"):
+        check_gradients(model, (SOURCE, TARGET), rng)
 
 
 @pytest.mark.slow
@@ -413,6 +440,11 @@ def test_positions_are_added_from_the_right_place_on(kind, rng):
     np.testing.assert_allclose(x, np.sqrt(12) * model.tokens.embedding.table.value[ids] + table[4:7], atol=1e-12)
 
 
+def entered(model, *arguments, **named):
+    with trying(model, *arguments, **named):
+        pass
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -450,24 +482,24 @@ def test_positions_are_added_from_the_right_place_on(kind, rng):
         ),
         (lambda rng: gpt(rng).forward(SOURCE, mask=np.ones((5, 5))), "mask has dtype float64; expected booleans"),
         (
-            lambda rng: transformer(rng).forward(SOURCE, TARGET, knock_out={"cross": {0: [3]}}),
+            lambda rng: entered(transformer(rng), {"cross": {0: [3]}}),
             "knock_out={0: [3]} names heads that are not",
         ),
         (
-            lambda rng: transformer(rng).forward(SOURCE, TARGET, knock_out={"middle": {0: [0]}}),
+            lambda rng: entered(transformer(rng), {"middle": {0: [0]}}),
             "knock_out='middle' is not known; choose one of encoder, decoder, cross",
         ),
         (
-            lambda rng: gpt(rng).forward(SOURCE, knock_out={2: [0]}),
+            lambda rng: entered(gpt(rng), {"decoder": {2: [0]}}),
             "knock_out={2: [0]} names heads that are not",
         ),
         (
-            lambda rng: gpt(rng).forward(SOURCE, knock_out={0: [3]}),
+            lambda rng: entered(encoder(rng), {"encoder": {0: [3]}}),
             "expected a layer in 0…1 with heads in 0…2, such",
         ),
         (
-            lambda rng: gpt(rng).forward(SOURCE, knock_out_by="one"),
-            "knock_out_by='one' is not known; choose one",
+            lambda rng: entered(gpt(rng), {"decoder": {0: [1]}}, by="one"),
+            "by='one' is not known; choose one of zero, mean",
         ),
         (lambda rng: sample([1.0], rng, -1), "temperature=-1 must be a number from 0 on"),
         (lambda rng: sample([1.0], rng, top_p=0), "top_p=0 must be above 0 and at most 1"),
@@ -493,12 +525,14 @@ def test_a_function_of_ones_own_attends_in_every_layer_with_and_without_a_cache(
         return output, weights
 
     logits, cache = model.forward(ids)
-    own, own_cache = model.forward(ids, attend=attend)
+    with trying(model, attend=attend):
+        own, own_cache = model.forward(ids)
     np.testing.assert_allclose(own, logits, atol=1e-5)
     np.testing.assert_allclose(model.maps(own_cache)["decoder"], model.maps(cache)["decoder"], atol=1e-6)
     past = model.new_past()
-    model.forward(ids[:, :-1], past, attend=attend)
-    np.testing.assert_allclose(model.forward(ids[:, -1:], past, attend=attend)[0][:, 0], logits[:, -1], atol=1e-5)
+    with trying(model, attend=attend):
+        model.forward(ids[:, :-1], past)
+        np.testing.assert_allclose(model.forward(ids[:, -1:], past)[0][:, 0], logits[:, -1], atol=1e-5)
     assert calls == 2 * [((2, 3, 7, 4), (2, 3, 7, 4), bool)] + 2 * [((2, 3, 6, 4), (2, 3, 6, 4), bool)] + 2 * [
         ((2, 3, 1, 4), (2, 3, 7, 4), None)
     ]
@@ -515,15 +549,28 @@ def test_the_last_logits_alone_are_those_of_all(rng):
         model.maps(its_cache)
 
 
-def test_a_function_that_attends_is_held_to_what_it_has_to_give():
+@pytest.mark.parametrize(
+    ("attend", "message"),
+    [
+        (lambda Q, K, V, mask: V, r"returned a ndarray; expected two arrays"),
+        (
+            lambda Q, K, V, mask: (V.swapaxes(-1, -2), Q @ K.swapaxes(-1, -2)),
+            r"returned output of shape \(1, 2, 4, 3\); expected \(1, 2, 3, 4\)",
+        ),
+        (
+            lambda Q, K, V, mask: (V, V),
+            r"returned weights of shape \(1, 2, 3, 4\); expected \(1, 2, 3, 3\)",
+        ),
+    ],
+)
+def test_a_function_that_attends_is_held_to_what_it_has_to_give(attend, message):
     model = GPT(GPTConfig(vocab=5, d_model=8, num_heads=2, num_layers=1), np.random.default_rng(0))
-    ids = np.array([[1, 2, 3]])
-    with pytest.raises(ValueError, match=r"returned a ndarray; expected two arrays"):
-        model.forward(ids, attend=lambda Q, K, V, mask: V)
-    with pytest.raises(ValueError, match=r"returned output of shape \(1, 2, 4, 3\); expected \(1, 2, 3, 4\)"):
-        model.forward(ids, attend=lambda Q, K, V, mask: (V.swapaxes(-1, -2), Q @ K.swapaxes(-1, -2)))
-    with pytest.raises(ValueError, match=r"returned weights of shape \(1, 2, 3, 4\); expected \(1, 2, 3, 3\)"):
-        model.forward(ids, attend=lambda Q, K, V, mask: (V, V))
+    with pytest.raises(ValueError, match=message), trying(model, attend=attend):
+        model.forward(np.array([[1, 2, 3]]))
+
+
+def test_attention_of_ones_own_has_no_place_for_a_bias():
     biased = GPT(GPTConfig(vocab=5, d_model=8, num_heads=2, num_layers=1, positions="alibi"), np.random.default_rng(0))
-    with pytest.raises(ValueError, match="no place for a bias"):
-        biased.forward(ids, attend=attention.scaled_dot_product_attention)
+    attend = attention.scaled_dot_product_attention
+    with pytest.raises(ValueError, match="no place for a bias"), trying(biased, attend=attend):
+        biased.forward(np.array([[1, 2, 3]]))

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from lesson_utils.lessons import bugs
 from lesson_utils.lessons.debugging import symptoms as shown
 from lesson_utils.maths import attention, models
+from lesson_utils.maths.models.experiments import changed
 from tools.measure import savings, symptoms
 from tools.measure.texts import texts
 
@@ -70,17 +72,6 @@ def test_there_are_three_texts_long_enough_to_measure():
 # --- One bug at a time ----------------------------------------------------------------------------------------------
 
 
-def test_attention_without_a_fault_is_attention():
-    Q, K, V = np.random.default_rng(3).normal(size=(3, 1, 2, 6, 4)).astype(np.float32)
-    for mask in (attention.causal_mask(6), None):
-        for got, expected in zip(
-            symptoms.wrong_attention()(Q, K, V, mask),
-            attention.scaled_dot_product_attention(Q, K, V, mask),
-            strict=True,
-        ):
-            np.testing.assert_allclose(got, expected, atol=1e-6)
-
-
 def test_each_bug_changes_what_a_model_says_and_is_taken_out_again():
     config = models.GPTConfig(
         vocab=9,
@@ -98,25 +89,27 @@ def test_each_bug_changes_what_a_model_says_and_is_taken_out_again():
         param.value += (0.3 * rng.normal(size=param.value.shape)).astype(np.float32)
     ids = rng.integers(9, size=(1, 7))
 
-    def logits(bug):
-        past = model.new_past() if bug.cached else None
-        with bug.in_(model):
-            parts = (ids[:, :4], ids[:, 4:5], ids[:, 5:]) if bug.cached else (ids,)
-            return [model.forward(part, past, attend=bug.attend)[0] for part in parts][-1][0, -1]
+    def logits(name):
+        cached = name == symptoms.OF_THE_CACHE
+        past = model.new_past() if cached else None
+        with symptoms.planted(model, name, prompt=4):
+            parts = (ids[:, :4], ids[:, 4:5], ids[:, 5:]) if cached else (ids,)
+            return [model.forward(part, past)[0] for part in parts][-1][0, -1]
 
     own = model.forward(ids)[0][0, -1]
-    found = symptoms.bugs(config.d_model, prompt=4)
-    np.testing.assert_allclose(logits(found.pop("nothing is wrong")), own, atol=1e-5)
-    others = []
-    for name, bug in found.items():
-        others.append(logits(bug))
+    np.testing.assert_array_equal(logits(symptoms.RIGHT), own)
+    with changed(bugs.changes(model, "")):  # heads of the catalogue, without a bug
+        np.testing.assert_allclose(model.forward(ids)[0][0, -1], own, atol=1e-5)
+    found, others = [name for name in symptoms.SHOWN if name != symptoms.RIGHT], []
+    for name in found:
+        others.append(logits(name))
         assert np.abs(others[-1] - own).max() > 1e-3, name
         np.testing.assert_array_equal(model.forward(ids)[0][0, -1], own, err_msg=name)
     assert len({tuple(told.round(4)) for told in others}) == len(found)  # no two bugs are one
 
 
 def test_what_is_shown_is_what_was_measured():
-    assert set(symptoms.bugs(576)) == set(shown.symptoms()) == set(shown.LINES)
+    assert set(symptoms.SHOWN) == set(shown.symptoms()) == set(shown.LINES)
     assert shown.STORED.stat().st_size < 100_000
     lost = {bug: of["perplexity"] for bug, of in shown.symptoms().items()}
     assert lost["no causal mask"] < lost["mask one too late"] < lost[shown.RIGHT] == lost["cache starts at 0 again"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import lesson_utils
-from lesson_utils.maths import attention, ops, pretrained
+from lesson_utils.maths import attention, models, ops, pretrained
 from lesson_utils.maths.layers import KeyValueCache
 from tools.measure.texts import texts
 
@@ -90,13 +90,14 @@ def run() -> None:
     def perplexity(ids: np.ndarray, mask: np.ndarray | None = None, changes: Any = None, attend: Any = None) -> float:
         """Return exp of the mean loss on all tokens from FROM on; `changes` has one for each layer's cache."""
         past = changes and [ChangedCache(len(ids), change) for change in changes]
-        logits = model.forward(ids[None], past, mask=mask, attend=attend)[0][0]  # (T, V)
+        with models.trying(model, attend=attend):
+            logits = model.forward(ids[None], past, mask=mask)[0][0]  # (T, V)
         log_p = ops.log_softmax(logits[FROM - 1 : -1].astype(np.float64))
         return math.exp(-log_p[np.arange(len(log_p)), ids[FROM:]].mean())
 
     bases = []
     for block in model.stack.blocks:
-        inner: Any = block.attention.inner
+        inner = block.attention.inner
         bases.append(np.linalg.svd(np.hstack([inner.W_K.value, inner.W_V.value]), full_matrices=False)[2].T)
     table: dict[str, Any] = {"from": FROM, "tokens": {}}
     for name, text in texts().items():

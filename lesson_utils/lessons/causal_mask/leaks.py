@@ -8,8 +8,10 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import formats, live, plots
-from lesson_utils.maths import attention, models, ops
+from lesson_utils.lessons.attention_bugs import BUGS
+from lesson_utils.maths import attention, models
 from lesson_utils.maths.checks import Array, Mask
+from lesson_utils.maths.models.gpt import GPTCache
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +27,7 @@ def maps(figure: "Figure", bidirectional: Array, causal: Array) -> str:
     hidden = ~attention.causal_mask(T)
     ax = d.sheet(figure)
     cell = (0.72, 0.5)
-    told = []
+    texts = []
     for left, name, A in ((0.75, "bidirectional", bidirectional), (5.25, "causal", causal)):
         gone = hidden & (A == 0)
         share = f"{np.where(hidden, A, 0).sum() / A.sum():.0%} of the weight looks ahead"
@@ -38,9 +40,9 @@ def maps(figure: "Figure", bidirectional: Array, causal: Array) -> str:
             " ".join("hidden" if g else f"{w:.2f}" for w, g in zip(*row, strict=True))
             for row in zip(A, gone, strict=True)
         )
-        told.append(f"{name}, {share}, rows: {rows}")
+        texts.append(f"{name}, {share}, rows: {rows}")
     ax.set_title("The last row stays, the first sees only itself")
-    return f"The last row stays, the first sees only itself. Two maps of weights of {T} tokens. {'. '.join(told)}."
+    return f"The last row stays, the first sees only itself. Two maps of weights of {T} tokens. {'. '.join(texts)}."
 
 
 @plots.still(9.0, 3.0)
@@ -59,7 +61,7 @@ def allowed(figure: "Figure", names: Sequence[str], *masks: Mask) -> str:
 
 
 def weights_table(weights: dict[tuple[str, Any], Array]) -> None:
-    """Two rows of weights for each way to hide scores and each dtype."""
+    """Print two rows of weights for each way to hide scores and each dtype."""
     print("                            last two hidden            all hidden")
     for (way, dtype), rows in weights.items():
         print(f"{way:16} {dtype.__name__:8}", *("   " + " ".join(f"{w:5.2f}" for w in row) for row in rows))
@@ -77,22 +79,22 @@ KINDS = {  # in one right way and six others
     "late, renormalised": "weights are set to 0 after softmax, and each row is divided by what is left of its sum",
     "zeros": "hidden scores are set to 0",
 }
+# The kinds by their names in the catalogue.
+_BUGS = {
+    "causal": "",
+    "none": "no mask",
+    "one too far": "mask one too far",
+    "transposed": "mask transposed",
+    "too late": "mask after softmax",
+    "late, renormalised": "mask after softmax, renormalised",
+    "zeros": "masked with zeros",
+}
 
 
 def masked_weights(scores: Array, kind: str) -> Array:
-    """Scores (T, T) → weights, hidden in one of the ways of `KINDS`."""
-    causal = attention.causal_mask(len(scores))
-    if kind == "none":
-        return ops.softmax(scores)
-    if kind == "too late":
-        return ops.softmax(scores) * causal
-    if kind == "late, renormalised":
-        left = ops.softmax(scores) * causal
-        return left / left.sum(axis=-1, keepdims=True)
-    if kind == "zeros":
-        return ops.softmax(np.where(causal, scores, 0))
-    visible = {"causal": causal, "transposed": causal.T, "one too far": np.tri(len(scores), k=1, dtype=bool)}[kind]
-    return ops.softmax(np.where(visible, scores, -np.inf))
+    """Turn scores (T, T) into weights, hidden in one of the ways of `KINDS`."""
+    bug = BUGS[_BUGS[kind]]
+    return bug.weighing.forward(scores, bug.seen(attention.causal_mask(len(scores))))
 
 
 @cache
@@ -103,7 +105,7 @@ def _tokens_and_matrices() -> tuple[Array, Array, Array]:
 
 
 def layers_of_attention(x: Array, kind: str, layers: int = 1) -> tuple[Array, Array]:
-    """A stack of attention layers with fixed random matrices and residual connections: x + attention(x).
+    """Run a stack of attention layers with fixed random matrices and residual connections: x + attention(x).
 
     Args:
         x: (T, 16).
@@ -123,7 +125,7 @@ def layers_of_attention(x: Array, kind: str, layers: int = 1) -> tuple[Array, Ar
 
 @cache
 def leak(T: int, position: int, kind: str, layers: int = 1) -> tuple[Array, Array]:
-    """How far each of T outputs moves when the token at `position` is replaced, (T,), and the weights before it."""
+    """Measure how far each of T outputs moves when the token at `position` is replaced, (T,); and the first weights."""
     tokens, other, _ = _tokens_and_matrices()
     changed = tokens[:T].copy()
     changed[position] = other
@@ -136,7 +138,7 @@ BREAK = -4.4
 
 
 def _height(moved: Array) -> Array:
-    """Where on the broken scale a bar ends: tens, but rounding (10⁻¹⁷ to 10⁻¹⁴) is squeezed under the break."""
+    """Return where a bar ends on the broken scale: powers of ten, with rounding (10⁻¹⁷ to 10⁻¹⁴) squeezed below."""
     tens = np.log10(moved, out=np.full(moved.shape, -99.0), where=moved > 0)
     squeezed = np.clip(-5 + (tens + 15.5) / 5, FLOOR + 0.1, BREAK - 0.1)
     return np.where(moved == 0, FLOOR, np.where(moved < ROUNDING, squeezed, np.maximum(tens, BREAK + 0.2)))
@@ -212,15 +214,7 @@ class Peeking(models.GPT):
     """A GPT without its mask: it reads the very symbol that it has to predict."""
 
     def forward(
-        self,
-        ids: Any,
-        past: Any = None,
-        rng: Any = None,
-        mask: Any = None,
-        knock_out: Any = None,
-        knock_out_by: str = "zero",
-        attend: Any = None,
-        last: bool = False,
-    ) -> Any:
+        self, ids: Any, past: Any = None, rng: Any = None, mask: Any = None, last: bool = False
+    ) -> tuple[Array, GPTCache]:
         everything = np.ones(np.shape(ids)[1:] * 2, bool)  # (T, T)
-        return super().forward(ids, None, rng, everything, knock_out, knock_out_by, attend, last)
+        return super().forward(ids, None, rng, everything, last)

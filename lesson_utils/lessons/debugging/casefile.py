@@ -20,19 +20,19 @@ GAUGES = ("start", "curve", "time", "rows", "order", "cache")  # as `alarms` has
 
 
 def of(patient: int) -> examined.Examined:
-    """What was measured of a patient, by number."""
+    """Return what was measured about a patient, by number."""
     if patient not in PATIENTS:
         raise ValueError(f"patient={patient} is not in the file; choose 1 to {len(PATIENTS)}")
     return examined.stored()[examined.BUGS[patient - 1]]
 
 
 def ln_vocabulary() -> float:
-    """ln V: the loss of who knows nothing, in nats."""
+    """Return ln V, the loss of a model that gives all symbols the same probability, in nats."""
     return float(np.log(len(examined.text()[0])))
 
 
 def alarms(found: examined.Examined) -> tuple[bool, ...]:
-    """Which of the six gauges are out of the healthy range, in the order of `GAUGES`."""
+    """Tell which of the six gauges are out of the healthy range, in the order of `GAUGES`."""
     healthy = examined.stored()[""]
     end, right = np.mean(found.losses[-3:]), np.mean(healthy.losses[-3:])
     return (
@@ -57,7 +57,7 @@ class Movements:
         self.ax = ax
 
     def set(self, moved: Sequence[float], wrong: Sequence[bool]) -> None:
-        """Heights, and for each whether this bar should be as it is."""
+        """Set the heights of the bars, and colour those that are wrong."""
         for bar, x, alarm in zip(self.bars, moved, wrong, strict=True):
             tens = np.log10(max(x, 1e-9))
             bar.set_height((0.35 if x else 0.12) if x < ROUNDING else max(tens, BREAK + 0.1) - FLOOR)
@@ -108,11 +108,11 @@ def case_lab(figure: "Figure") -> live.Update:
         for (ax, name), number in zip(titles, said, strict=True):
             ax.set_title(f"{name}: {number}")
         written.set_text(f"Patient {patient} writes: “{found.sample}”")
-        told = "; ".join(f"{name} {number}" for (_, name), number in zip(titles, said, strict=True))
+        readings = "; ".join(f"{name} {number}" for (_, name), number in zip(titles, said, strict=True))
         ringing = [name for name, alarm in zip(GAUGES, rang, strict=True) if alarm]
         return (
             f"Patient {patient}: {len(ringing) or 'no'} of 6 gauges out of the healthy range"
-            f"{': ' + ', '.join(ringing) if ringing else ''}. {told}. ln V is {ln_V:.2f}. It writes: {found.sample}"
+            f"{': ' + ', '.join(ringing) if ringing else ''}. {readings}. ln V is {ln_V:.2f}. It writes: {found.sample}"
         )
 
     return update
@@ -127,14 +127,14 @@ def _largest(x: float) -> str:
 
 
 def table(*patients: int) -> None:
-    """The gauges of patients in lines: o = as in a healthy model, X = not."""
+    """Print the gauges of patients in lines: o = as in a healthy model, X = not."""
     print("patient  ", *(f"{name:6}" for name in GAUGES))
     for patient in patients or PATIENTS:
         print(f"{patient:7}  ", *(f"{'X' if alarm else 'o':6}" for alarm in alarms(of(patient))))
 
 
 def gauges() -> Any:
-    """The alarms of all patients, (16, 6) booleans: what `check.triage` is about."""
+    """Return the alarms of all patients, (16, 6) booleans, for `check.triage`."""
     return np.array([alarms(of(patient)) for patient in PATIENTS])
 
 
@@ -150,5 +150,5 @@ def examine(patient: int, seed: int = 0) -> None:
 
 
 def characters() -> tuple[tasks.Vocabulary, Any]:
-    """What the patients read: the vocabulary, and the text as ids."""
+    """Return what the patients read: the vocabulary, and the text as ids."""
     return examined.text()

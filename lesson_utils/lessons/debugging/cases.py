@@ -1,4 +1,4 @@
-"""What each patient has: the part, the line, what gave it away, and where it was seen in the wild."""
+"""The diagnosis of each patient: the part, the line, what gave it away, and where it was seen in the wild."""
 
 from typing import NamedTuple
 
@@ -152,7 +152,7 @@ CASES = {
 
 
 def reveal(patient: int) -> None:
-    """Who it was."""
+    """Print the diagnosis of a patient."""
     casefile.of(patient)
     name = examined.BUGS[patient - 1]
     case = CASES[name]

@@ -39,7 +39,7 @@ BUGS = (  # the patients, from 1; "" is a healthy one
 
 
 class Examined(NamedTuple):
-    """What the gauges say of a patient."""
+    """The readings of all gauges for one patient."""
 
     start: float  # loss before training, as the patient's own code computes it
     losses: list[float]  # in training, a mean for each `WINDOW` steps
@@ -52,14 +52,14 @@ class Examined(NamedTuple):
 
 @cache
 def text() -> tuple[tasks.Vocabulary, Ids]:
-    """What they read: Python's language reference."""
+    """Return what the patients read, Python's language reference: the vocabulary and the ids."""
     whole = tasks.python_text()
     vocabulary = tasks.text_vocabulary(whole)
     return vocabulary, vocabulary.encode(whole)
 
 
 def examine(bug: str, seed: int = 0, steps: int = STEPS) -> Examined:
-    """Train a patient, and hold all instruments to it."""
+    """Train a patient, and measure it with all instruments."""
     vocabulary, ids = text()
     train, _ = tasks.split_text(ids)
     model = broken.patient(bug, len(vocabulary), seed)
@@ -73,7 +73,7 @@ def examine(bug: str, seed: int = 0, steps: int = STEPS) -> Examined:
 
 
 def gauges(model: broken.Patient) -> tuple[list[float], list[float], list[float], list[float]]:
-    """The four instruments that compare two runs, on a line of the text."""
+    """Measure with the four instruments that compare two runs, on a line of the text."""
     _, ids = text()
     lines = ids[3000 : 3000 + (1 + OTHERS) * T].reshape(-1, T)
     rng = np.random.default_rng(7)
@@ -89,7 +89,7 @@ def gauges(model: broken.Patient) -> tuple[list[float], list[float], list[float]
 
 
 def sample(model: broken.Patient, length: int = 56) -> str:
-    """What it writes behind "The "; line ends are shown as ¶."""
+    """Let the patient go on from "The value"; line ends are shown as ¶."""
     vocabulary, _ = text()
     prompt = vocabulary.encode("The value")[None]
     written = model.generate(prompt, length, np.random.default_rng(3), temperature=0.6)[0]
@@ -98,13 +98,13 @@ def sample(model: broken.Patient, length: int = 56) -> str:
 
 @cache
 def stored() -> dict[str, Examined]:
-    """What was measured, by bug."""
+    """Return what was measured, by bug."""
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return {bug: Examined(**found) for bug, found in contents.items()}
 
 
 def rounded(x: Any) -> Any:
-    """Numbers to three digits, in lists too."""
+    """Round numbers to three digits, in lists too."""
     if isinstance(x, list):
         return [rounded(item) for item in x]
     return float(f"{x:.3g}") if isinstance(x, float) else x

@@ -61,7 +61,7 @@ _HOMES = {name: lesson for lesson in LESSONS if lesson.number < 10 for name in l
 
 
 def _mend(name: str, of: str, mistake: str, task: str, symptom: str, hint: str) -> Exercise:
-    """An exercise of an earlier notebook, with one of its mistakes in the stub."""
+    """Make an exercise from one of an earlier notebook: the stub has one of its mistakes."""
     base = _HOMES[of].exercise(of)
     (change,) = (change for change in base.mistakes if change.name == mistake)
     way: Mapping[str, str] = change.ways[0]

@@ -15,7 +15,7 @@ ROUNDING = 1e-3  # of logits in float32: what moves less has not moved
 
 
 def leak_in_time(model: Any, ids: Ids, place: int) -> Array:
-    """How far each output moves when the symbol at `place` is replaced, (T,). Before `place`, nothing may.
+    """Measure how far each output moves when the symbol at `place` is replaced, (T,). Before `place`, none may move.
 
     Args:
         ids: (T,).
@@ -27,7 +27,7 @@ def leak_in_time(model: Any, ids: Ids, place: int) -> Array:
 
 
 def leak_across_rows(model: Any, ids: Ids, others: Ids) -> Array:
-    """How far a row's outputs move when it is read behind 1, 2 … other rows, and not alone: (len(others),).
+    """Measure how far a row's outputs move when it stands behind 1, 2 … other rows, and not alone: (len(others),).
 
     Args:
         ids: (T,). others: (n, T).
@@ -41,7 +41,7 @@ def leak_across_rows(model: Any, ids: Ids, others: Ids) -> Array:
 
 
 def order(model: Any, ids: Ids, shuffles: Ids) -> Array:
-    """How far outputs are from being shuffled along when the input is shuffled, and all see all: (len(shuffles),).
+    """Measure how far outputs are from being shuffled with their inputs, where all see all: (len(shuffles),).
 
     Without a mask and without positions attention treats a sentence as a set; then these are 0.
 
@@ -55,7 +55,7 @@ def order(model: Any, ids: Ids, shuffles: Ids) -> Array:
 
 
 def cache_parity(model: Any, ids: Ids, prompt: int) -> Array:
-    """How far outputs with a cache are from those all at once, (T,): `prompt` symbols in one go, then one by one.
+    """Measure how far outputs with a cache are from those without, (T,): `prompt` symbols at once, then one by one.
 
     Args:
         ids: (T,).
@@ -67,7 +67,7 @@ def cache_parity(model: Any, ids: Ids, prompt: int) -> Array:
 
 
 def gradient(model: Any, batch: Any, rng: np.random.Generator, looks: int = 3, eps: float = 1e-5) -> float:
-    """The largest relative error of the backward pass, over some numbers of W_Q and W_K, in float64."""
+    """Return the largest relative error of the backward pass, over some numbers of W_Q and W_K, in float64."""
     params = model.params()
     for param in params.values():
         param.grad[...] = 0

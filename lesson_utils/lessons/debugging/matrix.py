@@ -1,4 +1,4 @@
-"""Which test finds which bug: instruments on untrained models, computed here, beside what tasks notice, stored."""
+"""A matrix of bugs by tests: instruments on untrained models, computed here, beside what tasks notice, stored."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ SIZES: dict[str, Any] = {"d_model": 16, "num_heads": 4, "num_layers": 2, "dtype"
 
 @cache
 def found(bug: str, seed: int = 0) -> dict[str, bool]:
-    """Which instruments find a bug in a small model that has not been trained, in float64."""
+    """Tell which instruments find a bug in a small model that has not been trained, in float64."""
     rng = np.random.default_rng(seed)
     model = broken.patient(bug, VOCAB, seed, **SIZES)
     ids = rng.integers(VOCAB, size=(B, T))
@@ -49,25 +49,25 @@ def found(bug: str, seed: int = 0) -> dict[str, bool]:
 
 
 def shares(bug: str, task: str) -> tuple[float, float | None]:
-    """The share of symbols right in training, and when it writes by itself. A bug of the cache does not touch these."""
+    """Return the share of symbols right in training, and writing alone. A bug of the cache does not change these."""
     in_training, alone = tried.stored()["" if bug not in tried.BUGS else bug][task][0]
     return in_training, alone
 
 
 def noticed(bug: str, task: str) -> tuple[bool, bool]:
-    """Does it train worse than a healthy model? Does it write worse by itself?"""
-    (told, alone), (best, best_alone) = shares(bug, task), shares("", task)
-    return told < best - NOTICED, alone is not None and best_alone is not None and alone < best_alone - NOTICED
+    """Tell whether a model with the bug trains worse than a healthy one, and whether it writes worse by itself."""
+    (guided, alone), (best, best_alone) = shares(bug, task), shares("", task)
+    return guided < best - NOTICED, alone is not None and best_alone is not None and alone < best_alone - NOTICED
 
 
 def blind(task: str) -> list[str]:
-    """The bugs with which a model trains on a task as well as a healthy one."""
+    """List the bugs with which a model trains on a task as well as a healthy one."""
     return [bug for bug in ROWS if not noticed(bug, task)[0]]
 
 
 @live.lab(width=9.4, height=6.8, task=live.Choice("task", tried.TASKS, "copy"))
 def matrix_lab(figure: "Figure") -> live.Update:
-    """Bugs by instruments; on the right, what a task notices."""
+    """Show bugs by instruments; on the right, what a task notices."""
     from matplotlib.patches import Rectangle
 
     ax = figure.add_subplot()
@@ -91,19 +91,21 @@ def matrix_lab(figure: "Figure") -> live.Update:
             cells[y, n] = patch, ax.text(x, y, "", ha="center", va="center", size=9.5)
 
     def update(task: str) -> str:
-        told = []
+        listed_shares = []
         for y, bug in enumerate(ROWS):
             for n, (share, finds) in enumerate(zip(shares(bug, task), noticed(bug, task), strict=True)):
                 patch, text = cells[y, n]
                 patch.set_facecolor(plots.ORANGE if finds else "#4A4A4A")
                 text.set_text("–" if share is None else f"{share:.2f}")
                 text.set_color("white")
-            told.append(f"{bug} {shares(bug, task)[0]:.2f}")
+            listed_shares.append(f"{bug} {shares(bug, task)[0]:.2f}")
         unseen = blind(task)
         ax.set_title(f"Trained on {task}, {len(unseen)} of {len(ROWS)} bugs do as well as none", y=1.09)
         listed = "; ".join(
             f"{bug}: {', '.join(name for name, yes in found(bug).items() if yes) or 'nothing'}" for bug in ROWS
         )
-        return f"{ax.get_title(loc='left')}. Share right after training: {', '.join(told)}. Found by: {listed}."
+        return (
+            f"{ax.get_title(loc='left')}. Share right after training: {', '.join(listed_shares)}. Found by: {listed}."
+        )
 
     return update

@@ -47,26 +47,26 @@ LINES = {
 
 @cache
 def stored() -> dict[str, Any]:
-    """What was measured: "question", "tokens" of the map, "head", "vocabulary", and "symptoms" by bug."""
+    """Return what was measured: "question", "tokens" of the map, "head", "vocabulary", and "symptoms" by bug."""
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return contents
 
 
 def symptoms() -> dict[str, dict[str, Any]]:
-    """By bug: "perplexity" (None: not a number), "says", and "map" in percent (None: not numbers). Best first."""
+    """Return by bug "perplexity" (None: no number), "says", and "map" in percent (None: no numbers), best first."""
     found = stored()["symptoms"]
     return dict(sorted(found.items(), key=lambda item: item[1]["perplexity"] or np.inf))
 
 
-def told(perplexity: float | None) -> str:
-    """4.3, 195, 47,700, 3·10⁹, or that it is no number."""
+def in_figures(perplexity: float | None) -> str:
+    """Write a perplexity as 4.3, 195, 47,700 or 3·10⁹, or that it is no number."""
     if perplexity is None:
         return "not a number"
     return formats.three_figures(perplexity) if perplexity < 1e6 else formats.power(perplexity)
 
 
 def readable(text: str) -> str:
-    """As one line: line ends as ⏎, without what the font can't draw."""
+    """Write a text as one line: line ends as ⏎, without what the font can't draw."""
     shown = text.replace("<|im_end|>", "").replace("\n", "⏎").replace("$", r"\$")
     return "".join(c if c.isprintable() else "□" for c in shown).strip() or "(nothing)"
 
@@ -122,26 +122,26 @@ def symptoms_lab(figure: "Figure") -> live.Update:
         dot.set_data([places[row]], [row])
         last = of["perplexity"] is None  # at the right end
         number.set(x=places[row] * (0.5 if last else 1.9), y=row, ha="right" if last else "left")
-        number.set_text(told(of["perplexity"]))
+        number.set_text(in_figures(of["perplexity"]))
         says.set_text("\n".join(textwrap.wrap(f"“{readable(of['says'])}”", 29)[:3]))
         line.set_text(LINES[bug])
         map_ = np.zeros((T, T)) if of["map"] is None else np.array(of["map"]) / 100
         image.set_data(map_)
-        value = told(None) if last else f"perplexity {told(of['perplexity'])}"
+        value = in_figures(None) if last else f"perplexity {in_figures(of['perplexity'])}"
         chart.set_title(f"{bug[0].upper()}{bug[1:]}: {value}")
         look = looks(map_, of["map"] is None)
         weights.set_title(f"One head: {look}", size=11)
         return (
-            f"Perplexity is {told(of['perplexity'])}, with nothing wrong {told(right)}, by guessing {vocabulary:,}; "
-            f"the bug: {bug} ({LINES[bug]}). To “{known['question']}” the chatbot says: “{readable(of['says'])}” "
-            f"Layer {known['head'][0]}, head {known['head'][1]}: {look}. Stored results."
+            f"Perplexity is {in_figures(of['perplexity'])}, with nothing wrong {in_figures(right)}, by guessing "
+            f"{vocabulary:,}; the bug: {bug} ({LINES[bug]}). To “{known['question']}” the chatbot says: "
+            f"“{readable(of['says'])}” Layer {known['head'][0]}, head {known['head'][1]}: {look}. Stored results."
         )
 
     return update
 
 
 def looks(map_: Any, none: bool) -> str:
-    """What stands out in a map, (T, T)."""
+    """Say what stands out in a map, (T, T)."""
     if none:
         return "no number is left"
     sums, ahead = map_.sum(axis=-1), np.triu(map_, 1).sum() / len(map_)

@@ -1,4 +1,4 @@
-"""Which tasks notice which bug: broken models, trained on four tasks.
+"""The tasks that notice a bug: broken models, trained on four tasks.
 
 `python -m lesson_utils.lessons.debugging.tried` trains them all again, some seconds each, and writes `tried.json`
 beside this file: the share of symbols right in training (each predicted behind the true ones), and the share right
@@ -46,7 +46,7 @@ SYMBOLS, LONG, PLACES, AROUND = 20, 8, 4, 24
 
 
 def model_of(task: str, bug: str, seed: int) -> Any:
-    """A model of one layer (encoder and decoder, where there are two) with a bug in all places."""
+    """Make a model of one layer (encoder and decoder, where there are two) with a bug in all places."""
     sizes: dict[str, Any] = {"num_kv_heads": 2} if bug == "groups tiled" else {}
     if task == "dates":
         model: Any = experiment.transformer(seed, **sizes)
@@ -63,7 +63,7 @@ def model_of(task: str, bug: str, seed: int) -> Any:
 
 
 def batch_of(task: str, rng: np.random.Generator, batch: int = 32) -> tuple[Any, Any]:
-    """Source and target, as the model of the task takes them."""
+    """Draw source and target, as the model of the task takes them."""
     if task == "dates":
         source, target = experiment.dates_of(held_out=False, n=4000)
         drawn = rng.integers(len(source), size=batch)
@@ -75,31 +75,31 @@ def batch_of(task: str, rng: np.random.Generator, batch: int = 32) -> tuple[Any,
 
 
 def judged(task: str, model: Any, n: int = 200) -> tuple[float, float | None]:
-    """Shares of symbols right on fresh data: in training, and by itself (None: there all is answered at once)."""
+    """Return the shares of symbols right on fresh data: in training, and by itself (None: all is answered at once)."""
     source, target = experiment.dates_of(n=n) if task == "dates" else batch_of(task, np.random.default_rng(99), n)
     if task == "gather-k":
         return float((model.forward(source)[0].argmax(axis=-1) == target).mean()), None
     wanted = target[:, 1:]
-    told = float((model.forward(source, target[:, :-1])[0].argmax(axis=-1) == wanted).mean())
+    guided = float((model.forward(source, target[:, :-1])[0].argmax(axis=-1) == wanted).mean())
     written = model.decode(source, wanted.shape[1])
     short = wanted.shape[1] - written.shape[1]
-    return told, float((np.pad(written, ((0, 0), (0, short))) == wanted).mean())
+    return guided, float((np.pad(written, ((0, 0), (0, short))) == wanted).mean())
 
 
 def run(task: str, bug: str, seed: int = 0, steps: int | None = None) -> tuple[float, float | None]:
-    """Train once; what `judged` says."""
+    """Train once, and return what `judged` says."""
     steps = steps or STEPS[task]
     model = model_of(task, bug, seed)
     schedule = partial(training.warmup_linear, peak=RATES[task], warmup=steps // 10, total=steps + 1)
     drawn: Callable[..., Any] = partial(batch_of, task)
     training.fit(model, drawn, steps, schedule=schedule, seed=seed, progress=False)
-    told, alone = judged(task, model)
-    return round(told, 3), None if alone is None else round(alone, 3)
+    guided, alone = judged(task, model)
+    return round(guided, 3), None if alone is None else round(alone, 3)
 
 
 @cache
 def stored() -> dict[str, dict[str, list[Any]]]:
-    """bug -> task -> pairs (in training, by itself): of seed 0; for some, of seeds 1 and 2 and of twice the steps."""
+    """Return, by bug and task, pairs (in training, by itself): of seed 0, or of seeds 0 to 2 and of twice the steps."""
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return contents
 

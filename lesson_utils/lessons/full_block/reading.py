@@ -1,7 +1,7 @@
 """The use of feed-forward layers: models that read text, their loss in bits, and what single neurons wait for."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,8 @@ def firing(model: GPT, ids: Ids, layer: int = 1) -> Array:
     for block in model.stack.blocks[:layer]:
         x = block.forward(x, mask)[0]
     block = model.stack.blocks[layer]
-    x = block.attention.forward(x, mask=mask)[0]
-    feed: Any = block.feed_forward
+    attention, feed = block.attention, block.feed_forward
+    x = attention.forward(x, lambda x: attention.inner.forward(x, mask=mask))[0]
     normed = feed.norm.forward(x)[0] if feed.norm else x
     return ops.relu(feed.inner.wide.forward(normed)[0])
 

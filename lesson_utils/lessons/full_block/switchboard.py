@@ -14,6 +14,7 @@ from lesson_utils.classroom.drawings import paper
 from lesson_utils.maths import layers, ops, tasks
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import GPT, Transformer, TransformerConfig
+from lesson_utils.maths.models.experiments import Change, changed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +32,7 @@ class Nothing(layers.Layer):
         return np.zeros_like(dy)
 
 
-def _changes(model: Transformer | GPT, off: str) -> Iterator[tuple[Any, str, Any]]:
+def _changes(model: Transformer | GPT, off: str) -> Iterator[Change]:
     """Yield what to set on which object to switch a part off."""
     blocks = model.stack.blocks if isinstance(model, GPT) else (*model.encoder.blocks, *model.blocks)
     residuals = [part for block in blocks for part in vars(block).values() if isinstance(part, layers.Residual)]
@@ -62,16 +63,8 @@ def without(model: Transformer | GPT, *off: str) -> Iterator[Transformer | GPT]:
         off: any of "residuals" (no x +), "norm", "feed-forward", "positions", "mask" (the decoder's), "scaling"
             (factor 1 on the scores); of a GPT, "feed-forward" only.
     """
-    before = []
-    try:
-        for name in off:
-            for thing, attribute, value in list(_changes(model, name)):
-                before.append((thing, attribute, getattr(thing, attribute)))
-                setattr(thing, attribute, value)
+    with changed(change for name in off for change in list(_changes(model, name))):
         yield model
-    finally:
-        for thing, attribute, value in reversed(before):
-            setattr(thing, attribute, value)
 
 
 TASK_LENGTH, TASK_SYMBOLS = 6, 10

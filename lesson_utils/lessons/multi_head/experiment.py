@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom.formats import signed
-from lesson_utils.maths import models, ops, tasks
-from lesson_utils.maths.attention import attention_backward, attention_forward
+from lesson_utils.lessons import bugs
+from lesson_utils.lessons.attention_bugs import SPLIT
+from lesson_utils.maths import models, tasks
 from lesson_utils.maths.checks import Array
-from lesson_utils.maths.layers.heads import HeadsCache, MultiHead
 
 LENGTH, PLACES, NUM_SYMBOLS = 24, 4, 20  # of a sequence; to fetch from; to draw from
 
 
 def short_way(offset: int) -> int:
-    """The same offset the short way round: +23 is −1."""
+    """Return the same offset the short way round: +23 is −1."""
     return (offset + LENGTH // 2 - 1) % LENGTH - LENGTH // 2 + 1
 
 
@@ -25,12 +25,12 @@ SYMBOLS = tasks.letters(NUM_SYMBOLS)
 
 
 def held_out(n: int = 500) -> tuple[Any, Any]:
-    """Sequences to test on, the same each time: source (n, T) and target (n, T, 4)."""
+    """Draw sequences to test on, the same each time: source (n, T) and target (n, T, 4)."""
     return tasks.gather(np.random.default_rng(99), n, LENGTH, PLACES, NUM_SYMBOLS)
 
 
 def untrained(num_heads: int) -> models.Encoder:
-    """A model of the notebook's sizes, for the live figures' examples."""
+    """Make a model of the notebook's sizes, for the live figures' examples."""
     sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "positions": "learned", "max_length": LENGTH}
     symbols = len(SYMBOLS)
     config = models.EncoderConfig(vocab=symbols, classes=symbols, num_heads=num_heads, outputs=PLACES, **sizes)
@@ -38,7 +38,7 @@ def untrained(num_heads: int) -> models.Encoder:
 
 
 class Result(NamedTuple):
-    """How a trained model does on sequences that it was not trained on."""
+    """The results of a trained model on sequences that it was not trained on."""
 
     right: Array  # share of right answers, by offset, (4,)
     among: float  # share of answers that are at least one of the four wanted symbols
@@ -56,7 +56,8 @@ class Result(NamedTuple):
 def examine(model: models.Encoder, n: int = 500, knock_out: Sequence[int] = ()) -> Result:
     """Run a model of one layer on `held_out` sequences, with zeros in place of the output of some heads."""
     source, target = held_out(n)
-    logits, cache = model.forward(source, knock_out={0: list(knock_out)})  # (n, T, 4, V)
+    with models.trying(model, {"encoder": {0: list(knock_out)}}):
+        logits, cache = model.forward(source)  # (n, T, 4, V)
     weights = model.maps(cache)["encoder"][0]  # (n, h, T, T)
     answers = logits.argmax(axis=-1)  # (n, T, 4)
     maps = weights.mean(axis=0)  # (h, T, T)
@@ -72,7 +73,7 @@ def examine(model: models.Encoder, n: int = 500, knock_out: Sequence[int] = ()) 
 
 
 def by_offset(weights: Array) -> Array:
-    """What weights (..., T, T) put on each offset from the query, around the circle: mean over the queries, (..., T).
+    """Average what weights (..., T, T) put on each offset from the query, around the circle: (..., T).
 
     Entry o is for the offset o, negative ones from the end, as in Python's own indexing.
     """
@@ -82,13 +83,13 @@ def by_offset(weights: Array) -> Array:
 
 
 def main_offset(profile: Array, least: float = 0.5) -> str:
-    """The offset that gets most of a head's weight, if one does."""
+    """Name the offset that gets most of a head's weight, if one does."""
     best = int(profile.argmax())
     return signed(short_way(best)) if profile[best] >= least else ""
 
 
 def diversity(weights: Array) -> float:
-    """How differently heads look: the share of weight that one puts elsewhere than another, mean over all pairs.
+    """Measure how differently heads look: the mean share of weight that one puts elsewhere than another.
 
     ½ Σ_j |a_ij − b_ij| (total variation) is 0 for two equal rows of weights, 1 for rows that share no key.
 
@@ -105,32 +106,7 @@ def diversity(weights: Array) -> float:
     return float(np.mean([np.abs(a - b).sum(axis=-1).mean() / 2 for a, b in pairs]))
 
 
-class _Scrambled(MultiHead):
-    """Multi-head attention that splits and merges by `reshape` alone: the classic bug."""
-
-    def forward(self, x: Array, *arguments: Any, **named: Any) -> tuple[Array, HeadsCache]:
-        q, k, v = (ops.linear_forward(x, W.value) for W in (self.W_Q, self.W_K, self.W_V))
-        heads, attended = attention_forward(self._cut(q[0]), self._cut(k[0]), self._cut(v[0]))
-        y, merged = ops.linear_forward(heads.reshape(x.shape), self.W_O.value)
-        return y, HeadsCache((q[1], k[1], v[1]), attended, None, merged, False)
-
-    def backward(self, dy: Array, cache: HeadsCache) -> Array:
-        dmerged, dW_O, _ = ops.linear_backward(dy, cache.merged)
-        self.W_O.grad += dW_O
-        dx = np.zeros_like(dy)
-        dheads = attention_backward(self._cut(dmerged), cache.attended)
-        for dhead, W, product in zip(dheads, (self.W_Q, self.W_K, self.W_V), cache.products, strict=True):
-            share, dW, _ = ops.linear_backward(dhead.reshape(dy.shape), product)
-            W.grad += dW
-            dx += share
-        return dx
-
-    def _cut(self, y: Array) -> Array:
-        B, T, d_model = y.shape
-        return y.reshape(B, self.num_heads, T, d_model // self.num_heads)
-
-
 def scramble(model: models.Encoder) -> models.Encoder:
     """Plant the classic bug in a model of one layer: its heads are split and merged by `reshape` alone."""
-    model.stack.blocks[0].attention.inner.__class__ = _Scrambled
+    bugs.plant(model, SPLIT)
     return model

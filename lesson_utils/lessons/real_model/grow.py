@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lesson_utils.lessons.real_model.measures import of_next, run
 from lesson_utils.maths import ops, training
 from lesson_utils.maths.checks import Array, Ids
 from lesson_utils.maths.models import GPT, GPTConfig
@@ -81,12 +82,15 @@ def new_model(num_layers: int, positions: str = "rotary", seed: int = 0, d_model
     return GPT(GPTConfig(positions=positions, **sizes), np.random.default_rng(seed))
 
 
-def measured(model: GPT, ids: Ids, periods: Ids, **forward: Any) -> tuple[float, float, Array]:
-    """Loss and share right of what is settled, and the maps, (B, layers, h, T, T). More arguments: of `GPT.forward`."""
-    logits, cache = model.forward(ids[:, :-1], **forward)  # (B, T, V)
+def measured(model: GPT, ids: Ids, periods: Ids, **trying: Any) -> tuple[float, float, Array]:
+    """Return loss and share right of what is settled, and the maps, (B, layers, h, T, T).
+
+    The other arguments are those of `measures.run`.
+    """
+    logits, cache = run(model, ids[:, :-1], **trying)  # (B, T, V)
     maps = np.stack(model.maps(cache)["decoder"], axis=1)
     settled = np.arange(1, LENGTH + 1) >= periods[:, None]  # the next symbol has been seen a period ago
-    losses = -np.take_along_axis(ops.log_softmax(logits), ids[:, 1:, None], axis=-1)[..., 0]
+    losses = of_next(logits, ids)
     right = logits.argmax(axis=-1) == ids[:, 1:]
     return float(losses[settled].mean()), float(right[settled].mean()), maps
 
@@ -139,9 +143,12 @@ def grow(
     return Film(model, [m._replace(map=m.map[best]) for m in moments])
 
 
-def copied(model: GPT, **forward: Any) -> float:
-    """Share right of what a repeat has settled, on sequences not seen in training. `forward`: knock_out, attend."""
-    return measured(model, *repeats(np.random.default_rng(99), 128), **forward)[1]
+def copied(model: GPT, **trying: Any) -> float:
+    """Return the share right of what a repeat has settled, on sequences not seen in training.
+
+    The other arguments are those of `measures.run`.
+    """
+    return measured(model, *repeats(np.random.default_rng(99), 128), **trying)[1]
 
 
 SHARPNESS = 50.0  # of scores that are 0 or 1

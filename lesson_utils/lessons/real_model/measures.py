@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.maths import ops
+from lesson_utils.maths import models, ops
 from lesson_utils.maths.checks import Array, Ids, Mask
-from lesson_utils.maths.layers import Attend, KnockOut
+from lesson_utils.maths.layers import Attend
 from lesson_utils.maths.models import GPT
+from lesson_utils.maths.models.experiments import HeadsOf
+from lesson_utils.maths.models.gpt import GPTCache
 from lesson_utils.maths.models.stack import see_past
 
 # Written for this course, so that no model can have read it.
@@ -36,10 +38,15 @@ PAGE = 192  # tokens of the story
 SEEN = 64  # tokens that are read before the loss counts
 
 
-def losses(model: GPT, ids: Ids, **forward: Any) -> Array:
-    """Nats of each next token: (B, T + 1) → (B, T). The other arguments are those of `GPT.forward`."""
-    logits, _ = model.forward(ids[:, :-1], **forward)
-    return of_next(logits, ids)
+def run(model: GPT, ids: Ids, knock_out: HeadsOf | None = None, attend: Attend | None = None) -> tuple[Array, GPTCache]:
+    """Run a model without some heads, {layer: heads}, or with another attention: logits and cache."""
+    with models.trying(model, {"decoder": knock_out} if knock_out else None, attend=attend):
+        return model.forward(ids)
+
+
+def losses(model: GPT, ids: Ids, **trying: Any) -> Array:
+    """Return the nats of each next token: (B, T + 1) → (B, T). The other arguments are those of `run`."""
+    return of_next(run(model, ids[:, :-1], **trying)[0], ids)
 
 
 def of_next(logits: Array, ids: Ids) -> Array:
@@ -92,9 +99,9 @@ def copies(rng: np.random.Generator, vocab: int, batch: int) -> Ids:
     return np.tile(rng.integers(100, vocab, size=(batch, COPIED)), 2)  # the first hundred are special or single bytes
 
 
-def all_maps(model: GPT, ids: Ids, **forward: Any) -> Array:
-    """(B, layers, heads, T, T)."""
-    return np.stack(model.maps(model.forward(ids, **forward)[1])["decoder"], axis=1)
+def all_maps(model: GPT, ids: Ids, **trying: Any) -> Array:
+    """Return the maps of all heads, (B, layers, heads, T, T). The other arguments are those of `run`."""
+    return np.stack(model.maps(run(model, ids, **trying)[1])["decoder"], axis=1)
 
 
 def strongest(scores: Array, k: int) -> dict[int, list[int]]:
@@ -110,21 +117,22 @@ def heads_of(numbers: Iterable[int], num_heads: int) -> dict[int, list[int]]:
     return chosen
 
 
-def copying(model: GPT, ids: Ids, **forward: Any) -> tuple[float, float]:
-    """Nats a token in the first copy, and in the second."""
-    nats = losses(model, ids, **forward)
+def copying(model: GPT, ids: Ids, **trying: Any) -> tuple[float, float]:
+    """Return the nats a token in the first copy, and in the second. The other arguments are those of `run`."""
+    nats = losses(model, ids, **trying)
     return float(nats[:, : COPIED - 1].mean()), float(nats[:, COPIED - 1 :].mean())
 
 
 def without_each_head(model: GPT, ids: Ids, first: int) -> Array:
     """Return the mean loss from token `first` on, without each head in turn: (layers, heads)."""
-    blocks: list[Any] = model.stack.blocks
+    blocks = model.stack.blocks
     x, _ = model.tokens.forward(ids[:, :-1])
     T, h = x.shape[1], model.config.num_heads
     mask, found = see_past(T, T, x.dtype), np.empty((len(blocks), h))
     for layer, block in enumerate(blocks):  # what lies below a layer stays as it is, and is not computed again
         for head in range(h):
-            y, _ = block.forward(x, mask, knock_out=KnockOut((head,)))
+            with models.trying(model, {"decoder": {layer: [head]}}):
+                y, _ = block.forward(x, mask)
             for later in blocks[layer + 1 :]:
                 y, _ = later.forward(y, mask)
             found[layer, head] = of_next(logits_of(model, y), ids)[:, first:].mean()

@@ -41,7 +41,8 @@ def dates_of(held_out: bool = True, n: int = 500, styles: tuple[int, ...] = (0, 
 
 def predicted(model: models.Transformer, batch: Batch, knock_out: KnockOut | None = None) -> Ids:
     """Return the likeliest symbol at each place of the true target, (B, 11)."""
-    logits, _ = model.forward(batch[0], batch[1][:, :-1], knock_out=knock_out)
+    with models.trying(model, knock_out):
+        logits, _ = model.forward(batch[0], batch[1][:, :-1])
     return np.asarray(logits.argmax(axis=-1))
 
 

@@ -32,7 +32,7 @@ def heads_of(model: models.Transformer) -> list[Head]:
 
 
 def without(heads: Sequence[Head]) -> KnockOut:
-    """Collect heads as `Transformer.forward` takes them."""
+    """Return the heads as `models.trying` takes them."""
     found: dict[str, dict[int, list[int]]] = {}
     for place, layer, number in heads:
         found.setdefault(place, {}).setdefault(layer, []).append(number)
@@ -41,7 +41,8 @@ def without(heads: Sequence[Head]) -> KnockOut:
 
 def loss_without(model: models.Transformer, batch: Batch, heads: Sequence[Head]) -> float:
     source, target = batch
-    logits, _ = model.forward(source, target[:, :-1], knock_out=without(heads))
+    with models.trying(model, without(heads)):
+        logits, _ = model.forward(source, target[:, :-1])
     return ops.cross_entropy(logits, target[:, 1:])
 
 

@@ -19,4 +19,5 @@ from lesson_utils.maths.layers.basic import (
     normal,
 )
 from lesson_utils.maths.layers.blocks import DecoderLayer, EncoderLayer, LayerConfig, NormPlace, Residual, norm_of
-from lesson_utils.maths.layers.heads import Attend, KeyValueCache, KnockOut, MultiHead
+from lesson_utils.maths.layers.cache import KeyValueCache
+from lesson_utils.maths.layers.heads import Attend, KnockOut, MultiHead

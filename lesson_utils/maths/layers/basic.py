@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,6 +12,9 @@ from lesson_utils.maths.checks import Array, Ids, as_choice, as_size
 
 ACTIVATIONS = ("relu", "gelu", "swiglu")
 Rng = np.random.Generator
+LinearCache = tuple[Array, Array]
+EmbeddingCache = tuple[Ids, tuple[int, ...]]
+NormCache = tuple[Array, ...]
 
 
 class Param:
@@ -23,10 +26,10 @@ class Param:
 
 
 class Layer:
-    """Has parameters, of its own or in layers that are its attributes."""
+    """A thing with parameters, its own or those of layers that are its attributes."""
 
     def params(self) -> dict[str, Param]:
-        """All parameters by dotted name, such as "blocks.0.norm.gamma"; one that is shared appears once."""
+        """Return all parameters by dotted name, such as "blocks.0.norm.gamma"; a shared one appears once."""
         found: dict[str, Param] = {}
         for name, param in _walk(self, ""):
             if all(param is not other for other in found.values()):
@@ -34,6 +37,7 @@ class Layer:
         return found
 
     def num_params(self) -> int:
+        """Count the numbers in all parameters."""
         return sum(param.value.size for param in self.params().values())
 
 
@@ -48,15 +52,27 @@ def _walk(thing: object, name: str) -> Iterator[tuple[str, Param]]:
             yield from _walk(value, f"{name}.{i}")
 
 
-def glorot(d_in: int, d_out: int, rng: Rng, dtype: DTypeLike = np.float32) -> Param:
-    """A matrix (d_in, d_out) that keeps the size of signals and of gradients. Source: Glorot and Bengio (2010)."""
+def glorot(d_in: int, d_out: int, rng: Rng | None, dtype: DTypeLike = np.float32) -> Param:
+    """Draw a matrix (d_in, d_out) that keeps the size of signals and of gradients; without `rng`, leave it unfilled.
+
+    Source: Glorot and Bengio (2010).
+    """
+    if rng is None:
+        return Param(np.empty((d_in, d_out), dtype))
     limit = math.sqrt(6 / (d_in + d_out))
     return Param(rng.uniform(-limit, limit, (d_in, d_out)).astype(dtype))
 
 
-def normal(d_in: int, d_out: int, rng: Rng, dtype: DTypeLike = np.float32) -> Param:
-    """A matrix (d_in, d_out) of variance 1/d_in, which keeps the size of signals. Source: LeCun et al. (1998)."""
-    return Param((rng.normal(size=(d_in, d_out)) / math.sqrt(d_in)).astype(dtype))
+def normal(
+    d_in: int, d_out: int, rng: Rng | None, dtype: DTypeLike = np.float32, divisor: float | None = None
+) -> Param:
+    """Draw a matrix (d_in, d_out) of standard deviation 1/divisor; without `rng`, leave it unfilled.
+
+    The default divisor, √d_in, keeps the size of signals. Source: LeCun et al. (1998).
+    """
+    if rng is None:
+        return Param(np.empty((d_in, d_out), dtype))
+    return Param((rng.normal(size=(d_in, d_out)) / (divisor or math.sqrt(d_in))).astype(dtype))
 
 
 class Linear(Layer):
@@ -66,7 +82,7 @@ class Linear(Layer):
         self,
         d_in: int,
         d_out: int,
-        rng: Rng,
+        rng: Rng | None,
         bias: bool = True,
         dtype: DTypeLike = np.float32,
         init: Callable[..., Param] = glorot,
@@ -75,10 +91,10 @@ class Linear(Layer):
         self.W = init(d_in, d_out, rng, dtype)
         self.b = Param(np.zeros(d_out, dtype)) if bias else None
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, LinearCache]:
         return ops.linear_forward(x, self.W.value, None if self.b is None else self.b.value)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: LinearCache) -> Array:
         dx, dW, db = ops.linear_backward(dy, cache)
         self.W.grad += dW
         if self.b is not None:
@@ -95,24 +111,24 @@ class Embedding(Layer):
     """
 
     def __init__(
-        self, V: int, d_model: int, rng: Rng, dtype: DTypeLike = np.float32, scale: float | None = None
+        self, V: int, d_model: int, rng: Rng | None, dtype: DTypeLike = np.float32, scale: float | None = None
     ) -> None:
         V, d_model = as_size(V, "V"), as_size(d_model, "d_model")
         self.scale = math.sqrt(d_model) if scale is None else scale
-        self.table = Param((rng.normal(size=(V, d_model)) / self.scale).astype(dtype))
+        self.table = normal(V, d_model, rng, dtype, self.scale)
 
-    def forward(self, ids: Ids) -> tuple[Array, Any]:
+    def forward(self, ids: Ids) -> tuple[Array, EmbeddingCache]:
         y, cache = ops.embedding_forward(ids, self.table.value)
         return y * self.scale, cache
 
-    def backward(self, dy: Array, cache: Any) -> None:
+    def backward(self, dy: Array, cache: EmbeddingCache) -> None:
         self.table.grad += ops.embedding_backward(dy, cache) * self.scale
 
-    def logits_forward(self, x: Array) -> tuple[Array, Any]:
-        """Scores of all symbols, (..., d_model) → (..., V): the dot product with each vector of the table."""
+    def logits_forward(self, x: Array) -> tuple[Array, LinearCache]:
+        """Return scores of all symbols, (..., d_model) → (..., V): the dot product with each vector of the table."""
         return ops.linear_forward(x, self.table.value.T)
 
-    def logits_backward(self, dlogits: Array, cache: Any) -> Array:
+    def logits_backward(self, dlogits: Array, cache: LinearCache) -> Array:
         dx, dW, _ = ops.linear_backward(dlogits, cache)
         self.table.grad += dW.T
         return dx
@@ -126,10 +142,10 @@ class LayerNorm(Layer):
         self.beta = Param(np.zeros(d_model, dtype))
         self.eps = eps
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, NormCache]:
         return ops.layer_norm_forward(x, self.gamma.value, self.beta.value, self.eps)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: NormCache) -> Array:
         dx, dgamma, dbeta = ops.layer_norm_backward(dy, cache)
         self.gamma.grad += dgamma
         self.beta.grad += dbeta
@@ -143,13 +159,19 @@ class RMSNorm(Layer):
         self.gamma = Param(np.ones(as_size(d_model, "d_model"), dtype))
         self.eps = eps
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, NormCache]:
         return ops.rms_norm_forward(x, self.gamma.value, self.eps)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: NormCache) -> Array:
         dx, dgamma = ops.rms_norm_backward(dy, cache)
         self.gamma.grad += dgamma
         return dx
+
+
+class FeedForwardCache(NamedTuple):
+    wide: LinearCache
+    active: Any  # of the activation
+    narrow: LinearCache
 
 
 class FeedForward(Layer):
@@ -161,13 +183,13 @@ class FeedForward(Layer):
     """
 
     def __init__(
-        self, d_model: int, d_ff: int, rng: Rng, activation: str = "relu", dtype: DTypeLike = np.float32
+        self, d_model: int, d_ff: int, rng: Rng | None, activation: str = "relu", dtype: DTypeLike = np.float32
     ) -> None:
         self.activation = as_choice(activation, "activation", ACTIVATIONS)
         self.wide = Linear(d_model, 2 * d_ff if activation == "swiglu" else d_ff, rng, dtype=dtype)
         self.narrow = Linear(d_ff, d_model, rng, dtype=dtype)
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, FeedForwardCache]:
         hidden, wide = self.wide.forward(x)  # (..., d_ff)
         active: Any
         if self.activation == "swiglu":
@@ -178,9 +200,9 @@ class FeedForward(Layer):
         else:
             hidden, active = ops.gelu_forward(hidden)
         y, narrow = self.narrow.forward(hidden)  # (..., d_model)
-        return y, (wide, active, narrow)
+        return y, FeedForwardCache(wide, active, narrow)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: FeedForwardCache) -> Array:
         wide, active, narrow = cache
         dhidden = self.narrow.backward(dy, narrow)
         if self.activation == "swiglu":

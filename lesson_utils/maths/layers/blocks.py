@@ -1,15 +1,26 @@
-"""The blocks of a Transformer: a layer with its norm, its dropout and its residual connection, and these in rows."""
+"""The blocks of a Transformer: layers, each with its norm, its dropout and its residual connection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from lesson_utils.maths import ops
 from lesson_utils.maths.checks import Array, Mask, as_choice, as_heads, as_size
-from lesson_utils.maths.layers.basic import ACTIVATIONS, FeedForward, Layer, LayerNorm, RMSNorm, Rng
-from lesson_utils.maths.layers.heads import Attend, KeyValueCache, KnockOut, MultiHead
+from lesson_utils.maths.layers.basic import (
+    ACTIVATIONS,
+    FeedForward,
+    FeedForwardCache,
+    Layer,
+    LayerNorm,
+    NormCache,
+    RMSNorm,
+    Rng,
+)
+from lesson_utils.maths.layers.cache import KeyValueCache
+from lesson_utils.maths.layers.heads import HeadsCache, MultiHead
 from lesson_utils.maths.positions import Rotary
 
 NormPlace = Literal["pre", "post", "none"]
@@ -26,7 +37,7 @@ class LayerConfig:
         norm: "pre" (trains without warm-up), "post" (the paper's) or "none".
         norm_kind: "layer" (the paper's) or "rms".
         activation: "relu" (the paper's), "gelu" or "swiglu".
-        dropout: share of what each sublayer gives that is dropped while training.
+        dropout: the share of each sublayer's outputs that is dropped while training.
         rotary: turn queries and keys of self-attention by their position.
         dtype: float32 or float64, of all parameters.
     """
@@ -53,22 +64,36 @@ class LayerConfig:
             raise ValueError(f"dtype={np.dtype(self.dtype)} must be float32 or float64")
 
     @property
+    def rotation(self) -> Rotary | None:
+        """The turn of queries and keys by their position, if there is one."""
+        return self.rotary
+
+    @property
     def ff_width(self) -> int:
+        """The width of the feed-forward network."""
         return 4 * self.d_model if self.d_ff is None else as_size(self.d_ff, "d_ff")
 
 
 def norm_of(config: LayerConfig) -> LayerNorm | RMSNorm:
-    """A norm as the config asks for."""
+    """Make a norm as the config asks for."""
     return NORM_KINDS[config.norm_kind](config.d_model, dtype=config.dtype)
 
 
-class ResidualCache(NamedTuple):
-    norm: Any
-    inner: Any
+class Sublayer(Protocol):
+    def backward(self, dy: Array, cache: Any) -> Array: ...
+
+
+L = TypeVar("L", bound=Sublayer)
+C = TypeVar("C")
+
+
+class ResidualCache(NamedTuple, Generic[C]):
+    norm: NormCache | None
+    inner: C
     keep: Array | None
 
 
-class Residual(Layer):
+class Residual(Layer, Generic[L]):
     """A layer with its norm, its dropout and its residual connection: x + f(norm(x)), or norm(x + f(x)).
 
     Args:
@@ -77,17 +102,19 @@ class Residual(Layer):
     Source: He et al. (2016); Vaswani et al. (2017), section 3.1 ("post"); Xiong et al. (2020) for both.
     """
 
-    def __init__(self, inner: Any, config: LayerConfig, skip: bool = True) -> None:
+    def __init__(self, inner: L, config: LayerConfig, skip: bool = True) -> None:
         self.inner, self.place, self.dropout, self.skip = inner, config.norm, config.dropout, skip
         self.norm = None if config.norm == "none" else norm_of(config)
 
-    def forward(self, x: Array, rng: Rng | None = None, **inputs: Any) -> tuple[Array, ResidualCache]:
-        """`inputs` are what else the inner layer takes."""
+    def forward(
+        self, x: Array, f: Callable[[Array], tuple[Array, C]], rng: Rng | None = None
+    ) -> tuple[Array, ResidualCache[C]]:
+        """Return x + f(norm(x)) or norm(x + f(x)); `f` runs the inner layer, with whatever else that layer takes."""
         norm_cache = None
         y = x
         if self.norm and self.place == "pre":
             y, norm_cache = self.norm.forward(y)
-        y, inner_cache = self.inner.forward(y, **inputs)
+        y, inner_cache = f(y)
         y, keep = ops.dropout_forward(y, self.dropout, rng)
         if self.skip:
             y += x
@@ -95,22 +122,35 @@ class Residual(Layer):
             y, norm_cache = self.norm.forward(y)
         return y, ResidualCache(norm_cache, inner_cache, keep)
 
-    def backward(self, dy: Array, cache: ResidualCache) -> Any:
-        """dx; with what else the inner layer returns, a tuple."""
-        if self.norm and self.place == "post":
+    def backward(self, dy: Array, cache: ResidualCache[Any]) -> Array:
+        """Return dx."""
+        dy, dinner = self._backward_after(dy, cache)
+        return self._backward_before(self.inner.backward(dinner, cache.inner), dy, cache)
+
+    def backward_cross(self: "Residual[MultiHead]", dy: Array, cache: ResidualCache[HeadsCache]) -> tuple[Array, Array]:
+        """Return dx and dmemory, where the inner layer is cross-attention."""
+        dy, dinner = self._backward_after(dy, cache)
+        dx, dmemory = self.inner.backward_cross(dinner, cache.inner)
+        return self._backward_before(dx, dy, cache), dmemory
+
+    def _backward_after(self, dy: Array, cache: ResidualCache[Any]) -> tuple[Array, Array]:
+        """Return the gradients at the sum x + f, and at the inner layer's output."""
+        if self.norm and cache.norm and self.place == "post":
             dy = self.norm.backward(dy, cache.norm)
-        dx = self.inner.backward(ops.dropout_backward(dy, cache.keep), cache.inner)
-        dx, *others = dx if isinstance(dx, tuple) else (dx,)
-        if self.norm and self.place == "pre":
+        return dy, ops.dropout_backward(dy, cache.keep)
+
+    def _backward_before(self, dx: Array, dy: Array, cache: ResidualCache[Any]) -> Array:
+        """Return dx from the gradients at the inner layer's input and at the sum."""
+        if self.norm and cache.norm and self.place == "pre":
             dx = self.norm.backward(dx, cache.norm)
         if self.skip:
             dx += dy
-        return (dx, *others) if others else dx
+        return dx
 
 
 class EncoderCache(NamedTuple):
-    attention: ResidualCache
-    feed_forward: ResidualCache
+    attention: ResidualCache[HeadsCache]
+    feed_forward: ResidualCache[FeedForwardCache]
 
 
 class EncoderLayer(Layer):
@@ -122,9 +162,9 @@ class EncoderLayer(Layer):
     Source: Vaswani et al. (2017), section 3.1 and figure 1.
     """
 
-    def __init__(self, config: LayerConfig, rng: Rng) -> None:
+    def __init__(self, config: LayerConfig, rng: Rng | None) -> None:
         c = config
-        heads = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, c.rotary, dtype=c.dtype)
+        heads = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, c.rotation, dtype=c.dtype)
         self.attention = Residual(heads, c)
         self.feed_forward = Residual(FeedForward(c.d_model, c.ff_width, rng, c.activation, c.dtype), c)
 
@@ -135,29 +175,28 @@ class EncoderLayer(Layer):
         bias: Array | None = None,
         past: KeyValueCache | None = None,
         rng: Rng | None = None,
-        knock_out: KnockOut | None = None,
-        attend: Attend | None = None,
     ) -> tuple[Array, EncoderCache]:
-        """x (B, T, d_model) → the same shape. The other arguments are those of `MultiHead`."""
-        inputs = {"mask": mask, "bias": bias, "past": past, "knock_out": knock_out, "attend": attend}
-        x, attention = self.attention.forward(x, rng, **inputs)
-        x, feed_forward = self.feed_forward.forward(x, rng)
+        """Return x (B, T, d_model) with what attention and the feed-forward network add.
+
+        The other arguments are those of `MultiHead`.
+        """
+        attend, feed = self.attention.inner.forward, self.feed_forward.inner.forward
+        x, attention = self.attention.forward(x, lambda x: attend(x, None, mask, bias, past), rng)
+        x, feed_forward = self.feed_forward.forward(x, feed, rng)
         return x, EncoderCache(attention, feed_forward)
 
     def backward(self, dy: Array, cache: EncoderCache) -> Array:
-        dx: Array = self.attention.backward(self.feed_forward.backward(dy, cache.feed_forward), cache.attention)
-        return dx
+        return self.attention.backward(self.feed_forward.backward(dy, cache.feed_forward), cache.attention)
 
     def map(self, cache: EncoderCache) -> Array:
-        """The attention weights of a forward pass, (B, h, T, T)."""
-        weights: Array = cache.attention.inner.attended.weights
-        return weights
+        """Return the attention weights of a forward pass, (B, h, T, T)."""
+        return cache.attention.inner.attended.weights
 
 
 class DecoderCache(NamedTuple):
-    attention: ResidualCache
-    cross: ResidualCache
-    feed_forward: ResidualCache
+    attention: ResidualCache[HeadsCache]
+    cross: ResidualCache[HeadsCache]
+    feed_forward: ResidualCache[FeedForwardCache]
 
 
 class DecoderLayer(Layer):
@@ -166,9 +205,9 @@ class DecoderLayer(Layer):
     Source: Vaswani et al. (2017), section 3.1 and figure 1.
     """
 
-    def __init__(self, config: LayerConfig, rng: Rng) -> None:
+    def __init__(self, config: LayerConfig, rng: Rng | None) -> None:
         c = config
-        heads = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, c.rotary, dtype=c.dtype)
+        heads = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, c.rotation, dtype=c.dtype)
         cross = MultiHead(c.d_model, c.num_heads, rng, c.num_kv_heads, dtype=c.dtype)
         self.attention, self.cross = Residual(heads, c), Residual(cross, c)
         self.feed_forward = Residual(FeedForward(c.d_model, c.ff_width, rng, c.activation, c.dtype), c)
@@ -181,20 +220,20 @@ class DecoderLayer(Layer):
         memory_mask: Array | Mask | None = None,
         past: KeyValueCache | None = None,
         rng: Rng | None = None,
-        knock_out: KnockOut | None = None,
-        knock_out_cross: KnockOut | None = None,
     ) -> tuple[Array, DecoderCache]:
-        """x (B, T, d_model) and memory (B, S, d_model) → (B, T, d_model)."""
-        x, attention = self.attention.forward(x, rng, mask=mask, past=past, knock_out=knock_out)
-        x, cross = self.cross.forward(x, rng, memory=memory, mask=memory_mask, knock_out=knock_out_cross)
-        x, feed_forward = self.feed_forward.forward(x, rng)
+        """Return x (B, T, d_model) with what it takes from itself and from memory, (B, S, d_model)."""
+        attend, look = self.attention.inner.forward, self.cross.inner.forward
+        x, attention = self.attention.forward(x, lambda x: attend(x, None, mask, None, past), rng)
+        x, cross = self.cross.forward(x, lambda x: look(x, memory, memory_mask), rng)
+        x, feed_forward = self.feed_forward.forward(x, self.feed_forward.inner.forward, rng)
         return x, DecoderCache(attention, cross, feed_forward)
 
     def backward(self, dy: Array, cache: DecoderCache) -> tuple[Array, Array]:
-        """dx and dmemory."""
-        dx, dmemory = self.cross.backward(self.feed_forward.backward(dy, cache.feed_forward), cache.cross)
+        """Return dx and dmemory."""
+        dx = self.feed_forward.backward(dy, cache.feed_forward)
+        dx, dmemory = self.cross.backward_cross(dx, cache.cross)
         return self.attention.backward(dx, cache.attention), dmemory
 
     def maps(self, cache: DecoderCache) -> tuple[Array, Array]:
-        """The weights of self-attention, (B, h, T, T), and of cross-attention, (B, h, T, S)."""
+        """Return the weights of self-attention, (B, h, T, T), and of cross-attention, (B, h, T, S)."""
         return cache.attention.inner.attended.weights, cache.cross.inner.attended.weights

@@ -1,8 +1,8 @@
-"""Multi-head attention as a layer, and the keys and values that decoding keeps."""
+"""Multi-head attention as a layer."""
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,7 +18,8 @@ from lesson_utils.maths.attention import (
     split_heads,
 )
 from lesson_utils.maths.checks import Array, Mask, as_heads, as_size
-from lesson_utils.maths.layers.basic import Layer, Rng, glorot
+from lesson_utils.maths.layers.basic import Layer, LinearCache, Rng, glorot
+from lesson_utils.maths.layers.cache import KeyValueCache
 from lesson_utils.maths.positions import Rotary
 
 Attend = Callable[..., tuple[Array, Array]]  # (Q, K, V, mask) -> output, weights, as scaled_dot_product_attention
@@ -31,24 +32,26 @@ class KnockOut(NamedTuple):
     by: str = "zero"
 
     def apply(self, x: Array) -> Array:
-        """To outputs of heads, (B, h, T, d_k), and just so to their gradients."""
+        """Replace outputs of heads, (B, h, T, d_k). The gradients of the outputs are replaced in the same way."""
         x, heads = x.copy(), list(self.heads)
         x[:, heads] = 0 if self.by == "zero" else x[:, heads].mean(axis=(0, 2), keepdims=True)
         return x
 
 
 class HeadsCache(NamedTuple):
-    """What the backward pass needs; `attended.weights` are the attention maps, (B, h, T_q, T_k)."""
+    """The backward pass needs these; `attended.weights` are the attention maps, (B, h, T_q, T_k)."""
 
-    products: tuple[Any, Any, Any]  # with W_Q, W_K and W_V
+    products: tuple[LinearCache, LinearCache, LinearCache]  # with W_Q, W_K and W_V
     attended: AttentionCache
     knock_out: KnockOut | None
-    merged: Any
-    crossed: bool
+    merged: LinearCache
 
 
 class MultiHead(Layer):
     """Multi-head attention, self- or cross-, with the matrices of `attention.multi_head_attention`.
+
+    Two attributes are for experiments, see `models.trying`: `knock_out` replaces the outputs of some heads, and
+    `attend` is a function (Q, K, V, mask) -> output, weights that takes the place of ours.
 
     Args:
         num_kv_heads: how many heads keys and values have, a divisor of num_heads; num_heads / num_kv_heads query heads
@@ -63,7 +66,7 @@ class MultiHead(Layer):
         self,
         d_model: int,
         num_heads: int,
-        rng: Rng,
+        rng: Rng | None,
         num_kv_heads: int | None = None,
         rotary: Rotary | None = None,
         scale: float | None = None,
@@ -77,6 +80,8 @@ class MultiHead(Layer):
         self.W_K, self.W_V = (glorot(d_model, d_kv, rng, dtype) for _ in range(2))
         self.W_O = glorot(d_model, d_model, rng, dtype)
         self.rotary, self.scale = rotary, scale
+        self.knock_out: KnockOut | None = None
+        self.attend: Attend | None = None
 
     def forward(
         self,
@@ -84,11 +89,9 @@ class MultiHead(Layer):
         memory: Array | None = None,
         mask: Array | Mask | None = None,
         bias: Array | None = None,
-        past: "KeyValueCache | None" = None,
-        knock_out: KnockOut | None = None,
-        attend: Attend | None = None,
+        past: KeyValueCache | None = None,
     ) -> tuple[Array, HeadsCache]:
-        """What each position of x takes from x, or from `memory`.
+        """Return what each position of x takes from x, or from `memory`.
 
         Args:
             x: (B, T_q, d_model).
@@ -96,9 +99,6 @@ class MultiHead(Layer):
             mask: True = may attend, broadcastable to (B, h, T_q, T_k).
             bias: added to the scores, broadcastable to (B, h, T_q, T_k).
             past: keys and values of earlier positions; those of x are added to them. For decoding, not for training.
-            knock_out: heads whose outputs are replaced.
-            attend: a function (Q, K, V, mask) -> output, weights to use in place of ours; mask True = may attend, or
-                None. For running, not for training.
         """
         if self.rotary is not None and memory is not None:
             raise ValueError("rotary positions are for self-attention; make a MultiHead without rotary for memory")
@@ -112,23 +112,29 @@ class MultiHead(Layer):
         if self.rotary is not None:  # the queries are the last of the positions; a cache keeps keys unturned
             T_q, T_k = Q.shape[-2], K.shape[-2]
             Q, K = self.rotary.turn(Q, np.arange(T_k - T_q, T_k)), self.rotary.turn(K, np.arange(T_k))
-        if self.num_kv_heads < self.num_heads:
-            K, V = repeat_heads(K, self.num_heads), repeat_heads(V, self.num_heads)  # (B, h, T_k, d_k)
-        if attend is None:
+        K, V = repeat_heads(K, self.num_heads), repeat_heads(V, self.num_heads)  # (B, h, T_k, d_k)
+        if self.attend is None:
             heads, attended = attention_forward(Q, K, V, mask, self.scale, bias)  # (B, h, T_q, d_k)
+        elif bias is None and self.scale is None:
+            heads, attended = _attention_by(self.attend, Q, K, V, mask)
         else:
-            if bias is not None or self.scale is not None:
-                raise ValueError(
-                    "attend=… takes Q, K, V and a mask: there is no place for a bias or a scale of its own"
-                )
-            heads, attended = _by(attend, Q, K, V, mask)
-        if knock_out is not None:
-            heads = knock_out.apply(heads)
+            raise ValueError("attend=… takes Q, K, V and a mask: there is no place for a bias or a scale of its own")
+        if self.knock_out is not None:
+            heads = self.knock_out.apply(heads)
         y, merged = ops.linear_forward(merge_heads(heads), self.W_O.value)  # (B, T_q, d_model)
-        return y, HeadsCache((from_Q, from_K, from_V), attended, knock_out, merged, memory is not None)
+        return y, HeadsCache((from_Q, from_K, from_V), attended, self.knock_out, merged)
 
-    def backward(self, dy: Array, cache: HeadsCache) -> Any:
-        """dx; for cross-attention, dx and dmemory."""
+    def backward(self, dy: Array, cache: HeadsCache) -> Array:
+        """Return dx of self-attention."""
+        dx, dkeys, dvalues = self._backward(dy, cache)
+        return dx + dkeys + dvalues
+
+    def backward_cross(self, dy: Array, cache: HeadsCache) -> tuple[Array, Array]:
+        """Return dx and dmemory of cross-attention."""
+        dx, dkeys, dvalues = self._backward(dy, cache)
+        return dx, dkeys + dvalues
+
+    def _backward(self, dy: Array, cache: HeadsCache) -> tuple[Array, Array, Array]:
         dmerged, dW_O, _ = ops.linear_backward(dy, cache.merged)
         dheads = split_heads(dmerged, self.num_heads)  # (B, h, T_q, d_k)
         if cache.knock_out is not None:
@@ -144,11 +150,13 @@ class MultiHead(Layer):
         dvalues, dW_V, _ = ops.linear_backward(merge_heads(dV), from_V)
         for W, dW in ((self.W_Q, dW_Q), (self.W_K, dW_K), (self.W_V, dW_V), (self.W_O, dW_O)):
             W.grad += dW
-        return (dx, dkeys + dvalues) if cache.crossed else dx + dkeys + dvalues
+        return dx, dkeys, dvalues
 
 
-def _by(attend: Attend, Q: Array, K: Array, V: Array, mask: Array | Mask | None) -> tuple[Array, AttentionCache]:
-    """What somebody else's function gives, if it has the right shapes."""
+def _attention_by(
+    attend: Attend, Q: Array, K: Array, V: Array, mask: Array | Mask | None
+) -> tuple[Array, AttentionCache]:
+    """Return what somebody else's function returns, if the shapes are right."""
     given = attend(Q, K, V, None if mask is None else np.asarray(mask, bool))
     if not (isinstance(given, tuple) and len(given) == 2):
         raise ValueError(f"attend=… returned a {type(given).__name__}; expected two arrays, (output, weights)")
@@ -156,44 +164,4 @@ def _by(attend: Attend, Q: Array, K: Array, V: Array, mask: Array | Mask | None)
     for name, array, shape in (("output", output, Q.shape), ("weights", weights, (*Q.shape[:-1], K.shape[-2]))):
         if array.shape != shape:
             raise ValueError(f"attend=… returned {name} of shape {array.shape}; expected {shape}")
-    return output, AttentionCache(Q, K, V, weights, math.nan)  # nobody knows its scale: there is no way back
-
-
-class KeyValueCache:
-    """Keys and values of the positions decoded so far, with room for `capacity` of them.
-
-    Args:
-        keep: None: a full cache says so. A number: a full cache rolls. It forgets the oldest position but for the first
-            `keep`, "attention sinks", on which models lay weight that they have no other use for; places are counted
-            within the cache.
-
-    Source: Xiao et al. (2024), "StreamingLLM", section 3.2, for the rolling cache.
-    """
-
-    def __init__(self, capacity: int, keep: int | None = None) -> None:
-        self.capacity, self.length = as_size(capacity, "capacity"), 0
-        self.keep = None if keep is None else as_size(keep, "keep", minimum=0)
-        if keep is not None and keep >= self.capacity:
-            raise ValueError(f"keep={keep} must be smaller than capacity={capacity}; what is left is the window")
-        self.K = self.V = np.empty(0, np.float32)
-
-    def length_with(self, T: int) -> int:
-        """How many positions there will be when T more have come."""
-        return self.length + T if self.keep is None else min(self.length + T, self.capacity)
-
-    def append(self, K: Array, V: Array) -> tuple[Array, Array]:
-        """Add (B, h, T, d_k) each; returns all there are, (B, h, length, d_k)."""
-        B, h, T, d_k = K.shape
-        if self.length == 0:
-            self.K, self.V = np.empty((2, B, h, self.capacity, d_k), K.dtype)
-        if self.keep is not None and self.length == self.capacity and T == 1:
-            for kept in (self.K, self.V):
-                kept[:, :, self.keep : -1] = kept[:, :, self.keep + 1 :].copy()
-            self.length -= 1
-        end = self.length + T
-        if end > self.capacity:
-            hint = "" if self.keep is None else "; a full cache that rolls takes one at a time"
-            raise ValueError(f"no room for {T} more positions: {self.length} of {self.capacity} are taken{hint}")
-        self.K[:, :, self.length : end], self.V[:, :, self.length : end] = K, V
-        self.length = end
-        return self.K[:, :, :end], self.V[:, :, :end]
+    return output, AttentionCache(Q, K, V, weights, math.nan)  # its scale is not known: there is no way back

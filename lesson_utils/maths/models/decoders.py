@@ -15,16 +15,23 @@ import numpy as np
 
 from lesson_utils.maths.checks import Array, Mask
 from lesson_utils.maths.layers import Layer, Linear, Param, normal
+from lesson_utils.maths.layers.basic import LinearCache
 from lesson_utils.maths.ops import linear_backward, linear_forward, softmax_backward, softmax_forward
 from lesson_utils.maths.recurrent import CELLS, Recurrent, recurrence_backward, recurrence_forward
 from lesson_utils.maths.recurrent.through_time import Recurrence
-from lesson_utils.maths.scores import LookBack, added_backward, added_forward, attend_backward, attend_forward
+from lesson_utils.maths.scores import (
+    LookBack,
+    added_backward,
+    added_forward,
+    attend_backward,
+    attend_forward,
+)
 
 Rng = np.random.Generator
 
 
 class Memory(NamedTuple):
-    """What the encoder hands over, or the gradients of it."""
+    """The encoder's outputs for the decoder, or their gradients."""
 
     keys: Array  # (B, S, d_hidden)
     end: Array  # (B, d_hidden), its last state
@@ -32,7 +39,7 @@ class Memory(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """What a decoder gives: two things to read the next symbol off, and where it looked."""
+    """The outputs of a decoder: two things from which the next symbol is read, and where it looked."""
 
     states: Array  # (T + 1, B, parts·d_hidden), the first one included
     contexts: Array  # (T, B, d_hidden)
@@ -45,13 +52,13 @@ class Decoder(Layer):
     def __init__(self, config: Any, rng: Rng) -> None:
         self.cell = Recurrent(config.cell, config.d_embed, config.d_hidden, rng, dtype=config.dtype)
 
-    def _inputs(self, y: Array) -> tuple[Array, Any]:
+    def _inputs(self, y: Array) -> tuple[Array, LinearCache]:
         return linear_forward(y, self.cell.W_x.value, self.cell.b.value)  # (T, B, gates·d_hidden)
 
     def _weights(self) -> list[Array]:
         return [param.value for param in self.cell.state_parameters()]
 
-    def _inputs_backward(self, da: Array, dweights: Sequence[Array], inputs: Any) -> Array:
+    def _inputs_backward(self, da: Array, dweights: Sequence[Array], inputs: LinearCache) -> Array:
         dy, dW_x, db = linear_backward(da, inputs)
         params = [self.cell.W_x, self.cell.b, *self.cell.state_parameters()]
         for param, grad in zip(params, (dW_x, db, *dweights), strict=True):
@@ -60,8 +67,8 @@ class Decoder(Layer):
 
 
 class FixedCache(NamedTuple):
-    inputs: Any
-    told: Any
+    inputs: LinearCache
+    context: LinearCache
     run: Recurrence
     memory: Memory
 
@@ -75,31 +82,31 @@ class Fixed(Decoder):
 
     def forward(self, y: Array, state: Array, memory: Memory) -> tuple[Decoded, FixedCache]:
         a, inputs = self._inputs(y)
-        fed, told = self.context.forward(memory.end)  # (B, gates·d_hidden), the same for all steps
+        fed, from_context = self.context.forward(memory.end)  # (B, gates·d_hidden), the same for all steps
         states, run = recurrence_forward(self.cell.kind, a + fed, state, self._weights())
         contexts = np.broadcast_to(memory.end, (len(y), *memory.end.shape))
-        return Decoded(states, contexts, None), FixedCache(inputs, told, run, memory)
+        return Decoded(states, contexts, None), FixedCache(inputs, from_context, run, memory)
 
     def backward(self, dstates: Array, dcontexts: Array, cache: FixedCache) -> tuple[Array, Array, Memory]:
         da, dstate, dweights = recurrence_backward(dstates, cache.run)
-        dend = dcontexts.sum(axis=0) + self.context.backward(da.sum(axis=0), cache.told)
+        dend = dcontexts.sum(axis=0) + self.context.backward(da.sum(axis=0), cache.context)
         dmemory = Memory(np.zeros_like(cache.memory.keys), dend)
         return self._inputs_backward(da, dweights, cache.inputs), dstate, dmemory
 
 
 class Look(NamedTuple):
-    """What is remembered of one look back and the step after it."""
+    """The caches of one look back and of the step after it."""
 
-    asked: Any
-    added: Any
+    query: LinearCache
+    score: tuple[Array, Array]
     weights: Array  # (B, 1, S)
-    told: Any
-    step: Any
+    context: LinearCache
+    step: Any  # of the cell
 
 
 class BahdanauCache(NamedTuple):
-    inputs: Any
-    projected: Any
+    inputs: LinearCache
+    projected: LinearCache
     looks: list[Look]
     keys: Array
 
@@ -127,14 +134,14 @@ class Bahdanau(Decoder):
         states, contexts = [state], []
         for t in range(len(y)):
             h = states[t][:, None, : self.v.value.size]  # (B, 1, d_hidden)
-            from_query, asked = self.query.forward(h)
-            scores, added = added_forward(from_query, from_keys, self.v.value)  # (B, 1, S)
+            from_query, query = self.query.forward(h)
+            scores, score = added_forward(from_query, from_keys, self.v.value)  # (B, 1, S)
             weights, _ = softmax_forward(scores, mask)
             contexts.append((weights @ memory.keys)[:, 0])  # (B, d_hidden)
-            fed, told = self.context.forward(contexts[t])
+            fed, from_context = self.context.forward(contexts[t])
             state, step = CELLS[self.cell.kind].forward(a[t] + fed, states[t], *self._weights())
             states.append(state)
-            cache.looks.append(Look(asked, added, weights, told, step))
+            cache.looks.append(Look(query, score, weights, from_context, step))
         alignment = np.concatenate([look.weights for look in cache.looks], axis=1)  # (B, T, S)
         return Decoded(np.stack(states), np.stack(contexts), alignment), cache
 
@@ -144,14 +151,14 @@ class Bahdanau(Decoder):
         dkeys, dfrom_keys = np.zeros_like(keys), np.zeros_like(keys)
         dweights = [np.zeros_like(weight) for weight in self._weights()]
         for t in reversed(range(len(looks))):
-            asked, added, weights, told, step = looks[t]
+            query, score, weights, context, step = looks[t]
             da[t], dstate, *grads = CELLS[self.cell.kind].backward(dstates[t + 1], step)
-            dcontext = dcontexts[t] + self.context.backward(da[t], told)  # (B, d_hidden)
+            dcontext = dcontexts[t] + self.context.backward(da[t], context)  # (B, d_hidden)
             dkeys += weights.swapaxes(-1, -2) @ dcontext[:, None]  # as values
             dscores = softmax_backward(dcontext[:, None] @ keys.swapaxes(-1, -2), weights)  # (B, 1, S)
-            dfrom_query, dfrom_keys_t, dv = added_backward(dscores, added)
+            dfrom_query, dfrom_keys_t, dv = added_backward(dscores, score)
             dstates[t] += dstate
-            dstates[t, :, : len(dv)] += self.query.backward(dfrom_query, asked)[:, 0]
+            dstates[t, :, : len(dv)] += self.query.backward(dfrom_query, query)[:, 0]
             dfrom_keys += dfrom_keys_t
             self.v.grad += dv
             for dweight, grad in zip(dweights, grads, strict=True):
@@ -162,7 +169,7 @@ class Bahdanau(Decoder):
 
 
 class LuongCache(NamedTuple):
-    inputs: Any
+    inputs: LinearCache
     run: Recurrence
     look: LookBack
     end: Array
@@ -201,7 +208,7 @@ class Luong(Decoder):
 
 
 def _context(config: Any, rng: Rng) -> Linear:
-    """W_c, through which the cell takes in the context."""
+    """Make W_c, through which the cell takes in the context."""
     width = CELLS[config.cell].gates * config.d_hidden
     return Linear(config.d_hidden, width, rng, bias=False, dtype=config.dtype, init=normal)
 

@@ -1,16 +1,17 @@
-"""A GPT: one stack under a causal mask, trained to predict the next symbol, then asked to go on."""
+"""A GPT: one stack under a causal mask, which learns to predict the next symbol and then writes symbol by symbol."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils.maths import ops
 from lesson_utils.maths.checks import Array, Ids, as_ids, as_mask, as_size
-from lesson_utils.maths.layers import Attend, KeyValueCache, Layer, Rng
+from lesson_utils.maths.layers import KeyValueCache, Layer, MultiHead, Rng
+from lesson_utils.maths.layers.basic import LinearCache
 from lesson_utils.maths.models.sampling import sample
-from lesson_utils.maths.models.stack import HeadsOf, Stack, StackCache, StackConfig, Tokens, see_past
+from lesson_utils.maths.models.stack import Stack, StackCache, StackConfig, Tokens, TokensCache, see_past
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,25 +19,27 @@ class GPTConfig(StackConfig):
     """Sizes and choices of a GPT.
 
     Args:
-        max_length: the context: how many symbols it looks back on at most.
+        max_length: the context: how many symbols the model looks back on at most.
     """
 
     max_length: int = 64
 
 
 class GPTCache(NamedTuple):
-    tokens: Any
+    tokens: TokensCache
     stack: StackCache
-    output: Any
+    output: LinearCache
 
 
 class GPT(Layer):
     """Decoder-only Transformer. The table of embeddings is its output layer, too.
 
+    Without `rng` the parameters are made, but not filled: for a model that is read from a file.
+
     Source: Radford et al. (2019), section 2.3.
     """
 
-    def __init__(self, config: GPTConfig, rng: Rng) -> None:
+    def __init__(self, config: GPTConfig, rng: Rng | None) -> None:
         self.config = config
         self.tokens, self.stack = Tokens(config, rng), Stack(config, rng)
 
@@ -46,30 +49,23 @@ class GPT(Layer):
         past: list[KeyValueCache] | None = None,
         rng: Rng | None = None,
         mask: ArrayLike | None = None,
-        knock_out: HeadsOf | None = None,
-        knock_out_by: str = "zero",
-        attend: Attend | None = None,
         last: bool = False,
     ) -> tuple[Array, GPTCache]:
-        """What the model expects after each symbol.
+        """Predict what comes after each symbol.
 
         Args:
             ids: (B, T).
-            past: of `new_past()`: keys and values of the symbols before, to which those of `ids` are added.
+            past: from `new_past()`: keys and values of the symbols before, to which those of `ids` are added.
             rng: for dropout, when training.
             mask: True = may attend, broadcastable to (B, h, T, T), with `past` (B, h, T, all). Default: causal.
-            knock_out: layer -> heads whose outputs are replaced: {0: [1, 3]}.
-            knock_out_by: "zero", or "mean": each head's own mean over batch and positions of this pass.
-            attend: a function (Q, K, V, mask) -> output, weights for all heads to use in place of ours: Q is
-                (B, h, T, d_k), mask True = may attend, or None for a single query. For running, not for training.
-            last: what comes after the last symbol only, which is all that writing needs; no maps are kept. For running.
+            last: predict what comes after the last symbol only, which is all that writing needs; no maps are kept.
 
         Returns:
             logits, (B, T, V), or (B, 1, V) with `last`, and a cache: `maps(cache)` are the attention weights of this
             very pass (not with `last`).
 
         Raises:
-            ValueError: ids, mask or heads do not fit.
+            ValueError: ids or mask do not fit.
         """
         c, ids = self.config, as_ids(ids, "ids", ndim=2)
         B, T = ids.shape
@@ -80,16 +76,20 @@ class GPT(Layer):
             as_mask(mask, (B, c.num_heads, T, T_k))
             may_see = np.asarray(mask).astype(c.dtype)
         x, tokens = self.tokens.forward(ids, start, rng)
-        x, stack = self.stack.forward(x, may_see, past, rng, knock_out, knock_out_by, attend, cached=not last)
+        x, stack = self.stack.forward(x, may_see, past, rng, cached=not last)
         logits, output = self.tokens.embedding.logits_forward(x[:, -1:] if last else x)  # (B, T or 1, V)
         return logits, GPTCache(tokens, stack, output)
 
     def maps(self, cache: GPTCache) -> dict[str, list[Array]]:
-        """Under "decoder", a list with the attention weights of each layer: (B, h, T, T)."""
+        """Return, under "decoder", a list with the attention weights of each layer: (B, h, T, T)."""
         return {"decoder": self.stack.maps(cache.stack)}
 
+    def heads(self) -> dict[str, list[MultiHead]]:
+        """Return, under "decoder", the attention of each layer."""
+        return {"decoder": self.stack.heads()}
+
     def loss(self, batch: tuple[ArrayLike, ArrayLike]) -> float:
-        """Mean cross-entropy, in nats, of the next symbols.
+        """Return the mean cross-entropy, in nats, of the next symbols.
 
         Args:
             batch: ids (B, T), and the ids that follow each of them, (B, T).
@@ -98,7 +98,7 @@ class GPT(Layer):
         return ops.cross_entropy_forward(logits, as_ids(batch[1], "targets", ndim=2))[0]
 
     def loss_and_grad(self, batch: tuple[ArrayLike, ArrayLike], rng: Rng | None = None) -> float:
-        """`loss` (with `rng`, under dropout), and its gradients added to each `Param.grad`."""
+        """Return `loss` (with `rng`, under dropout) and add its gradients to each `Param.grad`."""
         logits, (tokens, stack, output) = self.forward(batch[0], rng=rng)
         loss, cross = ops.cross_entropy_forward(logits, as_ids(batch[1], "targets", ndim=2))
         dx = self.tokens.embedding.logits_backward(ops.cross_entropy_backward(1.0, cross), output)
@@ -106,7 +106,7 @@ class GPT(Layer):
         return loss
 
     def new_past(self, keep: int | None = None) -> list[KeyValueCache]:
-        """An empty key–value cache for each layer, with room for a whole context; with `keep` it rolls when it is full.
+        """Make an empty key–value cache for each layer, with room for a whole context; with `keep`, a full one rolls.
 
         Raises:
             ValueError: the cache is to roll, but positions are added to tokens, and so do not move up with them.
@@ -126,11 +126,11 @@ class GPT(Layer):
         use_cache: bool = True,
         keep: int | None = None,
     ) -> Ids:
-        """The prompt and `length` more symbols, drawn one at a time: (B, T) → (B, T + length).
+        """Write: return the prompt and `length` more symbols, drawn one at a time, (B, T + length).
 
-        When the context is full, the model goes on from its second half; with `keep`, it rolls on: the first `keep`
-        symbols stay, and the oldest of the others is forgotten, see `KeyValueCache`. `use_cache=False` computes all
-        keys and values anew for each symbol: the same text, slowly. The other arguments are those of `sample`.
+        When the context is full, the model goes on from its second half. With `keep` the context rolls: the first
+        `keep` symbols stay, and the oldest of the others is forgotten, see `KeyValueCache`. `use_cache=False` computes
+        all keys and values anew for each symbol: the same text, slowly. The other arguments are those of `sample`.
         """
         ids = as_ids(prompt, "prompt", ndim=2)
         if ids.shape[1] == 0:

@@ -12,7 +12,7 @@ from lesson_utils.maths.checks import Array, Ids, as_floats, as_size
 def distribution(
     logits: ArrayLike, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Array:
-    """The probabilities from which `sample` draws: by temperature first, then the cuts.
+    """Return the probabilities from which `sample` draws: by temperature first, then the cuts.
 
     Args:
         logits: (..., V).
@@ -56,7 +56,7 @@ def sample(
 
 
 def _ranked(logits: ArrayLike, temperature: float, top_k: int | None, top_p: float | None) -> tuple[Ids, Array]:
-    """The symbols, likeliest first, and their probabilities, (..., V) each."""
+    """Return the symbols, likeliest first, and their probabilities, (..., V) each."""
     (logits,) = as_floats(logits=logits)
     if not 0 <= temperature < math.inf:
         raise ValueError(f"temperature={temperature} must be a number from 0 on; try 0.8")

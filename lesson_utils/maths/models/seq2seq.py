@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 from lesson_utils.maths.attention import padding_mask
 from lesson_utils.maths.checks import Array, Ids, Mask, as_choice, as_ids, as_size
 from lesson_utils.maths.layers import Embedding, Layer, Linear, normal
+from lesson_utils.maths.layers.basic import EmbeddingCache, LinearCache
 from lesson_utils.maths.models.decoders import Bahdanau, Decoded, Fixed, Luong, Memory
 from lesson_utils.maths.ops import cross_entropy_backward, cross_entropy_forward
 from lesson_utils.maths.recurrent import CELLS, Recurrent
+from lesson_utils.maths.recurrent.through_time import Unrolled
 from lesson_utils.maths.scores import SCORES
 
 Batch = tuple[Any, ...]  # source ids, target ids, and the lengths of the sources if they are known
@@ -20,14 +22,14 @@ Batch = tuple[Any, ...]  # source ids, target ids, and the lengths of the source
 
 @dataclass(frozen=True)
 class Seq2SeqConfig:
-    """What a Seq2Seq is made of.
+    """Sizes and choices of a Seq2Seq.
 
     Args:
         source_vocab, target_vocab: how many symbols, the special ones included.
-        attention: None for one fixed context, "additive" (Bahdanau et al., 2015), or "dot", "general", "concat"
-            (Luong et al., 2015).
+        attention: None for one fixed context; "additive" (Bahdanau et al., 2015); or "dot", "general" or "concat" by
+            Luong et al. (2015).
         d_embed: width of the embeddings.
-        d_hidden: width of the decoder's state, and of what the encoder gives for each symbol.
+        d_hidden: width of the decoder's state, and of the encoder's output for each symbol.
         bidirectional: the encoder reads both ways, each direction d_hidden / 2 wide.
         cell: "rnn", "gru" or "lstm".
         pad, bos, eos: the ids of padding, of the beginning and of the end of a target.
@@ -67,19 +69,19 @@ class Seq2SeqConfig:
 
 
 class EncodedCache(NamedTuple):
-    embedded: Any
-    run: Any
-    bridge: Any
+    embedded: EmbeddingCache
+    run: Unrolled
+    bridge: LinearCache
     state: Array  # the decoder's first, (B, parts·d_hidden)
 
 
 class ReadCache(NamedTuple):
-    embedded: Any
+    embedded: EmbeddingCache
     decoded: Decoded
-    decoder: Any
-    joined: Any
+    decoder: Any  # that of the decoder's class
+    joined: LinearCache
     read: Array  # (T, B, d_hidden)
-    out: Any
+    out: LinearCache
 
 
 class Seq2Seq(Layer):
@@ -107,7 +109,7 @@ class Seq2Seq(Layer):
         self.out = Linear(d_h, c.target_vocab, rng, dtype=dtype, init=normal)
 
     def loss(self, batch: Batch) -> float:
-        """Mean cross-entropy, in nats, over the symbols after BOS that are not padding.
+        """Return the mean cross-entropy, in nats, over the symbols after BOS that are not padding.
 
         Args:
             batch: source ids, (B, S), and target ids with BOS and EOS, (B, T), both padded at the end; as a third, the
@@ -119,7 +121,7 @@ class Seq2Seq(Layer):
         return self._loss(batch)[0]
 
     def loss_and_grad(self, batch: Batch, rng: np.random.Generator | None = None) -> float:
-        """`loss`, and its gradients added to each `Param.grad`. Nothing here is random: `rng` is not used."""
+        """Return `loss` and add its gradients to each `Param.grad`. Nothing here is random: `rng` is not used."""
         loss, cross, encoded, decoded = self._loss(batch)
         dmemory, dstate = self._decode_backward(cross_entropy_backward(1.0, cross), decoded)
         self._encode_backward(dmemory, dstate, encoded)
@@ -128,7 +130,7 @@ class Seq2Seq(Layer):
     def forward(
         self, source: ArrayLike, target_in: ArrayLike, lengths: ArrayLike | None = None
     ) -> tuple[Array, Array | None]:
-        """What the model expects after each symbol of a given target, and where it looks.
+        """Predict what comes after each symbol of a given target, and say where the model looks.
 
         Args:
             source: ids, (B, S).
@@ -178,7 +180,7 @@ class Seq2Seq(Layer):
             last = ids[-1][:, None]
         return np.stack(ids, axis=1), np.concatenate(maps, axis=1) if maps else None
 
-    def _loss(self, batch: Batch) -> tuple[float, Any, Any, Any]:
+    def _loss(self, batch: Batch) -> tuple[float, tuple[Array, float], EncodedCache, ReadCache]:
         if len(batch) not in (2, 3):
             raise ValueError(f"batch has {len(batch)} parts; expected source, target and perhaps lengths")
         source, target, lengths = (*batch, None)[:3]
@@ -190,7 +192,7 @@ class Seq2Seq(Layer):
         return loss, cross, encoded, decoded
 
     def _encode(self, source: Ids, mask: Mask | None) -> tuple[Memory, Array, EncodedCache]:
-        """What the decoder is given, and its first state."""
+        """Return what the decoder takes from the encoder, and the decoder's first state."""
         x, embedded = self.source.forward(source)  # (B, S, d_embed)
         (keys, end), run = self.encoder.forward(x, mask)  # (B, S, d_hidden), (B, d_hidden)
         bridged, bridge = self.bridge.forward(end)
@@ -202,7 +204,7 @@ class Seq2Seq(Layer):
         self.source.backward(self.encoder.backward((dmemory.keys, dend), cache.run), cache.embedded)
 
     def _decode(self, target_in: Ids, state: Array, memory: Memory) -> tuple[Array, ReadCache]:
-        """Logits, (T, B, V), for some steps (in `decode`: one)."""
+        """Return logits, (T, B, V), for some steps (in `decode`: one)."""
         y, embedded = self.target.forward(target_in.T)  # (T, B, d_embed)
         decoded, decoder = self.decoder.forward(y, state, memory)
         h = decoded.states[1:, :, : self.config.d_hidden]  # (T, B, d_hidden)
@@ -212,7 +214,7 @@ class Seq2Seq(Layer):
         return logits, ReadCache(embedded, decoded, decoder, joined, read, out)
 
     def _decode_backward(self, dlogits: Array, cache: ReadCache) -> tuple[Memory, Array]:
-        """Adds the decoder's gradients, and returns those of what the encoder gave."""
+        """Add the decoder's gradients, and return those of the encoder's outputs."""
         dread = self.out.backward(dlogits, cache.out) * (1 - cache.read * cache.read)
         djoined = self.read.backward(dread, cache.joined)  # (T, B, 2·d_hidden)
         dh, dcontexts = np.split(djoined, 2, axis=-1)

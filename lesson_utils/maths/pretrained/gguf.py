@@ -25,7 +25,7 @@ _HALVES = (np.dtype("u1"), (_BLOCK // 2,))  # the first 16 numbers in the low ha
 
 
 class ArrayInfo(NamedTuple):
-    """Where an array is in the file: `start` and `stop` in bytes; `shape` as NumPy has it, rows first."""
+    """The place of an array in the file: `start` and `stop` in bytes; `shape` as NumPy has it, rows first."""
 
     shape: tuple[int, ...]
     kind: int
@@ -77,7 +77,7 @@ class Reader:
         raise ValueError(f"{self.path} contradicts itself: {what}; fetch the file again")
 
     def _take(self, size: int) -> int:
-        """Step over `size` bytes; returns where they begin."""
+        """Step over `size` bytes; return where they begin."""
         start = self._at
         if size > len(self._data) - start:
             raise ValueError(
@@ -133,7 +133,7 @@ class Reader:
         return ArrayInfo(shape, kind, start, stop)
 
     def read(self, name: str) -> Array:
-        """One array, as float32.
+        """Unpack one array to float32.
 
         Raises:
             ValueError: there is none of that name, or it holds NaN or infinite values.
@@ -152,7 +152,7 @@ class Reader:
 
 
 class Kind(NamedTuple):
-    """How numbers are packed: `numbers` of them in one element of `layout`."""
+    """A way to pack numbers: `numbers` of them in one element of `layout`."""
 
     name: str
     numbers: int
@@ -161,12 +161,12 @@ class Kind(NamedTuple):
 
 
 def _bf16(blocks: Any) -> Array:
-    """Float32 without its last 16 bits."""
+    """Unpack float32 without its last 16 bits."""
     return (blocks["packed"].astype(np.uint32) << 16).view(np.float32)
 
 
 def _halves(packed: Any) -> Array:
-    """Bytes (n, 16) → numbers 0…15 (n, 32), float32."""
+    """Split bytes (n, 16) into numbers 0…15, (n, 32), float32."""
     numbers = np.empty((len(packed), _BLOCK), np.float32)
     numbers[:, : _BLOCK // 2] = packed & 15
     numbers[:, _BLOCK // 2 :] = packed >> 4
@@ -174,7 +174,7 @@ def _halves(packed: Any) -> Array:
 
 
 def _q4_0(blocks: Any) -> Array:
-    """scale · (number − 8)."""
+    """Compute scale · (number − 8)."""
     numbers = _halves(blocks["packed"])
     numbers -= 8
     numbers *= blocks["scale"].astype(np.float32)[:, None]
@@ -182,7 +182,7 @@ def _q4_0(blocks: Any) -> Array:
 
 
 def _q4_1(blocks: Any) -> Array:
-    """scale · number + least."""
+    """Compute scale · number + least."""
     numbers = _halves(blocks["packed"])
     numbers *= blocks["scale"].astype(np.float32)[:, None]
     numbers += blocks["least"].astype(np.float32)[:, None]
@@ -190,7 +190,7 @@ def _q4_1(blocks: Any) -> Array:
 
 
 def _q8_0(blocks: Any) -> Array:
-    """scale · number."""
+    """Compute scale · number."""
     return blocks["packed"] * blocks["scale"].astype(np.float32)[:, None]
 
 

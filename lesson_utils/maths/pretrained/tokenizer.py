@@ -64,7 +64,7 @@ class Tokenizer:
         return len(self._bytes)
 
     def encode(self, text: str, special: bool = False) -> Ids:
-        """The ids of a text, shape (T,).
+        """Return the ids of a text, shape (T,).
 
         Args:
             special: True: names of special tokens in the text, such as "<|im_end|>", are those tokens. Otherwise they
@@ -87,7 +87,7 @@ class Tokenizer:
         return np.array(ids, np.int64)
 
     def decode(self, ids: ArrayLike) -> str:
-        """The text of ids, (T,). Where they end within a character, or have bytes that are no text, � stands.
+        """Return the text of ids, (T,). Where they end within a character, or have bytes that are no text, � stands.
 
         Raises:
             ValueError: ids are no whole numbers from 0 to V − 1.
@@ -95,11 +95,11 @@ class Tokenizer:
         return self.bytes_of(ids).decode(errors="replace")
 
     def tokens(self, ids: ArrayLike) -> list[str]:
-        """The text of each id, for labels; � for a part of a character."""
+        """Return the text of each id, for labels; � for a part of a character."""
         return [piece.decode(errors="replace") for piece in self._all_bytes(ids)]
 
     def bytes_of(self, ids: ArrayLike) -> bytes:
-        """What they stand for, before it is made text: an end within a character is left as it is."""
+        """Return the bytes of ids, before they are made text: an end within a character is left as it is."""
         return b"".join(self._all_bytes(ids))
 
     def _all_bytes(self, ids: ArrayLike) -> list[bytes]:
@@ -117,7 +117,7 @@ class Tokenizer:
                 yield text[part.start() + word.start() : part.start() + word.end()]
 
     def _join(self, word: str) -> list[int]:
-        """The ids of a word: its bytes, neighbours joined, the most frequent pair first."""
+        """Return the ids of a word: its bytes, neighbours joined, the most frequent pair first."""
         try:
             pieces = [_SIGNS[byte] for byte in word.encode()]
         except UnicodeEncodeError:
@@ -143,7 +143,7 @@ class Tokenizer:
 
 
 def _in_ascii(text: str) -> str:
-    """A text as long as this one in which é stands for a letter, 0 for a number and # for another sign of the world's.
+    """Replace signs outside ASCII: é stands for a letter, 0 for a number and # for any other sign.
 
     Python's regular expressions don't know Unicode's kinds of characters; these few they can tell apart.
     """
@@ -158,7 +158,7 @@ def _stand_in(character: str) -> str:
 
 
 def _signs() -> list[str]:
-    """A printable character for each byte, in GPT-2's order: its own where it has one, else the next from 256 on."""
+    """Return a printable character for each byte, in GPT-2's order: its own if it has one, else one from 256 on."""
     own = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = iter(range(256, 512))
     return [chr(byte if byte in own else next(others)) for byte in range(256)]
