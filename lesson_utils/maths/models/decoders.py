@@ -98,7 +98,7 @@ class Look(NamedTuple):
     """The caches of one look back and of the step after it."""
 
     query: LinearCache
-    score: tuple[Array, Array]
+    score: PairCache
     weights: Array  # (B, 1, S)
     context: LinearCache
     step: Any  # of the cell
