@@ -5,43 +5,29 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.mutation_testing.spy import key
+from lesson_utils.mistakes.mutation_testing.spy import After, key
 
 ULPS = 16  # by so many units in the last place another right spelling may differ
-INEXACT = 0.05  # errors, as a share of the largest number
+NUMBERS = np.ndarray | np.number | float | int
 
 
-def _each(value: Any, arguments: Sequence[Any], alter: Callable[[np.ndarray, np.random.Generator], Any]) -> Any:
-    """Return the result, or each of the results, altered; for the same arguments, alike."""
-    rng = np.random.default_rng(key(arguments))
+def altered(alter: Callable[[np.ndarray, np.random.Generator], Any]) -> After:
+    """Return an `after` for the spy that alters each result; for the same arguments, alike."""
 
-    def altered(x: Any) -> Any:
-        if not isinstance(x, np.ndarray | np.number | float | int):
-            return x
-        a = np.asarray(x)
-        made = np.asarray(alter(a, rng)).astype(a.dtype)
-        return made if isinstance(x, np.ndarray) else type(x)(made)
+    def after(value: Any, arguments: Sequence[Any]) -> Any:
+        rng, several = np.random.default_rng(key(arguments)), value if isinstance(value, tuple) else (value,)
+        made = [np.asarray(alter(np.asarray(x), rng)).astype(np.asarray(x).dtype) for x in several]
+        made = [a if isinstance(x, np.ndarray) else type(x)(a) for a, x in zip(made, several, strict=True)]
+        return tuple(made) if isinstance(value, tuple) else made[0]
 
-    return tuple(map(altered, value)) if isinstance(value, tuple) else altered(value)
+    return after
 
 
-def randomised(value: Any, arguments: Sequence[Any]) -> Any:
-    """Return random numbers of the results' shapes and dtypes."""
-    return _each(
-        value,
-        arguments,
-        lambda a, rng: rng.normal(size=a.shape) > 0 if a.dtype == bool else 9 * rng.normal(size=a.shape),
-    )
-
-
-def shuffled(value: Any, arguments: Sequence[Any]) -> Any:
-    """Return each result's numbers in other places."""
-    return _each(value, arguments, lambda a, rng: rng.permutation(a.ravel()).reshape(a.shape))
-
-
-def inexact(value: Any, arguments: Sequence[Any]) -> Any:
-    """Return the results with errors; masks and whole numbers change, too."""
-    return _each(value, arguments, lambda a, rng: a + INEXACT * abs(a).max(initial=0) * rng.uniform(-1, 1, a.shape))
+randomised = altered(lambda a, rng: rng.normal(size=a.shape) > 0 if a.dtype == bool else 9 * rng.normal(size=a.shape))
+inexact = altered(lambda a, rng: a + 0.05 * np.abs(a).max(initial=0) * rng.uniform(-1, 1, a.shape))
+shuffled = altered(lambda a, rng: rng.permutation(a.ravel()).reshape(a.shape))
+ruined = altered(lambda a, rng: ~a if a.dtype == bool else np.nan * a)
+emptied = altered(lambda a, rng: a.ravel()[:0])
 
 
 def otherwise_rounded(value: Any, arguments: Sequence[Any]) -> Any:
@@ -49,17 +35,16 @@ def otherwise_rounded(value: Any, arguments: Sequence[Any]) -> Any:
 
     Numbers that were only moved, and those that any spelling gives exactly (0, 1, 0.5), stay.
     """
-    numbers = [np.ravel(x) for x in arguments if isinstance(x, np.ndarray | np.number | float | int)]
-    before = np.concatenate(numbers) if numbers else np.zeros(0)
+    before = np.concatenate([np.zeros(0), *(np.ravel(x) for x in arguments if isinstance(x, NUMBERS))])
 
-    def alter(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def round_otherwise(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if a.dtype.kind != "f":
             return a
         exact = ~np.isfinite(a) | (a * 1024 == np.round(a * 1024)) | np.isin(a, before)
         wave = np.cos(1.0 + np.arange(a.size)).reshape(a.shape)
         return np.where(exact, a, a * (1 + ULPS * np.finfo(a.dtype).eps * wave))
 
-    return _each(value, arguments, alter)
+    return altered(round_otherwise)(value, arguments)
 
 
 def redrawn(arguments: Sequence[Any], rng: np.random.Generator, size: int = 0) -> tuple[Any, ...]:

@@ -26,9 +26,8 @@ class TestResult(CheckResult):
 
     @property
     def text(self) -> str:
-        return "\n".join(
-            [self.message, *(line for why, which in self.groups for line in (why, *(f"  · {w}" for w in which)))]
-        )
+        groups = ["\n  · ".join([why, *which]) for why, which in self.groups]
+        return "\n".join([self.message, *groups])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Show the message, a square for each bug (filled if it was found), the reasons, and code to be opened."""

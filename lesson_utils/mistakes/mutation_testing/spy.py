@@ -13,8 +13,9 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, Outcome, TimeUp, attempt, copied, mend_modules
 
-MOST_CALLS = 200  # that are noted
+MOST_CALLS = 100  # that are noted
 
+Function = Callable[..., Any]
 After = Callable[[Any, Sequence[Any]], Any]  # result, arguments -> what the test gets instead
 
 
@@ -37,8 +38,12 @@ class Run:
     seconds: float  # of computing
 
     @property
+    def error(self) -> BaseException | None:
+        return TimeUp() if self.outcome.timed_out else self.outcome.error
+
+    @property
     def passed(self) -> bool:
-        return self.outcome.error is None and not self.outcome.timed_out
+        return self.error is None
 
 
 def key(arguments: Sequence[Any]) -> int:
@@ -47,7 +52,7 @@ def key(arguments: Sequence[Any]) -> int:
     return zlib.crc32(b"|".join(parts))
 
 
-def spy(exercise: Exercise, function: Callable[..., Any], calls: list[Call], after: After | None = None) -> Any:
+def spy(exercise: Exercise, function: Function, calls: list[Call], after: After | None = None) -> Function:
     """Return `function` with the exercise's name and parameters; it adds each call to `calls`."""
     names: dict[str, Any] = {}
     exec(f"def f({exercise.takes}): ...", exercise.names(), names)
@@ -64,8 +69,7 @@ def spy(exercise: Exercise, function: Callable[..., Any], calls: list[Call], aft
             calls.append(call)
         try:
             value = function(*bound.args)
-            if after:
-                value = after(value, call.arguments)
+            value = after(value, call.arguments) if after else value
         except Exception as error:
             call.error = error
             raise
@@ -82,7 +86,7 @@ def spy(exercise: Exercise, function: Callable[..., Any], calls: list[Call], aft
 class _Once:
     """The test, with its function. It has the test's code, since errors are looked for in that code's file."""
 
-    def __init__(self, test: Callable[..., Any], function: Any, seed: int) -> None:
+    def __init__(self, test: Function, function: Function, seed: int) -> None:
         self.test, self.function, self.seed = test, function, seed
         self.__code__ = getattr(test, "__code__", None)
 
@@ -97,16 +101,8 @@ class _Once:
             raise AssertionError(str(error)) from error
 
 
-def run(
-    test: Callable[..., Any],
-    exercise: Exercise,
-    function: Callable[..., Any],
-    after: After | None = None,
-    seed: int = 0,
-    time_limit: float = TIME_LIMIT,
-) -> Run:
+def run(test: Function, exercise: Exercise, function: Function, after: After | None = None, seed: int = 0) -> Run:
     """Run `test` on `function`, in safety. Another `seed` gives other numbers, unless the test has a seed of its own."""
-    calls: list[Call] = []
-    began = time.process_time()
-    outcome = attempt(_Once(test, spy(exercise, function, calls, after), seed), (), time_limit)
+    calls, began = list[Call](), time.process_time()
+    outcome = attempt(_Once(test, spy(exercise, function, calls, after), seed), (), TIME_LIMIT)
     return Run(outcome, calls, mend_modules(), time.process_time() - began)
