@@ -1,7 +1,6 @@
 """A learner's test, run on the right function and on each of its mutants: how many does it find, and why do some survive?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -30,18 +29,9 @@ def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published:
         exercises: every exercise, by name.
         published: mistakes that were seen in public; these are among the mutants.
     """
+    mend_modules()
     if isinstance(test, str) and callable(of):
         test, of = of, test
-    overwritten = mend_modules()
-    result = _judge(test, of, exercises, published)
-    if not (also := dict.fromkeys([*overwritten, *mend_modules()])):
-        return result
-    names = ", ".join(f"`{name}`" for name in also)
-    words = f"By the way: something else had been put in the place of {names}. What belongs there is back."
-    return replace(result, message=f"{result.message}\n{words}")
-
-
-def _judge(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published) -> TestResult:
     if test is None or test is ...:
         hand_over = "Write your test above, then hand it over without calling it: `check.finds_bugs(my_test)`."
         return TestResult(None, hand_over)

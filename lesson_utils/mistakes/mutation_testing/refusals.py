@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
-from lesson_utils.mistakes.mutation_testing.alterations import otherwise_rounded
 from lesson_utils.mistakes.mutation_testing.mutants import Bug
-from lesson_utils.mistakes.mutation_testing.spy import Run, key
+from lesson_utils.mistakes.mutation_testing.spy import Run, key, otherwise_rounded
 
 SLOW = 1.5  # seconds of computing for one run of a test; dozens have to be waited for
 AGAIN = 12  # runs of a test that draws other numbers each time, to see whether it fails on the right function
@@ -45,10 +44,7 @@ def cannot_be_used(test: Any, trial: Trial, exercise: Exercise, first: Run, bugs
         return f"Your test fails on the right `{exercise.name}`{_failure(first)} {_hint(trial, exercise, first, bugs)}".strip()
     if not first.calls:
         parameter = next(iter(inspect.signature(test).parameters), "the function")
-        others = {exercise.function_name, exercise.name, *(f.__name__ for f in exercise.library)}
-        called = sorted(others.intersection(getattr(getattr(test, "__code__", None), "co_names", ())))
-        instead = f" It calls `{called[0]}`, another function." if called else ""
-        return f"Your test never calls the function that it is given, `{parameter}`, so it finds no bug.{instead} Call `{parameter}(…)`, and assert what must hold."
+        return f"Your test never calls the function that it is given, `{parameter}`, so it finds no bug. Call `{parameter}(…)`, and assert what must hold."
     if first.mended:
         names = ", ".join(f"`{name}`" for name in first.mended)
         return f"Your test puts something else in the place of {names}, and so changes the function under test with it. Leave the library as it is. (What belongs there is back.)"

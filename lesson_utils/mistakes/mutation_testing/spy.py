@@ -1,4 +1,4 @@
-"""A spy stands in for the function under test: it notes each call, and may change what the call returns."""
+"""A spy stands in for the function under test: it notes each call, and may alter what the call returns."""
 
 import inspect
 import random
@@ -17,6 +17,7 @@ MOST_CALLS = 100  # that are noted
 
 Function = Callable[..., Any]
 After = Callable[[Any, Sequence[Any]], Any]  # result, arguments -> what the test gets instead
+ULPS = 16  # by so many units in the last place another right spelling may differ
 
 
 @dataclass
@@ -106,3 +107,43 @@ def run(test: Function, exercise: Exercise, function: Function, after: After | N
     calls, began = list[Call](), time.process_time()
     outcome = attempt(_Once(test, spy(exercise, function, calls, after), seed), (), TIME_LIMIT)
     return Run(outcome, calls, mend_modules(), time.process_time() - began)
+
+
+# --- Results that are altered: does a test notice? ------------------------------------------------------------------------
+
+
+def altered(alter: Callable[[np.ndarray, np.random.Generator], Any]) -> After:
+    """Return an `after` for the spy that alters each result; for the same arguments, alike."""
+
+    def after(value: Any, arguments: Sequence[Any]) -> Any:
+        rng, several = np.random.default_rng(key(arguments)), value if isinstance(value, tuple) else (value,)
+        made = [np.asarray(alter(np.asarray(x), rng)).astype(np.asarray(x).dtype) for x in several]
+        made = [a if isinstance(x, np.ndarray) else type(x)(a) for a, x in zip(made, several, strict=True)]
+        return tuple(made) if isinstance(value, tuple) else made[0]
+
+    return after
+
+
+randomised = altered(lambda a, rng: rng.normal(size=a.shape) > 0 if a.dtype == bool else 9 * rng.normal(size=a.shape))
+inexact = altered(lambda a, rng: a + 0.05 * np.abs(a).max(initial=0) * rng.uniform(-1, 1, a.shape))
+shuffled = altered(lambda a, rng: rng.permutation(a.ravel()).reshape(a.shape))
+ruined = altered(lambda a, rng: ~a if a.dtype == bool else np.nan * a)
+emptied = altered(lambda a, rng: a.ravel()[:0])
+
+
+def otherwise_rounded(value: Any, arguments: Sequence[Any]) -> Any:
+    """Return what another right spelling gives: the same numbers but for the last digits.
+
+    Numbers that were only moved, and those that any spelling gives exactly (0, 1, 0.5), stay.
+    """
+    numbers = [np.ravel(x) for x in arguments if isinstance(x, np.ndarray | np.number | float | int)]
+    before = np.concatenate([np.zeros(0), *numbers])
+
+    def round_otherwise(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if a.dtype.kind != "f":
+            return a
+        exact = ~np.isfinite(a) | (a * 1024 == np.round(a * 1024)) | np.isin(a, before)
+        wave = np.cos(1.0 + np.arange(a.size)).reshape(a.shape)
+        return np.where(exact, a, a * (1 + ULPS * np.finfo(a.dtype).eps * wave))
+
+    return altered(round_otherwise)(value, arguments)

@@ -36,13 +36,14 @@ def subject(test: Callable[..., Any], of: Any, exercises: Mapping[str, Exercise]
         of: the exercise's name, or a function that has it; None if the test's parameter says it.
     """
     names = [of if isinstance(of, str) else getattr(of, "__name__", "")]
+    if of is not None and not names[0]:
+        return f'The second argument is the name of the function under test, in quotes, such as `"attention"`; yours is a {type(of).__name__}.'
     if of is None:
         try:
-            names = [next(iter(inspect.signature(test).parameters), ""), getattr(test, "__name__", "")]
+            names = [*inspect.signature(test).parameters][:1]
         except (TypeError, ValueError):  # Python cannot say
-            names = [getattr(test, "__name__", "")]
-    elif not names[0]:
-        return f'The second argument is the name of the function under test, in quotes, such as `"attention"`; yours is a {type(of).__name__}.'
+            names = []
+        names.append(getattr(test, "__name__", ""))
     if found := next((e for name in names if (e := _named(name, exercises))), None):
         return found
     near = difflib.get_close_matches(names[0], exercises, 3, 0.5)

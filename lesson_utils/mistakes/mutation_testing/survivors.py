@@ -2,16 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.mutation_testing.alterations import emptied, inexact, randomised, redrawn, ruined, shuffled
-from lesson_utils.mistakes.mutation_testing.mutants import Bug
-from lesson_utils.mistakes.mutation_testing.spy import After, Call, key
-from lesson_utils.mistakes.run.sandbox import Outcome, TimeUp, quick, same, stopped
+from lesson_utils.mistakes.mutation_testing.mutants import Bug, redrawn
+from lesson_utils.mistakes.mutation_testing.spy import After, Call, emptied, inexact, key, randomised, ruined, shuffled
+from lesson_utils.mistakes.run.sandbox import Outcome, quick, same
 
 REDRAWN, LARGE = 3, 500  # calls that are made with other numbers; a large number
 
@@ -28,24 +25,11 @@ class Study:
     calls: Sequence[Call]  # those without an error
 
 
-def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    try:
-        with stopped(0.5, busy=8):
-            return quick(function, arguments)
-    except TimeUp as error:
-        return Outcome(error=error)
-
-
 def _arrays(call: Call | Case) -> list[np.ndarray]:
     return [x for x in call.arguments if isinstance(x, np.ndarray)]
 
 
-def _shows(study: Study, bug: Bug) -> bool:
-    """Say whether a bug changes a result on the test's own inputs."""
-    return any(not same(_outcome(bug.function, c.arguments), Outcome(c.value)) for c in study.calls)
-
-
-# --- Experiments: each returns False, True, or words to be filled into its reason ----------------------------------------
+# --- Experiments: is this the reason why this bug survives? -----------------------------------------
 
 
 def _passes(after: After) -> Callable[[Study, Bug], bool]:
@@ -68,32 +52,19 @@ def _lacks(has: Callable[[Call | Case], bool]) -> Callable[[Study, Bug], bool]:
     return lambda study, bug: not any(map(has, study.calls)) and all(map(has, bug.cases))
 
 
+def _shows(study: Study, bug: Bug) -> bool:
+    return any(not same(quick(bug.function, call.arguments), Outcome(call.value)) for call in study.calls)
+
+
 def _shows_with_other_numbers(study: Study, bug: Bug) -> bool:
-    for call in study.calls[:REDRAWN]:
-        arguments = redrawn(call.arguments, np.random.default_rng(0))
-        right = _outcome(study.exercise.right, arguments)
-        if not right.error and not same(_outcome(bug.function, arguments), right):
-            return True
-    return False
+    others = [redrawn(call.arguments, np.random.default_rng(0)) for call in study.calls[:REDRAWN]]
+    pairs = [(quick(bug.function, arguments), quick(study.exercise.right, arguments)) for arguments in others]
+    return any(not right.error and not same(wrong, right) for wrong, right in pairs)
 
 
-def _sizes(study: Study, call: Call | Case) -> dict[str, int]:
-    """Return the last two sizes of each array, and the whole numbers among the arguments, by what they are called."""
-    found = {}
-    for name, x in zip(study.exercise.parameters, call.arguments, strict=False):
-        found |= {f"`{name}.shape[{-axis}]`": np.shape(x)[-axis] for axis in (1, 2) if axis <= np.ndim(x)}
-        found |= {f"`{name}`": x} if isinstance(x, int) and not isinstance(x, bool) else {}
-    return found
-
-
-def _equal_sizes(study: Study, bug: Bug) -> str:
-    """Name two sizes that are equal in every call, and differ in every case in which the bug shows."""
-    calls, shown, cases = ([_sizes(study, c) for c in some] for some in (study.calls, bug.cases, study.exercise.drawn))
-    for a, b in combinations(calls[0], 2):
-        equal = [[sizes.get(a) == sizes.get(b) for sizes in some] for some in (calls, shown, cases)]
-        if all(equal[0]) and not any(equal[1]) and (any(equal[2]) or not bug.in_square):
-            return f"{a} and {b}"
-    return ""
+def _sizes_differ(call: Call | Case) -> bool:
+    sizes = {n for x in _arrays(call) for n in x.shape[-2:]}
+    return len(sizes or {x for x in call.arguments if type(x) is int}) > 1
 
 
 def _too_few_axes(study: Study, bug: Bug) -> bool:
@@ -103,7 +74,7 @@ def _too_few_axes(study: Study, bug: Bug) -> bool:
     return max(map(axes, study.calls)) < min(map(axes, bug.cases))
 
 
-# The name, the experiment, and words, which end with the experiment's own if it has some. The first that holds is the reason.
+# The name, the experiment, and the reason in words. Of each table, the first that holds is given.
 ABOUT_ASSERTS = (
     ("its own reference", _compares_with_itself, "The function is compared with itself: each call has a twin with the same arguments, and both are wrong alike. Compare with numbers that you computed in another way."),
     ("no assert", _reaches_no_assert, "No `assert` that is reached in your test can fail. What a test prints, compares or returns, nobody looks at. Write `assert` in front of what must hold."),
@@ -118,7 +89,7 @@ ABOUT_INPUTS = (
     ("always a mask", _lacks(lambda call: any(x is None for x in call.arguments)), "Every call has a mask, or whatever else may be left out. Leave it out in another call."),
     ("no large numbers", _lacks(lambda call: any(np.abs(x).max(initial=0) > LARGE for x in _arrays(call))), "No number in your inputs is large. Try some above 1000."),
     ("special numbers", _shows_with_other_numbers, "The numbers in your inputs are special: all equal, zero, very large, or the same in two arrays. With random numbers in each array these bugs show."),
-    ("equal sizes", _equal_sizes, "Make sizes different that are equal in every call: "),
+    ("equal sizes", _lacks(_sizes_differ), "All sizes are equal in each call, so no axis or size can be the wrong one. Make them different."),
     ("one sample", _too_few_axes, "No call has as many axes as these bugs need. Add a leading axis or two, as a batch and heads are."),
     ("inputs", lambda study, bug: True, "On your inputs the result is right all the same."),
 )  # fmt: skip
@@ -126,12 +97,11 @@ ABOUT_INPUTS = (
 
 def reasons(study: Study, survivors: Sequence[Bug]) -> list[Reason]:
     """Return why bugs survive: each bug once, under the first reason that holds."""
-    visible = {bug for bug in survivors if _shows(study, bug)}
-    found: dict[tuple[str, str], list[Bug]] = {}
-    for table, bugs in ((ABOUT_ASSERTS, visible), (ABOUT_INPUTS, {*survivors} - visible)):
+    visible, found = [bug for bug in survivors if _shows(study, bug)], list[Reason]()
+    hidden = [bug for bug in survivors if bug not in visible]
+    for table, left in ((ABOUT_ASSERTS, visible), (ABOUT_INPUTS, hidden)):
         for name, experiment, text in table:
-            for bug in (bug for bug in survivors if bug in bugs):
-                if words := experiment(study, bug):
-                    bugs.discard(bug)
-                    found.setdefault((name, f"{text}{words}." if isinstance(words, str) else text), []).append(bug)
-    return [(name, text, bugs) for (name, text), bugs in found.items()]
+            if bugs := [bug for bug in left if experiment(study, bug)]:
+                found.append((name, text, bugs))
+                left = [bug for bug in left if bug not in bugs]
+    return found
