@@ -80,11 +80,7 @@ def _by_turns(knowns: Sequence[Known]) -> list[Known]:
 
 @cache
 def bugs_of(exercise: Exercise, published: Published = ()) -> tuple[Bug, ...]:
-    """Return 12 to 16 mutants of an exercise where there are as many: no two alike, from every step of the solution.
-
-    Args:
-        published: mistakes that somebody made in public; these come first.
-    """
+    """Return 12 to 16 mutants of an exercise, no two alike, from every step of the solution; published ones in any case."""
     bank, rng = bank_of(exercise), np.random.default_rng(5)
     seen = {name: f". Seen: {what} ({where})" for names, what, where in published for name in names}
     chosen: list[_Candidate] = []
