@@ -73,11 +73,7 @@ HIDDEN = {
         ("random results pass", "no mask", "inputs"),
     ),
     "equal sizes": (
-        """
-        def my_test(causal_mask):
-            m = causal_mask(4, 4)
-            assert (m == np.tril(np.ones((4, 4), bool))).all()
-        """,
+        "def my_test(causal_mask): m = causal_mask(4, 4); assert (m == np.tril(np.ones((4, 4), bool))).all()",
         (11, 14),
         ("equal sizes",),
     ),
@@ -190,10 +186,7 @@ HIDDEN = {
         ("too narrow",),
     ),
     "no assert": (
-        """
-        def my_test(causal_mask):
-            print(causal_mask(3, 5))
-        """,
+        "def my_test(causal_mask): print(causal_mask(3, 5))",
         (1, 14),
         ("no assert",),
     ),
@@ -207,18 +200,12 @@ HIDDEN = {
         ("no assert",),
     ),
     "compared, then forgotten": (
-        """
-        def my_test(causal_mask):
-            same = np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)
-        """,
+        "def my_test(causal_mask): same = np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)",
         (1, 14),
         ("no assert",),
     ),
     "returned": (
-        """
-        def my_test(causal_mask):
-            return np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)
-        """,
+        "def my_test(causal_mask): return np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)",
         (1, 14),
         ("no assert",),
     ),
@@ -242,18 +229,12 @@ HIDDEN = {
         ("no assert",),
     ),
     "all, not called": (
-        """
-        def my_test(causal_mask):
-            assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).all
-        """,
+        "def my_test(causal_mask): assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).all",
         (3, 14),
         ("no assert",),
     ),
     "any": (
-        """
-        def my_test(causal_mask):
-            assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).any()
-        """,
+        "def my_test(causal_mask): assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).any()",
         (5, 14),
         ("random results pass",),
     ),
@@ -407,38 +388,23 @@ REFUSED = {
         "passes with this bug. no scale",
     ),
     "fails at times": (
-        """
-        def my_test(softmax):
-            assert softmax(np.random.normal(size=4)).max() < 0.6
-        """,
+        "def my_test(softmax): assert softmax(np.random.normal(size=4)).max() < 0.6",
         "seed",
     ),
     "never called": (
-        """
-        def my_test(attention):
-            library.scaled_dot_product_attention(*np.ones((3, 2, 2)))
-        """,
+        "def my_test(attention): library.scaled_dot_product_attention(*np.ones((3, 2, 2)))",
         "never calls the function that it is given, `attention`",
     ),
     "a pair not unpacked": (
-        """
-        def my_test(attention):
-            assert attention(*np.ones((3, 2, 2))).shape == (2, 2)
-        """,
+        "def my_test(attention): assert attention(*np.ones((3, 2, 2))).shape == (2, 2)",
         "returns 2 things: `output, weights = attention(...)`",
     ),
     "assert in front of np.testing": (
-        """
-        def my_test(softmax):
-            assert np.testing.assert_allclose(softmax(np.zeros(4)), 0.25)
-        """,
+        "def my_test(softmax): assert np.testing.assert_allclose(softmax(np.zeros(4)), 0.25)",
         "Leave out the `assert`",
     ),
     "lists": (
-        """
-        def my_test(softmax):
-            assert np.allclose(softmax([0.0, 0.0]), 0.5)
-        """,
+        "def my_test(softmax): assert np.allclose(softmax([0.0, 0.0]), 0.5)",
         "passes lists",
     ),
     "an error that nobody promised": (
@@ -453,11 +419,7 @@ REFUSED = {
         "does not promise",
     ),
     "NumPy overwritten": (
-        """
-        def my_test(softmax):
-            np.exp = np.exp2
-            softmax(np.zeros(3))
-        """,
+        "def my_test(softmax): np.exp = np.exp2; softmax(np.zeros(3))",
         "in the place of `np.exp`",
     ),
     "left by exit": (
