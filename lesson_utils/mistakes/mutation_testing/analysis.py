@@ -30,18 +30,15 @@ Trial = Callable[..., Run]  # runs the test on a function
 def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published = ()) -> TestResult:
     """Run a learner's test on the right function and on its mutants; whatever it is, the answer is a TestResult.
 
-    Args:
-        test: a function of one argument, the function under test, which fails (by `assert`) if that is wrong.
-        of: the exercise's name; if it is None, the test's parameter says it.
-        exercises: every exercise, by name.
-        published: mistakes that were seen in public; these are among the mutants.
+    `of` is the exercise's name; if it is None, the test's parameter says it. Mistakes that were `published` are among the mutants.
     """
     mend_modules()
     if isinstance(test, str) and callable(of):
         test, of = of, test
     if test is None or test is ...:
-        hand_over = "Write your test above, then hand it over without calling it: `check.finds_bugs(my_test)`."
-        return TestResult(None, hand_over)
+        return TestResult(
+            None, "Write your test above, then hand over the function itself: `check.finds_bugs(my_test)`."
+        )
     exercise = no_test(test) or subject(test, of, exercises)
     if isinstance(exercise, str):
         return TestResult(False, exercise)
@@ -67,8 +64,8 @@ def _answer(test: Any, trial: Trial, exercise: Exercise, first: Run, bugs: Seque
         return TestResult(False, refused)
     survivors = [bug for bug in bugs if all(passes[bug])]
     at_times = [bug for bug in bugs if any(passes[bug]) and bug not in survivors]
-    error = cache(lambda after: trial(exercise.right, after).error)
-    why = reasons(Study(error, exercise, [call for call in first.calls if call.error is None]), survivors)
+    altered = cache(lambda after: trial(exercise.right, after))
+    why = reasons(Study(altered, exercise, [call for call in first.calls if call.error is None]), survivors)
     why += [("no seed", NO_SEED, at_times)] if at_times else []
     found = tuple(bug.name for bug in bugs if not any(passes[bug]))
     count = f"{len(found) or 'none'} of {len(bugs)}" if why else f"all {len(bugs)}"
@@ -88,8 +85,8 @@ def _answer(test: Any, trial: Trial, exercise: Exercise, first: Run, bugs: Seque
 
 def _described(bugs: Sequence[Bug]) -> tuple[str, ...]:
     """Return a line for each of the first bugs, and one with the names of the others."""
-    first = DESCRIBED if len(bugs) > DESCRIBED + 1 else len(bugs)
-    return tuple(filter(None, [*(bug.in_words for bug in bugs[:first]), ", ".join(bug.name for bug in bugs[first:])]))
+    first, others = bugs[:DESCRIBED], [bug.name for bug in bugs[DESCRIBED:]]
+    return (*(bug.in_words for bug in first), *([", ".join(others)] if others else []))
 
 
 # --- Tests that don't get as far as the bugs ------------------------------------------------------------------------------
@@ -131,15 +128,14 @@ def _hint(trial: Trial, exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> 
     arrays = [x for x in (value if isinstance(value, tuple) else (value,)) if isinstance(x, np.ndarray)]
     if len(exercise.returns) > 1 and "tuple" in str(error):
         return f"The function returns {len(exercise.returns)} things: `{names} = {exercise.name}(...)`."
-    if re.match(r"assert (np|numpy)\.testing\.", line):
+    if re.search(r"assert (np|numpy)\.testing\.", line):
         return "`np.testing` asserts by itself, and returns None. Leave out the `assert` in front of it."
     if isinstance(error, AssertionError):
         if re.search(r"==|array_equal", line) and any(x.dtype.kind == "f" for x in arrays):
-            return "Numbers that are computed differ in the last digits. Compare them with `np.allclose(a, b)`."
+            return "`==` wants equal numbers, and computed ones may differ in the last digits. Compare them with `np.allclose(a, b)`."
         if bug := next((bug for bug in bugs if trial(bug.function).passed), None):
             return f"\nBut it passes with this bug. {bug.in_words}. Is that what it expects?"
-    shapes = " and ".join(str(x.shape) for x in arrays)
-    return f"\nThe last call gave {names} of the shapes {shapes}." if arrays else ""
+    return f"\nThe last call gave {names} of the shapes {[x.shape for x in arrays]}." if arrays else ""
 
 
 def _draws(trial: Trial, exercise: Exercise, first: Run) -> bool:
@@ -161,8 +157,7 @@ def _fails_later(trial: Trial, exercise: Exercise, random: bool) -> str:
 
 def _asks_too_much(trial: Trial, exercise: Exercise) -> str:
     """Say why another right function does not pass: our solution, another spelling of it, or other rounding."""
-    ways = [{}, *({step: text} for step, texts in exercise.spellings.items() for text in texts)]
-    for way in ways:
+    for way in [{}, *({step: text} for step, texts in exercise.spellings.items() for text in texts)]:
         other = trial(exercise.program(way))
         if not other.passed and any(isinstance(x, list | tuple) for call in other.calls for x in call.arguments):
             return f"Your test passes lists to `{exercise.name}`; the task promises arrays only, and another right solution fails{_failure(other)} Write `np.array(...)` around them."

@@ -1,7 +1,6 @@
 """The mutants that a test is tried on: an exercise's own mistakes, those that run and give another result.
 
-A mistake that crashes needs no test. One that does the same as the right function in every case is none, and of two that do the
-same in most cases, one is enough. All of that is measured, not listed.
+A mistake that crashes needs no test, and of two that do the same in most cases, one is enough: that is measured, not listed.
 """
 
 import textwrap

@@ -6,17 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from lesson_utils.mistakes.exercise import Exercise
 
 
 def no_test(test: Any) -> str:
     """Say why something is no test; "" if it is one."""
-    if isinstance(test, type):
-        return "This is a class. Write a plain function: `def my_test(attention):`, with `assert` in it."
-    if isinstance(test, np.bool_) or not callable(test):
-        return f"This is a value ({type(test).__name__}), not a test: hand over the function without calling it, `check.finds_bugs(my_test)`."
+    if isinstance(test, type) or not callable(test):
+        what = "a class" if isinstance(test, type) else f"a value ({type(test).__name__})"
+        return f"This is {what}, not a test. Write a plain function, `def my_test(attention):`, and hand it over without calling it, `check.finds_bugs(my_test)`."
     if inspect.iscoroutinefunction(test) or inspect.isasyncgenfunction(test):
         return "`async def` makes a function that has to be awaited. Leave out `async`."
     if inspect.isgeneratorfunction(test):
@@ -32,8 +29,7 @@ def no_test(test: Any) -> str:
 
 def _plain(name: str) -> str:
     """Return a name without what a test's name, a stub's name or a parameter's name may have around it."""
-    name = re.sub(r"^(test|tests|check|my|your|the|a)_", "", name.lower().strip("_"))
-    name = re.sub(r"^(my|your|the|a)_", "", name)
+    name = re.sub(r"^((test|tests|check)_)?((my|your|the|a)_)?", "", name.lower().strip("_"))
     return re.sub(r"_?(test|fn|func|function|under_test)$", "", name).replace("_", "")
 
 

@@ -1,26 +1,32 @@
 """Reasons why bugs survive a test: each is an experiment, on the asserts or on the inputs, and the words for it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.mutation_testing.mutants import Bug, redrawn
-from lesson_utils.mistakes.mutation_testing.spy import After, Call, emptied, inexact, key, randomised, ruined, shuffled
+from lesson_utils.mistakes.mutation_testing.spy import (
+    After,
+    Call,
+    Run,
+    emptied,
+    inexact,
+    key,
+    randomised,
+    ruined,
+    shuffled,
+)
 from lesson_utils.mistakes.run.sandbox import Outcome, quick, same
-
-REDRAWN, LARGE = 3, 500  # calls that are made with other numbers; a large number
-
 
 Reason = tuple[str, str, list[Bug]]  # its name, and in a sentence; which bugs survive for it
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(NamedTuple):
     """A test that passes the right function, and the calls that it makes."""
 
-    error: Callable[[After], BaseException | None]  # in the test, when right results were altered
+    altered: Callable[[After], Run]  # runs the test on right results that are altered
     exercise: Exercise
     calls: Sequence[Call]  # those without an error
 
@@ -32,19 +38,14 @@ def _arrays(call: Call | Case) -> list[np.ndarray]:
 # --- Experiments: is this the reason why this bug survives? -----------------------------------------
 
 
-def _passes(after: After) -> Callable[[Study, Bug], bool]:
-    """Make the experiment whether the test passes right results that were altered."""
-    return lambda study, bug: study.error(after) is None
-
-
 def _compares_with_itself(study: Study, bug: Bug) -> bool:
     keys = [key(call.arguments) for call in study.calls]
-    return study.error(randomised) is None and len(keys) > 1 and all(keys.count(k) > 1 for k in keys)
+    return study.altered(randomised).passed and len(keys) > 1 and all(keys.count(k) > 1 for k in keys)
 
 
 def _reaches_no_assert(study: Study, bug: Bug) -> bool:
-    fails = any(isinstance(study.error(after), AssertionError) for after in (ruined, emptied))
-    return study.error(randomised) is None and not fails
+    fails = any(isinstance(study.altered(after).outcome.error, AssertionError) for after in (ruined, emptied))
+    return study.altered(randomised).passed and not fails
 
 
 def _lacks(has: Callable[[Call | Case], bool]) -> Callable[[Study, Bug], bool]:
@@ -57,7 +58,7 @@ def _shows(study: Study, bug: Bug) -> bool:
 
 
 def _shows_with_other_numbers(study: Study, bug: Bug) -> bool:
-    others = [redrawn(call.arguments, np.random.default_rng(0)) for call in study.calls[:REDRAWN]]
+    others = [redrawn(call.arguments, np.random.default_rng(0)) for call in study.calls[:3]]
     pairs = [(quick(bug.function, arguments), quick(study.exercise.right, arguments)) for arguments in others]
     return any(not right.error and not same(wrong, right) for wrong, right in pairs)
 
@@ -67,30 +68,27 @@ def _sizes_differ(call: Call | Case) -> bool:
     return len(sizes or {x for x in call.arguments if type(x) is int}) > 1
 
 
-def _too_few_axes(study: Study, bug: Bug) -> bool:
-    def axes(call: Call | Case) -> int:
-        return max(sum(n > 1 for n in np.shape(x)) for x in call.arguments if not isinstance(x, list | tuple))
-
-    return max(map(axes, study.calls)) < min(map(axes, bug.cases))
+def _axes(call: Call | Case) -> int:
+    return max(sum(n > 1 for n in np.shape(x)) for x in call.arguments if not isinstance(x, list | tuple))
 
 
 # The name, the experiment, and the reason in words. Of each table, the first that holds is given.
 ABOUT_ASSERTS = (
     ("its own reference", _compares_with_itself, "The function is compared with itself: each call has a twin with the same arguments, and both are wrong alike. Compare with numbers that you computed in another way."),
     ("no assert", _reaches_no_assert, "No `assert` that is reached in your test can fail. What a test prints, compares or returns, nobody looks at. Write `assert` in front of what must hold."),
-    ("random results pass", _passes(randomised), "Random results of the right shapes pass, too: no `assert` looks at the numbers. Compare them with numbers that you computed in another way."),
-    ("too loose", _passes(inexact), "Results with errors of 5 % pass, too. Compare whole arrays, with a small tolerance, as in `np.allclose(a, b, atol=1e-6)`."),
-    ("only a sum", _passes(shuffled), "Results whose entries have changed places pass, too: your asserts look at a sum, a mean, a maximum or the like. Compare entry by entry."),
+    ("random results pass", lambda study, bug: study.altered(randomised).passed, "Random results of the right shapes pass, too: no `assert` looks at the numbers. Compare them with numbers that you computed in another way."),
+    ("too loose", lambda study, bug: study.altered(inexact).passed, "Results with errors of 5 % pass, too. Compare whole arrays, with a small tolerance, as in `np.allclose(a, b, atol=1e-6)`."),
+    ("only a sum", lambda study, bug: study.altered(shuffled).passed, "Results whose entries have changed places pass, too: your asserts look at a sum, a mean, a maximum or the like. Compare entry by entry."),
     ("too narrow", lambda study, bug: True, "The results are wrong on your inputs, and what your asserts ask is true all the same. Compare all numbers with some that you computed in another way."),
 )  # fmt: skip
 ABOUT_INPUTS = (
     ("only errors", lambda study, bug: not study.calls, "Every call makes the right function raise an error, so no result is looked at."),
     ("no mask", _lacks(lambda call: any(x.dtype == bool and not x.all() for x in _arrays(call))), "No call has a mask that hides something. Give one with some False in it."),
     ("always a mask", _lacks(lambda call: any(x is None for x in call.arguments)), "Every call has a mask, or whatever else may be left out. Leave it out in another call."),
-    ("no large numbers", _lacks(lambda call: any(np.abs(x).max(initial=0) > LARGE for x in _arrays(call))), "No number in your inputs is large. Try some above 1000."),
+    ("no large numbers", _lacks(lambda call: any(np.abs(x).max(initial=0) > 500 for x in _arrays(call))), "No number in your inputs is large. Try some above 1000."),
     ("special numbers", _shows_with_other_numbers, "The numbers in your inputs are special: all equal, zero, very large, or the same in two arrays. With random numbers in each array these bugs show."),
     ("equal sizes", _lacks(_sizes_differ), "All sizes are equal in each call, so no axis or size can be the wrong one. Make them different."),
-    ("one sample", _too_few_axes, "No call has as many axes as these bugs need. Add a leading axis or two, as a batch and heads are."),
+    ("one sample", lambda study, bug: max(map(_axes, study.calls)) < min(map(_axes, bug.cases)), "No call has as many axes as these bugs need. Add a leading axis or two, as a batch and heads are."),
     ("inputs", lambda study, bug: True, "On your inputs the result is right all the same."),
 )  # fmt: skip
 
