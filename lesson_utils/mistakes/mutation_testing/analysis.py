@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -23,8 +23,6 @@ SLOW = 1.5  # seconds of computing for one run of a test; dozens have to be wait
 EVERY = 4  # after so many bugs, the right function must pass again
 DESCRIBED = 4  # survivors of one reason that are described; more are named
 NO_SEED = "Your test calls the function with other numbers each time that it runs, and finds these in some runs only. Give it a seed, `rng = np.random.default_rng(0)`, and inputs that show them each time."
-
-Trial = Callable[..., Run]  # runs the test on a function
 
 
 def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published = ()) -> TestResult:
@@ -51,7 +49,7 @@ def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published:
         return _answer(test, trial, exercise, first, bugs_of(exercise, published))
 
 
-def _answer(test: Any, trial: Trial, exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> TestResult:
+def _answer(test: Any, trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> TestResult:
     """Run the test on each bug, and on the right function before, between and after them; count, and say why."""
     refused = _cannot_be_used(test, trial, exercise, first, bugs)
     random, passes = not refused and _draws(trial, exercise, first), dict[Bug, list[bool]]()
@@ -92,7 +90,7 @@ def _described(bugs: Sequence[Bug]) -> tuple[str, ...]:
 # --- Tests that don't get as far as the bugs ------------------------------------------------------------------------------
 
 
-def _cannot_be_used(test: Any, trial: Trial, exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> str:
+def _cannot_be_used(test: Any, trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> str:
     """Say why a test does not pass the right function, or cannot be run on bugs; "" if it can."""
     if first.outcome.timed_out:
         return f"Your test had not come to an end after some seconds, on the right function{first.outcome.where}. Are the inputs very large, or does a loop never end?"
@@ -102,8 +100,7 @@ def _cannot_be_used(test: Any, trial: Trial, exercise: Exercise, first: Run, bug
         parameter = next(iter(inspect.signature(test).parameters), "the function")
         return f"Your test never calls the function that it is given, `{parameter}`, so it finds no bug. Call `{parameter}(…)`, and assert what must hold."
     if first.mended:
-        names = ", ".join(f"`{name}`" for name in first.mended)
-        return f"Your test puts something else in the place of {names}, and so changes the function under test with it. Leave the library as it is. (What belongs there is back.)"
+        return f"Your test puts something else in the place of `{'`, `'.join(first.mended)}`, and so changes the function under test with it. Leave the library as it is. (What belongs there is back.)"
     if first.seconds > SLOW:
         return f"Your test takes {first.seconds:.1f} seconds on the right function, and the check runs it dozens of times. Bugs show on arrays of a few numbers: make the inputs smaller."
     return ""
@@ -121,7 +118,7 @@ def _failure(run: Run) -> str:
     return f"{run.outcome.where} ({said})." if said else f"{run.outcome.where}."
 
 
-def _hint(trial: Trial, exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> str:
+def _hint(trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> str:
     """Say what may be wrong in a test that the right function does not pass."""
     error, line, names = first.outcome.error, first.outcome.line, ", ".join(exercise.returns)
     value = first.calls[-1].value if first.calls else None
@@ -138,14 +135,14 @@ def _hint(trial: Trial, exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> 
     return f"\nThe last call gave {names} of the shapes {[x.shape for x in arrays]}." if arrays else ""
 
 
-def _draws(trial: Trial, exercise: Exercise, first: Run) -> bool:
+def _draws(trial: partial[Run], exercise: Exercise, first: Run) -> bool:
     """Say whether a test calls the function with other numbers each time that it runs."""
     again = trial(exercise.right, seed=1)
     before, now = ([key(call.arguments) for call in run.calls] for run in (first, again))
     return before[: len(now)] != now[: len(before)] or (again.passed and len(now) != len(before))
 
 
-def _fails_later(trial: Trial, exercise: Exercise, random: bool) -> str:
+def _fails_later(trial: partial[Run], exercise: Exercise, random: bool) -> str:
     """Say that the right function, which has passed, does not pass again; "" if it does."""
     failed = [run for n in range(AGAIN if random else 1) if not (run := trial(exercise.right, seed=n)).passed]
     if failed and random:
@@ -155,7 +152,7 @@ def _fails_later(trial: Trial, exercise: Exercise, random: bool) -> str:
     return ""
 
 
-def _asks_too_much(trial: Trial, exercise: Exercise) -> str:
+def _asks_too_much(trial: partial[Run], exercise: Exercise) -> str:
     """Say why another right function does not pass: our solution, another spelling of it, or other rounding."""
     for way in [{}, *({step: text} for step, texts in exercise.spellings.items() for text in texts)]:
         other = trial(exercise.program(way))

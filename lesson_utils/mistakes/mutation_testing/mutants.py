@@ -1,7 +1,4 @@
-"""The mutants that a test is tried on: an exercise's own mistakes, those that run and give another result.
-
-A mistake that crashes needs no test, and of two that do the same in most cases, one is enough: that is measured, not listed.
-"""
+"""The mutants that a test is tried on: an exercise's mistakes, those that run and give results which no other mutant gives."""
 
 import textwrap
 from collections import defaultdict

@@ -25,8 +25,7 @@ class TestResult(CheckResult):
 
     @property
     def text(self) -> str:
-        groups = ["\n  · ".join([why, *which]) for why, which in self.groups]
-        return "\n".join([self.message, *groups])
+        return "\n".join([self.message, *("\n  · ".join([why, *which]) for why, which in self.groups)])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Show the message, a square for each bug (filled if it was found), the reasons, and code to be opened."""

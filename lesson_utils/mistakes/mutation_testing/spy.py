@@ -75,7 +75,6 @@ def spy(exercise: Exercise, function: Function, calls: list[Call], after: After 
 
     under_test.__name__ = under_test.__qualname__ = exercise.name
     under_test.__signature__ = signature  # type: ignore[attr-defined]
-    under_test.__doc__ = exercise.task
     return under_test
 
 

@@ -1,23 +1,13 @@
 """Reasons why bugs survive a test: each is an experiment, on the asserts or on the inputs, and the words for it."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.mutation_testing.mutants import Bug, redrawn
-from lesson_utils.mistakes.mutation_testing.spy import (
-    After,
-    Call,
-    Run,
-    emptied,
-    inexact,
-    key,
-    randomised,
-    ruined,
-    shuffled,
-)
+from lesson_utils.mistakes.mutation_testing.spy import After, Call, emptied, inexact, key, randomised, ruined, shuffled
 from lesson_utils.mistakes.run.sandbox import Outcome, quick, same
 
 Reason = tuple[str, str, list[Bug]]  # its name, and in a sentence; which bugs survive for it
@@ -26,7 +16,7 @@ Reason = tuple[str, str, list[Bug]]  # its name, and in a sentence; which bugs s
 class Study(NamedTuple):
     """A test that passes the right function, and the calls that it makes."""
 
-    altered: Callable[[After], Run]  # runs the test on right results that are altered
+    altered: Callable[[After], Any]  # runs the test on right results that are altered
     exercise: Exercise
     calls: Sequence[Call]  # those without an error
 
