@@ -78,7 +78,7 @@ ABOUT_INPUTS = (
     ("no large numbers", _lacks(lambda call: any(np.abs(x).max(initial=0) > 500 for x in _arrays(call))), "No number in your inputs is large. Try some above 1000."),
     ("special numbers", _shows_with_other_numbers, "The numbers in your inputs are special: all equal, zero, very large, or the same in two arrays. With random numbers in each array these bugs show."),
     ("equal sizes", _lacks(_sizes_differ), "All sizes are equal in each call, so no axis or size can be the wrong one. Make them different."),
-    ("one sample", lambda study, bug: max(map(_axes, study.calls)) < min(map(_axes, bug.cases)), "No call has as many axes as these bugs need. Add a leading axis or two, as a batch and heads are."),
+    ("one sample", lambda study, bug: max(map(_axes, study.calls)) < min(map(_axes, bug.cases)), "No call has as many axes (of more than 1) as the cases in which these bugs show. Add a leading axis or two, as a batch and heads are."),
     ("inputs", lambda study, bug: True, "On your inputs the result is right all the same."),
 )  # fmt: skip
 
