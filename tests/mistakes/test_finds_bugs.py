@@ -8,9 +8,9 @@ from learners import EXERCISES, cell
 
 from lesson_utils.classroom import course
 from lesson_utils.exercises import check
-from lesson_utils.lessons.published_bugs import SEEN
+from lesson_utils.lessons.published_bugs import PUBLISHED
 from lesson_utils.maths import attention, ops
-from lesson_utils.mistakes.mutation_testing import result
+from lesson_utils.mistakes.mutation_testing import spy
 from lesson_utils.mistakes.mutation_testing.mutants import bugs_of
 from lesson_utils.mistakes.mutation_testing.subject import subject
 from lesson_utils.mistakes.recognise.fault_bank import bank_of
@@ -38,7 +38,7 @@ BANKS = [pytest.param(e, marks=[] if e.name in OFTEN else pytest.mark.long_form,
 
 @pytest.mark.parametrize("exercise", BANKS)
 def test_the_bugs_run_and_are_wrong_each_in_its_own_way(exercise):
-    bugs, bank = bugs_of(exercise), bank_of(exercise)
+    bugs, bank = bugs_of(exercise, PUBLISHED), bank_of(exercise)
     assert 12 <= len(bugs) <= 16
     typed = {mistake.name for mistake in exercise.mistakes}
     assert all(bug.name in typed or bug.name == "another slip" for bug in bugs)
@@ -47,7 +47,7 @@ def test_the_bugs_run_and_are_wrong_each_in_its_own_way(exercise):
     for bug, mine in zip(bugs, outcomes, strict=True):
         wrong = [not same(o, w) for o, w in zip(mine, bank.wanted, strict=True)]
         assert any(w and not o.error for w, o in zip(wrong, mine, strict=True)), bug.name
-        assert len(bug.labels) == sum(wrong)
+        assert len(bug.cases) == sum(wrong)
     for i, mine in enumerate(outcomes):
         for other in outcomes[:i]:
             assert not all(same(a, b) for a, b in zip(mine, other, strict=True))
@@ -55,10 +55,10 @@ def test_the_bugs_run_and_are_wrong_each_in_its_own_way(exercise):
 
 def test_what_was_seen_in_public_is_a_mistake_of_some_exercise():
     names = {mistake.name for exercise in course.exercises().values() for mistake in exercise.mistakes}
-    assert set(SEEN) <= names
+    assert {name for together, _, _ in PUBLISHED for name in together} <= names
 
 
-# What tests of learners do, and what is said of it: the mistakes' names, in the order in which they are told.
+# Tests that learners write; how many bugs they find, of how many; and the names of the reasons why others survive.
 HIDDEN = {
     "only shapes": (
         """
@@ -69,14 +69,12 @@ HIDDEN = {
             assert output.shape == (2, 3, 6)
             assert weights.shape == (2, 3, 4)
         """,
-        ("only shapes", "no mask"),
+        (1, 16),
+        ("random results pass", "no mask", "inputs"),
     ),
     "equal sizes": (
-        """
-        def my_test(causal_mask):
-            m = causal_mask(4, 4)
-            assert (m == np.tril(np.ones((4, 4), bool))).all()
-        """,
+        "def my_test(causal_mask): m = causal_mask(4, 4); assert (m == np.tril(np.ones((4, 4), bool))).all()",
+        (11, 14),
         ("equal sizes",),
     ),
     "saturated": (
@@ -89,7 +87,8 @@ HIDDEN = {
             assert np.allclose(weights, np.eye(4)[best])
             assert np.allclose(output, np.take_along_axis(V, best[..., None], -2))
         """,
-        ("no mask", "saturated"),
+        (6, 16),
+        ("no mask", "special numbers"),
     ),
     "a sum as loss": (
         """
@@ -97,6 +96,7 @@ HIDDEN = {
             weights = ops.softmax(np.random.default_rng(0).normal(size=(2, 3, 4, 5)))
             assert np.allclose(softmax_backward(np.ones((2, 3, 4, 5)), weights), 0)
         """,
+        (11, 16),
         ("special numbers",),
     ),
     "a sum compared": (
@@ -106,7 +106,8 @@ HIDDEN = {
             e = np.exp(x)
             assert np.isclose(softmax(x).sum(), (e / e.sum(-1, keepdims=True)).sum())
         """,
-        ("a sum of it", "no large numbers"),
+        (8, 16),
+        ("only a sum", "no large numbers"),
     ),
     "one sample": (
         """
@@ -115,7 +116,8 @@ HIDDEN = {
             X, table = rng.normal(size=(1, 4, 6)), rng.normal(size=(10, 6))
             assert np.allclose(add_positions(X, table), X + table[:4])
         """,
-        ("a size of 1",),
+        (13, 14),
+        ("one sample",),
     ),
     "tolerance .1": (
         """
@@ -128,6 +130,7 @@ HIDDEN = {
             assert np.allclose(output, library.merge_heads(expected) @ W[3], atol=0.1)
             assert np.abs(weights - maps).max() < 0.1
         """,
+        (0, 16),
         ("too loose",),
     ),
     "its own reference": (
@@ -136,6 +139,7 @@ HIDDEN = {
             for n in range(1, 6):
                 assert np.array_equal(causal_mask(n, n + 2), causal_mask(n, n + 2))
         """,
+        (1, 14),
         ("its own reference",),
     ),
     "K = Q": (
@@ -149,7 +153,8 @@ HIDDEN = {
             assert np.allclose(output, library.merge_heads(expected) @ W_O)
             assert np.allclose(weights, maps)
         """,
-        ("equal arrays",),
+        (14, 16),
+        ("special numbers",),
     ),
     "zeros": (
         """
@@ -158,6 +163,7 @@ HIDDEN = {
             h = gru_step(z((2, 3)), z((2, 4)), z((3, 12)), z((4, 12)), z(12), z(4))
             assert np.allclose(h, 0)
         """,
+        (0, 16),
         ("special numbers",),
     ),
     "memorised": (
@@ -166,7 +172,8 @@ HIDDEN = {
             y = layer_norm(np.array([[1.0, 2.0, 3.0, 4.0]]), np.ones(4), np.zeros(4), 1e-5)
             assert abs(y[0, 0] + 1.3416) < 1e-3
         """,
-        ("lets errors pass", "special numbers", "one sample", "one setting"),
+        (6, 16),
+        ("too narrow", "special numbers", "one sample", "inputs"),
     ),
     "only the norm": (
         """
@@ -175,13 +182,12 @@ HIDDEN = {
             y = rotate(x, np.array([3, 1, 4, 15, 9]), 100.0)
             assert np.allclose(np.linalg.norm(x, axis=-1), np.linalg.norm(y, axis=-1))
         """,
+        (2, 12),
         ("too narrow",),
     ),
     "no assert": (
-        """
-        def my_test(causal_mask):
-            print(causal_mask(3, 5))
-        """,
+        "def my_test(causal_mask): print(causal_mask(3, 5))",
+        (1, 14),
         ("no assert",),
     ),
     "only printed": (
@@ -190,21 +196,18 @@ HIDDEN = {
             if not np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0):
                 print("wrong")
         """,
-        ("printed, not asserted",),
+        (1, 14),
+        ("no assert",),
     ),
     "compared, then forgotten": (
-        """
-        def my_test(causal_mask):
-            same = np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)
-        """,
-        ("compared, not asserted",),
+        "def my_test(causal_mask): same = np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)",
+        (1, 14),
+        ("no assert",),
     ),
     "returned": (
-        """
-        def my_test(causal_mask):
-            return np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)
-        """,
-        ("returns",),
+        "def my_test(causal_mask): return np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)",
+        (1, 14),
+        ("no assert",),
     ),
     "caught": (
         """
@@ -214,28 +217,26 @@ HIDDEN = {
             except Exception:
                 print("failed")
         """,
-        ("catches its own assertion",),
+        (0, 14),
+        ("no assert",),
     ),
     "a pair in brackets": (
         """
         def my_test(causal_mask):
             assert (np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0), "wrong mask")
         """,
-        ("brackets around an assert",),
+        (1, 14),
+        ("no assert",),
     ),
     "all, not called": (
-        """
-        def my_test(causal_mask):
-            assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).all
-        """,
-        ("a function not called",),
+        "def my_test(causal_mask): assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).all",
+        (3, 14),
+        ("no assert",),
     ),
     "any": (
-        """
-        def my_test(causal_mask):
-            assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).any()
-        """,
-        ("any in place of all",),
+        "def my_test(causal_mask): assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).any()",
+        (5, 14),
+        ("random results pass",),
     ),
     "never reached": (
         """
@@ -245,7 +246,8 @@ HIDDEN = {
 
             causal_mask(3, 5)
         """,
-        ("never reached",),
+        (1, 14),
+        ("no assert",),
     ),
     "only errors": (
         """
@@ -257,19 +259,24 @@ HIDDEN = {
             else:
                 raise AssertionError("shapes do not fit")
         """,
+        (0, 16),
         ("only errors",),
     ),
 }
 
 
 @pytest.mark.filterwarnings("ignore:assertion is always true:SyntaxWarning")
-@pytest.mark.parametrize(("source", "mistakes"), HIDDEN.values(), ids=HIDDEN)
-def test_what_hides_bugs_is_named(source, mistakes):
+@pytest.mark.parametrize(("source", "count", "mistakes"), HIDDEN.values(), ids=HIDDEN)
+def test_bugs_are_counted_and_what_hides_the_others_is_named(source, count, mistakes):
     result = judged(source)
     assert result.passed is False
+    assert (len(result.found), result.total) == count
+    assert f"finds {count[0] or 'none'} of {count[1]} bugs. " in result.message
     assert result.mistakes == mistakes
-    assert f"of {result.total} bugs" in result.message
-    assert len(result.survivors) == result.total - len(result.found) > 0
+    assert all(text in result.text for text, _ in result.groups)
+    described = "\n".join(line for _, lines in result.groups for line in lines)
+    assert all(name in described for name in result.survivors)
+    assert described.count("It shows, for instance, on ") >= len(result.groups)
 
 
 THOROUGH = {
@@ -381,38 +388,23 @@ REFUSED = {
         "passes with this bug. no scale",
     ),
     "fails at times": (
-        """
-        def my_test(softmax):
-            assert softmax(np.random.normal(size=4)).max() < 0.6
-        """,
+        "def my_test(softmax): assert softmax(np.random.normal(size=4)).max() < 0.6",
         "seed",
     ),
     "never called": (
-        """
-        def my_test(attention):
-            library.scaled_dot_product_attention(*np.ones((3, 2, 2)))
-        """,
+        "def my_test(attention): library.scaled_dot_product_attention(*np.ones((3, 2, 2)))",
         "never calls the function that it is given, `attention`",
     ),
     "a pair not unpacked": (
-        """
-        def my_test(attention):
-            assert attention(*np.ones((3, 2, 2))).shape == (2, 2)
-        """,
+        "def my_test(attention): assert attention(*np.ones((3, 2, 2))).shape == (2, 2)",
         "returns 2 things: `output, weights = attention(...)`",
     ),
     "assert in front of np.testing": (
-        """
-        def my_test(softmax):
-            assert np.testing.assert_allclose(softmax(np.zeros(4)), 0.25)
-        """,
+        "def my_test(softmax): assert np.testing.assert_allclose(softmax(np.zeros(4)), 0.25)",
         "Leave out the `assert`",
     ),
     "lists": (
-        """
-        def my_test(softmax):
-            assert np.allclose(softmax([0.0, 0.0]), 0.5)
-        """,
+        "def my_test(softmax): assert np.allclose(softmax([0.0, 0.0]), 0.5)",
         "passes lists",
     ),
     "an error that nobody promised": (
@@ -427,11 +419,7 @@ REFUSED = {
         "does not promise",
     ),
     "NumPy overwritten": (
-        """
-        def my_test(softmax):
-            np.exp = np.exp2
-            softmax(np.zeros(3))
-        """,
+        "def my_test(softmax): np.exp = np.exp2; softmax(np.zeros(3))",
         "in the place of `np.exp`",
     ),
     "left by exit": (
@@ -470,37 +458,58 @@ def test_an_untouched_stub_is_not_attempted(body):
     assert check.finds_bugs(None).passed is None
 
 
-def test_an_endless_loop_is_stopped():
-    names = cell("def my_test(softmax):\n    while True: pass\n", {})
-    assert "had not come to an end" in result.finds_bugs(names["my_test"], time_limit=0.2).message
+def test_an_endless_loop_is_stopped(monkeypatch):
+    monkeypatch.setattr(spy, "TIME_LIMIT", 0.2)
+    assert "had not come to an end" in judged("def my_test(softmax):\n    while True: pass").message
+
+
+@pytest.mark.parametrize("passes", ["n <= 1", "n <= 5", "n <= 9", "n <= 15", "n < 6 or n > 18"])
+def test_a_test_that_counts_its_runs_does_not_tell_right_from_wrong(passes):
+    """It passes the first functions, and refuses the rest: with every bug refused, it would seem perfect."""
+    result = judged(f"""
+        runs = []
+
+        def my_test(softmax):
+            softmax(np.zeros(3))
+            runs.append(1)
+            n = len(runs)
+            assert {passes}
+        """)
+    assert (result.passed, result.total) == (False, 0)
+    assert "does not tell right from wrong" in result.message
+
+
+def test_what_is_wrong_in_another_way_is_noticed_by_an_assert_in_a_helper():
+    """No `assert` stands in the test itself, and shapes are all that the helper compares."""
+    result = judged("""
+        def compare(a, shape):
+            assert a.shape == shape
+
+        def my_test(softmax):
+            compare(softmax(np.arange(6.0).reshape(2, 3)), (2, 3))
+        """)
+    assert result.mistakes[0] == "random results pass"
 
 
 def test_the_function_is_found_by_any_of_its_names():
     for name in ("attention", "my_attention", "scaled_dot_product_attention", "attention_fn"):
-        assert subject(cell(f"def f({name}): ...\n", {})["f"]).name == "attention"
+        assert subject(cell(f"def f({name}): ...\n", {})["f"], None, EXERCISES).name == "attention"
     for exercise in EXERCISES.values():
-        assert subject(cell(f"def f({exercise.function_name}): ...\n", {})["f"]) is exercise
-    assert subject(cell("def test_softmax(f): ...\n", {})["test_softmax"]).name == "softmax"
-    assert subject(len, "layer_norm").name == "layer_norm"
-    assert judged("def my_test(f): assert not f(1, 1)", "causal_mask").message.startswith(
-        "Your test fails on the right"
-    )
+        assert subject(cell(f"def f({exercise.function_name}): ...\n", {})["f"], None, EXERCISES) is exercise
+    assert subject(cell("def test_softmax(f): ...\n", {})["test_softmax"], None, EXERCISES).name == "softmax"
+    assert subject(len, "layer_norm", EXERCISES).name == subject(len, ops.layer_norm, EXERCISES).name == "layer_norm"
+    assert "yours is a int" in subject(len, 3, EXERCISES)
+    fails = "Your test fails on the right `causal_mask`"
+    assert judged("def my_test(f): assert not f(1, 1)", "causal_mask").message.startswith(fails)
 
 
 def test_the_answer_counts_describes_and_explains():
-    result = judged(
-        """
-        def my_test(causal_mask):
-            m = causal_mask(4, 4)
-            assert (m == np.tril(np.ones((4, 4), bool))).all()
-        """
-    )
-    assert result.passed is False
-    assert result.mistakes == ("equal sizes",)
-    assert f"finds {len(result.found)} of {result.total} bugs" in result.text
-    assert "`T_q` and `T_k` are both 4 in every call; with different numbers" in result.text
-    assert "queries counted from the start: `return j <= i`" in result.text
+    result = judged(HIDDEN["equal sizes"][0])
+    assert "All sizes are equal in each call" in result.text
+    assert "queries counted from the start: `return j <= i`. Seen: a server hid" in result.text
+    assert "It shows, for instance, on T_q = 2 and T_k = 5" in result.text
     page = result._repr_mimebundle_()
-    assert "<code>T_q</code>" in page["text/html"]
-    assert 'href="https://github.com/' in page["text/html"]
+    assert "<code>return j &lt;= i</code>" in page["text/html"]
+    assert 'href="https://github.com/hyprstream/hyprstream/issues/1521"' in page["text/html"]
+    assert 'aria-label="11 of 14 bugs found"' in page["text/html"]
     assert page["text/plain"].startswith("Not yet. Your test passes the right `causal_mask`")

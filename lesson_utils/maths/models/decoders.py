@@ -21,6 +21,7 @@ from lesson_utils.maths.recurrent import CELLS, Recurrent, recurrence_backward, 
 from lesson_utils.maths.recurrent.through_time import Recurrence
 from lesson_utils.maths.scores import (
     LookBack,
+    PairCache,
     added_backward,
     added_forward,
     attend_backward,

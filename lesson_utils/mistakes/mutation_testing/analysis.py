@@ -1,109 +1,166 @@
 """A learner's test, run on the right function and on each of its mutants: how many does it find, and why do some survive?"""
 
+import inspect
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
+
+import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.judge import _stub_problem
 from lesson_utils.mistakes.mutation_testing.mutants import Bug, Published, bugs_of
-from lesson_utils.mistakes.mutation_testing.refusals import asks_too_much, cannot_be_used, draws, fails_later, no_test
 from lesson_utils.mistakes.mutation_testing.result import TestResult
-from lesson_utils.mistakes.mutation_testing.spy import run
-from lesson_utils.mistakes.mutation_testing.subject import subject
-from lesson_utils.mistakes.mutation_testing.survivors import Reason, Study, reasons
-from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, kernel_as_before, mend_modules, quiet
+from lesson_utils.mistakes.mutation_testing.spy import Run, key, otherwise_rounded, run
+from lesson_utils.mistakes.mutation_testing.subject import no_test, subject
+from lesson_utils.mistakes.mutation_testing.survivors import Study, reasons
+from lesson_utils.mistakes.run.sandbox import kernel_as_before, mend_modules, quiet
 
 SEEDS = (0, 1, 2)  # a test that draws other numbers each time is run so often on each bug
+AGAIN = 12  # and so often on the right function, to see whether it fails at times
+SLOW = 1.5  # seconds of computing for one run of a test; dozens have to be waited for
 EVERY = 4  # after so many bugs, the right function must pass again
-CALLS = 40  # of a test that are looked at
 DESCRIBED = 4  # survivors of one reason that are described; more are named
-NO_SEED = (
-    "Your test calls the function with other numbers each time that it runs, and finds these in some runs only. Give it a "
-    "seed, `rng = np.random.default_rng(0)`, and inputs that show them each time."
-)
+NO_SEED = "Your test calls the function with other numbers each time that it runs, and finds these in some runs only. Give it a seed, `rng = np.random.default_rng(0)`, and inputs that show them each time."
 
 
-def judge_test(
-    test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published = (), time_limit: float = TIME_LIMIT
-) -> TestResult:
+def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published = ()) -> TestResult:
     """Run a learner's test on the right function and on its mutants; whatever it is, the answer is a TestResult.
 
-    Args:
-        test: a function of one argument, the function under test, which fails (by `assert`) if that is wrong.
-        of: the exercise's name; if it is None, the test's parameter says it.
-        exercises: every exercise, by name.
-        published: mistakes that were seen in public; these are among the mutants.
+    `of` is the exercise's name; if it is None, the test's parameter says it. Mistakes that were `published` are among the mutants.
     """
+    mend_modules()
     if isinstance(test, str) and callable(of):
         test, of = of, test
-    overwritten = mend_modules()
-    result = _judge(test, of, exercises, published, time_limit)
-    if not (also := dict.fromkeys([*overwritten, *mend_modules()])):
-        return result
-    names = ", ".join(f"`{name}`" for name in also)
-    words = f"By the way: something else had been put in the place of {names}. What belongs there is back."
-    return replace(result, message=f"{result.message}\n{words}")
-
-
-def _judge(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published, limit: float) -> TestResult:
     if test is None or test is ...:
-        words = "Write your test above, then hand it over without calling it: `check.finds_bugs(my_test)`."
-        return TestResult(None, words)
+        return TestResult(
+            None, "Write your test above, then hand over the function itself: `check.finds_bugs(my_test)`."
+        )
     exercise = no_test(test) or subject(test, of, exercises)
     if isinstance(exercise, str):
         return TestResult(False, exercise)
     trial = partial(run, test, exercise)
-    first = trial(exercise.right, time_limit=limit)
+    first = trial(exercise.right)
     if todo := _stub_problem(test, first.outcome):
         todo = todo.replace("your code", "your test").replace("function's", "test's")
         return TestResult(None, f"{todo}, run its cell, then run this one again.")
     with kernel_as_before(show=False), quiet():
-        bugs, passes = bugs_of(exercise, published), dict[Bug, list[bool]]()
-        refused = cannot_be_used(test, trial, exercise, first, bugs)
-        random = not refused and draws(trial, exercise, first)
-        refused = refused or fails_later(trial, exercise, random) or asks_too_much(trial, exercise)
-        for n, bug in enumerate(bugs, 1):
-            if refused:
-                return TestResult(False, refused)
+        return _answer(test, trial, exercise, first, bugs_of(exercise, published))
+
+
+def _answer(test: Any, trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> TestResult:
+    """Run the test on each bug, and on the right function before, between and after them; count, and say why."""
+    refused = _cannot_be_used(test, trial, exercise, first, bugs)
+    random, passes = not refused and _draws(trial, exercise, first), dict[Bug, list[bool]]()
+    refused = refused or _fails_later(trial, exercise, random) or _asks_too_much(trial, exercise)
+    for n, bug in enumerate(bugs, 1):
+        if not refused:
             passes[bug] = [trial(bug.function, seed=seed).passed for seed in (SEEDS if random else SEEDS[:1])]
-            refused = fails_later(trial, exercise, random) if n % EVERY == 0 or n == len(bugs) else ""
-        survivors = [bug for bug in bugs if all(passes[bug])]
-        at_times = [bug for bug in bugs if any(passes[bug]) and bug not in survivors]
-        passes_altered = cache(lambda after: trial(exercise.right, after).passed)
-        why = reasons(
-            Study(test, passes_altered, exercise, [c for c in first.calls[:CALLS] if c.error is None]), survivors
-        )
-    return (
-        TestResult(False, refused)
-        if refused
-        else _counted(exercise, bugs, survivors, [*why, Reason("no seed", NO_SEED, at_times)])
-    )
-
-
-def _counted(exercise: Exercise, bugs: Sequence[Bug], survivors: Sequence[Bug], why: Sequence[Reason]) -> TestResult:
-    """Return the answer: how many bugs are found, which survive, and why."""
-    why = [reason for reason in why if reason.bugs]
-    left = [bug for reason in why for bug in reason.bugs]
-    found = tuple(bug.name for bug in bugs if bug not in left)
-    count = f"{len(found) or 'none'} of {len(bugs)}" if left else f"all {len(bugs)}"
+            refused = _fails_later(trial, exercise, random) if n % EVERY == 0 or n == len(bugs) else ""
+    if refused:
+        return TestResult(False, refused)
+    survivors = [bug for bug in bugs if all(passes[bug])]
+    at_times = [bug for bug in bugs if any(passes[bug]) and bug not in survivors]
+    altered = cache(lambda after: trial(exercise.right, after))
+    why = reasons(Study(altered, exercise, [call for call in first.calls if call.error is None]), survivors)
+    why += [("no seed", NO_SEED, at_times)] if at_times else []
+    found = tuple(bug.name for bug in bugs if not any(passes[bug]))
+    count = f"{len(found) or 'none'} of {len(bugs)}" if why else f"all {len(bugs)}"
     survive = f" {len(survivors)} survive:" if len(survivors) > 1 else " One survives:" if survivors else ""
     code = "\n\n".join(f"# {bug.name}\n{bug.source}" for bug in survivors)
     return TestResult(
-        not left,
+        not why,
         f"Your test passes the right `{exercise.name}`, and finds {count} bugs.{survive}",
-        why[0].name if why else None,
+        why[0][0] if why else None,
         found=found,
-        survivors=tuple(bug.name for bug in left),
-        mistakes=tuple(dict.fromkeys(reason.name for reason in why)),
-        groups=tuple((reason.text, _described(reason.bugs)) for reason in why),
+        survivors=tuple(bug.name for bug in (*survivors, *at_times)),
+        mistakes=tuple(dict.fromkeys(name for name, _, _ in why)),
+        groups=tuple((text, _described(some)) for _, text, some in why),
         more=(("The code of those that survive", code),) if code else (),
     )
 
 
 def _described(bugs: Sequence[Bug]) -> tuple[str, ...]:
     """Return a line for each of the first bugs, and one with the names of the others."""
-    lines = [bug.in_words for bug in bugs[: DESCRIBED if len(bugs) > DESCRIBED + 1 else None]]
-    others = [bug.name for bug in bugs[len(lines) :]]
-    return (*lines, ", ".join(others)) if others else tuple(lines)
+    first, others = bugs[:DESCRIBED], [bug.name for bug in bugs[DESCRIBED:]]
+    return (*(bug.in_words for bug in first), *([", ".join(others)] if others else []))
+
+
+# --- Tests that don't get as far as the bugs ------------------------------------------------------------------------------
+
+
+def _cannot_be_used(test: Any, trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> str:
+    """Say why a test does not pass the right function, or cannot be run on bugs; "" if it can."""
+    if first.outcome.timed_out:
+        return f"Your test had not come to an end after some seconds, on the right function{first.outcome.where}. Are the inputs very large, or does a loop never end?"
+    if not first.passed:
+        return f"Your test fails on the right `{exercise.name}`{_failure(first)} {_hint(trial, exercise, first, bugs)}".strip()
+    if not first.calls:
+        parameter = next(iter(inspect.signature(test).parameters), "the function")
+        return f"Your test never calls the function that it is given, `{parameter}`, so it finds no bug. Call `{parameter}(…)`, and assert what must hold."
+    if first.mended:
+        return f"Your test puts something else in the place of `{'`, `'.join(first.mended)}`, and so changes the function under test with it. Leave the library as it is. (What belongs there is back.)"
+    if first.seconds > SLOW:
+        return f"Your test takes {first.seconds:.1f} seconds on the right function, and the check runs it dozens of times. Bugs show on arrays of a few numbers: make the inputs smaller."
+    return ""
+
+
+def _failure(run: Run) -> str:
+    """Say where a test failed, and the first words of the error."""
+    error = run.outcome.error
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = "; ".join([x for x in lines if re.match(r"Mismatched|Max abs|x and y|\(shapes", x)] or lines[:2])[:200]
+    if isinstance(error, SystemExit):
+        said = "it leaves Python (`exit`)"
+    elif not isinstance(error, AssertionError):
+        said = f"{type(error).__name__}: {said}".removesuffix(": ")
+    return f"{run.outcome.where} ({said})." if said else f"{run.outcome.where}."
+
+
+def _hint(trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bug]) -> str:
+    """Say what may be wrong in a test that the right function does not pass."""
+    error, line, names = first.outcome.error, first.outcome.line, ", ".join(exercise.returns)
+    value = first.calls[-1].value if first.calls else None
+    arrays = [x for x in (value if isinstance(value, tuple) else (value,)) if isinstance(x, np.ndarray)]
+    if len(exercise.returns) > 1 and "tuple" in str(error):
+        return f"The function returns {len(exercise.returns)} things: `{names} = {exercise.name}(...)`."
+    if re.search(r"assert (np|numpy)\.testing\.", line):
+        return "`np.testing` asserts by itself, and returns None. Leave out the `assert` in front of it."
+    if isinstance(error, AssertionError):
+        if re.search(r"==|array_equal", line) and any(x.dtype.kind == "f" for x in arrays):
+            return "`==` wants equal numbers, and computed ones may differ in the last digits. Compare them with `np.allclose(a, b)`."
+        if bug := next((bug for bug in bugs if trial(bug.function).passed), None):
+            return f"\nBut it passes with this bug. {bug.in_words}. Is that what it expects?"
+    return f"\nThe last call gave {names} of the shapes {[x.shape for x in arrays]}." if arrays else ""
+
+
+def _draws(trial: partial[Run], exercise: Exercise, first: Run) -> bool:
+    """Say whether a test calls the function with other numbers each time that it runs."""
+    again = trial(exercise.right, seed=1)
+    before, now = ([key(call.arguments) for call in run.calls] for run in (first, again))
+    return before[: len(now)] != now[: len(before)] or (again.passed and len(now) != len(before))
+
+
+def _fails_later(trial: partial[Run], exercise: Exercise, random: bool) -> str:
+    """Say that the right function, which has passed, does not pass again; "" if it does."""
+    failed = [run for n in range(AGAIN if random else 1) if not (run := trial(exercise.right, seed=n)).passed]
+    if failed and random:
+        return f"Your test calls the function with other numbers each time that it runs, and fails on the right one in {len(failed)} of {AGAIN} runs. A test that fails at times is soon ignored. Give it a seed, `rng = np.random.default_rng(0)`, and ask only what must hold."
+    if failed:
+        return f"Your test does not tell right from wrong: the right `{exercise.name}` passes at first, and fails later{_failure(failed[0])} A test must not count its runs, or keep anything else from one run to the next."
+    return ""
+
+
+def _asks_too_much(trial: partial[Run], exercise: Exercise) -> str:
+    """Say why another right function does not pass: our solution, another spelling of it, or other rounding."""
+    for way in [{}, *({step: text} for step, texts in exercise.spellings.items() for text in texts)]:
+        other = trial(exercise.program(way))
+        if not other.passed and any(isinstance(x, list | tuple) for call in other.calls for x in call.arguments):
+            return f"Your test passes lists to `{exercise.name}`; the task promises arrays only, and another right solution fails{_failure(other)} Write `np.array(...)` around them."
+        if not other.passed:
+            return f"Your test passes the library's `{exercise.name}`, but not our solution, which is right, too. It fails{_failure(other)} It asks for something that the task does not promise, such as a certain error, or a certain dtype. Ask only what the exercise's text says."
+    other = trial(exercise.right, otherwise_rounded)
+    if not other.passed:
+        return f"Your test passes the right `{exercise.name}`, but not one that is as right and rounds otherwise. It fails{_failure(other)} With another order of the sums, or `einsum`, the last digits are others. Compare with `np.allclose(a, b)`, which allows for that."
+    return ""

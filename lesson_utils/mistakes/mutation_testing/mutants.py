@@ -1,8 +1,4 @@
-"""The mutants that a test is tried on: an exercise's own mistakes, those that run and give another result.
-
-A mistake that crashes needs no test. One that does the same as the right function in every case is none, and of two that do the
-same in most cases, one is enough. All of that is measured, not listed.
-"""
+"""The mutants that a test is tried on: an exercise's mistakes, those that run and give results which no other mutant gives."""
 
 import textwrap
 from collections import defaultdict
@@ -15,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.mutation_testing.alterations import redrawn
 from lesson_utils.mistakes.recognise.fault_bank import Fault, bank_of
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import TimeUp, quick, quiet, stopped
@@ -34,7 +29,6 @@ class Bug:
     function: Callable[..., Any]
     source: str
     cases: tuple[Case, ...]  # of the exercise, in which its result is another one
-    in_square: bool  # it shows where all sizes are equal, too
 
 
 @dataclass
@@ -44,13 +38,8 @@ class _Candidate:
     known: Fault
     outcomes: list[Outcome]
     differs: list[bool]
-    in_square: list[bool]
+    shows: list[bool]  # in the cases, and where all sizes are equal: tests find bugs alike in this together
     usual: bool  # it shows with usual numbers in the cases' arrays, too
-
-    @property
-    def shows(self) -> list[bool]:
-        """The places in which tests find it: those that find one bug find others that show alike."""
-        return [*self.differs, *self.in_square]
 
     @property
     def rare(self) -> bool:
@@ -75,7 +64,7 @@ def _candidate(known: Fault, square: Examples, usual: Examples) -> _Candidate | 
     differs = [not same(o, w) for o, w in pairs]
     crashes = [o.error is not None or len(o.results()) != len(w.results()) for o, w in pairs]
     runs = any(d and not c for d, c in zip(differs, crashes, strict=True)) and 2 * sum(crashes) <= len(outcomes)
-    return _Candidate(known, outcomes, differs, wrong[0], any(wrong[1])) if runs else None
+    return _Candidate(known, outcomes, differs, [*differs, *wrong[0]], any(wrong[1])) if runs else None
 
 
 def _by_turns(knowns: Sequence[Fault]) -> list[Fault]:
@@ -88,11 +77,7 @@ def _by_turns(knowns: Sequence[Fault]) -> list[Fault]:
 
 @cache
 def bugs_of(exercise: Exercise, published: Published = ()) -> tuple[Bug, ...]:
-    """Return 12 to 16 mutants of an exercise where there are as many: no two alike, from every step of the solution.
-
-    Args:
-        published: mistakes that somebody made in public; these come first.
-    """
+    """Return 12 to 16 mutants of an exercise, no two alike, from every step of the solution; published ones in any case."""
     bank, rng = bank_of(exercise), np.random.default_rng(5)
     seen = {name: f". Seen: {what} ({where})" for names, what, where in published for name in names}
     chosen: list[_Candidate] = []
@@ -131,18 +116,46 @@ def _bug(exercise: Exercise, candidate: _Candidate, seen: str) -> Bug:
         change = f"`{after}` where `{before}` belongs" if after else f"`{before}` is left out"
         source = f"# {change}"
     else:
-        lines = {step: _line(text) for step, text in known.texts.items()}
-        left_out = {step: f"{_line(exercise.steps.get(step, '')) or step} is left out" for step in lines}
-        words = [lines[step] if text.strip() else left_out[step] for step, text in known.texts.items()]
+        words = [
+            _line(text) if text.strip() else f"{_line(exercise.steps[step]) or step} is left out"
+            for step, text in known.texts.items()
+        ]
         short = [part for n, part in enumerate(words) if n == 0 or len("; ".join(words[: n + 1])) <= 130]
         change = "; ".join(short) + (" …" if len(short) < len(words) else "") if all(words) else ""
         source = f"def {exercise.name}({exercise.takes}):\n{textwrap.indent(known.text, '    ')}"
     cases = tuple(case for case, d in zip(exercise.drawn, candidate.differs, strict=True) if d)
     in_words = f"{name}{': ' if change else ''}{change}{seen}. It shows, for instance, on {cases[0].label}"
-    return Bug(name, in_words, known.program, source, cases, any(candidate.in_square))
+    return Bug(name, in_words, known.program, source, cases)
 
 
 def _line(text: str) -> str:
     """Return code without comments, in one line; "" if that is long."""
     joined = " ⏎ ".join(line.split("  #")[0].strip() for line in text.strip().splitlines())
     return f"`{joined}`" if 0 < len(joined) <= 110 else ""
+
+
+def redrawn(arguments: Sequence[Any], rng: np.random.Generator, size: int = 0) -> tuple[Any, ...]:
+    """Return arguments with random numbers in their arrays; `size`, if it is given, for the last two axes of each."""
+    made = []
+    for x in arguments:
+        if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
+            last = [size if size and not (x.dtype == bool and n == 1) else n for n in x.shape[-2:]]
+            x = _random(x, (*x.shape[:-2], *last), rng)
+        made.append(x)
+    return tuple(made)
+
+
+def _random(like: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Return numbers of the kind that an array holds: a mask, whole numbers, weights, positive numbers, or others."""
+    if like.dtype == bool:
+        mask = rng.random(shape) < 0.5
+        mask[..., :1] |= ~mask.any(axis=-1, keepdims=True)  # each row keeps something
+        return mask
+    if like.dtype.kind in "iu":
+        return rng.integers(0, max(int(like.max(initial=1)), 1) + 1, size=shape).astype(like.dtype)
+    numbers = rng.normal(size=shape)
+    if like.size and like.min() >= 0:  # as weights are, maybe
+        numbers = np.abs(numbers)
+        if like.ndim and np.allclose(like.sum(axis=-1), 1, atol=1e-3):
+            numbers /= numbers.sum(axis=-1, keepdims=True)
+    return numbers.astype(like.dtype)

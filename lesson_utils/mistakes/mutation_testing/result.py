@@ -1,4 +1,4 @@
-"""What `check.finds_bugs` answers: how many bugs a test finds, which survive, and why; as text and as a page."""
+"""The answer of `check.finds_bugs`: how many bugs a test finds, which survive, and why; as text and as a page."""
 
 import html
 import re
@@ -10,13 +10,12 @@ from lesson_utils.mistakes.verdict import COLOURS, CheckResult
 
 @dataclass(frozen=True)
 class TestResult(CheckResult):
-    """What was found out about a test."""
+    """The bugs that a test finds, and those that survive it."""
 
-    __test__ = False  # pytest: this is none
-
+    __test__ = False  # for pytest: this class is no test
     found: tuple[str, ...] = ()
     survivors: tuple[str, ...] = ()
-    mistakes: tuple[str, ...] = ()  # of the test, by name
+    mistakes: tuple[str, ...] = ()  # names of the reasons
     groups: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)  # why, and which
     more: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # titles and code, to be opened
 
@@ -26,9 +25,7 @@ class TestResult(CheckResult):
 
     @property
     def text(self) -> str:
-        return "\n".join(
-            [self.message, *(line for why, which in self.groups for line in (why, *(f"  · {w}" for w in which)))]
-        )
+        return "\n".join([self.message, *("\n  · ".join([why, *which]) for why, which in self.groups)])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Show the message, a square for each bug (filled if it was found), the reasons, and code to be opened."""

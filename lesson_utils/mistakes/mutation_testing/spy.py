@@ -1,4 +1,4 @@
-"""A spy stands in for the function under test: it notes each call, and may change what the call returns."""
+"""A spy stands in for the function under test: it notes each call, and may alter what the call returns."""
 
 import inspect
 import random
@@ -14,8 +14,9 @@ from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.run.outcome import Outcome
 from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, TimeUp, attempt, copied, mend_modules
 
-MOST_CALLS = 200  # that are noted
+MOST_CALLS = 100  # that are noted
 
+Function = Callable[..., Any]
 After = Callable[[Any, Sequence[Any]], Any]  # result, arguments -> what the test gets instead
 
 
@@ -48,7 +49,7 @@ def key(arguments: Sequence[Any]) -> int:
     return zlib.crc32(b"|".join(parts))
 
 
-def spy(exercise: Exercise, function: Callable[..., Any], calls: list[Call], after: After | None = None) -> Any:
+def spy(exercise: Exercise, function: Function, calls: list[Call], after: After | None = None) -> Function:
     """Return `function` with the exercise's name and parameters; it adds each call to `calls`."""
     names: dict[str, Any] = {}
     exec(f"def f({exercise.takes}): ...", exercise.names(), names)
@@ -65,8 +66,7 @@ def spy(exercise: Exercise, function: Callable[..., Any], calls: list[Call], aft
             calls.append(call)
         try:
             value = function(*bound.args)
-            if after:
-                value = after(value, call.arguments)
+            value = after(value, call.arguments) if after else value
         except Exception as error:
             call.error = error
             raise
@@ -76,14 +76,13 @@ def spy(exercise: Exercise, function: Callable[..., Any], calls: list[Call], aft
 
     under_test.__name__ = under_test.__qualname__ = exercise.name
     under_test.__signature__ = signature  # type: ignore[attr-defined]
-    under_test.__doc__ = exercise.task
     return under_test
 
 
 class _Once:
     """The test, with its function. It has the test's code, since errors are looked for in that code's file."""
 
-    def __init__(self, test: Callable[..., Any], function: Any, seed: int) -> None:
+    def __init__(self, test: Function, function: Function, seed: int) -> None:
         self.test, self.function, self.seed = test, function, seed
         self.__code__ = getattr(test, "__code__", None)
 
@@ -98,16 +97,43 @@ class _Once:
             raise AssertionError(str(error)) from error
 
 
-def run(
-    test: Callable[..., Any],
-    exercise: Exercise,
-    function: Callable[..., Any],
-    after: After | None = None,
-    seed: int = 0,
-    time_limit: float = TIME_LIMIT,
-) -> Run:
+def run(test: Function, exercise: Exercise, function: Function, after: After | None = None, seed: int = 0) -> Run:
     """Run `test` on `function`, in safety. Another `seed` gives other numbers, unless the test has a seed of its own."""
-    calls: list[Call] = []
-    began = time.process_time()
-    outcome = attempt(_Once(test, spy(exercise, function, calls, after), seed), (), time_limit)
+    calls, began = list[Call](), time.process_time()
+    outcome = attempt(_Once(test, spy(exercise, function, calls, after), seed), (), TIME_LIMIT)
     return Run(outcome, calls, mend_modules(), time.process_time() - began)
+
+
+# --- Results that are altered: does a test notice? ------------------------------------------------------------------------
+
+
+def altered(alter: Callable[[np.ndarray, np.random.Generator], Any]) -> After:
+    """Return an `after` for the spy that alters each result; for the same arguments, alike."""
+
+    def after(value: Any, arguments: Sequence[Any]) -> Any:
+        rng, several = np.random.default_rng(key(arguments)), value if isinstance(value, tuple) else (value,)
+        made = [np.asarray(alter(np.asarray(x), rng)).astype(np.asarray(x).dtype) for x in several]
+        made = [a if isinstance(x, np.ndarray) else type(x)(a) for a, x in zip(made, several, strict=True)]
+        return tuple(made) if isinstance(value, tuple) else made[0]
+
+    return after
+
+
+randomised = altered(lambda a, rng: rng.normal(size=a.shape) > 0 if a.dtype == bool else 9 * rng.normal(size=a.shape))
+inexact = altered(lambda a, rng: a + 0.05 * np.abs(a).max(initial=0) * rng.uniform(-1, 1, a.shape))
+shuffled = altered(lambda a, rng: rng.permutation(a.ravel()).reshape(a.shape))
+ruined = altered(lambda a, rng: ~a if a.dtype == bool else np.nan * a)
+emptied = altered(lambda a, rng: a.ravel()[:0])
+
+
+def otherwise_rounded(value: Any, arguments: Sequence[Any]) -> Any:
+    """Return the numbers with other last digits, as another right spelling may; those that are exact, or moved, stay."""
+    before = np.concatenate([np.zeros(0), *(np.ravel(x) for x in arguments if isinstance(x, np.ndarray | float | int))])
+
+    def round_otherwise(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if a.dtype.kind != "f":
+            return a
+        exact = ~np.isfinite(a) | (a * 1024 == np.round(a * 1024)) | np.isin(a, before)  # as 0, 1 and 0.5 are
+        return np.where(exact, a, a * (1 + 16 * np.finfo(a.dtype).eps * rng.choice([-1, 1], a.shape)))
+
+    return altered(round_otherwise)(value, arguments)

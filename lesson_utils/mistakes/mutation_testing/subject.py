@@ -1,4 +1,4 @@
-"""Which exercise's function a test is about: `def my_test(attention): ...` says so with its parameter."""
+"""The subject of a test, which its parameter names: `def my_test(attention): ...`; and what is no test at all."""
 
 import difflib
 import inspect
@@ -9,10 +9,27 @@ from typing import Any
 from lesson_utils.mistakes.exercise import Exercise
 
 
+def no_test(test: Any) -> str:
+    """Say why something is no test; "" if it is one."""
+    if isinstance(test, type) or not callable(test):
+        what = "a class" if isinstance(test, type) else f"a value ({type(test).__name__})"
+        return f"This is {what}, not a test. Write a plain function, `def my_test(attention):`, and hand it over without calling it, `check.finds_bugs(my_test)`."
+    if inspect.iscoroutinefunction(test) or inspect.isasyncgenfunction(test):
+        return "`async def` makes a function that has to be awaited. Leave out `async`."
+    if inspect.isgeneratorfunction(test):
+        return "`yield` makes a generator of your test: nothing in it runs. Leave out `yield`."
+    try:
+        inspect.signature(test).bind(test)
+    except TypeError:
+        return f"Your test is given one thing, the function under test: `def my_test(attention):`. Yours takes `{inspect.signature(test)}`. Everything else that it needs, it makes itself."
+    except ValueError:  # Python cannot say
+        pass
+    return ""
+
+
 def _plain(name: str) -> str:
     """Return a name without what a test's name, a stub's name or a parameter's name may have around it."""
-    name = re.sub(r"^(test|tests|check|my|your|the|a)_", "", name.lower().strip("_"))
-    name = re.sub(r"^(my|your|the|a)_", "", name)
+    name = re.sub(r"^((test|tests|check)_)?((my|your|the|a)_)?", "", name.lower().strip("_"))
     return re.sub(r"_?(test|fn|func|function|under_test)$", "", name).replace("_", "")
 
 
@@ -30,19 +47,16 @@ def _named(name: str, exercises: Mapping[str, Exercise]) -> Exercise | None:
 
 
 def subject(test: Callable[..., Any], of: Any, exercises: Mapping[str, Exercise]) -> Exercise | str:
-    """Return the exercise that a test is about, or say what is wrong with how it was named.
-
-    Args:
-        of: the exercise's name, or a function that has it; None if the test's parameter says it.
-    """
+    """Return the exercise that `of` names, or else the test's parameter; or say that there is none of this name."""
     names = [of if isinstance(of, str) else getattr(of, "__name__", "")]
+    if of is not None and not names[0]:
+        return f'The second argument is the name of the function under test, in quotes, such as `"attention"`; yours is a {type(of).__name__}.'
     if of is None:
         try:
-            names = [next(iter(inspect.signature(test).parameters), ""), getattr(test, "__name__", "")]
+            names = [*inspect.signature(test).parameters][:1]
         except (TypeError, ValueError):  # Python cannot say
-            names = [getattr(test, "__name__", "")]
-    elif not names[0]:
-        return f'The second argument is the name of the function under test, in quotes, such as `"attention"`; yours is a {type(of).__name__}.'
+            names = []
+        names.append(getattr(test, "__name__", ""))
     if found := next((e for name in names if (e := _named(name, exercises))), None):
         return found
     near = difflib.get_close_matches(names[0], exercises, 3, 0.5)
