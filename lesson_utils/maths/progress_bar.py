@@ -1,7 +1,6 @@
 """Progress bars, for `training.fit` and for models that are loaded. Without tqdm there are none."""
 
 import sys
-from types import TracebackType
 from typing import Any
 
 FORM = "{n_fmt}/{total_fmt} steps{postfix} |{bar}|"
@@ -40,9 +39,3 @@ class Bar:
         if self._line is not None:
             self._line.bar_format = FORM
             self._line.close()
-
-    def __enter__(self) -> "Bar":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -91,7 +91,7 @@ def fit(
     keep_freed_memory()
     rng_batches, rng_model = np.random.default_rng(seed).spawn(2)
     history, started, smooth = History(), time.perf_counter(), 0.0
-    with single_thread() if one_thread else nullcontext(), Bar(steps, disable=not progress) as bar:
+    with single_thread() if one_thread else nullcontext(), closing(Bar(steps, disable=not progress)) as bar:
         try:
             for step in range(1, steps + 1):
                 step_lr = optimizer.lr if lr is None else lr
