@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 from lesson_utils.mistakes.exercise import Exercise
-from lesson_utils.mistakes.judge import _stub_problem
+from lesson_utils.mistakes.judge import stub_problem
 from lesson_utils.mistakes.mutation_testing.mutants import Bug, Published, bugs_of
 from lesson_utils.mistakes.mutation_testing.refusals import asks_too_much, cannot_be_used, draws, fails_later, no_test
 from lesson_utils.mistakes.mutation_testing.result import TestResult
@@ -56,7 +56,7 @@ def _judge(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Pub
         return TestResult(False, exercise)
     trial = partial(run, test, exercise)
     first = trial(exercise.right, time_limit=limit)
-    if todo := _stub_problem(test, first.outcome):
+    if todo := stub_problem(test, first.outcome):
         todo = todo.replace("your code", "your test").replace("function's", "test's")
         return TestResult(None, f"{todo}, run its cell, then run this one again.")
     with kernel_as_before(show=False), quiet():

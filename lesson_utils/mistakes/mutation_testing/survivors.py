@@ -13,8 +13,9 @@ from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.mutation_testing.alterations import inexact, randomised, redrawn, shuffled
 from lesson_utils.mistakes.mutation_testing.mutants import Bug
 from lesson_utils.mistakes.mutation_testing.spy import After, Call, key
+from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, same
-from lesson_utils.mistakes.run.sandbox import TimeUp, quick, stopped
+from lesson_utils.mistakes.run.sandbox import quick
 
 REDRAWN, LARGE = 3, 500  # calls that are repeated with random numbers; a large number
 
