@@ -51,7 +51,7 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
             break
     if overwritten or mend_modules():  # what the function did to NumPy, the reference must not meet
         bank = Bank(exercise)
-    if todo := _stub_problem(function, outcomes[0]):
+    if todo := stub_problem(function, outcomes[0]):
         return verdict(None, f"{todo}, run its cell, then run this one again.")
     if exercise.broken and _does_the_same(exercise, outcomes):
         return verdict(None, exercise.symptom)
@@ -129,7 +129,7 @@ def _idle_codes() -> set[tuple[bytes, int]]:
 IDLE = _idle_codes()
 
 
-def _stub_problem(function: Any, outcome: Outcome) -> str | None:
+def stub_problem(function: Any, outcome: Outcome) -> str | None:
     """Return what to do with a function that nobody has worked on yet, or None."""
     replace = "Replace the `...` above with your code"
     values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)

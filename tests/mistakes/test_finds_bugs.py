@@ -14,7 +14,8 @@ from lesson_utils.mistakes.mutation_testing import spy
 from lesson_utils.mistakes.mutation_testing.mutants import bugs_of
 from lesson_utils.mistakes.mutation_testing.subject import subject
 from lesson_utils.mistakes.recognise.fault_bank import bank_of
-from lesson_utils.mistakes.run.sandbox import quick, quiet, same
+from lesson_utils.mistakes.run.outcome import same
+from lesson_utils.mistakes.run.sandbox import quick, quiet
 
 REFERENCE = """
 def reference(Q, K, V, mask=None):

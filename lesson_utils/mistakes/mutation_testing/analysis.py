@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
-from lesson_utils.mistakes.judge import _stub_problem
+from lesson_utils.mistakes.judge import stub_problem
 from lesson_utils.mistakes.mutation_testing.mutants import Bug, Published, bugs_of
 from lesson_utils.mistakes.mutation_testing.result import TestResult
 from lesson_utils.mistakes.mutation_testing.spy import Run, key, otherwise_rounded, run
@@ -42,7 +42,7 @@ def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published:
         return TestResult(False, exercise)
     trial = partial(run, test, exercise)
     first = trial(exercise.right)
-    if todo := _stub_problem(test, first.outcome):
+    if todo := stub_problem(test, first.outcome):
         todo = todo.replace("your code", "your test").replace("function's", "test's")
         return TestResult(None, f"{todo}, run its cell, then run this one again.")
     with kernel_as_before(show=False), quiet():

@@ -21,7 +21,8 @@ from lesson_utils.mistakes.recognise.edit_messages import mutant_message
 from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
 from lesson_utils.mistakes.recognise.plausibility import tokens
 from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
-from lesson_utils.mistakes.run.sandbox import Outcome, plain, quick, quiet, same
+from lesson_utils.mistakes.run.outcome import Outcome, plain, same
+from lesson_utils.mistakes.run.sandbox import quick, quiet
 
 Signature = tuple[Any, float]
 

@@ -21,7 +21,9 @@ from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_m
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.plausibility import Plausibility, tokens
 from lesson_utils.mistakes.recognise.tree_edits import repairs
-from lesson_utils.mistakes.run.sandbox import Outcome, TimeUp, changed, copied, quick, quiet, same, stopped
+from lesson_utils.mistakes.run.limits import TimeUp, stopped
+from lesson_utils.mistakes.run.outcome import Outcome, same
+from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 
 SECONDS = 1.8  # of computing, for each of the long searches
 ALTOGETHER = 6.0  # after that no further search begins

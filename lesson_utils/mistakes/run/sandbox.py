@@ -18,8 +18,6 @@ import numpy as np
 from lesson_utils.mistakes.run.limits import TimeUp, limited_memory, stopped
 from lesson_utils.mistakes.run.numpy_patched import filled_empty
 from lesson_utils.mistakes.run.outcome import Outcome
-from lesson_utils.mistakes.run.outcome import plain as plain  # under this name for `recognise`
-from lesson_utils.mistakes.run.outcome import same as same  # and for `mutation_testing`
 
 TIME_LIMIT = 5.0  # seconds for one call; a solution takes milliseconds
 MOST_NUMBERS = 3_000_000  # in a result; the arrays of all cases have less than 10,000
