@@ -34,9 +34,7 @@ def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published:
     if isinstance(test, str) and callable(of):
         test, of = of, test
     if test is None or test is ...:
-        return TestResult(
-            None, "Write your test above, then hand over the function itself: `check.finds_bugs(my_test)`."
-        )
+        return TestResult(None, "Write your test above, then hand it over as it is: `check.finds_bugs(my_test)`.")
     exercise = no_test(test) or subject(test, of, exercises)
     if isinstance(exercise, str):
         return TestResult(False, exercise)

@@ -26,9 +26,6 @@ def _arrays(call: Call | Case) -> list[np.ndarray]:
     return [x for x in call.arguments if isinstance(x, np.ndarray)]
 
 
-# --- Experiments: is this the reason why this bug survives? -----------------------------------------
-
-
 def _compares_with_itself(study: Study, bug: Bug) -> bool:
     keys = [key(call.arguments) for call in study.calls]
     return study.altered(randomised).passed and len(keys) > 1 and all(keys.count(k) > 1 for k in keys)
