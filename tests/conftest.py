@@ -71,7 +71,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 os.environ["COURSE_STRICT"] = "1"  # pictures that are too wide for their titles, or too large, are errors
-os.environ.setdefault("COURSE_TRAIN", "no")  # notebooks take the models that come trained, as their stored outputs do
+os.environ.setdefault("COURSE_TRAIN", "no")  # as course.py has it
 os.environ["COURSE_PROGRESS"] = "off"  # what tests solve is nobody's progress
 
 
