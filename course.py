@@ -135,7 +135,9 @@ def test(words):
     options = {word for word in words if word in ("--fast", "--rest", *("--" + extra for extra in TEST_EXTRAS))}
     words = [word for word in words if word not in options]
     install("lab", "test", *(extra for extra in TEST_EXTRAS if {"--rest", "--" + extra} & options))
-    os.environ.setdefault("COURSE_TRAIN", "no")  # notebooks take the models that come trained, as their stored outputs do
+    os.environ.setdefault(
+        "COURSE_TRAIN", "no"
+    )  # notebooks take the models that come trained, as their stored outputs do
     named = any(os.path.exists(os.path.join(ROOT, word.split("::")[0])) for word in words)
     if named and not options & {"--fast", "--rest"}:
         return run("pytest", *words)

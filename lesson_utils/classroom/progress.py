@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lesson_utils.classroom.course import LESSONS, named
 from lesson_utils.classroom.lesson import Lesson
-from lesson_utils.mistakes.html_parts import to_html
+from lesson_utils.mistakes.verdict import to_html
 
 MOST_BYTES = 100_000  # of a file that is ours; what is larger is something else
 _seen: set[str] = set()  # in this kernel

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lesson_utils.classroom.course import named
-from lesson_utils.mistakes.html_parts import details, to_html
+from lesson_utils.mistakes.verdict import details, to_html
 
 
 @dataclass(frozen=True)

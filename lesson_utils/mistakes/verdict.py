@@ -1,11 +1,20 @@
 """The answer of a check, as text and as a page."""
 
 import html
+import re
 from dataclasses import dataclass, field
 
-from lesson_utils.mistakes.html_parts import details, to_html
-
 COLOURS = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}
+
+
+def to_html(text: str) -> str:
+    """Return plain text with `code` in backticks as HTML."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)).replace("\n", "<br>")
+
+
+def details(summary: str, body: str) -> str:
+    """Return a line that opens on request, by mouse or keyboard, in every notebook viewer, with or without a kernel."""
+    return f'<details style="margin:4px 0"><summary style="cursor:pointer">{summary}</summary>{body}</details>'
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lesson_utils.classroom.course import LESSONS
-from lesson_utils.mistakes.html_parts import to_html
+from lesson_utils.mistakes.verdict import to_html
 
 STATES = {  # what stands in the table, and above a mistake without a name
     "right": "right",

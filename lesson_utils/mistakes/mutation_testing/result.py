@@ -4,8 +4,7 @@ import html
 import re
 from dataclasses import dataclass, field
 
-from lesson_utils.mistakes.html_parts import details, to_html
-from lesson_utils.mistakes.verdict import COLOURS, CheckResult
+from lesson_utils.mistakes.verdict import COLOURS, CheckResult, details, to_html
 
 
 @dataclass(frozen=True)
