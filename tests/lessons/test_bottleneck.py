@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.bottleneck import experiment, figures, gradients, lab, maps, networks, scores, words
+from lesson_utils.lessons.bottleneck import experiment, figures, gradients, lab, maps, scores, words
 from lesson_utils.maths import attention, tasks
 from lesson_utils.maths.scores import SCORES, score_forward
 

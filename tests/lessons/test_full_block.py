@@ -220,5 +220,3 @@ def test_the_switchboard_says_what_is_off():
         values = dict(zip(full_block.SWITCHES, on, strict=True))
         off = ", ".join(name for name, is_on in values.items() if not is_on)
         assert switchboard.set(**values).alt.startswith(f"Off: {off}:" if off else "As trained:")
-
-
