@@ -194,3 +194,7 @@ def test_the_drawing_of_the_cache_counts_what_generate_computes(monkeypatch):
         counted.clear()
         model.generate([[3]], 40, np.random.default_rng(0), use_cache=cached)
         assert counted == [caching.computed(step, cached)[2] for step in range(1, 41)]
+
+
+def test_a_ratio_is_how_many_times_as_long_it_takes_without_a_cache():
+    assert caching.Timing(8, cached=1.0, uncached=3.0, same=True).ratio == 3
