@@ -1,7 +1,5 @@
 """What notebook 07 says of memories, tiles and drafts holds in other draws; its figures show what is computed."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -133,11 +131,3 @@ def test_stored_results_hold_each_setting_on_each_text():
     parts = [part for part in stored.values() if isinstance(part, dict)][1:]
     assert all(set(one) == texts for part in parts for one in part.values())
     assert reach.perplexity("full", "all") == pytest.approx(np.prod(list(stored["full"]["all"].values())) ** (1 / 3))
-
-
-def test_memory_grows_with_the_square_of_the_length_unless_it_is_in_tiles():
-    peaks = lab.peaks((512, 1024, 2048))
-    whole, tiled = (list(peaks[way].values()) for way in ("all weights", "in tiles"))
-    assert all(3.5 < b / a < 4.5 for a, b in itertools.pairwise(whole))
-    assert tiled[-1] < 2 * tiled[0]
-    assert "all weights × 1" in lab.memory_curve(peaks).alt

@@ -70,26 +70,23 @@ def test_the_matrices_of_the_solution_copy(capsys):
 # --- Attention that forgets -----------------------------------------------------------------------------------------
 
 
-def test_attention_that_forgets_nothing_is_attention(rng):
+@pytest.mark.parametrize("how", [{}, {"window": 7}, {"best": 7}, {"bits": 24}], ids=str)
+def test_attention_that_forgets_nothing_is_attention(how, rng):
     Q, K, V = rng.normal(size=(3, 2, 3, 7, 4)).astype(np.float32)
     mask = np.tri(7, dtype=bool)
-    for how in ({}, {"window": 7}, {"best": 7}, {"bits": 24}):
-        for got, wanted in zip(
-            measures.forgetful(**how)(Q, K, V, mask), attention.scaled_dot_product_attention(Q, K, V, mask), strict=True
-        ):
-            np.testing.assert_allclose(got, wanted, atol=2e-6)
-            assert got.dtype == np.float32
+    expected = attention.scaled_dot_product_attention(Q, K, V, mask)
+    for got, wanted in zip(measures.forgetful(**how)(Q, K, V, mask), expected, strict=True):
+        np.testing.assert_allclose(got, wanted, atol=2e-6)
+        assert got.dtype == np.float32
 
 
 def test_it_forgets_what_it_is_told_to(rng):
     Q, K, V = rng.normal(size=(3, 1, 2, 9, 4))
-    mask = np.tri(9, dtype=bool)
-    seen = measures.forgetful(window=3, first=2)(Q, K, V, mask)[1] > 0
-    at = np.arange(9)
+    mask, at = np.tri(9, dtype=bool), np.arange(9)
+    near = measures.forgetful(window=3, first=2)
+    seen = near(Q, K, V, mask)[1] > 0
     np.testing.assert_array_equal(seen[0, 0], mask & ((at[:, None] - at < 3) | (at < 2)))
-    np.testing.assert_array_equal(
-        measures.forgetful(window=3, first=2)(Q[..., -1:, :], K, V)[1][0, 0, 0] > 0, seen[0, 0, -1]
-    )
+    np.testing.assert_array_equal(near(Q[..., -1:, :], K, V)[1][0, 0, 0] > 0, seen[0, 0, -1])
     weights = measures.forgetful(best=4)(Q, K, V, mask)[1]
     np.testing.assert_array_equal((weights > 0).sum(axis=-1)[0, 0], np.minimum(at + 1, 4))
     full = attention.scaled_dot_product_attention(Q, K, V, mask)[1]
@@ -102,14 +99,9 @@ def test_it_forgets_what_it_is_told_to(rng):
 def test_stops_that_forget_nothing_are_no_attention_of_their_own(rng):
     assert measures.forgets() is measures.forgets(first=4) is None
     Q, K, V = rng.normal(size=(3, 1, 2, 9, 4)).astype(np.float32)
-    mask = np.tri(9, dtype=bool)
-    for stops, how in (
-        ({"window": 4, "first": 1}, {"window": 4, "first": 1}),
-        ({"best": 2, "bits": 3}, {"best": 2, "bits": 3}),
-    ):
-        np.testing.assert_array_equal(
-            measures.forgets(**stops)(Q, K, V, mask)[0], measures.forgetful(**how)(Q, K, V, mask)[0]
-        )
+    for stops in ({"window": 4, "first": 1}, {"best": 2, "bits": 3}):
+        attends = measures.forgets(**stops), measures.forgetful(**stops)
+        np.testing.assert_array_equal(*(attend(Q, K, V, np.tri(9, dtype=bool))[0] for attend in attends))
 
 
 def test_the_cache_is_as_large_as_window_and_bits_make_it():
@@ -378,10 +370,7 @@ def test_the_real_model_gives_what_is_stored(folder):
 
 @pytest.mark.long_form
 def test_the_notebook_runs_with_the_real_model(folder):
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]),
-        "COURSE_TRAIN": "no",
-    }
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]), "COURSE_TRAIN": "no"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "notebooks/09_real_model.ipynb"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
