@@ -1,14 +1,13 @@
 """What the maths promises of attention, on random shapes, dtypes and masks."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils.maths import attention, ops, scores
+from lesson_utils.maths import attention, ops
 from lesson_utils.maths.attention import scaled_dot_product_attention as attend
 
 FLOATS = (np.float32, np.float64)
@@ -150,11 +149,6 @@ def test_an_array_is_shared_where_its_leading_axis_is_1(rng):
     assert weights.shape == (2, 7, 3, 5)
 
 
-def test_empty_batches_and_no_queries(rng):
-    assert attend(np.zeros((0, 3, 4)), np.zeros((0, 5, 4)), np.zeros((0, 5, 6)))[0].shape == (0, 3, 6)
-    assert attend(np.zeros((0, 4)), np.zeros((5, 4)), np.zeros((5, 6)))[1].shape == (0, 5)
-
-
 # --- Masks ------------------------------------------------------------------------------------------------------------
 
 
@@ -293,177 +287,3 @@ def test_masks_serve_all_heads_or_each_its_own(rng, shape, for_each_head):
     want = np.broadcast_to(mask.reshape(for_each_head), (2, 3, 4, 5, 6))
     _, weights = attention.multi_head_attention(x_q, x_kv, *W, 4, mask)
     np.testing.assert_array_equal(weights > 0, want)
-
-
-# --- What every function promises -------------------------------------------------------------------------------------
-
-SIZES = {
-    attend: dict(Q=(2, 3, 4), K=(2, 5, 4), V=(2, 5, 6)),
-    attention.dot_score: dict(queries=(2, 3, 4), keys=(2, 5, 4)),
-    attention.general_score: dict(queries=(2, 3, 4), keys=(2, 5, 6), W=(4, 6)),
-    attention.additive_score: dict(queries=(2, 3, 4), keys=(2, 5, 6), W_q=(4, 7), W_k=(6, 7), v=(7,)),
-    attention.concat_score: dict(queries=(2, 3, 4), keys=(2, 5, 6), W=(10, 7), v=(7,)),
-    attention.split_heads: dict(x=(2, 3, 8)),
-    attention.merge_heads: dict(x=(2, 4, 3, 5)),
-    attention.repeat_heads: dict(x=(2, 2, 3, 5)),
-    attention.multi_head_attention: dict(
-        x_q=(2, 3, 5), x_kv=(2, 7, 6), W_Q=(5, 8), W_K=(6, 8), W_V=(6, 12), W_O=(12, 9)
-    ),
-}
-HEADS = {
-    attention.split_heads: dict(num_heads=4),
-    attention.repeat_heads: dict(num_heads=4),
-    attention.multi_head_attention: dict(num_heads=4),
-}
-ONE_ARRAY = {attention.split_heads, attention.merge_heads, attention.repeat_heads}
-
-
-def call(function, **arrays):
-    """All results of a function, as a tuple."""
-    results = function(**arrays, **HEADS.get(function, {}))
-    return results if isinstance(results, tuple) else (results,)
-
-
-def each(condition):
-    """Parametrize over every (function, argument) whose function and size satisfy the condition."""
-    found = [(f, name) for f, sizes in SIZES.items() for name, size in sizes.items() if condition(f, name, size)]
-    return pytest.mark.parametrize(("function", "name"), found, ids=[f"{f.__name__}-{name}" for f, name in found])
-
-
-def refused(function, message, **spoilt):
-    """That the message is given when some arguments of a working call are replaced."""
-    arrays = {name: np.ones(size) for name, size in SIZES[function].items()} | spoilt
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call(function, **arrays)
-
-
-every_function = pytest.mark.parametrize("function", SIZES, ids=lambda f: f.__name__)
-every_array = each(lambda *_: True)
-every_one_of_several = each(lambda f, *_: f not in ONE_ARRAY)
-every_batch = each(lambda f, name, size: f not in ONE_ARRAY and len(size) == 3)
-every_matrix = each(lambda f, name, size: name[0] == "W")
-
-
-MODULES = (attention.__name__, scores.__name__)  # attention offers the scores of recurrent decoders, too
-
-
-def test_the_table_holds_every_function_of_arrays():
-    here = {f for f in vars(attention).values() if getattr(f, "__module__", "") in MODULES}
-    public = {f for f in here if not f.__name__.startswith("_") and not f.__name__.endswith(("_forward", "_backward"))}
-    assert public - {attention.AttentionCache} == {*SIZES, attention.causal_mask, attention.padding_mask}
-
-
-@every_function
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_dtypes_stay_and_inputs_are_left_alone(rng, function, dtype):
-    arrays = {name: rng.normal(size=size).astype(dtype) for name, size in SIZES[function].items()}
-    for array in arrays.values():
-        array.flags.writeable = False
-    for result in call(function, **arrays):
-        assert result.dtype == dtype
-
-
-def test_the_mask_is_left_alone():
-    mask = np.zeros((3, 5), bool)
-    mask.flags.writeable = False
-    attend(np.ones((3, 4)), np.ones((5, 4)), np.ones((5, 6)), mask)
-
-
-@every_function
-def test_whole_numbers_become_float64_and_lists_are_fine(rng, function):
-    arrays = {name: rng.integers(2, size=size) for name, size in SIZES[function].items()}
-    lists = {name: array.tolist() for name, array in arrays.items()}
-    for got, want in zip(call(function, **arrays), call(function, **lists), strict=True):
-        assert got.dtype == np.float64
-        np.testing.assert_array_equal(got, want)
-
-
-@every_array
-def test_what_is_no_real_number_is_refused(function, name):
-    spoilt = np.ones(SIZES[function][name], complex)  # other dtypes: test_checks.py
-    refused(function, f"{name} has dtype complex128; expected real numbers", **{name: spoilt})
-
-
-@every_one_of_several
-def test_what_is_not_finite_is_refused(function, name):
-    spoilt = np.ones(SIZES[function][name])
-    spoilt.flat[-1] = np.inf
-    refused(function, f"{name} holds NaN or infinite values; expected finite numbers", **{name: spoilt})
-
-
-@every_one_of_several
-def test_mixed_dtypes_are_refused(function, name):
-    spoilt = np.ones(SIZES[function][name], np.float32)
-    refused(function, "dtypes differ (", **{name: spoilt})
-    refused(function, f"{name} float32", **{name: spoilt})
-
-
-@every_batch
-def test_no_leading_axis_is_added_or_stretched_by_accident(function, name):
-    _, *inner = SIZES[function][name]
-    for spoilt in (np.ones(inner), np.ones((9, *inner))):
-        refused(function, "leading axes do not fit: ", **{name: spoilt})
-        refused(function, f"{name} {spoilt.shape}", **{name: spoilt})
-    refused(function, f"{name} has shape (4,); expected at least 2 axes, (..., T, d)", **{name: np.ones(4)})
-
-
-@every_matrix
-def test_matrices_of_other_shapes_are_refused(function, name):
-    rows, columns = SIZES[function][name]
-    for shape in ((rows + 1, columns), (columns, rows), (rows,), (1, rows, columns)):
-        refused(function, f"{name} has shape {shape}; expected ({rows}, ", **{name: np.ones(shape)})
-
-
-# --- Bad input of one function ----------------------------------------------------------------------------------------
-
-Z = np.zeros
-X = Z((2, 3, 4))
-SQUARE = Z((4, 4))
-BAD = [
-    (attend, (Z((3, 4)), Z((5, 6)), Z((5, 2))), "Q has width 4, K has width 6; a dot product needs the same width (Q (3, 4), K (5, 6))"),
-    (attend, (Z((3, 4)), Z((5, 4)), Z((6, 2))), "V has 6 rows, K has 5; each key needs one value (K (5, 4), V (6, 2))"),
-    (attend, (Z((3, 4)), Z((0, 4)), Z((0, 2))), "K has shape (0, 4); expected at least one key"),
-    (attend, (Z((3, 0)), Z((5, 0)), Z((5, 2))), "K has shape (5, 0); expected at least one key of width at least 1"),
-    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), Z((3, 5))), "mask has dtype float64; expected booleans"),
-    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), Z((3, 5), int)), "mask has dtype int64; expected booleans"),
-    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), Z((5, 3), bool)), "mask has shape (5, 3); expected one that broadcasts to the scores, (3, 5)"),
-    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), Z((2, 3, 5), bool)), "mask has shape (2, 3, 5); expected one that broadcasts to the scores, (3, 5)"),
-    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), None, np.nan), "scale=nan must be a finite number"),
-    (attend, (Z((3, 4)), Z((5, 4)), Z((5, 2)), None, -np.inf), "scale=-inf must be a finite number"),
-    (attention.causal_mask, (4, 3), "T_q=4 is larger than T_k=3; the queries must be the last"),
-    (attention.causal_mask, (1, 0), "T_q=1 is larger than T_k=0"),
-    (attention.causal_mask, (-1,), "T_q=-1 must be at least 0"),
-    (attention.causal_mask, (2.5,), "T_q=2.5 must be a whole number"),
-    (attention.causal_mask, (2, 3.0), "T_k=3.0 must be a whole number"),
-    (attention.padding_mask, ([5, 4], 4), "lengths must lie in 0…T=4; got values from 4 to 5"),
-    (attention.padding_mask, ([2, -1], 4), "lengths must lie in 0…T=4; got values from -1 to 2"),
-    (attention.padding_mask, ([1.0], 4), "lengths has dtype float64; expected integers"),
-    (attention.padding_mask, ([True], 4), "lengths has dtype bool; expected integers"),
-    (attention.padding_mask, ([1], -4), "T=-4 must be at least 0"),
-    (attention.padding_mask, ([1], 4.0), "T=4.0 must be a whole number"),
-    (attention.dot_score, (Z((3, 4)), Z((5, 6))), "queries has width 4, keys has width 6; a dot product needs the same width"),
-    (attention.additive_score, (Z((3, 4)), Z((5, 6)), Z((4, 7)), Z((6, 8)), Z(7)), "W_k has shape (6, 8); expected (6, 7)"),
-    (attention.additive_score, (Z((3, 4)), Z((5, 6)), Z((4, 8)), Z((6, 7)), Z(7)), "W_q has shape (4, 8); expected (4, 7)"),
-    (attention.additive_score, (Z((3, 4)), Z((5, 6)), Z((4, 7)), Z((6, 7)), Z((7, 1))), "v has shape (7, 1); expected one axis"),
-    (attention.concat_score, (Z((3, 4)), Z((5, 6)), Z((10, 7)), Z((7, 1))), "v has shape (7, 1); expected one axis"),
-    (attention.concat_score, (Z((3, 4)), Z((5, 6)), Z((10, 7)), Z(8)), "expected (10, 8)"),
-    (attention.split_heads, (Z((3, 65)), 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
-    (attention.split_heads, (Z((3, 4)), 8), "d_model=4 must be divisible by num_heads=8; try 8"),
-    (attention.split_heads, (Z((3, 4)), 0), "num_heads=0 must be at least 1"),
-    (attention.split_heads, (Z((3, 4)), 2.0), "num_heads=2.0 must be a whole number"),
-    (attention.split_heads, (Z(4), 2), "x has shape (4,); expected at least 2 axes"),
-    (attention.merge_heads, (Z((3, 4)),), "x has shape (3, 4); expected at least 3 axes"),
-    (attention.repeat_heads, (Z((3, 5, 4)), 8), "num_heads=8 must be divisible by num_kv_heads=3; try 6 or 9"),
-    (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 3), "h·d_k=4 must be divisible by num_heads=3; try 3 or 6"),
-    (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 2.0), "num_heads=2.0 must be a whole number"),
-    (attention.multi_head_attention, (X, X, SQUARE, Z((4, 6)), SQUARE, SQUARE, 2), "W_K has shape (4, 6); expected (4, 4)"),
-    (attention.multi_head_attention, (X, X, SQUARE, SQUARE, Z((4, 3)), Z((3, 4)), 2), "h·d_v=3 must be divisible by num_heads=2; try 2 or 4"),
-    (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 2, Z((3, 4), bool)), "mask has shape (3, 4); expected one that broadcasts to the scores"),
-    (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 2, Z((3, 3))), "mask has dtype float64; expected booleans"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("function", "arguments", "message"), BAD, ids=[f"{f.__name__}: {m}" for f, _, m in BAD])
-def test_bad_input_is_refused_with_what_was_given_and_what_is_expected(function, arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        function(*arguments)

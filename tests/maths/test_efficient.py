@@ -1,7 +1,6 @@
 """What the maths promises of efficient attention: the same numbers as loops and as the plain form, in less memory."""
 
 import math
-import re
 import tracemalloc
 
 import numpy as np
@@ -274,14 +273,6 @@ def test_hidden_keys_and_values_may_be_large(rng):
     np.testing.assert_allclose(efficient.online_attention(Q, K, V, mask, 3), want, rtol=1e-5)
 
 
-def test_views_without_order_in_memory_serve_too(rng):
-    x = rng.normal(size=(5, 2, 3, 12))
-    Q, K, V = (x.swapaxes(0, 1).swapaxes(1, 2)[..., i::3] for i in range(3))
-    want, _ = attend(Q, K, V)
-    np.testing.assert_allclose(efficient.online_attention(Q, K, V, block_size=2), want, atol=1e-12)
-    assert efficient.online_attention(Q[..., :0, :], K, V).shape == (2, 3, 0, 4)
-
-
 def peak(function):
     tracemalloc.start()
     try:
@@ -309,54 +300,6 @@ def test_memory_grows_with_the_length_not_with_its_square(rng, monkeypatch):
 
 # --- Bad input --------------------------------------------------------------------------------------------------------
 
-Z = np.zeros
-online = efficient.online_attention
-THREE = (Z((3, 4)), Z((5, 4)), Z((5, 2)))
-BAD = [
-    (efficient.window_mask, (-1, 2), "T=-1 must be at least 0"),
-    (efficient.window_mask, (4, -1), "window=-1 must be at least 0"),
-    (efficient.window_mask, (4, 1.5), "window=1.5 must be a whole number"),
-    (efficient.global_mask, (4.0, [0]), "T=4.0 must be a whole number"),
-    (efficient.global_mask, (4, [0, 4]), "global_tokens holds 0…4; expected integers 0…3"),
-    (efficient.global_mask, (4, [-1]), "global_tokens holds -1…-1; expected integers 0…3"),
-    (efficient.global_mask, (4, [1.0]), "global_tokens is float64 of shape (1,); expected integers 0…3 with 1 axis"),
-    (efficient.global_mask, (2, [True, False]), "global_tokens is bool of shape (2,); expected integers 0…1"),
-    (efficient.global_mask, (4, 1), "global_tokens is int64 of shape (); expected integers 0…3 with 1 axis"),
-    (efficient.block_mask, (4, 0), "block=0 must be at least 1"),
-    (efficient.block_mask, (-4, 1), "T=-4 must be at least 0"),
-    (efficient.strided_mask, (4, 0), "stride=0 must be at least 1"),
-    (efficient.strided_mask, (4, 2.0), "stride=2.0 must be a whole number"),
-    (efficient.strided_mask, (-4, 2), "T=-4 must be at least 0"),
-    (efficient.reach, (Z((3, 4), bool), 1), "mask has shape (3, 4); expected (T, T)"),
-    (efficient.reach, (Z(4, bool), 1), "mask has shape (4,); expected (T, T)"),
-    (efficient.reach, (Z((4, 4)), 1), "mask has dtype float64; expected booleans, True = may attend"),
-    (efficient.reach, (Z((4, 4), bool), -1), "layers=-1 must be at least 0"),
-    (efficient.elu_feature_map, ([1j],), "x has dtype complex128; expected real numbers"),
-    (efficient.linear_attention, (Z((4, 2)), Z((3, 2)), Z((3, 2)), True), "T_q=4 is larger than T_k=3; the queries"),
-    (online, (*THREE, Z((3, 5))), "mask has dtype float64; expected booleans"),
-    (online, (*THREE, Z((5, 3), bool)), "mask has shape (5, 3); expected one that broadcasts to the scores, (3, 5)"),
-    (online, (*THREE, None, 0), "block_size=0 must be at least 1"),
-    (online, (*THREE, None, 2.5), "block_size=2.5 must be a whole number"),
-]  # fmt: skip
-QKV = [
-    ((Z((3, 4)), Z((5, 6)), Z((5, 2))), "Q has width 4, K has width 6; a dot product needs the same width"),
-    ((Z((3, 4)), Z((5, 4)), Z((6, 2))), "V has 6 rows, K has 5; each key needs one value (K (5, 4), V (6, 2))"),
-    ((Z((3, 4)), Z((0, 4)), Z((0, 2))), "K has shape (0, 4); expected at least one key"),
-    ((Z((3, 0)), Z((5, 0)), Z((5, 2))), "K has shape (5, 0); expected at least one key of width at least 1"),
-    ((Z((2, 3, 4)), Z((5, 4)), Z((2, 5, 2))), "leading axes do not fit: Q (2, 3, 4), K (5, 4), V (2, 5, 2)"),
-    ((Z(4), Z((5, 4)), Z((5, 2))), "Q has shape (4,); expected at least 2 axes, (..., T, d)"),
-    ((Z((3, 4)), Z((5, 4), np.float32), Z((5, 2))), "dtypes differ (Q float64, K float32, V float64)"),
-    ((Z((3, 4)), Z((5, 4)), np.full((5, 2), np.inf)), "V holds NaN or infinite values; expected finite numbers"),
-    ((Z((3, 4)), Z((5, 4), complex), Z((5, 2))), "K has dtype complex128; expected real numbers"),
-]
-BAD += [(f, *case) for f in (efficient.linear_attention, efficient.online_attention) for case in QKV]
-
-
-@pytest.mark.parametrize(("function", "arguments", "message"), BAD, ids=[f"{f.__name__}: {m}" for f, _, m in BAD])
-def test_bad_input_is_refused_with_what_was_given_and_what_is_expected(function, arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        function(*arguments)
-
 
 @pytest.mark.parametrize("large", [dict(Q=1e30, K=1e30), dict(V=3e38)])
 @pytest.mark.parametrize("mode", ["online", "linear", "causal"])
@@ -369,15 +312,3 @@ def test_an_output_beyond_the_dtype_is_refused_not_infinite(mode, large):
     }[mode]
     with pytest.raises(ValueError, match="so large that the output overflows float32; scale down Q, K or V"):
         call()
-
-
-@pytest.mark.parametrize("function", [efficient.linear_attention, efficient.online_attention])
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64])
-def test_whole_numbers_become_float64_and_inputs_are_left_alone(rng, function, dtype):
-    arrays = [rng.integers(2, size=s).astype(dtype) for s in ((3, 4), (5, 4), (5, 2))]
-    for array in arrays:
-        array.flags.writeable = False
-    output = function(*arrays)
-    assert output.dtype == np.float64
-    np.testing.assert_array_equal(output, function(*(x.tolist() for x in arrays)))
-    function(*(x.astype(float) for x in arrays))

@@ -1,7 +1,5 @@
 """What the maths promises of softmax, entropy and the Jacobian."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -90,44 +88,11 @@ def test_smallest_temperatures_do_not_overflow():
     np.testing.assert_array_equal(ops.softmax([1e4, -1e4], temperature=1e-307), [1, 0])
 
 
-@pytest.mark.parametrize("function", [ops.softmax, ops.entropy, ops.softmax_jacobian])
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
-def test_whole_numbers_become_float64_and_lists_are_fine(function, dtype):
-    got = function(np.array([0, 1], dtype))
-    assert got.dtype == np.float64
-    np.testing.assert_array_equal(function([0, 1]), got)
-
-
 @pytest.mark.parametrize("shape", [(1,), (4, 1), (0, 3), (2, 0, 3)])
 def test_one_score_and_empty_batches(shape):
     weights = ops.softmax(np.zeros(shape))
     assert weights.shape == shape
     np.testing.assert_array_equal(weights, np.full(shape, 1 / shape[-1]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(x=np.zeros((3, 0))), "(3, 0): nothing along axis -1"),
-        (dict(x=np.zeros((0, 3)), axis=0), "(0, 3): nothing along axis 0"),
-        (dict(x=np.zeros((2, 3)), axis=2), "axis=2 does not exist: x has shape (2, 3)"),
-        (dict(x=np.float64(1)), "axis=-1 does not exist: x has shape ()"),
-        (dict(x=[1.0, np.nan]), "x holds NaN or +∞"),
-        (dict(x=[1.0, np.inf]), "x holds NaN or +∞"),
-        (dict(x=[1j, 2]), "x has dtype complex128; expected real numbers"),
-        (dict(x=["a"]), "x has dtype <U1; expected real numbers"),
-        (dict(x=[1, None]), "x has dtype object; expected real numbers"),
-        (dict(x=np.zeros((2, 3)), axis=-3), "axis=-3 does not exist: x has shape (2, 3)"),
-        (dict(x=[1.0], temperature=0), "temperature=0.0 must be a positive number"),
-        (dict(x=[1.0], temperature=-1), "temperature=-1.0 must be a positive number"),
-        (dict(x=[1.0], temperature=np.nan), "temperature=nan must be a finite number"),
-        (dict(x=[1.0], temperature=np.inf), "temperature=inf must be a finite number"),
-        (dict(x=np.ones(2, np.float32), temperature=1e-60), "temperature=1e-60 must be a positive number (float32)"),
-    ],
-)
-def test_softmax_refuses_with_what_was_given_and_what_is_expected(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        ops.softmax(**arguments)
 
 
 @given(scores(), st.data())
@@ -154,12 +119,6 @@ def test_no_entropy_is_printed_as_minus_zero(dtype):
     assert not np.signbit(ops.entropy(np.eye(3, dtype=dtype))).any()
 
 
-@pytest.mark.parametrize("weights", [[-0.1, 1.1], [np.nan, 1]])
-def test_entropy_refuses_what_are_no_weights(weights):
-    with pytest.raises(ValueError, match="weights holds numbers outside 0…1, or NaN"):
-        ops.entropy(weights)
-
-
 @given(scores(st.just(np.float64), largest=5.0))
 def test_jacobian_equals_central_differences(x):
     jacobian = ops.softmax_jacobian(ops.softmax(x))
@@ -182,17 +141,3 @@ def test_jacobian_is_symmetric_and_its_rows_sum_to_0(x):
 
 def test_jacobian_of_a_saturated_softmax_is_zero():
     np.testing.assert_array_equal(ops.softmax_jacobian([0.0, 1.0, 0.0]), np.zeros((3, 3)))
-
-
-@pytest.mark.parametrize("function", [ops.entropy, ops.softmax_jacobian])
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (1.0, "weights has shape (); expected at least 1 axes"),
-        ([1j, 0], "weights has dtype complex128; expected real numbers"),
-        ([1, None], "weights has dtype object; expected real numbers"),
-    ],
-)
-def test_what_cannot_be_weights_is_refused(function, weights, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        function(weights)

@@ -1,14 +1,11 @@
 """Recurrent cells are their formulas, unrolling is the cell again and again, and every gradient is right."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson_utils.maths import recurrent
-from lesson_utils.maths.gradcheck import check_op
 
 KINDS = tuple(recurrent.CELLS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -106,27 +103,6 @@ def test_gates_do_what_they_are_called(rng):
     assert (recurrent.lstm_cell(x, h, c, W_x, W_h, b)[0] == 0).all()
 
 
-@every_kind
-@pytest.mark.parametrize("directions", [(), (2,)])
-def test_gradients_of_a_cell_in_the_order_of_its_inputs(rng, kind, directions):
-    cell, B, d_h = recurrent.CELLS[kind], 3, 4
-    shapes = {"a": (B, cell.gates * d_h), "state": (B, cell.parts * d_h), "W_h": (d_h, cell.gates * d_h)}
-    shapes |= {"b_h": (d_h,)} if kind == "gru" else {}
-    inputs = {name: rng.normal(size=directions + shape) for name, shape in shapes.items()}
-    check_op(cell.forward, cell.backward, inputs, rng)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@every_kind
-def test_a_cell_leaves_dtype_and_inputs_as_they_are(rng, kind, dtype):
-    x, state = rng.normal(size=(2, 3)).astype(dtype), make_state(kind, 2, 4, rng, dtype)
-    params = make_params(kind, 3, 4, rng, dtype)
-    before = [a.copy() for a in (x, state, *params)]
-    assert one_step(kind, x, state, params).dtype == dtype
-    for array, was in zip((x, state, *params), before, strict=True):
-        np.testing.assert_array_equal(array, was)
-
-
 # --- Unrolling --------------------------------------------------------------------------------------------------------
 
 
@@ -139,39 +115,6 @@ def test_unrolling_is_the_cell_again_and_again(run):
         state = one_step(kind, x[:, t], state, params)
         np.testing.assert_allclose(outputs[:, t], state[:, :d_h], atol=1e-12)
     np.testing.assert_allclose(last, state, atol=1e-12)
-
-
-@given(runs(np.float32))
-def test_float32_stays_float32_there_and_back(run):
-    kind, x, state, params, _ = run
-    outs, cache = unroll(kind, x, state, params)
-    assert {a.dtype for a in (*outs, *unroll_back(outs, cache))} == {np.dtype(np.float32)}
-
-
-@every_kind
-@pytest.mark.parametrize("lengths", [None, [5, 2, 0]])
-def test_gradients_through_time(rng, kind, lengths):
-    B, T, d_in, d_h = 3, 5, 4, 2
-    mask = None if lengths is None else lengths_to_mask(lengths, T)
-    params = dict(zip(("W_x", "W_h", "b", "b_h"), make_params(kind, d_in, d_h, rng), strict=False))
-    inputs = {"x": rng.normal(size=(B, T, d_in)), "state": make_state(kind, B, d_h, rng), **params}
-    check_op(lambda x, state, *p: unroll(kind, x, state, p, mask), unroll_back, inputs, rng)
-
-
-@every_kind
-@pytest.mark.parametrize("lengths", [None, [5, 2, 0]])
-def test_gradients_in_both_directions(rng, kind, lengths):
-    B, T, d_in, d_h = 3, 5, 4, 2
-    mask = None if lengths is None else lengths_to_mask(lengths, T)
-
-    def backward(douts, cache):
-        dx, _, grads = recurrent.unroll_backward(douts, cache)
-        return dx, *grads
-
-    pairs = zip(*(make_params(kind, d_in, d_h, rng) for _ in range(2)), strict=True)
-    params = dict(zip(("W_x", "W_h", "b", "b_h"), (np.stack(pair) for pair in pairs), strict=False))
-    inputs = {"x": rng.normal(size=(B, T, d_in)), **params}
-    check_op(lambda x, *p: recurrent.unroll_forward(kind, x, p, mask), backward, inputs, rng)
 
 
 @given(runs(), st.integers(1, 4))
@@ -292,43 +235,3 @@ def test_gradient_norms_are_those_of_the_states(rng, kind):
                 ends.append((outs[:, -1] * u).sum(axis=-1))
             gradient[:, i] = (ends[0] - ends[1]) / 2e-6
         assert norms[t - 1] == pytest.approx(np.linalg.norm(gradient, axis=-1).mean(), rel=1e-6)
-
-
-# --- What does not fit ------------------------------------------------------------------------------------------------
-
-X, H, GRU, RNN = np.ones((2, 3)), np.ones((2, 4)), [np.ones(s) for s in ((3, 12), (4, 12), 12, 4)], np.ones((3, 4))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: recurrent.gru_cell(X[0], H, *GRU), "x has shape (3,), h has shape (2, 4); expected (B, d_in)"),
-        (lambda: recurrent.gru_cell(X[:1], H, *GRU), "x has shape (1, 3), h has shape (2, 4)"),
-        (lambda: recurrent.gru_cell(X, H, GRU[1], *GRU[1:]), "W_x has shape (4, 12); expected (3, 12) for kind='gru'"),
-        (lambda: recurrent.gru_cell(X, H, GRU[0], GRU[0], *GRU[2:]), "W_h has shape (3, 12); expected (4, 12)"),
-        (lambda: recurrent.gru_cell(X, H, *GRU[:2], GRU[3], GRU[3]), "b has shape (4,); expected (12,)"),
-        (lambda: recurrent.gru_cell(X, H, *GRU[:3], GRU[2]), "b_h has shape (12,); expected (4,)"),
-        (lambda: recurrent.rnn_cell(X, H, RNN, np.ones((4, 1)), np.ones(4)), "W_h has shape (4, 1); expected (4, 4)"),
-        (lambda: recurrent.rnn_cell(X, np.full((2, 4), np.nan), RNN, np.eye(4), np.ones(4)), "h holds NaN"),
-        (lambda: recurrent.lstm_cell(X, H, H[:1], *GRU[:3]), "c has shape (1, 4); expected that of h, (2, 4)"),
-        (lambda: recurrent.lstm_cell(X, H, H, *GRU[:3]), "W_x has shape (3, 12); expected (3, 16) for kind='lstm'"),
-        (lambda: recurrent.rnn_cell(X.astype(np.float32), H, RNN, np.eye(4), np.ones(4)), "dtypes differ"),
-        (lambda: unroll("gnu", X[None], H, GRU), "kind='gnu' is not known; choose one of rnn, gru"),
-        (lambda: unroll("gru", X, H, GRU), "x has shape (2, 3); expected (B, T, d_in)"),
-        (lambda: unroll("gru", X[None], H, GRU), "state is float64 (1, 2, 4); expected float64 (1, 1, 4)"),
-        (lambda: unroll("gru", X[None], H[:1].astype(np.float32), GRU), "state is float32 (1, 1, 4)"),
-        (lambda: unroll("gru", X[None], H[:1], GRU[:3]), "params has 3 arrays; kind='gru' needs 4: "),
-        (lambda: unroll("gru", X[None], H[:1], GRU[::-1]), "W_x has shape (1, 4)"),
-        (lambda: unroll("rnn", X[None], H[:1], []), "params has 0 arrays; kind='rnn' needs 3"),
-        (lambda: unroll("gru", X[None].astype(np.float32), H[:1], GRU), "x is float32, params are "),
-        (lambda: unroll("gru", X[None], H[:1], GRU, np.ones((1, 2))), "mask is float64 (1, 2); exp"),
-        (lambda: unroll("gru", X[None], H[:1], GRU, np.ones(2, bool)), "mask is bool (2,); expec"),
-        (lambda: recurrent.unroll_forward("gru", X[None], GRU), "W_x has shape (3, 12); expected (1, 3, 12)"),
-        (lambda: recurrent.init_params("tree", 1, 1, np.random.default_rng(0)), "kind='tree' is not known"),
-        (lambda: recurrent.init_params("gru", 0, 1, np.random.default_rng(0)), "d_in=0 must be at least 1"),
-        (lambda: recurrent.gradient_norms_through_time("gru", X, GRU, None), "x has shape (2, 3); expected (B, T, d"),
-    ],
-)
-def test_what_does_not_fit_is_refused_with_a_reason(call, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
