@@ -5,32 +5,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from straight_line import Line, assert_same, values
 
 from lesson_utils.maths import checkpoints
-from lesson_utils.maths.layers import Param
 
 FLOATS = (np.float32, np.float64)
-
-
-class Line:
-    """Two parameters."""
-
-    def __init__(self, dtype=np.float64, seed=3):
-        rng = np.random.default_rng(seed)
-        self.W, self.b = Param(rng.normal(size=(3, 2)).astype(dtype)), Param(rng.normal(size=2).astype(dtype))
-
-    def params(self):
-        return {"W": self.W, "b": self.b}
-
-
-def values(model):
-    return {name: param.value.copy() for name, param in model.params().items()}
-
-
-def assert_same(a, b):
-    assert a.keys() == b.keys()
-    for name in a:
-        np.testing.assert_array_equal(a[name], b[name])
 
 
 def test_parameters_come_back_bit_by_bit(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 from lesson_utils.maths import attention, ops, recurrent, scores
 from lesson_utils.maths.gradcheck import check_op
+from lesson_utils.maths.positions import rotary
 
 MASK = np.array([[True, False, True], [True, True, False]])  # (B, T) = (2, 3)
 LENGTHS = np.arange(5) < np.array([[5], [2], [0]])  # (B, T) = (3, 5)
@@ -56,6 +57,7 @@ def unrolled(kind, D, mask):
 
 
 IDS = np.array([[0, 3, 3], [1, 0, 3]])  # some twice, some never
+TURNS = np.array([5, 0, -2])
 QKV = {"Q": (2, 3, 5), "K": (2, 4, 5), "V": (2, 4, 2)}
 ATTENTION = attention.attention_forward, attention.attention_backward
 NORM = {"x": (2, 3, 5), "gamma": (5,), "beta": (5,)}
@@ -75,6 +77,7 @@ PAIRS = {  # name -> forward, backward, inputs: a shape stands for random number
     "attention": (*ATTENTION, QKV),
     "attention without leading axes": (*ATTENTION, {name: shape[1:] for name, shape in QKV.items()}),
     "attention, masked": (*ATTENTION, QKV | {"mask": SOME, "scale": 0.7}),
+    "rotary": (lambda x: (rotary(x, TURNS), None), lambda dy, _: rotary(dy, -TURNS), {"x": (2, 3, 4)}),
     "repeat heads": (lambda x: (attention.repeat_heads(x, 6), 2), attention.repeat_heads_backward, {"x": (3, 2, 4, 5)}),
     **{
         f"cross-entropy, ε = {smoothing}{', masked' * (mask is not None)}": (

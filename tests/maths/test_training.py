@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from straight_line import TRUE_B, TRUE_W, Line, assert_same, batches, values
 from tqdm import tqdm
 
 from lesson_utils.maths import training
@@ -23,44 +24,6 @@ from lesson_utils.maths.training import SGD, Adam, History, clip_gradients, fit
 FLOATS = (np.float32, np.float64)
 every_dtype = pytest.mark.parametrize("dtype", FLOATS)
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
-
-
-class Line:
-    """y = x W + b, and half the mean of the squared errors as loss."""
-
-    def __init__(self, dtype=np.float64, seed=3):
-        rng = np.random.default_rng(seed)
-        self.W, self.b = Param(rng.normal(size=(3, 2)).astype(dtype)), Param(np.zeros(2, dtype))
-        self.draws = []
-
-    def params(self):
-        return {"W": self.W, "b": self.b}
-
-    def loss_and_grad(self, batch, rng):
-        x, y = batch
-        self.draws.append(float(rng.random()))
-        d = (x @ self.W.value + self.b.value - y) / len(x)
-        self.W.grad += x.T @ d
-        self.b.grad += d.sum(axis=0)
-        return float(len(x) * (d**2).sum() / 2)
-
-
-TRUE_W, TRUE_B = np.array([[1.0, -2], [3, 0], [0, 1]]), np.array([0.5, -1])
-
-
-def batches(rng, dtype=np.float64):
-    x = rng.normal(size=(20, 3))
-    return x.astype(dtype), (x @ TRUE_W + TRUE_B).astype(dtype)
-
-
-def values(model):
-    return {name: param.value.copy() for name, param in model.params().items()}
-
-
-def assert_same(a, b):
-    assert a.keys() == b.keys()
-    for name in a:
-        np.testing.assert_array_equal(a[name], b[name])
 
 
 def some_params(rng, dtype=np.float64):
@@ -112,7 +75,7 @@ def test_a_step_that_was_interrupted_can_be_finished(rng, make):
         for param, new in list(zip(cut.values(), optimizer._new, strict=True))[:stop]:
             param.value[...] = new
         optimizer.finish()
-        assert_same(*({name: param.value for name, param in params.items()} for params in (cut, whole)))
+        assert_same(*(values(params) for params in (cut, whole)))
         cut["row"].value[...] = 7  # somebody else writes: what is finished is not written again
         optimizer.finish()
         assert (cut["row"].value == 7).all()
@@ -169,7 +132,7 @@ def test_a_learning_rate_of_0_changes_nothing(rng, make):
     params = some_params(rng)
     before = {name: param.value.copy() for name, param in params.items()}
     make(params).step(lr=0)
-    assert_same({name: param.value for name, param in params.items()}, before)
+    assert_same(values(params), before)
 
 
 @pytest.mark.parametrize(
