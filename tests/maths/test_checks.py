@@ -48,19 +48,13 @@ def test_what_fits_is_given_back():
         (lambda: checks.as_float(1j, "x"), "x has dtype complex128; expected real numbers"),
         (lambda: checks.as_float(None, "x"), "x has dtype object; expected real numbers"),
         (lambda: checks.as_float(np.ones(2, "M8[s]"), "x"), "x has dtype datetime64[s]; expected real numbers"),
-        (
-            lambda: checks.as_float(np.float16(1), "x"),
-            "x has dtype float16, too narrow to add up in; convert to",
-        ),
+        (lambda: checks.as_float(np.float16(1), "x"), "x has dtype float16, too narrow to add up in; convert to"),
         (lambda: checks.as_float(X, "x", min_ndim=3), "x has shape (2, 3); expected at least 3 axes"),
         *(
             (lambda x=x: checks.as_floats(x=[1, x]), "x holds NaN or infinite values; expected finite numbers")
             for x in (np.nan, np.inf, -np.inf)
         ),
-        (
-            lambda: checks.as_floats(x=X, y=X.astype("f")),
-            "dtypes differ (x float64, y float32); convert all to",
-        ),
+        (lambda: checks.as_floats(x=X, y=X.astype("f")), "dtypes differ (x float64, y float32); convert all to"),
         (lambda: checks.as_weights([0.5, -0.1]), "weights holds numbers outside 0…1, or NaN; expected weights from"),
         (lambda: checks.as_weights([np.nan]), "weights holds numbers outside 0…1, or NaN"),
         (lambda: checks.as_weights([1e300]), "weights holds numbers outside 0…1, or NaN"),
@@ -80,29 +74,21 @@ def test_what_fits_is_given_back():
         (lambda: checks.as_ids([1], "ids", ndim=2), "ids is int64 of shape (1,); expected integers with 2 axes"),
         (lambda: checks.as_ids([0, 3], "ids", 3), "ids holds 0…3; expected integers 0…2"),
         (lambda: checks.as_ids([-1], "ids", 3), "ids holds -1…-1; expected integers 0…2"),
-        (
-            lambda: checks.as_mask([0, 1], (2,)),
-            "mask has dtype int64; expected booleans, True = may attend",
-        ),
-        (
-            lambda: checks.as_mask(X > 0, (3,)),
-            "mask has shape (2, 3); expected one that broadcasts to the scores",
-        ),
+        (lambda: checks.as_mask([0, 1], (2,)), "mask has dtype int64; expected booleans, True = may attend"),
+        (lambda: checks.as_mask(X > 0, (3,)), "mask has shape (2, 3); expected one that broadcasts to the scores"),
         (lambda: checks.as_qkv(X, X, X[:1]), "V has 1 rows, K has 2; each key needs one value (K (2, 3), V (1, 3))"),
         (lambda: checks.as_qkv(X, X[:, :2], X), "Q has width 3, K has width 2; a dot product needs the same width"),
         (lambda: checks.as_qkv(X, X[:0], X[:0]), "K has shape (0, 3); expected at least one key of width at least 1"),
+        (lambda: checks.as_qkv(X, X[None], X), "leading axes do not fit: Q (2, 3), K (1, 2, 3), V (2, 3); they"),
         (
-            lambda: checks.as_qkv(X, X[None], X),
-            "leading axes do not fit: Q (2, 3), K (1, 2, 3), V (2, 3); they",
+            lambda: checks.as_qkv(X[:, :0], X[:, :0], X),
+            "K has shape (2, 0); expected at least one key of width",
         ),
         (lambda: checks.same_leading(x=X[0]), "x has shape (3,); expected at least 2 axes, (..., T, d)"),
         (lambda: checks.check_matrix("W", X, (None, 4)), "W has shape (2, 3); expected (any, 4)"),
         (lambda: checks.check_matrix("W", X[0], (None, None)), "W has shape (3,); expected (any, any)"),
         (lambda: checks.check_last_queries(3, 2), "T_q=3 is larger than T_k=2; the queries must be the last T_q of"),
-        (
-            lambda: checks.check_real(X, (2, 3)),
-            "mask is float64 (2, 3); expected booleans (2, 3), True = a re",
-        ),
+        (lambda: checks.check_real(X, (2, 3)), "mask is float64 (2, 3); expected booleans (2, 3), True = a re"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_to_do(call, message):

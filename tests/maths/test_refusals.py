@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from lesson_utils.maths import attention, costs, efficient, fast_weights, ops, positions, recurrent, scores, tasks
-from lesson_utils.maths.attention import scaled_dot_product_attention as attend
 from lesson_utils.maths.layers import Param
 from lesson_utils.maths.tasks import Vocabulary
 from lesson_utils.maths.training import SGD, Adam, clip_gradients, warmup_linear
 
 Z = np.zeros
 INF, NAN = np.inf, np.nan
-THREE = (Z((3, 4)), Z((5, 4)), Z((5, 2)))  # Q, K, V
 ROWS, ONES, X, SQUARE = np.ones((2, 3)), np.ones(3), Z((2, 3, 4)), Z((4, 4))
 INPUT, STATE, MATRIX = np.ones((2, 3)), np.ones((2, 4)), np.ones((3, 4))
 GRU = [np.ones(shape) for shape in ((3, 12), (4, 12), 12, 4)]
@@ -43,8 +41,6 @@ PROBABILITIES = [
     (ops.softmax, ([1.0], -1, 0), "temperature=0.0 must be a positive number"),
     (ops.softmax, ([1.0], -1, -1), "temperature=-1.0 must be a positive number"),
     (ops.softmax, (np.ones(2, np.float32), -1, 1e-60), "temperature=1e-60 must be a positive number (float32)"),
-    (ops.entropy, ([-0.1, 1.1],), "weights holds numbers outside 0…1, or NaN"),
-    (ops.entropy, (1.0,), "weights has shape (); expected at least 1 axes"),
     (ops.log_softmax, (np.ones((2, 0)),), "x has shape (2, 0): nothing along axis -1; expected at least one"),
     (ops.log_softmax, (ROWS, 2), "axis=2 does not exist: x has shape (2, 3)"),
     (ops.cross_entropy, (ROWS, [0, 3]), "targets holds 0…3; expected integers 0…2"),
@@ -55,50 +51,29 @@ PROBABILITIES = [
 ]
 FEATURES = [
     (ops.linear, (ROWS, np.ones((4, 5))), "x (2, 3) and W (4, 5) do not fit; expected (..., d_in) and (d_in, d_out)"),
-    (ops.linear, (ROWS, np.ones((3, 5)), ONES), "b has shape (3,); expected (5,)"),
     (ops.layer_norm, (ROWS, ONES, ONES, 0.0), "eps=0.0 must be positive"),
     (ops.layer_norm, (1.0, ONES, ONES), "x has shape (); expected (..., d_model)"),
-    (ops.rms_norm, (ROWS, np.ones(4)), "gamma has shape (4,); expected (3,)"),
-    (ops.swiglu, (ROWS, ONES), "gate (2, 3) and value (3,) must have the same shape"),
     (ops.embedding, ([2], ROWS), "ids holds 2…2; expected integers 0…1"),
-    (ops.embedding, ([-1], ROWS), "ids holds -1…-1; expected integers 0…1"),
     (ops.embedding, ([0], ONES), "table has shape (3,); expected (V, d_model)"),
     (ops.dropout_forward, (ROWS, 1.0, None), "rate=1.0 must be at least 0 and below 1"),
 ]
 ATTENTION = [
     (attention.causal_mask, (4, 3), "T_q=4 is larger than T_k=3; the queries must be the last"),
-    (attention.causal_mask, (1, 0), "T_q=1 is larger than T_k=0"),
     (attention.padding_mask, ([5, 4], 4), "lengths must lie in 0…T=4; got values from 4 to 5"),
     (attention.padding_mask, ([2, -1], 4), "lengths must lie in 0…T=4; got values from -1 to 2"),
     (attention.split_heads, (Z((3, 65)), 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
-    (attention.split_heads, (Z((3, 4)), 8), "d_model=4 must be divisible by num_heads=8; try 8"),
     (attention.repeat_heads, (Z((3, 5, 4)), 8), "num_heads=8 must be divisible by num_kv_heads=3; try 6 or 9"),
     (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 3), "h·d_k=4 must be divisible by num_heads=3; try 3 or 6"),
     (attention.multi_head_attention, (X, X, SQUARE, SQUARE, Z((4, 3)), Z((3, 4)), 2), "h·d_v=3 must be divisible by"),
-    *(
-        (function, arguments, message)
-        for function in (attend, efficient.linear_attention, efficient.online_attention, fast_weights.decayed_attention)
-        for arguments, message in (
-            ((Z((3, 4)), Z((5, 6)), Z((5, 2))), "Q has width 4, K has width 6; a dot product needs the same width"),
-            ((Z((3, 4)), Z((5, 4)), Z((6, 2))), "V has 6 rows, K has 5; each key needs one value (K (5, 4), V (6, 2))"),
-            ((Z((3, 4)), Z((0, 4)), Z((0, 2))), "K has shape (0, 4); expected at least one key"),
-            ((Z((3, 0)), Z((5, 0)), Z((5, 2))), "K has shape (5, 0); expected at least one key of width at least 1"),
-        )
-    ),
     (scores.score_forward, ("cosine", INPUT, INPUT), "kind='cosine' is not known; choose one of additive, dot, gen"),
     (scores.score_forward, ("general", INPUT, INPUT), "params has 0 arrays; the general score needs 1"),
-    (scores.score_forward, ("dot", X, np.ones((1, 2, 2, 4))), "leading axes do not fit: queries"),
-    (scores.score_forward, ("concat", INPUT, STATE, [INPUT, ONES]), "W has shape (2, 3); expected (7, 3)"),
-    (scores.score_forward, ("additive", INPUT, STATE, [INPUT] * 3), "v has shape (2, 3); expected one axis, (d_a,)"),
     (scores.attend_forward, ("dot", X, X, (), np.ones((1, 3), bool)), "mask is bool (1, 3)"),
 ]
 EFFICIENT = [
     (efficient.global_mask, (4, [0, 4]), "global_tokens holds 0…4; expected integers 0…3"),
-    (efficient.global_mask, (4, [-1]), "global_tokens holds -1…-1; expected integers 0…3"),
     (efficient.global_mask, (4, 1), "global_tokens is int64 of shape (); expected integers 0…3 with 1 axis"),
     (efficient.reach, (Z((3, 4), bool), 1), "mask has shape (3, 4); expected (T, T)"),
     (efficient.linear_attention, (Z((4, 2)), Z((3, 2)), Z((3, 2)), True), "T_q=4 is larger than T_k=3; the queries"),
-    (efficient.online_attention, (*THREE, Z((5, 3), bool)), "mask has shape (5, 3); expected one that broadcasts to"),
     (fast_weights.write, (Z((4, 3)), Z(4), Z(3), 1.2), "decay=1.2 must be between 0 and 1"),
     (fast_weights.write, (Z((4, 3)), Z(4), Z(3), 1.0, True, -0.1), "rate=-0.1 must be between 0 and 1"),
     (fast_weights.decayed_attention, (Z((3, 2)), Z((2, 2)), Z((2, 1))), "T_q=3 is larger than T_k=2"),
@@ -107,10 +82,6 @@ POSITIONS = [
     (positions.sinusoidal_encoding, (5, 65), "d_model=65 must be even: columns go in pairs; try 64 or 66"),
     (positions.sinusoidal_encoding, (5, 1), "d_model=1 must be even: columns go in pairs; try 2"),
     (positions.sinusoidal_encoding, (5, 4, 0.5), "base=0.5 must be a finite number of at least 1; usual is 10000"),
-    (positions.wavelengths, (7,), "d_model=7 must be even: columns go in pairs; try 6 or 8"),
-    (positions.wavelengths, (4, -1), "base=-1 must be a finite number"),
-    (positions.shift_matrix, (1, 7), "d_model=7 must be even: columns go in pairs; try 6 or 8"),
-    (positions.shift_matrix, (1, 4, 0), "base=0 must be a finite number"),
     (positions.alibi_bias, (2, 4, 3), "T_q=4 is larger than T_k=3; the queries must be the last"),
     *(
         (positions.rotary, arguments, message)
@@ -125,14 +96,11 @@ POSITIONS = [
             ((X, [0.0, 1.0, INF]), "positions holds NaN or infinite values; expected finite numbers"),
             ((X, ["0", "1", "2"]), "positions has dtype <U1; expected real numbers"),
             ((X, [0, 1, 2], 1e4, 1.0, "odd"), "pairs='odd' is not known; choose one of adjacent, halves"),
-            ((X, range(3), 0.5), "base=0.5 must be a finite number"),
         )
     ),
 ]
 RECURRENT = [
-    (recurrent.gru_cell, (INPUT[:1], STATE, *GRU), "x has shape (1, 3), h has shape (2, 4); expected (B, d_in)"),
     (recurrent.gru_cell, (INPUT, STATE, GRU[1], *GRU[1:]), "W_x has shape (4, 12); expected (3, 12) for kind='gru'"),
-    (recurrent.lstm_cell, (INPUT, STATE, STATE[:1], *GRU[:3]), "c has shape (1, 4); expected that of h, (2, 4)"),
     (unroll, ("gnu", INPUT[None], STATE, GRU), "kind='gnu' is not known; choose one of rnn, gru"),
     (unroll, ("gru", INPUT, STATE, GRU), "x has shape (2, 3); expected (B, T, d_in)"),
     (unroll, ("gru", INPUT[None], STATE, GRU), "state is float64 (1, 2, 4); expected float64 (1, 1, 4)"),
@@ -152,13 +120,10 @@ TASKS = [
     (Vocabulary, ("abcb",), "characters holds 'b' 2 times; give each once"),
     (Vocabulary("ab").encode, ("abxa",), "the character 'x' at position 2 is not in the vocabulary, which"),
     (Vocabulary("ab").decode, ([0, 5],), "ids holds 0…5; expected integers 0…4"),
-    (Vocabulary("ab").decode, ([-1],), "ids holds -1…-1; expected integers 0…4"),
     (Vocabulary("ab").decode, ([[3]],), "ids is int64 of shape (1, 1); expected integers 0…4 with 1 axis"),
-    (Vocabulary("ab").decode, ([3.0],), "ids is float64 of shape (1,); expected integers"),
     (tasks.letters, (63,), "num_symbols=63 is more than there are letters and digits, 62"),
     (tasks.pad, ([],), "sequences is empty"),
     (tasks.pad, ([[1], [[2]]],), "sequences[1] is int64 of shape (1, 1); expected integers with 1 axis"),
-    (tasks.pad, ([[1.5]],), "sequences[0] is float64 of shape (1,)"),
     (tasks.with_ends, ([1, 2],), "target is int64 of shape (2,); expected integers with 2 axes"),
     (tasks.reversal_batches, (64, 5, 4), "shortest=5 is larger than longest=4"),
     (tasks.scattered_offsets, (4, 5), "k=5 is more than T=4"),
