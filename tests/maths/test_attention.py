@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils.maths import attention, ops, scores
+from lesson_utils.maths import attention, scores
 from lesson_utils.maths.attention import scaled_dot_product_attention as attend
 
 FLOATS = (np.float32, np.float64)
@@ -64,22 +64,6 @@ def test_queries_may_change_places_and_pairs_of_key_and_value_too(case, rng):
     output_, weights_ = attend(Q[..., p, :], K[..., r, :], V[..., r, :], shuffled)
     np.testing.assert_allclose(output_, output[..., p, :], atol=1e-12)
     np.testing.assert_allclose(weights_, weights[..., p, :][..., r], atol=1e-12)
-
-
-@given(cases(masked=st.just(False)))
-def test_the_output_lies_between_the_values(case):
-    Q, K, V, _ = case
-    output, _ = attend(Q, K, V)
-    assert (output >= V.min(axis=-2, keepdims=True) - 1e-12).all()
-    assert (output <= V.max(axis=-2, keepdims=True) + 1e-12).all()
-
-
-@given(cases(masked=st.just(False)))
-def test_scaling_is_a_temperature_of_the_root_of_d_k(case):
-    Q, K, V, _ = case
-    _, weights = attend(Q, K, V)
-    want = ops.softmax(attention.dot_score(Q, K), temperature=math.sqrt(Q.shape[-1]))
-    np.testing.assert_allclose(weights, want, atol=1e-12)
 
 
 @pytest.mark.parametrize("T", [1, 2, 7])

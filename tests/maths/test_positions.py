@@ -51,13 +51,6 @@ def test_wavelengths_go_from_2_pi_towards_the_base_times_2_pi(d_model, base):
     np.testing.assert_allclose(lengths[1:], lengths[:-1] * base ** (2 / d_model), rtol=1e-12)
 
 
-def test_a_pair_of_columns_repeats_after_its_wavelength():
-    """With base 16 and 4 columns the second pair is 4 times as slow as the first, which repeats after 2π."""
-    np.testing.assert_allclose(positions.wavelengths(4, 16), [2 * math.pi, 8 * math.pi])
-    encoding = positions.sinusoidal_encoding(45, 4, 16)
-    np.testing.assert_allclose(encoding[44, :2], encoding[0, :2], atol=0.02)  # 44 ≈ 7 · 2π
-
-
 @given(st.integers(-1000, 1000), widths, bases)
 def test_one_shift_matrix_of_2_by_2_rotations_serves_every_position(offset, d_model, base):
     encoding = positions.sinusoidal_encoding(4000, d_model, base)
@@ -134,12 +127,6 @@ def test_products_of_turned_queries_and_keys_depend_on_the_offset_only(rng, d, b
     np.testing.assert_allclose(there, here, atol=1e-10)
     same = positions.rotary(q, [offset] * 3, base) @ positions.rotary(k, [offset] * 4, base).T
     np.testing.assert_allclose(same, q @ k.T, atol=1e-10)
-
-
-def test_rotary_turns_the_other_way_round_than_the_shift_matrix_in_sine_first_order():
-    """PE stores (sine, cosine): moving on is a turn towards the first column; rotary turns towards the second."""
-    encoding = positions.sinusoidal_encoding(9, 6)
-    np.testing.assert_allclose(positions.rotary(encoding[2:3], [-4]), encoding[6:7], atol=1e-12)
 
 
 def test_far_positions_stay_exact_in_float32(rng):

@@ -40,12 +40,13 @@ def test_decode_stops_at_the_end_and_shows_no_specials():
     assert Vocabulary("ab").decode([]) == ""
 
 
-def test_letters_read_the_tasks_of_symbols(rng):
+def test_letters_read_the_tasks_of_symbols_and_ends_are_put_around_each_row(rng):
     vocabulary = tasks.letters(26)
     assert len(vocabulary) == 29
     source, target = tasks.reversal(rng, 1, 6)
     assert vocabulary.decode(target[0]) == vocabulary.decode(source[0])[::-1]
     assert len(tasks.letters(62)) == 65
+    np.testing.assert_array_equal(tasks.with_ends([[5, 6], [7, 8]]), [[BOS, 5, 6, EOS], [BOS, 7, 8, EOS]])
 
 
 @given(seeds, sizes, sizes, sizes)
@@ -57,9 +58,12 @@ def test_reversal(rng, batch, length, num_symbols):
     assert target.tolist() == [row[::-1] for row in source.tolist()]
 
 
-def test_every_symbol_is_drawn(rng):
+def test_every_symbol_is_drawn_and_every_window(rng):
     for source, _ in (tasks.reversal(rng, 50, 20, 5), tasks.gather(rng, 50, 20, 3, 5)):
         assert set(source.ravel().tolist()) == set(range(FIRST_SYMBOL, FIRST_SYMBOL + 5))
+    x, y = tasks.text_batches(np.arange(10), 4, 500, rng)
+    assert set(x[:, 0].tolist()) == set(range(6))
+    assert y.max() == 9
 
 
 def test_batches_have_every_length_and_no_other(rng):
@@ -71,13 +75,12 @@ def test_batches_have_every_length_and_no_other(rng):
         assert source.max() < FIRST_SYMBOL + 4
 
 
-def test_batches_have_the_lengths_of_the_course_by_default(rng):
-    lengths = {tasks.reversal_batches()(rng)[0].shape for _ in range(300)}
-    assert lengths == {(64, T) for T in range(3, 21)}
-
-
-def test_ends_are_put_around_each_row():
-    np.testing.assert_array_equal(tasks.with_ends([[5, 6], [7, 8]]), [[BOS, 5, 6, EOS], [BOS, 7, 8, EOS]])
+def test_defaults_are_those_of_the_course(rng):
+    assert {tasks.reversal_batches()(rng)[0].shape for _ in range(300)} == {(64, T) for T in range(3, 21)}
+    source, target = tasks.gather(rng, 5)
+    assert target.shape == (5, 24, 4)
+    assert source.max() < FIRST_SYMBOL + 20
+    assert tuple(tasks.write_date(date(2021, 3, 3), style) for style in range(4)) == tasks.DATE_STYLES
 
 
 @given(seeds, sizes, sizes, st.data())
@@ -90,12 +93,6 @@ def test_gather_reports_what_stands_at_the_offsets(rng, batch, T, data):
     offsets = tasks.scattered_offsets(T, k) if offsets is None else offsets
     for b, t, i in np.ndindex(target.shape):
         assert target[b, t, i] == source[b, (t + offsets[i]) % T]
-
-
-def test_gathers_defaults_are_those_of_the_experiment(rng):
-    source, target = tasks.gather(rng, 5)
-    assert target.shape == (5, 24, 4)
-    assert source.max() < FIRST_SYMBOL + 20
 
 
 @given(sizes, st.data())
@@ -125,10 +122,6 @@ def test_every_day_is_written_as_the_standard_library_does_without_zeros_in_fron
         assert tasks.write_date(day, style) == want
         assert tasks.WRITTEN.decode(tasks.WRITTEN.encode(want)) == want
         assert tasks.ISO.decode(tasks.ISO.encode(day.isoformat())) == day.isoformat()
-
-
-def test_the_styles_are_those_that_are_shown():
-    assert tuple(tasks.write_date(date(2021, 3, 3), style) for style in range(4)) == tasks.DATE_STYLES
 
 
 def test_no_two_days_are_written_alike():
@@ -243,12 +236,6 @@ def test_the_next_character_is_to_be_predicted(rng, length, batch, data):
     np.testing.assert_array_equal(np.diff(x), 1)
     assert x.min() >= 100
     assert y.max() < 100 + length
-
-
-def test_windows_start_everywhere(rng):
-    x, y = tasks.text_batches(np.arange(10), 4, 500, rng)
-    assert set(x[:, 0].tolist()) == set(range(6))
-    assert y.max() == 9
 
 
 @given(st.integers(0, 50), st.sampled_from((0.01, 0.1, 0.5, 0.9)))
