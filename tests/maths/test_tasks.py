@@ -208,17 +208,15 @@ def test_a_file_of_ones_own(tmp_path, monkeypatch):
     assert tasks.read_text(path) == tasks.read_text(str(path)) == text
     path.write_text("short", encoding="utf-8")
     assert tasks.read_text(path, minimum=5) == "short"
-    with pytest.raises(ValueError, match=r"own\.txt has 5 characters; a model needs at least 1000 to learn from"):
-        tasks.read_text(path)
-    path.write_bytes(b"")
-    with pytest.raises(ValueError, match=r"own\.txt is empty; a model needs at least 1000"):
-        tasks.read_text(path)
-    path.write_bytes(b"abc\xff" * 500)
-    with pytest.raises(ValueError, match=r"own\.txt is not text in UTF-8 \(byte 3\); in an editor, save it as plain"):
-        tasks.read_text(path)
-    path.write_bytes(b"a\0" * 1000)
-    with pytest.raises(ValueError, match=r"own\.txt is not text: it holds zero bytes"):
-        tasks.read_text(path)
+    for content, message in (
+        (b"short", "has 5 characters; a model needs at least 1000 to learn from"),
+        (b"", "is empty; a model needs at least 1000"),
+        (b"abc\xff" * 500, "is not text in UTF-8 (byte 3); in an editor, save it as plain"),
+        (b"a\0" * 1000, "is not text: it holds zero bytes"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=re.escape(f"own.txt {message}")):
+            tasks.read_text(path)
     with pytest.raises(ValueError, match="is a folder; give a text file in it"):
         tasks.read_text(tmp_path)
     monkeypatch.chdir(tmp_path)
