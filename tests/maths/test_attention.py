@@ -121,19 +121,12 @@ def test_causal_mask_lets_each_query_see_what_is_not_later(T_q, extra):
     )
 
 
-def test_padding_mask_hides_what_lies_behind_each_end(rng):
+def test_padding_mask_hides_what_lies_behind_each_end():
     mask = attention.padding_mask(np.array([3, 0, 4], np.uint8), 4)
     np.testing.assert_array_equal(mask, [[[1, 1, 1, 0]], [[0, 0, 0, 0]], [[1, 1, 1, 1]]])
     assert mask.dtype == bool
     assert attention.padding_mask(2, 3).tolist() == [[True, True, False]]
-    both = attention.causal_mask(4) & mask
-    assert both.shape == (3, 4, 4)
-    Q, K, V = rng.normal(size=(3, 3, 4, 5))
-    output, _ = attend(Q, K, V, both)
-    np.testing.assert_allclose(
-        output[0, :3], attend(Q[0, :3], K[0, :3], V[0, :3], attention.causal_mask(3))[0], atol=1e-12
-    )
-    assert (output[1] == 0).all()
+    assert (attention.causal_mask(4) & mask).shape == (3, 4, 4)
 
 
 # --- Scores -----------------------------------------------------------------------------------------------------------

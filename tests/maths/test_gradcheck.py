@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from straight_line import Line, assert_same, batches, values
 
 from lesson_utils.maths import ops
 from lesson_utils.maths.gradcheck import GradientError, check_op, check_params, numerical_gradient
@@ -221,45 +222,31 @@ def test_an_output_that_shares_memory_is_no_trouble(rng):
     check_op(forward, lambda dy, _: np.multiply(dy, 3, out=kept), {"x": rng.normal(size=3)}, rng)
 
 
-class Regression:
-    """Two parameters, one loss: half the mean of squares."""
-
-    def __init__(self, rng, wrong=1.0):
-        self.W, self.b = Param(rng.normal(size=(5, 3))), Param(rng.normal(size=3))
-        self.x, self.y = rng.normal(size=(7, 5)), rng.normal(size=(7, 3))
-        self.wrong = wrong
-        self.calls = 0
-
-    def params(self):
-        return {"W": self.W, "b": self.b}
-
-    def loss_and_grad(self):
-        self.calls += 1
-        d = (self.x @ self.W.value + self.b.value - self.y) / len(self.x)
-        self.W.grad += self.x.T @ d
-        self.b.grad += d.sum(axis=0) * self.wrong
-        return float(len(self.x) * (d**2).sum() / 2)
-
-
 def test_right_parameters_pass_and_are_left_as_they_were(rng):
-    model = Regression(rng)
+    model, batch = Line(), batches(rng)
     model.W.grad += 9
-    values = {name: param.value.copy() for name, param in model.params().items()}
-    check_params(model.loss_and_grad, model.params(), rng, samples=6)
-    assert model.calls == 2 + 2 * (6 + 3)
+    before = values(model)
+    check_params(lambda: model.loss_and_grad(batch, rng), model.params(), rng, samples=4)
+    assert len(model.draws) == 2 + 2 * (4 + 2)
+    assert_same(values(model), before)
     grads = {name: param.grad.copy() for name, param in model.params().items()}
-    for name, param in model.params().items():
-        np.testing.assert_array_equal(param.value, values[name])
+    for param in model.params().values():
         param.grad[...] = 0
-    model.loss_and_grad()
-    for name, param in model.params().items():
-        np.testing.assert_array_equal(param.grad, grads[name])
+    model.loss_and_grad(batch, rng)
+    assert_same({name: param.grad for name, param in model.params().items()}, grads)
 
 
 def test_a_wrong_parameter_is_named(rng):
-    model = Regression(rng, wrong=1.01)
-    with pytest.raises(GradientError, match=r"^b\.grad\[\d\]: backward says .*; 3 of 3 entries checked are off$"):
-        check_params(model.loss_and_grad, model.params(), rng)
+    model, batch = Line(), batches(rng)
+
+    def loss_and_grad():
+        before = model.b.grad.copy()
+        loss = model.loss_and_grad(batch, rng)
+        model.b.grad += 0.01 * (model.b.grad - before)
+        return loss
+
+    with pytest.raises(GradientError, match=r"^b\.grad\[\d\]: backward says .*; 2 of 2 entries checked are off$"):
+        check_params(loss_and_grad, model.params(), rng)
 
 
 def test_a_gradient_that_is_set_and_not_added_is_found(rng):
