@@ -58,8 +58,8 @@ def test_the_older_file_stays_until_the_new_one_is_complete(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == [path]
 
 
-def refuses(path, message, model=None):
-    model = model or Line(seed=8)
+def refuses(path, message):
+    model = Line(seed=8)
     before = values(model)
     with pytest.raises(ValueError, match=message) as error:
         checkpoints.load(model, path)
@@ -122,10 +122,6 @@ def test_nothing_in_a_file_is_executed(tmp_path):
     assert not (tmp_path / "trapped").exists()
 
 
-def write(path, **arrays):
-    np.savez(path, **{"#format": np.array(checkpoints.FORMAT)}, **arrays)
-
-
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -138,5 +134,5 @@ def write(path, **arrays):
     ],
 )
 def test_parameters_of_another_model_are_refused_and_change_nothing(tmp_path, arrays, message):
-    write(tmp_path / "model.npz", **arrays)
+    np.savez(tmp_path / "model.npz", **{"#format": np.array(checkpoints.FORMAT)}, **arrays)
     refuses(tmp_path / "model.npz", message)

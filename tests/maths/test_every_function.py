@@ -96,11 +96,10 @@ def make_arguments(function, rng, dtype=np.float64, leading=(), **spoilt):
     arguments = dict(FUNCTIONS[function])
     for name, axes in FUNCTIONS[function].items():
         if is_array(axes):
-            shape = make_shape(axes, leading)
-            numbers = rng.random(shape) if name in ("weights", "mask") else rng.normal(size=shape)
-            whole = rng.integers(2, size=shape)
-            arguments[name] = numbers < 0.7 if name == "mask" else (whole if np.dtype(dtype).kind in "biu" else numbers)
-            arguments[name] = arguments[name].astype(bool if name == "mask" else dtype)
+            shape, whole = make_shape(axes, leading), np.dtype(dtype).kind in "biu"
+            reals = rng.random(shape) if name == "weights" else rng.normal(size=shape)
+            numbers = rng.integers(2, size=shape) if whole else reals
+            arguments[name] = rng.random(shape) < 0.7 if name == "mask" else numbers.astype(dtype)
             arguments[name].flags.writeable = False
     return arguments | spoilt
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson_utils.maths import efficient, fast_weights
+from lesson_utils.maths.gradcheck import numerical_gradient
 
 
 def written(K, V, **rule):
@@ -55,12 +56,7 @@ def test_the_delta_rule_is_a_step_down_the_squared_error():
     K, V = draw(3)
     S, k, v, rate = written(K[:-1], V[:-1]), K[-1], V[-1], 0.3
     new = fast_weights.write(S, k, v, overwrite=True, rate=rate)
-    gradient, h = np.zeros_like(S), 1e-6
-    for place in np.ndindex(*S.shape):
-        step = np.zeros_like(S)
-        step[place] = h
-        up, down = (((v - fast_weights.read(S + sign * step, k)) ** 2).sum() / 2 for sign in (1, -1))
-        gradient[place] = (up - down) / (2 * h)
+    gradient = numerical_gradient(lambda S: ((v - fast_weights.read(S, k)) ** 2).sum() / 2, S)
     assert new == pytest.approx(S - rate * gradient, abs=1e-8)
 
 
