@@ -139,6 +139,7 @@ def test_changing_positions_or_results_afterwards_spoils_nothing(rng):
     x, pos = rng.normal(size=(4, 6)), np.arange(4)
     first = positions.rotary(x, pos)
     want = first.copy()
+    np.testing.assert_array_equal(pos, np.arange(4))
     pos += 1
     assert (positions.rotary(x, pos) != want).any()
     first[:] = np.nan
