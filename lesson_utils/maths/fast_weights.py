@@ -34,7 +34,7 @@ def write(
     rule; Yang et al. (2025), "Gated delta networks", section 3.1, with the decay.
     """
     S, k, v = as_floats(S=S, k=k, v=v)
-    if S.shape != (*k.shape, v.shape[-1]) or k.shape[:-1] != v.shape[:-1]:
+    if S.ndim < 2 or S.shape[:-1] != k.shape or S.shape[:-2] + S.shape[-1:] != v.shape:
         raise ValueError(
             f"S has shape {S.shape}, k {k.shape}, v {v.shape}; expected (..., d_k, d_v), (..., d_k) and (..., d_v)"
         )

@@ -5,32 +5,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from straight_line import Line, assert_same, values
 
 from lesson_utils.maths import checkpoints
-from lesson_utils.maths.layers import Param
 
 FLOATS = (np.float32, np.float64)
-
-
-class Line:
-    """Two parameters."""
-
-    def __init__(self, dtype=np.float64, seed=3):
-        rng = np.random.default_rng(seed)
-        self.W, self.b = Param(rng.normal(size=(3, 2)).astype(dtype)), Param(rng.normal(size=2).astype(dtype))
-
-    def params(self):
-        return {"W": self.W, "b": self.b}
-
-
-def values(model):
-    return {name: param.value.copy() for name, param in model.params().items()}
-
-
-def assert_same(a, b):
-    assert a.keys() == b.keys()
-    for name in a:
-        np.testing.assert_array_equal(a[name], b[name])
 
 
 def test_parameters_come_back_bit_by_bit(tmp_path):
@@ -79,27 +58,13 @@ def test_the_older_file_stays_until_the_new_one_is_complete(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == [path]
 
 
-def refuses(path, message, model=None):
-    model = model or Line(seed=8)
+def refuses(path, message):
+    model = Line(seed=8)
     before = values(model)
     with pytest.raises(ValueError, match=message) as error:
         checkpoints.load(model, path)
     assert str(path) in str(error.value)
     assert_same(values(model), before)
-
-
-def test_a_missing_file_says_so(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"missing\.npz"):
-        checkpoints.load(Line(), tmp_path / "missing.npz")
-
-
-def test_truncated_files_are_refused(tmp_path):
-    path = tmp_path / "model.npz"
-    checkpoints.save(Line(), path)
-    whole = path.read_bytes()
-    for length in range(0, len(whole), len(whole) // 10):
-        path.write_bytes(whole[:length])
-        refuses(path, "is damaged, or is not a file of parameters .*; save the model again")
 
 
 def test_a_flipped_bit_is_found_or_does_not_matter(tmp_path):
@@ -123,11 +88,16 @@ def test_a_flipped_bit_is_found_or_does_not_matter(tmp_path):
     assert found > 0.5 * len(places)
 
 
-def test_foreign_files_are_refused(tmp_path):
+def test_truncated_and_foreign_files_are_refused_and_a_missing_one_is_named(tmp_path):
     path = tmp_path / "model.npz"
-    for content in (b"", b"hello", np.random.default_rng(0).bytes(999)):
+    with pytest.raises(FileNotFoundError, match=r"model\.npz"):
+        checkpoints.load(Line(), path)
+    checkpoints.save(Line(), path)
+    whole = path.read_bytes()
+    truncated = [whole[:length] for length in range(0, len(whole), len(whole) // 10)]
+    for content in (*truncated, b"hello", np.random.default_rng(0).bytes(999)):
         path.write_bytes(content)
-        refuses(path, "is damaged, or is not a file of parameters")
+        refuses(path, "is damaged, or is not a file of parameters .*; save the model again")
     np.savez(path, W=np.zeros((3, 2)), b=np.zeros(2))
     refuses(path, "was not written by checkpoints.save")
     np.savez(path, W=np.zeros((3, 2)), b=np.zeros(2), **{"#format": np.array("version 99")})
@@ -152,10 +122,6 @@ def test_nothing_in_a_file_is_executed(tmp_path):
     assert not (tmp_path / "trapped").exists()
 
 
-def write(path, **arrays):
-    np.savez(path, **{"#format": np.array(checkpoints.FORMAT)}, **arrays)
-
-
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -168,5 +134,5 @@ def write(path, **arrays):
     ],
 )
 def test_parameters_of_another_model_are_refused_and_change_nothing(tmp_path, arrays, message):
-    write(tmp_path / "model.npz", **arrays)
+    np.savez(tmp_path / "model.npz", **{"#format": np.array(checkpoints.FORMAT)}, **arrays)
     refuses(tmp_path / "model.npz", message)

@@ -1,12 +1,11 @@
 """What every public function asks of its input, asked of the questions themselves."""
 
-import inspect
 import re
 
 import numpy as np
 import pytest
 
-from lesson_utils.maths import attention, checks, costs, efficient, ops, positions
+from lesson_utils.maths import checks
 
 X = np.ones((2, 3))
 
@@ -49,19 +48,13 @@ def test_what_fits_is_given_back():
         (lambda: checks.as_float(1j, "x"), "x has dtype complex128; expected real numbers"),
         (lambda: checks.as_float(None, "x"), "x has dtype object; expected real numbers"),
         (lambda: checks.as_float(np.ones(2, "M8[s]"), "x"), "x has dtype datetime64[s]; expected real numbers"),
-        (
-            lambda: checks.as_float(np.float16(1), "x"),
-            "x has dtype float16, too narrow to add up in; convert to",
-        ),
+        (lambda: checks.as_float(np.float16(1), "x"), "x has dtype float16, too narrow to add up in; convert to"),
         (lambda: checks.as_float(X, "x", min_ndim=3), "x has shape (2, 3); expected at least 3 axes"),
         *(
             (lambda x=x: checks.as_floats(x=[1, x]), "x holds NaN or infinite values; expected finite numbers")
             for x in (np.nan, np.inf, -np.inf)
         ),
-        (
-            lambda: checks.as_floats(x=X, y=X.astype("f")),
-            "dtypes differ (x float64, y float32); convert all to",
-        ),
+        (lambda: checks.as_floats(x=X, y=X.astype("f")), "dtypes differ (x float64, y float32); convert all to"),
         (lambda: checks.as_weights([0.5, -0.1]), "weights holds numbers outside 0…1, or NaN; expected weights from"),
         (lambda: checks.as_weights([np.nan]), "weights holds numbers outside 0…1, or NaN"),
         (lambda: checks.as_weights([1e300]), "weights holds numbers outside 0…1, or NaN"),
@@ -81,96 +74,23 @@ def test_what_fits_is_given_back():
         (lambda: checks.as_ids([1], "ids", ndim=2), "ids is int64 of shape (1,); expected integers with 2 axes"),
         (lambda: checks.as_ids([0, 3], "ids", 3), "ids holds 0…3; expected integers 0…2"),
         (lambda: checks.as_ids([-1], "ids", 3), "ids holds -1…-1; expected integers 0…2"),
-        (
-            lambda: checks.as_mask([0, 1], (2,)),
-            "mask has dtype int64; expected booleans, True = may attend",
-        ),
-        (
-            lambda: checks.as_mask(X > 0, (3,)),
-            "mask has shape (2, 3); expected one that broadcasts to the scores",
-        ),
+        (lambda: checks.as_mask([0, 1], (2,)), "mask has dtype int64; expected booleans, True = may attend"),
+        (lambda: checks.as_mask(X > 0, (3,)), "mask has shape (2, 3); expected one that broadcasts to the scores"),
         (lambda: checks.as_qkv(X, X, X[:1]), "V has 1 rows, K has 2; each key needs one value (K (2, 3), V (1, 3))"),
         (lambda: checks.as_qkv(X, X[:, :2], X), "Q has width 3, K has width 2; a dot product needs the same width"),
         (lambda: checks.as_qkv(X, X[:0], X[:0]), "K has shape (0, 3); expected at least one key of width at least 1"),
+        (lambda: checks.as_qkv(X, X[None], X), "leading axes do not fit: Q (2, 3), K (1, 2, 3), V (2, 3); they"),
         (
-            lambda: checks.as_qkv(X, X[None], X),
-            "leading axes do not fit: Q (2, 3), K (1, 2, 3), V (2, 3); they",
+            lambda: checks.as_qkv(X[:, :0], X[:, :0], X),
+            "K has shape (2, 0); expected at least one key of width",
         ),
         (lambda: checks.same_leading(x=X[0]), "x has shape (3,); expected at least 2 axes, (..., T, d)"),
         (lambda: checks.check_matrix("W", X, (None, 4)), "W has shape (2, 3); expected (any, 4)"),
         (lambda: checks.check_matrix("W", X[0], (None, None)), "W has shape (3,); expected (any, any)"),
         (lambda: checks.check_last_queries(3, 2), "T_q=3 is larger than T_k=2; the queries must be the last T_q of"),
-        (
-            lambda: checks.check_real(X, (2, 3)),
-            "mask is float64 (2, 3); expected booleans (2, 3), True = a re",
-        ),
+        (lambda: checks.check_real(X, (2, 3)), "mask is float64 (2, 3); expected booleans (2, 3), True = a re"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_to_do(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
-
-
-MODULES = (ops, attention, positions, efficient, costs)
-PUBLIC = {
-    name: function
-    for module in MODULES
-    for name, function in vars(module).items()
-    if inspect.isfunction(function)
-    and function.__module__.startswith("lesson_utils.")
-    and not re.match(r"_|as_|check_|same_|.*_(forward|backward)$", name)
-}
-
-
-WAY_OUT = r"must|expect|fit|try|needs|convert|choose|not exist|begin|overflow|no target"  # of each message
-
-
-def any_array(rng):
-    shape = tuple(rng.integers(0, 4, size=rng.integers(0, 4)))
-    x = rng.normal(size=shape)
-    kinds = (
-        lambda: x,
-        lambda: x.astype(np.float32),
-        lambda: x.astype(np.float16),
-        lambda: x * 10.0 ** rng.integers(-300, 100),
-        lambda: rng.random(shape),
-        lambda: rng.random(shape) < 0.5,
-        lambda: rng.integers(-3, 5, size=shape),
-        lambda: np.full(shape, rng.choice([np.nan, np.inf, -np.inf])),
-        lambda: x.tolist(),
-        lambda: rng.normal(size=(3, 3)),
-        lambda: None,
-        lambda: "text",
-    )
-    return kinds[rng.integers(len(kinds))]()
-
-
-def any_argument(parameter, rng):
-    hint = str(parameter.annotation)
-    if parameter.default is not parameter.empty and rng.random() < 0.5:
-        return parameter.default
-    if "bool" in hint and "Array" not in hint:
-        return bool(rng.integers(2))
-    if "DTypeLike" in hint or "dtype" in parameter.name:
-        return (np.float32, np.float64)[rng.integers(2)]
-    if "str" in hint and "Buffer" not in hint:
-        return ("adjacent", "dot", "unknown")[rng.integers(3)]
-    numbers = (-1, 0, 1, 2, 3, 8, 0.5, 2.0, 1e4, np.nan, np.inf, None, "text", np.float32(0.5), np.int8(2))
-    is_array = any(word in hint for word in ("Array", "ndarray", "Buffer"))
-    return any_array(rng) if is_array else numbers[rng.integers(len(numbers))]
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # NaN in, NaN out, where it may pass
-@pytest.mark.parametrize("name", PUBLIC)
-def test_whatever_it_is_given_a_public_function_answers_or_says_what_is_wrong(name, rng):
-    function = PUBLIC[name]
-    for _ in range(60):
-        arguments = {p.name: any_argument(p, rng) for p in inspect.signature(function).parameters.values()}
-        try:
-            function(**arguments)
-        except ValueError as error:
-            message = str(error)
-            assert not re.match(r"operands|matmul|cannot reshape|The truth value|could not", message), arguments
-            assert re.search(r"must|expect|fit|try|needs|convert|not exist|begin|overflow|choose|no target", message), (
-                message
-            )

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from straight_line import Line, assert_same, batches, values
 
+from lesson_utils.maths import ops
 from lesson_utils.maths.gradcheck import GradientError, check_op, check_params, numerical_gradient
 from lesson_utils.maths.layers import Param
 
@@ -37,39 +39,41 @@ def test_only_the_asked_entries_are_looked_at(rng):
     np.testing.assert_allclose(gradient, np.eye(1, 12, 9).reshape(3, 4), atol=1e-9)
     assert len(calls) == 2
     np.testing.assert_array_equal(calls[0] != x, gradient != 0)
-
-
-def test_x_is_put_right_when_f_fails(rng):
-    x = rng.normal(size=3)
-    before = x.copy()
     with pytest.raises(ZeroDivisionError):
         numerical_gradient(lambda x: 1 / 0, x)
-    np.testing.assert_array_equal(x, before)
+    np.testing.assert_array_equal(x, np.random.default_rng(1706).normal(size=(3, 4)))  # put right when f fails
+
+
+W = {"W": Param(np.ones(2))}
+ONES = {"x": np.ones(2)}
+RNG = np.random.default_rng(0)
+
+
+def same(x):
+    return x, None
 
 
 @pytest.mark.parametrize(
-    ("x", "eps", "message"),
+    ("function", "arguments", "message"),
     [
-        (np.ones(2, np.float32), 1e-5, "x is float32; differences need float64, try .astype(np.float64)"),
-        (np.ones(2, int), 1e-5, "x is int64; differences need float64"),
-        ([1.0, 2.0], 1e-5, "x is list; differences need float64"),
-        (np.broadcast_to(1.0, 2), 1e-5, "x is read-only; give a copy, x.copy()"),
-        (np.ones(2), 0, "eps=0 must be a positive number"),
-        (np.ones(2), np.nan, "eps=nan must be a positive number"),
+        (numerical_gradient, (np.sum, np.ones(2, np.float32)), "x is float32; differences need float64, try .astype"),
+        (numerical_gradient, (np.sum, np.ones(2, int)), "x is int64; differences need float64"),
+        (numerical_gradient, (np.sum, [1.0, 2.0]), "x is list; differences need float64"),
+        (numerical_gradient, (np.sum, np.broadcast_to(1.0, 2)), "x is read-only; give a copy, x.copy()"),
+        (numerical_gradient, (np.sum, np.ones(2), 0), "eps=0 must be a positive number"),
+        (numerical_gradient, (np.sum, np.ones(2), np.nan), "eps=nan must be a positive number"),
+        (check_op, (same, np.positive, {"x": np.ones(2, np.float32)}, RNG), "x is float32; differences need float64"),
+        (check_op, (lambda x: same(x * np.nan), np.positive, ONES, RNG), "forward's output holds NaN or infinite val"),
+        (check_params, (lambda: 0.0, {"W": Param(np.ones(2, np.float32))}, RNG), "W is float32; differences need floa"),
+        (check_params, (lambda: 0.0, {}, RNG), "params is empty"),
+        (check_params, (lambda: 0.0, W, RNG, 1e-5, 0), "samples=0 must be at least 1"),
+        (check_params, (RNG.random, W, RNG), "; make what it draws the same each time"),
+        (check_params, (lambda: np.nan, W, RNG), "the loss is nan; a gradient needs a finite one"),
     ],
 )
-def test_what_cannot_be_differentiated_is_refused(x, eps, message):
+def test_what_cannot_be_differentiated_is_refused(function, arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        numerical_gradient(lambda x: 0.0, x, eps)
-
-
-def linear_forward(x, W, b):
-    return x @ W + b, (x, W)
-
-
-def linear_backward(dy, cache):
-    x, W = cache
-    return dy @ W.T, np.tensordot(x, dy, [(0, 1), (0, 1)]), dy.sum(axis=(0, 1))
+        function(*arguments)
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ def linear(rng):
 
 def test_a_right_backward_passes_and_the_inputs_stay(rng, linear):
     before = {name: x.copy() for name, x in linear.items()}
-    check_op(linear_forward, linear_backward, linear, rng)
+    check_op(ops.linear_forward, ops.linear_backward, linear, rng)
     for name, x in linear.items():
         np.testing.assert_array_equal(x, before[name])
 
@@ -98,7 +102,7 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_a_wrong_gradient_is_named(rng, linear, wrong):
     with pytest.raises(GradientError, match=r"^dW\[\d, \d\]: backward says .*, differences say .* \(relative error"):
-        check_op(linear_forward, lambda dy, cache: wrong(*linear_backward(dy, cache)), linear, rng)
+        check_op(ops.linear_forward, lambda dy, cache: wrong(*ops.linear_backward(dy, cache)), linear, rng)
 
 
 def test_the_message_says_index_got_expected_and_error():
@@ -110,10 +114,7 @@ def test_the_message_says_index_got_expected_and_error():
     assert str(error.value) == (
         "dx[1, 2]: backward says 6, differences say 8 (relative error 2.5e-01); 1 of 6 entries checked are off"
     )
-
-
-def test_a_scalar_has_no_index():
-    with pytest.raises(GradientError, match=r"^dx: backward says 3"):
+    with pytest.raises(GradientError, match=r"^dx: backward says 3"):  # a scalar has no index
         check_op(lambda x: (2 * x, x), lambda dy, x: np.array(3.0), {"x": np.array(1.0)}, Upstream(1))
 
 
@@ -128,14 +129,10 @@ class Upstream:
 
 
 def test_the_upstream_gradient_is_random_so_that_a_softmax_cannot_hide(rng):
-    def forward(x):
-        weights = np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
-        return weights, weights
-
     x = {"x": rng.normal(size=(3, 4))}
-    check_op(forward, lambda dw, w: w * (dw - (w * dw).sum(axis=-1, keepdims=True)), x, rng)
+    check_op(ops.softmax_forward, ops.softmax_backward, x, rng)
     with pytest.raises(GradientError):
-        check_op(forward, lambda dw, w: np.zeros_like(dw), x, rng)
+        check_op(ops.softmax_forward, lambda dw, w: np.zeros_like(dw), x, rng)
 
 
 def test_several_outputs_ids_masks_and_numbers(rng):
@@ -151,10 +148,6 @@ def test_several_outputs_ids_masks_and_numbers(rng):
 
     inputs = {"x": rng.normal(size=(4, 3)), "ids": np.array([1, 1, 3]), "scale": 0.5, "mask": None}
     check_op(forward, backward, inputs, rng)
-
-
-def test_one_output_in_a_tuple_comes_back_in_a_tuple(rng):
-    check_op(lambda x: ((x * 2,), None), lambda douts, _: douts[0] * 2, {"x": rng.normal(size=3)}, rng)
 
 
 def test_only_the_differentiable_inputs_have_gradients(rng):
@@ -229,52 +222,31 @@ def test_an_output_that_shares_memory_is_no_trouble(rng):
     check_op(forward, lambda dy, _: np.multiply(dy, 3, out=kept), {"x": rng.normal(size=3)}, rng)
 
 
-def test_check_op_refuses_float32_and_what_is_not_finite(rng):
-    with pytest.raises(ValueError, match=re.escape("x is float32; differences need float64")):
-        check_op(lambda x: (x, None), lambda dy, _: dy, {"x": np.ones(2, np.float32)}, rng)
-    with pytest.raises(ValueError, match="forward's output holds NaN or infinite values"):
-        check_op(lambda x: (x * np.nan, None), lambda dy, _: dy, {"x": np.ones(2)}, rng)
-
-
-class Regression:
-    """Two parameters, one loss: half the mean of squares."""
-
-    def __init__(self, rng, wrong=1.0):
-        self.W, self.b = Param(rng.normal(size=(5, 3))), Param(rng.normal(size=3))
-        self.x, self.y = rng.normal(size=(7, 5)), rng.normal(size=(7, 3))
-        self.wrong = wrong
-        self.calls = 0
-
-    def params(self):
-        return {"W": self.W, "b": self.b}
-
-    def loss_and_grad(self):
-        self.calls += 1
-        d = (self.x @ self.W.value + self.b.value - self.y) / len(self.x)
-        self.W.grad += self.x.T @ d
-        self.b.grad += d.sum(axis=0) * self.wrong
-        return float(len(self.x) * (d**2).sum() / 2)
-
-
 def test_right_parameters_pass_and_are_left_as_they_were(rng):
-    model = Regression(rng)
+    model, batch = Line(), batches(rng)
     model.W.grad += 9
-    values = {name: param.value.copy() for name, param in model.params().items()}
-    check_params(model.loss_and_grad, model.params(), rng, samples=6)
-    assert model.calls == 2 + 2 * (6 + 3)
+    before = values(model)
+    check_params(lambda: model.loss_and_grad(batch, rng), model.params(), rng, samples=4)
+    assert len(model.draws) == 2 + 2 * (4 + 2)
+    assert_same(values(model), before)
     grads = {name: param.grad.copy() for name, param in model.params().items()}
-    for name, param in model.params().items():
-        np.testing.assert_array_equal(param.value, values[name])
+    for param in model.params().values():
         param.grad[...] = 0
-    model.loss_and_grad()
-    for name, param in model.params().items():
-        np.testing.assert_array_equal(param.grad, grads[name])
+    model.loss_and_grad(batch, rng)
+    assert_same({name: param.grad for name, param in model.params().items()}, grads)
 
 
 def test_a_wrong_parameter_is_named(rng):
-    model = Regression(rng, wrong=1.01)
-    with pytest.raises(GradientError, match=r"^b\.grad\[\d\]: backward says .*; 3 of 3 entries checked are off$"):
-        check_params(model.loss_and_grad, model.params(), rng)
+    model, batch = Line(), batches(rng)
+
+    def loss_and_grad():
+        before = model.b.grad.copy()
+        loss = model.loss_and_grad(batch, rng)
+        model.b.grad += 0.01 * (model.b.grad - before)
+        return loss
+
+    with pytest.raises(GradientError, match=r"^b\.grad\[\d\]: backward says .*; 2 of 2 entries checked are off$"):
+        check_params(loss_and_grad, model.params(), rng)
 
 
 def test_a_gradient_that_is_set_and_not_added_is_found(rng):
@@ -286,20 +258,3 @@ def test_a_gradient_that_is_set_and_not_added_is_found(rng):
 
     with pytest.raises(GradientError, match=r"W\.grad: a second call did not add the same gradient again; write \+="):
         check_params(loss_and_grad, {"W": W}, rng)
-
-
-def test_a_loss_must_be_the_same_each_time_and_finite(rng):
-    W = Param(np.ones(3))
-    with pytest.raises(ValueError, match=r"the loss was .*, then .*; make what it draws the same each time"):
-        check_params(rng.random, {"W": W}, rng)
-    with pytest.raises(ValueError, match="the loss is nan; a gradient needs a finite one"):
-        check_params(lambda: np.nan, {"W": W}, rng)
-
-
-def test_check_params_refuses(rng):
-    with pytest.raises(ValueError, match=re.escape("W is float32; differences need float64")):
-        check_params(lambda: 0.0, {"W": Param(np.ones(2, np.float32))}, rng)
-    with pytest.raises(ValueError, match="params is empty"):
-        check_params(lambda: 0.0, {}, rng)
-    with pytest.raises(ValueError, match="samples=0 must be at least 1"):
-        check_params(lambda: 0.0, {"W": Param(np.ones(2))}, rng, samples=0)

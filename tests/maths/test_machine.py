@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from straight_line import Line, batches
 
 from lesson_utils.maths import machine, training
-from lesson_utils.maths.layers import Param
 
 
 @pytest.fixture
@@ -35,23 +35,11 @@ def test_one_thread_inside_the_block_and_as_many_as_before_behind_it(threads):
     assert threads() == {2}
 
 
-class Line:
-    def __init__(self):
-        self.slope = Param(np.array([0.0]))
-
-    def params(self):
-        return {"slope": self.slope}
-
-    def loss_and_grad(self, batch, rng=None):
-        self.slope.grad += 2 * (self.slope.value - batch)
-        return float(((self.slope.value - batch) ** 2).sum())
-
-
 def test_training_takes_one_thread_unless_told_otherwise(threads):
     seen = []
     for one_thread in (True, False):
         options = {"progress": False, "one_thread": one_thread}
-        training.fit(Line(), lambda rng: rng.normal(), 1, callback=lambda *_: seen.append(threads()), **options)
+        training.fit(Line(), batches, 1, callback=lambda *_: seen.append(threads()), **options)
     assert seen == [{1}, {2}]
     assert threads() == {2}
 

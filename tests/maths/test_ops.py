@@ -1,6 +1,6 @@
-"""What the maths promises of softmax, entropy and the Jacobian."""
+"""The operations are their plain formulas, and softmax keeps what the maths promises of it."""
 
-import re
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from lesson_utils.maths import ops
+from lesson_utils.maths import attention, ops
 
 FLOATS = (np.float32, np.float64)
 TOLERANCE = {np.float32: 1e-6, np.float64: 1e-13}
@@ -25,15 +25,14 @@ def scores(draw, dtypes=floats, largest=1e4):
 
 
 @given(scores(), st.data())
-def test_weights_are_non_negative_and_sum_to_1_along_any_axis(x, data):
+def test_weights_are_non_negative_and_sum_to_1_and_their_entropy_lies_between_0_and_ln_n(x, data):
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
-    before = x.copy()
     weights = ops.softmax(x, axis=axis)
-    assert weights.dtype == x.dtype
-    assert weights.shape == x.shape
     assert (weights >= 0).all()
     np.testing.assert_allclose(weights.sum(axis=axis, dtype=np.float64), 1, atol=TOLERANCE[x.dtype.type])
-    np.testing.assert_array_equal(x, before)
+    entropy = ops.entropy(weights, axis=axis)
+    assert (entropy >= 0).all()
+    assert (entropy <= np.log(x.shape[axis]) + 10 * TOLERANCE[x.dtype.type]).all()
 
 
 @given(scores(st.just(np.float64)), st.floats(-1e3, 1e3))
@@ -54,14 +53,6 @@ def test_a_score_of_minus_infinity_is_as_good_as_absent(x, rng):
     weights = ops.softmax(np.where(here, x, -np.inf))
     np.testing.assert_array_equal(weights[..., ~here], 0)
     np.testing.assert_allclose(weights[..., here], ops.softmax(x[..., here]), rtol=1e-12)
-
-
-@given(scores(st.just(np.float64), largest=20.0))
-def test_order_is_kept_at_every_temperature(x):
-    for temperature in (0.5, 1.0, 30.0):
-        weights = ops.softmax(x, temperature=temperature)
-        order = np.take_along_axis(weights, x.argsort(axis=-1), axis=-1)
-        assert (np.diff(order) >= 0).all()
 
 
 @given(scores(st.just(np.float64)))
@@ -90,59 +81,6 @@ def test_smallest_temperatures_do_not_overflow():
     np.testing.assert_array_equal(ops.softmax([1e4, -1e4], temperature=1e-307), [1, 0])
 
 
-@pytest.mark.parametrize("function", [ops.softmax, ops.entropy, ops.softmax_jacobian])
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
-def test_whole_numbers_become_float64_and_lists_are_fine(function, dtype):
-    got = function(np.array([0, 1], dtype))
-    assert got.dtype == np.float64
-    np.testing.assert_array_equal(function([0, 1]), got)
-
-
-@pytest.mark.parametrize("shape", [(1,), (4, 1), (0, 3), (2, 0, 3)])
-def test_one_score_and_empty_batches(shape):
-    weights = ops.softmax(np.zeros(shape))
-    assert weights.shape == shape
-    np.testing.assert_array_equal(weights, np.full(shape, 1 / shape[-1]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(x=np.zeros((3, 0))), "(3, 0): nothing along axis -1"),
-        (dict(x=np.zeros((0, 3)), axis=0), "(0, 3): nothing along axis 0"),
-        (dict(x=np.zeros((2, 3)), axis=2), "axis=2 does not exist: x has shape (2, 3)"),
-        (dict(x=np.float64(1)), "axis=-1 does not exist: x has shape ()"),
-        (dict(x=[1.0, np.nan]), "x holds NaN or +∞"),
-        (dict(x=[1.0, np.inf]), "x holds NaN or +∞"),
-        (dict(x=[1j, 2]), "x has dtype complex128; expected real numbers"),
-        (dict(x=["a"]), "x has dtype <U1; expected real numbers"),
-        (dict(x=[1, None]), "x has dtype object; expected real numbers"),
-        (dict(x=np.zeros((2, 3)), axis=-3), "axis=-3 does not exist: x has shape (2, 3)"),
-        (dict(x=[1.0], temperature=0), "temperature=0.0 must be a positive number"),
-        (dict(x=[1.0], temperature=-1), "temperature=-1.0 must be a positive number"),
-        (dict(x=[1.0], temperature=np.nan), "temperature=nan must be a finite number"),
-        (dict(x=[1.0], temperature=np.inf), "temperature=inf must be a finite number"),
-        (dict(x=np.ones(2, np.float32), temperature=1e-60), "temperature=1e-60 must be a positive number (float32)"),
-    ],
-)
-def test_softmax_refuses_with_what_was_given_and_what_is_expected(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        ops.softmax(**arguments)
-
-
-@given(scores(), st.data())
-def test_entropy_lies_between_0_and_ln_n_along_any_axis(x, data):
-    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
-    weights = ops.softmax(x, axis=axis)
-    before = weights.copy()
-    entropy = ops.entropy(weights, axis=axis)
-    assert entropy.dtype == x.dtype
-    assert entropy.shape == x.max(axis=axis).shape
-    assert (entropy >= 0).all()
-    assert (entropy <= np.log(x.shape[axis]) + 10 * TOLERANCE[x.dtype.type]).all()
-    np.testing.assert_array_equal(weights, before)
-
-
 def test_entropy_counts_the_positions_looked_at():
     entropy = ops.entropy([[1, 0, 0, 0], [0.5, 0, 0.5, 0], [0.25] * 4])
     np.testing.assert_allclose(np.exp(entropy), [1, 2, 4], rtol=1e-14)
@@ -152,12 +90,6 @@ def test_entropy_counts_the_positions_looked_at():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_entropy_is_printed_as_minus_zero(dtype):
     assert not np.signbit(ops.entropy(np.eye(3, dtype=dtype))).any()
-
-
-@pytest.mark.parametrize("weights", [[-0.1, 1.1], [np.nan, 1]])
-def test_entropy_refuses_what_are_no_weights(weights):
-    with pytest.raises(ValueError, match="weights holds numbers outside 0…1, or NaN"):
-        ops.entropy(weights)
 
 
 @given(scores(st.just(np.float64), largest=5.0))
@@ -170,29 +102,116 @@ def test_jacobian_equals_central_differences(x):
         nudge[j] = step
         slope = (ops.softmax(x + nudge) - ops.softmax(x - nudge)) / (2 * step)
         np.testing.assert_allclose(jacobian[..., j], slope, atol=1e-8)
+    np.testing.assert_array_equal(ops.softmax_jacobian([0.0, 1.0, 0.0]), np.zeros((3, 3)))  # saturated
 
 
-@given(scores())
-def test_jacobian_is_symmetric_and_its_rows_sum_to_0(x):
-    jacobian = ops.softmax_jacobian(ops.softmax(x))
-    assert jacobian.dtype == x.dtype
-    np.testing.assert_allclose(jacobian, jacobian.swapaxes(-1, -2), atol=TOLERANCE[x.dtype.type])
-    np.testing.assert_allclose(jacobian.sum(axis=-1, dtype=float), 0, atol=4 * TOLERANCE[x.dtype.type])
+# --- Losses, norms, activations, dropout -----------------------------------------------------------------------------
 
 
-def test_jacobian_of_a_saturated_softmax_is_zero():
-    np.testing.assert_array_equal(ops.softmax_jacobian([0.0, 1.0, 0.0]), np.zeros((3, 3)))
+@given(seeds, st.booleans(), st.sampled_from([1.0, 200.0, 1e4]), st.sampled_from(FLOATS))
+def test_attention_of_training_is_the_one_of_the_lesson(rng, masked, size, dtype):
+    T_q, T_k, d_k, d_v = 3, 4, 5, 2
+    Q, K, V = (rng.normal(size=(2, *s)).astype(dtype) for s in ((T_q, d_k), (T_k, d_k), (T_k, d_v)))
+    Q *= dtype(size)
+    mask = rng.random((2, T_q, T_k)) < 0.5 if masked else None
+    if masked:
+        mask[..., 0, :] = False  # a query that may attend to nothing
+    _, weights = attention.scaled_dot_product_attention(Q, K, V, mask, 0.7)
+    for given_mask in (mask, mask if mask is None else mask.astype(dtype)):
+        got, cache = attention.attention_forward(Q, K, V, given_mask, 0.7)
+        assert got.dtype == cache.weights.dtype == dtype
+        np.testing.assert_allclose(cache.weights, weights, atol=1e-3 if size > 1 and dtype == np.float32 else 1e-5)
+    if masked:
+        assert (cache.weights[~mask] == 0).all()
+        assert (got[..., 0, :] == 0).all()
 
 
-@pytest.mark.parametrize("function", [ops.entropy, ops.softmax_jacobian])
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (1.0, "weights has shape (); expected at least 1 axes"),
-        ([1j, 0], "weights has dtype complex128; expected real numbers"),
-        ([1, None], "weights has dtype object; expected real numbers"),
-    ],
-)
-def test_what_cannot_be_weights_is_refused(function, weights, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        function(weights)
+def test_a_hidden_score_may_be_as_large_as_it_likes():
+    weights, _ = ops.softmax_forward(np.array([[1e30, 1.0, 2.0]], np.float32), np.array([[0, 1, 1]], np.float32))
+    np.testing.assert_allclose(weights, [[0, 0.26894142, 0.73105858]], rtol=1e-6)
+
+
+@given(seeds, st.sampled_from([0.5, 30.0, 1e3]), st.sampled_from([-1, 0, 1]))
+def test_log_softmax_is_the_logarithm_of_softmax(rng, size, axis):
+    x = size * rng.normal(size=(3, 4, 5))
+    logs = ops.log_softmax(x, axis)
+    np.testing.assert_allclose(np.exp(logs), ops.softmax(x, axis), atol=1e-13)
+    assert np.isfinite(logs).all()
+    np.testing.assert_allclose(ops.log_softmax([0.0, -1e4]), [0, -1e4])  # beyond the reach of exp
+
+
+@given(seeds, st.sampled_from([1.0, 50.0, 300.0]), st.sampled_from([0.0, 0.1, 0.5]), st.booleans())
+def test_cross_entropy_is_what_the_formula_says(rng, size, smoothing, masked):
+    V = 6
+    logits, targets = size * rng.normal(size=(3, 4, V)), rng.integers(V, size=(3, 4))
+    mask = rng.random((3, 4)) < 0.7 if masked else None
+    if masked:
+        mask[0, 0] = True
+    wanted = [
+        -sum(((1 - smoothing) * (v == targets[i]) + smoothing / V) * ops.log_softmax(logits[i])[v] for v in range(V))
+        for i in np.ndindex(3, 4)
+        if mask is None or mask[i]
+    ]
+    np.testing.assert_allclose(ops.cross_entropy(logits, targets, mask, smoothing), np.mean(wanted), rtol=1e-10)
+
+
+def test_layer_norm_makes_mean_0_and_variance_1(rng):
+    x = 5 + 3 * rng.normal(size=(4, 50))
+    y = ops.layer_norm(x, np.ones(50), np.zeros(50))
+    np.testing.assert_allclose(y.mean(axis=-1), 0, atol=1e-12)
+    np.testing.assert_allclose(y.var(axis=-1), 1, atol=1e-4)
+    gamma, beta = rng.normal(size=(2, 50))
+    np.testing.assert_allclose(ops.layer_norm(x, gamma, beta), y * gamma + beta, atol=1e-12)
+
+
+def test_the_two_formulas_of_layer_norm():
+    x, ones, zeros = np.array([0.0, 2.0]), np.ones(2), np.zeros(2)  # mean 1, variance 1
+    np.testing.assert_allclose(ops.layer_norm(x, ones, zeros, 3.0), [-0.5, 0.5])
+    np.testing.assert_allclose(ops.layer_norm(x, ones, zeros, 3.0, eps_inside_root=False), [-0.25, 0.25])
+
+
+def test_a_constant_token_has_no_nan():
+    x, ones = np.full((2, 4), 7.0), np.ones(4)
+    for inside in (True, False):
+        np.testing.assert_array_equal(ops.layer_norm(x, ones, ones, 1e-5, inside), 1)
+    _, cache = ops.layer_norm_forward(x, ones, ones, 1e-5)
+    for gradient in ops.layer_norm_backward(np.arange(8.0).reshape(2, 4), cache):
+        assert np.isfinite(gradient).all()
+
+
+def test_rms_norm():
+    np.testing.assert_allclose(ops.rms_norm([3.0, 4.0], [1.0, 2.0], 1e-12), np.array([3, 8]) / math.sqrt(12.5))
+
+
+@given(seeds)
+def test_activations_are_what_their_formulas_say(rng):
+    x, value = 3 * rng.normal(size=(2, 50))
+    np.testing.assert_array_equal(ops.relu(x), np.where(x > 0, x, 0))
+    exact = [t * 0.5 * (1 + math.erf(t / math.sqrt(2))) for t in x]
+    np.testing.assert_allclose(ops.gelu(x), exact, atol=1e-3)  # the tanh formula is an approximation
+    np.testing.assert_allclose(ops.swiglu(x, value), x / (1 + np.exp(-x)) * value, rtol=1e-12)
+    np.testing.assert_allclose(ops.sigmoid(x), 1 / (1 + np.exp(-x)), rtol=1e-12)
+    np.testing.assert_array_equal(ops.sigmoid(np.array([-1e5, 0, 1e5])), [0, 0.5, 1])
+
+
+@given(seeds, st.sampled_from([0.1, 0.5, 0.9]), st.sampled_from(FLOATS))
+def test_dropout_drops_its_share_and_keeps_the_mean(rng, rate, dtype):
+    x = np.ones((100, 100), dtype)
+    y, keep = ops.dropout_forward(x, rate, rng)
+    assert y.dtype == dtype
+    np.testing.assert_allclose((y == 0).mean(), rate, atol=0.03)
+    np.testing.assert_allclose(y[y > 0], 1 / (1 - rate), rtol=1e-6)
+    np.testing.assert_array_equal(ops.dropout_backward(x, keep), y)
+
+
+def test_dropout_is_off_without_a_generator(rng):
+    x = rng.normal(size=(3, 4))
+    y, keep = ops.dropout_forward(x, 0.9, None)
+    assert y is x
+    assert ops.dropout_backward(x, keep) is x
+
+
+def test_sums_as_products(rng):
+    x = rng.normal(size=(2, 3, 5))
+    np.testing.assert_allclose(ops.row_sums(x), x.sum(axis=-1, keepdims=True), atol=1e-13)
+    np.testing.assert_allclose(ops.column_sums(x), x.sum(axis=(0, 1)), atol=1e-13)

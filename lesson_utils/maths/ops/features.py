@@ -87,12 +87,12 @@ def layer_norm(
     x, gamma, beta = as_floats(x=x, gamma=gamma, beta=beta)
     if eps_inside_root:
         return layer_norm_forward(x, gamma, beta, eps)[0]
-    _check_features(x, eps, gamma=gamma, beta=beta)
+    eps = _check_features(x, eps, gamma=gamma, beta=beta)
     return gamma * (x - x.mean(axis=-1, keepdims=True)) / (x.std(axis=-1, keepdims=True) + eps) + beta
 
 
 def layer_norm_forward(x: Array, gamma: Array, beta: Array, eps: float = 1e-5) -> tuple[Array, tuple[Array, ...]]:
-    _check_features(x, eps, gamma=gamma, beta=beta)
+    eps = _check_features(x, eps, gamma=gamma, beta=beta)
     n = x.shape[-1]
     centred = x - row_sums(x) / n
     rstd = 1 / np.sqrt(row_sums(centred * centred) / n + eps)  # (..., 1)
@@ -123,7 +123,7 @@ def rms_norm(x: ArrayLike, gamma: ArrayLike, eps: float = 1e-5) -> Array:
 
 
 def rms_norm_forward(x: Array, gamma: Array, eps: float = 1e-5) -> tuple[Array, tuple[Array, ...]]:
-    _check_features(x, eps, gamma=gamma)
+    eps = _check_features(x, eps, gamma=gamma)
     rstd = 1 / np.sqrt(row_sums(x * x) / x.shape[-1] + eps)  # (..., 1)
     normal = x * rstd
     return normal * gamma, (normal, rstd, gamma)
@@ -137,7 +137,8 @@ def rms_norm_backward(dy: Array, cache: tuple[Array, ...]) -> tuple[Array, Array
     return dx, column_sums(dy * normal)
 
 
-def _check_features(x: Array, eps: float, **parameters: Array) -> None:
+def _check_features(x: Array, eps: float, **parameters: Array) -> float:
+    """Return ε as a Python float, which keeps float32 arrays float32; refuse parameters that do not fit x."""
     if x.ndim < 1 or x.shape[-1] == 0:
         raise ValueError(f"x has shape {x.shape}; expected (..., d_model) with d_model at least 1")
     for name, parameter in parameters.items():
@@ -145,6 +146,7 @@ def _check_features(x: Array, eps: float, **parameters: Array) -> None:
             raise ValueError(f"{name} has shape {parameter.shape}; expected {x.shape[-1:]}, one for each feature of x")
     if not as_number(eps, "eps") > 0:
         raise ValueError(f"eps={eps} must be positive; try 1e-5")
+    return float(eps)
 
 
 # --- Activations, and dropout -----------------------------------------------------------------------------------------

@@ -1,0 +1,165 @@
+"""What does not fit is refused with what was given, what was expected and what to do: one table of all messages.
+
+What every function refuses in the same words (dtypes, NaN, shapes, sizes) is in `test_every_function.py`.
+"""
+
+import re
+from datetime import date
+
+import numpy as np
+import pytest
+
+from lesson_utils.maths import attention, costs, efficient, fast_weights, ops, positions, recurrent, scores, tasks
+from lesson_utils.maths.layers import Param
+from lesson_utils.maths.tasks import Vocabulary
+from lesson_utils.maths.training import SGD, Adam, clip_gradients, warmup_linear
+
+Z = np.zeros
+INF, NAN = np.inf, np.nan
+ROWS, ONES, X, SQUARE = np.ones((2, 3)), np.ones(3), Z((2, 3, 4)), Z((4, 4))
+INPUT, STATE, MATRIX = np.ones((2, 3)), np.ones((2, 4)), np.ones((3, 4))
+GRU = [np.ones(shape) for shape in ((3, 12), (4, 12), 12, 4)]
+RNG = np.random.default_rng(0)
+
+
+def unroll(kind, x, state, params, mask=None):
+    return recurrent.unroll_forward(kind, x, [p[None] for p in params], mask, state[None])
+
+
+def one(dtype=float):
+    return {"a": Param(np.ones(2, dtype))}
+
+
+PROBABILITIES = [
+    (ops.softmax, (Z((3, 0)),), "(3, 0): nothing along axis -1"),
+    (ops.softmax, (Z((0, 3)), 0), "(0, 3): nothing along axis 0"),
+    (ops.softmax, (ROWS, 2), "axis=2 does not exist: x has shape (2, 3)"),
+    (ops.softmax, (ROWS, -3), "axis=-3 does not exist: x has shape (2, 3)"),
+    (ops.softmax, (np.float64(1),), "axis=-1 does not exist: x has shape ()"),
+    (ops.softmax, ([1.0, NAN],), "x holds NaN or +∞"),
+    (ops.softmax, ([1.0, INF],), "x holds NaN or +∞"),
+    (ops.softmax, ([1.0], -1, 0), "temperature=0.0 must be a positive number"),
+    (ops.softmax, ([1.0], -1, -1), "temperature=-1.0 must be a positive number"),
+    (ops.softmax, (np.ones(2, np.float32), -1, 1e-60), "temperature=1e-60 must be a positive number (float32)"),
+    (ops.log_softmax, (np.ones((2, 0)),), "x has shape (2, 0): nothing along axis -1; expected at least one"),
+    (ops.log_softmax, (ROWS, 2), "axis=2 does not exist: x has shape (2, 3)"),
+    (ops.cross_entropy, (ROWS, [0, 3]), "targets holds 0…3; expected integers 0…2"),
+    (ops.cross_entropy, (ROWS, [0]), "targets has shape (1,); expected (2,)"),
+    (ops.cross_entropy, (ROWS, [0, 1], [1, 0]), "mask is int64 (2,); expected booleans (2,), True = counts"),
+    (ops.cross_entropy, (ROWS, [0, 1], [False, False]), "no target counts"),
+    (ops.cross_entropy, (ROWS, [0, 1], None, 1.0), "smoothing=1.0 must be at least 0 and below 1"),
+]
+FEATURES = [
+    (ops.linear, (ROWS, np.ones((4, 5))), "x (2, 3) and W (4, 5) do not fit; expected (..., d_in) and (d_in, d_out)"),
+    (ops.layer_norm, (ROWS, ONES, ONES, 0.0), "eps=0.0 must be positive"),
+    (ops.layer_norm, (1.0, ONES, ONES), "x has shape (); expected (..., d_model)"),
+    (ops.embedding, ([2], ROWS), "ids holds 2…2; expected integers 0…1"),
+    (ops.embedding, ([0], ONES), "table has shape (3,); expected (V, d_model)"),
+    (ops.dropout_forward, (ROWS, 1.0, None), "rate=1.0 must be at least 0 and below 1"),
+]
+ATTENTION = [
+    (attention.causal_mask, (4, 3), "T_q=4 is larger than T_k=3; the queries must be the last"),
+    (attention.padding_mask, ([5, 4], 4), "lengths must lie in 0…T=4; got values from 4 to 5"),
+    (attention.padding_mask, ([2, -1], 4), "lengths must lie in 0…T=4; got values from -1 to 2"),
+    (attention.split_heads, (Z((3, 65)), 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
+    (attention.repeat_heads, (Z((3, 5, 4)), 8), "num_heads=8 must be divisible by num_kv_heads=3; try 6 or 9"),
+    (attention.multi_head_attention, (X, X, *[SQUARE] * 4, 3), "h·d_k=4 must be divisible by num_heads=3; try 3 or 6"),
+    (attention.multi_head_attention, (X, X, SQUARE, SQUARE, Z((4, 3)), Z((3, 4)), 2), "h·d_v=3 must be divisible by"),
+    (scores.score_forward, ("cosine", INPUT, INPUT), "kind='cosine' is not known; choose one of additive, dot, gen"),
+    (scores.score_forward, ("general", INPUT, INPUT), "params has 0 arrays; the general score needs 1"),
+    (scores.attend_forward, ("dot", X, X, (), np.ones((1, 3), bool)), "mask is bool (1, 3)"),
+]
+EFFICIENT = [
+    (efficient.global_mask, (4, [0, 4]), "global_tokens holds 0…4; expected integers 0…3"),
+    (efficient.global_mask, (4, 1), "global_tokens is int64 of shape (); expected integers 0…3 with 1 axis"),
+    (efficient.reach, (Z((3, 4), bool), 1), "mask has shape (3, 4); expected (T, T)"),
+    (efficient.linear_attention, (Z((4, 2)), Z((3, 2)), Z((3, 2)), True), "T_q=4 is larger than T_k=3; the queries"),
+    (fast_weights.write, (Z((4, 3)), Z(4), Z(3), 1.2), "decay=1.2 must be between 0 and 1"),
+    (fast_weights.write, (Z((4, 3)), Z(4), Z(3), 1.0, True, -0.1), "rate=-0.1 must be between 0 and 1"),
+    (fast_weights.decayed_attention, (Z((3, 2)), Z((2, 2)), Z((2, 1))), "T_q=3 is larger than T_k=2"),
+]
+POSITIONS = [
+    (positions.sinusoidal_encoding, (5, 65), "d_model=65 must be even: columns go in pairs; try 64 or 66"),
+    (positions.sinusoidal_encoding, (5, 1), "d_model=1 must be even: columns go in pairs; try 2"),
+    (positions.sinusoidal_encoding, (5, 4, 0.5), "base=0.5 must be a finite number of at least 1; usual is 10000"),
+    (positions.alibi_bias, (2, 4, 3), "T_q=4 is larger than T_k=3; the queries must be the last"),
+    *(
+        (positions.rotary, arguments, message)
+        for arguments, message in (
+            ((Z((3, 5)), range(3)), "width d=5 must be even: columns go in pairs; try 4 or 6"),
+            ((X, range(4)), "positions has shape (4,), x (2, 3, 4); expected (3,), one position for each of the"),
+            ((X, [0]), "positions has shape (1,), x (2, 3, 4); expected (3,)"),
+            ((X, 0), "positions has shape (), x (2, 3, 4); expected (3,)"),
+            ((X, Z((3, 3), int)), "positions has shape (3, 3), x (2, 3, 4); expected (3,)"),
+            ((X, Z((1, 2, 3), int)), "positions has shape (1, 2, 3), x (2, 3, 4); expected (3,)"),
+            ((X[:1], Z((2, 3), int)), "positions has shape (2, 3), x (1, 3, 4); expected (3,)"),
+            ((X, [0.0, 1.0, INF]), "positions holds NaN or infinite values; expected finite numbers"),
+            ((X, ["0", "1", "2"]), "positions has dtype <U1; expected real numbers"),
+            ((X, [0, 1, 2], 1e4, 1.0, "odd"), "pairs='odd' is not known; choose one of adjacent, halves"),
+        )
+    ),
+]
+RECURRENT = [
+    (recurrent.gru_cell, (INPUT, STATE, GRU[1], *GRU[1:]), "W_x has shape (4, 12); expected (3, 12) for kind='gru'"),
+    (unroll, ("gnu", INPUT[None], STATE, GRU), "kind='gnu' is not known; choose one of rnn, gru"),
+    (unroll, ("gru", INPUT, STATE, GRU), "x has shape (2, 3); expected (B, T, d_in)"),
+    (unroll, ("gru", INPUT[None], STATE, GRU), "state is float64 (1, 2, 4); expected float64 (1, 1, 4)"),
+    (unroll, ("gru", INPUT[None], STATE[:1].astype(np.float32), GRU), "state is float32 (1, 1, 4)"),
+    (unroll, ("gru", INPUT[None], STATE[:1], GRU[:3]), "params has 3 arrays; kind='gru' needs 4: "),
+    (unroll, ("gru", INPUT[None], STATE[:1], GRU[::-1]), "W_x has shape (1, 4)"),
+    (unroll, ("rnn", INPUT[None], STATE[:1], []), "params has 0 arrays; kind='rnn' needs 3"),
+    (unroll, ("gru", INPUT[None].astype(np.float32), STATE[:1], GRU), "x is float32, params are "),
+    (unroll, ("gru", INPUT[None], STATE[:1], GRU, np.ones((1, 2))), "mask is float64 (1, 2); exp"),
+    (unroll, ("gru", INPUT[None], STATE[:1], GRU, np.ones(2, bool)), "mask is bool (2,); expec"),
+    (recurrent.unroll_forward, ("gru", INPUT[None], GRU), "W_x has shape (3, 12); expected (1, 3, 12)"),
+    (recurrent.init_params, ("tree", 1, 1, RNG), "kind='tree' is not known"),
+    (recurrent.gradient_norms_through_time, ("gru", INPUT, GRU, RNG), "x has shape (2, 3); expected (B, T, d"),
+]
+TASKS = [
+    (Vocabulary, ("",), "characters is empty"),
+    (Vocabulary, ("abcb",), "characters holds 'b' 2 times; give each once"),
+    (Vocabulary("ab").encode, ("abxa",), "the character 'x' at position 2 is not in the vocabulary, which"),
+    (Vocabulary("ab").decode, ([0, 5],), "ids holds 0…5; expected integers 0…4"),
+    (Vocabulary("ab").decode, ([[3]],), "ids is int64 of shape (1, 1); expected integers 0…4 with 1 axis"),
+    (tasks.letters, (63,), "num_symbols=63 is more than there are letters and digits, 62"),
+    (tasks.pad, ([],), "sequences is empty"),
+    (tasks.pad, ([[1], [[2]]],), "sequences[1] is int64 of shape (1, 1); expected integers with 1 axis"),
+    (tasks.with_ends, ([1, 2],), "target is int64 of shape (2,); expected integers with 2 axes"),
+    (tasks.reversal_batches, (64, 5, 4), "shortest=5 is larger than longest=4"),
+    (tasks.scattered_offsets, (4, 5), "k=5 is more than T=4"),
+    (tasks.write_date, (date(2021, 3, 3), 4), "style=4 must be one of 0…3, for 3 March 2021"),
+    (tasks.split_text, ([1, 2], 1), "validation=1 must lie between 0 and 1; try 0.1"),
+    (tasks.text_batches, (range(5), 5, 2, RNG), "ids has 5 characters; windows of T=5 and the one after need at"),
+    (tasks.unigram_entropy, ([],), "ids is empty"),
+    *(
+        (tasks.gather, (RNG, 2, 24, 4, 20, offsets), "must be k=4 different places on a circle of T=24")
+        for offsets in ((1, 2), (1, 2, 3, 1), (1, 2, 3, 25))
+    ),
+]
+TRAINING = [
+    (Adam, ({},), "params is empty"),
+    (SGD, (one(np.float16), 0.1), "a is float16; train in float32 or float64"),
+    (Adam, (dict.fromkeys("ab", Param(np.ones(2))),), "a parameter appears twice in params"),
+    (SGD, (one(), -0.1), "lr=-0.1 must be 0 or a positive number; try 1e-3"),
+    (SGD(one(), 0.1).step, (NAN,), "lr=nan must be 0 or a positive number"),
+    (SGD, (one(), "fast"), "lr='fast' must be 0 or a positive number"),
+    (SGD, (one(), 0.1, 1), "momentum=1 must be at least 0 and less than 1"),
+    (Adam, (one(), 0.1, (0.9, 1.0)), "betas[1]=1.0 must be at least 0 and less than 1"),
+    (Adam, (one(), 0.1, (-1, 0.9)), "betas[0]=-1 must be at least 0 and less than 1"),
+    (Adam, (one(), 0.1, (0.9, 0.9), 0), "eps=0 must be a positive number; try 1e-8"),
+    (Adam, (one(), 0.1, (0.9, 0.9), 1e-8, -1), "weight_decay=-1 must be 0 or a positive number"),
+    (clip_gradients, (one(), 0), "max_norm=0 must be a positive number; try 1.0"),
+    (warmup_linear, (0, 1, 2, 3), "step=0 must be at least 1"),
+    (warmup_linear, (1, 1, 3, 3), "warmup=3 must be smaller than total=3"),
+]
+COSTS = [
+    (costs.attention_cost, (5, 65, 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
+    (costs.cache_bytes, (3, 6, 1, 1, 8, 7), "local_layers=7 is more than num_layers=6"),
+]
+ALL = [*PROBABILITIES, *FEATURES, *ATTENTION, *EFFICIENT, *POSITIONS, *RECURRENT, *TASKS, *TRAINING, *COSTS]
+
+
+@pytest.mark.parametrize(("function", "arguments", "message"), ALL, ids=[f"{f.__name__}: {m}" for f, _, m in ALL])
+def test_what_does_not_fit_is_refused_with_what_was_given_and_what_is_expected(function, arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        function(*arguments)
