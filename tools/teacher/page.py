@@ -94,9 +94,13 @@ def _title(result: Result) -> str:
     return general if len(general) <= 80 else f"{general[:80]}…"
 
 
-def counts(rows: Sequence[Row], exercise: str) -> Counter[str]:
-    """Count the results of an exercise by their state."""
-    return Counter(row.results[exercise].state for row in rows if exercise in row.results)
+def counts(rows: Sequence[Row]) -> list[list[str]]:
+    """Return a table of how often each exercise came to each state, under a line of headings."""
+    lines = [["", *STATES.values()]]
+    for name in exercises(rows):
+        found = Counter(row.results[name].state for row in rows if name in row.results)
+        lines.append([name, *(str(found[state]) for state in STATES)])
+    return lines
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -125,13 +129,10 @@ def text(rows: Sequence[Row]) -> str:
     for number, mistake in enumerate(mistakes(rows), 1):
         code = "\n".join(f"    {line}" for line in mistake.code.splitlines())
         parts.append(f"{number}. {_heading(mistake)}\n\n{mistake.message}\n\n{code}".rstrip())
-    width = max(map(len, exercises(rows)), default=0)
-    lines = [f"{'':{width}}  " + "  ".join(STATES.values())]
-    for name in exercises(rows):
-        found = counts(rows, name)
-        numbers = "  ".join(f"{found[state]:{len(words)}}" for state, words in STATES.items())
-        lines.append(f"{name:{width}}  {numbers}")
-    parts.append("\n".join(lines))
+    lines = counts(rows)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])] for name, *numbers in lines)
+    parts.append("\n".join(map("  ".join, padded)))
     return "\n\n\n".join(parts) + "\n"
 
 
@@ -141,12 +142,11 @@ def page(rows: Sequence[Row]) -> str:
     for number, mistake in enumerate(mistakes(rows), 1):
         code = f"<pre>{html.escape(mistake.code)}</pre>" if mistake.code else ""
         parts.append(f"<h2>{number}. {html.escape(_heading(mistake))}</h2><p>{to_html(mistake.message)}</p>{code}")
-    parts.append(f"<h2>Each exercise</h2><table>{_line('th', ['', *STATES.values()])}")
-    for name in exercises(rows):
-        found = counts(rows, name)
-        parts.append(_line("td", [name, *(str(found[state]) for state in STATES)]))
-    head = f'<meta charset="utf-8"><title>What to say tomorrow</title><style>{STYLE}</style>'
-    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{"".join(parts)}</table></body></html>'
+    head, *lines = counts(rows)
+    table = "".join([_line("th", head), *(_line("td", line) for line in lines)])
+    parts.append(f"<h2>Each exercise</h2><table>{table}</table>")
+    about = f'<meta charset="utf-8"><title>What to say tomorrow</title><style>{STYLE}</style>'
+    return f'<!DOCTYPE html><html lang="en"><head>{about}</head><body>{"".join(parts)}</body></html>'
 
 
 def _line(kind: str, cells: Iterable[str]) -> str:
