@@ -23,17 +23,7 @@ def oldest(requirement):
 
 def test_the_suite_passes(environment):
     pins = [oldest(requirement) for requirement in PROJECT["dependencies"]]
-    tools = [
-        "colorspacious",
-        "hypothesis",
-        "jupyterlab",
-        "nbconvert",
-        "nbval",
-        "pytest",
-        "pyyaml",
-        "bleach",
-        "threadpoolctl",
-    ]
+    tools = "colorspacious hypothesis jupyterlab nbconvert nbval pytest pyyaml bleach threadpoolctl".split()
     environment.install(*pins, *tools)
     environment.run("-m", "pip", "install", "--quiet", "--no-deps", "-e", str(ROOT))
     options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not long_form"]

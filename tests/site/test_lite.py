@@ -14,11 +14,8 @@ from tools.browser import driver
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-FIRST = (
-    "00_start_here",
-    "04_positional_encoding",
-    "08_training",
-)  # CI has no time for more; GitHub's workflow runs all
+# CI has no time for more; GitHub's workflow runs all.
+FIRST = ("00_start_here", "04_positional_encoding", "08_training")
 
 
 @pytest.fixture(scope="session")

@@ -21,11 +21,9 @@ def test_all_copies_of_the_address_agree(path):
 
 
 def test_a_new_address_reaches_every_copy_and_nothing_else():
-    text = "pip install git+https://github.com/OWNER/REPO and https://github.com/numpy/numpy\n"
-    text += (
-        "https://mybinder.org/v2/gh/OWNER/REPO/main?x https://colab.research.google.com/github/OWNER/REPO/blob/main/a"
-    )
-    text += "https://OWNER.github.io/REPO/lite/lab https://jalammar.github.io/illustrated-transformer/\n"
+    text = """pip install git+https://github.com/OWNER/REPO and https://github.com/numpy/numpy
+        https://mybinder.org/v2/gh/OWNER/REPO/main?x https://colab.research.google.com/github/OWNER/REPO/blob/main/a
+        https://OWNER.github.io/REPO/lite/lab https://jalammar.github.io/illustrated-transformer/"""
     new = save.with_address(text, "ada/attention.course")
     pages = "https://OWNER.github.io/REPO", "https://ada.github.io/attention.course"
     assert new == text.replace("OWNER/REPO", "ada/attention.course").replace(*pages)

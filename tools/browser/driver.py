@@ -4,7 +4,7 @@
         notebook.run_all()
         figure = notebook.live_figures()[0]
         figure.controls["temperature τ"].move("End")
-        figure.screenshot("hot.png")
+        figure.node.screenshot(path="hot.png")
 
 What can be asked of an open notebook is in `tools.browser.notebook`.
 """
@@ -71,16 +71,23 @@ def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
 
 @contextmanager
 def jupyterlite(folder: str | Path) -> "Iterator[JupyterLab]":
-    """Serve the JupyterLite in `folder`, by a server that only hands out files, and start a browser.
+    """Serve the JupyterLite in `folder`, and start a browser.
 
     Raises:
         RuntimeError: there is no Chromium.
     """
+    with served(folder) as address, chromium() as window:
+        yield JupyterLab(address, "lab/index.html?path={path}", window)
+
+
+@contextmanager
+def served(folder: str | Path) -> Iterator[str]:
+    """Serve a folder by a server that only hands out files; yield its address."""
     files = functools.partial(_Files, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server, chromium() as window:
+    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield JupyterLab(f"http://127.0.0.1:{server.server_port}/", "lab/index.html?path={path}", window)
+            yield f"http://127.0.0.1:{server.server_port}/"
         finally:
             server.shutdown()
 

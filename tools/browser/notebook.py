@@ -122,8 +122,7 @@ class LiveFigure:
     @property
     def controls(self) -> "dict[str, Control]":
         nodes = self.node.locator(".widget-inline-hbox:not(.widget-html)").all()
-        controls = [Control(self, node) for node in nodes]
-        return {control.label: control for control in controls}
+        return {control.label: control for control in (Control(self, node) for node in nodes)}
 
     def wait_for_picture(self, other_than: str = "", seconds: float = 10) -> bool:
         """Wait until a picture is there, loaded and not the one with this `src`, or an alert; False if none comes."""
@@ -141,9 +140,6 @@ class LiveFigure:
         except TimeoutError:
             return False
         return True
-
-    def screenshot(self, path: str | Path) -> None:
-        self.node.screenshot(path=path)
 
 
 class Control:
