@@ -5,7 +5,6 @@ reads, come from the page itself.
 """
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -87,16 +86,6 @@ class Notebook:
                 output_area = self.page.locator(".jp-Notebook-cell").nth(number).locator(".jp-Cell-outputArea")
                 found.append(LiveFigure(cell["id"], output_area))
         return found
-
-    def screenshot(self, path: str | Path) -> None:
-        """Photograph the whole notebook, as if the window were high enough."""
-        before = self.page.viewport_size
-        assert before is not None
-        hidden = self.ask("({content}) => content.outerNode.scrollHeight - content.outerNode.clientHeight")
-        self.page.set_viewport_size({"width": before["width"], "height": before["height"] + hidden})
-        self.ask("panel => panel.content.outerNode.scrollTo(0, 0)")
-        self.page.screenshot(path=path)
-        self.page.set_viewport_size(before)
 
 
 class LiveFigure:

@@ -4,7 +4,6 @@ Each notebook is run, in a process of its own, as far as its last live figure. I
 page gets the controls' stops, and docs/_static/frames.js does the rest. Pictures are kept until a source changes.
 """
 
-import argparse
 import hashlib
 import html
 import io
@@ -70,10 +69,9 @@ def add(source: Path) -> None:
         shutil.copytree(folder, source / "_static" / "frames" / path.stem)
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
-            for output in cell.get("outputs", []) if (folder / f"{cell['id']}.json").exists() else []:
-                if "text/html" in output.get("data", {}):
-                    stops = (folder / f"{cell['id']}.json").read_text(encoding="utf-8")
-                    output["data"]["text/html"] = with_stops("".join(output["data"]["text/html"]), stops)
+            if (stops := folder / f"{cell['id']}.json").exists():
+                for data in (output["data"] for output in cell["outputs"] if "text/html" in output.get("data", {})):
+                    data["text/html"] = with_stops("".join(data["text/html"]), stops.read_text(encoding="utf-8"))
         path.write_text(json.dumps(notebook), encoding="utf-8")
     pictures = [file for folder in folders for file in folder.glob("*.webp")]
     figures = sum(len(list(folder.glob("*.js"))) for folder in folders)
@@ -289,13 +287,8 @@ def webp(png: bytes) -> bytes:
     return content.getvalue()
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("notebook", type=Path)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("most", type=int)
-    words = parser.parse_args()
+if __name__ == "__main__":  # as `drawn` calls it
     try:
-        draw(words.notebook, words.folder, words.most)
+        draw(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
     except Failed as error:
         sys.exit(str(error))
