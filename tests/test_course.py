@@ -1,6 +1,7 @@
 """course.py: one command that works on a machine with nothing on it, and says in one line what is missing."""
 
 import ast
+import itertools
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -27,9 +28,9 @@ class Course:
         self.folder, self.monkeypatch, self.capsys = folder, monkeypatch, capsys
         self.installs, self.venvs = [], 0  # ("pip", "lab,test"), …
         self.calls, self.folders = [], []  # what the Python of .venv would run, and where
-        self.codes = []  # what these exit with, or raise, one after the other; then 0
-        self.failing, self.output = (), ""  # of "uv", "uv venv" and "pip"; what they say
-        self.python_works, self.interrupted = True, False
+        self.codes = itertools.repeat(0)  # what these exit with, or raise, one after the other
+        self.failing, self.output = (), ""  # of "uv", "uv venv", "pip" and "Ctrl-C"; what they say
+        self.python_works = True
         (folder / "course.py").write_text(SOURCE, encoding="utf-8")
         (folder / "pyproject.toml").write_text("[project]\n")
         (folder / "notebooks/pictures").mkdir(parents=True, exist_ok=True)
@@ -85,7 +86,7 @@ class Course:
         assert Path(cwd) == self.folder
         assert words[-2] == "-e"
         self.installs.append((installer, words[-1][2:-1]))  # .[lab,test]
-        if self.interrupted:
+        if "Ctrl-C" in self.failing:
             raise KeyboardInterrupt
         stdout.write(self.output)
         return int(installer in self.failing)
@@ -93,13 +94,7 @@ class Course:
     def _start(self, command, cwd):
         self.folders.append(cwd)
         self.calls.append(command[1:])
-        return SimpleNamespace(wait=self._wait)
-
-    def _wait(self):
-        code = self.codes.pop(0) if self.codes else 0
-        if code is KeyboardInterrupt:
-            raise code
-        return code
+        return Mock(wait=Mock(side_effect=self.codes))
 
     def _create_venv(self, path, with_pip, symlinks):
         assert with_pip
@@ -209,10 +204,10 @@ def test_an_interrupted_installation_ends_quietly_and_is_made_anew(first, uv, co
         course.have_uv()
     if not first:
         course()
-    course.interrupted = True
+    course.failing = ("Ctrl-C",)
     assert course("test") == 130
     assert capsys.readouterr().err == ""
-    course.interrupted = False
+    course.failing = ()
     assert course() == 0
     assert course.installs[-1] == ("uv" if uv else "pip", "lab")
     assert course.venvs == 2  # pip may have been stopped between taking a package out and putting the new one in

@@ -71,17 +71,12 @@ def mistakes(rows: Sequence[Row]) -> list[Mistake]:
             if result.state in ("wrong", "unreadable", "stopped"):
                 for name in (result.name or _title(result)).split("; "):  # of two mistakes at once, both
                     made.setdefault(name, []).append(result)
-        known = _messages(exercise)
+        lesson = next(lesson for lesson in LESSONS if exercise in lesson.exercises)
+        known = {mistake.name: mistake.message for mistake in lesson.exercise(exercise).mistakes}
         for name, results in made.items():
             best = min(results, key=lambda r: (not r.code, "; " in (r.name or ""), len(r.code)))  # a short, pure case
             found.append(Mistake(exercise, name, known.get(name, best.message), best.code, len(results)))
     return sorted(found, key=lambda mistake: -mistake.count)
-
-
-def _messages(exercise: str) -> dict[str, str]:
-    """Return the course's message for each mistake of an exercise."""
-    lesson = next(lesson for lesson in LESSONS if exercise in lesson.exercises)
-    return {mistake.name: mistake.message for mistake in lesson.exercise(exercise).mistakes}
 
 
 def _title(result: Result) -> str:
@@ -109,13 +104,10 @@ def table(rows: Sequence[Row]) -> str:
     writer = csv.writer(text)
     writer.writerow(["student", *names, "right", "note"])
     for row in rows:
-        cells = [_cell(row.results.get(name)) for name in names]
+        results = [row.results.get(name) for name in names]
+        cells = [(result.name or STATES[result.state]) if result else "" for result in results]
         writer.writerow(map(_tame, [row.student, *cells, str(cells.count("right")), row.problem]))
     return text.getvalue()
-
-
-def _cell(result: Result | None) -> str:
-    return "" if result is None else result.name or STATES[result.state]
 
 
 def _tame(cell: str) -> str:
