@@ -60,22 +60,14 @@ def find_chromium() -> str | None:
 
 @contextmanager
 def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
-    """Start a fresh JupyterLab on the folder `root`, without the user's own settings, and a browser.
-
-    Raises:
-        RuntimeError: there is no Chromium, or JupyterLab does not start.
-    """
+    """Start a fresh JupyterLab on the folder `root`, without the user's own settings, and a browser."""
     with server(Path(root)) as (url, token), chromium() as window:
         yield JupyterLab(url, f"doc/tree/{{path}}?token={token}", window)
 
 
 @contextmanager
 def jupyterlite(folder: str | Path) -> "Iterator[JupyterLab]":
-    """Serve the JupyterLite in `folder`, and start a browser.
-
-    Raises:
-        RuntimeError: there is no Chromium.
-    """
+    """Serve the JupyterLite in `folder`, and start a browser."""
     with served(folder) as address, chromium() as window:
         yield JupyterLab(address, "lab/index.html?path={path}", window)
 
@@ -99,18 +91,12 @@ class _Files(SimpleHTTPRequestHandler):
 
 @contextmanager
 def chromium() -> "Iterator[Browser]":
-    """Start a browser.
-
-    Raises:
-        RuntimeError: there is none.
-    """
+    """Start a browser; raise a RuntimeError if there is none."""
     from playwright.sync_api import sync_playwright
 
     path = find_chromium()
     if path is None:
-        raise RuntimeError(
-            "no Chromium found; install it (Debian: apt install chromium), or: playwright install chromium"
-        )
+        raise RuntimeError("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     with sync_playwright() as playwright:
         # Chromium ends with the `with` block, whatever happens in it.
         yield playwright.chromium.launch(executable_path=path, args=FLAGS)
@@ -118,7 +104,7 @@ def chromium() -> "Iterator[Browser]":
 
 @contextmanager
 def server(root: Path, settings: Mapping[str, Any] = SETTINGS) -> Iterator[tuple[str, str]]:
-    """Run JupyterLab; yield its address and token."""
+    """Run JupyterLab; yield its address and token, or raise a RuntimeError if it does not start."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         home = Path(folder)
         overrides = home / "config" / "labconfig" / "default_setting_overrides.json"

@@ -20,11 +20,7 @@ class Unreachable(Failed):
 
 
 def from_npm(name: str, version: str, integrity: str) -> Path:
-    """Return the archive of a package without a scope.
-
-    Args:
-        integrity: the hash that `npm view NAME@VERSION dist.integrity` prints.
-    """
+    """Return the archive of a package without a scope. `npm view NAME@VERSION dist.integrity` prints its hash."""
     archive = DOWNLOADS / f"{name}-{version}.tgz"
     if not archive.exists():
         npm = shutil.which("npm")
@@ -62,11 +58,7 @@ def from_web(address: str, digest: str) -> Path:
 
 
 def checked(file: Path, expected: str) -> Path:
-    """Return the same file, if its hash is the expected one: SHA-256 in hex, or SHA-512 as npm writes it.
-
-    Raises:
-        Failed: its hash is another.
-    """
+    """Return the same file; fail unless its hash is the expected one, SHA-256 in hex or SHA-512 as npm writes it."""
     content = file.read_bytes()
     as_npm = f"sha512-{base64.b64encode(hashlib.sha512(content).digest()).decode()}"
     if expected not in (hashlib.sha256(content).hexdigest(), as_npm):

@@ -49,18 +49,14 @@ STOPS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 
 class Failed(Exception):
-    """An error for a notebook that did not show what its page promises."""
+    """An error for a notebook that did not show what its page promises; the message says why."""
 
 
 # --- In the build -----------------------------------------------------------------------------------------------------
 
 
 def add(source: Path) -> None:
-    """Draw what is missing; then put the stops into the notebooks in `source`, and the pictures into its `_static`.
-
-    Raises:
-        Failed: a notebook did not show its figures; the message says why.
-    """
+    """Draw what is missing; then put the stops into the notebooks in `source`, and the pictures into its `_static`."""
     started = time.perf_counter()
     notebooks = sorted((source / "notebooks").glob("*.ipynb"))
     with ThreadPoolExecutor(os.cpu_count()) as workers:
@@ -146,11 +142,7 @@ def cells(notebook: Path) -> list[tuple[str, str, bool]]:
 
 
 def shown(notebook: Path) -> dict[str, live.LiveFigure]:
-    """Run a notebook's cells, and return the live figures that they show, by the cells' ids.
-
-    Raises:
-        Failed: there are others than those that the notebook has stored.
-    """
+    """Run a notebook's cells, and return the live figures by the cells' ids; fail if they are not those stored."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 

@@ -51,11 +51,7 @@ KERNEL_WHEELS = "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
 
 
 def build(folder: Path) -> None:
-    """Write the whole site into `folder`, replacing what was there; say how large it is.
-
-    Raises:
-        fetch.Failed: the message says why, and what to do.
-    """
+    """Write the whole site into `folder`, replacing what was there; say how large it is, or raise fetch.Failed."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         build_pages(folder, Path(name, "project"))
