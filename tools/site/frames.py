@@ -259,10 +259,9 @@ def note(figure: live.LiveFigure, values: dict[str, list[Any]]) -> str:
             absent.append(named[name])
         elif there < all_values:
             fewer.append(f"{there} of the {all_values} values of {named[name]}")
-    said = [listed(fewer)] if fewer else []
-    said += [f"only the notebook has {listed(absent)}"] if absent else []
-    said += [f"in the notebook you type {listed(typed)} yourself"] if typed else []
-    return f"Drawn beforehand{': ' if said else ''}{'; '.join(said)}. Run this cell for the figure itself."
+    parts = ((fewer, "{}"), (absent, "only the notebook has {}"), (typed, "in the notebook you type {} yourself"))
+    said = "; ".join(sentence.format(listed(words)) for words, sentence in parts if words)
+    return f"Drawn beforehand{said and ': '}{said}. Run this cell for the figure itself."
 
 
 def listed(words: list[str]) -> str:

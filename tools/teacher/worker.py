@@ -69,9 +69,8 @@ def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
 
     if answer.problem:
         return {"state": "unreadable" if answer.code else "missing", "name": None, "message": answer.problem}
-    exercise = next(
-        lesson.exercise(answer.exercise) for lesson in course.LESSONS if answer.exercise in lesson.exercises
-    )
+    lesson = next(lesson for lesson in course.LESSONS if answer.exercise in lesson.exercises)
+    exercise = lesson.exercise(answer.exercise)
     names = {"__name__": "__main__", **exercise.names()}
     try:
         with stopped(seconds / 2):
