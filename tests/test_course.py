@@ -1,6 +1,7 @@
 """course.py: one command that works on a machine with nothing on it, and says in one line what is missing."""
 
 import ast
+import itertools
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -23,13 +24,13 @@ SOURCE = (ROOT / "course.py").read_text(encoding="utf-8")
 class Course:
     """A copy of course.py in a folder of its own. Nothing really runs: what it would install and run is noted."""
 
-    def __init__(self, folder, monkeypatch):
-        self.folder, self.monkeypatch = folder, monkeypatch
+    def __init__(self, folder, monkeypatch, capsys):
+        self.folder, self.monkeypatch, self.capsys = folder, monkeypatch, capsys
         self.installs, self.venvs = [], 0  # ("pip", "lab,test"), …
         self.calls, self.folders = [], []  # what the Python of .venv would run, and where
-        self.codes = []  # what these exit with, one after the other; then 0
-        self.failing, self.output = (), ""  # of "uv", "uv venv" and "pip"; what they say
-        self.python_works, self.interrupted, self.interruptions = True, False, 0
+        self.codes = itertools.repeat(0)  # what these exit with, or raise, one after the other
+        self.failing, self.output = (), ""  # of "uv", "uv venv", "pip" and "Ctrl-C"; what they say
+        self.python_works = True
         (folder / "course.py").write_text(SOURCE, encoding="utf-8")
         (folder / "pyproject.toml").write_text("[project]\n")
         (folder / "notebooks/pictures").mkdir(parents=True, exist_ok=True)
@@ -49,6 +50,13 @@ class Course:
         with pytest.raises(SystemExit) as exited:
             runpy.run_path(str(self.folder / "course.py"), run_name="__main__")
         return exited.value.code
+
+    def refuses(self, *words):
+        """Return the message of `python course.py ...`, which must fail in a single line."""
+        assert self(*words) == 1
+        error = self.capsys.readouterr().err
+        assert re.fullmatch(r"course\.py: .+\n", error)
+        return error
 
     def publish(self, name, source="x = 1", **metadata):
         """Write a notebook of the course, perhaps a newer version."""
@@ -78,7 +86,7 @@ class Course:
         assert Path(cwd) == self.folder
         assert words[-2] == "-e"
         self.installs.append((installer, words[-1][2:-1]))  # .[lab,test]
-        if self.interrupted:
+        if "Ctrl-C" in self.failing:
             raise KeyboardInterrupt
         stdout.write(self.output)
         return int(installer in self.failing)
@@ -86,13 +94,7 @@ class Course:
     def _start(self, command, cwd):
         self.folders.append(cwd)
         self.calls.append(command[1:])
-        return SimpleNamespace(wait=self._wait)
-
-    def _wait(self):
-        if self.interruptions:
-            self.interruptions -= 1
-            raise KeyboardInterrupt
-        return self.codes.pop(0) if self.codes else 0
+        return Mock(wait=Mock(side_effect=self.codes))
 
     def _create_venv(self, path, with_pip, symlinks):
         assert with_pip
@@ -103,20 +105,8 @@ class Course:
 
 
 @pytest.fixture
-def course(tmp_path, monkeypatch):
-    return Course(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def one_line(capsys):
-    """Return a function that reads the error message, which must be a single line."""
-
-    def read():
-        error = capsys.readouterr().err
-        assert re.fullmatch(r"course\.py: .+\n", error)
-        return error
-
-    return read
+def course(tmp_path, monkeypatch, capsys):
+    return Course(tmp_path, monkeypatch, capsys)
 
 
 def test_old_pythons_can_read_it():
@@ -126,23 +116,34 @@ def test_old_pythons_can_read_it():
     assert names <= set("argparse hashlib json os re shutil socket subprocess sys threading time".split())
 
 
-def test_an_old_python_gets_one_line(course, monkeypatch, one_line):
-    monkeypatch.setattr(sys, "version_info", (3, 6, 15))
-    assert course() == 1
-    assert "needs Python 3.11 or newer (see python.org), and this is 3.6." in one_line()
+@pytest.mark.parametrize(
+    ("spoil", "words", "message"),
+    [
+        (
+            lambda patch: patch.setattr(sys, "version_info", (3, 6, 15)),
+            [],
+            "needs Python 3.11 or newer .*, and this is 3.6.",
+        ),
+        (lambda patch: patch.setitem(sys.modules, "ensurepip", None), [], "sudo apt install python3-venv"),
+        (
+            lambda patch: patch.setattr("venv.create", lambda folder, **_: os.mkdir(os.path.dirname(folder))),
+            [],
+            r"Could not make .venv \(\[Errno 17\] File exists",
+        ),
+        (lambda patch: os.remove("pyproject.toml"), [], "pyproject.toml is not beside course.py"),
+        (None, ["tset"], "no command 'tset'"),
+        *(
+            (None, words.split(), "is not a port. Give a number from 1024 to 65535")
+            for words in ("--port abc", "--port=70000", "--port=0", "--port=\u00b2", "--port")
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_runs(spoil, words, message, course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if spoil:
+        spoil(monkeypatch)
+    assert re.search(message, course.refuses(*words))
     assert course.calls == course.installs == []
-
-
-def test_a_python_without_venv_gets_one_line(course, monkeypatch, one_line):
-    monkeypatch.setitem(sys.modules, "ensurepip", None)
-    assert course() == 1
-    assert "sudo apt install python3-venv" in one_line()
-
-
-def test_an_environment_that_cannot_be_made_is_one_line(course, monkeypatch, one_line):
-    monkeypatch.setattr("venv.create", lambda *_, **__: os.mkdir(course.folder))
-    assert course() == 1
-    assert "Could not make .venv ([Errno 17] File exists" in one_line()
 
 
 def test_it_installs_and_opens_the_first_notebook(course, tmp_path, capsys):
@@ -168,15 +169,20 @@ def test_extras_add_up(course):
     assert course.venvs == 1
 
 
-@pytest.mark.parametrize("change", ["another project", "another Python", "a broken Python", "no Python"])
-def test_what_does_not_fit_any_more_is_installed_again(change, course, tmp_path, monkeypatch):
+CHANGES = {
+    "another project": lambda course: (course.folder / "pyproject.toml").write_text("[project]\ndependencies = []\n"),
+    "another Python": lambda course: course.monkeypatch.setattr(sys, "version_info", (3, 99, 0)),
+    "a broken Python": lambda course: setattr(course, "python_works", False),
+    "no Python": lambda course: setattr(course, "python_works", None),
+    "an empty stamp": lambda course: (course.folder / ".venv/installed.json").write_text(""),
+    "half a stamp": lambda course: (course.folder / ".venv/installed.json").write_text("{}"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_does_not_fit_any_more_is_installed_again(change, course):
     course("test")
-    if change == "another project":
-        (tmp_path / "pyproject.toml").write_text("[project]\ndependencies = []\n")
-    elif change == "another Python":
-        monkeypatch.setattr(sys, "version_info", (3, 99, 0))
-    else:
-        course.python_works = False if change == "a broken Python" else None
+    CHANGES[change](course)
     course()
     course()
     kept = change == "another project"
@@ -184,20 +190,11 @@ def test_what_does_not_fit_any_more_is_installed_again(change, course, tmp_path,
     assert course.venvs == (1 if kept else 2)
 
 
-def test_a_moved_project_is_installed_again(course, tmp_path, monkeypatch):
+def test_a_moved_project_is_installed_again(course, tmp_path, monkeypatch, capsys):
     course()
-    again = Course(tmp_path.rename(tmp_path.with_name(tmp_path.name + "_moved")), monkeypatch)
+    again = Course(tmp_path.rename(tmp_path.with_name(tmp_path.name + "_moved")), monkeypatch, capsys)
     again()
     assert (again.installs, again.venvs) == ([("pip", "lab")], 1)
-
-
-@pytest.mark.parametrize("stamp", ["", "{}"])
-def test_a_half_made_environment_is_replaced(stamp, course, tmp_path):
-    (tmp_path / ".venv/half").mkdir(parents=True)
-    (tmp_path / ".venv/installed.json").write_text(stamp)
-    assert course() == 0
-    assert course.installs == [("pip", "lab")]
-    assert not (tmp_path / ".venv/half").exists()
 
 
 @pytest.mark.parametrize("uv", [False, True])
@@ -207,10 +204,10 @@ def test_an_interrupted_installation_ends_quietly_and_is_made_anew(first, uv, co
         course.have_uv()
     if not first:
         course()
-    course.interrupted = True
+    course.failing = ("Ctrl-C",)
     assert course("test") == 130
     assert capsys.readouterr().err == ""
-    course.interrupted = False
+    course.failing = ()
     assert course() == 0
     assert course.installs[-1] == ("uv" if uv else "pip", "lab")
     assert course.venvs == 2  # pip may have been stopped between taking a package out and putting the new one in
@@ -228,10 +225,9 @@ NO_HATCH = "ERROR: No matching distribution found for hatchling"
         ("", "it said nothing"),
     ],
 )
-def test_a_failed_installation_names_the_cause_in_one_line(output, reason, course, tmp_path, one_line):
+def test_a_failed_installation_names_the_cause_in_one_line(output, reason, course, tmp_path):
     course.failing, course.output = ("pip",), output
-    assert course() == 1
-    error = one_line()
+    error = course.refuses()
     assert f"pip failed ({reason}). Check your connection and run this again" in error
     assert str(tmp_path / ".venv" / "install.log") in error
     assert (tmp_path / ".venv" / "install.log").read_text() == output
@@ -310,12 +306,6 @@ def test_a_failed_addition_leaves_what_was_there(course):
     assert course.venvs == 1
 
 
-def test_outside_its_folder_it_says_so(course, tmp_path, one_line):
-    (tmp_path / "pyproject.toml").unlink()
-    assert course() == 1
-    assert "pyproject.toml is not beside course.py" in one_line()
-
-
 def test_learners_work_in_copies_and_a_newer_version_is_put_beside_them_once(course, tmp_path, capsys):
     course()
     assert (tmp_path / "my_notebooks/pictures/a.png").read_bytes() == b"a"
@@ -360,23 +350,16 @@ def test_who_changes_the_course_opens_the_notebooks_themselves(course, tmp_path)
 
 
 def test_ctrl_c_is_left_to_what_runs(course, capsys):
-    course.interruptions, course.codes = 2, [5]
+    course.codes = [KeyboardInterrupt, KeyboardInterrupt, 5]
     assert course() == 5
     assert capsys.readouterr().err == ""
 
 
-def test_a_taken_port_is_one_line_before_anything_is_installed(course, one_line):
+def test_a_taken_port_is_one_line_before_anything_is_installed(course):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert course(f"--port={port}") == 1
-    assert f"Port {port} is taken" in one_line()
+        assert f"Port {port} is taken" in course.refuses(f"--port={port}")
     assert course.installs == []
-
-
-@pytest.mark.parametrize("words", [["--port", "abc"], ["--port=70000"], ["--port=0"], ["--port=\u00b2"], ["--port"]])
-def test_an_impossible_port_is_one_line(words, course, one_line):
-    assert course(*words) == 1
-    assert "is not a port. Give a number from 1024 to 65535" in one_line()
 
 
 def test_a_free_port_and_other_options_reach_jupyterlab(course):
@@ -454,11 +437,6 @@ def test_a_command_for_maintainers_is_handed_on_from_where_one_stands(course):
     assert course("site", "--no-lite") == 6
     assert course.installs == [("pip", "site")]
     assert (course.calls[-1], course.folders) == (["-P", "-m", "tools", "site", "--no-lite"], [None])
-
-
-def test_an_unknown_command_is_one_line(course, one_line):
-    assert course("tset") == 1
-    assert "no command 'tset'" in one_line()
 
 
 @pytest.mark.parametrize("word", ["-h", "--help"])

@@ -60,10 +60,7 @@ def test_outputs_are_those_of_one_clean_run_from_top_to_bottom(notebook):
     assert outputs
     assert not [output.evalue for output in outputs if output.output_type == "error"]
     assert not [output.text for output in outputs if output.get("name") == "stderr"]
-
-
-def test_no_widget_state_is_stored(notebook):
-    assert "widgets" not in notebook.metadata
+    assert "widgets" not in notebook.metadata, "no state of widgets is stored"
 
 
 def test_each_live_figure_has_a_picture_in_every_form(notebook):
@@ -86,21 +83,8 @@ def test_every_picture_is_small_and_has_alternative_text(notebook):
                 assert alt.strip(), cell.id
 
 
-@pytest.mark.slow
-def test_html_export_shows_every_live_figure(notebook):
-    page, _ = nbconvert.HTMLExporter().from_notebook_node(copy.deepcopy(notebook))
-    assert_shows_every_live_figure(page, notebook)
-    assert f'<script type="{WIDGET_VIEW}">' not in page
-
-
-@pytest.mark.slow
-def test_github_shows_every_live_figure(notebook):
-    assert_shows_every_live_figure(as_on_github(notebook), notebook)
-
-
-def assert_shows_every_live_figure(page, notebook):
-    expected = [picture for cell in live_cells(notebook) for picture in Pictures(stills(cell)[0]["text/html"]).found]
-    assert set(expected) <= set(Pictures(page).found)
+def exported(notebook):
+    return nbconvert.HTMLExporter().from_notebook_node(copy.deepcopy(notebook))[0]
 
 
 def as_on_github(notebook):
@@ -123,3 +107,11 @@ def as_on_github(notebook):
         protocols={"data", "https"},
         strip=True,
     )
+
+
+@pytest.mark.parametrize("page_of", [exported, as_on_github])
+def test_html_shows_every_live_figure(notebook, page_of):
+    page = page_of(notebook)
+    expected = {picture for cell in live_cells(notebook) for picture in Pictures(stills(cell)[0]["text/html"]).found}
+    assert expected <= set(Pictures(page).found)
+    assert f'<script type="{WIDGET_VIEW}">' not in page

@@ -40,10 +40,7 @@ def lab(tmp_path_factory):
             yield server
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS],
-)
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])
 def test_notebook(lab, path):
     with lab.open(path.name) as notebook:
         check_pictures(notebook)  # as cloned: JupyterLab does not trust it yet, and cleans its HTML

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lesson_utils.classroom import claims
+from lesson_utils.classroom import claims, progress, quiz
 from lesson_utils.classroom.lesson import Lesson
 from lesson_utils.exercises import check
 
@@ -29,7 +29,10 @@ def test_a_record_that_names_other_exercises_than_there_are_is_refused():
         lesson.exercise("softmax")
 
 
-def test_an_unknown_exercise_lists_those_there_are():
+@pytest.mark.parametrize("of", [progress.here, quiz.checkpoint])
+def test_an_unknown_notebook_or_exercise_lists_those_there_are(of):
+    with pytest.raises(ValueError, match="there is no notebook 'attention'; there are: start_here, bottleneck, "):
+        of("attention")
     with pytest.raises(AttributeError, match=r"no exercise 'sofmax'; there are: weighted_average, .*softmax"):
         _ = check.sofmax
     assert "softmax" in dir(check)

@@ -35,24 +35,19 @@ def test_start_values_and_set_move_the_controls():
     figure = point(x=7)
     assert figure.values == {"x": 7, "name": "a"}
     assert figure.picture.alt == "Point a stands at 7."
+    frames = testing.drawn(figure)
     assert figure.set(x=1, name="b").alt == "Point b stands at 1."
     assert figure.values == {"x": 1, "name": "b"}
+    assert frames == ["Point b stands at 1."], "several values at once are one redraw"
 
 
 def test_moving_a_widget_redraws():
     figure = point()
     before = testing.page(figure)
-    testing.move(figure, "x", 8)
+    after = testing.move(figure, "x", 8)
     assert figure.picture.alt == "Point a stands at 8."
-    assert testing.page(figure).startswith(figure.picture.html())
-    assert testing.page(figure) != before
-
-
-def test_several_values_at_once_are_one_redraw():
-    figure = point()
-    frames = testing.drawn(figure)
-    figure.set(x=1, name="b")
-    assert frames == ["Point b stands at 1."]
+    assert after.startswith(figure.picture.html())
+    assert after != before
 
 
 @pytest.mark.parametrize(
@@ -142,26 +137,6 @@ def test_a_typed_word_is_followed_key_by_key_and_cut_where_it_is_too_long():
             figure.set(word=value)
 
 
-@live.lab(width=2, height=1, place=live.Slider("place", 0, 9, 3))
-def frameless(figure):
-    """A dot without axes around it."""
-    axes = figure.add_subplot(xlim=(0, 9))
-    axes.set_axis_off()
-    (dot,) = axes.plot([0], [0], "o")
-
-    def update(place):
-        dot.set_xdata([place])
-        return f"A dot at {place}."
-
-    return update
-
-
-def test_axes_that_are_off_stay_off():
-    figure = frameless()
-    figure.set(place=7)
-    testing.assert_frame_is_a_redraw(figure)
-
-
 def test_a_slider_starts_on_one_of_its_steps():
     live.LogSlider("τ", 0.01, 100, 10**-0.5)
     with pytest.raises(ValueError, match=r"τ: value=0.3 is not a step of the slider; the nearest is 0.316"):
@@ -170,52 +145,59 @@ def test_a_slider_starts_on_one_of_its_steps():
 
 def test_an_exception_is_shown_where_the_figure_was_and_goes_away():
     figure = point()
-    testing.move(figure, "x", 9)  # as a learner moves it
-    assert 'role="alert"' in testing.page(figure)
-    assert "ArithmeticError: nine &lt;is&gt; too much" in testing.page(figure)
-    testing.move(figure, "x", 4)
-    assert "<img" in testing.page(figure)
+    page = testing.move(figure, "x", 9)  # as a learner moves it
+    assert 'role="alert"' in page
+    assert "ArithmeticError: nine &lt;is&gt; too much" in page
+    assert "<img" in testing.move(figure, "x", 4)
     with pytest.raises(ArithmeticError):
         figure.set(x=9)  # as code does
 
 
-def test_neighbours_are_where_the_arrow_keys_lead():
-    """Drawn ahead for nothing, if the value differs in its last digit from the one that the slider comes to."""
-    for control in (
-        live.Slider("n", 1, 5, 2),
-        live.Slider("x", 0.0, 1.0, 0.5, 0.1),
-        live.LogSlider("t", 0.01, 100, 10**-0.5),
-        live.Choice("d", (1, 2, 4), 2),
-        live.Switch("s", True),
-    ):
-        values = places(control)
+@pytest.mark.parametrize(
+    ("control", "kind"),
+    [
+        (live.Slider("n", 1, 5, 2), ipywidgets.IntSlider),
+        (live.Slider("x", -1.0, 1.0, 0.3, 0.1), ipywidgets.FloatSlider),
+        (live.LogSlider("t", 0.01, 100, 10**-0.5), ipywidgets.FloatLogSlider),
+        (live.Choice("d", (1, 2, 4), 2), ipywidgets.SelectionSlider),
+        (live.Choice("name", ("cat", "mat"), "mat"), ipywidgets.SelectionSlider),
+        (live.Switch("s", True), ipywidgets.Checkbox),
+        (live.Word("w", "cat", 5), ipywidgets.Text),
+    ],
+)
+def test_controls_are_core_widgets_whose_values_are_where_the_arrow_keys_lead(control, kind):
+    """A neighbour is drawn ahead for nothing, if it differs in its last digit from what the slider comes to."""
+    for value in control.extremes():
+        widget = control.widget(value)
+        assert type(widget) is kind
+        assert widget.description == control.label
+        assert widget.value == pytest.approx(value) if isinstance(value, float) else widget.value == value
+    values = list(control.values())
+    if isinstance(control, live.Slider | live.LogSlider):
+        low, high = widget.min, widget.max  # of a LogSlider: exponents
+        places = [low + n * widget.step for n in range(round((high - low) / widget.step) + 1)]
+        assert values == [control.read(10**n if isinstance(control, live.LogSlider) else n) for n in places]
+    if not isinstance(control, live.Word):
+        assert {*map(control.read, control.extremes())} <= set(values)
         for n, value in enumerate(values):
+            control.check("it", value)
             assert sorted(control.neighbours(value)) == sorted(values[max(n - 1, 0) : n] + values[n + 1 : n + 2])
 
 
-def places(control):
-    """Where the arrow keys lead, as `update` gets it."""
-    slider = control.widget(control.value)
-    if isinstance(control, live.Choice | live.Switch):
-        return list(control.values())
-    low, high = slider.min, slider.max  # of a LogSlider: exponents
-    found = [low + n * slider.step for n in range(round((high - low) / slider.step) + 1)]
-    return [control.read(10**n if isinstance(control, live.LogSlider) else n) for n in found]
-
-
 def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
-    monkeypatch.setattr(live, "PAUSE", 0)
-    drawn = []
-
-    async def a_learner(x):
-        nonlocal drawn
-        figure = point(x=5)
+    async def learner(start, moves):
+        figure = point(x=start)
         drawn = testing.drawn(figure)
-        testing.move(figure, "x", x)
-        await asyncio.sleep(0.2)
-        return figure
+        for x in moves:
+            testing.move(figure, "x", x)
+            await asyncio.sleep(0.3)
+        return figure, drawn
 
-    figure = asyncio.run(a_learner(6))
+    def moved(pause, start, *moves):
+        monkeypatch.setattr(live, "PAUSE", pause)
+        return asyncio.run(learner(start, moves))
+
+    figure, drawn = moved(0, 5, 6)
     assert drawn == ["Point a stands at 6.", "Point a stands at 7."]  # and at 5 it began
     assert figure.picture.alt == "Point a stands at 6."
     assert testing.page(figure).startswith(figure.picture.html())
@@ -223,25 +205,12 @@ def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
     assert figure.set(x=7).png != figure.set(x=6).png
     assert drawn == []
 
-    monkeypatch.setattr(live, "PAUSE", 0.2)
-
-    async def in_haste():
-        nonlocal drawn
-        figure = point(x=1)
-        drawn = testing.drawn(figure)
-        testing.move(figure, "x", 3)
-        await asyncio.sleep(0.3)  # time for one picture
-        testing.move(figure, "x", 8)
-        await asyncio.sleep(0.3)  # 9 raises, and 7 would come later
-
-    asyncio.run(in_haste())
+    _, drawn = moved(0.2, 1, 3, 8)  # each time there is time for one picture
     assert drawn == [f"Point a stands at {x}." for x in (3, 4, 8)]  # what the learner does comes before 2
 
-    monkeypatch.setattr(live, "PAUSE", 0)
-    figure = asyncio.run(a_learner(8))  # 9 raises, and nobody is there
+    figure, _ = moved(0, 5, 8)  # 9 raises, and nobody is there
     assert figure.picture.alt == "Point a stands at 8."
-    testing.move(figure, "x", 9)
-    assert 'role="alert"' in testing.page(figure)
+    assert 'role="alert"' in testing.move(figure, "x", 9)
 
 
 def test_a_picture_from_memory_is_the_one_that_would_be_drawn():
@@ -290,17 +259,20 @@ def test_no_figure_is_opened_in_pyplot():
 
 
 def test_an_artist_below_others_moves_below_them():
-    """Not in the list of any blitting code: a moving image under a still text."""
+    """Not in the list of any blitting code: a moving image under a still text, and axes that are off."""
 
     @live.lab(width=2, height=2, shade=live.Slider("shade", 0.0, 1.0, 0.0, 0.1))
     def lab(figure):
-        ax = figure.add_subplot()
+        ax, off = figure.subplots(1, 2)
+        off.set_axis_off()
+        (dot,) = off.plot([0], [0], "o")
         image = ax.imshow([[0.0, 1.0]], vmin=0, vmax=1)
         ax.text(0, 0, "text", color="red", weight="bold")
 
         def update(shade):
             image.set_data([[shade, 1 - shade]])
             ax.set_ylim(-0.5, 0.5 + shade)  # an axis that moves, too
+            dot.set_ydata([shade])
             return f"Shade {shade}."
 
         return update
@@ -317,13 +289,11 @@ def test_what_readers_without_a_kernel_get():
     assert still["text/plain"] == "Point a stands at 3."
     assert '<img alt="Point a stands at 3." src="data:image/png;base64,' in still["text/html"]
     assert "run this cell to move place, name" in still["text/html"]
-    number = live_one["application/vnd.jupyter.widget-view+json"]["model_id"]
+    number, other = (
+        o["application/vnd.jupyter.widget-view+json"]["model_id"] for o in (live_one, point().outputs()[1])
+    )
+    assert other != number, "two figures of one lab hide only their own pictures"
     assert f"body:has(.live-{number}) .still-{number}{{display:none}}" in still["text/html"]
-
-
-def test_two_figures_of_one_lab_hide_only_their_own_pictures():
-    numbers = {f.outputs()[1]["application/vnd.jupyter.widget-view+json"]["model_id"] for f in (point(), point())}
-    assert len(numbers) == 2
 
 
 def test_as_the_last_line_of_a_cell_it_shows_both(monkeypatch):
@@ -332,25 +302,6 @@ def test_as_the_last_line_of_a_cell_it_shows_both(monkeypatch):
     figure = point()
     figure._ipython_display_()
     assert shown == figure.outputs()
-
-
-@pytest.mark.parametrize(
-    ("control", "kind"),
-    [
-        (live.Slider("n", 1, 5, 2), ipywidgets.IntSlider),
-        (live.Slider("x", 0.0, 1.0, 0.5, 0.1), ipywidgets.FloatSlider),
-        (live.LogSlider("t", 0.1, 10, 1), ipywidgets.FloatLogSlider),
-        (live.Choice("d", (1, 2, 4), 2), ipywidgets.SelectionSlider),
-        (live.Switch("s", True), ipywidgets.Checkbox),
-        (live.Word("w", "cat", 5), ipywidgets.Text),
-    ],
-)
-def test_controls_are_core_widgets_with_text_labels(control, kind):
-    for value in control.extremes():
-        widget = control.widget(value)
-        assert type(widget) is kind
-        assert widget.description == control.label
-        assert widget.value == pytest.approx(value) if isinstance(value, float) else widget.value == value
 
 
 def test_live_figures_can_be_carried_away():

@@ -31,11 +31,6 @@ def test_a_question_needs_exactly_one_right_option(right):
         Question("?", tuple(Option("text", "feedback", r) for r in right))
 
 
-def test_unknown_notebook():
-    with pytest.raises(ValueError, match="there is no notebook 'attention'; there are: start_here, bottleneck, "):
-        quiz.checkpoint("attention")
-
-
 def test_an_error_in_a_lesson_is_not_taken_for_a_missing_one(monkeypatch):
     monkeypatch.setattr(Lesson, "questions", lambda self: import_module("no_such_module"))
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):

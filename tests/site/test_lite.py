@@ -14,11 +14,8 @@ from tools.browser import driver
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-FIRST = (
-    "00_start_here",
-    "04_positional_encoding",
-    "08_training",
-)  # CI has no time for more; GitHub's workflow runs all
+# CI has no time for more; GitHub's workflow runs all.
+FIRST = ("00_start_here", "04_positional_encoding", "08_training")
 
 
 @pytest.fixture(scope="session")
@@ -64,20 +61,16 @@ def test_notebook(lab, path):
         assert all(cell["execution_count"] for cell in notebook.cells if cell["cell_type"] == "code")
         figure = notebook.live_figures()[0]
         assert figure.alt.strip()
-        check_slider(figure)
+        # From the keyboard, the slider moves, and picture and alternative text with it.
+        slider = next(control for control in figure.controls.values() if control.kind == "slider")
+        slider.move("Home")
+        low = figure.src, figure.alt
+        assert slider.move("ArrowRight"), f"{figure.cell}: {slider.label} does not move"  # JupyterLab wants these keys
+        slider.move("End")
+        assert figure.alert == ""
+        assert figure.src != low[0]
+        assert figure.alt != low[1]
         assert notebook.complaints() == []
-
-
-def check_slider(figure):
-    """It moves from the keyboard, and picture and alternative text with it."""
-    slider = next(control for control in figure.controls.values() if control.kind == "slider")
-    slider.move("Home")
-    low = figure.src, figure.alt
-    assert slider.move("ArrowRight"), f"{figure.cell}: {slider.label} does not move"  # JupyterLab wants these keys, too
-    slider.move("End")
-    assert figure.alert == ""
-    assert figure.src != low[0]
-    assert figure.alt != low[1]
 
 
 def test_a_check_names_the_mistake_and_ends_a_loop_that_does_not(lab):

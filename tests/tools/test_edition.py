@@ -14,20 +14,14 @@ from lesson_utils.mistakes.recognise.fault_bank import bank_of
 from lesson_utils.mistakes.run.outcome import same
 from lesson_utils.mistakes.run.sandbox import attempt
 from tools.teacher import edition, handed_in
+from tools.teacher.edition import _code as code
+from tools.teacher.edition import _source as source
 
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
 def original(lesson):
     return json.loads((edition.ROOT / "notebooks" / lesson.notebook).read_text(encoding="utf-8"))
-
-
-def source(cell):
-    return "".join(cell["source"])
-
-
-def code(notebook):
-    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 def pages(notebook):
@@ -37,45 +31,34 @@ def pages(notebook):
 
 
 @every_lesson
-def test_a_students_edition_holds_no_solution(lesson):
-    notebook = edition.student(original(lesson), lesson)
+def test_a_students_edition_holds_no_solution_and_differs_in_nothing_else(lesson):
+    before, notebook = original(lesson), edition.student(original(lesson), lesson)
+    kept = [c for c in before["cells"] if edition.GIVES_AWAY not in c["metadata"].get("tags", ())]
+    assert [c["id"] for c in kept] == [c["id"] for c in notebook["cells"]]
+    changed = [b["id"] for a, b in zip(kept, notebook["cells"], strict=True) if a["source"] != b["source"]]
+    assert changed == ["setup"]
+
     assert len(pages(notebook)) == len(lesson.exercises)
-    assert not any("<details" in json.dumps(c) for c in code(notebook) if source(c).startswith("check."))
+    sources = [(source(cell), cell) for cell in code(notebook)]
+    assert not any("<details" in json.dumps(cell) for text, cell in sources if text.startswith("check."))
     everything = json.dumps(notebook, ensure_ascii=False)
-    for name in lesson.exercises:
-        assert EXERCISES[name].stub.rstrip() in {source(cell) for cell in code(notebook)} | {
-            source(cell).rpartition("\n\n\n")[2] for cell in code(notebook)
-        }, "the stub, and nothing else"
-        assert not any(json.dumps(hint, ensure_ascii=False)[1:-1] in everything for hint in EXERCISES[name].hints)
-    for function in functions(notebook):
-        for name in lesson.exercises:
-            assert not solves(function, EXERCISES[name]), function
-
-
-def functions(notebook):
-    """The sources of functions of cells that are no stubs."""
-    for one in code(notebook):
-        if "exercise" not in one["metadata"].get("tags", ()):
-            _, tree = handed_in._parsed(source(one))
-            yield from (ast.unparse(node) for node in tree.body if isinstance(node, ast.FunctionDef))
+    for exercise in map(EXERCISES.get, lesson.exercises):
+        stub = exercise.stub.rstrip()
+        assert any(text == stub or text.endswith(f"\n\n\n{stub}") for text, _ in sources), "the stub, and nothing else"
+        assert not any(json.dumps(hint, ensure_ascii=False)[1:-1] in everything for hint in exercise.hints)
+        for text, one in sources:
+            if "exercise" not in one["metadata"].get("tags", ()):
+                for node in handed_in._parsed(text)[1].body:
+                    assert not (isinstance(node, ast.FunctionDef) and solves(node, exercise)), ast.unparse(node)
 
 
 def solves(function, exercise):
     try:
-        names = cell(function, exercise.names())
+        answer = cell(ast.unparse(function), exercise.names())[function.name]
     except NameError:  # a default value that the notebook computes
         return False
-    bank, answer = bank_of(exercise), names[ast.parse(function).body[0].name]
+    bank = bank_of(exercise)
     return all(same(attempt(answer, c.arguments, 1), w) for c, w in zip(bank.cases, bank.wanted, strict=True))
-
-
-@every_lesson
-def test_a_students_edition_differs_in_nothing_else(lesson):
-    before, after = original(lesson), edition.student(original(lesson), lesson)
-    kept = [c for c in before["cells"] if edition.GIVES_AWAY not in c["metadata"].get("tags", ())]
-    assert [c["id"] for c in kept] == [c["id"] for c in after["cells"]]
-    changed = [b["id"] for a, b in zip(kept, after["cells"], strict=True) if a["source"] != b["source"]]
-    assert changed == ["setup"]
 
 
 @every_lesson
@@ -89,20 +72,14 @@ def test_a_solution_edition_solves_every_exercise(lesson):
         assert exercise.task.splitlines()[0] in filled, "what was asked for stays above it"
         assert "your code" not in filled
         assert cell(filled, exercise.names()), "it is Python"
-    bound = set(dir(builtins))
-    for one in code(notebook):
-        uses, binds = names_in(source(one))
-        bound |= binds
-        assert "exercise" not in one["metadata"].get("tags", ()) or not uses - bound, "what it uses, the notebook has"
-
-
-def names_in(text):
-    """What a cell uses, and what it makes."""
-    found = handed_in.HandedIn()
-    handed_in._read_cell(found, "<cell>", text, None)
+    found, bound = handed_in.HandedIn(), set(dir(builtins))
+    for number, one in enumerate(code(notebook)):
+        handed_in._read_cell(found, str(number), source(one), None)
+        own = [statement for statement in found.statements if statement.file == str(number)]
+        bound = bound.union(*(statement.binds for statement in own))
+        if "exercise" in one["metadata"].get("tags", ()):
+            assert not {name for s in own for name in s.uses} - bound, "what it uses, the notebook has"
     assert not found.broken
-    statements = found.statements
-    return {n for s in statements for n in s.uses}, {n for s in statements for n in s.binds}
 
 
 def test_checks_of_the_students_edition_give_no_help():

@@ -55,10 +55,12 @@ def test_a_client_that_fails_is_quoted(downloads, monkeypatch, said, reason):
         fetch.from_npm("a", "1.0", "sha512-")
 
 
-def test_without_npm_it_says_what_to_install(downloads, monkeypatch):
+def test_without_npm_or_node_it_says_what_to_install(downloads, monkeypatch, tmp_path):
     monkeypatch.setattr(fetch.shutil, "which", lambda name: None)
     with pytest.raises(fetch.Unreachable, match=r"npm is needed to fetch a\. Install Node\.js"):
         fetch.from_npm("a", "1.0", "sha512-")
+    with pytest.raises(fetch.Unreachable, match=r"Node\.js is needed to prepare Python's packages\. Install it"):
+        lite.pack(tmp_path)
 
 
 def test_a_page_gets_what_its_packages_need():
@@ -67,18 +69,7 @@ def test_a_page_gets_what_its_packages_need():
     assert lite.with_needs(["a"], lock) == ["a", "b-c", "d"]
 
 
-def test_a_page_loads_the_course_before_the_first_cell():
-    assert "lesson-utils" in lite.first_loaded()
-
-
-def test_without_node_it_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    with pytest.raises(fetch.Unreachable, match=r"Node\.js is needed to prepare Python's packages\. Install it"):
-        lite.pack(tmp_path)
-
-
-def test_the_kernel_fetches_nothing_that_it_asks_for():
-    """It would, whatever it asks for and this list lacks: by its own names, with an underscore."""
-    assert {"micropip", "piplite", "ssl", "sqlite3", "ipykernel", "comm", "pyodide_kernel", "jedi", "ipython"} <= set(
-        lite.first_loaded()
-    )
+def test_a_page_loads_the_course_before_the_first_cell_and_what_the_kernel_asks_for():
+    """The kernel would fetch whatever it asks for and this list lacks: by its own names, with an underscore."""
+    asked = {"micropip", "piplite", "ssl", "sqlite3", "ipykernel", "comm", "pyodide_kernel", "jedi", "ipython"}
+    assert {"lesson-utils", *asked} <= set(lite.first_loaded())

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from learners import EXERCISES
 
-from lesson_utils.classroom.course import LESSONS
 from tools.teacher import handed_in, page, report, worker
 
 ROOT = Path(__file__).parents[2]
@@ -22,17 +21,9 @@ NAMES = ("score_variance", "softmax", "attention")  # notebook 02's, in its orde
 unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no such limits, and README says so")
 
 
-def course_notebook(number):
-    """The course's own, without what it stored: tests write many."""
-    path = ROOT / "notebooks" / next(lesson.notebook for lesson in LESSONS if lesson.number == number)
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        if "outputs" in cell:
-            cell["outputs"] = []
-    return notebook
-
-
-TWO = course_notebook(2)
+TWO = json.loads((ROOT / "notebooks/02_scaled_attention.ipynb").read_text(encoding="utf-8"))
+for one in TWO["cells"]:
+    one.pop("outputs", None)  # tests write many
 
 
 def answered(answers, notebook=TWO):
@@ -88,7 +79,7 @@ HOSTILE = {
 
 
 def test_an_exercise_that_ends_its_process_costs_only_itself(tmp_path):
-    answers = {"softmax": "import os\nos._exit(0)", "attention": body("attention", "no scale")}
+    answers = {"softmax": HOSTILE["the end"][1], "attention": body("attention", "no scale")}
     row = examined(tmp_path / "a.ipynb", answered(answers))
     assert (row.results["softmax"].state, row.results["attention"].name) == ("stopped", "no scale")
 
@@ -125,9 +116,8 @@ def test_a_class_of_thirty(tmp_path):
     assert "no notebook" in rows["broken"].problem
     assert "MB" in rows["huge"].problem
 
-    named = Counter((n, m) for mistakes in CLASS for n, m in zip(NAMES, mistakes, strict=True) if m) + Counter(
-        {("attention", "no scale"): len(HOSTILE)}
-    )
+    named = Counter((n, m) for mistakes in CLASS for n, m in zip(NAMES, mistakes, strict=True) if m)
+    named["attention", "no scale"] += len(HOSTILE)
     found = page.mistakes([*rows.values()])
     assert {(m.exercise, m.name): m.count for m in found if (m.exercise, m.name) in named} == named
     assert (found[0].exercise, found[0].name, found[0].count) == ("attention", "no scale", 7 + len(HOSTILE))
@@ -149,9 +139,8 @@ def test_a_class_of_thirty(tmp_path):
 def found(notebook, tmp_path):
     """What would be run of a notebook, by exercise; nothing is."""
     homes = handed_in.homes()
-    return {
-        a.exercise: a for a in handed_in.answers(handed_in.read(written(tmp_path / "x.ipynb", notebook), homes), homes)
-    }
+    answers = handed_in.answers(handed_in.read(written(tmp_path / "x.ipynb", notebook), homes), homes)
+    return {answer.exercise: answer for answer in answers}
 
 
 def cells(*sources):
@@ -211,13 +200,8 @@ def test_cells_that_are_no_python_and_functions_that_are_gone(tmp_path):
 def test_what_is_no_notebook_of_the_course(tmp_path):
     row = examined(tmp_path / "x.ipynb", cells("1 + 1"))
     assert (row.problem, row.results) == ("it holds no exercise of this course", {})
-    for content, said in (
-        ("", "empty"),
-        ("[]", "no notebook"),
-        ('{"cells": 3}', "no notebook"),
-        ("[" * 10**5, "no notebook"),
-    ):
-        with pytest.raises(handed_in.Unreadable, match=said):
+    for content in ("", "[]", '{"cells": 3}', "[" * 10**5):
+        with pytest.raises(handed_in.Unreadable, match="no notebook" if content else "empty"):
             handed_in.read(written(tmp_path / "x.ipynb", content), {})
 
 
@@ -228,11 +212,8 @@ def test_nothing_printed_is_taken_for_a_result(tmp_path):
     write = f"os.write(channel, b'''\\n{line}\\n''')"
     forged = f"import os\nfor channel in range(20):\n    try: {write}\n    except OSError: pass"
     row = examined(tmp_path / "x.ipynb", answered({"softmax": f"{forged}\nprint('''{line}''')\nreturn 0"}))
-    assert {name: result.state for name, result in row.results.items()} == {
-        "softmax": "wrong",
-        "attention": "untouched",
-        "score_variance": "untouched",
-    }
+    states = {"softmax": "wrong", "attention": "untouched", "score_variance": "untouched"}
+    assert {name: result.state for name, result in row.results.items()} == states
 
 
 @pytest.mark.long_form
@@ -269,10 +250,9 @@ else:
         "import socket; socket.create_connection(('127.0.0.1', 9))": "PermissionError",
         "bytearray(2 * 10**9)": "allowed" if sys.platform == "darwin" else "MemoryError",  # macOS has no such limit
     }
+    options = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
     for tried, expected in tries.items():
-        command = [sys.executable, "-c", code.format(tried)]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", code.format(tried)], **options)
         assert done.stdout.strip() == expected, (tried, done.stderr)
 
 
@@ -299,10 +279,8 @@ def test_the_page_shows_what_students_wrote_as_text():
 
 
 def test_two_mistakes_at_once_count_for_both_and_are_no_example():
-    both, one = (
-        page.Result("wrong", "not stable; sigmoid", "Two", "a"),
-        page.Result("wrong", "sigmoid", "One", "longer"),
-    )
+    both = page.Result("wrong", "not stable; sigmoid", "Two", "a")
+    one = page.Result("wrong", "sigmoid", "One", "longer")
     found = page.mistakes([page.Row("x", {"softmax": both}), page.Row("y", {"softmax": one})])
     assert [(m.name, m.count, m.code) for m in found] == [("sigmoid", 2, "longer"), ("not stable", 1, "a")]
     assert "squashes" in found[0].message, "the course's own words for it"

@@ -1,5 +1,7 @@
 """What stored results were made with: each change to a model does what its name says, and at one end nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from lesson_utils.maths import attention, models
 from lesson_utils.maths.models.experiments import changed
 from tools.measure import savings, symptoms
 from tools.measure.texts import texts
+
+CONFIG = models.GPTConfig(vocab=9, d_model=24, num_heads=6, num_kv_heads=2, num_layers=2, positions="rotary")
 
 
 @pytest.fixture
@@ -58,8 +62,7 @@ def test_a_window_holds_itself_the_last_and_the_kept():
 
 
 def test_a_cache_that_changes_nothing_gives_the_models_own_logits():
-    config = models.GPTConfig(vocab=9, d_model=16, num_heads=4, num_kv_heads=2, num_layers=2, positions="rotary")
-    model, ids = models.GPT(config, np.random.default_rng(0)), np.arange(8)[None]
+    model, ids = models.GPT(CONFIG, np.random.default_rng(0)), np.arange(8)[None]
     past = [savings.ChangedCache(8, lambda K, V: (K, V)) for _ in range(2)]
     assert model.forward(ids, past)[0] == pytest.approx(model.forward(ids)[0], abs=1e-5)
 
@@ -73,16 +76,7 @@ def test_there_are_three_texts_long_enough_to_measure():
 
 
 def test_each_bug_changes_what_a_model_says_and_is_taken_out_again():
-    config = models.GPTConfig(
-        vocab=9,
-        d_model=24,
-        num_heads=6,
-        num_kv_heads=2,
-        num_layers=2,
-        norm_kind="rms",
-        activation="swiglu",
-        positions="rotary",
-    )
+    config = replace(CONFIG, norm_kind="rms", activation="swiglu")
     rng = np.random.default_rng(0)
     model = models.GPT(config, rng)
     for param in model.params().values():  # gammas that are all 1 would hide a norm

@@ -4,7 +4,7 @@
         notebook.run_all()
         figure = notebook.live_figures()[0]
         figure.controls["temperature τ"].move("End")
-        figure.screenshot("hot.png")
+        figure.node.screenshot(path="hot.png")
 
 What can be asked of an open notebook is in `tools.browser.notebook`.
 """
@@ -60,27 +60,26 @@ def find_chromium() -> str | None:
 
 @contextmanager
 def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
-    """Start a fresh JupyterLab on the folder `root`, without the user's own settings, and a browser.
-
-    Raises:
-        RuntimeError: there is no Chromium, or JupyterLab does not start.
-    """
+    """Start a fresh JupyterLab on the folder `root`, without the user's own settings, and a browser."""
     with server(Path(root)) as (url, token), chromium() as window:
         yield JupyterLab(url, f"doc/tree/{{path}}?token={token}", window)
 
 
 @contextmanager
 def jupyterlite(folder: str | Path) -> "Iterator[JupyterLab]":
-    """Serve the JupyterLite in `folder`, by a server that only hands out files, and start a browser.
+    """Serve the JupyterLite in `folder`, and start a browser."""
+    with served(folder) as address, chromium() as window:
+        yield JupyterLab(address, "lab/index.html?path={path}", window)
 
-    Raises:
-        RuntimeError: there is no Chromium.
-    """
+
+@contextmanager
+def served(folder: str | Path) -> Iterator[str]:
+    """Serve a folder by a server that only hands out files; yield its address."""
     files = functools.partial(_Files, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server, chromium() as window:
+    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield JupyterLab(f"http://127.0.0.1:{server.server_port}/", "lab/index.html?path={path}", window)
+            yield f"http://127.0.0.1:{server.server_port}/"
         finally:
             server.shutdown()
 
@@ -92,18 +91,12 @@ class _Files(SimpleHTTPRequestHandler):
 
 @contextmanager
 def chromium() -> "Iterator[Browser]":
-    """Start a browser.
-
-    Raises:
-        RuntimeError: there is none.
-    """
+    """Start a browser; raise a RuntimeError if there is none."""
     from playwright.sync_api import sync_playwright
 
     path = find_chromium()
     if path is None:
-        raise RuntimeError(
-            "no Chromium found; install it (Debian: apt install chromium), or: playwright install chromium"
-        )
+        raise RuntimeError("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     with sync_playwright() as playwright:
         # Chromium ends with the `with` block, whatever happens in it.
         yield playwright.chromium.launch(executable_path=path, args=FLAGS)
@@ -111,7 +104,7 @@ def chromium() -> "Iterator[Browser]":
 
 @contextmanager
 def server(root: Path, settings: Mapping[str, Any] = SETTINGS) -> Iterator[tuple[str, str]]:
-    """Run JupyterLab; yield its address and token."""
+    """Run JupyterLab; yield its address and token, or raise a RuntimeError if it does not start."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         home = Path(folder)
         overrides = home / "config" / "labconfig" / "default_setting_overrides.json"

@@ -5,7 +5,6 @@ reads, come from the page itself.
 """
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,16 +87,6 @@ class Notebook:
                 found.append(LiveFigure(cell["id"], output_area))
         return found
 
-    def screenshot(self, path: str | Path) -> None:
-        """Photograph the whole notebook, as if the window were high enough."""
-        before = self.page.viewport_size
-        assert before is not None
-        hidden = self.ask("({content}) => content.outerNode.scrollHeight - content.outerNode.clientHeight")
-        self.page.set_viewport_size({"width": before["width"], "height": before["height"] + hidden})
-        self.ask("panel => panel.content.outerNode.scrollTo(0, 0)")
-        self.page.screenshot(path=path)
-        self.page.set_viewport_size(before)
-
 
 class LiveFigure:
     """The output of a cell with a live figure: its controls by their labels, its picture, and its alternative text."""
@@ -122,8 +111,7 @@ class LiveFigure:
     @property
     def controls(self) -> "dict[str, Control]":
         nodes = self.node.locator(".widget-inline-hbox:not(.widget-html)").all()
-        controls = [Control(self, node) for node in nodes]
-        return {control.label: control for control in controls}
+        return {control.label: control for control in (Control(self, node) for node in nodes)}
 
     def wait_for_picture(self, other_than: str = "", seconds: float = 10) -> bool:
         """Wait until a picture is there, loaded and not the one with this `src`, or an alert; False if none comes."""
@@ -141,9 +129,6 @@ class LiveFigure:
         except TimeoutError:
             return False
         return True
-
-    def screenshot(self, path: str | Path) -> None:
-        self.node.screenshot(path=path)
 
 
 class Control:

@@ -4,7 +4,6 @@ Each notebook is run, in a process of its own, as far as its last live figure. I
 page gets the controls' stops, and docs/_static/frames.js does the rest. Pictures are kept until a source changes.
 """
 
-import argparse
 import hashlib
 import html
 import io
@@ -50,18 +49,14 @@ STOPS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 
 class Failed(Exception):
-    """An error for a notebook that did not show what its page promises."""
+    """An error for a notebook that did not show what its page promises; the message says why."""
 
 
 # --- In the build -----------------------------------------------------------------------------------------------------
 
 
 def add(source: Path) -> None:
-    """Draw what is missing; then put the stops into the notebooks in `source`, and the pictures into its `_static`.
-
-    Raises:
-        Failed: a notebook did not show its figures; the message says why.
-    """
+    """Draw what is missing; then put the stops into the notebooks in `source`, and the pictures into its `_static`."""
     started = time.perf_counter()
     notebooks = sorted((source / "notebooks").glob("*.ipynb"))
     with ThreadPoolExecutor(os.cpu_count()) as workers:
@@ -70,10 +65,9 @@ def add(source: Path) -> None:
         shutil.copytree(folder, source / "_static" / "frames" / path.stem)
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
-            for output in cell.get("outputs", []) if (folder / f"{cell['id']}.json").exists() else []:
-                if "text/html" in output.get("data", {}):
-                    stops = (folder / f"{cell['id']}.json").read_text(encoding="utf-8")
-                    output["data"]["text/html"] = with_stops("".join(output["data"]["text/html"]), stops)
+            if (stops := folder / f"{cell['id']}.json").exists():
+                for data in (output["data"] for output in cell["outputs"] if "text/html" in output.get("data", {})):
+                    data["text/html"] = with_stops("".join(data["text/html"]), stops.read_text(encoding="utf-8"))
         path.write_text(json.dumps(notebook), encoding="utf-8")
     pictures = [file for folder in folders for file in folder.glob("*.webp")]
     figures = sum(len(list(folder.glob("*.js"))) for folder in folders)
@@ -148,11 +142,7 @@ def cells(notebook: Path) -> list[tuple[str, str, bool]]:
 
 
 def shown(notebook: Path) -> dict[str, live.LiveFigure]:
-    """Run a notebook's cells, and return the live figures that they show, by the cells' ids.
-
-    Raises:
-        Failed: there are others than those that the notebook has stored.
-    """
+    """Run a notebook's cells, and return the live figures by the cells' ids; fail if they are not those stored."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -269,10 +259,9 @@ def note(figure: live.LiveFigure, values: dict[str, list[Any]]) -> str:
             absent.append(named[name])
         elif there < all_values:
             fewer.append(f"{there} of the {all_values} values of {named[name]}")
-    said = [listed(fewer)] if fewer else []
-    said += [f"only the notebook has {listed(absent)}"] if absent else []
-    said += [f"in the notebook you type {listed(typed)} yourself"] if typed else []
-    return f"Drawn beforehand{': ' if said else ''}{'; '.join(said)}. Run this cell for the figure itself."
+    parts = ((fewer, "{}"), (absent, "only the notebook has {}"), (typed, "in the notebook you type {} yourself"))
+    said = "; ".join(sentence.format(listed(words)) for words, sentence in parts if words)
+    return f"Drawn beforehand{said and ': '}{said}. Run this cell for the figure itself."
 
 
 def listed(words: list[str]) -> str:
@@ -289,13 +278,8 @@ def webp(png: bytes) -> bytes:
     return content.getvalue()
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("notebook", type=Path)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("most", type=int)
-    words = parser.parse_args()
+if __name__ == "__main__":  # as `drawn` calls it
     try:
-        draw(words.notebook, words.folder, words.most)
+        draw(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
     except Failed as error:
         sys.exit(str(error))

@@ -51,11 +51,7 @@ KERNEL_WHEELS = "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
 
 
 def build(folder: Path) -> None:
-    """Write the whole site into `folder`, replacing what was there; say how large it is.
-
-    Raises:
-        fetch.Failed: the message says why, and what to do.
-    """
+    """Write the whole site into `folder`, replacing what was there; say how large it is, or raise fetch.Failed."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         build_pages(folder, Path(name, "project"))
@@ -109,7 +105,8 @@ def add_wheels(folder: Path, of_kernel: Path) -> None:
     for requirement, digest in (WHEELS | EXTENSIONS).items():
         if not requirement.startswith("jupyterlite"):
             shutil.copy(fetch.from_pypi(requirement, digest), folder)
-    make_own_wheel(folder)
+    own = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={folder}", str(ROOT)]
+    fetch.run(own, "pip could not make a wheel of lesson_utils", fetch.Failed)
 
     lock = PyodideLockSpec.from_json(folder / "pyodide-lock.json")
     names = {file.name for file in folder.glob("*.whl")}
@@ -118,16 +115,9 @@ def add_wheels(folder: Path, of_kernel: Path) -> None:
     for name in needed:
         package = lock.packages[name]
         if package.file_name not in names:
-            file = fetch.from_web(PYODIDE_WHEELS + package.file_name, package.sha256)
-            shutil.copy(file, folder)
+            shutil.copy(fetch.from_web(PYODIDE_WHEELS + package.file_name, package.sha256), folder)
     lock.packages = {name: lock.packages[name] for name in needed}
     lock.to_json(folder / "pyodide-lock.json")
-
-
-def make_own_wheel(folder: Path) -> None:
-    """Make a wheel of `lesson_utils` as it stands in this checkout."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={folder}", str(ROOT)]
-    fetch.run(command, "pip could not make a wheel of lesson_utils", fetch.Failed)
 
 
 def first_loaded() -> list[str]:

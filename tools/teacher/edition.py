@@ -20,7 +20,6 @@ from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.lesson import Lesson
 from lesson_utils.mistakes import judge
 from lesson_utils.mistakes.exercise import Exercise
-from lesson_utils.mistakes.verdict import CheckResult
 from tools.teacher.handed_in import ROOT
 
 GIVES_AWAY = "gives-away"  # the tag of cells that hold the answer to an exercise above them
@@ -55,7 +54,7 @@ def solution(notebook: Notebook, lesson: Lesson) -> Notebook:
     for cell in _code(notebook):
         if (name := _checked(cell)) in exercises:
             _write(stub, filled(_source(stub), exercises.pop(name)))
-            cell["outputs"] = [_output(_judged(lesson.exercise(name)), cell["execution_count"])]
+            cell["outputs"] = [_verdict(lesson.exercise(name), cell["execution_count"])]
         elif cell["id"] == "progress" or written & set(re.findall(r"\w+", _source(cell))):
             cell["outputs"] = []
         stub = cell
@@ -72,14 +71,12 @@ def filled(stub: str, exercise: Exercise) -> str:
     return "\n".join([*head, textwrap.indent(exercise.body({}), "    ")])
 
 
-def _judged(exercise: Exercise) -> CheckResult:
+def _verdict(exercise: Exercise, count: int | None) -> Notebook:
+    """Return the output of a check of the exercise's own solution."""
     names = exercise.names()
     exec(exercise.solution, names)
-    return judge.run(exercise, names[exercise.function_name])
-
-
-def _output(result: CheckResult, count: int | None) -> Notebook:
-    data = {kind: text.splitlines(True) for kind, text in result._repr_mimebundle_().items()}
+    page = judge.run(exercise, names[exercise.function_name])._repr_mimebundle_()
+    data = {kind: text.splitlines(True) for kind, text in page.items()}
     return {"data": data, "execution_count": count, "metadata": {}, "output_type": "execute_result"}
 
 

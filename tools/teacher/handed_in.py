@@ -61,11 +61,7 @@ class HandedIn:
 
 
 def read(path: Path, homes: Homes) -> HandedIn:
-    """Read the notebook in a file; `homes` comes from the function of this name.
-
-    Raises:
-        Unreadable: it is not one.
-    """
+    """Read the notebook in a file, or raise Unreadable; `homes` comes from the function of this name."""
     if path.stat().st_size > MOST_BYTES:
         raise Unreadable(f"{path.stat().st_size // 10**6} MB are more than a notebook of this course can have")
     try:

@@ -71,17 +71,12 @@ def mistakes(rows: Sequence[Row]) -> list[Mistake]:
             if result.state in ("wrong", "unreadable", "stopped"):
                 for name in (result.name or _title(result)).split("; "):  # of two mistakes at once, both
                     made.setdefault(name, []).append(result)
-        known = _messages(exercise)
+        lesson = next(lesson for lesson in LESSONS if exercise in lesson.exercises)
+        known = {mistake.name: mistake.message for mistake in lesson.exercise(exercise).mistakes}
         for name, results in made.items():
             best = min(results, key=lambda r: (not r.code, "; " in (r.name or ""), len(r.code)))  # a short, pure case
             found.append(Mistake(exercise, name, known.get(name, best.message), best.code, len(results)))
     return sorted(found, key=lambda mistake: -mistake.count)
-
-
-def _messages(exercise: str) -> dict[str, str]:
-    """Return the course's message for each mistake of an exercise."""
-    lesson = next(lesson for lesson in LESSONS if exercise in lesson.exercises)
-    return {mistake.name: mistake.message for mistake in lesson.exercise(exercise).mistakes}
 
 
 def _title(result: Result) -> str:
@@ -94,9 +89,13 @@ def _title(result: Result) -> str:
     return general if len(general) <= 80 else f"{general[:80]}…"
 
 
-def counts(rows: Sequence[Row], exercise: str) -> Counter[str]:
-    """Count the results of an exercise by their state."""
-    return Counter(row.results[exercise].state for row in rows if exercise in row.results)
+def counts(rows: Sequence[Row]) -> list[list[str]]:
+    """Return a table of how often each exercise came to each state, under a line of headings."""
+    lines = [["", *STATES.values()]]
+    for name in exercises(rows):
+        found = Counter(row.results[name].state for row in rows if name in row.results)
+        lines.append([name, *(str(found[state]) for state in STATES)])
+    return lines
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -105,13 +104,10 @@ def table(rows: Sequence[Row]) -> str:
     writer = csv.writer(text)
     writer.writerow(["student", *names, "right", "note"])
     for row in rows:
-        cells = [_cell(row.results.get(name)) for name in names]
+        results = [row.results.get(name) for name in names]
+        cells = [(result.name or STATES[result.state]) if result else "" for result in results]
         writer.writerow(map(_tame, [row.student, *cells, str(cells.count("right")), row.problem]))
     return text.getvalue()
-
-
-def _cell(result: Result | None) -> str:
-    return "" if result is None else result.name or STATES[result.state]
 
 
 def _tame(cell: str) -> str:
@@ -125,13 +121,10 @@ def text(rows: Sequence[Row]) -> str:
     for number, mistake in enumerate(mistakes(rows), 1):
         code = "\n".join(f"    {line}" for line in mistake.code.splitlines())
         parts.append(f"{number}. {_heading(mistake)}\n\n{mistake.message}\n\n{code}".rstrip())
-    width = max(map(len, exercises(rows)), default=0)
-    lines = [f"{'':{width}}  " + "  ".join(STATES.values())]
-    for name in exercises(rows):
-        found = counts(rows, name)
-        numbers = "  ".join(f"{found[state]:{len(words)}}" for state, words in STATES.items())
-        lines.append(f"{name:{width}}  {numbers}")
-    parts.append("\n".join(lines))
+    lines = counts(rows)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])] for name, *numbers in lines)
+    parts.append("\n".join(map("  ".join, padded)))
     return "\n\n\n".join(parts) + "\n"
 
 
@@ -141,12 +134,11 @@ def page(rows: Sequence[Row]) -> str:
     for number, mistake in enumerate(mistakes(rows), 1):
         code = f"<pre>{html.escape(mistake.code)}</pre>" if mistake.code else ""
         parts.append(f"<h2>{number}. {html.escape(_heading(mistake))}</h2><p>{to_html(mistake.message)}</p>{code}")
-    parts.append(f"<h2>Each exercise</h2><table>{_line('th', ['', *STATES.values()])}")
-    for name in exercises(rows):
-        found = counts(rows, name)
-        parts.append(_line("td", [name, *(str(found[state]) for state in STATES)]))
-    head = f'<meta charset="utf-8"><title>What to say tomorrow</title><style>{STYLE}</style>'
-    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{"".join(parts)}</table></body></html>'
+    head, *lines = counts(rows)
+    table = "".join([_line("th", head), *(_line("td", line) for line in lines)])
+    parts.append(f"<h2>Each exercise</h2><table>{table}</table>")
+    about = f'<meta charset="utf-8"><title>What to say tomorrow</title><style>{STYLE}</style>'
+    return f'<!DOCTYPE html><html lang="en"><head>{about}</head><body>{"".join(parts)}</body></html>'
 
 
 def _line(kind: str, cells: Iterable[str]) -> str:

@@ -72,7 +72,10 @@ def _run(job: dict[str, Any], patience: float) -> list[dict[str, Any]]:
         )
         with suppress(subprocess.TimeoutExpired, OSError):
             worker.communicate(json.dumps(job | {"key": key}).encode(), timeout=patience)
-        _end(worker)
+        with suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups of processes
+            os.killpg(worker.pid, signal.SIGKILL)  # and what it has started
+        worker.kill()
+        worker.wait()
         answers.seek(0)
         for line in answers.read(10**7).split(b"\n"):
             with suppress(ValueError, AttributeError, RecursionError):  # not ours
@@ -80,15 +83,6 @@ def _run(job: dict[str, Any], patience: float) -> list[dict[str, Any]]:
                 if sent.pop("key", "") == key:
                     found.append(sent)
     return found
-
-
-def _end(worker: subprocess.Popen[bytes]) -> None:
-    """End a worker, and what it has started."""
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(worker.pid, signal.SIGKILL)
-    worker.kill()
-    worker.wait()
 
 
 def of_students(rows: dict[Path, Row], folder: Path, depth: int = 0) -> list[Row]:

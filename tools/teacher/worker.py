@@ -19,17 +19,7 @@ from typing import Any
 
 REFUSED = (  # events of `sys.audit`; Python's documentation lists them
     *("os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
-    *(
-        "os.fork",
-        "os.forkpty",
-        "os.exec",
-        "os.posix_spawn",
-        "os.spawn",
-        "os.system",
-        "os.startfile",
-        "os.kill",
-        "os.killpg",
-    ),
+    *("os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "os.kill"),
     *("subprocess.", "shutil.", "socket.", "ctypes.", "pty.", "ftplib.", "urllib.", "http.", "webbrowser."),
 )
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -79,9 +69,8 @@ def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
 
     if answer.problem:
         return {"state": "unreadable" if answer.code else "missing", "name": None, "message": answer.problem}
-    exercise = next(
-        lesson.exercise(answer.exercise) for lesson in course.LESSONS if answer.exercise in lesson.exercises
-    )
+    lesson = next(lesson for lesson in course.LESSONS if answer.exercise in lesson.exercises)
+    exercise = lesson.exercise(answer.exercise)
     names = {"__name__": "__main__", **exercise.names()}
     try:
         with stopped(seconds / 2):
