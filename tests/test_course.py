@@ -396,15 +396,15 @@ def test_an_address_that_is_not_filled_in_is_announced_with_the_command_that_doe
 
 
 @pytest.mark.parametrize(
-    ("words", "extras", "marks", "train"),
+    ("words", "extras", "marks"),
     [
-        ([], "lab,test", "not long_form", "no"),
-        (["--parity"], "lab,parity,test", "not long_form", "no"),
-        (["--fast"], "lab,test", "not slow and not long_form", None),
-        (["--rest"], "hub,lab,parity,site,style,test", "(long_form or parity) and not own_job", None),
+        ([], "lab,test", "not long_form"),
+        (["--parity"], "lab,parity,test", "not long_form"),
+        (["--fast"], "lab,test", "not slow and not long_form"),
+        (["--rest"], "hub,lab,parity,site,style,test", "(long_form or parity) and not own_job"),
     ],
 )
-def test_each_form_has_its_tests(words, extras, marks, train, course, monkeypatch):
+def test_each_form_has_its_tests(words, extras, marks, course, monkeypatch):
     environment = {}
     monkeypatch.setattr("os.environ", environment)
     assert course("test", *words, "-x") == 0
@@ -412,7 +412,7 @@ def test_each_form_has_its_tests(words, extras, marks, train, course, monkeypatc
     command = course.calls[-1]
     assert (command[1:3], command[4:6], command[-1]) == (["pytest", "-n"], ["-m", marks], "-x")
     assert ("tests" in command) == ("--fast" in words)  # without the notebooks
-    assert environment.get("COURSE_TRAIN") == train
+    assert environment["COURSE_TRAIN"] == "no"  # unless the environment says otherwise
 
 
 def test_files_are_tested_whole_with_options_and_exit_code_of_pytest(course, tmp_path):

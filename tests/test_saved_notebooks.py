@@ -5,6 +5,7 @@ exist. A picture with alternative text has to stand there.
 """
 
 import base64
+import configparser
 import copy
 import re
 from html.parser import HTMLParser
