@@ -1,6 +1,6 @@
 """A notebook in JupyterLab in headless Chromium, for the tests and the bench. Needs the extras `lab` and `test`.
 
-    with browser.jupyterlab("notebooks") as lab, lab.open("00_start_here.ipynb") as notebook:
+    with driver.jupyterlab("notebooks") as lab, lab.open("00_start_here.ipynb") as notebook:
         notebook.run_all()
         figure = notebook.live_figures()[0]
         figure.controls["temperature τ"].move("End")
