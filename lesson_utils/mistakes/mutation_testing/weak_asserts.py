@@ -338,5 +338,5 @@ def asserts(mine: Own) -> list[tuple[int, str]]:
     for node in ast.walk(mine.tree):
         is_call = isinstance(node, ast.Call) and (_name(node).startswith("assert") or _name(node) in ("fail", "raises"))
         if isinstance(node, ast.Assert | ast.Raise) or is_call:
-            found.append((mine.first + node.lineno - 1, _text(node)))  # type: ignore[attr-defined]
+            found.append((mine.first_line + node.lineno - 1, _text(node)))  # type: ignore[attr-defined]
     return sorted(found)
