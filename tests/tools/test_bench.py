@@ -1,12 +1,13 @@
 """The bench measures nothing here: each part runs once, in a small form, so that none can rot."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
 from importlib.util import find_spec
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 
 import psutil
@@ -14,8 +15,7 @@ import pytest
 
 from lesson_utils.classroom import live as course
 from tools.bench import classroom, live, student
-from tools.bench.__main__ import PARTS
-from tools.bench.student import Figure
+from tools.bench.__main__ import PARTS, main
 from tools.browser import driver
 
 ROOT = Path(__file__).parents[2]
@@ -79,30 +79,28 @@ def test_a_figure_that_fails_is_named_and_the_others_are_measured(monkeypatch, c
 
 def test_a_student_who_cannot_go_on_is_named_and_the_others_go_on(monkeypatch, capsys):
     class Student:
-        def __init__(self, name, hub):
-            self.name = name
+        def __init__(self, number, hub):
+            self.name, self.answers = f"student{number}", [0.1] * 99 + [0.7]
 
-        def start(self):
-            if self.name == "student02":
+        def log_in(self):
+            if self.name == "student1":
                 raise RuntimeError("no server")
 
-        def open(self, notebook):
-            pass
+        def run_all(self, sources):
+            assert sources
 
-        run_all = start
-
-        def drag(self, figures, steps, first):
-            return [0.1] * 99 + [0.7]
+        def drag(self, figures, steps):
+            assert self.name == "student0"
 
     monkeypatch.setenv("BENCH", "trial")
-    monkeypatch.setattr(classroom, "jupyterhub", lambda folder: nullcontext(("http://nowhere", psutil.Process())))
+    monkeypatch.setattr(classroom, "jupyterhub", lambda: nullcontext(("http://nowhere", psutil.Process())))
     monkeypatch.setattr(classroom, "Student", Student)
     monkeypatch.setattr(classroom.time, "sleep", lambda seconds: None)
     with pytest.raises(SystemExit, match="1 of 2 students could not go on"):
         classroom.run()
     said = capsys.readouterr().out
-    assert "FAILED: student02: RuntimeError('no server')" in said
-    assert "100 steps; 1 took longer than 0.5 s, the longest 0.70 s" in said
+    assert "FAILED: student1: RuntimeError('no server')" in said
+    assert "100 steps: p50 0.10 s, p95 0.10 s, the longest 0.70 s" in said
 
 
 @pytest.mark.parametrize(
@@ -114,34 +112,36 @@ def test_a_student_who_cannot_go_on_is_named_and_the_others_go_on(monkeypatch, c
         course.Choice("w", ("a", "b"), "b"),
     ],
 )
-def test_a_student_moves_a_slider_step_by_step_to_its_ends(control):
-    widget, seen = control.widget(control.value), [control.value]
-    for place in islice(Figure("picture", "slider", widget.get_state()).walk(), 80):
-        widget.set_state(place)  # as it comes from a front end
+def test_a_student_moves_a_slider_step_by_step_to_its_ends(control, capsys):
+    figure = course.lab(x=control)(lambda figure: lambda x: f"{x}")()
+    row, picture = figure.widget.children
+    (widget,), seen = row.children, [control.value]
+    exec(student.FIND_FIGURES, {})
+    (states,) = [states for shown, _, states in json.loads(capsys.readouterr().out) if shown == picture.model_id]
+    for state in islice(cycle(states), 80):
+        widget.set_state(state)  # as it comes from a front end
         seen.append(control.read(widget.value))
         assert seen[-1] in control.neighbours(seen[-2])
     assert set(control.extremes()) <= set(seen)
 
 
 def test_steps_made_while_a_picture_is_awaited_are_sent_as_one(monkeypatch):
-    now, sent, answers = [0.0], [], iter([0.1, 0.1, 1.0, 0.1])
+    now, sent, took = [0.0], [], iter([0.1, 0.1, 1.0, 0.1])
 
-    class Kernel:
-        def figures(self):
-            return [Figure("picture", "slider", {"min": 0, "max": 9, "step": 1, "value": 0})]
+    class Still(student.Student):
+        def _run(self, source):
+            return '[["picture", "slider", [{"value": 1}, {"value": 2}]]]'
 
-        def move(self, figure, place):
+        def _move(self, picture, slider, state):
             sent.append(round(now[0], 9))
-            now[0] += next(answers)
+            now[0] += next(took)
             return now[0]
 
     monkeypatch.setattr(student.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(student.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
-    one = student.Student("one", "http://nowhere")
-    one.kernel = Kernel()
-    assert one.drag(1, 4) == pytest.approx(
-        [0.1, 0.1, 1.0, 0.2]
-    )  # 0.1 of the last step's it waited for the third's picture
+    one = Still(0, "http://nowhere")
+    one.drag(1, 4)
+    assert one.answers == pytest.approx([0.1, 0.1, 1.0, 0.2])  # the last step waited 0.1 s for the third's picture
     assert sent == [0.0, 0.3, 0.6, 1.6]
 
 
@@ -149,7 +149,5 @@ def test_a_part_that_fails_is_named_at_the_end(monkeypatch):
     monkeypatch.setattr("tools.bench.__main__.PARTS", {"nothing": ("no_such_module", "a part that fails", (None,))})
     monkeypatch.setattr(sys, "argv", ["bench", "nothing"])
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1))
-    from tools.bench.__main__ import main
-
     with pytest.raises(SystemExit, match="These failed; why stands above: nothing"):
         main()
