@@ -20,7 +20,6 @@ from typing import Any
 
 import psutil
 import requests
-from jupyterhub.utils import random_port
 
 from tools.bench import trial
 from tools.bench.memory import highest
@@ -129,6 +128,8 @@ def jupyterhub() -> Iterator[tuple[str, psutil.Process]]:
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     path = os.pathsep.join([str(Path(sys.executable).parent), str(modules / ".bin"), os.environ["PATH"]])
     environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
+    from jupyterhub.utils import random_port  # here: the tests of this module need no hub
+
     address, inner, api = (f"http://127.0.0.1:{random_port()}" for _ in range(3))
     places = {"JupyterHub.bind_url": address, "JupyterHub.hub_bind_url": inner, "ConfigurableHTTPProxy.api_url": api}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
