@@ -105,19 +105,34 @@ def copy_notebooks():
             continue
         version, versions = version_of(original), copied.setdefault(name, [])
         if not os.path.exists(copy):
-            shutil.copyfile(original, copy)
+            write(copy, without_outputs(original))
         elif version not in [*versions, version_of(copy)]:
             number = 2
             while os.path.exists(copy):
                 copy = os.path.join(MINE, f"{name[: -len('.ipynb')]} (version {number}).ipynb")
                 number += 1
-            shutil.copyfile(original, copy)
+            write(copy, without_outputs(original))
             print(f"{name} has changed: the new version is {os.path.relpath(copy, ROOT)}. Yours is as you left it.")
         if version not in versions:
             versions.append(version)
     with open(record, "w") as file:
         json.dump(copied, file)
     sys.stdout.flush()
+
+
+def write(path, text):
+    with open(path, "wb") as file:
+        file.write(text.encode("utf-8"))
+
+
+def without_outputs(notebook):
+    """Return the text of a notebook as it stands before it is run: stored outputs would answer what it asks."""
+    with open(notebook, "rb") as file:
+        content = json.loads(file.read().decode("utf-8"))
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
 def version_of(notebook):

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
-    from lesson_utils.classroom import live, plots, progress, quiz, trained
+    from lesson_utils.classroom import live, page, plots, progress, quiz, trained
     from lesson_utils.maths import (
         attention,
         checkpoints,

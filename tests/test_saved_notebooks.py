@@ -14,11 +14,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from lesson_utils.classroom.stand_in import WIDGET_VIEW, is_live_figure
+
 bleach = pytest.importorskip("bleach", reason="comes with nbconvert, in the extra lab")
 nbconvert = pytest.importorskip("nbconvert", reason="comes with jupyterlab, in the extra lab")
 
 pytestmark = pytest.mark.slow
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MAX_BYTES = 60_000
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
@@ -46,7 +47,7 @@ def code_cells(notebook):
 
 
 def live_cells(notebook):
-    return [cell for cell in code_cells(notebook) if any(WIDGET_VIEW in o.get("data", {}) for o in cell.outputs)]
+    return [cell for cell in code_cells(notebook) if is_live_figure(cell.outputs)]
 
 
 def stills(cell):

@@ -12,11 +12,12 @@ from typing import Any
 
 import nbformat
 
+from lesson_utils.classroom import stand_in
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.stand_in import is_live_figure
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # An auxiliary (or "Shows …"); or, behind the first word, one that ends as verbs do. Plurals pass, too: no list is kept.
 VERB = re.compile(
     r"\b(?:is|are|was|were|be|has|have|had|do|does|did|can|could|may|might|must|will|would|should|shows)\b"
@@ -75,9 +76,10 @@ def words(text: str) -> list[str]:
 def minutes(lesson: Lesson, notebook: Any) -> tuple[float, float]:
     """Return how long a learner takes for the core, and for the whole notebook.
 
-    A minute for 150 words, for 20 lines of code, for a prediction and for a question of the quiz; two and a half for a
-    live figure; for an exercise what its heading says, its stub included. The set-up cell, guards, the line that says
-    what is solved, and those that say what comes trained are not read.
+    The learner reads English as a second language: a minute for 120 words, for 10 lines of code, for a still picture
+    and for a prediction; three for a live figure; five for the quiz; for an exercise 1.4 times what its heading says,
+    its stub included. The set-up cell, the line that says what is solved, and lines that say what comes trained are
+    not read.
     """
     core = whole = 0.0
     for cell, further, references in with_places(notebook):
@@ -85,21 +87,28 @@ def minutes(lesson: Lesson, notebook: Any) -> tuple[float, float]:
             continue
         source = cell.source
         if cell.cell_type == "markdown":
-            time = len(words(source)) / 150 + source.count("**Predict:**")
-            time += sum(int(n) for n in re.findall(r"^### .*\*\((\d+) minutes?\b", source, re.M))
+            time = len(words(source)) / 120
+            time += 1.4 * sum(int(n) for n in re.findall(r"^### .*\*\((\d+) minutes?\b", source, re.M))
         else:
-            lines = [line for line in without_guards(source).splitlines() if line.strip()]
-            time = len(lines) / 20 + 2.5 * sum(WIDGET_VIEW in output.get("data", {}) for output in cell.outputs)
-            time += len(lesson.questions()) * ("quiz.checkpoint(" in source)
+            lines = [line for line in without_bookkeeping(source).splitlines() if line.strip()]
+            time = len(lines) / 10 + _looking(cell.outputs) + 5 * ("quiz.checkpoint(" in source)
         whole += time
         core += time * (not further)
     return core, whole
 
 
-def without_guards(source: str) -> str:
-    """Return the code of a cell without the lines that guard the text, and without those that fetch trained models."""
-    source = re.sub(r"^@trained\..*|^TRAIN = .*|^from lesson_utils import trained$", "", source, flags=re.M)
-    return re.sub(r"^( *)lab\.as_(?:written|timed)\((?:.*\)|[^\n]*\n(?:.*\n)*?\1\))$", "", source, flags=re.M)
+def _looking(outputs: Sequence[Any]) -> float:
+    """Return the minutes for what a cell shows."""
+    if is_live_figure(outputs):
+        return 3
+    kinds = [kind for output in outputs for kind in output.get("data", {})]
+    return kinds.count("image/png") + (stand_in.WIDGET_VIEW in kinds)  # the other widgets are predictions
+
+
+def without_bookkeeping(source: str) -> str:
+    """Return the code of a cell without the lines that fetch trained models and those that ask for predictions."""
+    lines = r"^@trained\..*|^TRAIN = .*|^from lesson_utils import trained$|^quiz\.predict\(.*"
+    return re.sub(lines, "", source, flags=re.M)
 
 
 def prose(notebook: Any) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 
 from lesson_utils.classroom import course
 from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.stand_in import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 SLUG = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
 # Where OWNER/REPO stands in README and notebooks, by what stands before it.
 BEFORE = (

@@ -1,11 +1,13 @@
 """Exercises that mark themselves: `check.softmax(my_softmax)` says what is right, or names the mistake.
 
+What is right is used: `softmax = check.softmax.mine(my_softmax)` is the learner's function once it passes, and ours
+until then, so that the cells below an unsolved exercise run.
+
 The other way round, `check.finds_bugs(my_test)` says which bugs a learner's test finds.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lesson_utils.classroom import course, progress
@@ -41,9 +43,9 @@ class _Check:
     def __init__(self, aided: bool = True) -> None:
         self._aided = aided
 
-    def __getattr__(self, name: str) -> "Callable[[Any], CheckResult]":
+    def __getattr__(self, name: str) -> "_ExerciseCheck":
         if name in (exercises := _Exercises()):
-            return partial(_judged, exercises[name], self._aided)
+            return _ExerciseCheck(exercises[name], self._aided)
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(_Exercises())}")
 
     def finds_bugs(self, test: Any, of: Any = None) -> "TestResult":
@@ -62,13 +64,40 @@ class _Check:
         return ["finds_bugs", *_Exercises()]
 
 
-def _judged(exercise: "Exercise", aided: bool, function: Any) -> "CheckResult":
-    from lesson_utils.mistakes.judge import run
+class _ExerciseCheck:
+    """The check of one exercise: call it with the learner's function."""
 
-    result = run(exercise, function)
-    if result.passed:
-        progress.note(exercise.name)
-    return result if aided else replace(result, hints=(), solution="")
+    def __init__(self, exercise: "Exercise", aided: bool) -> None:
+        self._exercise, self._aided = exercise, aided
+
+    def __call__(self, function: Any) -> "CheckResult":
+        """Say whether the function is right, or name its mistake."""
+        from lesson_utils.mistakes.judge import run
+
+        result = run(self._exercise, function)
+        _last[self._exercise.name] = function, bool(result.passed)
+        if result.passed:
+            progress.note(self._exercise.name)
+        return result if self._aided else replace(result, hints=(), solution="")
+
+    def mine(self, function: Any) -> Callable[..., Any]:
+        """Return the learner's function if it is right, and otherwise ours; print which.
+
+        A function that was checked a moment ago is not checked again.
+        """
+        judged, passed = _last.get(self._exercise.name, (None, False))
+        if judged is not function:
+            passed = bool(self(function).passed)
+        name = self._exercise.function_name
+        if passed:
+            print(f"From here on your own `{name}` runs.")
+            own: Callable[..., Any] = function
+            return own
+        print(f"From here on our `{name}` runs. When yours is right, run this cell again, and yours takes its place.")
+        return self._exercise.function()
+
+
+_last: dict[str, tuple[Any, bool]] = {}  # of each exercise, the function checked last, and whether it was right
 
 
 check = _Check()

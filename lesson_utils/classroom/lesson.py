@@ -51,6 +51,10 @@ class Lesson:
         """Return its checkpoint questions (`quiz.Question`)."""
         return tuple(self.part("questions").QUESTIONS)
 
+    def predictions(self) -> tuple[Any, ...]:
+        """Return its predictions (`quiz.Prediction`), in the order of the notebook."""
+        return tuple(getattr(self.part("questions"), "PREDICTIONS", ()))
+
     @cache  # noqa: B019 (records live as long as the course does)
     def exercise(self, name: str) -> "Exercise":
         """Return one exercise, with the modules that every notebook's cells have.

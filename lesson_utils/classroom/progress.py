@@ -1,11 +1,13 @@
 """The exercises that have been solved: a line at the end of each notebook says which, and what comes next.
 
-Checks that pass are noted in a small text file, one name a line, so that notebooks know of each other: in the folder
+Checks that pass are noted in a small text file, one name a line, so that notebooks know of each other; and so are the
+predictions that were made, as `scaled_attention.itself=1`, the number of the option. The file stands in the folder
 where the system keeps what programs note for a user, in JupyterLite in the browser's own storage. `COURSE_PROGRESS` in
 the environment names another file; `off` keeps none. Without a file, what this kernel has seen counts.
 """
 
 import os
+import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from lesson_utils.classroom.lesson import Lesson
 from lesson_utils.mistakes.verdict import to_html
 
 MOST_BYTES = 100_000  # of a file that is ours; what is larger is something else
-_seen: set[str] = set()  # in this kernel
+_seen: dict[str, None] = {}  # the lines noted in this kernel, in their order
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,12 @@ def here(lesson: str) -> Progress:
     done, this = solved(), named(lesson)
     left, total = _left(this, done), len(this.exercises)
     if not left:
-        return Progress(f"You have solved every exercise of this notebook.{_go_on(done)}")
+        return Progress(f"You have solved every exercise of this notebook.{_go_on(done)}{_foreseen(this)}")
     if len(left) == total:
         count = "the exercise here" if total == 1 else f"any of the {total} exercises here"
-        return Progress(f"You have not solved {count} yet. Begin with `check.{left[0]}`.")
-    return Progress(f"You have solved {total - len(left)} of {total} exercises here; next: `check.{left[0]}`.")
+        return Progress(f"You have not solved {count} yet. Begin with `check.{left[0]}`.{_foreseen(this)}")
+    count = f"{total - len(left)} of {total} exercises here"
+    return Progress(f"You have solved {count}; next: `check.{left[0]}`.{_foreseen(this)}")
 
 
 def course() -> Progress:
@@ -66,26 +69,43 @@ def course() -> Progress:
 
 def solved() -> set[str]:
     """Return the names of the exercises that have been solved, here or in another notebook."""
-    return (_seen | _in_file()) & {name for lesson in LESSONS for name in lesson.exercises}
+    return {*_seen, *_in_file()} & {name for lesson in LESSONS for name in lesson.exercises}
 
 
 def note(exercise: str) -> None:
     """Note that an exercise is solved. It never fails: a file that can't be written is done without."""
-    _seen.add(exercise)
+    _keep(exercise, when=exercise not in _in_file())
+
+
+def predict(prediction: str, option: int) -> None:
+    """Note the option that was chosen, in the place of an earlier one."""
+    _keep(f"{prediction}={option}", when=predicted().get(prediction) != option)
+
+
+def predicted() -> dict[str, int]:
+    """Return the predictions that were made, by notebook and name, and of each the number of the option."""
+    made = re.findall(r"^([\w.]+)=(\d)$", "\n".join([*_in_file(), *_seen]), re.M)
+    return {name: int(option) for name, option in made}
+
+
+def _keep(line: str, when: bool) -> None:
+    """Append a line to the file, unless it says so already."""
+    _seen.pop(line, None)
+    _seen[line] = None
     with suppress(OSError, ValueError):  # ValueError: no system takes a name with a zero byte
-        if (file := _file()) and exercise not in _in_file():
+        if when and (file := _file()):
             file.parent.mkdir(parents=True, exist_ok=True)
             if not file.exists() or file.stat().st_size < MOST_BYTES:
                 with file.open("ab") as end:  # appended in one go: two kernels at once do not take each other's away
-                    end.write(f"\n{exercise}\n".encode())  # begins a line of its own, whatever was left half-written
+                    end.write(f"\n{line}\n".encode())  # begins a line of its own, whatever was left half-written
 
 
-def _in_file() -> set[str]:
+def _in_file() -> list[str]:
     with suppress(OSError):
         if (file := _file()) and os.path.isfile(file):
             with file.open("rb") as start:
-                return set(start.read(MOST_BYTES).decode(errors="replace").split())
-    return set()
+                return start.read(MOST_BYTES).decode(errors="replace").split()
+    return []
 
 
 def _file() -> Path | None:
@@ -105,6 +125,16 @@ def _file() -> Path | None:
             base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
         return Path(base) / "attention-course" / "solved.txt"
     return None
+
+
+def _foreseen(lesson: Lesson) -> str:
+    """Say how many predictions of a notebook were made, and how many came true."""
+    made = predicted()
+    answers = [(p, made.get(f"{lesson.name}.{p.name}", -1)) for p in lesson.predictions()]
+    chosen = [p.options[n] == p.right for p, n in answers if 0 <= n < len(p.options)]
+    if not chosen:
+        return ""
+    return f" Of {len(answers)} predictions you made {len(chosen)}, and {sum(chosen)} came true."
 
 
 def _left(lesson: Lesson, done: set[str]) -> list[str]:

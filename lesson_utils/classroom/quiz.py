@@ -1,8 +1,9 @@
-"""Checkpoint questions: open an option to read what it gets right or wrong."""
+"""Checkpoint questions, and predictions: a click on an option says what it gets right or wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lesson_utils.classroom import progress
 from lesson_utils.classroom.course import named
 from lesson_utils.mistakes.verdict import details, to_html
 
@@ -60,3 +61,84 @@ def checkpoint(notebook: str) -> Quiz:
         ValueError: there is no such notebook.
     """
     return Quiz(named(notebook).questions())
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a learner may expect of the cells that follow, and what happens there.
+
+    Raises:
+        ValueError: there are not two to four options, or `right` and `usual` are not among them.
+    """
+
+    name: str
+    options: tuple[str, ...]
+    right: str  # the option that comes true
+    happened: str  # whole sentences, read beside "You predicted …"
+    usual: str = ""  # the option that textbooks, or most people, expect; "" where there is none
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.options) <= 4:
+            raise ValueError(f"prediction {self.name!r} has {len(self.options)} options; give two to four")
+        for option in {self.right, self.usual} - {"", *self.options}:
+            raise ValueError(f"prediction {self.name!r}: {option!r} is none of its options, {self.options}")
+
+    def reply(self, chosen: str) -> str:
+        """Return the comparison of an option with what happened."""
+        if chosen == self.right:
+            return f"You predicted “{chosen}”, and you were right. {self.happened}"
+        who = "You, and most textbooks," if chosen == self.usual else "You"
+        return f"{who} predicted “{chosen}”. {self.happened}"
+
+
+RUN = "Now run the next cell."
+PREDICTION = "Your prediction"
+
+
+def _noted(prediction: Prediction, chosen: str) -> str:
+    """Return what is shown below the options when one is chosen: the comparison stays closed until it is wanted."""
+    return f"<p>{RUN}</p>" + details("Compare with what happened", f"<p>{to_html(prediction.reply(chosen))}</p>")
+
+
+def predict(notebook: str, name: str) -> None:
+    """Show the options of a prediction, and keep the one that is chosen: `predict("scaled_attention", "itself")`.
+
+    Raises:
+        ValueError: there is no such notebook, or no such prediction in it.
+    """
+    predictions = {prediction.name: prediction for prediction in named(notebook).predictions()}
+    if name not in predictions:
+        raise ValueError(f"notebook {notebook!r} has no prediction {name!r}; it has {', '.join(predictions)}")
+    _show(predictions[name], f"{notebook}.{name}")
+
+
+def _show(prediction: Prediction, key: str) -> None:
+    """Show buttons where a kernel runs, and elsewhere a line for each option that opens its reply."""
+    import ipywidgets
+
+    from lesson_utils.classroom import stand_in
+
+    page = "".join(details(to_html(option), _noted(prediction, option)) for option in prediction.options)
+    still = {
+        "text/html": f'<div role="group" aria-label="{PREDICTION}"><strong>{PREDICTION}</strong>{page}</div>',
+        "text/plain": f"{PREDICTION}: {' / '.join(prediction.options)}",
+    }
+    # Plain words in the buttons: they show neither HTML nor backticks.
+    buttons = ipywidgets.ToggleButtons(
+        options=[(option.replace("`", ""), option) for option in prediction.options],
+        value=None,
+        description=PREDICTION,
+        style={"description_width": "initial", "button_width": "initial"},
+    )
+    reply = ipywidgets.HTML()
+
+    def keep(change: dict[str, str]) -> None:
+        reply.value = _noted(prediction, change["new"])
+        progress.predict(key, prediction.options.index(change["new"]))
+
+    before = progress.predicted().get(key, -1)
+    if 0 <= before < len(prediction.options):
+        buttons.value = prediction.options[before]
+        reply.value = _noted(prediction, buttons.value)
+    buttons.observe(keep, names="value")
+    stand_in.show(still, ipywidgets.VBox([buttons, reply]))

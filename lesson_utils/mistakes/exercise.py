@@ -32,6 +32,7 @@ composes pairs by itself, and knows the slips that any line can have: axes, tran
 
 import ast
 import itertools
+import linecache
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -130,6 +131,15 @@ class Exercise:
     def solution(self) -> str:
         """The source of the solution, to be read, and to be pasted over the stub."""
         return f"def {self.function_name}({self.takes}):\n{textwrap.indent(self.body({}), '    ')}\n"
+
+    def function(self) -> Callable[..., Any]:
+        """Return the solution as a function, to be called as the learner's is: by keyword, too, and with defaults."""
+        file = f"<solution of {self.name}>"
+        linecache.cache[file] = (len(self.solution), None, self.solution.splitlines(True), file)
+        names = {"__name__": "solution", **self.names()}
+        exec(compile(self.solution, file, "exec"), names)
+        function: Callable[..., Any] = names[self.function_name]
+        return function
 
     @property
     def stub(self) -> str:

@@ -22,7 +22,7 @@ def file(tmp_path, monkeypatch):
     """A file of this test's own, not there yet, and a kernel that has seen nothing."""
     path = tmp_path / "new" / "solved.txt"
     monkeypatch.setenv("COURSE_PROGRESS", str(path))
-    monkeypatch.setattr(progress, "_seen", set())
+    monkeypatch.setattr(progress, "_seen", {})
     return path
 
 

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from lesson_utils.classroom.course import LESSONS
+from lesson_utils.classroom.stand_in import WIDGET_VIEW, is_live_figure
 from tools import save
 from tools.browser import driver
 from tools.site import frames
@@ -210,7 +211,7 @@ def test_formulas_pictures_and_printed_lines_are_shown_as_they_are_stored(name, 
     assert pictures.evaluate_all("nodes => nodes.map(node => node.alt)") == stored
     assert all(picture.is_visible() for picture in pictures.all())
     assert page.locator(".live-controls").count() == len(live_figures(name))
-    assert not any(view.is_visible() for view in page.locator(f'[type="{save.WIDGET_VIEW}"], .widget-subarea').all())
+    assert not any(view.is_visible() for view in page.locator(f'[type="{WIDGET_VIEW}"], .widget-subarea').all())
 
     printed = [output.text.strip("\n") for output in outputs(name) if output.output_type == "stream"]
     shown = page.locator(".cell_output .stream pre").evaluate_all("nodes => nodes.map(node => node.textContent)")
@@ -257,7 +258,7 @@ def test_pages_follow_one_another(book):
 
 
 def live_figures(name):
-    return [output for output in outputs(name) if save.WIDGET_VIEW in output.get("data", {})]
+    return [cell for cell in NOTEBOOKS[name].cells if is_live_figure(cell.get("outputs", []))]
 
 
 @cache

@@ -7,10 +7,11 @@ reads, come from the page itself.
 import json
 from typing import TYPE_CHECKING, Any
 
+from lesson_utils.classroom.stand_in import is_live_figure
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # What JupyterLab writes to the browser's console although nothing is wrong.
 HARMLESS = ("widget model not found",)  # on opening a saved notebook: its widgets ended with their kernel
 
@@ -82,7 +83,7 @@ class Notebook:
         """Return the live figures from top to bottom; in a notebook that has not been run, their stored stills."""
         found = []
         for number, cell in enumerate(self.cells):
-            if any(WIDGET_VIEW in output.get("data", {}) for output in cell.get("outputs", [])):
+            if is_live_figure(cell.get("outputs", [])):
                 output_area = self.page.locator(".jp-Notebook-cell").nth(number).locator(".jp-Cell-outputArea")
                 found.append(LiveFigure(cell["id"], output_area))
         return found

@@ -25,7 +25,7 @@ from typing import Any
 from lesson_utils.classroom import live
 from lesson_utils.classroom.formats import minus
 from lesson_utils.classroom.live.testing import settings
-from tools.browser.notebook import WIDGET_VIEW
+from lesson_utils.classroom.stand_in import is_live_figure
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "docs" / "_build" / "frames"
@@ -130,7 +130,7 @@ def sources() -> bytes:
 def cells(notebook: Path) -> list[tuple[str, str, bool]]:
     """Return the id and the code of each code cell up to the last live figure, and whether it shows one."""
     found = [
-        (cell["id"], "".join(cell["source"]), any(WIDGET_VIEW in o.get("data", {}) for o in cell["outputs"]))
+        (cell["id"], "".join(cell["source"]), is_live_figure(cell["outputs"]))
         for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         if cell["cell_type"] == "code"
     ]

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import course
 from tools.site import fetch
 
 if TYPE_CHECKING:
@@ -65,13 +66,13 @@ def build(folder: Path) -> None:
 
 
 def build_pages(folder: Path, project: Path) -> None:
-    """Build JupyterLab with its configuration and the notebooks with their stored outputs, without Python."""
+    """Build JupyterLab with its configuration and the notebooks without outputs, without Python."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(CONFIGURATION, project)
     notebooks = project / "notebooks"
     notebooks.mkdir()
     for file in (ROOT / "notebooks").glob("*.ipynb"):
-        shutil.copy(file, notebooks)
+        (notebooks / file.name).write_text(course.without_outputs(file), encoding="utf-8", newline="\n")
     extensions = [shutil.copy(fetch.from_pypi(name, digest), project) for name, digest in EXTENSIONS.items()]
     command = [
         *(sys.executable, "-m", "jupyterlite_core", "build", "--apps=lab", "--no-sourcemaps"),

@@ -1,6 +1,6 @@
 """Live figures: sliders over a figure that is built once, then only updated.
 
-Of the course it needs `plots`, `formats` and `maths.checks` alone: with these it can be carried elsewhere.
+Of the course it needs `plots`, `stand_in`, `formats` and `maths.checks` alone: with these it can be carried elsewhere.
 
 A lab is a function that builds its figure and returns `update`, which moves the artists and returns the alternative
 text. Everything else is done here:
@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
-from lesson_utils.classroom import plots
+from lesson_utils.classroom import plots, stand_in
 from lesson_utils.classroom.live._screen import Screen
 from lesson_utils.classroom.live.controls import Choice, Control, LogSlider, Slider, Switch, Word
 
@@ -66,8 +66,10 @@ class Lab:
         controls: Mapping[str, Control] | Callable[..., Mapping[str, Control]],
         example: Callable[[], Any],
         prepare: Callable[..., Any] | None,
+        neutral: str,
     ):
         self.draw, self.width, self.height, self.controls = draw, width, height, controls
+        self.neutral = neutral
         self._example, self._prepare = example, prepare
         update_wrapper(self, draw)
 
@@ -96,6 +98,7 @@ def lab(
     controls: Mapping[str, Control] | Callable[..., Mapping[str, Control]] | None = None,
     example: Callable[[], Any] = tuple,
     prepare: Callable[..., Any] | None = None,
+    neutral: str = "",
     **more: Control,
 ) -> Callable[[Callable[..., Update]], Lab]:
     """Make a lab of a function that builds a figure and returns its `update`.
@@ -105,8 +108,10 @@ def lab(
         example: what to make it from in tests and bench.
         prepare: turns what it is made from into what the function gets (one thing, or a tuple of several), once a
             figure: for measurements that take a while.
+        neutral: why the picture that is shown first does not answer what the notebook asks to predict; a figure that
+            stands between a prediction and its answer must say so.
     """
-    return lambda draw: Lab(draw, width, height, more if controls is None else controls, example, prepare)
+    return lambda draw: Lab(draw, width, height, more if controls is None else controls, example, prepare, neutral)
 
 
 class LiveFigure:
@@ -213,28 +218,15 @@ class LiveFigure:
 
     def outputs(self) -> list[dict[str, Any]]:
         """Return two outputs: a picture for readers without a kernel, and the widget, which hides the picture."""
-        still, number = self.picture._repr_mimebundle_(), self.widget.model_id
-        self.widget.add_class(f"live-{number}")
+        still = self.picture._repr_mimebundle_()
         controls = html.escape(", ".join(control.label for control in self.controls.values()))
-        still["text/html"] = (
-            f"<style>{HIDE.replace('NUMBER', number)}</style><div class='still-{number}'>{still['text/html']}"
+        still["text/html"] += (
             f"{self._how_to_return()}<p><em>A picture of a live figure: run this cell to move {controls}.</em></p>"
-            "</div>"
         )
-        view = {"version_major": 2, "version_minor": 0, "model_id": number}
-        return [still, {"application/vnd.jupyter.widget-view+json": view, "text/plain": ""}]
+        return stand_in.outputs(still, self.widget)
 
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
         for output in self.outputs():
             display(output, raw=True)
-
-
-# A saved notebook holds a widget's number, not the widget. Where nothing answers to it, JupyterLab shows an error text
-# and others show nothing; so the picture is an output of its own. The first rule hides it beside its living widget, the
-# second hides JupyterLab's text: it is the only output of such a cell that has no element in it.
-HIDE = (
-    "body:has(.live-NUMBER) .still-NUMBER{display:none}"
-    ".jp-OutputArea:has(.still-NUMBER) .jp-OutputArea-output:not(:has(*)){display:none}"
-)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 import numpy as np
 
-from lesson_utils.classroom import live, plots
+from lesson_utils.classroom import plots, stand_in
 from lesson_utils.classroom.drawings import tint
 from lesson_utils.lessons.real_model.stored import stored
 from lesson_utils.maths import pretrained
@@ -96,14 +96,8 @@ class Chat:
 
     def _ipython_display_(self) -> None:
         """Display it, with a line for readers of the saved notebook, where the widget is gone."""
-        from IPython.display import display
-
-        number = self.widget.model_id
-        self.widget.add_class(f"live-{number}")
-        note = f"<div class='still-{number}'><p><em>Run this cell to talk to the model.</em></p></div>"
-        style = f"<style>{live.HIDE.replace('NUMBER', number)}</style>"
-        display({"text/html": style + note, "text/plain": "Run this cell to talk to the model."}, raw=True)
-        display(self.widget)
+        note = "Run this cell to talk to the model."
+        stand_in.show({"text/html": f"<p><em>{note}</em></p>", "text/plain": note}, self.widget)
 
     def _ask(self, button: object = None) -> None:
         if self.task and not self.task.done():

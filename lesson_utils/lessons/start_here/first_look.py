@@ -1,5 +1,6 @@
-"""A live figure for the first minute: lines from 'it' to the words of its sentence."""
+"""Two live figures for the first minutes: what 'it' looks at, and what 'it' becomes of it."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +21,19 @@ SCORES = {
     "tired": np.array([0.0, 3.2, -0.5, -0.5, 0.6, 0.0, 2.2, -1.0, 1.2, 0.2, 0.0, 0.5]),
     "wide": np.array([0.0, 2.0, -0.5, -0.5, 0.6, 0.0, 3.3, -1.0, 1.2, 0.2, 0.0, 0.5]),
 }
+# Two numbers for each word, written by hand, too: how much of an animal it is, and how much of a place.
+VALUES = np.full((len(WORDS), 2), 0.5)
+VALUES[WORDS.index("cat")] = 3.0, 0.4
+VALUES[WORDS.index("street")] = 0.4, 3.0
+VALUES[WORDS.index("cross")] = 1.2, 1.6
+VALUES[IT] = 1.0, 1.0
 
 
 @live.lab(
     height=2.9,
+    neutral="At the highest temperature every word has nearly the same weight.",
     ending=live.Choice("… because it was too", ("tired", "wide"), "tired"),
-    temperature=live.LogSlider("temperature τ", 0.1, 100, 1.0),
+    temperature=live.LogSlider("temperature τ", 0.1, 100, 100),
 )
 def first_look(figure: "Figure") -> live.Update:
     """Draw lines from 'it' to each word, as thick as the attention weight."""
@@ -56,6 +64,44 @@ def first_look(figure: "Figure") -> live.Update:
         return (
             f"… too {ending}: {finding}, at temperature {short(temperature)}. Lines from 'it' to each word of "
             f"the sentence, as thick as the weight: {rest}."
+        )
+
+    return update
+
+
+@live.lab(
+    width=7.0,
+    height=3.9,
+    example=lambda: lambda weights, values: weights @ values,
+    ending=live.Choice("… because it was too", ("tired", "wide"), "tired"),
+    temperature=live.LogSlider("temperature τ", 0.1, 100, 1.0),
+)
+def moving_it(figure: "Figure", average: Callable[..., Any]) -> live.Update:
+    """Draw the words in a plane, and where the weighted average of their vectors takes 'it'.
+
+    Args:
+        average: `average(weights, values)`, the learner's.
+    """
+    ax = figure.add_subplot(xlim=(0, 3.6), ylim=(0, 3.6), xlabel="how much of an animal", ylabel="how much of a place")
+    named = [WORDS.index(word) for word in ("cat", "street", "cross", "it")]
+    dots = ax.scatter(*VALUES.T, color=plots.INK, zorder=3)
+    for n in named:
+        ax.annotate(WORDS[n], VALUES[n], (9, 6), textcoords="offset points", fontsize=12)
+    ax.annotate("all other words", VALUES[0], (9, -14), textcoords="offset points", color=plots.GREY)
+    (way,) = ax.plot([], [], color=plots.BLUE, lw=3)
+    (end,) = ax.plot([], [], "D", color=plots.BLUE, ms=12, zorder=4)
+
+    def update(ending: str, temperature: float) -> str:
+        weights = ops.softmax(SCORES[ending], temperature=temperature)
+        new = np.asarray(average(weights, VALUES))  # (2,)
+        dots.set_sizes(20 + 600 * weights)
+        way.set_data(*zip(VALUES[IT], new, strict=True))
+        end.set_data([new[0]], [new[1]])
+        towards = "the cat" if new[0] > new[1] + 0.2 else "the street" if new[1] > new[0] + 0.2 else "neither"
+        ax.set_title(f"… too {ending}: 'it' moves towards {towards}")
+        return (
+            f"… too {ending}, at temperature {short(temperature)}: the weighted average takes 'it' from (1, 1) to "
+            f"({new[0]:.2f}, {new[1]:.2f}), towards {towards}. The words are dots in a plane, sized by their weights."
         )
 
     return update

@@ -1,6 +1,21 @@
-"""The checkpoint questions of notebook 00."""
+"""The predictions and the checkpoint question of notebook 00."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "tired",
+        ("it", "cat", "street"),
+        right="cat",
+        happened="*Tired* describes an animal, so the cat gets the largest weight.",
+    ),
+    Prediction(
+        "wide",
+        ("still the cat", "street", "wide"),
+        right="street",
+        happened="One other word at the end of the sentence moves the largest weight to the street.",
+    ),
+)
 
 QUESTIONS = (
     Question(

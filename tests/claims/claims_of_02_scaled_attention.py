@@ -1,0 +1,15 @@
+"""What the text of notebook 02 claims of its cells. Each part runs behind the cell that it names."""
+
+from lesson_utils.classroom.claims import as_written
+
+# %% self-average
+as_written(four=(A.argmax(axis=-1) == np.arange(5)).sum() == 4, cat=A[3].argmax() == 1, popular=A[:, 1].sum() > 1.5)
+
+# %% symmetry
+as_written(it_on_cat=scores["QKᵀ"][3, 1].round(1) == 1.1, cat_on_it=scores["QKᵀ"][1, 3].round(1) == -0.4)
+
+# %% keys-as-values
+as_written(plain_mean=np.isclose(minutes[0, 0], lab.FILM_MINUTES.mean(), atol=0.1))
+
+# %% variance
+as_written(variance_is_d_k=all(abs(s.var() / d_k - 1) < 0.05 for d_k, s in scores.items()))
