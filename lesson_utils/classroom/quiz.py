@@ -97,7 +97,8 @@ PREDICTION = "Your prediction"
 
 def _noted(prediction: Prediction, chosen: str) -> str:
     """Return what is shown below the options when one is chosen: the comparison stays closed until it is wanted."""
-    return f"<p>{RUN}</p>" + details("Compare with what happened", f"<p>{to_html(prediction.reply(chosen))}</p>")
+    reply = f'<div style="margin:4px 0">{to_html(prediction.reply(chosen))}</div>'
+    return f"<div>{RUN}</div>" + details("Compare with what happened", reply)
 
 
 def predict(notebook: str, name: str) -> None:

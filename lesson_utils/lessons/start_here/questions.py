@@ -7,7 +7,7 @@ PREDICTIONS = (
         "tired",
         ("it", "cat", "street"),
         right="cat",
-        happened="*Tired* describes an animal, so the cat gets the largest weight.",
+        happened="“Tired” describes an animal, so the cat gets the largest weight.",
     ),
     Prediction(
         "wide",
