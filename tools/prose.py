@@ -12,8 +12,7 @@ from typing import Any
 
 import nbformat
 
-from lesson_utils.classroom.course import LESSONS
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import LESSONS, Lesson
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
