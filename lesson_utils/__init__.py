@@ -9,8 +9,8 @@
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions.
 
 The maths and the engine import nothing else from here, not even each other. The classroom uses both, and the lessons
-use all three. Beside the wings stands a door to the engine, `exercises.check`: it takes a learner's function there, with
-its exercise. Notebooks write `from lesson_utils import attention, plots`: a module is loaded when asked for.
+use all three. Beside the wings stands a door to the engine, `exercises.check`: it takes a learner's function there,
+with its exercise. Notebooks write `from lesson_utils import attention, plots`: a module is loaded when asked for.
 """
 
 from importlib import import_module
