@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lesson_utils.classroom import drawings, live, plots
+from lesson_utils.classroom.formats import short
 from lesson_utils.maths import ops
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def formula_lab(figure: "Figure") -> live.Update:
         row = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, weights[lit], strict=True))
         scores = ", ".join(f"{s:.1f}" for s in raw[lit])
         return (
-            f"The formula as a row of matrices, d_k = {d_k}, temperature {temperature:.2g}, the mask hides "
+            f"The formula as a row of matrices, d_k = {d_k}, temperature {short(temperature)}, the mask hides "
             f"{hidden}. The row of '{query}': scores {scores}; weights {row}; output ({a:.2f}, {b:.2f})."
         )
 
