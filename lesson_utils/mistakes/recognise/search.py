@@ -34,7 +34,7 @@ MANY = 40  # faults that return the same; more are not compared
 
 @dataclass(frozen=True)
 class LearnerCode:
-    """A learner's function as a tree that can be edited and run again, the names that it can see, and the number of its first line."""
+    """A learner's function as a tree that can be edited and run again; the names that it sees, and its first line's number."""
 
     tree: ast.FunctionDef
     names: Mapping[str, Any]
