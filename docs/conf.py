@@ -1,9 +1,9 @@
 """How Sphinx makes the book, in a folder that build.py fills. With the tag `lite`, JupyterLite will be beside it."""
 
-from pathlib import PurePosixPath
+import tomllib
+from pathlib import Path, PurePosixPath
 
-from tools import save
-
+PROJECT = tomllib.loads(Path(__file__).with_name("pyproject.toml").read_text(encoding="utf-8"))["project"]
 LITE = "../lite/lab/index.html"  # from a notebook's page
 
 project = html_title = "Attention and Transformers"
@@ -27,7 +27,7 @@ html_use_index = False
 html_favicon = "_static/icon.svg"
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_theme_options = {
-    "repository_url": f"https://github.com/{save.slug()}",
+    "repository_url": PROJECT["urls"]["Repository"],
     "repository_branch": "main",
     "use_repository_button": True,
     "navbar_persistent": [],

@@ -5,11 +5,12 @@
   `checkpoints`. To measure and to check: `costs`, `gradcheck`. What these share: `checks`, `machine`, `progress_bar`.
 - `mistakes`: the engine that marks exercises and names mistakes. It needs NumPy only, and knows nothing of the course.
 - `classroom`: what notebooks show and keep. Pictures: `plots`, `drawings`, `live`, `formats`. Questions and exercises:
-  `quiz`, `check`, `progress`, `claims`. Trained models: `trained`, `trained_storage`. The lessons: `course`, `lesson`.
+  `quiz`, `progress`, `claims`. Trained models: `trained`, `trained_storage`. The lessons: `course`.
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions.
 
 The maths and the engine import nothing else from here, not even each other. The classroom uses both, and the lessons
-use all three. Notebooks write `from lesson_utils import attention, plots`: a module is loaded when asked for.
+use all three. Beside the wings stands a door to the engine, `exercises.check`: it takes a learner's function there,
+with its exercise. Notebooks write `from lesson_utils import attention, plots`: a module is loaded when asked for.
 """
 
 from importlib import import_module

@@ -2,12 +2,13 @@
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
-import course as launcher
 import nbformat
 import pytest
 
+import course as launcher
 from lesson_utils.classroom import progress, quiz
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.quiz import Prediction
@@ -42,9 +43,7 @@ def parts(lesson):
 @with_lesson
 def test_each_prediction_can_be_made_right_below_its_question(lesson):
     found = cells(lesson)
-    asked = [
-        (cell.source.count(ASKS), below) for cell, below in zip(found, found[1:], strict=False) if ASKS in cell.source
-    ]
+    asked = [(cell.source.count(ASKS), below) for cell, below in pairwise(found) if ASKS in cell.source]
     made = [CALL.findall(below.source) for _, below in asked]
     assert [len(calls) for calls in made] == [count for count, _ in asked], "a quiz.predict(…) for each **Predict:**"
     calls = [call for calls in made for call in calls]

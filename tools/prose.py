@@ -13,8 +13,7 @@ from typing import Any
 import nbformat
 
 from lesson_utils.classroom import stand_in
-from lesson_utils.classroom.course import LESSONS
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import LESSONS, Lesson
 from lesson_utils.classroom.stand_in import is_live_figure
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lesson_utils.classroom import course
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import Lesson
 from lesson_utils.classroom.stand_in import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.classroom import trained, trained_storage
-from lesson_utils.classroom.course import LESSONS
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import LESSONS, Lesson
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 BEFORE = "from lesson_utils import trained as _trained\n_trained.record()"

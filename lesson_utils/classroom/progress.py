@@ -13,8 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lesson_utils.classroom.course import LESSONS, named
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import LESSONS, Lesson, named
 from lesson_utils.mistakes.verdict import to_html
 
 MOST_BYTES = 100_000  # of a file that is ours; what is larger is something else

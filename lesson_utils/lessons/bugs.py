@@ -17,7 +17,7 @@ from lesson_utils.maths import layers
 from lesson_utils.maths.checks import Array, Ids, as_choice
 from lesson_utils.maths.layers.blocks import ResidualCache
 from lesson_utils.maths.models.experiments import Change
-from lesson_utils.maths.models.stack import Tokens, TokensCache
+from lesson_utils.maths.models.gpt import Tokens, TokensCache
 from lesson_utils.maths.positions import sinusoidal_encoding
 
 

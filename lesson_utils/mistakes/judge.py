@@ -7,6 +7,7 @@ the mistake that does the same; if none does, `differences` says where and how t
 import ast
 import contextlib
 import inspect
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.almost_right import changes_in_place, form_problem
 from lesson_utils.mistakes.explain.differences import describe
-from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots, silent_words
+from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots
 from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import style_remarks
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
@@ -133,7 +134,7 @@ def stub_problem(function: Any, outcome: Outcome) -> str | None:
     """Return what to do with a function that nobody has worked on yet, or None."""
     replace = "Replace the `...` above with your code"
     values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
-    if any(value is ... for value in values) or is_about_dots(outcome.error):
+    if any(value is ... for value in values) or (outcome.error and is_about_dots(outcome.error)):
         return replace
     code = getattr(function, "__code__", None)
     if outcome.value is not None or outcome.error or outcome.timed_out or code is None:
@@ -201,11 +202,20 @@ UNWRITTEN = (
 )
 
 
+SILENT = (  # what raises no error and does something else than meant
+    (r"\.transpose\(\s*-2\s*,\s*-1\s*\)", "on two axes, NumPy reads `.transpose(-2, -1)` as “the axes in this order”, which changes nothing (in PyTorch it swaps them); write `.swapaxes(-1, -2)`"),
+    (r"[\w)\]]\s*\^\s*[\w(]", "`^` is no power in Python but a bitwise “exclusive or”; a power is `**`"),
+)  # fmt: skip
+
+
 def _formulas_and_silent_words(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> str:
-    with quiet():
-        also = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
+    also = ""
+    if any(callable(argument) for case in bank.cases for argument in case.arguments):
+        with quiet():
+            also = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
     with contextlib.suppress(OSError, TypeError):  # no source to look at
-        if silent := silent_words(inspect.getsource(function)):
+        source = inspect.getsource(function)
+        if silent := next((text for pattern, text in SILENT if re.search(pattern, source)), None):
             also += f"\nLook also at this: {silent}."
     return also
 

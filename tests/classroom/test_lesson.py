@@ -3,7 +3,7 @@
 import pytest
 
 from lesson_utils.classroom import claims, progress, quiz
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import Lesson
 from lesson_utils.exercises import check
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from lesson_utils.classroom import quiz
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import Lesson
 from lesson_utils.classroom.quiz import Option, Question
 from lesson_utils.lessons.scaled_attention import questions as scaled_attention
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 NUMBER = len(LESSONS)
 FILES = {
     "__init__.py": """
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import Lesson
 
 LESSON = Lesson(NUMBER, "Toys", "What is a toy?", exercises=("twice",))
 """,

@@ -28,7 +28,7 @@ from lesson_utils.mistakes.judge import run
 from lesson_utils.mistakes.recognise import fault_bank, search
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
 from lesson_utils.mistakes.recognise.tree_edits import edits
-from lesson_utils.mistakes.run import limits
+from lesson_utils.mistakes.run import sandbox
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
 
@@ -372,7 +372,7 @@ if sys.platform == "linux":  # where what has no limit would end the kernel
 
 
 def address_space():
-    return limits.resource and limits.resource.getrlimit(limits.resource.RLIMIT_AS)
+    return sandbox.resource and sandbox.resource.getrlimit(sandbox.resource.RLIMIT_AS)
 
 
 @pytest.mark.parametrize("made", HUGE)

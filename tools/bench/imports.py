@@ -8,8 +8,7 @@ import subprocess
 import sys
 from statistics import median
 
-from lesson_utils.classroom.course import LESSONS
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import LESSONS, Lesson
 from tools.bench import trial
 
 # Both are timed in one process, one after the other: what else the machine does slows down both. A kernel runs on

@@ -24,7 +24,6 @@ from typing import Any
 
 from lesson_utils.classroom import live
 from lesson_utils.classroom.formats import minus
-from lesson_utils.classroom.live.testing import settings
 from lesson_utils.classroom.stand_in import is_live_figure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,9 +192,10 @@ def draw(notebook: Path, folder: Path, most: int = MOST_FRAMES) -> None:
 
 def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]], most: int = MOST_FRAMES) -> dict[str, list[Any]]:
     """Return the stops of each control, few enough that all combinations can be drawn."""
-    start, sizes = figure.values, []
-    for setting in settings(figure):
-        sizes.append(len(webp(figure.set(**setting).png)))
+    start, first = figure.values, {name: control.value for name, control in figure.controls.items()}
+    alone = ({name: value} for name, control in figure.controls.items() for value in control.extremes())
+    tried = dict.fromkeys(tuple((first | moved).items()) for moved in ({}, *alone))
+    sizes = [len(webp(figure.set(**dict(setting)).png)) for setting in tried]
     figure.set(**start)
     most = min(most, MOST_BYTES * len(sizes) // sum(sizes))
     values = {name: list(chosen.get(name, control.values())) for name, control in figure.controls.items()}

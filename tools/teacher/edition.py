@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lesson_utils.classroom.course import LESSONS
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import LESSONS, Lesson
 from lesson_utils.mistakes import judge
 from lesson_utils.mistakes.exercise import Exercise
 from tools.teacher.handed_in import ROOT

@@ -14,7 +14,7 @@ from lesson_utils.maths.machine import is_browser
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.maths.models.stack import Ids
+    from lesson_utils.maths.checks import Ids
 
 CONTEXT, STEPS = 12, 18  # of the drawing
 LINE = "The class of an object"

@@ -12,7 +12,7 @@ from lesson_utils.maths.checks import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.maths.models.stack import Ids
+    from lesson_utils.maths.checks import Ids
 
 REAL_LINE = "The class of an object is the same as"
 

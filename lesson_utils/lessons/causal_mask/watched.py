@@ -14,7 +14,7 @@ from lesson_utils.maths import models, tasks, training
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lesson_utils.maths.models.stack import Ids
+    from lesson_utils.maths.checks import Ids
 
 # --- A line of text as questions ------------------------------------------------------------------------------------
 

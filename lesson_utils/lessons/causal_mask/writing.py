@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from lesson_utils.maths.models.stack import Ids
+    from lesson_utils.maths.checks import Ids
 
 TOP_KS = ("1", "2", "5", "10", "20", "all")
 BARS, LINE, LINES, WRITTEN = 10, 42, 7, 180  # bars, characters a line, lines, characters to write

@@ -12,7 +12,7 @@ from lesson_utils.classroom.drawings import arrow, box, sheet, tint
 from lesson_utils.lessons.full_block.stream import likeness
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.layers import EncoderLayer, NormPlace
-from lesson_utils.maths.models.stack import Stack, StackCache, StackConfig
+from lesson_utils.maths.models.gpt import Stack, StackCache, StackConfig
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

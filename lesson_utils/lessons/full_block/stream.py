@@ -11,7 +11,7 @@ from lesson_utils.classroom.drawings import arrow, box, sheet, tint
 from lesson_utils.classroom.formats import minus
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.layers import NormPlace
-from lesson_utils.maths.models.stack import Stack, StackConfig
+from lesson_utils.maths.models.gpt import Stack, StackConfig
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-from lesson_utils.classroom.lesson import Lesson
+from lesson_utils.classroom.course import Lesson
 
 LESSON = Lesson(
     3,

@@ -11,8 +11,7 @@ from lesson_utils.maths.checks import Array, Ids, Mask
 from lesson_utils.maths.layers import Attend
 from lesson_utils.maths.models import GPT
 from lesson_utils.maths.models.experiments import HeadsOf
-from lesson_utils.maths.models.gpt import GPTCache
-from lesson_utils.maths.models.stack import see_past
+from lesson_utils.maths.models.gpt import GPTCache, see_past
 
 # Written for this course, so that no model can have read it.
 STORY = """The lighthouse at Varn had been dark for eleven winters when Ilse Brandt came up the path with a lamp and a \

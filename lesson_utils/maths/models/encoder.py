@@ -10,7 +10,7 @@ from lesson_utils.maths import ops
 from lesson_utils.maths.checks import Array, as_ids, as_size
 from lesson_utils.maths.layers import Layer, Linear, MultiHead, Rng
 from lesson_utils.maths.layers.basic import LinearCache
-from lesson_utils.maths.models.stack import Stack, StackCache, StackConfig, Tokens, TokensCache, see_real
+from lesson_utils.maths.models.gpt import Stack, StackCache, StackConfig, Tokens, TokensCache, see_real
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from lesson_utils.maths.layers.basic import LinearCache, NormCache
 from lesson_utils.maths.layers.blocks import DecoderCache
 from lesson_utils.maths.models.encoder import Encoder as Encoder  # stored models look for it here
 from lesson_utils.maths.models.encoder import EncoderConfig as EncoderConfig
-from lesson_utils.maths.models.stack import (
+from lesson_utils.maths.models.gpt import (
     Stack,
     StackCache,
     StackConfig,

@@ -1,5 +1,6 @@
 """Right numbers in the wrong form: what is left to mend of a list, a masked array, a dtype, or a changed argument."""
 
+import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -7,10 +8,11 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.explain.differences import masked_entries, parts
-from lesson_utils.mistakes.recognise.learner_code import learner_code, writes_into
+from lesson_utils.mistakes.recognise.search import LearnerCode, learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
 LEFT = "The numbers are right; one thing is left."
+IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
 
 
 def form_problem(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome) -> str | None:
@@ -68,8 +70,32 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
     """Return the words for arguments that were changed: where, and how to avoid it."""
     names = [exercise.parameters[i] for i in changed]
     mine = learner_code(function)
-    where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := writes_into(mine, name))), "")
+    where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := _writes_into(mine, name))), "")
     return (
         f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
         "caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
     )
+
+
+def _writes_into(learner: LearnerCode, name: str) -> tuple[int, str] | None:
+    """Return the line that changes the array `name` in place, and its text: `x -= 1`, `x[0] = 1`, `x.sort()`, `out=x`."""
+
+    def is_it(node: ast.AST | None) -> bool:
+        while isinstance(node, ast.Subscript | ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id == name
+
+    for statement in (n for s in learner.body for n in ast.walk(s) if isinstance(n, ast.stmt)):
+        match statement:
+            case ast.AugAssign(target=target):
+                found = is_it(target)
+            case ast.Assign(targets=targets):
+                found = any(isinstance(t, ast.Subscript) and is_it(t) for t in targets)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value, attr=attr))):
+                found = attr in IN_PLACE and is_it(value)
+            case _:
+                found = False
+        calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if not hasattr(statement, "body") else []
+        if found or any(k.arg == "out" and is_it(k.value) for call in calls for k in call.keywords):
+            return learner.first_line + statement.lineno - 1, ast.unparse(statement)
+    return None

@@ -18,7 +18,7 @@ def is_about_dots(error: BaseException | None) -> bool:
     return re.search(DOTS, str(error)) is not None
 
 
-# What is written → what it is in NumPy. Looked for in the failing line, or in all lines.
+# What is written → what it is in NumPy. Looked for in the failing line.
 FOREIGN = (
     (r"\btorch\.|\bF\.\w+|\bnn\.\w+", "this is PyTorch; here everything is NumPy (`np`)"),
     (r"\.permute\(", "`.permute` is PyTorch's; NumPy's `.transpose(0, 2, 1)` lists all axes in their new order, and `.swapaxes(-1, -2)` swaps two"),
@@ -35,21 +35,12 @@ FOREIGN = (
     (r"\bnp\.(tril|triu)_indices\b", "`np.tril_indices` gives places, not a mask; `np.tril(np.ones(shape, bool))` is one"),
     (r"\bnp\.inverse\b|\bnp\.rsqrt\b", "NumPy has no such function: `1 / np.sqrt(x)`"),
 )  # fmt: skip
-SILENT = (  # what raises no error and does something else than meant
-    (r"\.transpose\(\s*-2\s*,\s*-1\s*\)", "on two axes, NumPy reads `.transpose(-2, -1)` as “the axes in this order”, which changes nothing (in PyTorch it swaps them); write `.swapaxes(-1, -2)`"),
-    (r"[\w)\]]\s*\^\s*[\w(]", "`^` is no power in Python but a bitwise “exclusive or”; a power is `**`"),
-)  # fmt: skip
 SIGNS = {ast.MatMult: "@", ast.Mult: "*", ast.Add: "+", ast.Sub: "-", ast.Div: "/"}
 
 
 def foreign_words(line: str, exercise: Exercise) -> str | None:
     """Return what a line has from elsewhere, and what to write instead."""
     return next((text for pattern, text in (*exercise.foreign, *FOREIGN) if re.search(pattern, line)), None)
-
-
-def silent_words(source: str) -> str | None:
-    """Return what in a function raises no error and does something else than meant."""
-    return next((text for pattern, text in SILENT if re.search(pattern, source)), None)
 
 
 def shape_words(value: Any) -> str | None:

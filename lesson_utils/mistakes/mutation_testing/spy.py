@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
-from lesson_utils.mistakes.run.limits import TimeUp
 from lesson_utils.mistakes.run.outcome import Outcome
-from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, attempt, copied, mend_modules
+from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, TimeUp, attempt, copied, mend_modules
 
 MOST_CALLS = 100  # that are noted
 

@@ -5,21 +5,20 @@ solution that single edits make. To look a wrong answer up, one compares signatu
 """
 
 import ast
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
-from itertools import combinations
+from functools import cache, cached_property, lru_cache
+from itertools import combinations, pairwise
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Exercise
-from lesson_utils.mistakes.program import Program, code_of, compiled, expressions
+from lesson_utils.mistakes.exercise import Exercise, Program, code_of, compiled, expressions
 from lesson_utils.mistakes.recognise.edit_messages import mutant_message
 from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
-from lesson_utils.mistakes.recognise.plausibility import tokens
 from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
 from lesson_utils.mistakes.run.outcome import Outcome, plain, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
@@ -53,6 +52,13 @@ def may_match(a: Signature, b: Signature) -> bool:
 def agree(a: Outcome, b: Outcome) -> bool | None:
     """Tell whether two outcomes are the same; None beside an error, in which the spellings of one mistake differ."""
     return same(a, b) or (None if a.error or b.error else False)
+
+
+@lru_cache(10_000)
+def tokens(text: str) -> Counter[str]:
+    """Return the words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
+    found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
+    return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
 
 
 class Fault:

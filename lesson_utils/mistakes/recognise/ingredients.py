@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from lesson_utils.mistakes.program import expressions
+from lesson_utils.mistakes.exercise import expressions
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,18 @@
 """A measure of whether an edit is what a learner may have meant: what nobody wrote before mends a line only by chance."""
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
 
 from lesson_utils.mistakes.recognise.edit_messages import REASONS
+from lesson_utils.mistakes.recognise.fault_bank import tokens
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition"}
 COUNTING = {"off by one", "bound"}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
-
-
-@lru_cache(10_000)
-def tokens(text: str) -> Counter[str]:
-    """Return the words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
-    found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
-    return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
 
 
 @dataclass(frozen=True)
