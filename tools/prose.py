@@ -76,9 +76,9 @@ def minutes(lesson: Lesson, notebook: Any) -> tuple[float, float]:
     """Return how long a learner takes for the core, and for the whole notebook.
 
     The learner reads English as a second language: a minute for 120 words, for 10 lines of code, for a still picture
-    and for a prediction; three for a live figure; one for a question of the quiz, at most five; for an exercise 1.4 times what its heading says,
-    its stub included. The set-up cell, the line that says what is solved, and lines that say what comes trained are
-    not read.
+    and for a prediction; three for a live figure; one for a question of the quiz, at most five; for an exercise 1.4
+    times what its heading says, its stub included. The set-up cell, the line that says what is solved, and lines that
+    say what comes trained are not read.
     """
     core = whole = 0.0
     for cell, further, references in with_places(notebook):
@@ -90,7 +90,8 @@ def minutes(lesson: Lesson, notebook: Any) -> tuple[float, float]:
             time += 1.4 * sum(int(n) for n in re.findall(r"^### .*\*\((\d+) minutes?\b", source, re.M))
         else:
             lines = [line for line in without_bookkeeping(source).splitlines() if line.strip()]
-            time = len(lines) / 10 + _looking(cell.outputs) + min(5, len(lesson.questions())) * ("quiz.checkpoint(" in source)
+            time = len(lines) / 10 + _looking(cell.outputs)
+            time += min(5, len(lesson.questions())) * ("quiz.checkpoint(" in source)
         whole += time
         core += time * (not further)
     return core, whole
