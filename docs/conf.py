@@ -13,6 +13,8 @@ extensions = ["myst_nb", "sphinx.ext.githubpages"]
 myst_enable_extensions = ["dollarmath"]
 
 nb_execution_mode = "off"
+nb_code_prompt_show = "Show what happened"  # below a prediction: see tools/site/folds.py
+nb_code_prompt_hide = "Hide what happened"
 nb_ipywidgets_js = {}  # no kernel, so no widgets: their pictures stand in for them
 
 mathjax_path = "mathjax/tex-chtml.js"

@@ -3,7 +3,7 @@
 SAYS = "Open all answers on this page"
 
 # JupyterLab draws a cell's text only when it comes into sight, so the script also opens what is drawn later. VS Code
-# keeps texts in shadow trees. Where a script can't reach the texts, as in Colab, no control is offered. Paper can't be
+# keeps texts in shadow trees. The book also closes outputs (`details.hide`). Where a script can't reach the texts, as in Colab, no control is offered. Paper can't be
 # clicked on, so printing opens every answer, too.
 SCRIPT = """
 <div class="open-answers"></div>
@@ -11,7 +11,7 @@ SCRIPT = """
 (() => {
   const place = [...document.querySelectorAll(".open-answers:empty")].pop();
   const roots = () => [document, ...[...document.querySelectorAll("*")].map((e) => e.shadowRoot).filter(Boolean)];
-  const answers = () => roots().flatMap((root) => [...root.querySelectorAll("details.answer")]);
+  const answers = () => roots().flatMap((root) => [...root.querySelectorAll("details.answer, details.hide")]);
   const open = (state) => answers().forEach((answer) => (answer.open = state));
   addEventListener("beforeprint", () => open(true));
   if (!place || window.google?.colab) return;

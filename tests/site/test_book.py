@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from lesson_utils.classroom.course import LESSONS
+from lesson_utils.classroom.page import SAYS
 from lesson_utils.classroom.stand_in import WIDGET_VIEW, is_live_figure
 from tools import save
 from tools.browser import driver
@@ -206,6 +207,7 @@ def test_formulas_pictures_and_printed_lines_are_shown_as_they_are_stored(name, 
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
     assert not re.search(r"\$|\\[()\[\]]", page.evaluate(PROSE))
 
+    page.get_by_label(SAYS).check()
     stored = [html.unescape(alt) for alt in re.findall(r'<img alt="([^"]*)"', html_outputs(name))]
     pictures = page.locator(".cell_output img")
     assert pictures.evaluate_all("nodes => nodes.map(node => node.alt)") == stored

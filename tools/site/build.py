@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.site import fetch, frames
+from tools.site import fetch, folds, frames
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -51,6 +51,7 @@ def build_book(site: Path, with_lite: bool) -> None:
             shutil.copy(ROOT / file, source)
         unpack_mathjax(source / "_static" / "mathjax")
         frames.add(source)
+        folds.add(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
         command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
         command += ["-d", doctrees, source, site]
