@@ -35,7 +35,14 @@ STAMP = os.path.join(VENV, "installed.json")  # what the last complete installat
 LOG = os.path.join(VENV, "install.log")
 NOTEBOOKS = os.path.join(ROOT, "notebooks")
 MINE = os.path.join(ROOT, "my_notebooks")  # the learner's copies; git ignores them
-NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+SETTINGS = {  # of the JupyterLab in .venv, and of no other
+    "@jupyterlab/apputils-extension:notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    },  # no question first
+    # No blank page below the last cell; and messages name lines by their number.
+    "@jupyterlab/notebook-extension:tracker": {"scrollPastEnd": False, "codeCellConfig": {"lineNumbers": True}},
+}
 TEST_EXTRAS = ("parity", "site", "hub", "style")  # large, and needed by few tests
 
 
@@ -71,7 +78,7 @@ def open_course(words):
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, say; JupyterLab would refuse to start
         words += ["--allow-root"]
     install("lab")
-    turn_off_news()
+    write_settings()
     say_address()
     if not options.edit:
         copy_notebooks()
@@ -80,12 +87,12 @@ def open_course(words):
     return run("jupyterlab", f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url={start}", *words)
 
 
-def turn_off_news():
-    """Keep JupyterLab's question about news off the first notebook, in the JupyterLab of .venv and in no other."""
+def write_settings():
+    """Write the settings that JupyterLab starts with; a learner's own come before them."""
     folder = os.path.join(VENV, "share", "jupyter", "lab", "settings")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "overrides.json"), "w") as file:
-        json.dump(NO_NEWS, file)
+        json.dump(SETTINGS, file)
 
 
 def copy_notebooks():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lesson_utils.classroom import progress
 from lesson_utils.classroom.course import named
-from lesson_utils.mistakes.verdict import details, to_html
+from lesson_utils.mistakes.verdict import COLOURS, details, to_html
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,13 @@ class Quiz:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         page, plain = [], []
         for n, question in enumerate(self.questions, 1):
-            page.append(f"<p><strong>{n}. {to_html(question.text)}</strong></p>")
+            page.append(f'<p style="margin:1.5em 0 0.4em"><strong>{n}. {to_html(question.text)}</strong></p>')
             plain.append(f"{n}. {question.text}")
             for letter, option in zip("abcdefgh", question.options, strict=False):
-                mark = "Right." if option.right else "No."
+                mark = "✓ Right." if option.right else "✗ No."
                 feedback = f"<strong>{mark}</strong> {to_html(option.feedback)}"
-                page.append(
-                    details(f"{letter}) {to_html(option.text)}", f'<p style="margin:2px 0 8px 1.2em">{feedback}</p>')
-                )
+                look = f"margin:2px 0 8px 1.2em;padding-left:8px;border-left:4px solid {COLOURS[option.right]}"
+                page.append(details(f"{letter}) {to_html(option.text)}", f'<p style="{look}">{feedback}</p>'))
                 plain.append(f"   {letter}) {option.text}")
         return {"text/html": "".join(page), "text/plain": "\n".join(plain)}
 

@@ -7,6 +7,7 @@ the mistake that does the same; if none does, `differences` says where and how t
 import ast
 import contextlib
 import inspect
+import io
 import re
 import textwrap
 from collections.abc import Sequence
@@ -47,7 +48,10 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
         return verdict(False, problem)
     outcomes: list[Outcome] = []
     for case in bank.cases:
-        outcomes.append(attempt(function, case.arguments, time_limit, exercise.library))
+        with (
+            contextlib.redirect_stdout(io.StringIO()) if outcomes else contextlib.nullcontext()
+        ):  # prints are shown once
+            outcomes.append(attempt(function, case.arguments, time_limit, exercise.library))
         if outcomes[-1].timed_out:  # once is enough
             break
     if overwritten or mend_modules():  # what the function did to NumPy, the reference must not meet

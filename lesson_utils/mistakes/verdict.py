@@ -9,7 +9,13 @@ COLOURS = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}
 
 def to_html(text: str) -> str:
     """Return plain text with `code` in backticks as HTML."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)).replace("\n", "<br>")
+    return re.sub(r"`([^`]+)`", _code, html.escape(text, quote=False)).replace("\n", "<br>")
+
+
+def _code(found: re.Match[str]) -> str:
+    """Write code so that a line ends before or behind it, not in its middle, unless it is long."""
+    look = ' style="white-space:nowrap"' if len(found[1]) <= 40 else ""
+    return f"<code{look}>{found[1]}</code>"
 
 
 def details(summary: str, body: str) -> str:

@@ -8,12 +8,12 @@ import pytest
 from tools.browser import driver
 
 pytestmark = [pytest.mark.slow, pytest.mark.long_form]
-NO_NEWS = runpy.run_path(str(Path(__file__).parents[2] / "course.py"))["NO_NEWS"]
+SETTINGS = runpy.run_path(str(Path(__file__).parents[2] / "course.py"))["SETTINGS"]
 # JupyterLab's own choice, written out: `python course.py` may have turned it off where the tests run.
-ASKS = {name: {"fetchNews": "none", "checkForUpdates": True} for name in NO_NEWS}
+ASKS = {name: {"fetchNews": "none", "checkForUpdates": True} for name in SETTINGS}
 
 
-@pytest.mark.parametrize("settings", [ASKS, NO_NEWS], ids=["as JupyterLab comes", "as opened by course.py"])
+@pytest.mark.parametrize("settings", [ASKS, SETTINGS], ids=["as JupyterLab comes", "as opened by course.py"])
 def test_the_question_about_news(settings, tmp_path):
     if not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
@@ -23,7 +23,7 @@ def test_the_question_about_news(settings, tmp_path):
         page.wait_for_function("window.jupyterapp?.restored", timeout=60_000)
         page.evaluate("jupyterapp.restored")
         question = page.get_by_text("Would you like to get notified about official Jupyter news?")
-        if settings is NO_NEWS:
+        if settings is SETTINGS:
             page.wait_for_timeout(5000)  # without the settings it has come by then
             assert question.count() == 0
         else:

@@ -15,8 +15,8 @@ def test_every_option_opens_its_feedback():
     page = quiz.checkpoint("scaled_attention")._repr_mimebundle_()["text/html"]
     options = sum(len(q.options) for q in scaled_attention.QUESTIONS)
     assert len(re.findall("<details", page)) == options
-    assert page.count("<strong>Right.</strong>") == len(scaled_attention.QUESTIONS)
-    assert page.count("<strong>No.</strong>") == options - len(scaled_attention.QUESTIONS)
+    assert page.count("<strong>✓ Right.</strong>") == len(scaled_attention.QUESTIONS)
+    assert page.count("<strong>✗ No.</strong>") == options - len(scaled_attention.QUESTIONS)
 
 
 def test_plain_text_lists_questions_without_answers():

@@ -92,6 +92,11 @@ class Lab:
         return f"lab.{self.draw.__name__}({', '.join([*made_from, *(f'{n}={v!r}' for n, v in start.items())])})"
 
 
+def _as_read(value: Any) -> Any:
+    """Return a number with the three digits that stand beside its slider: with them the same picture is shown."""
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
 def _as_tuple(made_from: Any) -> tuple[Any, ...]:
     return made_from if isinstance(made_from, tuple) else (made_from,)
 
@@ -211,6 +216,7 @@ class LiveFigure:
             widget.observe(partial(self._on_change, name), names="value")
         row = ipywidgets.Layout(display="flex", flex_flow="row wrap", grid_gap="0 16px")
         self.widget = ipywidgets.VBox([ipywidgets.Box(list(self._inputs.values()), layout=row), self._html])
+        self.widget.add_class("live-figure")  # for page.js and page.css
 
     @property
     def values(self) -> dict[str, Any]:
@@ -246,8 +252,10 @@ class LiveFigure:
     def _how_to_return(self) -> str:
         """Return the quiet line below the picture: the call that shows what is seen now, for slides and notes."""
         start = {name: control.value for name, control in self.controls.items()}
-        call = self.lab.call(**{name: value for name, value in self.values.items() if value != start[name]})
-        return f'<div><code style="color:{plots.GREY};font-size:85%;user-select:all">{html.escape(call)}</code></div>'
+        moved = {name: _as_read(value) for name, value in self.values.items() if value != start[name]}
+        call = self.lab.call(**moved)
+        style = f"color:var(--jp-content-font-color2, {plots.GREY});font-size:85%;user-select:all"
+        return f'<div><code style="{style}">{html.escape(call)}</code></div>'
 
     def _draw(self, **values: Any) -> plots.Picture:
         with plots.style():

@@ -135,7 +135,9 @@ class Choice(Control):
         if max(map(len, texts)) > 12:  # there is no room for them beside the slider: the figure's title has to say it
             texts = [f"{n} of {len(texts)}" for n in range(1, len(texts) + 1)]
         options = list(zip(texts, self.options, strict=True))
-        return ipywidgets.SelectionSlider(options=options, value=value, **_look(self.label))
+        slider = ipywidgets.SelectionSlider(options=options, value=value, **_look(self.label))
+        slider.add_class("few-values")  # beside it nothing can be typed: see page.js
+        return slider
 
 
 @dataclass(frozen=True)
@@ -190,4 +192,6 @@ def _rounded(value: float) -> float:
 
 def _look(label: str) -> dict[str, Any]:
     layout = ipywidgets.Layout(width="auto", min_width="280px", flex="1 1 280px", max_width="420px")
-    return {"description": label, "style": {"description_width": "initial"}, "layout": layout}
+    # Without a tooltip of its own, the label shows "null" to a mouse that rests on it. ipywidgets 7 has another word.
+    tooltip = "tooltip" if ipywidgets.DOMWidget.class_traits().get("tooltip") else "description_tooltip"
+    return {"description": label, tooltip: label, "style": {"description_width": "initial"}, "layout": layout}

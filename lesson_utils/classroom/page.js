@@ -1,0 +1,75 @@
+// What a notebook's page needs beyond its cells: the set-up cell puts this into its first output, once.
+(() => {
+  // --- Answers: one control opens them all ----------------------------------------------------------------------------
+  // JupyterLab draws a cell's text only when it comes into sight, so what is drawn later is opened, too. VS Code keeps
+  // texts in shadow trees. The book also closes outputs (details.hide). Paper can't be clicked on: printing opens all.
+  const roots = () => [document, ...[...document.querySelectorAll("*")].map((e) => e.shadowRoot).filter(Boolean)];
+  const answers = () => roots().flatMap((root) => [...root.querySelectorAll("details.answer, details.hide")]);
+  const open = (state) => answers().forEach((answer) => (answer.open = state));
+  const place = [...document.querySelectorAll(".open-answers:empty")].pop();
+  if (place && !window.google?.colab) { // there, a script can't reach the texts
+    const label = place.appendChild(document.createElement("label"));
+    const box = label.appendChild(document.createElement("input"));
+    box.type = "checkbox";
+    label.append(" Open all answers on this page");
+    const later = new MutationObserver(() => open(true));
+    box.addEventListener("change", () => {
+      open(box.checked);
+      if (box.checked) later.observe(document.body, { childList: true, subtree: true });
+      else later.disconnect();
+    });
+  }
+  if (window.attentionCourse) return; // a set-up cell that is run again, or that of another notebook in the same page
+  window.attentionCourse = true;
+  addEventListener("beforeprint", () => open(true));
+
+  // --- Live figures: names and values for those who hear them ---------------------------------------------------------
+  // The sliders of ipywidgets have no name, and say their exponent or the number of their step.
+  const say = (element, name, value) => {
+    if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+  };
+  const name = (figure) => {
+    for (const slider of figure.querySelectorAll(".widget-slider")) {
+      const handle = slider.querySelector("[role=slider]");
+      const label = slider.querySelector(".widget-label")?.textContent;
+      const readout = slider.querySelector(".widget-readout");
+      if (!handle || !label) continue;
+      say(handle, "aria-label", label);
+      if (!readout) continue;
+      say(handle, "aria-valuetext", readout.textContent);
+      // A number typed beside a slider of a few values is not one of them: there, it can't be typed.
+      const typed = !slider.closest(".few-values");
+      if (readout.isContentEditable !== typed) readout.contentEditable = typed;
+      if (typed) say(readout, "role", "textbox"), say(readout, "aria-label", label);
+    }
+  };
+  // A picture's text is announced when the hand rests, not at each step of a drag.
+  const announce = (figure) => {
+    const text = figure.querySelector("img")?.alt;
+    let status = figure.querySelector(":scope > [role=status]");
+    if (!status) {
+      status = figure.appendChild(document.createElement("div"));
+      status.setAttribute("role", "status");
+      status.className = "heard-only";
+      status.dataset.said = text; // the first picture is read where it stands
+    }
+    if (text && status.dataset.said !== text) status.textContent = status.dataset.said = text;
+  };
+  const resting = new WeakMap();
+  const follow = (figure) => {
+    name(figure);
+    clearTimeout(resting.get(figure));
+    resting.set(figure, setTimeout(() => announce(figure), 700));
+  };
+  const start = (figure) => {
+    if (figure.dataset.followed) return;
+    figure.dataset.followed = "yes";
+    const watched = { childList: true, subtree: true, characterData: true, attributeFilter: ["aria-valuetext"] };
+    new MutationObserver(() => follow(figure)).observe(figure, watched);
+    name(figure);
+    announce(figure);
+  };
+  const look = () => document.querySelectorAll(".live-figure").forEach(start);
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+  look();
+})();
