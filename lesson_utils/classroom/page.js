@@ -61,15 +61,32 @@
     clearTimeout(resting.get(figure));
     resting.set(figure, setTimeout(() => announce(figure), 700));
   };
+  // When a cell is run by Shift+Enter, JupyterLab scrolls the next cell to the middle, and the picture out at the top.
+  const showWhole = (figure) => {
+    const cell = figure.closest(".jp-Cell");
+    const panel = cell?.closest(".jp-WindowedPanel-outer");
+    if (!panel || !cell.nextElementSibling?.classList.contains("jp-mod-active")) return;
+    const hidden = panel.getBoundingClientRect().top - figure.getBoundingClientRect().top;
+    if (hidden > 0) panel.scrollBy({ top: -hidden, behavior: "instant" });
+  };
   const start = (figure) => {
     if (figure.dataset.followed) return;
     figure.dataset.followed = "yes";
+    for (const wait of [0, 150, 400]) setTimeout(() => showWhole(figure), wait);
     const watched = { childList: true, subtree: true, characterData: true, attributeFilter: ["aria-valuetext"] };
     new MutationObserver(() => follow(figure)).observe(figure, watched);
     name(figure);
     announce(figure);
   };
-  const look = () => document.querySelectorAll(".live-figure").forEach(start);
+  const picture = (image) => {
+    if (image.dataset.shown) return;
+    image.dataset.shown = "yes";
+    for (const wait of [0, 150, 400]) setTimeout(() => showWhole(image), wait);
+  };
+  const look = () => {
+    document.querySelectorAll(".live-figure").forEach(start);
+    document.querySelectorAll(".jp-OutputArea-output > .jp-RenderedHTML img").forEach(picture);
+  };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
   look();
 })();

@@ -1,0 +1,115 @@
+"""Run as everybody runs it, by Shift+Enter: figures stay in sight, and who hears the page hears what they show."""
+
+import shutil
+import tarfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tools.browser import driver
+
+pytestmark = pytest.mark.slow
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+AXE = "4.14.1"
+AXE_INTEGRITY = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
+# How much of a live figure's controls and of its picture is in sight, as shares of their heights.
+IN_SIGHT = """figure => {
+    const panel = figure.closest('.jp-WindowedPanel-outer').getBoundingClientRect()
+    const [top, bottom] = [Math.max(0, panel.top), Math.min(innerHeight, panel.bottom)]
+    const share = box => (Math.min(box.bottom, bottom) - Math.max(box.top, top)) / box.height
+    return [figure.querySelector('.widget-box'), figure.querySelector('img')].map(e => share(e.getBoundingClientRect()))
+}"""
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
+# Landmarks and headings are JupyterLab's affair; contrast and names in outputs are ours.
+VIOLATIONS = """async rules => (await axe.run({include: [['.jp-OutputArea-output']]}, {runOnly: rules}))
+    .violations.map(found => `${found.id}: ${found.nodes.map(node => node.html.slice(0, 200)).slice(0, 3)}`)"""
+
+
+def marks(name):
+    return [] if name.startswith("00") else [pytest.mark.long_form, pytest.mark.own_job]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
+        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
+    if not driver.find_chromium():
+        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    folder = tmp_path_factory.mktemp("notebooks")
+    for path in NOTEBOOKS:
+        shutil.copy(path, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_TRAIN", "no")
+        with driver.jupyterlab(folder) as server:
+            yield server
+
+
+def run_by_hand(notebook):
+    """Press Shift+Enter in each cell; yield each live figure when its cell has ended."""
+    page = notebook.page
+    notebook.ask("({content}) => { content.activeCellIndex = 0; content.mode = 'command'; content.activate() }")
+    for number, cell in enumerate(notebook.cells):
+        page.keyboard.press("Shift+Enter")
+        if cell["cell_type"] == "code":
+            model = f"jupyterapp.shell.currentWidget.content.widgets[{number}].model"
+            page.wait_for_function(f"{model}.executionCount && {model}.executionState !== 'running'", timeout=300_000)
+            figure = page.locator(".jp-Notebook-cell").nth(number).locator(".live-figure")
+            if any("widget-view" in kind for o in notebook.cells[number]["outputs"] for kind in o.get("data", {})):
+                page.wait_for_timeout(600)  # until JupyterLab has scrolled, and page.js has scrolled back
+            if figure.count():
+                yield cell["id"], figure.first
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720)], ids=lambda size: f"{size[0]} × {size[1]}")
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])
+def test_controls_and_picture_stay_in_sight(lab, path, size):
+    with lab.open(path.name, *size) as notebook:
+        found = {cell: figure.evaluate(IN_SIGHT) for cell, figure in run_by_hand(notebook)}
+    assert found
+    assert {cell: shares for cell, shares in found.items() if shares[0] < 0.99 or shares[1] < 0.8} == {}
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])
+def test_every_output_can_be_heard(lab, path):
+    from tools.site import fetch
+
+    try:
+        archive = fetch.from_npm("axe-core", AXE, AXE_INTEGRITY)
+    except fetch.Unreachable as error:
+        pytest.skip(str(error))
+    with tarfile.open(archive) as package, lab.open(path.name) as notebook:
+        notebook.run_all()
+        page = notebook.page
+        page.wait_for_timeout(1500)
+        for handle in page.locator(".live-figure [role=slider]").all():
+            label, readout = (
+                handle.evaluate(f"e => e.closest('.widget-slider').querySelector('{name}').textContent")
+                for name in (".widget-label", ".widget-readout")
+            )
+            assert handle.get_attribute("aria-label") == label
+            assert handle.get_attribute("aria-valuetext") == readout
+        page.add_script_tag(content=package.extractfile("package/axe.min.js").read().decode())
+        assert page.evaluate(VIOLATIONS, RULES) == []
+
+
+def test_a_picture_is_announced_once_when_the_hand_rests(lab):
+    with lab.open("00_start_here.ipynb") as notebook:
+        notebook.run_all()
+        page, figure = notebook.page, notebook.live_figures()[0]
+        status = page.locator(".live-figure").first.locator("> [role=status]")
+        assert status.text_content() == "", "what stands there from the start is not announced"
+        page.evaluate(
+            """() => { window.said = []; const status = document.querySelector('.live-figure > [role=status]')
+            new MutationObserver(() => said.push(status.textContent)).observe(status, {childList: true}) }"""
+        )
+        slider = page.locator(".live-figure [role=slider]").nth(1)
+        slider.focus()
+        for _ in range(8):
+            page.keyboard.press("ArrowLeft")
+            page.wait_for_timeout(60)
+        page.wait_for_timeout(2500)
+        said = page.evaluate("said")
+        assert said[-1] == figure.alt
+        assert len(said) <= 2, "once for eight steps; twice where a busy machine rests between them"
+        assert slider.get_attribute("aria-valuetext") != "100"
