@@ -19,7 +19,7 @@ from PIL import Image
 from lesson_utils.classroom import legible, plots
 from lesson_utils.classroom.course import LESSONS
 from tools import save
-from tools.browser import driver
+from tools.browser import driver, firefox
 from tools.site import frames
 
 pytestmark = pytest.mark.long_form
@@ -533,3 +533,57 @@ def test_the_front_page_agrees_with_readme_and_notebooks(visit, book):
         assert first_lines(name) == (title if number == "00" else f"{number} · {title}", question)
     for text in ("python course.py", f"git clone https://github.com/{save.slug()}", "Code: MIT"):
         assert page.locator("article").get_by_text(text).first.is_visible()
+
+
+# In Firefox
+
+PICTURE = "() => document.querySelector('.enlarged[open] img') ?? document.querySelector('.live-controls ~ img')"
+ELSEWHERE = f"old => (image => image.complete && image.naturalWidth && image.alt !== old)(({PICTURE})())"
+
+
+@pytest.mark.parametrize("name", ["index", "notebooks/02_scaled_attention"])
+def test_firefox_shows_it_too(name, address):
+    """Formulas, folds, a figure that moves, and the way to a larger picture and back, by finger and by keyboard."""
+    if not firefox.find():
+        pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
+    with firefox.started() as browser:
+        page = browser.page(f"{address}{name}.html", width=390)
+        if name in NOTEBOOKS:
+            page.ask("() => MathJax.startup.promise.then(() => true)")
+            formulas = "() => [...document.querySelectorAll('.math')].map(node => !!node.querySelector('mjx-math'))"
+            assert all(shown := page.ask(formulas))
+            assert shown
+            for step in (lambda: page.click("main details > summary"), lambda: page.press("Enter")):
+                before = page.ask("() => document.querySelector('main details').open")
+                step()
+                page.wait("before => document.querySelector('main details').open !== before", before)
+
+        alt = f"() => ({PICTURE})().alt"
+        for key in ("Home", "End"):
+            before = page.ask(alt)
+            page.ask("() => document.querySelector('.live-controls input[type=range]').focus()")
+            page.press(key)
+            page.wait(ELSEWHERE, before)
+
+        page.click(".live-controls ~ img")
+        across, down, reached = page.ask(f"() => ({ENLARGED})(({PICTURE})())")
+        assert min(across, down) >= 0.99
+        assert reached
+        while page.ask("() => document.activeElement.type") != "range":
+            page.press("Tab")
+        before = page.ask(alt)
+        page.press("Home")
+        page.wait(ELSEWHERE, before)
+        for leave in (
+            lambda: page.press("Escape"),
+            lambda: page.ask("() => history.back()"),
+            lambda: page.click(".enlarged-close"),
+            lambda: page.click(".enlarged-stage"),
+        ):
+            page.wait("() => document.querySelector('.enlarged').open")
+            leave()
+            page.wait("() => !document.querySelector('.enlarged').open")
+            page.wait("() => document.activeElement.className === 'enlarge'")
+            page.press("Enter")  # on the button, where the focus is back
+        assert browser.complaints == []
+        assert [place for place in browser.requests if not place.startswith((address, "data:"))] == []
