@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-SMALLEST = 7.0  # points: 9.7 page pixels. Indices in formulas, too: matplotlib makes them 0.7 of the text's size
+SMALLEST = 6.5  # points: 9 page pixels. Indices count, too: matplotlib makes them 0.7 of the text around them
 
 
 def titles_outside(figure: "Figure") -> list[str]:

@@ -70,10 +70,10 @@ def test_titles_that_do_not_fit_small_letters_and_large_pictures_are_refused_whe
     monkeypatch.delenv("COURSE_STRICT")
     assert plots.picture(wide, "An empty plot.").png
     monkeypatch.setenv("COURSE_STRICT", "1")
-    for text, size, least in (("small", 6.5, "6.5"), ("$d_k$", 9, "6.3")):
+    for text, size, least in (("small", 6.4, "6.4"), ("$d_k$", 9, "6.3")):
         small = plots.figure(2, 1)
         small.text(0.5, 0.5, text, size=size)
-        with pytest.raises(ValueError, match=f"has letters of {least} points; make them at least 7"):
+        with pytest.raises(ValueError, match=f"has letters of {least} points; make them at least 6.5"):
             plots.picture(small, "A text.")
     noise = plots.figure(9, 9)
     noise.add_subplot().imshow(np.random.default_rng(0).normal(size=(500, 500)))
