@@ -7,5 +7,5 @@
 - `site`: the book, and JupyterLite
 - `bench`: measures what we claim about speed, as ratios
 - `measure`: computes the stored tables and texts that a notebook would take too long for
-- `browser`: drives a notebook in JupyterLab in headless Chromium, for tests and bench
+- `browser`: drives a notebook in JupyterLab in headless Chromium, and pages in Firefox, for tests and bench
 """

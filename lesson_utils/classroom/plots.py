@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lesson_utils.classroom import legible
 from lesson_utils.classroom.formats import minus
 from lesson_utils.maths.checks import Array, as_float
 
@@ -111,7 +112,7 @@ def picture(figure: "Figure", alt: str) -> Picture:
 
     Raises:
         ValueError: `alt` is empty. Where notebooks are tested and stored (COURSE_STRICT is set in the environment): a
-            title does not fit, or there are too many bytes.
+            title does not fit, letters are too small, or there are too many bytes.
     """
     if not alt.strip():
         raise ValueError("alt is empty; say in a sentence what the figure shows")
@@ -119,23 +120,14 @@ def picture(figure: "Figure", alt: str) -> Picture:
         figure.canvas.draw()
     new = snapshot(figure, alt)
     if os.environ.get("COURSE_STRICT"):
-        if outside := titles_outside(figure):
+        if outside := legible.titles_outside(figure):
             raise ValueError(f"{outside[0]!r} runs out of the picture; make it shorter, or the picture wider")
+        points, text = legible.smallest(figure)
+        if points < legible.SMALLEST:
+            raise ValueError(f"{text!r} has letters of {points:.1f} points; make them at least {legible.SMALLEST:g}")
         if len(new.png) > MOST_BYTES:
             raise ValueError(f"a picture of {len(new.png):,} bytes; notebooks store at most {MOST_BYTES:,}")
     return new
-
-
-def titles_outside(figure: "Figure") -> list[str]:
-    """Return the titles that run out of the picture, which has been drawn."""
-    from matplotlib.text import Text
-
-    page, texts = figure.bbox, list(figure.texts)
-    for axes in figure.axes:
-        titles = {axes.get_title(loc=place) for place in ("left", "center")} - {""}
-        texts += [text for text in axes.get_children() if isinstance(text, Text) and text.get_text() in titles]
-    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
-    return [text for text, box in boxes if box.x1 > page.x1 + 1 or box.y1 > page.y1 + 1]
 
 
 def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., str]], Callable[..., Picture]]:

@@ -60,7 +60,7 @@ def test_maps_can_be_read_without_their_colours():
     assert (np.diff(scores[middle:]) < 0).all()
 
 
-def test_titles_that_do_not_fit_and_large_pictures_are_refused_where_notebooks_are_tested(monkeypatch):
+def test_titles_that_do_not_fit_small_letters_and_large_pictures_are_refused_where_notebooks_are_tested(monkeypatch):
     with pytest.raises(ValueError, match="alt is empty"):
         plots.picture(plots.figure(), " ")
     wide = plots.figure(2, 1)
@@ -70,6 +70,11 @@ def test_titles_that_do_not_fit_and_large_pictures_are_refused_where_notebooks_a
     monkeypatch.delenv("COURSE_STRICT")
     assert plots.picture(wide, "An empty plot.").png
     monkeypatch.setenv("COURSE_STRICT", "1")
+    for text, size, least in (("small", 6.4, "6.4"), ("$d_k$", 9, "6.3")):
+        small = plots.figure(2, 1)
+        small.text(0.5, 0.5, text, size=size)
+        with pytest.raises(ValueError, match=f"has letters of {least} points; make them at least 6.5"):
+            plots.picture(small, "A text.")
     noise = plots.figure(9, 9)
     noise.add_subplot().imshow(np.random.default_rng(0).normal(size=(500, 500)))
     with pytest.raises(ValueError, match=r"a picture of [\d,]+ bytes; notebooks store at most 60,000"):

@@ -11,7 +11,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from lesson_utils.classroom import plots, progress, quiz
+from lesson_utils.classroom import legible, plots, progress, quiz
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.live import testing
 from tools import save
@@ -55,7 +55,10 @@ def seen(figure, values):
     """Draw the figure at this setting, compare it with a full redraw, and measure it."""
     testing.forget(figure)
     picture = figure.set(**values)
-    problems = [f"{title!r} runs out of the picture" for title in plots.titles_outside(testing.drawing(figure))]
+    problems = [f"{title!r} runs out of the picture" for title in legible.titles_outside(testing.drawing(figure))]
+    points, text = legible.smallest(testing.drawing(figure))
+    if points < legible.SMALLEST:
+        problems.append(f"{text!r} has letters of {points:.1f} points")
     if not (figure.values == pytest.approx(values) or figure.values == values):
         problems.append(f"the controls stand at {figure.values}")
     if not all(np.isfinite(np.asarray(numbers, float)).all() for numbers in testing.drawn_numbers(figure)):

@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lesson_utils.classroom import legible, plots
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.page import SAYS
 from lesson_utils.classroom.stand_in import WIDGET_VIEW, is_live_figure
 from tools import save
-from tools.browser import driver
+from tools.browser import driver, firefox
 from tools.site import frames
 
 pytestmark = pytest.mark.long_form
@@ -387,6 +388,87 @@ def test_a_picture_that_does_not_come_is_told(visit):
     visit.problems.clear()
 
 
+# Pictures, enlarged
+
+LARGE = ".enlarged[open] img"
+# How many pixels of the screen one pixel of a picture takes, as its author counts them; and whether all can be reached.
+ENLARGED = """picture => {
+    const [stage, box, look] = [picture.parentElement, picture.getBoundingClientRect(), getComputedStyle(picture)]
+    const room = stage.getBoundingClientRect(), width = parseFloat(look.width) / picture.getAttribute('width')
+    const height = parseFloat(look.height) / picture.getAttribute('height')
+    stage.scrollTo(1e6, 1e6)
+    const end = picture.getBoundingClientRect()
+    stage.scrollTo(0, 0)
+    const starts = box.left >= room.left - 1 && box.top >= room.top - 1
+    return [width, height, starts && end.right <= room.right + 1 && end.bottom <= room.bottom + 1]
+}"""
+
+
+@pytest.mark.parametrize(("name", "mode"), [*[(name, "light") for name in PAGES], (PAGES[3], "dark")])
+def test_on_a_phone_a_tap_makes_every_picture_legible(name, mode, visit):
+    """By the size that its smallest letters have in the figure, which is tested where figures are drawn."""
+    drawn = legible.SMALLEST * plots.PIXELS_PER_INCH / 72
+    page = visit(name, 390, mode)
+    pictures = page.locator(".cell_output img:visible")
+    for number in range(pictures.count()):
+        pictures.nth(number).scroll_into_view_if_needed()
+        before = page.evaluate("scrollY")
+        pictures.nth(number).click()
+        picture = page.locator(LARGE)
+        across, down, reached = picture.evaluate(ENLARGED)
+        assert min(across, down) * drawn >= 9
+        assert abs(across / down - 1) < 0.01
+        assert reached
+        for control in page.locator(".enlarged").locator("input:visible, select:visible, button").all():
+            box = control.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
+            assert box["y"] + box["height"] <= 900
+        picture.click()
+        picture.wait_for(state="detached")
+        assert page.evaluate("scrollY") == before
+
+
+def test_a_picture_is_enlarged_and_left_by_keyboard(visit):
+    """Enter, the arrow keys, Tab, Escape; who can't see it is told that this is a dialogue, and what it shows."""
+    page = visit("notebooks/00_start_here", 390)
+    button = page.get_by_role("button", name="Enlarge").first
+    button.press("Enter")
+    shown = page.get_by_role("dialog", name="Enlarged picture")
+    assert shown.get_by_role("img").get_attribute("alt").strip()
+    assert page.evaluate("document.activeElement.ariaLabel") == "Picture"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.activeElement.scrollLeft > 0")
+    slider = shown.get_by_role("slider")
+    before = slider.get_attribute("aria-valuetext"), shown.get_by_role("img").get_attribute("alt")
+    while not slider.evaluate("node => node === document.activeElement"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('.enlarged, body').tagName") in ("DIALOG", "BODY")
+    page.keyboard.press("End")
+    page.wait_for_function("alt => document.querySelector('.enlarged img').alt !== alt", arg=before[1])
+    alt = shown.get_by_role("img").get_attribute("alt")
+    shown.get_by_role("status").get_by_text(alt).wait_for()
+    page.keyboard.press("Escape")
+    page.locator(LARGE).wait_for(state="detached")
+    assert button.evaluate("node => node === document.activeElement")
+    assert page.locator(".cell_output img").first.get_attribute("alt") == alt  # the page has moved along
+    assert page.get_by_role("slider").get_attribute("aria-valuetext") != before[0]
+
+
+def test_back_closes_the_picture_and_not_the_page(visit):
+    page = visit("index")
+    page.goto(page.url.replace("index.html", "notebooks/00_start_here.html"))
+    address, ways = page.url, ("Back", "Close", "Back")
+    for way in ways:
+        page.locator(".cell_output img").first.click()
+        page.locator(LARGE).wait_for()
+        page.evaluate("history.back()") if way == "Back" else page.get_by_role("button", name=way).click()
+        page.locator(LARGE).wait_for(state="detached")
+        assert page.url == address
+    page.go_back()
+    assert page.url.endswith("index.html")  # no step was left behind
+
+
 # Addresses
 
 
@@ -454,3 +536,57 @@ def test_the_front_page_agrees_with_readme_and_notebooks(visit, book):
         assert first_lines(name) == (title if number == "00" else f"{number} · {title}", question)
     for text in ("python course.py", f"git clone https://github.com/{save.slug()}", "Code: MIT"):
         assert page.locator("article").get_by_text(text).first.is_visible()
+
+
+# In Firefox
+
+PICTURE = "() => document.querySelector('.enlarged[open] img') ?? document.querySelector('.live-controls ~ img')"
+ELSEWHERE = f"old => (image => image.complete && image.naturalWidth && image.alt !== old)(({PICTURE})())"
+
+
+@pytest.mark.parametrize("name", ["index", "notebooks/02_scaled_attention"])
+def test_firefox_shows_it_too(name, address):
+    """Formulas, folds, a figure that moves, and the way to a larger picture and back, by finger and by keyboard."""
+    if not firefox.find():
+        pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
+    with firefox.started() as browser:
+        page = browser.page(f"{address}{name}.html", width=390)
+        if name in NOTEBOOKS:
+            page.ask("() => MathJax.startup.promise.then(() => true)")
+            formulas = "() => [...document.querySelectorAll('.math')].map(node => !!node.querySelector('mjx-math'))"
+            assert all(shown := page.ask(formulas))
+            assert shown
+            for step in (lambda: page.click("main details > summary"), lambda: page.press("Enter")):
+                before = page.ask("() => document.querySelector('main details').open")
+                step()
+                page.wait("before => document.querySelector('main details').open !== before", before)
+
+        alt = f"() => ({PICTURE})().alt"
+        for key in ("Home", "End"):
+            before = page.ask(alt)
+            page.ask("() => document.querySelector('.live-controls input[type=range]').focus()")
+            page.press(key)
+            page.wait(ELSEWHERE, before)
+
+        page.click(".live-controls ~ img")
+        across, down, reached = page.ask(f"() => ({ENLARGED})(({PICTURE})())")
+        assert min(across, down) >= 0.99
+        assert reached
+        while page.ask("() => document.activeElement.type") != "range":
+            page.press("Tab")
+        before = page.ask(alt)
+        page.press("Home")
+        page.wait(ELSEWHERE, before)
+        for leave in (
+            lambda: page.press("Escape"),
+            lambda: page.ask("() => history.back()"),
+            lambda: page.click(".enlarged-close"),
+            lambda: page.click(".enlarged-stage"),
+        ):
+            page.wait("() => document.querySelector('.enlarged').open")
+            leave()
+            page.wait("() => !document.querySelector('.enlarged').open")
+            page.wait("() => document.activeElement.className === 'enlarge'")
+            page.press("Enter")  # on the button, where the focus is back
+        assert browser.complaints == []
+        assert [place for place in browser.requests if not place.startswith((address, "data:"))] == []

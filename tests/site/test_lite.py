@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools.bench.lite import measured
-from tools.browser import driver
+from tools.browser import driver, firefox
 
 pytestmark = pytest.mark.long_form
 
@@ -135,3 +135,39 @@ def test_a_request_to_another_host_would_be_noticed(lab):
         assert "".join(output["text"]) == "refused\n"
         assert address in lab.elsewhere
         lab.elsewhere.clear()
+
+
+# Where on the page the cell with this name is.
+PLACE = """id => {
+    const {model, widgets} = jupyterapp.shell.currentWidget.content
+    return `.jp-Notebook-cell:nth-child(${model.sharedModel.cells.findIndex(cell => cell.id === id) + 1})`
+}"""
+SEEN = "place => [...document.querySelectorAll(`${place} img`)].find(image => image.offsetParent)"
+
+
+def test_firefox_runs_it_too(site):
+    """From the first key that a learner presses: the notebook opens, its cells run, and its first figure moves."""
+    if not firefox.find():
+        pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
+    with driver.served(site) as address, firefox.started() as browser:
+        page = browser.page(f"{address}lab/index.html?path=00_start_here.ipynb")
+        page.wait("() => window.jupyterapp?.shell.currentWidget?.context?.isReady", seconds=60)
+        ready = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
+        page.wait(f"() => {ready}", seconds=60)  # the circle at the top right is empty, as the front page says it
+        for cell, done in (
+            ("setup", "node => node.querySelector('.jp-OutputArea')?.textContent.trim() === 'Ready.'"),
+            ("first-look", "node => node.querySelector('[role=slider]')?.checkVisibility()"),
+        ):
+            place = page.ask(PLACE, cell)
+            page.click(f"{place} .cm-content")
+            page.press("Shift", "Enter")
+            page.wait(f"place => ({done})(document.querySelector(place))", place, seconds=60)
+        for key in ("End", "Home"):
+            alt = page.ask(f"place => ({SEEN})(place).alt", place)
+            page.ask("place => document.querySelector(`${place} [role=slider]`).focus()", place)
+            page.press(key)
+            page.wait(
+                f"(place, alt) => (image => image.naturalWidth && image.alt !== alt)(({SEEN})(place))", place, alt
+            )
+        assert browser.complaints == []
+        assert [request for request in browser.requests if not request.startswith((address, "data:", "blob:"))] == []
