@@ -14,7 +14,7 @@ import numpy as np
 from lesson_utils.maths import pretrained
 from tools.bench.clock import compare
 
-CONTEXT, PROMPT = 32, 200
+CONTEXT, PROMPT = 200, 200
 
 
 def run(rounds: int = 9) -> None:

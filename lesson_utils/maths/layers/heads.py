@@ -109,9 +109,10 @@ class MultiHead(Layer):
         Q, K, V = split_heads(q, self.num_heads), split_heads(k, self.num_kv_heads), split_heads(v, self.num_kv_heads)
         if past is not None:
             K, V = past.append(K, V)
-        if self.rotary is not None:  # the queries are the last of the positions; a cache keeps keys unturned
+        if self.rotary is not None:  # the queries are the last of the positions
             T_q, T_k = Q.shape[-2], K.shape[-2]
-            Q, K = self.rotary.turn(Q, np.arange(T_k - T_q, T_k)), self.rotary.turn(K, np.arange(T_k))
+            Q = self.rotary.turn(Q, np.arange(T_k - T_q, T_k))
+            K = self.rotary.turn(K, np.arange(T_k)) if past is None else past.turn_keys(self.rotary)
         K, V = repeat_heads(K, self.num_heads), repeat_heads(V, self.num_heads)  # (B, h, T_k, d_k)
         if self.attend is None:
             heads, attended = attention_forward(Q, K, V, mask, self.scale, bias)  # (B, h, T_q, d_k)
