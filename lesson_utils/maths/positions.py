@@ -143,7 +143,7 @@ def rotary(
 
 @lru_cache(maxsize=8)  # all layers of a model turn by the same angles
 def _turns(positions: bytes, d: int, base: float, scale: float, dtype: "np.dtype[Any]") -> NDArray[Any]:
-    """Return exp(i · angle) for float64 positions and pairs of columns: a pair (a, b) is a + bi, and times this turns."""
+    """Return exp(i · angle) for float64 positions and pairs of columns; times this, a pair a + bi is turned."""
     angles = np.outer(np.frombuffer(positions) * scale, _rates(d, base, "width d"))  # float64: exact far away
     return np.exp(1j * angles).astype(dtype)
 
