@@ -302,6 +302,17 @@ def test_a_cached_key_is_turned_once(rng, monkeypatch):
     assert CountsTurns.turned == [*range(9)]
 
 
+@given(seeds, st.sampled_from([1, 2, 6]))
+def test_a_single_query_gives_the_last_row_of_the_whole_pass_and_of_its_maps(rng, num_kv_heads):
+    layer, past = layers.MultiHead(12, 6, rng, num_kv_heads, Rotary(100.0), dtype=float), layers.KeyValueCache(T)
+    x, mask = normal(rng, B, T, 12), attention.causal_mask(T)
+    want, whole = layer.forward(x, mask=mask)
+    layer.forward(x[:, :-1], mask=mask[:-1, :-1], past=past)
+    got, cache = layer.forward(x[:, -1:], past=past)
+    np.testing.assert_allclose(got, want[:, -1:], atol=1e-12)
+    np.testing.assert_allclose(cache.attended.weights, whole.attended.weights[:, :, -1:], atol=1e-12)
+
+
 @pytest.mark.parametrize("left", [0, 2, 5])
 def test_positions_can_be_taken_back(rng, left):
     """Whoever lowers `length` goes on from there, as if what followed had never been."""
