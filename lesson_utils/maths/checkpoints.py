@@ -21,7 +21,7 @@ def save(model: Trainable, path: str | os.PathLike[str]) -> None:
         ValueError: a parameter holds NaN or infinite values.
     """
     path = Path(path)
-    arrays = {name: param.value for name, param in model.params().items()}
+    arrays = {name: np.asarray(param.value) for name, param in model.params().items()}  # what is packed, unpacked
     for name, value in arrays.items():
         if not np.isfinite(value).all():
             raise ValueError(f"{name} holds NaN or infinite values; nothing was saved")

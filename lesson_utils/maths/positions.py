@@ -6,10 +6,11 @@ Sinusoids are where the hands point; moving on by an offset, and the rotary enco
 
 import math
 from dataclasses import dataclass
-from typing import SupportsIndex
+from functools import lru_cache
+from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lesson_utils.maths.checks import (
     Array,
@@ -132,13 +133,19 @@ def rotary(
     scale = as_number(scale, "scale")
     halves = as_choice(pairs, "pairs", ("adjacent", "halves")) == "halves"
     dtype = np.result_type(x.dtype, np.complex64)  # float32: complex64, float64: complex128
-    angles = (positions * scale)[..., None] * _rates(d, base, "width d")  # (..., T, d / 2), float64: exact far away
-    turns = np.exp(1j * angles).astype(dtype)  # a pair (a, b) is a + bi; a product with exp(i · angle) turns it
+    turns = _turns(positions.tobytes(), d, base, scale, dtype).reshape(*positions.shape, d // 2)  # (..., T, d / 2)
     if halves:  # (a_0 … a_n, b_0 … b_n) → (a_0, b_0, a_1, b_1 …)
         x = x.reshape(*leading, T, 2, d // 2).swapaxes(-1, -2)
     numbers = np.ascontiguousarray(x, turns.real.dtype).view(dtype).reshape(*leading, T, d // 2)
     turned = (numbers * turns).view(x.dtype)  # (..., T, d)
     return turned.reshape(*leading, T, d // 2, 2).swapaxes(-1, -2).reshape(*leading, T, d) if halves else turned
+
+
+@lru_cache(maxsize=8)  # all layers of a model turn by the same angles
+def _turns(positions: bytes, d: int, base: float, scale: float, dtype: "np.dtype[Any]") -> NDArray[Any]:
+    """Return exp(i · angle) for float64 positions and pairs of columns; times this, a pair a + bi is turned."""
+    angles = np.outer(np.frombuffer(positions) * scale, _rates(d, base, "width d"))  # float64: exact far away
+    return np.exp(1j * angles).astype(dtype)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -279,6 +280,58 @@ def test_decoding_with_a_cache_equals_one_pass(rng, pieces, rotary):
         start = end - piece
         y, _ = layer.forward(x[:, start:end], mask[start:end, :end], None, past)
         np.testing.assert_allclose(y, whole[:, start:end], atol=1e-12)
+
+
+class CountsTurns(Rotary):
+    """Notes the positions by which it turns keys, of which there are 2 heads."""
+
+    turned: ClassVar[list[int]] = []
+
+    def turn(self, x, positions):
+        if x.shape[1] == 2:
+            self.turned.extend(positions)
+        return super().turn(x, positions)
+
+
+def test_a_cached_key_is_turned_once(rng, monkeypatch):
+    monkeypatch.setattr(CountsTurns, "turned", [])
+    layer = layers.MultiHead(12, 6, rng, 2, CountsTurns(), dtype=float)
+    x, past = normal(rng, B, 9, 12), layers.KeyValueCache(9)
+    for start, end in ((0, 4), (4, 5), (5, 6), (6, 9)):
+        layer.forward(x[:, start:end], past=past)
+    assert CountsTurns.turned == [*range(9)]
+
+
+@given(seeds, st.sampled_from([1, 2, 6]))
+def test_a_single_query_gives_the_last_row_of_the_whole_pass_and_of_its_maps(rng, num_kv_heads):
+    layer, past = layers.MultiHead(12, 6, rng, num_kv_heads, Rotary(100.0), dtype=float), layers.KeyValueCache(T)
+    x, mask = normal(rng, B, T, 12), attention.causal_mask(T)
+    want, whole = layer.forward(x, mask=mask)
+    layer.forward(x[:, :-1], mask=mask[:-1, :-1], past=past)
+    got, cache = layer.forward(x[:, -1:], past=past)
+    np.testing.assert_allclose(got, want[:, -1:], atol=1e-12)
+    np.testing.assert_allclose(cache.attended.weights, whole.attended.weights[:, :, -1:], atol=1e-12)
+
+
+@pytest.mark.parametrize("left", [0, 2, 5])
+def test_positions_can_be_taken_back(rng, left):
+    """Whoever lowers `length` goes on from there, as if what followed had never been."""
+    layer, x = layers.MultiHead(12, 6, rng, 2, Rotary(100.0), dtype=float), normal(rng, B, 9, 12)
+    past, fresh = layers.KeyValueCache(9), layers.KeyValueCache(9)
+    layer.forward(x[:, :6], past=past)
+    past.length = left
+    if left:
+        layer.forward(x[:, :left], past=fresh)
+    got, want = (layer.forward(x[:, 6:], past=cache)[0] for cache in (past, fresh))
+    np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+def test_a_model_that_only_answers_makes_no_gradients(rng):
+    layer = layers.EncoderLayer(config(), rng)
+    _, cache = layer.forward(normal(rng, B, T, d_model))
+    assert not any("grad" in vars(param) for param in layer.params().values())
+    layer.backward(normal(rng, B, T, d_model), cache)
+    assert all("grad" in vars(param) for param in layer.params().values())
 
 
 def test_a_full_cache_says_so(rng):

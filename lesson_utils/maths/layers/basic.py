@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,11 @@ class Param:
 
     def __init__(self, value: Array) -> None:
         self.value = value
-        self.grad = np.zeros(value.shape, value.dtype)  # unlike `zeros_like`, takes no memory until it is written to
+
+    @cached_property
+    def grad(self) -> Array:
+        """Begin with zeros when the gradient is first asked for: a model that only answers never makes one."""
+        return np.zeros(self.value.shape, self.value.dtype)
 
 
 class Layer:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from lesson_utils.maths.checks import Array, as_size
+from lesson_utils.maths.positions import Rotary
 
 
 class KeyValueCache:
@@ -22,6 +23,7 @@ class KeyValueCache:
         if keep is not None and keep >= self.capacity:
             raise ValueError(f"keep={keep} must be smaller than capacity={capacity}; what is left is the window")
         self.K = self.V = np.empty(0, np.float32)
+        self._turned = 0  # so many keys are turned by their positions already
 
     def length_with(self, T: int) -> int:
         """Return how many positions there will be after T more have been appended."""
@@ -30,6 +32,7 @@ class KeyValueCache:
     def append(self, K: Array, V: Array) -> tuple[Array, Array]:
         """Add keys and values, (B, h, T, d_k) each; return all that are in the cache, (B, h, length, d_k)."""
         B, h, T, d_k = K.shape
+        self._turned = min(self._turned, self.length)  # whoever lowers `length` takes positions back
         if self.length == 0:
             self.K, self.V = np.empty((2, B, h, self.capacity, d_k), K.dtype)
         if self.keep is not None and self.length == self.capacity and T == 1:
@@ -43,3 +46,15 @@ class KeyValueCache:
         self.K[:, :, self.length : end], self.V[:, :, self.length : end] = K, V
         self.length = end
         return self.K[:, :, :end], self.V[:, :, :end]
+
+    def turn_keys(self, rotary: Rotary) -> Array:
+        """Turn the keys by their positions; return all of them, (B, h, length, d_k).
+
+        A key is turned once, when it is new. Only in a cache that rolls positions change, and all keys are turned anew.
+        """
+        if self.keep is not None:
+            return rotary.turn(self.K[:, :, : self.length], np.arange(self.length))
+        new = self.K[:, :, self._turned : self.length]
+        new[...] = rotary.turn(new, np.arange(self._turned, self.length))
+        self._turned = self.length
+        return self.K[:, :, : self.length]

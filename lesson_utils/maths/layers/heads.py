@@ -109,20 +109,29 @@ class MultiHead(Layer):
         Q, K, V = split_heads(q, self.num_heads), split_heads(k, self.num_kv_heads), split_heads(v, self.num_kv_heads)
         if past is not None:
             K, V = past.append(K, V)
-        if self.rotary is not None:  # the queries are the last of the positions; a cache keeps keys unturned
+        if self.rotary is not None:  # the queries are the last of the positions
             T_q, T_k = Q.shape[-2], K.shape[-2]
-            Q, K = self.rotary.turn(Q, np.arange(T_k - T_q, T_k)), self.rotary.turn(K, np.arange(T_k))
-        K, V = repeat_heads(K, self.num_heads), repeat_heads(V, self.num_heads)  # (B, h, T_k, d_k)
-        if self.attend is None:
-            heads, attended = attention_forward(Q, K, V, mask, self.scale, bias)  # (B, h, T_q, d_k)
-        elif bias is None and self.scale is None:
-            heads, attended = _attention_by(self.attend, Q, K, V, mask)
+            Q = self.rotary.turn(Q, np.arange(T_k - T_q, T_k))
+            K = self.rotary.turn(K, np.arange(T_k)) if past is None else past.turn_keys(self.rotary)
+        if past is not None and Q.shape[-2] == 1 and mask is None and bias is None and self.attend is None:
+            heads, attended = _attention_of_one(Q, K, V, self.scale)  # (B, h, 1, d_k)
         else:
-            raise ValueError("attend=… takes Q, K, V and a mask: there is no place for a bias or a scale of its own")
+            K, V = repeat_heads(K, self.num_heads), repeat_heads(V, self.num_heads)  # (B, h, T_k, d_k)
+            heads, attended = self._attention(Q, K, V, mask, bias)  # (B, h, T_q, d_k)
         if self.knock_out is not None:
             heads = self.knock_out.apply(heads)
         y, merged = ops.linear_forward(merge_heads(heads), self.W_O.value)  # (B, T_q, d_model)
         return y, HeadsCache((from_Q, from_K, from_V), attended, self.knock_out, merged)
+
+    def _attention(
+        self, Q: Array, K: Array, V: Array, mask: Array | Mask | None, bias: Array | None
+    ) -> tuple[Array, AttentionCache]:
+        """Return what the heads take, (B, h, T_q, d_k), by our attention or by `attend`."""
+        if self.attend is None:
+            return attention_forward(Q, K, V, mask, self.scale, bias)
+        if bias is not None or self.scale is not None:
+            raise ValueError("attend=… takes Q, K, V and a mask: there is no place for a bias or a scale of its own")
+        return _attention_by(self.attend, Q, K, V, mask)
 
     def backward(self, dy: Array, cache: HeadsCache) -> Array:
         """Return dx of self-attention."""
@@ -151,6 +160,16 @@ class MultiHead(Layer):
         for W, dW in ((self.W_Q, dW_Q), (self.W_K, dW_K), (self.W_V, dW_V), (self.W_O, dW_O)):
             W.grad += dW
         return dx, dkeys, dvalues
+
+
+def _attention_of_one(Q: Array, K: Array, V: Array, scale: float | None) -> tuple[Array, AttentionCache]:
+    """Attend with a single query: the heads that share keys are the rows of one product, and no key is copied."""
+    B, h, _, d_k = Q.shape
+    heads, attended = attention_forward(
+        Q.reshape(B, K.shape[1], -1, d_k), K, V, scale=scale
+    )  # (B, h_kv, h / h_kv, d_k)
+    weights = attended.weights.reshape(B, h, 1, -1)  # (B, h, 1, T_k)
+    return heads.reshape(B, h, 1, -1), attended._replace(weights=weights)
 
 
 def _attention_by(

@@ -218,7 +218,10 @@ def swiglu_backward(dy: Array, cache: tuple[Array, ...]) -> tuple[Array, Array]:
 
 def sigmoid(x: ArrayLike) -> Array:
     """Return the logistic function 1 / (1 + exp(−x)), by tanh, which does not overflow and is faster than exp."""
-    return 0.5 * np.tanh(0.5 * as_float(x, "x")) + 0.5
+    y = np.tanh(0.5 * as_float(x, "x"))
+    y *= 0.5
+    y += 0.5
+    return y
 
 
 def dropout_forward(x: Array, rate: float, rng: np.random.Generator | None) -> tuple[Array, Array | None]:

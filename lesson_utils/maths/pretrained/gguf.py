@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from lesson_utils.maths.checks import Array
+from lesson_utils.maths.layers import Packed
 
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -138,17 +139,42 @@ class Reader:
         Raises:
             ValueError: there is none of that name, or it holds NaN or infinite values.
         """
+        blocks, kind = self._blocks(name)
+        numbers = kind.unpack(blocks)
+        if "scale" not in (kind.layout.names or ()) and not np.isfinite(numbers).all():
+            self._refuse(name)
+        return numbers.reshape(self.arrays[name].shape)
+
+    def packed(self, *names: str) -> Packed | None:
+        """Return matrices as they are packed, one below the other; None where `Packed` cannot hold them.
+
+        Raises:
+            ValueError: as `read`.
+        """
+        infos = [self.arrays[name] for name in names]
+        kinds = {KINDS[info.kind].name for info in infos}
+        if kinds not in ({"Q4_1"}, {"Q8_0"}) or any(len(info.shape) != 2 for info in infos):
+            return None
+        parts = [self._blocks(name)[0].reshape(info.shape[0], -1) for name, info in zip(names, infos, strict=True)]
+        blocks = np.concatenate(parts).T  # (blocks, rows)
+        numbers = np.ascontiguousarray(blocks["packed"].swapaxes(1, 2))  # (blocks, 16 or 32, rows)
+        least = np.ascontiguousarray(blocks["least"]) if kinds == {"Q4_1"} else None
+        return Packed(numbers, np.ascontiguousarray(blocks["scale"]), least)
+
+    def _blocks(self, name: str) -> tuple[Any, "Kind"]:
+        """Return an array as it is packed, one element a block, with finite factors, and how it is packed."""
         if name not in self.arrays:
             raise ValueError(f"{self.path} has no {name}; it has {', '.join(list(self.arrays)[:3])} …")
         info = self.arrays[name]
         kind = KINDS[info.kind]
         blocks = np.frombuffer(self._data, kind.layout, (info.stop - info.start) // kind.layout.itemsize, info.start)
-        factors = [field for field in ("scale", "least") if field in (kind.layout.names or ())]
-        finite = all(np.isfinite(blocks[field]).all() for field in factors)
-        numbers = kind.unpack(blocks) if finite else np.empty(0, np.float32)
-        if not (finite and (factors or np.isfinite(numbers).all())):
-            raise ValueError(f"{self.path}: {name} holds NaN or infinite values; fetch the file again")
-        return numbers.reshape(info.shape)
+        for field in ("scale", "least"):
+            if field in (kind.layout.names or ()) and not np.isfinite(blocks[field]).all():
+                self._refuse(name)
+        return blocks, kind
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise ValueError(f"{self.path}: {name} holds NaN or infinite values; fetch the file again")
 
 
 class Kind(NamedTuple):
