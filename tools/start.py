@@ -1,0 +1,28 @@
+"""What `python course.py` looks at before it starts JupyterLab. It runs before anything is installed."""
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from tools import __main__ as commands
+
+
+def check_port(port: str, stop: Callable[[str], None]) -> None:
+    """Stop with a message if nothing can listen on a port."""
+    if not (port.isdecimal() and 0 < int(port) < 65536):
+        return stop(f"'{port}' is not a port. Give a number from 1024 to 65535, such as --port 8890.")
+    with socket.socket() as probe:
+        if os.name != "nt":  # without it, a port just left would seem taken; on Windows, with it, a taken one free
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(port)))
+        except OSError:
+            stop(f"Port {port} is taken or not allowed. Give another, or leave --port out, and a free one is found.")
+
+
+def say_address(folder: str) -> None:
+    """Say how links find the repository that a folder was cloned from, until they do."""
+    unknown = b"https://github.com/OWNER/REPO" in (Path(folder) / "pyproject.toml").read_bytes()
+    if unknown and (found := commands.origin(folder)):
+        print(f"Links still lead to OWNER/REPO. To have them lead to {found}: python course.py address", flush=True)
