@@ -1,4 +1,4 @@
-"""What `python course.py` looks at before it starts JupyterLab. It runs before anything is installed."""
+"""Checks and says what comes before JupyterLab starts, for `python course.py`. It runs before anything is installed."""
 
 import os
 import socket

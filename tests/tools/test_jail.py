@@ -20,7 +20,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="filters
 in_each_jail = pytest.mark.parametrize(
     "held",
     [
-        pytest.param(name, marks=pytest.mark.skipif(name not in HOLD, reason=f"{name} makes no jail here"))
+        pytest.param(name, marks=pytest.mark.skipif(name not in HOLD, reason=f"{name} makes no jail here; install it"))
         for name in ("bubblewrap", "systemd", "docker", "podman")
         if name in HOLD or name == "bubblewrap"
     ],
@@ -28,6 +28,8 @@ in_each_jail = pytest.mark.parametrize(
 
 TRIES = """
 import os, socket, sqlite3, sys
+import lesson_utils
+COURSE = lesson_utils.__path__[0]
 done = []
 def attempt(what, action):
     try:
@@ -93,8 +95,8 @@ def test_nothing_gets_out_even_with_the_guard_off(held, tmp_path, monkeypatch):
     written(folder / "another.ipynb", "{}")
     before = sorted(folder.iterdir()), sorted((ROOT / "lesson_utils").iterdir()), there.stat().st_mtime_ns
     with socket.create_server(("127.0.0.1", 0)) as server:
-        told = (str(folder), str(ROOT / "lesson_utils"), server.getsockname()[1], os.getpid())
-        body = f"FOLDER, COURSE, PORT, REPORT = {told}\n{TRIES}"
+        told = (str(folder), server.getsockname()[1], os.getpid())
+        body = f"FOLDER, PORT, REPORT = {told}\n{TRIES}"
         notebook = written(tmp_path / "a.ipynb", answered({"softmax": body, "attention": "return 0"}))
         row = report.examine(notebook, handed_in.homes(), held=one)
     result = row.results["softmax"]
@@ -187,7 +189,14 @@ def test_each_command_closes_what_readme_says(tmp_path):
     path = {"PYTHONPATH": "/course"}
     for program in ("docker", "podman"):
         command = " ".join(jail.container(program)(words, notebook, path, 2000, 60))
-        for option in ("--network none", "--read-only", "--cap-drop ALL", "no-new-privileges", "--pids-limit 8"):
+        for option in (
+            "--network none",
+            "--read-only",
+            "--pull never",
+            "--cap-drop ALL",
+            "no-new-privileges",
+            "--pids-limit 8",
+        ):
             assert option in command
         assert command.count("--volume") == 3
         assert command.count(":ro") == 3

@@ -30,6 +30,7 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache
 
 BREAK_OUT = """
 import json, os, socket, sys
+import lesson_utils.mistakes.judge
 told, done = json.loads(sys.stdin.read()), []
 
 def attempt(what, action):
@@ -41,7 +42,7 @@ def attempt(what, action):
 
 attempt("read your files", lambda: open(told["secret"]).read())
 attempt("write into your files", lambda: open(told["secret"], "a").close())
-attempt("write into the course", lambda: open(told["course"], "a").close())
+attempt("write into the course", lambda: open(lesson_utils.__file__, "a").close())
 attempt("connect to a server of yours", lambda: socket.create_connection(("127.0.0.1", told["port"]), 5).close())
 for kind, name in told["namespaces"].items():
     if os.readlink("/proc/self/ns/" + kind) == name:
@@ -51,7 +52,6 @@ for name, value in os.environ.items():
         done.append("see your environment")
 with open("/tmp/own", "w") as own:
     own.write("there is room for a file of its own")
-import lesson_utils.mistakes.judge
 print(json.dumps({"held": told["key"], "done": done}))
 """
 
@@ -76,6 +76,7 @@ class Jail(NamedTuple):
 def bubblewrap(words: list[str], notebook: Path, environment: dict[str, str], _: int, __: float) -> list[str]:
     """Return a command for bubblewrap: Linux, no rights needed. Memory and time are limited by the worker itself."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+    command += ["--size", str(MOST_MEGABYTES * 10**6), "--tmpfs", "/tmp"]  # first: the course may lie within it
     for place in SYSTEM:
         if os.path.islink(place):
             command += ["--symlink", os.readlink(place), place]
@@ -84,8 +85,7 @@ def bubblewrap(words: list[str], notebook: Path, environment: dict[str, str], _:
     for path in _shown():
         command += ["--ro-bind", str(path), str(path)]
     command += ["--ro-bind", str(notebook), NOTEBOOK, "--proc", "/proc", "--dev", "/dev"]
-    command += ["--size", str(MOST_MEGABYTES * 10**6), "--tmpfs", "/tmp", "--chdir", "/tmp"]
-    command += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    command += ["--chdir", "/tmp", "--remount-ro", "/dev", "--remount-ro", "/"]
     for name, value in environment.items():
         command += ["--setenv", name, value]
     return [*command, "--", str(PYTHON), *words]
@@ -114,6 +114,7 @@ def container(program: str) -> Callable[[list[str], Path, dict[str, str], int, f
         volumes = {path: f"/course/{path.name}" for path in COURSE} | {notebook: NOTEBOOK}
         return [
             *(program, "run", "--rm", "--interactive", "--network", "none", "--read-only", "--cap-drop", "ALL"),
+            *("--pull", "never"),  # or a stranger's image of this name could be taken for ours
             *("--security-opt", "no-new-privileges", "--user", "65534:65534", "--pids-limit", "8"),
             *("--memory", f"{megabytes}m", "--memory-swap", f"{megabytes}m"),
             *("--tmpfs", f"/tmp:size={MOST_MEGABYTES}m,mode=1777", "--workdir", "/tmp"),
@@ -162,7 +163,7 @@ def broken(jail: Jail) -> str:
         secret, notebook, key = Path(folder, "secret"), Path(folder, "notebook.ipynb"), os.urandom(16).hex()
         secret.write_text(key)
         notebook.write_text("{}")
-        told = {"secret": str(secret), "course": str(ROOT / "course.py"), "port": server.getsockname()[1], "key": key}
+        told = {"secret": str(secret), "port": server.getsockname()[1], "key": key}
         told |= {"namespaces": namespaces(), "environment": key}
         command = jail.run(["-P", "-c", BREAK_OUT], notebook)
         environment = clean() | {"TEACHERS_SECRET": key}

@@ -31,7 +31,7 @@ NO_NEW_RIGHTS, SET_FILTER, FILTER = 38, 22, 2
 
 
 def refuse_processes() -> bool:
-    """Have the system refuse `CALLS` to this process from now on; return whether it does."""
+    """Refuse `CALLS` to this process from now on, by the system; return whether it does."""
     if not sys.platform.startswith("linux") or platform.machine() not in MACHINES or sys.maxsize < 2**32:
         return False
     column, machine = MACHINES[platform.machine()]

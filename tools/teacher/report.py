@@ -202,7 +202,9 @@ def notebooks(folder: Path) -> tuple[list[Path], dict[Path, str], list[Path]]:
                 else:
                     others.append(path)
             elif not path.is_file():
-                out[path] = "it is a link that leads nowhere" if path.is_symlink() else "it is not a file"
+                out[path] = (
+                    "it is a link that leads nowhere" if path.is_symlink() and not path.exists() else "it is not a file"
+                )
             elif not os.path.realpath(path).startswith(inside):
                 out[path] = "it is a link to another place"
             else:
