@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_report import answered, body, cells, examined, written
 
-from tools import files
+from lesson_utils.classroom import files
 from tools.teacher import handed_in, jail, page, report, worker
 
 ROOT = Path(__file__).parents[2]

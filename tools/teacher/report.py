@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tools.files import put
+from lesson_utils.classroom.files import put
 from tools.teacher import jail, page, worker
 from tools.teacher.handed_in import ROOT, Homes, homes
 from tools.teacher.jail import Jail
