@@ -5,13 +5,15 @@
   `checkpoints`. To measure and to check: `costs`, `gradcheck`. What these share: `checks`, `machine`, `progress_bar`.
 - `mistakes`: the engine that marks exercises and names mistakes. It needs NumPy only, and knows nothing of the course.
 - `classroom`: what notebooks show and keep. Pictures: `plots`, `drawings`, `live`, `formats`. Questions and exercises:
-  `quiz`, `check`, `progress`, `claims`. Trained models: `trained`, `trained_storage`. The lessons: `course`, `lesson`.
+  `quiz`, `check`, `progress`, `claims`. Trained models: `trained`, `trained_storage`, `files`. The lessons: `course`, `lesson`.
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions.
 
 The maths and the engine import nothing else from here, not even each other. The classroom uses both, and the lessons
 use all three. Notebooks write `from lesson_utils import attention, plots`: a module is loaded when asked for.
 """
 
+import os
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -39,6 +41,26 @@ if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
     )
 
 OFFERED = ("maths", "classroom")  # wings whose modules are offered here under their own names
+NEEDED = ("numpy", "matplotlib", "ipywidgets", "IPython", "traitlets", "PIL")
+
+
+def _check_neighbours(folder: str) -> None:
+    """Name a file beside the notebook that Python takes for a library, because errors of imports don't.
+
+    Raises:
+        ImportError: there is such a file.
+    """
+    for name in (*NEEDED, *sys.stdlib_module_names) if {"", folder} & {*sys.path} else ():
+        for file in (os.path.join(folder, f"{name}.py"), os.path.join(folder, name, "__init__.py")):
+            loaded = getattr(sys.modules.get(name), "__file__", None) or ""
+            if os.path.isfile(file) and (loaded == file or (name in NEEDED and not loaded)):
+                raise ImportError(
+                    f"{file} has the name of a library that the course needs, and Python takes it for the library. "
+                    "Give the file another name, and restart the kernel."
+                )
+
+
+_check_neighbours(os.getcwd())
 
 
 def __getattr__(name: str) -> ModuleType:

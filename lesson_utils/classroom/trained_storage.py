@@ -75,7 +75,7 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
 def _opened(path: Path, when: int) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read the index of a file as it was at that time, and its arrays."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             arrays = dict(file)
         return json.loads(arrays.pop("index").tobytes()), arrays
     except Exception as error:  # a damaged file can fail in any way; which one is told
