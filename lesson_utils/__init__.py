@@ -5,7 +5,8 @@
   `checkpoints`. To measure and to check: `costs`, `gradcheck`. What these share: `checks`, `machine`, `progress_bar`.
 - `mistakes`: the engine that marks exercises and names mistakes. It needs NumPy only, and knows nothing of the course.
 - `classroom`: what notebooks show and keep. Pictures: `plots`, `drawings`, `live`, `formats`. Questions and exercises:
-  `quiz`, `check`, `progress`, `claims`. Trained models: `trained`, `trained_storage`, `files`. The lessons: `course`, `lesson`.
+  `quiz`, `check`, `progress`, `claims`. What is kept: `trained`, `trained_storage`, `files`. The lessons: `course`,
+  `lesson`.
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions.
 
 The maths and the engine import nothing else from here, not even each other. The classroom uses both, and the lessons
