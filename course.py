@@ -21,7 +21,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -35,14 +34,11 @@ STAMP = os.path.join(VENV, "installed.json")  # what the last complete installat
 LOG = os.path.join(VENV, "install.log")
 NOTEBOOKS = os.path.join(ROOT, "notebooks")
 MINE = os.path.join(ROOT, "my_notebooks")  # the learner's copies; git ignores them
-SETTINGS = {  # of the JupyterLab in .venv, and of no other
-    "@jupyterlab/apputils-extension:notification": {
-        "fetchNews": "false",
-        "checkForUpdates": False,
-    },  # no question first
-    # No blank page below the last cell; and messages name lines by their number.
+SETTINGS = {  # no question about news first; no blank page at the end; line numbers, because messages name them
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/notebook-extension:tracker": {"scrollPastEnd": False, "codeCellConfig": {"lineNumbers": True}},
 }
+PART = ".course-part"  # how names end of files that are being written
 TEST_EXTRAS = ("parity", "site", "hub", "style")  # large, and needed by few tests
 
 
@@ -68,18 +64,20 @@ def main(words):
 
 
 def open_course(words):
+    from tools.start import check_port, say_address  # here, because old Pythons can't parse it
+
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--edit", action="store_true")
     parser.add_argument("--port", nargs="?", const="")
     options, words = parser.parse_known_args(words)
     if options.port is not None:
-        check_port(options.port)
+        check_port(options.port, stop)
         words += [f"--ServerApp.port={options.port}", "--ServerApp.port_retries=0"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, say; JupyterLab would refuse to start
         words += ["--allow-root"]
     install("lab")
-    write_settings()
-    say_address()
+    put(os.path.join(VENV, "share", "jupyter", "lab", "settings", "overrides.json"), json.dumps(SETTINGS))
+    say_address(ROOT)
     if not options.edit:
         copy_notebooks()
     folder = "notebooks" if options.edit else "my_notebooks"
@@ -87,68 +85,73 @@ def open_course(words):
     return run("jupyterlab", f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url={start}", *words)
 
 
-def write_settings():
-    """Write the settings that JupyterLab starts with; a learner's own come before them."""
-    folder = os.path.join(VENV, "share", "jupyter", "lab", "settings")
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "overrides.json"), "w") as file:
-        json.dump(SETTINGS, file)
-
-
 def copy_notebooks():
     """Copy the notebooks for the learner. No copy is ever overwritten: a newer version is put beside it."""
+    from tools.start import without_outputs
+
     os.makedirs(MINE, exist_ok=True)
     record = os.path.join(MINE, ".versions.json")  # which versions of each notebook have been copied
     try:
-        with open(record) as file:
-            copied = json.load(file)
-    except (OSError, ValueError):
+        copied = {name: versions for name, versions in json.loads(read(record)).items() if isinstance(versions, list)}
+    except (OSError, ValueError, AttributeError, RecursionError):  # not there, or damaged: it is written anew
         copied = {}
+    for left in (os.path.join(folder, name) for folder, _, names in os.walk(MINE) for name in names):
+        if left.endswith(PART) and time.time() - os.path.getmtime(left) > 60:  # by a start that was killed
+            os.remove(left)
     for name in sorted(os.listdir(NOTEBOOKS)):
         original, copy = os.path.join(NOTEBOOKS, name), os.path.join(MINE, name)
         if os.path.isdir(original) and not name.startswith("."):  # pictures
-            shutil.copytree(original, copy, dirs_exist_ok=True)
+            shutil.copytree(original, copy, dirs_exist_ok=True, copy_function=lambda a, b: put(b, read(a)))
         if not name.endswith(".ipynb"):
             continue
         version, versions = version_of(original), copied.setdefault(name, [])
-        if not os.path.exists(copy):
-            write(copy, without_outputs(original))
+        if not os.path.lexists(copy):
+            put(copy, without_outputs(original))
         elif version not in [*versions, version_of(copy)]:
             number = 2
-            while os.path.exists(copy):
+            while os.path.lexists(copy) and version_of(copy) != version:  # which a start that was killed had put there
                 copy = os.path.join(MINE, f"{name[: -len('.ipynb')]} (version {number}).ipynb")
                 number += 1
-            write(copy, without_outputs(original))
-            print(f"{name} has changed: the new version is {os.path.relpath(copy, ROOT)}. Yours is as you left it.")
+            if not os.path.lexists(copy):
+                put(copy, without_outputs(original))
+                why = "has changed: the new version" if versions else "differs from yours: the course's version"
+                print(f"{name} {why} is {os.path.relpath(copy, ROOT)}. Yours is as you left it.", flush=True)
         if version not in versions:
             versions.append(version)
-    with open(record, "w") as file:
-        json.dump(copied, file)
-    sys.stdout.flush()
+    put(record, json.dumps(copied))
 
 
-def write(path, text):
-    with open(path, "wb") as file:
-        file.write(text.encode("utf-8"))
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
-def without_outputs(notebook):
-    """Return the text of a notebook as it stands before it is run: stored outputs would answer what it asks."""
-    with open(notebook, "rb") as file:
-        content = json.loads(file.read().decode("utf-8"))
-    for cell in content["cells"]:
-        if cell["cell_type"] == "code":
-            cell["outputs"], cell["execution_count"] = [], None
-    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+def put(path, content):
+    """Write a file beside its place and move it there: at every moment the old one stands there, or the new one."""
+    content = content.encode("utf-8") if isinstance(content, str) else content
+    beside = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}{PART}")
+    try:
+        if os.path.isfile(path) and read(path) == content:
+            return
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # or a power failure could leave the new name with nothing in it
+        os.replace(beside, path)
+    except OSError as error:
+        stop(f"Could not write {path} ({error.strerror}). See that there is room and that you may write there.")
+    finally:
+        if os.path.exists(beside):
+            os.remove(beside)
 
 
 def version_of(notebook):
     """Return a hash of a notebook's text and code. Outputs don't count, because running it changes them."""
     try:
-        with open(notebook, "rb") as file:
-            cells = json.loads(file.read().decode("utf-8"))["cells"]
+        cells = json.loads(read(notebook).decode("utf-8"))["cells"]
         content = [[cell["cell_type"], "".join(cell["source"])] for cell in cells]
-    except (ValueError, KeyError, TypeError):  # not a notebook any more
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # not a notebook any more
         return None
     return hashlib.sha256(json.dumps(content).encode("utf-8")).hexdigest()
 
@@ -157,9 +160,7 @@ def test(words):
     options = {word for word in words if word in ("--fast", "--rest", *("--" + extra for extra in TEST_EXTRAS))}
     words = [word for word in words if word not in options]
     install("lab", "test", *(extra for extra in TEST_EXTRAS if {"--rest", "--" + extra} & options))
-    os.environ.setdefault(
-        "COURSE_TRAIN", "no"
-    )  # notebooks take the models that come trained, as their stored outputs do
+    os.environ.setdefault("COURSE_TRAIN", "no")  # notebooks take the models that come trained, as stored outputs do
     named = any(os.path.exists(os.path.join(ROOT, word.split("::")[0])) for word in words)
     if named and not options & {"--fast", "--rest"}:
         return run("pytest", *words)
@@ -175,34 +176,10 @@ def test(words):
     return run(*command, *words)
 
 
-def say_address():
-    """Say how links find the repository that this folder was cloned from, until they do."""
-    from tools.__main__ import origin
-
-    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
-        unknown = b"https://github.com/OWNER/REPO" in file.read()
-    if unknown and origin(ROOT):
-        print(f"Links still lead to OWNER/REPO. To have them lead to {origin(ROOT)}: python course.py address")
-        sys.stdout.flush()
-
-
-def check_port(port):
-    if not (port.isdecimal() and 0 < int(port) < 65536):
-        stop(f"'{port}' is not a port. Give a number from 1024 to 65535, such as --port 8890.")
-    with socket.socket() as probe:
-        if os.name != "nt":  # without it, a port just left would seem taken; on Windows, with it, a taken one free
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", int(port)))
-        except OSError:
-            stop(f"Port {port} is taken or not allowed. Give another, or leave --port out, and a free one is found.")
-
-
 def install(*extras):
     """Install these extras of pyproject.toml into .venv, beside those that are there; do nothing if they all are."""
     try:
-        with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
-            project = hashlib.sha256(file.read()).hexdigest()
+        project = hashlib.sha256(read(os.path.join(ROOT, "pyproject.toml"))).hexdigest()
     except OSError:
         stop("pyproject.toml is not beside course.py. Run course.py in the course's own folder.")
     place = [ROOT, VERSION]  # an editable installation points to its folder
@@ -213,8 +190,7 @@ def install(*extras):
     if old:
         os.remove(STAMP)  # should this be stopped half-way, no stamp speaks for what it left
     problem = put_in("-e", f".[{','.join(new['extras'])}]", made=bool(old))
-    with open(STAMP, "w") as file:
-        json.dump(old if problem else new, file)  # what gives up by itself puts back what was there
+    put(STAMP, json.dumps(old if problem else new))  # what gives up by itself puts back what was there
     if problem:
         stop(f"pip failed ({problem}). Check your connection and run this again; pip's full output: {LOG}")
 
@@ -303,12 +279,12 @@ def last_step():
 def read_stamp(place):
     """Return what is installed: nothing, if it was for another place or Python, or if .venv does not work."""
     try:
-        with open(STAMP) as file:
-            stamp = json.load(file)
+        stamp = json.loads(read(STAMP))
+        ours = stamp["place"] == place and set(stamp["extras"]) <= {"lab", "test", *TEST_EXTRAS}
         # A Python upgraded under .venv still starts, but looks for its packages elsewhere: hence `import pip`.
-        if stamp["place"] == place and subprocess.call([PYTHON, "-c", "import pip"], stderr=subprocess.DEVNULL) == 0:
+        if ours and subprocess.call([PYTHON, "-c", "import pip"], stderr=subprocess.DEVNULL) == 0:
             return stamp
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # not there, or damaged: .venv is made anew
         pass
     return {}
 
@@ -370,3 +346,5 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:  # a file where a folder should be, a full disk, somebody else's folder
+        stop(f"{error}. See that there is room and that you may write there, and run this again.")

@@ -5,8 +5,8 @@
   `checkpoints`. To measure and to check: `costs`, `gradcheck`. What these share: `checks`, `machine`, `progress_bar`.
 - `mistakes`: the engine that marks exercises and names mistakes. It needs NumPy only, and knows nothing of the course.
 - `classroom`: what notebooks show and keep. Pictures: `plots`, `legible`, `drawings`, `live`, `formats`. The page:
-  `page`, `stand_in`. Questions and exercises: `quiz`, `progress`, `newest`, `claims`. Trained models: `trained`,
-  `trained_storage`. The lessons: `course`.
+  `page`, `stand_in`. Questions and exercises: `quiz`, `progress`, `newest`, `claims`. What is kept: `trained`,
+  `trained_storage`, `files`. The lessons: `course`.
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions.
 
 The maths and the engine import nothing else from here, not even each other. The classroom uses both, and the lessons
@@ -14,6 +14,8 @@ use all three. Beside the wings stands a door to the engine, `exercises.check`: 
 with its exercise. Notebooks write `from lesson_utils import attention, plots`: a module is loaded when asked for.
 """
 
+import os
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -41,6 +43,26 @@ if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
     )
 
 OFFERED = ("maths", "classroom")  # wings whose modules are offered here under their own names
+NEEDED = ("numpy", "matplotlib", "ipywidgets", "IPython", "traitlets", "PIL")
+
+
+def _check_neighbours(folder: str) -> None:
+    """Name a file beside the notebook that Python takes for a library, because errors of imports don't.
+
+    Raises:
+        ImportError: there is such a file.
+    """
+    for name in (*NEEDED, *sys.stdlib_module_names) if {"", folder} & {*sys.path} else ():
+        for file in (os.path.join(folder, f"{name}.py"), os.path.join(folder, name, "__init__.py")):
+            loaded = getattr(sys.modules.get(name), "__file__", None) or ""
+            if os.path.isfile(file) and (loaded == file or (name in NEEDED and not loaded)):
+                raise ImportError(
+                    f"{file} has the name of a library that the course needs, and Python takes it for the library. "
+                    "Give the file another name, and restart the kernel."
+                )
+
+
+_check_neighbours(os.getcwd())
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -113,7 +113,7 @@ def test_old_pythons_can_read_it():
     ast.parse(SOURCE, feature_version=(3, 6))
     imports = [node for node in ast.parse(SOURCE).body if isinstance(node, (ast.Import, ast.ImportFrom))]
     names = {alias.name for node in imports for alias in node.names}
-    assert names <= set("argparse hashlib json os re shutil socket subprocess sys threading time".split())
+    assert names <= set("argparse hashlib json os re shutil subprocess sys threading time".split())
 
 
 @pytest.mark.parametrize(
@@ -468,3 +468,179 @@ def test_the_licence_says_what_covers_what():
     assert "https://creativecommons.org/licenses/by/4.0/" in prose
     assert "Python Software Foundation;" in snapshot
     assert (ROOT / "lesson_utils/maths/tasks/python_3.11_topics.txt").exists()
+
+
+# --- Whatever happens to the disk ------------------------------------------------------------------------------------
+
+COPIES = """
+import importlib.util, itertools, os, shutil, signal, sys
+spec = importlib.util.spec_from_file_location("course", "course.py")
+course = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(course)
+
+def copy(folder, moment):
+    count = 0
+
+    def kill(frame, event, called):  # before and after what is written in C and can ask something of the system
+        nonlocal count
+        own = {getattr(called, "__module__", ""), type(getattr(called, "__self__", 0)).__module__}
+        if event.startswith("c_") and own & {"posix", "_io"}:
+            count += 1
+            if count == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    course.ROOT = os.path.abspath(folder)
+    course.NOTEBOOKS, course.MINE = os.path.join(course.ROOT, "notebooks"), os.path.join(course.ROOT, "my_notebooks")
+    sys.stdout = open(os.path.join(folder, "said.txt"), "w")
+    if moment:
+        sys.setprofile(kill)
+    course.copy_notebooks()
+    sys.setprofile(None)
+    sys.stdout.flush()
+
+def apart(folder, moment):
+    if pid := os.fork():
+        return os.waitpid(pid, 0)[1]
+    copy(folder, moment)
+    os._exit(0)
+"""
+unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no signal that kills, and no fork")
+
+
+def runs(code, folder):
+    """Run some code after COPIES, in a process that has loaded no NumPy and can fork in no time."""
+    return subprocess.run([sys.executable, "-c", COPIES + code], cwd=folder, capture_output=True, text=True)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in (folder / "my_notebooks").rglob("*") if path.is_file()}
+
+
+def of_versions(folder, *versions):
+    """A course whose notebook came in these versions; all but the last have been copied."""
+    (folder / "notebooks/pictures").mkdir(parents=True)
+    (folder / "course.py").write_text(SOURCE, encoding="utf-8")
+    (folder / "notebooks/pictures/a.png").write_bytes(b"a" * 9999)
+    for version in versions:
+        if (folder / "notebooks/00.ipynb").exists():
+            assert runs("copy('.', 0)", folder).returncode == 0
+        cells = [{"cell_type": "code", "source": version * 9999}]
+        (folder / "notebooks/00.ipynb").write_text(json.dumps({"cells": cells}))
+    return folder
+
+
+@pytest.mark.slow
+@unix
+@pytest.mark.parametrize("versions", ["a", "ab"])
+def test_copies_that_are_killed_at_any_moment_are_the_old_ones_or_the_new_ones(versions, tmp_path):
+    """A first copy, and that of a newer version. The next start finds nothing half, and says nothing false."""
+    template = of_versions(tmp_path / "template", *versions)
+    killed = """
+for moment in itertools.count(1):
+    shutil.copytree("../template", f"../{moment}")
+    if not apart(f"../{moment}", moment):
+        break
+print(moment)
+"""
+    last = int(runs(killed, template).stdout)
+    assert last > 50
+    whole, said = files(tmp_path / str(last)), (tmp_path / str(last) / "said.txt").read_text()
+    for moment in range(1, last):
+        shown = {name: content for name, content in files(tmp_path / str(moment)).items() if name[0] != "."}
+        assert shown.items() <= whole.items(), moment
+        for part in (tmp_path / str(moment) / "my_notebooks").rglob("*.course-part"):
+            os.utime(part, (0, 0))  # which was long ago
+    again = runs(f"print(*(apart(f'../{{moment}}', 0) for moment in range(1, {last})))", template)
+    assert set(again.stdout.split()) == {"0"}
+    for moment in range(1, last):
+        assert files(tmp_path / str(moment)) == whole, moment
+        assert (tmp_path / str(moment) / "said.txt").read_text() in ("", said), moment
+
+
+@pytest.mark.slow
+@unix
+def test_a_full_disk_leaves_no_half_copy_and_is_one_line(tmp_path):
+    """No file can become larger than a limit, which is what a full disk does to a copy."""
+    folder = of_versions(tmp_path / "course", "a")
+    (folder / "notebooks/pictures/a.png").unlink()
+    for size in (0, 1, 5_000, 9_999):
+        limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); copy('.', 0)"
+        done = runs(limit, folder)
+        assert done.returncode == 1
+        assert re.fullmatch(r"course\.py: Could not write .+00\.ipynb \(File too large\)\. See .+\n", done.stderr)
+        assert files(folder) == {}
+    assert runs("copy('.', 0)", folder).returncode == 0
+    assert files(folder)["00.ipynb"] == (folder / "notebooks/00.ipynb").read_bytes()
+
+
+DAMAGED = [
+    "",
+    "[]",
+    "null",
+    "3",
+    '"x"',
+    "{",
+    '{"00_start_here.ipynb": null}',
+    '{"00_start_here.ipynb": {}}',
+    "[" * 99_999,
+]
+
+
+@pytest.mark.parametrize("content", [*DAMAGED, b"\xff\xfe"], ids=range(len(DAMAGED) + 1))
+def test_a_damaged_record_is_rebuilt(content, course, tmp_path, capsys):
+    course()
+    content = content if isinstance(content, bytes) else content.encode()
+    place = json.loads((tmp_path / ".venv/installed.json").read_text())
+    for file in ("my_notebooks/.versions.json", ".venv/installed.json"):
+        (tmp_path / file).write_bytes(content)
+        assert course() == 0
+        assert course() == 0
+    assert capsys.readouterr().err == ""
+    assert json.loads((tmp_path / ".venv/installed.json").read_text()) == place
+    assert course.mine == {"00_start_here": "x = 1"}
+    assert len(json.loads((tmp_path / "my_notebooks/.versions.json").read_text())["00_start_here.ipynb"]) == 1
+
+
+@pytest.mark.parametrize("extras", [3, None, "lab", [3], [[]], {"a": []}])
+def test_a_stamp_that_was_written_by_hand_is_written_anew(extras, course, tmp_path):
+    course()
+    stamp = tmp_path / ".venv/installed.json"
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"extras": extras}))
+    assert course("test") == 0
+    assert json.loads(stamp.read_text())["extras"] == ["lab", "test"]
+
+
+def test_what_lies_in_the_way_of_a_copy_is_left_alone(course, tmp_path):
+    mine = tmp_path / "my_notebooks"
+    (mine / "00_start_here.ipynb").mkdir(parents=True)
+    assert course() == 0
+    assert (mine / "00_start_here (version 2).ipynb").is_file()
+    assert (mine / "00_start_here.ipynb").is_dir()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows makes links for administrators only")
+def test_a_link_that_leads_nowhere_is_left_alone(course, tmp_path, capsys):
+    mine = tmp_path / "my_notebooks"
+    mine.mkdir()
+    (mine / "00_start_here.ipynb").symlink_to(tmp_path / "a disk that is not there")
+    assert course() == 0
+    assert (mine / "00_start_here.ipynb").is_symlink()
+    assert "differs from yours: the course's version is my_notebooks" in capsys.readouterr().out
+    (mine / "00_start_here.ipynb").unlink()
+    assert course.mine == {"00_start_here (version 2)": "x = 1"}
+
+
+def test_a_file_where_the_copies_belong_is_one_line(course, tmp_path):
+    (tmp_path / "my_notebooks").write_text("mine")
+    assert "my_notebooks" in course.refuses()
+    assert (tmp_path / "my_notebooks").read_text() == "mine"
+
+
+def test_a_disk_that_fills_up_while_something_is_installed_is_one_line(course, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    assert "installed.json (No space left on device). See that there is room" in course.refuses().partition("\n")[0]
+    monkeypatch.undo()
+    assert not [*tmp_path.rglob("*.course-part")]

@@ -8,11 +8,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-import course as launcher
 from lesson_utils.classroom import progress, quiz
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.quiz import Prediction
 from lesson_utils.classroom.stand_in import is_live_figure
+from tools import start
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 ASKS, FOLD = "**Predict:**", '<details class="answer"><summary>'
@@ -99,7 +99,7 @@ def test_no_number_of_an_answer_is_in_sight(lesson):
 def test_working_copies_have_no_outputs():
     for lesson in LESSONS:
         original = NOTEBOOKS / lesson.notebook
-        copy = json.loads(launcher.without_outputs(original))
+        copy = json.loads(start.without_outputs(original))
         assert not any(cell.get("outputs") or cell.get("execution_count") for cell in copy["cells"])
         nbformat.validate(copy)
         stored = json.loads(original.read_text(encoding="utf-8"))

@@ -1,5 +1,6 @@
 """The tools of maintainers and teachers. No learner installs them; `python -m tools` lists the commands.
 
+- `start`: what `course.py` looks at before it opens the course
 - `save`: runs the notebooks and stores their outputs, and writes README's tables
 - `prose`: reports on the text of the notebooks
 - `train`: trains what comes trained, and stores it beside its lesson

@@ -16,6 +16,7 @@ from typing import Any
 
 from lesson_utils.classroom import course
 from lesson_utils.classroom.course import Lesson
+from lesson_utils.classroom.files import put
 from lesson_utils.classroom.stand_in import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,7 +108,7 @@ def write_address(address: str) -> int:
         if path.suffix == ".toml":
             new = new.replace(f"https://github.com/{slug()}", f"https://github.com/{address}")
         if new != old:
-            path.write_text(new, encoding="utf-8", newline="\n")
+            put(path, new)
             changed += 1
     return changed
 
@@ -153,7 +154,7 @@ def save(path: Path, address: str) -> None:
         cell.source = with_table(with_address(cell.source, address))
     run(notebook)
     normalise(notebook)
-    nbformat.write(notebook, path)
+    put(path, nbformat.writes(notebook).rstrip("\n") + "\n")
 
 
 def main() -> None:
@@ -175,7 +176,7 @@ def main() -> None:
     readme = ROOT / "README.md"
     text = with_address(readme.read_text(encoding="utf-8"), address)
     text = with_minutes(with_table(text, "notebooks/"))
-    readme.write_text(text, encoding="utf-8")
+    put(readme, text)
     for number in re.findall(r"^\| (\d\d) \|.*\| \| \|$", text, re.M):
         print(f"README.md: write into the table for teachers what to ask about notebook {number}, and how it turns out")
     for path in paths:

@@ -61,7 +61,7 @@ def course() -> Progress:
         left, count = _left(lesson, done), len(lesson.exercises)
         if len(left) < count:
             lines.append(f"{lesson.number:02} {lesson.title}: {count - len(left)} of {count}")
-    if (file := _file()) and os.path.isfile(file):
+    if (file := _file()) and done <= _in_file():
         lines.append(f"(Kept in {file}. Without that file you begin anew.)")
     return Progress("\n".join(lines))
 
@@ -94,16 +94,19 @@ def _keep(line: str, when: bool) -> None:
     with suppress(OSError, ValueError):  # ValueError: no system takes a name with a zero byte
         if when and (file := _file()):
             file.parent.mkdir(parents=True, exist_ok=True)
-            if not file.exists() or file.stat().st_size < MOST_BYTES:
-                with file.open("ab") as end:  # appended in one go: two kernels at once do not take each other's away
-                    end.write(f"\n{line}\n".encode())  # begins a line of its own, whatever was left half-written
+            if not file.exists() or (file.is_file() and file.stat().st_size < MOST_BYTES):
+                # Appended in one go, so that two kernels at once don't take each other's away. On a full disk a part
+                # of it can arrive: a line counts when its end is there, and `#` spoils one that was left half-written.
+                with file.open("ab", buffering=0) as end:
+                    end.write(f"#\n{line}\n".encode())
 
 
 def _in_file() -> list[str]:
     with suppress(OSError):
         if (file := _file()) and os.path.isfile(file):
             with file.open("rb") as start:
-                return start.read(MOST_BYTES).decode(errors="replace").split()
+                whole, _, _ = start.read(MOST_BYTES).decode(errors="replace").rpartition("\n")
+                return whole.split()
     return []
 
 

@@ -7,6 +7,7 @@ where its three digits, or in arrays six places, will do for what is drawn and p
 import dataclasses
 import functools
 import importlib
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lesson_utils.classroom.files import put
 from lesson_utils.maths.checks import Array
 
 
@@ -35,7 +37,9 @@ def write(path: Path, calls: Mapping[str, Made]) -> None:
     index = {name: [call.source, call.seconds, _encode(call.result, arrays)] for name, call in calls.items()}
     text = np.frombuffer(json.dumps(index).encode(), np.uint8)
     contents: dict[str, Any] = {str(n): array for n, array in enumerate(arrays)}
-    np.savez_compressed(path, allow_pickle=False, index=text, **contents)
+    whole = io.BytesIO()
+    np.savez_compressed(whole, allow_pickle=False, index=text, **contents)
+    put(path, whole.getvalue())
 
 
 def names(path: Path) -> dict[str, str]:
@@ -71,11 +75,13 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
 def _opened(path: Path, when: int) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read the index of a file as it was at that time, and its arrays."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             arrays = dict(file)
         return json.loads(arrays.pop("index").tobytes()), arrays
     except Exception as error:  # a damaged file can fail in any way; which one is told
-        raise ValueError(f"{path} is damaged ({error}); write it anew: python -m tools.train") from error
+        raise ValueError(
+            f"its file {path} is damaged ({type(error).__name__}). A new copy of the course has a whole one"
+        ) from error
 
 
 def _encode(x: Any, arrays: list[Array]) -> Any:

@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 
 import ipywidgets
+import numpy as np
 import pytest
 
 from lesson_utils.classroom import live
@@ -240,6 +241,61 @@ def test_a_thousand_steps_leave_nothing_behind():
     assert objects[2] - objects[1] < 50
     assert widgets[2] == widgets[1] == widgets[0]
     assert memory[2] - memory[1] < 50_000
+
+
+@live.lab(width=2, height=1, x=live.Slider("place", 0, 10, 3), across=live.Slider("wide", 1, 9, 2))
+def heat(figure):
+    """A map of colours, and a point that moves above it."""
+    ax = figure.add_subplot()
+    image = ax.imshow([[0.0, 1.0], [2.0, 3.0]], extent=(0, 10, 0, 1), aspect="auto")
+    (dot,) = ax.plot([0], [0.5], "o")
+
+    def update(x, across):
+        image.set_data([[0.0, x], [across, 3.0]])
+        dot.set_xdata([x])
+        ax.set_xlim(0, 10 + across)
+        return f"{x} and {across}"
+
+    return update
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # Python drops a stop in a weakref's call
+def test_a_stop_in_the_middle_of_a_redraw_leaves_the_figure_whole():
+    """The stop button raises KeyboardInterrupt anywhere: here at one call of a function after the other."""
+    figure, calm = heat(), heat()
+    calls, stop_at = 0, 0
+
+    def stop(frame, event, called):
+        nonlocal calls
+        calls += event == "call"
+        if event == "call" and calls == stop_at:
+            raise KeyboardInterrupt
+
+    def step(x, at):
+        nonlocal calls, stop_at
+        calls, stop_at = 0, at
+        sys.setprofile(stop)
+        try:
+            figure.set(x=x, across=1 + x % 9)
+        except (KeyboardInterrupt, ValueError):  # matplotlib's C code turns the one into the other
+            return True
+        finally:
+            sys.setprofile(None)
+        return False
+
+    assert not step(4, 0)
+    total, stopped = calls, 0
+    assert total > 1000
+    for number, at in enumerate(range(1, total, total // 60)):
+        for one in (figure, calm):
+            testing.forget(one)
+        stopped += step(number % 9, at)
+        assert figure.set(x=10, across=1 + number % 9).alt == calm.set(x=10, across=1 + number % 9).alt
+        np.testing.assert_array_equal(testing.pixels(figure), testing.pixels(calm), err_msg=f"after a stop at {at}")
+    assert stopped > 50
 
 
 def test_few_pictures_are_kept(monkeypatch):

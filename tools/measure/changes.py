@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from lesson_utils.classroom.files import put
 from lesson_utils.lessons.real_model import changes
 from lesson_utils.lessons.real_model.stored import CHANGES_FILE
 
@@ -60,8 +61,8 @@ def run(names: Sequence[str] = ()) -> None:
             if any(full.items() <= asdict(known).items() for known in changes.runs()):
                 continue
             done = asdict(changes.train(**settings, progress=False))
-            with CHANGES_FILE.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(done) + "\n")
+            before = CHANGES_FILE.read_text(encoding="utf-8") if CHANGES_FILE.exists() else ""
+            put(CHANGES_FILE, before + json.dumps(done) + "\n")
             print(name, done, flush=True)
 
 

@@ -6,6 +6,7 @@ Everything is written to lesson_utils/lessons/real_model/measured.npz, part by p
 The same seeds give the same numbers, to the last digits of float32.
 """
 
+import io
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from lesson_utils.classroom.files import put
 from lesson_utils.lessons.real_model import chatting, grow, measures
 from lesson_utils.maths import ops, pretrained
 from lesson_utils.maths.checks import Array, Ids
@@ -336,7 +338,9 @@ def run(names: Sequence[str] = ()) -> None:
     for name in names or PARTS:
         print(f"--- {name}", flush=True)
         new = PARTS[name]()
-        np.savez_compressed(FILE, **saved() | {key: np.asarray(value) for key, value in new.items()})
+        whole = io.BytesIO()
+        np.savez_compressed(whole, **saved() | {key: np.asarray(value) for key, value in new.items()})
+        put(FILE, whole.getvalue())
     print(f"{FILE.stat().st_size:,} bytes")
 
 

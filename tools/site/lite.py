@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import course
+from tools import start
 from tools.site import fetch
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def build_pages(folder: Path, project: Path) -> None:
     notebooks = project / "notebooks"
     notebooks.mkdir()
     for file in (ROOT / "notebooks").glob("*.ipynb"):
-        (notebooks / file.name).write_text(course.without_outputs(file), encoding="utf-8", newline="\n")
+        (notebooks / file.name).write_text(start.without_outputs(file), encoding="utf-8", newline="\n")
     extensions = [shutil.copy(fetch.from_pypi(name, digest), project) for name, digest in EXTENSIONS.items()]
     command = [
         *(sys.executable, "-m", "jupyterlite_core", "build", "--apps=lab", "--no-sourcemaps"),

@@ -10,13 +10,13 @@ import ast
 import copy
 import json
 import re
-import shutil
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from lesson_utils.classroom.course import LESSONS, Lesson
+from lesson_utils.classroom.files import put
 from lesson_utils.mistakes import judge
 from lesson_utils.mistakes.exercise import Exercise
 from tools.teacher.handed_in import ROOT
@@ -96,13 +96,15 @@ def _checked(cell: Notebook) -> str:
 
 def write(make: Callable[[Notebook, Lesson], Notebook], lessons: Sequence[Lesson], to: Path) -> list[Path]:
     """Write an edition of these notebooks into a folder."""
-    shutil.copytree(ROOT / "notebooks/pictures", to / "pictures", dirs_exist_ok=True)
+    (to / "pictures").mkdir(parents=True, exist_ok=True)
+    for picture in (ROOT / "notebooks/pictures").iterdir():
+        put(to / "pictures" / picture.name, picture.read_bytes())
     paths = []
     for lesson in lessons:
         notebook = json.loads((ROOT / "notebooks" / lesson.notebook).read_text(encoding="utf-8"))
         paths.append(to / lesson.notebook)
         text = json.dumps(make(notebook, lesson), ensure_ascii=False, indent=1)
-        paths[-1].write_text(text + "\n", encoding="utf-8", newline="\n")
+        put(paths[-1], text + "\n")
     return paths
 
 

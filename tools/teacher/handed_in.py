@@ -67,6 +67,8 @@ def read(path: Path, homes: Homes) -> HandedIn:
     try:
         cells = json.loads(path.read_text(encoding="utf-8-sig"))["cells"]
         sources = [(cell, "".join(cell["source"])) for cell in cells if cell.get("cell_type") == "code"]
+    except MemoryError:
+        raise Unreadable("reading it takes more memory than a notebook of this course can need") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Unreadable("the file is empty" if not path.stat().st_size else f"no notebook ({_short(error)})") from None
     found, by_cell = HandedIn(), {cell: name for name, (cell, _) in homes.items()}

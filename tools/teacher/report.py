@@ -1,17 +1,19 @@
 """A report on what a class misunderstood, from the notebooks that it handed in: `python course.py report FOLDER`.
 
-It runs what strangers wrote. Their functions run in processes of their own, with limits (see `worker`), which keeps
-accidents away from you and from each other, but not malice: for that, README has a line with a container.
+It runs what strangers wrote. Their functions run in processes of their own (see `worker`), each in a jail (see `jail`).
+Whatever a notebook does, it costs its own row and nobody else's.
 """
 
 import argparse
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,70 +21,144 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tools.teacher import page
+from lesson_utils.classroom.files import put
+from tools.teacher import jail, page, worker
 from tools.teacher.handed_in import ROOT, Homes, homes
+from tools.teacher.jail import Jail
 from tools.teacher.page import Result, Row
 
 STOPPED = "It was stopped: it took too much time or memory, or ended the process."
+UNREADABLE = "it could not be read within the limits on time and memory"
+MOST_SENT = 10**7  # bytes, from one worker
+NO_JAIL = """There is no jail here for what strangers wrote:
+{problems}
+Without one, each notebook runs as you. It can read your files, and what it reads can come to stand on the page that
+you show to the class. A notebook that means no harm writes nowhere else, starts no programs and opens no connections,
+but one that means harm can do all of this.
+Install one: on Linux bubblewrap (sudo apt install bubblewrap), elsewhere Docker or Podman.
+If you trust everybody who handed something in, go on without: python course.py report {folder} --trust"""
 
 
-def examine(path: Path, where: Homes, seconds: float = 10, megabytes: int = 2000, patience: float = 60) -> Row:
-    """Judge one notebook, in processes of its own: one, and one more for each exercise that ends it.
+def examine(
+    path: Path, where: Homes, seconds: float = 10, megabytes: int = 2000, patience: float = 60, held: Jail | None = None
+) -> Row:
+    """Judge one notebook, in processes of its own: one, and one more for each exercise that ends it. It never fails.
 
     Args:
         where: what `homes` returns.
         seconds: the processor's time for one exercise.
         megabytes: the memory for the notebook.
-        patience: seconds by the clock for the notebook.
+        patience: seconds by the clock for a process.
+        held: the jail for these processes.
     """
-    row = Row(path.stem)
-    job = {"notebook": str(path.resolve()), "homes": where, "seconds": seconds, "megabytes": megabytes}
-    begun = "the first"
-    while begun:
-        lines, begun = _run(job | {"done": [*row.results]}, patience), ""
-        for line in lines:
-            row.problem = line.get("unreadable", "")
-            if exercise := line.get("exercise"):
-                result = Result(**{"message": STOPPED, **line["result"]})
-                begun = exercise if result.state == "stopped" else ""
-                row.results[exercise] = result
-        if not lines and not row.results:
-            row.problem = "it could not be read within the limits on time and memory"
-    if not row.results:
-        row.problem = row.problem or "it holds no exercise of this course"
+    row = Row(readable(path.stem))
+    try:
+        with path.open("rb"):
+            pass
+        job = {"homes": where, "seconds": seconds, "megabytes": megabytes}
+        _examine(row, path, job, patience, held)
+    except OSError as error:
+        row.problem = f"it could not be opened ({error.strerror or type(error).__name__})"
+    except Exception as error:  # nobody has thought of it yet; the others are not to pay for that
+        row.problem = f"the report could not judge it ({type(error).__name__})"
     return row
 
 
-def _run(job: dict[str, Any], patience: float) -> list[dict[str, Any]]:
+def _examine(row: Row, path: Path, job: dict[str, Any], patience: float, held: Jail | None) -> None:
+    begun, end = "the first", time.monotonic() + 5 * patience
+    while begun and time.monotonic() < end:
+        judged = len(row.results)
+        lines, begun = _run(path, job | {"done": [*row.results]}, patience, held), ""
+        for line in lines:
+            row.problem = str(line.get("unreadable", ""))[:300]
+            exercise, result = line.get("exercise"), _result(line.get("result"))
+            if isinstance(exercise, str) and exercise in job["homes"] and result:
+                begun = exercise if result.state == "stopped" else ""
+                row.results[exercise] = result
+        if len(row.results) == judged:  # nothing new came
+            begun = ""
+        if not lines and not row.results:
+            row.problem = UNREADABLE
+    if not row.results:
+        row.problem = row.problem or "it holds no exercise of this course"
+
+
+def _result(sent: Any) -> Result | None:
+    """Return a result if that is what was sent: the key is in the worker's memory, where a notebook can find it."""
+    if not isinstance(sent, dict) or sent.get("state") not in [*page.STATES]:
+        return None
+    name, message, code = sent.get("name"), sent.get("message", STOPPED), sent.get("code", "")
+    if not (isinstance(name, str | None) and isinstance(message, str) and isinstance(code, str)):
+        return None
+    return Result(sent["state"], name and name[:200], message[: worker.MOST_SHOWN], code[: worker.MOST_SHOWN])
+
+
+def _run(path: Path, job: dict[str, Any], patience: float, held: Jail | None) -> list[dict[str, Any]]:
     """Run a worker in an empty folder, without the teacher's environment, and return what it sent."""
-    key, found = secrets.token_hex(), []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, tempfile.TemporaryFile() as answers:
-        own = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "MPLCONFIGDIR", "IPYTHONDIR"), folder)
-        usual = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LANG") if name in os.environ}
-        course = {"COURSE_PROGRESS": "off", "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
-        threads = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
-        worker = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tools.teacher.worker"],
-            stdin=subprocess.PIPE,
-            stdout=answers,  # a file: what is too long for it is the worker's trouble
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-            env=usual | own | course | threads | {"PYTHONPATH": str(ROOT)},
-            start_new_session=True,
-        )
-        with suppress(subprocess.TimeoutExpired, OSError):
-            worker.communicate(json.dumps(job | {"key": key}).encode(), timeout=patience)
-        with suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups of processes
-            os.killpg(worker.pid, signal.SIGKILL)  # and what it has started
-        worker.kill()
-        worker.wait()
-        answers.seek(0)
-        for line in answers.read(10**7).split(b"\n"):
-            with suppress(ValueError, AttributeError, RecursionError):  # not ours
-                sent = json.loads(line)
-                if sent.pop("key", "") == key:
-                    found.append(sent)
+    key = secrets.token_hex()
+    folder = tempfile.mkdtemp()
+    try:
+        words = ["-P", "-m", "tools.teacher.worker"]
+        if held:
+            notebook = Path(shutil.copyfile(path, Path(folder, "notebook.ipynb")))
+            notebook.chmod(0o644)
+            command, job["notebook"] = held.run(words, notebook, job["megabytes"], patience), jail.NOTEBOOK
+            environment = jail.clean()
+        else:
+            command, job["notebook"] = [sys.executable, *words], str(path.resolve())
+            own = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "MPLCONFIGDIR", "IPYTHONDIR"), folder)
+            environment = {n: os.environ[n] for n in ("PATH", "SYSTEMROOT", "LANG") if n in os.environ} | own
+            environment |= jail.ENVIRONMENT | {"PYTHONPATH": str(ROOT)}
+        with tempfile.TemporaryFile() as answers:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=answers,  # a file: what is too long for it is the worker's trouble
+                stderr=subprocess.DEVNULL,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,
+            )
+            with suppress(subprocess.TimeoutExpired, OSError):
+                process.communicate(json.dumps(job | {"key": key}).encode(), timeout=patience)
+            with suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups of processes
+                os.killpg(process.pid, signal.SIGKILL)  # and what it has started
+            process.kill()
+            process.wait()
+            answers.seek(0)
+            return _sent(answers.read(MOST_SENT), key)
+    finally:
+        _remove(folder)
+
+
+def _sent(content: bytes, key: str) -> list[dict[str, Any]]:
+    """Return the lines that bear the key, without it."""
+    found = []
+    for line in content.split(b"\n"):
+        with suppress(ValueError, RecursionError):  # not ours
+            sent = json.loads(line)
+            if isinstance(sent, dict) and sent.pop("key", "") == key:
+                found.append(sent)
     return found
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder that strangers could write into, however deep it has become."""
+    with suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if os.path.exists(folder) and os.name != "nt":
+        subprocess.call(["rm", "-rf", folder], stderr=subprocess.DEVNULL)
+
+
+def readable(name: str) -> str:
+    """Return a file's name as text; one that is no UTF-8, as old archives unpack them, is read as Latin-1."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        with suppress(UnicodeEncodeError):  # half an emoji, which no system gives
+            return os.fsencode(name).decode("latin-1")
+        return name.encode(errors="backslashreplace").decode()
+    return name
 
 
 def of_students(rows: dict[Path, Row], folder: Path, depth: int = 0) -> list[Row]:
@@ -97,33 +173,74 @@ def of_students(rows: dict[Path, Row], folder: Path, depth: int = 0) -> list[Row
         if len(inside) == 1 or max(own.values(), default=0) == 1:
             first = next(iter(inside)).relative_to(folder)
             student = "/".join(first.with_suffix("").parts if len(inside) == 1 else first.parts[: depth + 1])
-            problems = [f"{path.name}: {row.problem}" for path, row in inside.items() if row.problem]
+            problems = [f"{readable(path.name)}: {row.problem}" for path, row in inside.items() if row.problem]
             results = {exercise: result for row in inside.values() for exercise, result in row.results.items()}
-            found.append(Row(student, results, "; ".join(problems)))
+            found.append(Row(readable(student), results, "; ".join(problems)))
         else:
             found += of_students(inside, folder, depth + 1)
     return found
 
 
-def notebooks(folder: Path) -> list[Path]:
-    """Return all notebooks in a folder, except those that Jupyter and the system keep for themselves."""
-    found = folder.rglob("*.ipynb")
-    return sorted(
-        p for p in found if p.is_file() and not any(part.startswith(".") for part in p.relative_to(folder).parts)
-    )
+def notebooks(folder: Path) -> tuple[list[Path], dict[Path, str], list[Path]]:
+    """Return the notebooks in a folder; what looks like one and is left out, with the reason; and all other files.
+
+    What Jupyter and the system keep for themselves, in hidden folders, is none of these.
+    """
+    found, out, others = [], {}, []
+    inside = os.path.realpath(folder) + os.sep
+
+    def unread(error: OSError) -> None:
+        out[Path(error.filename)] = f"the folder could not be read ({error.strerror})"
+
+    for place, folders, files in os.walk(folder, onerror=unread):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in (name for name in files if not name.startswith(".")):
+            path = Path(place, name)
+            if path.suffix.lower() != ".ipynb":
+                if ".ipynb" in name.lower():
+                    out[path] = "its name does not end with .ipynb"
+                else:
+                    others.append(path)
+            elif not path.is_file():
+                out[path] = (
+                    "it is a link that leads nowhere" if path.is_symlink() and not path.exists() else "it is not a file"
+                )
+            elif not os.path.realpath(path).startswith(inside):
+                out[path] = "it is a link to another place"
+            else:
+                found.append(path)
+    return sorted(found), out, sorted(others)
 
 
-def report(folder: Path, to: Path, seconds: float = 10, workers: int | None = None) -> list[Row]:
-    """Judge all notebooks in `folder`, and write the report into the folder `to`."""
-    paths, where = notebooks(folder), homes()
-    with ThreadPoolExecutor(workers or max(1, (os.cpu_count() or 2) - 1)) as pool:
-        rows = dict(zip(paths, pool.map(lambda path: examine(path, where, seconds), paths), strict=True))
-    students = of_students(rows, folder)
+def report(
+    folder: Path, to: Path, seconds: float = 10, workers: int | None = None, held: Jail | None = None
+) -> list[Row]:
+    """Judge all notebooks in `folder`, and write the report into the folder `to`. The jail `held` holds each of them.
+
+    Raises:
+        OSError: the report could not be written. This comes before anything is judged, if it can be known.
+    """
+    where, (paths, out, _) = homes(), notebooks(folder)
     to.mkdir(parents=True, exist_ok=True)
-    (to / "table.csv").write_text(page.table(students), encoding="utf-8-sig", newline="")  # as Excel likes it
-    (to / "mistakes.txt").write_text(page.text(students), encoding="utf-8")
-    (to / "mistakes.html").write_text(page.page(students), encoding="utf-8")
+    put(to / "mistakes.txt", "This report is being made.\n")
+    with ThreadPoolExecutor(workers or max(1, (os.cpu_count() or 2) - 1)) as pool:
+        judged = pool.map(lambda path: examine(path, where, seconds, held=held), paths)
+        rows = dict(zip(paths, judged, strict=True)) | {path: Row("", problem=why) for path, why in out.items()}
+    students = of_students(rows, folder)
+    try:
+        put(to / "table.csv", "\ufeff" + page.table(students))  # as Excel likes it
+        put(to / "mistakes.html", page.page(students))
+        put(to / "mistakes.txt", page.text(students))
+    except OSError:
+        say(page.text(students))  # it took long, and is not to be lost
+        raise
     return students
+
+
+def say(text: str) -> None:
+    """Print a text with whatever signs the terminal has."""
+    encoding = sys.stdout.encoding or "ascii"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -131,16 +248,34 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="with the notebooks that it handed in, in subfolders or not")
     parser.add_argument("--to", type=Path, help="the folder to write to (default: beside it)")
     parser.add_argument("--seconds", type=float, default=10, help="most that one exercise may compute (default: 10)")
+    parser.add_argument("--trust", action="store_true", help="go on without a jail where there is none")
     options = parser.parse_args(words)
     folder = options.folder.resolve()
     if not folder.is_dir():
         parser.error(f"there is no folder {options.folder}")
-    if not notebooks(folder):
+    found, out, others = notebooks(folder)
+    if not found and not out:
         parser.error(f"there is no notebook (.ipynb) in {options.folder}")
     to = options.to or folder.parent / f"{folder.name}_report"
-    report(folder, to, options.seconds)
-    print((to / "mistakes.txt").read_text(encoding="utf-8"))
-    print(f"Written: {to / 'mistakes.html'} (the above), {to / 'table.csv'} (who made which)")
+    held, problems = jail.find()
+    if held:
+        say(f"Each notebook runs in a jail of its own, made by {held.name}, which was tried just now and holds.\n")
+    elif options.trust:
+        say("There is no jail here. The notebooks run as you, because of --trust.\n")
+    else:
+        tried = "\n".join(
+            f"- {problem}" for problem in problems or ["bubblewrap, systemd, docker, podman: not installed"]
+        )
+        say(NO_JAIL.format(problems=tried, folder=options.folder))
+        sys.exit(2)
+    try:
+        report(folder, to, options.seconds, held=held)
+    except OSError as error:
+        sys.exit(f"The report could not be written ({error}). See that there is room, or give another folder by --to.")
+    say((to / "mistakes.txt").read_text(encoding="utf-8"))
+    if left := [readable(str(path.relative_to(folder))) for path in [*out, *others]]:
+        say(f"Left out: {', '.join(left[:20])}{f' and {len(left) - 20} more' if len(left) > 20 else ''}")
+    say(f"Written: {to / 'mistakes.html'} (the above), {to / 'table.csv'} (who made which)")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The judge of one handed-in notebook, in a process of its own: it runs what a stranger wrote.
 
-On every system it stands in an empty folder, sees nothing of the teacher's environment, and has a hook that refuses to
-write or delete elsewhere, to start processes, and to open connections. On Unix there are limits on time, memory, files
-and processes, too. Python is no sandbox: somebody who means harm gets out of all that, and then only a container holds
-(README).
+Usually a `jail` holds it. What stands here keeps accidents away, also where there is no jail. On every system the
+process is in an empty folder, sees nothing of the teacher's environment, and has a hook that refuses to write or delete
+elsewhere, to start processes, and to open connections. On Unix there are limits on time, memory, files and processes,
+too. The hook is written in Python, and one line of Python takes it off.
 
 Its job comes by stdin. Each result is a line on what was its stdout; what the notebook prints goes nowhere. Each line
 bears a key that came by stdin, so that nothing printed is taken for a result.
@@ -19,11 +19,14 @@ from typing import Any
 
 REFUSED = (  # events of `sys.audit`; Python's documentation lists them
     *("os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
+    *("os.utime", "os.setxattr", "os.removexattr", "os.chflags", "os.lockf", "sqlite3.", "resource.prlimit"),
     *("os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "os.kill"),
     *("subprocess.", "shutil.", "socket.", "ctypes.", "pty.", "ftplib.", "urllib.", "http.", "webbrowser."),
 )
+NEVER_TOLD = {"os": ("mkfifo", "mknod", "pidfd_open"), "signal": ("pidfd_send_signal",)}  # have no event, and go
+MOST_SHOWN = 3000  # characters of a message, and of a learner's code
+DEEPEST = 8  # folders in folders
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-MOST_SHOWN = 3000  # characters of a learner's code
 
 
 def main() -> None:
@@ -42,23 +45,32 @@ def main() -> None:
 def judge(job: dict[str, Any], send: Callable[..., None]) -> None:
     """Find the exercises of a notebook, and judge one after the other."""
     import lesson_utils.mistakes.judge  # noqa: F401  # here: NumPy loads libraries, which the guard forbids
-    from tools.teacher import handed_in
+    from tools.teacher import handed_in, kernel
 
+    limits(job["seconds"] * (len(job["homes"]) + 1), job["megabytes"])
+    limit_time(job["seconds"])
     try:
         found = handed_in.read(Path(job["notebook"]), job["homes"])
+        answers = list(handed_in.answers(found, job["homes"]))
     except handed_in.Unreadable as error:
         send(unreadable=str(error))
         return
-    answers = list(handed_in.answers(found, job["homes"]))
+    except (Exception, MemoryError) as error:  # whatever a notebook is that nobody has thought of
+        send(unreadable=f"it could not be read ({said(error)})")
+        return
     send(exercises=[answer.exercise for answer in answers])
     answers = [answer for answer in answers if answer.exercise not in job["done"]]
-    limits(job["seconds"] * (len(answers) + 1), job["megabytes"])
+    kernel.refuse_processes()
     guard(Path.cwd())
     for answer in answers:
         limit_time(job["seconds"])
         result: dict[str, str | None] = {"state": "stopped", "code": answer.code[:MOST_SHOWN]}
         send(exercise=answer.exercise, result=result)  # should it never end, this is known
-        send(exercise=answer.exercise, result=result | verdict(answer, job["seconds"]))
+        try:
+            judged = verdict(answer, job["seconds"])
+        except BaseException as error:  # an answer that breaks the check itself
+            judged = {"message": f"The check could not judge it: {said(error)}"}
+        send(exercise=answer.exercise, result=result | judged)
 
 
 def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
@@ -118,15 +130,27 @@ def computed() -> float:
 
 
 def guard(folder: Path) -> None:
-    """Refuse from now on to write outside `folder`, and to start anything. There is no way to take the guard off."""
+    """Refuse from now on to write outside `folder`, and to start anything. It stops accidents, and no malice."""
     home = os.path.realpath(folder) + os.sep
     inside = os.path.realpath
+    for module, functions in NEVER_TOLD.items():
+        for function in functions:
+            for place in (module, "posix" if module == "os" else f"_{module}"):
+                if hasattr(sys.modules.get(place), function):
+                    delattr(sys.modules[place], function)
 
     def hook(event: str, given: tuple[Any, ...]) -> None:
         if event == "open":
-            path, _, flags = given
-            if not isinstance(path, int) and (flags or 0) & WRITING and not inside(os.fsdecode(path)).startswith(home):
-                raise PermissionError(f"a handed-in notebook may not write {os.fsdecode(path)}")
+            path, mode, flags = given
+            if isinstance(path, int) or not (flags or 0) & WRITING:
+                return
+            name = os.fsdecode(path)  # os.open has no mode, and a folder that the event does not tell (dir_fd)
+            if not inside(name).startswith(home) or (mode is None and not os.path.isabs(name)):
+                raise PermissionError(f"a handed-in notebook may not write {name}")
+        elif event == "os.mkdir":
+            name = inside(os.fsdecode(given[0]))
+            if given[2] != -1 or not name.startswith(home) or name[len(home) :].count(os.sep) >= DEEPEST:
+                raise PermissionError(f"a handed-in notebook may not make the folder {os.fsdecode(given[0])}")
         elif event.startswith(REFUSED):
             raise PermissionError(f"a handed-in notebook may not call {event}")
 

@@ -201,11 +201,8 @@ class LiveFigure:
         self.controls = dict(lab.controls(*made_from) if callable(lab.controls) else lab.controls)
         self._check(start)
         values = {name: control.value for name, control in self.controls.items()} | start
-        figure = plots.figure(lab.width, lab.height)
-        with plots.style():
-            self._update = lab.draw(figure, *made_from)
-            self._update(**values)  # once before the layout is computed, so that it leaves room for every text
-            self._screen = Screen(figure)
+        self._start = values
+        self._build()
         self._picture_at = lru_cache(PICTURES_KEPT)(self._draw)
         self._ahead: asyncio.TimerHandle | None = None  # the next picture to be drawn before anybody asks
         self._many_move = False  # while code moves several controls, one redraw at the end is enough
@@ -257,9 +254,22 @@ class LiveFigure:
         style = f"color:var(--jp-content-font-color2, {plots.GREY});font-size:85%;user-select:all"
         return f'<div><code style="{style}">{html.escape(call)}</code></div>'
 
-    def _draw(self, **values: Any) -> plots.Picture:
+    def _build(self) -> None:
+        figure = plots.figure(self.lab.width, self.lab.height)
         with plots.style():
-            return self._screen.show(self._update(**values))
+            self._update = self.lab.draw(figure, *self.made_from)
+            self._update(**self._start)  # once before the layout is computed, so that it leaves room for every text
+            self._screen = Screen(figure)
+        self._whole = True
+
+    def _draw(self, **values: Any) -> plots.Picture:
+        if not self._whole:  # a stop came in the middle of the last picture, and what it left can't be trusted
+            self._build()
+        self._whole = False
+        with plots.style():
+            picture = self._screen.show(self._update(**values))
+        self._whole = True
+        return picture
 
     def _on_change(self, moved: str, change: object) -> None:
         if self._many_move:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lesson_utils.classroom.files import put
 from lesson_utils.lessons.debugging import broken, instruments
 from lesson_utils.maths import tasks, training
 from lesson_utils.maths.checks import Ids
@@ -119,7 +120,7 @@ def measure() -> None:
         worst = " ".join(f"{max(gauge):8.1e}" for gauge in (found.time[:CHANGED], *found[3:6]))
         print(f"{bug or 'healthy':28} {found.start:5.2f} {found.losses[-1]:5.2f} {worst} {found.sample}", flush=True)
     lines = (f"{json.dumps(bug)}: {json.dumps(found, ensure_ascii=False)}" for bug, found in results.items())
-    STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    put(STORED, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lesson_utils.classroom.files import put
 from lesson_utils.lessons.debugging import broken
 from lesson_utils.lessons.training import experiment
 from lesson_utils.maths import models, tasks, training
@@ -117,7 +118,7 @@ def measure() -> None:
             results[bug][task] = found
             print(f"{bug or 'healthy':30} {task:9}", found, flush=True)
         lines = (f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(of)}" for name, of in results.items())
-        STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # as far as it has come
+        put(STORED, "{\n" + ",\n".join(lines) + "\n}\n")  # as far as it has come
 
 
 if __name__ == "__main__":

