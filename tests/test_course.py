@@ -155,7 +155,10 @@ def test_it_installs_and_opens_the_first_notebook(course, tmp_path, capsys):
     assert "--LabApp.default_url=/lab/tree/my_notebooks/00_start_here.ipynb" in words
     assert course.folders == [str(tmp_path)]
     settings = json.loads((tmp_path / ".venv/share/jupyter/lab/settings/overrides.json").read_text())
-    assert settings == {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+    assert settings == {
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+        "@jupyterlab/notebook-extension:tracker": {"scrollPastEnd": False, "codeCellConfig": {"lineNumbers": True}},
+    }
     assert (ROOT / "notebooks/00_start_here.ipynb").exists()
     course()  # the second run installs nothing, and says nothing
     assert course.installs == [("pip", "lab")]

@@ -1,4 +1,4 @@
-"""Whether a learner's function is the one that stands in the cell: a cell that failed leaves the version before."""
+"""A guard for checks: a cell that failed leaves the version before, and that is not judged."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ SAME = "\nThis is the same function as at the last check. If you have changed it
 
 
 def did_not_run(function: Any) -> str:
-    """Say so if a newer version of the function stands in a cell that ended in an error; else return "".
+    """Return what to do if a newer version of the function stands in a cell that ended in an error; else "".
 
     IPython keeps the source of every cell that was run, and that of the cell where a function was made. If the newest
     cell with a `def` of this name is another one, that cell made no function.

@@ -61,7 +61,7 @@ def course() -> Progress:
         left, count = _left(lesson, done), len(lesson.exercises)
         if len(left) < count:
             lines.append(f"{lesson.number:02} {lesson.title}: {count - len(left)} of {count}")
-    if (file := _file()) and done <= _in_file():
+    if (file := _file()) and done <= set(_in_file()):
         lines.append(f"(Kept in {file}. Without that file you begin anew.)")
     return Progress("\n".join(lines))
 

@@ -64,7 +64,7 @@ def checkpoint(notebook: str) -> Quiz:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a learner may expect of the cells that follow, and what happens there.
+    """Options to expect of the cells that follow, and what happens there.
 
     Raises:
         ValueError: there are not two to four options, or `right` and `usual` are not among them.

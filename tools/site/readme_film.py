@@ -32,7 +32,7 @@ STEP, REST = 70, 1200  # milliseconds
 
 def frames() -> Iterator[tuple["Image", int]]:
     """Yield each picture, and the milliseconds for which it is shown."""
-    figure = lab.first_look()
+    figure = lab.first_look(**STORY[0])
     strip = Strip(figure)
     for scene in STORY:
         ((name, goal),) = scene.items()
