@@ -25,7 +25,8 @@ LESSON = Lesson(NUMBER, "Toys", "What is a toy?", exercises=("twice",))
 from lesson_utils.classroom import live
 
 
-@live.lab(neutral="Nothing has moved.", 
+@live.lab(
+    neutral="Nothing has moved.",
     width=4,
     height=2,
     controls=lambda heights: {"n": live.Slider("bar", 1, len(heights), 1)},
