@@ -1,6 +1,7 @@
 """What the text of notebook 01 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
+from lesson_utils.lessons.bottleneck import experiment
 
 # %% vanish
 as_written(vanishes=left[1.0] < 3e-4, between=0.02 < left[1.5] < 0.1, explodes=left[3.0] > 50)
@@ -75,8 +76,8 @@ as_written(
 )
 
 # %% maps
-on = {name: lab.weight_on(lab.looks(model, word)) for name, model in attentive.items()}
-effect = {name: lab.influence(model, word)[:, ::-1].diagonal().min() for name, model in attentive.items()}
+on = {name: experiment.weight_on(experiment.looks(model, word)) for name, model in attentive.items()}
+effect = {name: experiment.influence(model, word)[:, ::-1].diagonal().min() for name, model in attentive.items()}
 as_written(
     right=all(lab.answer(model, word)[0] == word[::-1] for model in attentive.values()),
     looks=on["Luong"] > 0.8 and on["Bahdanau"] < 0.65,
@@ -84,9 +85,9 @@ as_written(
 )
 
 # %% one-way-map
-on_it, one_later = (lab.weight_on(lab.looks(one_way, word), later) for later in (0, 1))
+on_it, one_later = (experiment.weight_on(experiment.looks(one_way, word), later) for later in (0, 1))
 as_written(
     right=lab.answer(one_way, word)[0] == word[::-1],
     one_off=one_later > 0.8 > 0.3 > on_it,
-    decides=lab.influence(one_way, word)[:, ::-1].diagonal().min() > 0.8,
+    decides=experiment.influence(one_way, word)[:, ::-1].diagonal().min() > 0.8,
 )

@@ -4,13 +4,10 @@ from lesson_utils.lessons.bottleneck.experiment import (
     accuracy,
     answer,
     fit,
-    influence,
     kept,
-    looks,
     mirrored,
     reach,
     untrained,
-    weight_on,
     with_doubles,
 )
 from lesson_utils.lessons.bottleneck.figures import (
