@@ -13,3 +13,11 @@ as_written(plain_mean=np.isclose(minutes[0, 0], lab.FILM_MINUTES.mean(), atol=0.
 
 # %% variance
 as_written(variance_is_d_k=all(abs(s.var() / d_k - 1) < 0.05 for d_k, s in scores.items()))
+
+# %% shouting
+for seed in (0, 1, 2):
+    loud, even = (lab.softmax_health(1024, scaled=s, seed=seed).query_gradients for s in (False, True))
+    as_written(median=np.median(even) / np.median(loud) > 50, mean=6 < loud.mean() / even.mean() < 9)
+
+# %% score-variance-measured
+as_written(predicted=all(abs(s.var() / (d_k * 16 / 9) - 1) < 0.05 for d_k, s in uniform.items()))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from learners import EXERCISES
 
 from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.bottleneck import experiment, figures, gradients, lab, maps, scores, words
@@ -185,10 +186,10 @@ def test_mirrored_counts_the_antidiagonal_and_its_neighbour():
 def test_weight_on_the_letter_and_on_its_neighbour():
     mirror = np.eye(4)[::-1]
     halves = 0.5 * mirror + 0.5 * np.roll(mirror, 1, axis=1)
-    assert lab.weight_on(mirror) == 1
-    assert lab.weight_on(halves) == 0.5
-    assert lab.weight_on(halves, later=1) == 0.5
-    assert lab.weight_on(np.roll(mirror, 1, axis=1), later=1) == 1  # the first letter written has none later
+    assert experiment.weight_on(mirror) == 1
+    assert experiment.weight_on(halves) == 0.5
+    assert experiment.weight_on(halves, later=1) == 0.5
+    assert experiment.weight_on(np.roll(mirror, 1, axis=1), later=1) == 1  # the first letter written has none later
 
 
 def test_influence_is_found_by_changing_letters(monkeypatch):
@@ -199,9 +200,9 @@ def test_influence_is_found_by_changing_letters(monkeypatch):
             np.testing.assert_array_equal(target_in[:, 1:], source[:, ::-1])  # right for the changed word
             return super().forward(source, target_in)
 
-    np.testing.assert_allclose(lab.influence(Copies(), "hello"), np.eye(5)[::-1], atol=1e-9)
+    np.testing.assert_allclose(experiment.influence(Copies(), "hello"), np.eye(5)[::-1], atol=1e-9)
     monkeypatch.setattr(Oracle, "forward", lambda self, _, ids: (np.ones((*ids.shape, len(experiment.LETTERS))), None))
-    np.testing.assert_allclose(lab.influence(Oracle(), "cat"), 0, atol=1e-12)
+    np.testing.assert_allclose(experiment.influence(Oracle(), "cat"), 0, atol=1e-12)
 
 
 def test_maps_are_called_different_only_if_they_are():
@@ -245,3 +246,18 @@ def test_lines_are_as_thick_as_the_weights(word_lab):
     drawn = words._ask(lab.untrained(), lab.untrained("general"), "abcd", 0)
     (lines,) = (c for ax in testing.drawing(word_lab).axes for c in ax.collections if c.get_zorder() == 1.5)
     np.testing.assert_allclose(lines.get_linewidths(), 0.3 + words.THICKEST * drawn.weights[0], rtol=1e-5)
+
+
+# --- A learner's functions in a trained model -------------------------------------------------------------------------
+
+
+def test_a_look_back_with_other_functions_is_used_and_leaves_the_model_alone():
+    model = lab.untrained("additive", 16)
+    score, average = (EXERCISES[name].function() for name in ("additive_score", "context_vector"))
+    yours = lab.with_look_back(model, score, average)
+    text, weights = lab.answer(model, "bottleneck")
+    assert lab.answer(yours, "bottleneck")[0] == text
+    np.testing.assert_allclose(lab.answer(yours, "bottleneck")[1], weights, rtol=1e-5)
+    last = lab.with_look_back(model, lambda query, keys, *_: np.eye(keys.shape[1])[[-1]] * 99, average)
+    np.testing.assert_allclose(experiment.looks(last, "cat")[:, -1], 1)
+    np.testing.assert_allclose(lab.answer(model, "bottleneck")[1], weights)

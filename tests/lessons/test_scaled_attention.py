@@ -47,10 +47,11 @@ def test_every_output_lies_in_the_hull():
 
 
 def test_the_formula_in_numbers_is_the_formula():
-    alt = lab.formula_lab(query="it", d_k=2, temperature=1.0, hidden="the first").picture.alt
+    attend = attention.scaled_dot_product_attention
+    alt = lab.formula_lab(attend, query="it", d_k=2, temperature=1.0, hidden="the first").picture.alt
     mask = np.array([[False, True, True]] * 3)
     Q, K = formula.QUERIES[:, :2], formula.KEYS[:, :2]
-    output, weights = attention.scaled_dot_product_attention(Q, K, formula.VALUES, mask)
+    output, weights = attend(Q, K, formula.VALUES, mask)
     assert f"scores {Q[2] @ K[0]:.1f}" in alt
     assert f"cat 0.00, saw {weights[2, 1]:.2f}, it {weights[2, 2]:.2f}" in alt
     assert f"output ({output[2, 0]:.2f}, {output[2, 1]:.2f})" in alt

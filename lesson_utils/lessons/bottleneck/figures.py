@@ -128,7 +128,8 @@ def measure_capacity(
 @live.lab(
     width=8.4,
     height=4.0,
-    d_hidden=live.Choice("numbers in the vector", SIZES, 64),
+    neutral="It opens with the smallest vector; larger ones are drawn when they are chosen.",
+    d_hidden=live.Choice("numbers in the vector", SIZES, SIZES[0]),
     steps=live.Choice("training steps", (SHORT, 10_000), SHORT),
 )
 def capacity_lab(figure: "Figure") -> live.Update:
@@ -149,6 +150,8 @@ def capacity_lab(figure: "Figure") -> live.Update:
         for size in SIZES:
             shares = CAPACITY[None, size, steps]
             grey[size].set_ydata(shares)
+            for drawn in (grey[size], names[size]):
+                drawn.set_visible(size <= d_hidden)  # larger ones would say what comes
             x, _ = _where_it_falls(CAPACITY_LENGTHS, shares)
             chosen = size == d_hidden
             names[size].set(x=x + 0.25, color=colour if chosen else plots.GREY, weight="bold" if chosen else "normal")

@@ -20,6 +20,16 @@ CELLS = {"RNN": (plots.ORANGE, "--"), "GRU": (plots.GREEN, "-."), "LSTM": (plots
 SCALES = {1.0: (plots.BLUE, "-"), 1.5: (plots.GREEN, "-."), 2.0: (plots.PURPLE, ":"), 3.0: (plots.ORANGE, "--")}
 GROWN = 1e3  # times: drawn in the strongest colour
 FAR, NEAR = 20, 5  # steps back, in titles and texts
+D_IN, D_H = 16, 32  # widths of the cells: of an input, of the state
+
+
+def new_cell(kind: str, rng: np.random.Generator, scale: float = 1.0, gate_bias: float = 0.0) -> list[Array]:
+    """Return the parameters of a fresh cell; `scale` and `gate_bias` as for `gradient_norms`."""
+    params = [np.array(p) for p in recurrent.init_params(kind, D_IN, D_H, rng, np.float64)]
+    params[1] *= scale
+    if kind != "rnn":
+        params[2][D_H : 2 * D_H] += gate_bias
+    return params
 
 
 @cache
@@ -32,12 +42,8 @@ def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0) -> Arr
         gate_bias: added to the bias of the gate that keeps: z of a GRU, f of an LSTM (which begins at 1).
     """
     rng = np.random.default_rng(0)
-    d_in, d_h = 16, 32
-    params = [np.array(p) for p in recurrent.init_params(kind, d_in, d_h, rng, np.float64)]
-    params[1] *= scale
-    if kind != "rnn":
-        params[2][d_h : 2 * d_h] += gate_bias
-    x = rng.normal(size=(16, STEPS_BACK + 1, d_in))  # (B, T, d_in)
+    params = new_cell(kind, rng, scale, gate_bias)
+    x = rng.normal(size=(16, STEPS_BACK + 1, D_IN))  # (B, T, d_in)
     return recurrent.gradient_norms_through_time(kind, x, params, rng)[::-1]  # the last step first
 
 
@@ -80,7 +86,8 @@ def slopes_plot(figure: "Figure") -> str:
 @live.lab(
     width=9.0,
     height=4.4,
-    scale=live.Slider("recurrent matrices ×", 0.5, 3.0, 1.0, 0.25),
+    neutral="It opens at half the size of the matrices, where every memory is short.",
+    scale=live.Slider("recurrent matrices ×", 0.5, 3.0, 0.5, 0.25),
     gate_bias=live.Slider("bias of the gate that keeps +", -2, 4, 0),
 )
 def gradient_lab(figure: "Figure") -> live.Update:

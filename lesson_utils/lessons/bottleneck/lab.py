@@ -1,17 +1,13 @@
 """Notebook 01 calls these names as `lab.name`."""
 
-from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.bottleneck.experiment import (
     accuracy,
     answer,
     fit,
-    influence,
     kept,
-    looks,
     mirrored,
     reach,
     untrained,
-    weight_on,
     with_doubles,
 )
 from lesson_utils.lessons.bottleneck.figures import (
@@ -22,8 +18,15 @@ from lesson_utils.lessons.bottleneck.figures import (
     capacity_lab,
     kept_plot,
 )
-from lesson_utils.lessons.bottleneck.gradients import gradient_lab, gradient_norms, slopes_plot, vanish_or_explode
+from lesson_utils.lessons.bottleneck.gradients import (
+    gradient_lab,
+    gradient_norms,
+    new_cell,
+    slopes_plot,
+    vanish_or_explode,
+)
 from lesson_utils.lessons.bottleneck.maps import looks_and_causes, one_off
 from lesson_utils.lessons.bottleneck.networks import look_back, one_vector
 from lesson_utils.lessons.bottleneck.scores import four_maps, score_lab, score_params, score_table, small_model
 from lesson_utils.lessons.bottleneck.words import word_lab
+from lesson_utils.lessons.bottleneck.yours import with_look_back

@@ -1,25 +1,111 @@
-"""The checkpoint questions of notebook 01."""
+"""The predictions and the checkpoint questions of notebook 01."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "gradient",
+        ("about a half", "about a hundredth", "about a ten-thousandth"),
+        right="about a ten-thousandth",
+        happened="Twenty factors of about two thirds multiply, so hardly anything is left.",
+    ),
+    Prediction(
+        "gates",
+        ("much longer", "about as long", "shorter"),
+        right="about as long",
+        happened="Half-open gates replace half of the state at every step. The gates have to learn to stay open.",
+        usual="much longer",
+    ),
+    Prediction(
+        "length",
+        ("4", "8", "12", "20"),
+        right="8",
+        happened="All lengths up to 20 were in the training, and yet most strings of ten letters already go wrong.",
+        usual="20",
+    ),
+    Prediction(
+        "missing",
+        ("none", "two", "five", "eight"),
+        right="none",
+        happened="The answer has every letter as often as the word, and only their order is wrong.",
+    ),
+    Prediction(
+        "doubling",
+        ("twice as long", "a few letters", "not at all"),
+        right="a few letters",
+        happened="Each doubling of the vector buys two to four letters, and every size fails at some length.",
+        usual="twice as long",
+    ),
+    Prediction(
+        "beyond",
+        ("nearly all", "about half", "hardly any"),
+        right="hardly any",
+        happened="Within the lengths of the training nearly all strings are right. Beyond them attention guarantees "
+        "nothing: Luong's model still gets most of these right, and Bahdanau's next to none.",
+    ),
+    Prediction(
+        "size",
+        ("one fixed vector", "Luong", "Bahdanau"),
+        right="Bahdanau",
+        happened="Bahdanau's model has most parameters and Luong's has fewest, and both do far better than the fixed "
+        "vector.",
+    ),
+    Prediction(
+        "reach",
+        ("one fixed vector", "Luong", "Bahdanau"),
+        right="one fixed vector",
+        happened="Its encoder must carry everything to its ends, so training gave it a long memory. The others can "
+        "fetch each state from where it stands.",
+    ),
+    Prediction(
+        "same",
+        ("dot and general", "general and additive", "additive and concat"),
+        right="additive and concat",
+        happened="The product of [q; h] with one matrix is the sum of two products, with its upper and its lower half.",
+    ),
+    Prediction(
+        "alike",
+        ("all four are alike", "one is different", "all four differ"),
+        right="one is different",
+        happened="The three that ask after the step look at the letter they write. Additive, which asks before it, "
+        "looks between two letters.",
+    ),
+    Prediction(
+        "first",
+        ("the diagonal", "the right answers", "both together"),
+        right="the diagonal",
+        happened="The diagonal stands while most answers are still wrong.",
+    ),
+    Prediction(
+        "influence",
+        ("the one it writes", "the one before", "both, half each"),
+        right="the one it writes",
+        happened="Its attention is shared between two letters, but only a change of the letter that it writes changes "
+        "the answer.",
+        usual="both, half each",
+    ),
+    Prediction(
+        "shift",
+        ("that of letter s", "the one before it", "the one after it"),
+        right="the one after it",
+        happened="The state after it has read letter s as well, and all answers are right. As an explanation, this map "
+        "is wrong about every letter.",
+        usual="that of letter s",
+    ),
+)
 
 QUESTIONS = (
     Question(
-        "The gradients of a recurrent network are clipped. What does that help against?",
+        "Three letters and one place of padding have the scores 2, 2, 2 and −∞. What are the weights?",
         (
+            Option("1/4 each.", "The scores of the letters are equal, but −∞ gives the padding no weight at all."),
             Option(
-                "Vanishing: every gradient gets at least a certain length.",
-                "Clipping makes long gradients shorter. It leaves the short ones as they are.",
-            ),
-            Option(
-                "Exploding.",
-                "A gradient that is too long is cut. One that has vanished stays as it is; that takes another network.",
+                "1/3, 1/3, 1/3 and 0.",
+                "Equal scores give equal weights, and e to the power of −∞ is 0. The weights sum to 1 without the padding.",
                 right=True,
             ),
-            Option("Both: all gradients get the same length.", "Only those that are too long are changed."),
-            Option(
-                "Forgetting: the states last longer.",
-                "Clipping changes the step that training makes, not how the network computes its states.",
-            ),
+            Option("2, 2, 2 and 0.", "Those are no weights yet: softmax makes numbers of the scores that sum to 1."),
+            Option("Not a number: −∞ can't be averaged.", "Softmax takes the exponential first, and that of −∞ is 0."),
         ),
     ),
     Question(

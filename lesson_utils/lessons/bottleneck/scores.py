@@ -117,6 +117,7 @@ def four_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) ->
 @live.lab(
     width=7.4,
     height=4.2,
+    neutral="Before training there is neither a diagonal nor a right answer.",
     example=lambda: {kind: {step: snapshot(experiment.untrained(kind, 16)) for step in SNAPSHOTS} for kind in SCORES},
     score=live.Choice("score", SCORES, "general"),
     step=live.Choice("after training step", SNAPSHOTS, 0),

@@ -32,7 +32,8 @@ def embed(words: Sequence[str]) -> Array:
 
 @live.lab(
     height=3.9,
-    sentence=live.Choice("sentence", SENTENCES, SENTENCES[0]),
+    neutral="It opens on the sentence in which no word has either sense.",
+    sentence=live.Choice("sentence", SENTENCES, SENTENCES[-1]),
     temperature=live.LogSlider("temperature τ", 0.1, 10, 1.0),
 )
 def bank_lab(figure: "Figure") -> live.Update:

@@ -1,12 +1,13 @@
 """Section 6: the whole formula as a row of matrices, one query's row lit through all of them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lesson_utils.classroom import drawings, live, plots
 from lesson_utils.classroom.formats import short
-from lesson_utils.maths import ops
+from lesson_utils.maths import attention
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,13 +28,19 @@ VALUES = np.array([[3.0, 1.0], [0.0, 2.0], [1.0, 0.0]])  # (3, 2)
 
 @live.lab(
     height=2.75,
+    neutral="The mask hides nothing yet.",
+    example=lambda: attention.scaled_dot_product_attention,
     query=live.Choice("query", WORDS, "it"),
     d_k=live.Choice("d_k", D_KS, 2),
     temperature=live.LogSlider("temperature τ", 0.1, 10, 1.0),
     hidden=live.Choice("the mask hides", tuple(MASKS), "nothing"),
 )
-def formula_lab(figure: "Figure") -> live.Update:
-    """Show softmax(QKᵀ/√d_k)V, step by step, in numbers."""
+def formula_lab(figure: "Figure", attend: Callable[..., Any]) -> live.Update:
+    """Show softmax(QKᵀ/√d_k)V, step by step, in numbers.
+
+    Args:
+        attend: `attend(Q, K, V, mask)`, the learner's; it returns output and weights.
+    """
     ax = drawings.sheet(figure)
     top, cell, n = 1.75, (0.38, 0.4), len(WORDS)
     middle = top - n * cell[1] / 2
@@ -74,8 +81,7 @@ def formula_lab(figure: "Figure") -> live.Update:
         q, k = QUERIES[:, :d_k], KEYS[:, :d_k]
         raw = q @ k.T  # (3, 3)
         divided = raw / (np.sqrt(d_k) * temperature)
-        weights = ops.softmax(np.where(mask, divided, -np.inf))
-        output = weights @ VALUES  # (3, 2)
+        output, weights = attend(q / temperature, k, VALUES, mask)  # (3, 2), (3, 3)
         Q.set(q[:, :2], lit)
         K.set(k[:, :2].T)
         S.set(raw, lit)

@@ -1,6 +1,71 @@
-"""The checkpoint questions of notebook 02."""
+"""The predictions and the checkpoint questions of notebook 02."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "itself",
+        ("it", "cat", "the"),
+        right="cat",
+        happened="The vector of `cat` points a similar way as that of `it` and is nearly three times as long. In a dot "
+        "product length counts as well as direction.",
+        usual="it",
+    ),
+    Prediction(
+        "values",
+        ("yes, at a low τ", "yes, at a high τ", "never"),
+        right="never",
+        happened="An average of keys lies among the keys, so a question about a taste gets a taste for an answer.",
+    ),
+    Prediction(
+        "films",
+        ("film 1", "film 2", "film 5"),
+        right="film 1",
+        happened="A score measures how far a key reaches in the direction of the query, and film 1 reaches furthest. "
+        "The nearest key need not be the best match.",
+        usual="film 2",
+    ),
+    Prediction(
+        "bank",
+        ("to water", "to money", "it stays between"),
+        right="to money",
+        happened="Two words of this sentence pull towards money, and only `river` pulls towards water.",
+    ),
+    Prediction(
+        "typical",
+        ("about 1", "about 8", "about 23", "about 512"),
+        right="about 23",
+        happened="The variances of independent terms add up to `d_k`, so a typical score has the size √512.",
+    ),
+    Prediction(
+        "slope",
+        ("it falls all the way", "it rises, then falls", "it stays the same"),
+        right="it rises, then falls",
+        happened="A little spread of the scores does no harm, and the norm rises. Then one key takes nearly all the "
+        "weight, and the norm falls to almost 0.",
+        usual="it falls all the way",
+    ),
+    Prediction(
+        "order",
+        ("yes", "no", "only for a large d_k"),
+        right="no",
+        happened="Dividing by a positive number keeps the order of the scores, and softmax keeps it, too.",
+    ),
+    Prediction(
+        "query",
+        ("it is smaller", "about the same", "it is larger"),
+        right="it is larger",
+        happened="Unscaled, a few queries get a gradient so large that the mean is larger, although most queries get "
+        "almost nothing.",
+        usual="it is smaller",
+    ),
+    Prediction(
+        "mask",
+        ("they keep their ratio", "the larger gains more", "they stay as they are"),
+        right="they keep their ratio",
+        happened="Their exponentials are the same as before and only the sum is smaller, so both grow by one factor.",
+    ),
+)
 
 QUESTIONS = (
     Question(

@@ -1,4 +1,4 @@
-"""Section 3: a soft lookup in a film catalogue."""
+"""Section 2: a soft lookup in a film catalogue."""
 
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,9 @@ FILM_MINUTES = np.array([[128.0], [101.0], [94.0], [112.0], [143.0], [87.0]])  #
 
 @live.lab(
     height=3.9,
-    action=live.Slider("taste for action", -1.0, 1.0, 0.8, 0.1),
-    romance=live.Slider("taste for romance", -1.0, 1.0, 0.3, 0.1),
+    neutral="It opens with another taste, whose nearest film is its best match, too.",
+    action=live.Slider("taste for action", -1.0, 1.0, -0.5, 0.1),
+    romance=live.Slider("taste for romance", -1.0, 1.0, -0.2, 0.1),
     temperature=live.LogSlider("temperature τ", 0.01, 100, 10**-0.5),
 )
 def film_lab(figure: "Figure") -> live.Update:

@@ -1,6 +1,6 @@
 """Section 4, the variance laboratory: how scores grow with d_k, and what softmax and its gradient make of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,28 +20,33 @@ SCALED, UNSCALED = plots.INK, plots.PURPLE  # the other colours are q, k and v
 
 
 @plots.still(9.0, 3.9)
-def fan(figure: "Figure", scores: Mapping[int, Array]) -> str:
-    """Draw scores of random pairs at several d_k, as dots inside ±√d_k, on a linear axis: the fan opens."""
+def fan(figure: "Figure", scores: Mapping[int, Array], variance: Callable[[int], float]) -> str:
+    """Draw scores of random pairs at several d_k, as dots, inside bands of one and two standard deviations.
+
+    Args:
+        variance: `variance(d_k)`, the predicted variance of a score.
+    """
     ax = figure.add_subplot(xlabel="$d_k$", ylabel="score q · k")
     rng = np.random.default_rng(0)
-    x = np.linspace(0, max(scores), 300)
+    x = np.arange(1, max(scores) + 1)
+    band = np.sqrt([float(variance(int(d_k))) for d_k in x])
     for n, strength in ((2, 1 / 12), (1, 1 / 4)):
-        ax.fill_between(x, -n * np.sqrt(x), n * np.sqrt(x), color=drawings.tint(UNSCALED, strength), lw=0)
+        ax.fill_between(x, -n * band, n * band, color=drawings.tint(UNSCALED, strength), lw=0)
     for d_k, s in scores.items():
         some = np.asarray(s)[:400]
         ax.plot(d_k + rng.uniform(-9, 9, len(some)), some, ".", color=plots.INK, ms=2.2, alpha=0.6)
     last = max(scores)
-    for n, name in ((1, r"$\sqrt{d_k}$"), (2, r"$2\sqrt{d_k}$")):
-        ax.annotate(name, (last, n * last**0.5), (14, 0), textcoords="offset points", va="center", color=UNSCALED)
+    for n, name in enumerate(("predicted", "twice that"), 1):
+        ax.annotate(name, (last, n * band[-1]), (14, 0), textcoords="offset points", va="center", color=UNSCALED)
     low, high = min(scores), max(scores)
     narrow, wide = (float(np.std(scores[d_k])) for d_k in (low, high))
-    ax.set(xlim=(-10, last * 1.09), ylim=(-3.4 * last**0.5, 3.4 * last**0.5))
+    ax.set(xlim=(-10, last * 1.13), ylim=(-3.4 * wide, 3.4 * wide))
     ax.set_xticks([d_k for d_k in scores if d_k == low or d_k >= last / 16])
     ax.set_title(f"The fan opens: a typical score is ±{narrow:.0f} at d_k = {low}, ±{wide:.0f} at {high}")
     listed = ", ".join(f"{d_k}: {np.std(s):.1f}" for d_k, s in scores.items())
     return (
         f"Scores spread from ±{narrow:.0f} at d_k = {low} to ±{wide:.0f} at {high}: dots on a linear axis, in bands "
-        f"of one and two √d_k. Standard deviation by d_k: {listed}."
+        f"of one and two predicted standard deviations. Standard deviation by d_k: {listed}."
     )
 
 
@@ -102,7 +107,8 @@ def softmax_health(d_k: int, temperature: float = 1.0, scaled: bool = True, seed
 
 @live.lab(
     height=5.6,
-    d_k=live.Choice("d_k", D_KS, 64),
+    neutral="The curves reach as far as d_k is dragged, and at d_k = 1 they have only begun.",
+    d_k=live.Choice("d_k", D_KS, 1),
     temperature=live.LogSlider("temperature τ", 0.1, 10, 1.0),
     scaled=live.Switch("divide by √d_k", False),
 )
@@ -118,7 +124,7 @@ def scaling_lab(figure: "Figure") -> live.Update:
     entropy_ax.text(1, np.log(NUM_KEYS) + 0.12, f"all {NUM_KEYS} keys alike", color=plots.GREY)
     entropy_ax.set(ylim=(0, 5.4), ylabel="entropy (nats)", yticks=range(5))
     gradient_ax.set(ylim=(0, 0.78), ylabel="norm of the Jacobian", yticks=(0, 0.25, 0.5))  # 0.5 is the largest
-    ones = np.ones(len(D_KS))
+    ones = np.ones(len(D_KS))  # the curves are drawn as far as d_k is dragged
     curves = {}
     for scaled, colour, dashes in ((True, SCALED, "-"), (False, UNSCALED, "--")):
         name = "scaled" if scaled else "unscaled"
@@ -133,11 +139,12 @@ def scaling_lab(figure: "Figure") -> live.Update:
     markers = [ax.plot([1], [1], "o", color=plots.INK, ms=10, clip_on=False)[0] for ax in (entropy_ax, gradient_ax)]
 
     def update(d_k: int, temperature: float, scaled: bool) -> str:
+        reached = D_KS[: D_KS.index(d_k) + 1]
         for s in (True, False):
-            health = [softmax_health(n, temperature, s) for n in D_KS]
-            curves["entropy", s].set_ydata([h.entropy for h in health])
-            curves["median", s].set_ydata([np.median(h.gradients) for h in health])
-            curves["mean", s].set_ydata([h.gradients.mean() for h in health])
+            health = [softmax_health(n, temperature, s) for n in reached]
+            curves["entropy", s].set_data(reached, [h.entropy for h in health])
+            curves["median", s].set_data(reached, [np.median(h.gradients) for h in health])
+            curves["mean", s].set_data(reached, [h.gradients.mean() for h in health])
         now = softmax_health(d_k, temperature, scaled)
         factor = 1 / ((d_k**0.5 if scaled else 1) * temperature)
         counts, _ = np.histogram(raw_scores(d_k) * factor, edges)
