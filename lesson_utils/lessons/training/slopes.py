@@ -138,9 +138,9 @@ def slope_lab(figure: "Figure", measured: Any) -> live.Update:
         left.set_title(f"Secant {minus(f'{secants[place]:.6f}')}, tangent {minus(f'{said:.6f}')}")
         best = int(errors[: place + 1].argmin())
         if errors[best] > 0.01:
-            title = f"No ε so far helps: off by {errors[best]:.0%} or more"
+            title = f"No ε helped: off by {errors[best]:.0%} or more"
         else:
-            title = f"Best so far at ε = {power(EPSILONS[best])}: off by {power(max(errors[best], 1e-11))}"
+            title = f"Best yet: ε = {power(EPSILONS[best])}, {power(max(errors[best], 1e-11))} off"
         right.set_title(title)
         way = "without the row's sum in softmax" if wrong else "right"
         return (
