@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.efficient_attention import bill, cache, decoding, lab, memory, reach, tiles
+from lesson_utils.classroom.live import testing
+from lesson_utils.lessons.efficient_attention import bill, cache, decoding, exercises, lab, memory, reach, tiles
 from lesson_utils.maths import attention, efficient, fast_weights, models
 
 
@@ -51,6 +52,34 @@ def test_tiles_are_exact_at_the_end_and_forgetting_is_not(size):
     assert (abs(wrong.output / wrong.total - tiles.exact()) > 0.005) == (size < tiles.KEYS)
 
 
+@pytest.mark.parametrize(("T", "tile"), [(9, 4), (12, 12), (10, 1)])
+def test_attention_by_the_exercise_is_attention(T, tile):
+    Q, K, V = np.random.default_rng(T).normal(size=(3, T, 5))
+    step = exercises.EXERCISES[0].function()
+    assert lab.attend_in_tiles(step, Q, K, V, tile) == pytest.approx(attention.scaled_dot_product_attention(Q, K, V)[0])
+
+
+def test_figures_run_by_the_exercises_are_the_library_s():
+    mask, count, step = (exercise.function() for exercise in exercises.EXERCISES[1:])
+    for kind in ("window", "window + first"):
+        np.testing.assert_array_equal(reach.mask_of(kind, 4, mask), reach.mask_of(kind, 4))
+    for model in cache.MODELS:
+        assert model.cache(3000, 8, count) == model.cache(3000, 8, cache.count)
+    assert memory.recall_by(step, 32) == pytest.approx(lab.recall(32, overwrite=True).everything, abs=0.01)
+
+
+def test_curves_grow_as_they_are_asked_for():
+    window, bits = lab.window_lab(), lab.cache_lab.example()
+    assert "128 " not in window.picture.alt
+    assert "1 kept" not in window.picture.alt
+    assert "128 47" in window.set(window=128).alt
+    assert "1 kept: 16" in window.set(keep=1).alt
+    lines = {
+        size: np.array(testing.drawing(bits).axes[1].lines[0].get_xdata()) for size in (16, 4) if bits.set(bits=size)
+    }
+    assert [len(line) for line in lines.values()] == [1, 5]
+
+
 @pytest.mark.parametrize(
     ("T", "window", "keep", "tile"), [(50, 7, 2, 16), (20, 64, 1, 8), (33, 1, 0, 10), (64, 5, 4, 3)]
 )
@@ -85,13 +114,13 @@ def test_one_step_with_shared_heads_is_attention_with_repeated_ones():
 
 def test_published_configurations_in_bytes_a_token():
     """As their papers and configuration files say: 2 · layers · heads · width numbers of 16 bits, or the latent."""
-    a_token = {m.name: m.cache(1) for m in cache.MODELS}
+    a_token = {m.name: m.cache(1, 16, cache.count) for m in cache.MODELS}
     assert a_token["Llama 2 7B"] == 2 * 32 * 32 * 128 * 2
     assert a_token["Llama 3.1 8B"] * 4 == a_token["Llama 2 7B"]
     assert a_token["SmolLM2 135M"] == 23_040
     assert a_token["DeepSeek-V3"] == 61 * 576 * 2
     gemma = next(m for m in cache.MODELS if m.local_layers)
-    assert gemma.cache(5000) - gemma.cache(4000) == 8 * 2 * 8 * 256 * 2 * 1000
+    assert gemma.cache(5000, 16, cache.count) - gemma.cache(4000, 16, cache.count) == 8 * 2 * 8 * 256 * 2 * 1000
 
 
 def test_the_share_of_pairs_is_what_the_library_counts():

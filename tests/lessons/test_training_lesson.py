@@ -8,8 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.training import experiment, film, lab, pruning, rates, slopes, survival
-from lesson_utils.maths import attention, tasks, training
+from lesson_utils.classroom import course
+from lesson_utils.classroom.live import testing
+from lesson_utils.lessons.training import beside, experiment, film, lab, pruning, rates, slopes, survival
+from lesson_utils.maths import attention, ops, tasks, training
 from lesson_utils.maths.ops import softmax_backward
 
 
@@ -99,6 +101,48 @@ def test_slopes_are_right_and_the_wrong_backward_is_wrong_where_it_should(model)
         assert secant == pytest.approx(slope.right, rel=1e-4 if floats == "float64" else 0.3)
         assert (slope.wrong == pytest.approx(slope.right, rel=1e-3)) == (name == "W_V")
     assert attention.softmax_backward is softmax_backward  # put back
+
+
+@pytest.mark.slow
+def test_the_microscope_draws_what_was_asked_for_and_no_more():
+    figure = lab.slope_lab.example()
+    assert "Best yet: ε = 0.1, " in figure.picture.alt
+    (drawn,) = (len(line.get_xdata()) for line in testing.drawing(figure).axes[1].lines[:1])
+    assert drawn == 1
+    figure.set(epsilon=1e-12)
+    assert len(testing.drawing(figure).axes[1].lines[0].get_xdata()) == len(slopes.EPSILONS)
+
+
+# --- A training by what learners write --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """The exercises' functions, by name, in a training of eight steps."""
+    monkeypatch.setattr(beside, "STEPS", 8)
+    lesson = course.named("training")
+    return {name: lesson.exercise(name).function() for name in lesson.exercises}
+
+
+def test_a_training_by_the_exercises_is_the_library_s(own):
+    expected = beside.losses(0.1, [])
+    parts = beside.own_parts(own["softmax_backward"], own["attention_backward"], own["smoothed_loss"])
+    assert beside.losses(0.1, parts, own["adam_step"]) == pytest.approx(expected, rel=1e-12)
+    assert beside.losses(0.1, []) == expected  # the library is put back
+    assert ops.softmax_backward is softmax_backward
+
+
+@pytest.mark.parametrize("wrong", ["softmax_backward", "attention_backward", "adam_step", "smoothed_loss"])
+def test_each_of_the_four_functions_runs(own, wrong):
+    expected, right = beside.losses(0.1, []), own[wrong]
+    own[wrong] = {
+        "softmax_backward": lambda dweights, weights: weights * dweights,
+        "attention_backward": lambda *arrays: [0 * gradient for gradient in right(*arrays)],
+        "adam_step": lambda value, grad, *rest: right(value, 0 * grad, *rest),
+        "smoothed_loss": lambda *arrays: 2 * right(*arrays),
+    }[wrong]
+    parts = beside.own_parts(own["softmax_backward"], own["attention_backward"], own["smoothed_loss"])
+    assert beside.losses(0.1, parts, own["adam_step"]) != pytest.approx(expected, rel=1e-6)
 
 
 # --- Learning rates ---------------------------------------------------------------------------------------------------

@@ -203,9 +203,10 @@ def table_1(T: int, d: int) -> str:
     height=3.9,
     example=lambda: {T: Bill(T * 1e-6, T * T * 2e-9) for T in LENGTHS},
     controls=lambda measured: {
-        "T": live.Choice("length T", POWERS, 512),
-        "d_model": live.Choice("width d", WIDTHS, 512),
+        "T": live.Choice("length T", POWERS, POWERS[0]),
+        "d_model": live.Choice("width d", WIDTHS, WIDTHS[-1]),
     },
+    neutral="At 64 tokens of width 4,096 pairs cost next to nothing, and the curve of width 512 is not drawn.",
 )
 def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
     """Show what a block spends: on each position by itself, and on pairs; by count, and by the clock."""
@@ -221,7 +222,7 @@ def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
     (line,) = curve.plot(at, share_of_pairs(at, 512), color=BETWEEN)
     timed = [bill.pairs / (bill.pairs + bill.linear) for bill in measured.values()]
     curve.plot(list(measured), timed, "s", color=plots.INK, ms=6, zorder=1)
-    curve.annotate(f"squares: the clock,\nat d = {D}", (0.97, 0.05), xycoords="axes fraction", ha="right", zorder=1)
+    curve.annotate(f"squares:\nthe clock,\nat d = {D}", (0.03, 0.97), xycoords="axes fraction", va="top", zorder=1)
     (dot,) = curve.plot([512], [0.5], "o", color=BETWEEN, ms=12, clip_on=False)
     (even,) = curve.plot([512, 512], [0, 0.5], ":", color=plots.GREY, lw=1.6)
     curve.set_xscale("log", base=2)
@@ -237,16 +238,18 @@ def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
         share = share_of_pairs(T, d_model)
         line.set_ydata(share_of_pairs(at, d_model))
         dot.set_data([T], [share])
-        even.set_data([6 * d_model] * 2, [0, 0.5])
+        reached = 6 * d_model <= T
+        even.set_data([6 * d_model] * 2, [0, 0.5 * reached])
         bars.set_title(f"T = {T:,}, d = {d_model:,}: pairs cost {share:.0%}")
-        curve.set_title(f"Half of all at T = 6d = {6 * d_model:,}")
+        half = f"Half of all at T = 6d = {6 * d_model:,}" if reached else "Pairs are less than half of all"
+        curve.set_title(half)
         listed = ", ".join(
             f"{n} {formats.large(c)}" for n, c in zip(("projections", "feed-forward", "pairs"), counts, strict=True)
         )
         by_clock = ", ".join(f"{T}: {share:.0%}" for T, share in zip(measured, timed, strict=True))
         return (
-            f"Pairs cost {share:.0%} of the multiply-adds of a block at T = {T}, d = {d_model}: {listed}; half of all "
-            f"at T = {6 * d_model}. Measured at d = {D}, by length: {by_clock}."
+            f"Pairs cost {share:.0%} of the multiply-adds of a block at T = {T}, d = {d_model}: {listed}. {half}. "
+            f"Measured at d = {D}, by length: {by_clock}."
         )
 
     return update

@@ -1,5 +1,6 @@
-"""Section 5: what six published models keep of each token, and what it costs to keep less without training."""
+"""Section 4: what six published models keep of each token, and what it costs to keep less without training."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +14,14 @@ from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+Count = Callable[..., float]  # the exercise's: tokens, layers, heads, kv_heads, d_head, bits, local_layers, window
+
+
+def count(tokens: int, layers: int, heads: int, *rest: int) -> float:
+    """Count the bytes of a cache as the exercise does: queries are not kept, so their number does not matter."""
+    return costs.cache_bytes(tokens, layers, *rest)
 
 
 class Model(NamedTuple):
@@ -30,11 +39,10 @@ class Model(NamedTuple):
     window: int = 0
     latent: int = 0  # numbers that are kept of a token in a layer, in place of keys and values
 
-    def cache(self, tokens: int, bits: int = 16) -> int:
-        """Bytes of its cache."""
-        if self.latent:
-            return self.layers * self.latent * tokens * bits // 8
-        return costs.cache_bytes(tokens, self.layers, self.kv_heads, self.d_head, bits, self.local_layers, self.window)
+    def cache(self, tokens: int, bits: int, cache_bytes: Count) -> float:
+        """Bytes of its cache. A latent counts as one head whose key and value are half as wide each."""
+        kv_heads, d_head = (1, self.latent // 2) if self.latent else (self.kv_heads, self.d_head)
+        return cache_bytes(tokens, self.layers, self.heads, kv_heads, d_head, bits, self.local_layers, self.window)
 
 
 # The parameters are counted from the configurations, too (Falcon's with an output matrix of its own, Gemma's with what
@@ -58,11 +66,17 @@ def bits_perplexity(bits: int) -> float:
 
 @live.lab(
     height=4.3,
-    context=live.Choice("context (tokens)", CONTEXTS, 8192),
+    example=lambda: count,
+    neutral="At 1,024 tokens no cache is larger than its model's weights, and only 16 bits are drawn on the right.",
+    context=live.Choice("context (tokens)", CONTEXTS, CONTEXTS[0]),
     bits=live.Choice("bits a number", BITS, 16),
 )
-def cache_lab(figure: "Figure") -> live.Update:
-    """Show the caches of six models beside their weights; and what fewer bits do to one of them (stored)."""
+def cache_lab(figure: "Figure", cache_bytes: Count) -> live.Update:
+    """Show the caches of six models beside their weights; and what fewer bits do to one of them (stored).
+
+    Args:
+        cache_bytes: the learner's.
+    """
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     y = np.arange(len(MODELS))
     bars = left.barh(y, [1e9] * len(MODELS), 0.6, color=plots.BLUE, left=1e5)
@@ -76,23 +90,25 @@ def cache_lab(figure: "Figure") -> live.Update:
     left.minorticks_off()
     texts = [left.text(4e12, n, "", va="center") for n in y]
     curve = [bits_perplexity(b) for b in BITS]
-    right.plot(range(len(BITS)), curve, "o-", color=plots.GREEN)
+    (line,) = right.plot(range(len(BITS)), curve, "o-", color=plots.GREEN)
     (dot,) = right.plot([0], [20], "o", ms=14, mfc="none", mec=plots.INK, mew=2.2)
     right.set_yscale("log")
     right.set(xlabel="bits a number", ylabel="perplexity of SmolLM2", ylim=(10, 1.5 * max(curve)))
+    right.set(xlim=(-0.4, len(BITS) - 0.6))
     right.set_xticks(range(len(BITS)), [str(b) for b in BITS])
     right.set_yticks((20, 50, 100, 200, 500), ("20", "50", "100", "200", "500"))
     right.minorticks_off()
 
     def update(context: int, bits: int) -> str:
-        sizes = [m.cache(context, bits) for m in MODELS]
+        sizes = [m.cache(context, bits, cache_bytes) for m in MODELS]
         for bar, text, size, model in zip(bars, texts, sizes, MODELS, strict=True):
             bar.set_width(max(size - 1e5, 1))
             bar.set_facecolor(plots.BLUE if context <= model.context else "#CCCCCC")
             text.set_text(as_bytes(size))
         more = sum(size > weight for size, weight in zip(sizes, weights, strict=True))
         left.set_title(f"{context:,} tokens: {more or 'no'} cache{'s' * (more != 1)} beyond the weights")
-        here = bits_perplexity(bits)
+        here, tried = bits_perplexity(bits), range(BITS.index(bits), len(BITS))
+        line.set_data(tried, [curve[n] for n in tried])
         dot.set_data([BITS.index(bits)], [here])
         right.set_title(f"{bits} bits: {three_figures(here)}")
         listed = "; ".join(f"{m.name} ({m.kept}) {as_bytes(size)}" for m, size in zip(MODELS, sizes, strict=True))

@@ -195,4 +195,4 @@ and values, each d_head wide. bits: of each number. Returns one number.""",
     praise="Six configurations: shared heads, few bits, local layers before and beyond their window.",
 )
 
-EXERCISES = (_ONLINE, _MASK, _DELTA, _BYTES)
+EXERCISES = (_ONLINE, _MASK, _BYTES, _DELTA)

@@ -1,6 +1,5 @@
 """Notebook 07 calls these names as `lab.name`."""
 
-from lesson_utils.classroom.claims import as_timed, as_written
 from lesson_utils.lessons.efficient_attention.bill import (
     bill_lab,
     measure,
@@ -8,13 +7,12 @@ from lesson_utils.lessons.efficient_attention.bill import (
     memory_curve,
     peaks,
     seconds,
-    share_of_pairs,
     table_1,
     three_numbers,
 )
 from lesson_utils.lessons.efficient_attention.cache import cache_lab, three_caches, untrained_table
 from lesson_utils.lessons.efficient_attention.decoding import most_likely, price, price_plot, speculate
-from lesson_utils.lessons.efficient_attention.memory import MAPS, memory_lab, recall, recall_table
+from lesson_utils.lessons.efficient_attention.memory import memory_lab, recall, recall_table
 from lesson_utils.lessons.efficient_attention.reach import (
     TEXTS,
     best_keys,
@@ -23,4 +21,4 @@ from lesson_utils.lessons.efficient_attention.reach import (
     window_attention,
     window_lab,
 )
-from lesson_utils.lessons.efficient_attention.tiles import tiles_lab
+from lesson_utils.lessons.efficient_attention.tiles import attend_in_tiles, tiles_lab

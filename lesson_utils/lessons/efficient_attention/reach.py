@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,13 +39,21 @@ def perplexity(part: str, key: object, text: str = ALL_TEXTS) -> float:
 # --- Masks and their reach ------------------------------------------------------------------------------------------
 
 
-def mask_of(kind: str, size: int) -> Mask:
+Rolling = Callable[[int, int, int], Any]  # the exercise's: length, window, first tokens kept -> mask
+
+
+def rolling(T: int, window: int, keep: int) -> Mask:
+    """Make the mask of the exercise: the last `window` positions, the first `keep`, and nothing ahead."""
+    return (efficient.window_mask(T, window - 1) | (np.arange(T) < keep)) & attention.causal_mask(T)
+
+
+def mask_of(kind: str, size: int, rolling_mask: Rolling = rolling) -> Mask:
     """Make a causal mask of T positions; `size` is the window, the stride or the block."""
-    window = efficient.window_mask(T, size - 1, causal=True)
+    window = np.asarray(rolling_mask(T, size, 0), bool)
     masks = {
         "all": lambda: np.ones((T, T), bool),
         "window": lambda: window,
-        "window + first": lambda: window | (np.arange(T) < 1),
+        "window + first": lambda: np.asarray(rolling_mask(T, size, 1), bool),
         "strided": lambda: efficient.strided_mask(T, size) | window,
         "block": lambda: efficient.block_mask(T, size),
         "global": lambda: efficient.global_mask(T, [0, T // 2]) | np.eye(T, dtype=bool),
@@ -54,12 +63,18 @@ def mask_of(kind: str, size: int) -> Mask:
 
 @live.lab(
     height=3.9,
+    example=lambda: rolling,
+    neutral="After one layer a position knows what the mask shows, and no more.",
     kind=live.Choice("kind", KINDS, "window"),
     size=live.Slider("size", 2, 12, 4),
-    layers=live.Slider("layers", 1, 12, 3),
+    layers=live.Slider("layers", 1, 18, 1),
 )
-def reach_lab(figure: "Figure") -> live.Update:
-    """Show a mask, and what each position can know of after some layers."""
+def reach_lab(figure: "Figure", rolling_mask: Rolling) -> live.Update:
+    """Show a mask, and what each position can know of after some layers.
+
+    Args:
+        rolling_mask: the learner's, for the two kinds with a window.
+    """
     left, right = figure.subplots(1, 2)
     images = []
     for ax, colour in ((left, plots.BLUE), (right, plots.ORANGE)):
@@ -73,7 +88,7 @@ def reach_lab(figure: "Figure") -> live.Update:
         images.append(image)
 
     def update(kind: str, size: int, layers: int) -> str:
-        mask = mask_of(kind, size)
+        mask = mask_of(kind, size, rolling_mask)
         known = efficient.reach(mask | np.eye(T, dtype=bool), layers)
         images[0].set_data(mask)
         images[1].set_data(known)
@@ -99,6 +114,7 @@ LENGTH = 512  # of the mask that is drawn
 
 @live.lab(
     height=4.1,
+    neutral="Of the window's curves only what a window of up to 64 does is drawn, with no first token kept.",
     window=live.Choice("window", WINDOWS, 64),
     keep=live.Choice("first tokens kept", KEPT, 0),
     text=live.Choice("text", TEXTS, ALL_TEXTS),
@@ -132,19 +148,21 @@ def window_lab(figure: "Figure") -> live.Update:
     )
 
     def update(window: int, keep: int, text: str) -> str:
-        curves = {k: [perplexity("window", f"{size} {k}", text) for size in WINDOWS] for k in KEPT}
+        tried = WINDOWS[: WINDOWS.index(window) + 1]  # the curves grow as they are asked for
+        curves = {k: [perplexity("window", f"{size} {k}", text) for size in tried] for k in KEPT if k <= keep}
         all_seen = perplexity("full", "all", text)
         band.set_xy([(0, 0), (0, window), (LENGTH - window, LENGTH), (LENGTH, LENGTH)])
         first.set_width(3 * keep)
-        for k, curve in curves.items():
-            lines[k].set_ydata(curve)
+        for k, line in lines.items():
+            curve = curves.get(k, [])
+            line.set_data(tried[: len(curve)], curve)
         full.set_ydata([all_seen] * 2)
-        here = curves[keep][WINDOWS.index(window)]
+        here = curves[keep][-1]
         dot.set_data([window], [here])
         left.set_title(f"The cache holds {window + keep}")
         right.set_title(f"Perplexity {three_figures(here)}; seeing all: {three_figures(all_seen)} ({text})")
         table = "; ".join(
-            f"{k} kept: " + ", ".join(f"{size} {three_figures(p)}" for size, p in zip(WINDOWS, curve, strict=True))
+            f"{k} kept: " + ", ".join(f"{size} {three_figures(p)}" for size, p in zip(tried, curve, strict=True))
             for k, curve in curves.items()
         )
         return (

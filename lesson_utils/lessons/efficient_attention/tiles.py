@@ -1,7 +1,9 @@
 """Section 2: the online softmax, tile by tile."""
 
+import math
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -112,12 +114,13 @@ class Tiles:
             bars[2].set_x(before * left)
             bars[2].set_width(total - before * left)
         if step == 0:
-            self.row_ax.set_title("Nothing is seen yet")
-            self.total_ax.set_title("Both sums are 0")
+            self.row_ax.set_title(f"Nothing is seen yet of {-(-KEYS // size)} tiles")
+            self.total_ax.set_title(f"Both sums are 0{': no rescaling' * forget}")
             self.output_ax.set_title("")
             self.error_ax.set_title(f"The whole row gives {exact():.3f}")
             return (
-                f"Nothing of {KEYS} keys has been seen yet; both sums are 0; tiles of {size}{', forgetting' * forget}."
+                f"Nothing of {KEYS} keys has been seen yet; both sums are 0; tiles of {size}"
+                f"{', forgetting to rescale' * forget}."
             )
         jumped = step > 1 and now.shrink < 1
         top, factor = minus(f"{now.largest:.1f}"), f"{now.shrink:.2g}"
@@ -139,16 +142,38 @@ class Tiles:
         """Colour the last tile and the earlier ones, and draw the running maximum over them."""
         for n, bar in enumerate(self.bars):
             current, past = seen - size <= n < seen, n < seen
-            bar.set_color(plots.BLUE if current else drawings.tint(plots.BLUE, 0.45) if past else "#DDDDDD")
+            unseen = ("#CCCCCC", "#E4E4E4")[n // size % 2]  # two greys, so that the tiles to come are seen
+            bar.set_color(plots.BLUE if current else drawings.tint(plots.BLUE, 0.45) if past else unseen)
         self.maximum.set_data(np.arange(seen), np.repeat(maxima, size)[:seen])
 
 
 @live.lab(
     height=4.8,
-    step=live.Slider("tiles seen", 0, KEYS, 3),
+    neutral="No tile is seen yet: nothing has shrunk, and there is no error to compare.",
+    step=live.Slider("tiles seen", 0, KEYS, 0),
     forget=live.Switch("forget to rescale", False),
     size=live.Choice("tile size", SIZES, 4),
 )
 def tiles_lab(figure: "Figure") -> live.Update:
     """Show softmax over a row that is seen a tile at a time: when the maximum jumps, the old sums shrink."""
     return Tiles(figure).update
+
+
+# --- Attention by somebody's step -----------------------------------------------------------------------------------
+
+Step = Callable[[float, float, Array, Array, Array], tuple[float, float, Array]]
+
+
+def attend_in_tiles(online_softmax: Step, Q: Array, K: Array, V: Array, tile: int = 64) -> Array:
+    """Compute attention one query and one tile of keys at a time, by the exercise's function.
+
+    Q: (T_q, d_k). K: (T_k, d_k). V: (T_k, d_v). Returns (T_q, d_v).
+    """
+    rows = []
+    for q in Q / math.sqrt(Q.shape[-1]):
+        largest, total, output = -np.inf, 0.0, cast("Array", np.zeros(V.shape[-1]))
+        for start in range(0, len(K), tile):
+            keys, values = K[start : start + tile], V[start : start + tile]
+            largest, total, output = online_softmax(largest, total, output, keys @ q, values)
+        rows.append(output / total)
+    return np.stack(rows)

@@ -151,8 +151,9 @@ def _example() -> Film:
 @live.lab(
     width=9.4,
     height=4.4,
+    neutral="At step 0 the model has learnt nothing: no symbol is right, and the map shows no pattern.",
     controls=lambda film: {
-        "step": live.Choice("training step", tuple(film.steps), film.total),
+        "step": live.Choice("training step", tuple(film.steps), 0),
         "head": live.Choice("head", ("mean", *(str(h) for h in range(film.at(0).config.num_heads))), "mean"),
         "typed": live.Word("a date", "March 3, 2021", longest=LONGEST),
     },

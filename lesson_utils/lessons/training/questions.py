@@ -1,6 +1,98 @@
-"""The checkpoint questions of notebook 08."""
+"""The predictions and the checkpoint questions of notebook 08."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "learned",
+        ("about half", "about 90 %", "99 % and more"),
+        right="99 % and more",
+        happened="Dates are regular, so the model can learn them nearly without error.",
+    ),
+    Prediction(
+        "early",
+        ("20 and the dashes", "the month", "the day"),
+        right="20 and the dashes",
+        happened="These can be guessed without reading the source, so they are learnt first.",
+    ),
+    Prediction(
+        "month",
+        ("at the day's 3", "at the letters of March", "at nothing special"),
+        right="at the letters of March",
+        happened="The month's number stands nowhere in the source. Its letters say which number it is.",
+    ),
+    Prediction(
+        "unseen",
+        ("Mar 3, 2021", "2021/3/3", "3 August 1850", "all three"),
+        right="Mar 3, 2021",
+        happened="New mixtures of known parts come out right. A new order and a new century do not.",
+    ),
+    Prediction(
+        "epsilon",
+        ("yes, always", "no, some middle ε is best", "no, a larger one does"),
+        right="no, some middle ε is best",
+        happened="A large step misses the curve of the loss, and a tiny one is lost in rounding.",
+        usual="yes, always",
+    ),
+    Prediction(
+        "notice",
+        ("all three", "all but W_V", "only W_V"),
+        right="all but W_V",
+        happened="The slopes of W_V do not pass through the softmax. Those of W_Q and of the embedding do.",
+        usual="all three",
+    ),
+    Prediction(
+        "sum",
+        ("only yours", "yours and the zeros", "all three"),
+        right="all three",
+        happened="Each row of weights sums to 1, whatever the scores are. The true slope of that loss is 0.",
+        usual="only yours",
+    ),
+    Prediction(
+        "warmup",
+        ("at low rates", "at high rates", "at all alike"),
+        right="at high rates",
+        happened="Warm-up lets a recipe survive higher rates. At low ones it hardly changes the result.",
+    ),
+    Prediction(
+        "survive",
+        ("three", "one", "none"),
+        right="none",
+        happened="Each part that is left out takes rates away, and post-norm needs them most.",
+    ),
+    Prediction(
+        "hill",
+        ("more heads do better", "a low hill", "fewer heads do better"),
+        right="a low hill",
+        happened="One head is a little worse than four, and heads that are too narrow are a little worse again.",
+        usual="more heads do better",
+    ),
+    Prediction(
+        "one_head",
+        ("all, a little", "a few, very much", "none"),
+        right="a few, very much",
+        happened="Some heads do work that no other head does. Some can go without a loss.",
+    ),
+    Prediction(
+        "held_out",
+        ("yes", "no"),
+        right="no",
+        happened="There were enough dates to rank twelve heads by, so the ranking holds for new dates of the same kind.",
+        usual="yes",
+    ),
+    Prediction(
+        "formats",
+        ("yes", "no"),
+        right="yes",
+        happened="A head that one format does not need can be what another format rests on.",
+    ),
+    Prediction(
+        "damaged",
+        ("what is left is loaded", "an error, and half a model", "an error, and no change"),
+        right="an error, and no change",
+        happened="The whole file is read and compared before the first parameter is changed.",
+    ),
+)
 
 QUESTIONS = (
     Question(
@@ -39,7 +131,7 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Why is the sum of all outputs a bad loss to check a softmax's backward pass with?",
+        "*Further*, section 4: why is the sum of all outputs a bad loss to check a softmax's backward pass with?",
         (
             Option(
                 "Its true gradient is 0.",
@@ -54,7 +146,7 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Two recipes are compared at one learning rate, from one start. The first gets more dates right. What follows?",
+        "*Further*, section 6: two recipes are compared at one learning rate, from one start. The first gets more dates right. What follows?",
         (
             Option(
                 "The first recipe is better.",
@@ -76,21 +168,16 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Heads were ranked on one format of dates. Four could go, and 0.9 of such dates stayed right. In a product you would …",
+        "Of an attention only softmax's backward pass is wrong. Which gradient is right all the same?",
         (
+            Option("dQ", "dQ = dS K / √d_k is made from the gradient at the scores, which comes out of softmax."),
+            Option("dK", "dK = dSᵀ Q / √d_k is made from the gradient at the scores, which comes out of softmax."),
             Option(
-                "cut them: 0.9 is what it costs.",
-                "On the other formats it cost more. The ranking knew nothing of them.",
-            ),
-            Option(
-                "cut four others, the most important ones.",
-                "Without one of those nearly every date was lost.",
-            ),
-            Option(
-                "judge on all that it will meet.",
-                "What is unimportant depends on the text that was asked. Choose on one set, judge on another, of every kind.",
+                "dV",
+                "dV = Aᵀ dO needs the weights and the gradient at the output. It does not pass through softmax.",
                 right=True,
             ),
+            Option("None of the three.", "One of them needs no gradient at the scores. Look at the table's last row."),
         ),
     ),
 )

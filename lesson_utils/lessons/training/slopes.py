@@ -100,6 +100,7 @@ def _prepare(early: models.Transformer) -> Any:
     epsilon=live.LogSlider("ε", EPSILONS[-1], EPSILONS[0], EPSILONS[0], steps_per_decade=2),
     floats=live.Choice("numbers", tuple(FLOATS), "float64"),
     wrong=live.Switch("a wrong backward", False),
+    neutral="Only the largest ε is drawn, for the right backward pass.",
     prepare=_prepare,
     example=lambda: transformer(),
 )
@@ -132,14 +133,14 @@ def slope_lab(figure: "Figure", measured: Any) -> live.Update:
         ratio = sign * said / abs(slope.right or 1.0)
         tangent.set_ydata([-2 * ratio, 2 * ratio])
         errors = np.abs(np.array(secants) - said) / abs(slope.right or 1.0)
-        error.set_ydata(np.maximum(errors, 2e-11))
+        error.set_data(EPSILONS[: place + 1], np.maximum(errors[: place + 1], 2e-11))  # it grows as ε shrinks
         dot.set_data([EPSILONS[place]], [max(errors[place], 2e-11)])
         left.set_title(f"Secant {minus(f'{secants[place]:.6f}')}, tangent {minus(f'{said:.6f}')}")
-        best = int(errors.argmin())
+        best = int(errors[: place + 1].argmin())
         if errors[best] > 0.01:
-            title = f"No ε helps: off by {errors[best]:.0%} or more"
+            title = f"No ε helped: off by {errors[best]:.0%} or more"
         else:
-            title = f"Best at ε = {power(EPSILONS[best])}: off by {power(max(errors[best], 1e-11))}"
+            title = f"Best yet: ε = {power(EPSILONS[best])}, {power(max(errors[best], 1e-11))} off"
         right.set_title(title)
         way = "without the row's sum in softmax" if wrong else "right"
         return (

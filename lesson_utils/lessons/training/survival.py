@@ -56,7 +56,7 @@ def larger_table() -> str:
 
 
 def claims_of_rates() -> dict[str, bool]:
-    """Return what the notebook says of what is stored, as claims for `as_written`."""
+    """Return what the notebook says of what is stored, as claims for `as_written`; tests/claims calls it."""
     norms, sizes, both = ("pre", "post"), tuple(rates.LARGER), "warm-up and clipping"
 
     def added(norm: str, part: str, rate: float) -> Any:  # by a part of the recipe, for each start
@@ -104,6 +104,7 @@ def as_text(rate: float) -> str:
 @live.lab(
     width=9.4,
     height=4.0,
+    neutral="Nothing is left out, and the norm stands before: the questions are of what is left out, and of post-norm.",
     norm=live.Choice("norm", ("pre", "post"), "pre"),
     left_out=live.Choice("left out", rates.LEFT_OUT, "nothing"),
     rate=live.Choice("learning rate", rates.RATES, rates.RATES[4]),
