@@ -138,5 +138,5 @@ def test_titles_say_what_the_numbers_say():
 
 
 def test_one_head_alone_can_not_be_compared():
-    with pytest.raises(ValueError, match=r"trained holds models with \(1,\) heads; run the cell"):
+    with pytest.raises(ValueError, match=r"by_heads holds models with \(1,\) heads; run the cell"):
         lab.heads_lab({1: make(1)}, experiment.self_attention)

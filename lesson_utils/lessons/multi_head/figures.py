@@ -189,20 +189,20 @@ def _chart(chart: "Axes", counts: Sequence[int]) -> tuple[Any, dict[bool, Any]]:
 
 
 def _before_and_after(
-    trained: Mapping[int, models.Encoder], multi_head: MultiHeadAttention, seed: int = 0
+    by_heads: Mapping[int, models.Encoder], multi_head: MultiHeadAttention, seed: int = 0
 ) -> tuple[Any, Any]:
-    """Measure what `heads_lab` shows of `trained`, by number of heads, and of the same models as they began.
+    """Measure what `heads_lab` shows of `by_heads`, models by number of heads, and of the same models as they began.
 
     Raises:
         ValueError: there is no model with two heads or more.
     """
-    counts = sorted(trained)
+    counts = sorted(by_heads)
     if not counts or counts[-1] < 2:
-        raise ValueError(f"trained holds models with {tuple(counts)} heads; run the cell that trains the others first")
-    beginners = {h: models.Encoder(trained[h].config, np.random.default_rng(seed)) for h in counts}
-    stages = (True, trained), (False, beginners)
+        raise ValueError(f"by_heads holds models with {tuple(counts)} heads; run the cell that trains the others first")
+    beginners = {h: models.Encoder(by_heads[h].config, np.random.default_rng(seed)) for h in counts}
+    stages = (True, by_heads), (False, beginners)
     results = {is_trained: {h: examine(stage[h], 100, multi_head) for h in counts} for is_trained, stage in stages}
-    return {h: trained[h] for h in counts}, results
+    return {h: by_heads[h] for h in counts}, results
 
 
 @live.lab(

@@ -27,11 +27,11 @@ WAVES = ((0.0, plots.BLUE, "-"), (0.25, plots.ORANGE, "--"), (0.5, plots.GREEN, 
     base=live.Choice("base", BASES, 10_000),
     length=live.Choice("maximum length", LENGTHS, 64),
 )
-def table_lab(figure: "Figure", table: Callable[[int, int, float], Array]) -> live.Update:
+def table_lab(figure: "Figure", make_table: Callable[[int, int, float], Array]) -> live.Update:
     """Show the table as a heat map, all sines above all cosines, and three of its columns as waves.
 
     Args:
-        table: `table(length, d_model, base)`, the learner's.
+        make_table: `make_table(length, d_model, base)`, the learner's.
     """
     table_ax, waves_ax = figure.subplots(2, 1, height_ratios=(1.3, 1), sharex=True)
     image = table_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
@@ -45,9 +45,9 @@ def table_lab(figure: "Figure", table: Callable[[int, int, float], Array]) -> li
     ]
 
     def update(d_model: int, base: int, length: int) -> str:
-        rows = table(length, d_model, base)  # (length, d_model)
+        table = make_table(length, d_model, base)  # (length, d_model)
         waves = positions.wavelengths(d_model, base)
-        image.set_data(np.concatenate([rows[:, 0::2], rows[:, 1::2]], axis=1).T)
+        image.set_data(np.concatenate([table[:, 0::2], table[:, 1::2]], axis=1).T)
         if image.get_extent()[1:3] != [length - 0.5, d_model - 0.5]:  # axes that stay need not be drawn again
             image.set_extent((-0.5, length - 0.5, d_model - 0.5, -0.5))
             waves_ax.set_xlim(-0.5, length - 0.5)
