@@ -52,28 +52,6 @@ def group_of(nodeid):
     return f"{path}[{case}" if is_case and walks(path) else path
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item):
-    """Behind each cell that nbval has run, check what the notebook's text claims of it.
-
-    The claims stand in tests/claims, because nobody who learns from a notebook wants to read them.
-    """
-    yield
-    if item.path.suffix == ".ipynb" and (claim := claims(item.path.stem).get(item.cell["id"])):
-        reply = item.parent.kernel.kc.execute(claim, silent=True, reply=True, timeout=120)["content"]
-        assert reply["status"] == "ok", f"{reply['ename']}: {reply['evalue']}"
-
-
-@functools.cache
-def claims(notebook):
-    """Return what a notebook's text claims, as code to run behind a cell, by the cell's name."""
-    path = ROOT / "tests" / "claims" / f"claims_of_{notebook}.py"
-    if not path.exists():
-        return {}
-    head, *parts = re.split(r"^# %% (\S+)\n", path.read_text(encoding="utf-8"), flags=re.M)
-    return {cell: head + claim for cell, claim in zip(parts[::2], parts[1::2], strict=True)}
-
-
 @functools.cache
 def walks(path):
     """Say whether a file is marked `walks`. It is read, because the process that shares out sees no marks."""
@@ -90,11 +68,6 @@ def pytest_sessionfinish(session):
 def pytest_terminal_summary(terminalreporter, config):
     if config.getoption("no_skips") and terminalreporter.stats.get("skipped"):
         terminalreporter.write_line("--no-skips: what was skipped counts as failed; what to install stands above")
-
-
-os.environ["COURSE_STRICT"] = "1"  # pictures that are too wide for their titles, or too large, are errors
-os.environ.setdefault("COURSE_TRAIN", "no")  # as course.py has it
-os.environ["COURSE_PROGRESS"] = "off"  # what tests solve is nobody's progress
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ def make(num_heads, seed=0):
 
 
 def test_main_offset_goes_the_short_way_round():
-    assert [lab.main_offset(0.9 * np.eye(24)[o]) for o in (0, 1, 12, 13, 23)] == ["+0", "+1", "+12", "−11", "−1"]
-    assert lab.main_offset(np.full(24, 1 / 24)) == ""
+    assert [experiment.main_offset(0.9 * np.eye(24)[o]) for o in (0, 1, 12, 13, 23)] == ["+0", "+1", "+12", "−11", "−1"]
+    assert experiment.main_offset(np.full(24, 1 / 24)) == ""
 
 
 def examined(monkeypatch, num_heads, sequences, answer):
@@ -48,6 +48,28 @@ def test_examine_keeps_the_offsets_apart(monkeypatch):
     result = examined(monkeypatch, 1, 5, answer)
     np.testing.assert_array_equal(result.right, [0, 0, 1, 0])
     assert (result.accuracy, result.among, result.diversity) == (0.25, 0.25, None)
+
+
+def test_a_model_runs_on_any_multi_head_attention():
+    model = make(4)
+    usual, by_ours = lab.examine(model, 20), lab.examine(model, 20, experiment.self_attention)
+    np.testing.assert_allclose(by_ours.maps, usual.maps, rtol=1e-5)
+    np.testing.assert_array_equal(by_ours.right, usual.right)
+    nothing = lab.examine(model, 20, lambda x, *_: (0 * x, np.zeros((len(x), 4, 24, 24))))
+    assert nothing.maps.max() == 0
+    again = lab.examine(model, 20)
+    np.testing.assert_array_equal(again.maps, usual.maps)  # the model is what it was
+
+
+@pytest.mark.parametrize("multi_head", [None, experiment.self_attention])
+def test_a_head_without_its_rows_counts_for_nothing(multi_head):
+    model = make(4)
+    source, target = experiment.held_out(20)
+    with models.trying(model, {"encoder": {0: [1, 2]}}):
+        right = (model.forward(source)[0].argmax(axis=-1) == target).mean(axis=(0, 1))
+    without = lab.examine(model, 20, multi_head, knock_out=[1, 2])
+    np.testing.assert_array_equal(without.right, right)
+    assert (without.right != lab.examine(model, 20).right).any()
 
 
 def test_diversity_is_0_for_equal_and_1_for_disjoint_heads():
@@ -116,5 +138,5 @@ def test_titles_say_what_the_numbers_say():
 
 
 def test_one_head_alone_can_not_be_compared():
-    with pytest.raises(ValueError, match=r"trained holds models with \(1,\) heads; run the cell"):
-        lab.heads_lab({1: make(1)})
+    with pytest.raises(ValueError, match=r"by_heads holds models with \(1,\) heads; run the cell"):
+        lab.heads_lab({1: make(1)}, experiment.self_attention)

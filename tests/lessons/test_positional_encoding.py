@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.lessons.positional_encoding import lab, lengths
-from lesson_utils.maths import models
+from lesson_utils.maths import models, positions
 
 L = 8
 
@@ -35,6 +35,15 @@ def test_a_window_hides_what_is_further_away():
     first = lab.by_position(gpt("none"), (ids, np.full_like(ids, 4)), window=3).bits
     # Two layers of three keys reach four back: behind position 6 nobody has heard of position 2.
     assert np.ptp(first[7:]) < 1e-5 < abs(first[6] - first[7])
+
+
+def test_a_rotary_model_runs_on_any_rotation():
+    model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 5, 2 * L)
+    usual = lab.by_position(model, batch)
+    np.testing.assert_allclose(lab.by_position(model, batch, rotate=positions.rotary).bits, usual.bits, rtol=1e-5)
+    still = lab.by_position(model, batch, rotate=lambda x, at: x).bits  # nothing is turned
+    assert np.abs(still - usual.bits).max() > 1e-3
+    np.testing.assert_array_equal(lab.by_position(model, batch).bits, usual.bits)  # the model is what it was
 
 
 def steps(*levels):
@@ -81,7 +90,7 @@ def test_turned_hands_keep_their_angle_wherever_they_stand():
 
 @pytest.mark.slow
 def test_with_a_small_base_all_columns_repeat():
-    assert "32 of 32 pairs" in lab.table_lab(base=10).picture.alt
+    assert "32 of 32 pairs" in lab.table_lab(positions.sinusoidal_encoding, d_model=64, base=10).picture.alt
 
 
 def test_stretching_changes_the_positions_and_nothing_else():

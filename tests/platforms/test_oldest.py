@@ -28,7 +28,10 @@ def test_the_suite_passes(environment):
     environment.run("-m", "pip", "install", "--quiet", "--no-deps", "-e", str(ROOT))
     options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not long_form"]
     # Notebooks run here, and their claims hold; what they print is compared with today's versions only.
-    options += ["-o", "addopts=--strict-markers --nbval-lax --nbval-current-env --nbval-cell-timeout=300"]
+    options += [
+        "-o",
+        "addopts=-p tests.running_notebooks --strict-markers --nbval-lax --nbval-current-env --nbval-cell-timeout=300",
+    ]
     environment.run("-m", "pytest", *options, "tests", "notebooks", cwd=ROOT, COURSE_TRAIN="no")
     installed = environment.versions("numpy", "matplotlib", "ipywidgets", "tqdm")
     for pin in pins:

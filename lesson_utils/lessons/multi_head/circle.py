@@ -50,7 +50,8 @@ def score_needed(d_k: int, weight: float = WANTED) -> float:
 
 @live.lab(
     height=4.5,
-    score=live.LogSlider("score", 1, 100, 10, steps_per_decade=20),
+    neutral="At the lowest score all keys get nearly the same weight, and the curves have not begun.",
+    score=live.LogSlider("score", 1, 100, 1, steps_per_decade=20),
 )
 def circle_lab(figure: "Figure") -> live.Update:
     """24 keys on a circle, a query that points at one: which weights they get, as the score grows."""
@@ -69,16 +70,14 @@ def circle_lab(figure: "Figure") -> live.Update:
     dots = left.scatter(x, y, s=np.full(LENGTH, 1.0), color=plots.KEY, lw=0, zorder=3)
 
     scores = np.logspace(0, 2, 81)
-    for d_k, line, label in ((2, "-", (24, 0.43)), (4, "--", (8.7, 0.74)), (8, ":", (2.2, 0.68))):
+    curves = {}
+    for d_k, style, place in ((2, "-", (24, 0.43)), (4, "--", (8.7, 0.74)), (8, ":", (2.2, 0.68))):
         keys = spread_keys(d_k)
-        curve = [weights_of_the_right(keys, score).min() for score in scores]
-        right.plot(scores, curve, line, color=plots.KEY if d_k == 2 else plots.GREY)
-        right.text(*label, f"$d_k$ = {d_k}", size=13)
+        curve = np.array([weights_of_the_right(keys, score).min() for score in scores])
+        (line,) = right.plot([], [], style, color=plots.KEY if d_k == 2 else plots.GREY)
+        curves[d_k] = curve, line, right.text(*place, f"$d_k$ = {d_k}", size=13)
     right.axhline(WANTED, color=plots.GREY, lw=1)
-    needed = {d_k: short(score_needed(d_k, WANTED)) for d_k in (2, 4, 8)}
-    right.set_title(
-        f"A weight of {WANTED} takes a score of {needed[2]} in 2\ndimensions, {needed[4]} in 4 and {needed[8]} in 8"
-    )
+    needed = {d_k: score_needed(d_k, WANTED) for d_k in (8, 4, 2)}
     right.set_xscale("log")
     right.minorticks_off()
     right.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
@@ -89,10 +88,16 @@ def circle_lab(figure: "Figure") -> live.Update:
         weights = ops.softmax(score * np.cos(angles))
         dots.set_sizes(2600 * weights)
         mark.set_data([score], [weights[0]])
+        until = int(np.searchsorted(scores, 1.001 * score))  # the curves end at this score
+        for curve, line, label in curves.values():
+            line.set_data(scores[:until], curve[:until])
+            label.set_visible(label.get_position()[0] <= score)
         finding = f"Score {short(score)}: the right key gets {weights[0]:.2f},\neach neighbour {weights[1]:.2f}"
         left.set_title(finding)
-        listed = ", ".join(f"{d_k}: {score}" for d_k, score in needed.items())
-        others = f"To give the right key {WANTED}, the score must be, by number of dimensions: {listed}."
-        return f"{finding.replace(chr(10), ' ')}. {LENGTH} keys on a circle, {360 // LENGTH}° apart. {others}"
+        reached = ", ".join(f"{short(least)} in {d_k}" for d_k, least in needed.items() if least <= score)
+        other = f"A weight of {WANTED} takes a score of\n{reached} dimensions"
+        right.set_title(other if reached else f"Up to this score,\nno right key gets {WANTED}")
+        told = f"{finding}. {LENGTH} keys on a circle, {360 // LENGTH}° apart. {right.get_title(loc='left')}."
+        return told.replace("\n", " ")
 
     return update

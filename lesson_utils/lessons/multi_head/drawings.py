@@ -146,6 +146,7 @@ def _frame(ax: "Axes", width: float, rows: float) -> None:
 
 @live.lab(
     height=4.6,
+    neutral="It opens at the first of two operations, where the heads are not in front yet.",
     heads=live.Choice("heads", (2, 3), 2),
     step=live.Slider("step", 1, 4, 1),
 )
@@ -183,7 +184,8 @@ def split_lab(figure: "Figure") -> live.Update:
         )
         at = [np.argwhere(stage[0] == FOLLOWED)[0].tolist() for stage in stages]
         for n, row in enumerate(zip(*columns, strict=True)):
-            for text, words in zip(row, (stages[n][2], stages[n][0].shape, at[n]), strict=True):
+            known = stages[n][0].shape, at[n]  # later steps don't show what they lead to
+            for text, words in zip(row, (stages[n][2], *(known if n <= step else ("", ""))), strict=True):
                 text.set_text(str(words))
                 text.set_color(plots.INK if n <= step else "#BBBBBB")
                 text.set_weight("bold" if n == step else "normal")

@@ -1,7 +1,8 @@
 """The experiment of notebook 03: models that must fetch from four places at once, and what can be measured on them."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +10,11 @@ import numpy as np
 from lesson_utils.classroom.formats import signed
 from lesson_utils.lessons import bugs
 from lesson_utils.lessons.attention_bugs import SPLIT
-from lesson_utils.maths import models, tasks
+from lesson_utils.maths import attention, layers, models, tasks
 from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models.experiments import Change, changed
+
+MultiHeadAttention = Callable[..., tuple[Array, Array]]  # (x, W_Q, W_K, W_V, W_O, num_heads) -> output, weights
 
 LENGTH, PLACES, NUM_SYMBOLS = 24, 4, 20  # of a sequence; to fetch from; to draw from
 
@@ -53,10 +57,23 @@ class Result(NamedTuple):
         return float(self.right.mean())
 
 
-def examine(model: models.Encoder, n: int = 500, knock_out: Sequence[int] = ()) -> Result:
-    """Run a model of one layer on `held_out` sequences, with zeros in place of the output of some heads."""
+def examine(
+    model: models.Encoder, n: int = 500, multi_head: MultiHeadAttention | None = None, knock_out: Sequence[int] = ()
+) -> Result:
+    """Run a model of one layer on `held_out` sequences.
+
+    Args:
+        n: how many sequences.
+        multi_head: takes the place of our own multi-head attention.
+        knock_out: heads without an effect: their rows of W_O are zeros.
+    """
     source, target = held_out(n)
-    with models.trying(model, {"encoder": {0: list(knock_out)}}):
+    (layer,) = model.heads()["encoder"]
+    lost = np.repeat(np.isin(np.arange(layer.num_heads), knock_out), model.config.d_model // layer.num_heads)
+    changes: list[Change] = [(layer.W_O, "value", np.where(lost[:, None], 0, layer.W_O.value))]
+    if multi_head:
+        changes.append((model.stack.blocks[0].attention, "inner", SimpleNamespace(forward=_by(multi_head, layer))))
+    with changed(changes):
         logits, cache = model.forward(source)  # (n, T, 4, V)
     weights = model.maps(cache)["encoder"][0]  # (n, h, T, T)
     answers = logits.argmax(axis=-1)  # (n, T, 4)
@@ -70,6 +87,22 @@ def examine(model: models.Encoder, n: int = 500, knock_out: Sequence[int] = ()) 
         sharpness=float(weights.max(axis=-1).mean()),
         diversity=diversity(weights[:64]) if weights.shape[1] > 1 else None,
     )
+
+
+def _by(multi_head: MultiHeadAttention, layer: layers.MultiHead) -> Callable[..., Any]:
+    """Return a forward pass with the layer's matrices; there is no way back through it."""
+
+    def forward(x: Array, *_: Any) -> Any:
+        matrices = (W.value for W in (layer.W_Q, layer.W_K, layer.W_V, layer.W_O))
+        y, weights = multi_head(x, *matrices, layer.num_heads)
+        return y, SimpleNamespace(attended=SimpleNamespace(weights=weights))
+
+    return forward
+
+
+def self_attention(x: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> tuple[Array, Array]:
+    """Run our own multi-head attention as the exercise has it, for the live figures' examples."""
+    return attention.multi_head_attention(x, x, W_Q, W_K, W_V, W_O, num_heads)
 
 
 def by_offset(weights: Array) -> Array:

@@ -16,10 +16,12 @@ from lesson_utils.lessons.multi_head.experiment import (
     OFFSETS,
     PLACES,
     SYMBOLS,
+    MultiHeadAttention,
     Result,
     examine,
     held_out,
     main_offset,
+    self_attention,
     short_way,
     untrained,
 )
@@ -173,49 +175,54 @@ def _tiles(count: int) -> list[tuple[float, float, float]]:
     return [((i % columns) * cell, (i // columns) * cell + 0.045, 0.95 * (cell - 0.045)) for i in range(count)]
 
 
-def _chart(chart: "Axes", counts: Sequence[int], results: Mapping[bool, Mapping[int, Result]]) -> Any:
-    """Diversity by number of heads, trained and untrained; returns the marker to move."""
-    several = [h for h in counts if h > 1]
+def _chart(chart: "Axes", counts: Sequence[int]) -> tuple[Any, dict[bool, Any]]:
+    """Prepare the chart of diversity by number of heads; returns the marker and the two lines, to be moved."""
+    lines = {}
     for is_trained, style, colour in ((True, "o-", plots.BLUE), (False, "s--", plots.ORANGE)):
-        values = [results[is_trained][h].diversity or 0.0 for h in several]
-        chart.plot(several, values, style, color=colour, label="trained" if is_trained else "untrained")
-    (marker,) = chart.plot([several[0]], [0.5], "o", color=plots.INK, ms=13, mfc="none", mew=2)
+        (lines[is_trained],) = chart.plot([], [], style, color=colour, label="trained" if is_trained else "untrained")
+    (marker,) = chart.plot([1], [0.5], "o", color=plots.INK, ms=13, mfc="none", mew=2)
     chart.set_xscale("log", base=2)
     chart.set_xticks(counts, [str(h) for h in counts])
-    chart.set(ylim=(0, 1.05), xlabel="heads", ylabel="diversity (0 = all alike)")
+    chart.set(xlim=(0.9, 1.15 * counts[-1]), ylim=(0, 1.05), xlabel="heads", ylabel="diversity (0 = all alike)")
     chart.legend(loc="lower left")
-    return marker
+    return marker, lines
 
 
-def _before_and_after(trained: Mapping[int, models.Encoder], seed: int = 0) -> tuple[Any, Any]:
-    """Measure what `heads_lab` shows of `trained`, by number of heads, and of the same models as they began.
+def _before_and_after(
+    by_heads: Mapping[int, models.Encoder], multi_head: MultiHeadAttention, seed: int = 0
+) -> tuple[Any, Any]:
+    """Measure what `heads_lab` shows of `by_heads`, models by number of heads, and of the same models as they began.
 
     Raises:
         ValueError: there is no model with two heads or more.
     """
-    counts = sorted(trained)
+    counts = sorted(by_heads)
     if not counts or counts[-1] < 2:
-        raise ValueError(f"trained holds models with {tuple(counts)} heads; run the cell that trains the others first")
-    beginners = {h: models.Encoder(trained[h].config, np.random.default_rng(seed)) for h in counts}
-    stages = (True, trained), (False, beginners)
-    results = {is_trained: {h: examine(stage[h], 100) for h in counts} for is_trained, stage in stages}
-    return {h: trained[h] for h in counts}, results
+        raise ValueError(f"by_heads holds models with {tuple(counts)} heads; run the cell that trains the others first")
+    beginners = {h: models.Encoder(by_heads[h].config, np.random.default_rng(seed)) for h in counts}
+    stages = (True, by_heads), (False, beginners)
+    results = {is_trained: {h: examine(stage[h], 100, multi_head) for h in counts} for is_trained, stage in stages}
+    return {h: by_heads[h] for h in counts}, results
 
 
 @live.lab(
     height=4.9,
+    neutral="It opens with one head, which section 1 of the notebook has shown.",
     controls=lambda trained, results: {
-        "heads": live.Choice("heads", tuple(trained), tuple(trained)[len(trained) // 2]),
+        "heads": live.Choice("heads", tuple(trained), next(iter(trained))),
         "training": live.Switch("trained", True),
         "mean": live.Switch("mean of 100 sequences", True),
     },
     prepare=_before_and_after,
-    example=lambda: {h: untrained(h) for h in (1, 4, 8)},
+    example=lambda: ({h: untrained(h) for h in (1, 4, 8)}, self_attention),
 )
 def heads_lab(
     figure: "Figure", trained: Mapping[int, models.Encoder], results: Mapping[bool, Mapping[int, Result]]
 ) -> live.Update:
-    """Show all heads' maps of models with different numbers of heads, trained or as they began; diversity and cost."""
+    """Show all heads' maps of models with different numbers of heads, trained or as they began; diversity and cost.
+
+    The curves of the chart end at the number of heads that is shown.
+    """
     counts = tuple(trained)
     axes = figure.subplot_mosaic([["maps", "chart"], ["maps", "note"]], width_ratios=(1.6, 1), height_ratios=(4, 1))
     maps, chart, note_ax = axes["maps"], axes["chart"], axes["note"]
@@ -229,7 +236,7 @@ def heads_lab(
         labels.append(maps.text(0, 0, "", va="bottom", size=9.5))
     figure.colorbar(images[0], ax=maps, label="weight", shrink=0.7, ticks=(0, 0.25, 0.5), extend="max")
     maps.set(xlim=(0, 1), ylim=(1, 0), autoscale_on=False)
-    marker = _chart(chart, counts, results)
+    marker, lines = _chart(chart, counts)
     note_ax.set(xticks=(), yticks=())
     note_ax.spines[:].set_visible(False)
     note = note_ax.text(0, 1, "", va="top", linespacing=1.5)
@@ -254,6 +261,9 @@ def heads_lab(
         state = "trained" if training else "untrained"
         maps.set_title(f"{heads} head{'s' * (heads > 1)}, {state}: {result.accuracy:.0%} right")
         differ = "one head only" if result.diversity is None else f"diversity {result.diversity:.2f}"
+        several = [h for h in counts if 1 < h <= heads]
+        for is_trained, line in lines.items():
+            line.set_data(several, [results[is_trained][h].diversity for h in several])
         marker.set_visible(result.diversity is not None)
         if result.diversity is not None:
             marker.set_data([heads], [result.diversity])
@@ -273,6 +283,7 @@ def heads_lab(
 
 @live.lab(
     height=3.3,
+    neutral="It shows one query of one head; how the head goes on from there takes a move.",
     controls=lambda model: {
         "head": live.Slider("head", 0, model.config.num_heads - 1, 0),
         "query": live.Slider("query", 0, LENGTH - 1, 5),

@@ -1,10 +1,9 @@
 """Notebook 03 calls these names as `lab.name`."""
 
-from lesson_utils.classroom.claims import as_written
 from lesson_utils.classroom.formats import signed
 from lesson_utils.lessons.multi_head.circle import circle_lab
 from lesson_utils.lessons.multi_head.drawings import heads_drawn, named_entries, scrambled, split_lab
-from lesson_utils.lessons.multi_head.experiment import OFFSETS, SYMBOLS, examine, main_offset, scramble
+from lesson_utils.lessons.multi_head.experiment import OFFSETS, SYMBOLS, examine, scramble
 from lesson_utils.lessons.multi_head.figures import (
     accuracy_plot,
     digits,

@@ -1,6 +1,85 @@
-"""The checkpoint questions of notebook 03."""
+"""The predictions and the checkpoint questions of notebook 03."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "one_head",
+        ("about 1 in 20", "about a third", "about two thirds", "all"),
+        right="about a third",
+        happened="The head finds all four symbols, but their average does not say which symbol stood where.",
+    ),
+    Prediction(
+        "split",
+        ("[2, 1, 2]", "[1, 2, 2]", "[2, 2, 1]"),
+        right="[1, 2, 2]",
+        happened="The reshape cuts token 2 into pieces, and the swap brings the heads to the front: the entry is in "
+        "head 1, token 2, last column.",
+    ),
+    Prediction(
+        "scrambled",
+        ("half of each token", "tokens 0 and 1, in pieces", "every other column"),
+        right="tokens 0 and 1, in pieces",
+        happened="A reshape keeps the order of the entries, so the first tokens fill head 0, cut into pieces.",
+    ),
+    Prediction(
+        "bug",
+        ("none", "those of neighbours", "all four"),
+        right="those of neighbours",
+        happened="Most neighbours stand in the same head, so the model learns them. What is further away never meets "
+        "the query.",
+    ),
+    Prediction(
+        "cost",
+        ("all three", "only the memory", "memory and multiply-adds", "none"),
+        right="only the memory",
+        happened="The heads share the columns of the same four matrices, so parameters and multiply-adds stay the same. "
+        "Each head keeps a map of its own, so the memory grows.",
+    ),
+    Prediction(
+        "experiment",
+        ("2 heads", "4 heads", "8 heads", "16 heads"),
+        right="4 heads",
+        happened="Four heads get all answers right from each of the three starts, and eight nearly all. Fewer heads "
+        "blur the four offsets, and heads of width 2 learn slowly.",
+    ),
+    Prediction(
+        "circle",
+        ("nearly 1", "about a third", "hardly more than the others"),
+        right="about a third",
+        happened="The neighbours on the circle get nearly the same score, so they share the weight.",
+    ),
+    Prediction(
+        "digits",
+        ("no, it stays at a quarter each", "yes, nearly"),
+        right="yes, nearly",
+        happened="With a wider network and eight times the steps, the weights come close to 8 : 4 : 2 : 1.",
+    ),
+    Prediction(
+        "fetch",
+        ("each takes one", "each takes all four", "one head does most"),
+        right="each takes one",
+        happened="Each of the four maps has one diagonal, and no two heads have the same.",
+    ),
+    Prediction(
+        "removal",
+        ("all four, a little", "those at one offset", "none, the others step in"),
+        right="those at one offset",
+        happened="The answers at the offset of head 0 are lost, and the other three stay right.",
+    ),
+    Prediction(
+        "one_query",
+        ("at the same place", "one place further", "at the same symbol elsewhere"),
+        right="one place further",
+        happened="The head looks by position: it keeps its distance from the query, whatever symbol stands there.",
+    ),
+    Prediction(
+        "diversity",
+        ("the most diverse", "the one in between", "the least diverse"),
+        right="the least diverse",
+        happened="In the best of the three models both heads look at the same places, with other weights.",
+    ),
+)
 
 QUESTIONS = (
     Question(
@@ -66,20 +145,6 @@ QUESTIONS = (
             Option(
                 "They all came to look at the same places in the end.",
                 "They differed more than untrained heads do. Different is not yet useful.",
-            ),
-        ),
-    ),
-    Question(
-        "Heads of an untrained model have a diversity of about 0.45. What does that show?",
-        (
-            Option(
-                "They have found different tasks.", "They have learned nothing yet: chance alone makes them differ."
-            ),
-            Option("Half of them can be removed.", "The measure does not say what is lost without a head."),
-            Option(
-                "A diversity needs a baseline.",
-                "Random heads differ, too. Only the gap to them, and what is lost without a head, says something.",
-                right=True,
             ),
         ),
     ),

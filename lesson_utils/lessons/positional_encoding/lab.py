@@ -1,6 +1,5 @@
 """Notebook 04 calls these names as `lab.name`."""
 
-from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.positional_encoding.lengths import (
     BACK,
     KINDS,
@@ -12,7 +11,6 @@ from lesson_utils.lessons.positional_encoding.lengths import (
     recall,
     stretch_lab,
     stretch_table,
-    stretches,
 )
 from lesson_utils.lessons.positional_encoding.order import (
     digits_beside_sines,

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from lesson_utils.maths import ops
 from lesson_utils.maths.attention import causal_mask
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import GPT, GPTConfig
+from lesson_utils.maths.models.experiments import changed
 from lesson_utils.maths.positions import Rotary
 from lesson_utils.maths.tasks import FIRST_SYMBOL, PAD, Ids, Pair
 
@@ -46,14 +48,23 @@ class ByPosition(NamedTuple):
     bits: Array  # loss in bits, (T,)
 
 
-def by_position(model: GPT, batch: tuple[Ids, Ids], window: int | None = None) -> ByPosition:
-    """Test a model at each position; with `window`, every position sees only that many keys, itself included."""
+def by_position(
+    model: GPT, batch: tuple[Ids, Ids], window: int | None = None, rotate: Callable[[Array, Array], Array] | None = None
+) -> ByPosition:
+    """Test a model at each position.
+
+    Args:
+        window: every position sees only that many keys, itself included.
+        rotate: turns the queries and keys of a rotary model in place of our own function.
+    """
     ids, target = batch
     T = ids.shape[1]
     mask = causal_mask(T)
     if window is not None:
         mask = mask & ~np.tril(mask, -window)
-    logits, _ = model.forward(ids, mask=mask)  # (B, T, V)
+    turns = [(heads, "rotary", SimpleNamespace(turn=rotate)) for heads in model.heads()["decoder"]] if rotate else []
+    with changed(turns):
+        logits, _ = model.forward(ids, mask=mask)  # (B, T, V)
     answers = np.take_along_axis(ops.softmax(logits), target[..., None], axis=-1)[..., 0]  # (B, T)
     bits = -np.log2(np.maximum(answers, np.finfo(answers.dtype).tiny)).mean(axis=0)
     return ByPosition((logits.argmax(axis=-1) == target).mean(axis=0), bits)
@@ -212,9 +223,10 @@ def _example() -> tuple[GPT, tuple[Ids, Ids]]:
 
 @live.lab(
     height=4.0,
+    neutral="At factor 1 nothing is changed yet.",
     controls=lambda curves, L: {
         "method": live.Choice("method", METHODS, "larger base"),
-        "factor": live.Choice("factor", FACTORS, 4),
+        "factor": live.Choice("factor", FACTORS, 1),
     },
     prepare=_measured,
     example=_example,

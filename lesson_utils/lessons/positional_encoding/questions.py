@@ -1,6 +1,80 @@
-"""The checkpoint questions of notebook 04."""
+"""The predictions and the checkpoint questions of notebook 04."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "swap",
+        ("both change", "only that of dog", "neither changes"),
+        right="neither changes",
+        happened="Each word gets the same vector in both sentences, because a sum does not care in which order its "
+        "terms come.",
+    ),
+    Prediction(
+        "added",
+        ("dog and man", "all three", "none"),
+        right="all three",
+        happened="Even the word that stays where it is gets another vector, because the words it looks at have moved.",
+    ),
+    Prediction(
+        "whole",
+        ("neither", "only the GPT", "both"),
+        right="only the GPT",
+        happened="The encoder treats a sentence as a set of words. The mask of the GPT says what came before, so the "
+        "order matters.",
+    ),
+    Prediction(
+        "digits",
+        ("bounded", "the same at any length", "different in each row", "without jumps"),
+        right="without jumps",
+        happened="From position 7 to position 8 four digits change at once. The other three demands are met.",
+    ),
+    Prediction(
+        "table",
+        ("all of them", "about half", "about a quarter", "only the first"),
+        right="about a quarter",
+        happened="Nine of the pairs come full circle. The others are too slow for so few positions.",
+    ),
+    Prediction(
+        "rotary",
+        ("it falls", "it goes up and down", "it stays"),
+        right="it stays",
+        happened="Both hands turn by the same angle, so the angle between them stays, and q · k with it.",
+    ),
+    Prediction(
+        "maps",
+        ("all four", "sinusoidal, rotary and ALiBi", "rotary and ALiBi", "ALiBi alone"),
+        right="rotary and ALiBi",
+        happened="These two are built so. Random matrices destroy what the bare sinusoidal table would have promised.",
+    ),
+    Prediction(
+        "recall",
+        ("sinusoidal", "rotary", "ALiBi", "none of the five"),
+        right="none of the five",
+        happened="At that distance all five fail. Rotary positions hold for a while, and the table breaks at the edge.",
+        usual="sinusoidal",
+    ),
+    Prediction(
+        "window",
+        ("all that had learned the task", "rotary", "sinusoidal and rotary", "none"),
+        right="rotary",
+        happened="With a window rotary positions meet no new distance. To the two tables the positions themselves are "
+        "new.",
+    ),
+    Prediction(
+        "text",
+        ("none of them", "the learned table alone", "all but ALiBi", "all four"),
+        right="all but ALiBi",
+        happened="Positions that a model has never met do more harm than no positions. ALiBi only knows distances.",
+    ),
+    Prediction(
+        "stretch",
+        ("interpolation", "a larger base", "a window"),
+        right="a window",
+        happened="On this text what is near matters most, so the window has the lowest loss at every length. It can "
+        "never look far back.",
+    ),
+)
 
 QUESTIONS = (
     Question(
@@ -18,50 +92,6 @@ QUESTIONS = (
             Option(
                 "all become different vectors, since other terms are added.",
                 "A weighted average does not care in which order its terms come: no vector changes.",
-            ),
-        ),
-    ),
-    Question(
-        "M moves the encoding on: PE(pos + 5) = M PE(pos). What does M depend on?",
-        (
-            Option(
-                "On 5, d_model and base.",
-                "Each pair of columns turns by 5 / base^(2i/d_model). One matrix serves all positions.",
-                right=True,
-            ),
-            Option(
-                "On pos and on 5: the angles grow with pos.",
-                "Each hand turns by the same angle wherever it starts: pos drops out.",
-            ),
-            Option(
-                "On the tokens that stand there.",
-                "The table knows nothing of tokens. It is the same for every sentence.",
-            ),
-            Option(
-                "On nothing that we know: it has to be learned.",
-                "It can be written down; what a model may learn is to use it.",
-            ),
-        ),
-    ),
-    Question(
-        "d_model = 64, base = 10 000. The longest wave of the table repeats after …",
-        (
-            Option(
-                "64 positions, one for each column.",
-                "The width says how many waves there are, not how long they are.",
-            ),
-            Option(
-                "10 000 positions, as many as the base says.",
-                "An angle of pos / 10 000 needs 2π · 10 000 positions to come full circle.",
-            ),
-            Option(
-                "exactly 10 000 · 2π positions.",
-                "The last exponent is 62/64, not 1: the longest wave falls short of that.",
-            ),
-            Option(
-                "a little less than 10 000 · 2π.",
-                "2π · 10 000^(62/64), about 47 100. With a larger d_model it comes closer.",
-                right=True,
             ),
         ),
     ),

@@ -17,6 +17,7 @@ QUERY_ANGLE, KEY_ANGLE, RATE = 20.0, 65.0, 9.0  # degrees: of q and k at positio
 
 @live.lab(
     height=4.1,
+    neutral="It shows one position; what changes on the way to the next takes a move.",
     position=live.Slider("query at position m", 0, 60, 12),
     distance=live.Slider("key stands back by", 0, 12, 2),
 )
@@ -53,10 +54,10 @@ def rotary_lab(figure: "Figure") -> live.Update:
         dot.set_data([distance], [score])
         number, angle = formats.minus(f"{score:z.2f}"), formats.degrees((q - k + 180) % 360 - 180)
         plane.set_title(f"m = {position}, n = {position - distance}: the angle is {angle}")
-        chart.set_title(f"q · k = {number} at distance {distance}, at any m")
+        chart.set_title(f"q · k = {number} at distance {distance}")
         return (
-            f"q · k = {number} at distance {distance}, wherever the query stands. Query at position {position}, key at "
-            f"{position - distance}; each is turned by {RATE:g}° a position, and the angle between them is {angle}."
+            f"q · k = {number} at distance {distance}, with the query at position {position} and the key at "
+            f"{position - distance}. Each is turned by {RATE:g}° a position; the angle between them is {angle}."
         )
 
     return update

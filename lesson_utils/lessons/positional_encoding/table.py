@@ -1,5 +1,6 @@
 """The table of sines and cosines: as a map, as clocks, as a rotation, and how alike its rows are."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,18 @@ WAVES = ((0.0, plots.BLUE, "-"), (0.25, plots.ORANGE, "--"), (0.5, plots.GREEN, 
 @live.lab(
     width=8.0,
     height=4.5,
-    d_model=live.Choice("d_model", WIDTHS, 64),
+    neutral="It opens with 8 columns; the notebook asks about 64.",
+    example=lambda: positions.sinusoidal_encoding,
+    d_model=live.Choice("d_model", WIDTHS, 8),
     base=live.Choice("base", BASES, 10_000),
     length=live.Choice("maximum length", LENGTHS, 64),
 )
-def table_lab(figure: "Figure") -> live.Update:
-    """Show the table as a heat map, all sines above all cosines, and three of its columns as waves."""
+def table_lab(figure: "Figure", make_table: Callable[[int, int, float], Array]) -> live.Update:
+    """Show the table as a heat map, all sines above all cosines, and three of its columns as waves.
+
+    Args:
+        make_table: `make_table(length, d_model, base)`, the learner's.
+    """
     table_ax, waves_ax = figure.subplots(2, 1, height_ratios=(1.3, 1), sharex=True)
     image = table_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
     figure.colorbar(image, ax=(table_ax, waves_ax), label="entry of the table", ticks=(-1, 0, 1), shrink=0.6)
@@ -38,7 +45,7 @@ def table_lab(figure: "Figure") -> live.Update:
     ]
 
     def update(d_model: int, base: int, length: int) -> str:
-        table = positions.sinusoidal_encoding(length, d_model, base)  # (length, d_model)
+        table = make_table(length, d_model, base)  # (length, d_model)
         waves = positions.wavelengths(d_model, base)
         image.set_data(np.concatenate([table[:, 0::2], table[:, 1::2]], axis=1).T)
         if image.get_extent()[1:3] != [length - 0.5, d_model - 0.5]:  # axes that stay need not be drawn again
