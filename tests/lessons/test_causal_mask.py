@@ -34,7 +34,7 @@ def test_the_right_mask_leaks_exactly_nothing_and_every_wrong_one_visibly(kind, 
 
 @pytest.mark.slow
 def test_a_leak_by_rounding_is_called_so():
-    alt = lab.leak_lab(kind="late, renormalised", layers=4).picture.alt
+    alt = lab.leak_lab.example(kind="late, renormalised", layers=4).picture.alt
     assert alt.startswith("Rounding: 5 of 6 before")
 
 
@@ -151,7 +151,7 @@ def test_what_is_written_on_is_what_generate_writes_and_as_probable_as_the_model
 # --- The learner's own GPT ------------------------------------------------------------------------------------------
 
 
-def test_the_solution_is_the_librarys_gpt_on_any_parameters(model, capsys):
+def test_the_solution_is_the_librarys_gpt_on_any_parameters(model):
     from lesson_utils.lessons.causal_mask.exercises import EXERCISES
 
     gpt = EXERCISES[-1]
@@ -161,16 +161,6 @@ def test_the_solution_is_the_librarys_gpt_on_any_parameters(model, capsys):
     wanted = capstone.in_double(model).forward(ids)[0]
     np.testing.assert_allclose(own(ids, *lab.parameters(model).values()), wanted, rtol=0, atol=1e-10)
     np.testing.assert_allclose(wanted, model.forward(ids)[0], atol=1e-3)
-
-    def answer(ids, table, layers, gamma, beta, num_heads):
-        return own(ids, table, layers, gamma, beta, num_heads)
-
-    assert lab.compared(answer, model, ids)
-    assert "every line" in capsys.readouterr().out
-    assert not lab.compared(lambda ids, **p: wanted + 1e-5, model, ids)
-    assert not lab.compared(lambda ids, **p: wanted[:, -1], model, ids)
-    assert not lab.compared(lambda ids, **p: None, model, ids)
-    assert "Not written yet" in capsys.readouterr().out
 
 
 def test_a_row_that_sees_nothing_is_counted():

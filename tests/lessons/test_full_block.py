@@ -115,6 +115,25 @@ def test_bits_and_firing():
     np.testing.assert_allclose(x + fires @ feed.W.value + feed.b.value, last, atol=1e-4)
 
 
+def test_a_function_can_compute_the_feed_forward_layers():
+    from lesson_utils.exercises import check
+
+    model = GPT(GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
+    ids = np.random.default_rng(1).integers(9, size=(2, 6))
+    before = model.forward(ids)[0]
+    for bias in (param for name, param in model.params().items() if name.endswith(".b")):
+        bias.value += 0.5  # so that none can be left out
+    biased = model.forward(ids)[0]
+    assert np.abs(biased - before).max() > 1e-3
+    with full_block.feeding(model, check.feed_forward.mine(None)):
+        np.testing.assert_allclose(model.forward(ids)[0], biased, atol=1e-5)
+    with full_block.feeding(model, lambda x, *parameters: np.zeros_like(x)):
+        nothing = model.forward(ids)[0]
+    with full_block.without(model, "feed-forward"):
+        np.testing.assert_array_equal(model.forward(ids)[0], nothing)
+    np.testing.assert_array_equal(model.forward(ids)[0], biased)
+
+
 def test_neurons_that_wait_for_something_are_found():
     from lesson_utils.maths import tasks
 

@@ -35,7 +35,8 @@ def computed(step: int, cached: bool) -> tuple[int, int, int]:
 
 @live.lab(
     height=4.4,
-    step=live.Slider("symbols read", 1, STEPS, 6),
+    neutral="After one symbol, both ways have computed one position.",
+    step=live.Slider("symbols read", 1, STEPS, 1),
     cached=live.Switch("with a cache", True),
 )
 def cache_lab(figure: "Figure") -> live.Update:

@@ -1,6 +1,5 @@
-"""The learner's own GPT: the trained model's parameters by name, and a comparison with the library's."""
+"""The learner's own GPT: the trained model's parameters by name, and the model in float64 to compare with."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,20 +48,3 @@ def in_double(gpt: models.GPT) -> models.GPT:
     for name, param in copy.params().items():
         param.value[...] = gpt.params()[name].value
     return copy
-
-
-def compared(my_gpt: Callable[..., Any], gpt: models.GPT, ids: Array) -> bool:
-    """Print how far the learner's logits are from those of `models.GPT`, on ids (1, T); True where they agree."""
-    own = my_gpt(ids, **parameters(gpt))
-    if own is None or own is ...:
-        print("Not written yet. Until it is, the library's GPT writes below.")
-        return False
-    wanted = in_double(gpt).forward(ids)[0]
-    if np.shape(own) != wanted.shape:
-        print(f"Your logits have shape {np.shape(own)}; models.GPT gives {wanted.shape}.")
-        return False
-    gap = float(np.abs(own - wanted).max())
-    verdict = "You have now written every line of it." if gap < 1e-6 else "The check above says what is wrong."
-    print(f"{ids.size} characters, {wanted.size:,} logits: yours and those of models.GPT differ by {gap:.0e} at most.")
-    print(verdict)
-    return gap < 1e-6

@@ -50,7 +50,8 @@ def reach(model: models.GPT, ids: "Ids") -> dict[str, tuple[float, float]]:
 
 @live.lab(
     height=4.1,
-    controls=lambda model, vocabulary: {"query": live.Slider("query at", 0, len(REAL_LINE) - 1, 22)},
+    neutral="At the first character every head looks at itself.",
+    controls=lambda model, vocabulary: {"query": live.Slider("query at", 0, len(REAL_LINE) - 1, 0)},
     example=untrained,
 )
 def looks_lab(figure: "Figure", model: models.GPT, vocabulary: tasks.Vocabulary) -> live.Update:

@@ -1,8 +1,7 @@
 """Notebook 06 calls these names as `lab.name`."""
 
-from lesson_utils.classroom.claims import as_timed, as_written
 from lesson_utils.lessons.causal_mask.caching import cache_lab, cache_times
-from lesson_utils.lessons.causal_mask.capstone import compared, parameters
+from lesson_utils.lessons.causal_mask.capstone import in_double, parameters
 from lesson_utils.lessons.causal_mask.heads import looks_lab, maps_of, reach
 from lesson_utils.lessons.causal_mask.leaks import KINDS, Peeking, allowed, leak, leak_lab, maps, weights_table
 from lesson_utils.lessons.causal_mask.watched import (

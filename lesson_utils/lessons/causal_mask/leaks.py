@@ -1,6 +1,6 @@
 """Masks side by side, and who sees the future through a wrong one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -91,10 +91,13 @@ _BUGS = {
 }
 
 
-def masked_weights(scores: Array, kind: str) -> Array:
+CausalMask = Callable[[int, int], Mask]  # (T_q, T_k) -> (T_q, T_k)
+
+
+def masked_weights(scores: Array, kind: str, causal_mask: CausalMask = attention.causal_mask) -> Array:
     """Turn scores (T, T) into weights, hidden in one of the ways of `KINDS`."""
     bug = BUGS[_BUGS[kind]]
-    return bug.weighing.forward(scores, bug.seen(attention.causal_mask(len(scores))))
+    return bug.weighing.forward(scores, bug.seen(causal_mask(*scores.shape)))
 
 
 @cache
@@ -104,7 +107,9 @@ def _tokens_and_matrices() -> tuple[Array, Array, Array]:
     return tokens, rng.normal(size=WIDTH), rng.normal(size=(3, WIDTH, WIDTH)) / np.sqrt(WIDTH)
 
 
-def layers_of_attention(x: Array, kind: str, layers: int = 1) -> tuple[Array, Array]:
+def layers_of_attention(
+    x: Array, kind: str, layers: int = 1, causal_mask: CausalMask = attention.causal_mask
+) -> tuple[Array, Array]:
     """Run a stack of attention layers with fixed random matrices and residual connections: x + attention(x).
 
     Args:
@@ -117,19 +122,21 @@ def layers_of_attention(x: Array, kind: str, layers: int = 1) -> tuple[Array, Ar
     maps = []
     for _ in range(layers):
         x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True))  # the size of a token stays what it was
-        weights = masked_weights(x @ W_Q @ (x @ W_K).T / np.sqrt(WIDTH), kind)
+        weights = masked_weights(x @ W_Q @ (x @ W_K).T / np.sqrt(WIDTH), kind, causal_mask)
         maps.append(weights)
         x = x + weights @ (x @ W_V)
     return x, maps[0]
 
 
 @cache
-def leak(T: int, position: int, kind: str, layers: int = 1) -> tuple[Array, Array]:
+def leak(
+    T: int, position: int, kind: str, layers: int = 1, causal_mask: CausalMask = attention.causal_mask
+) -> tuple[Array, Array]:
     """Measure how far each of T outputs moves when the token at `position` is replaced, (T,); and the first weights."""
     tokens, other, _ = _tokens_and_matrices()
     changed = tokens[:T].copy()
     changed[position] = other
-    (before, weights), (after, _) = (layers_of_attention(x, kind, layers) for x in (tokens[:T], changed))
+    (before, weights), (after, _) = (layers_of_attention(x, kind, layers, causal_mask) for x in (tokens[:T], changed))
     return np.sqrt(((after - before) ** 2).sum(axis=-1)), weights
 
 
@@ -146,13 +153,15 @@ def _height(moved: Array) -> Array:
 
 @live.lab(
     height=4.0,
+    example=lambda: attention.causal_mask,
+    neutral="Under the right mask nothing leaks.",
     T=live.Slider("sequence length T", 4, LONGEST, 12),
     token=live.Slider("changed token", 0, LONGEST - 1, 6),
-    kind=live.Choice("mask", tuple(KINDS), "too late"),
+    kind=live.Choice("mask", tuple(KINDS), "causal"),
     layers=live.Slider("layers", 1, 4, 1),
 )
-def leak_lab(figure: "Figure") -> live.Update:
-    """Change one token and watch which outputs move."""
+def leak_lab(figure: "Figure", causal_mask: CausalMask) -> live.Update:
+    """Change one token and watch which outputs move, under a learner's mask and under what goes wrong with it."""
     from matplotlib.patches import Rectangle
 
     map_ax, ax = figure.subplots(1, 2, width_ratios=(1, 1.8))
@@ -174,7 +183,7 @@ def leak_lab(figure: "Figure") -> live.Update:
 
     def update(T: int, token: int, kind: str, layers: int) -> str:
         position = min(token, T - 1)
-        moved, weights = leak(T, position, kind, layers)
+        moved, weights = leak(T, position, kind, layers, causal_mask)
         image.set_data(weights)
         column.set_bounds(position - 0.5, -0.5, 1, T)
         if drawn["T"] != T:  # moved axes are all drawn anew, which takes its time

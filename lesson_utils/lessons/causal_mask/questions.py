@@ -1,6 +1,81 @@
-"""The checkpoint questions of notebook 06."""
+"""The predictions and the checkpoint questions of notebook 06."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "same_row",
+        ("the first", "the last", "none"),
+        right="the last",
+        happened="All keys lie in the last query's past, so nothing is hidden from it.",
+    ),
+    Prediction(
+        "too_late",
+        ("yes", "no"),
+        right="yes",
+        happened="The map has its zeros, but softmax has divided by a sum in which the future still counts.",
+    ),
+    Prediction(
+        "wrong_number",
+        ("replace by −∞", "replace by −1e9", "add −1e9 in float16"),
+        right="add −1e9 in float16",
+        happened="In float16 that number is −∞, and 0 · (−∞) is NaN for the keys that are visible.",
+    ),
+    Prediction(
+        "padding",
+        ("none", "the first two", "the last two"),
+        right="the first two",
+        happened="Their past is all padding, so nothing is left that they may attend to.",
+    ),
+    Prediction(
+        "cut_off",
+        ("by rounding only", "by some percent", "completely"),
+        right="by rounding only",
+        happened="Under a causal mask, each prediction is made as if the text had ended there.",
+    ),
+    Prediction(
+        "hesitates",
+        ("about 2", "about 4", "about 8"),
+        right="about 4",
+        happened="The GPT is surer than pairs of characters allow, so it looks back further than one character.",
+    ),
+    Prediction(
+        "loss",
+        ("the honest one", "the one that peeks", "both the same"),
+        right="the one that peeks",
+        happened="It copies its right-hand neighbour, which is the answer. When it writes, there is none.",
+    ),
+    Prediction(
+        "further_back",
+        ("the lower", "the upper", "both alike"),
+        right="the upper",
+        happened="The lower layer reads its neighbourhood, and the upper one spreads its weight further back.",
+    ),
+    Prediction(
+        "greedy",
+        ("it repeats itself", "it invents words", "it stops early"),
+        right="it repeats itself",
+        happened="The likeliest continuation of a phrase is the same each time, so the text goes round in circles.",
+    ),
+    Prediction(
+        "real_words",
+        ("τ = 0", "τ = 0.8", "τ = 1.5", "τ = 1.5, top-p = 0.5"),
+        right="τ = 0",
+        happened="Greedy drawing repeats a few phrases of real words. It has the fewest different ones.",
+    ),
+    Prediction(
+        "positions",
+        ("12", "78", "144"),
+        right="78",
+        happened="At each step the model runs over all symbols so far: one, then two, and so on.",
+    ),
+    Prediction(
+        "speed",
+        ("less than 50 times", "about 100 times", "about 257 times"),
+        right="less than 50 times",
+        happened="Each pass has a fixed cost, and one large product is faster than many small ones.",
+    ),
+)
 
 QUESTIONS = (
     Question(

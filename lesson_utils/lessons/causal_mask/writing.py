@@ -119,6 +119,7 @@ class Page:
 
 @live.lab(
     height=4.0,
+    neutral="It is warm: neither greedy nor hot.",
     prompt=live.Word("prompt", "The ", longest=30),
     temperature=live.Slider("temperature τ", 0.0, 2.0, 0.8, 0.1),
     top_k=live.Choice("top-k", TOP_KS, "all"),

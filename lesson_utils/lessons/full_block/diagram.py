@@ -64,7 +64,7 @@ PARTS = {
         "Feed-forward: each position thinks by itself",
         r"$\max(0,\; xW_1 + b_1)\,W_2 + b_2$",
         "x (B, T, d_model)  →  (B, T, d_ff)  →  y like x",
-        "Wide in the middle, and bent there. Two thirds of\nan encoder layer's parameters.",
+        "Wide in the middle, and bent there. The same two\nmatrices serve every position.",
         "hidden = np.maximum(0, x @ W_1 + b_1)\ny = hidden @ W_2 + b_2",
         "section 3.3, equation 2",
     ),
@@ -165,7 +165,11 @@ def _draw_streams(plan: "Axes") -> None:
     plan.text(TARGET + 0.08, 1.25, "(B, T, d_model)", **small)
 
 
-@live.lab(height=6.0, part=live.Choice("part", tuple(PARTS), "add & norm"))
+@live.lab(
+    height=6.0,
+    neutral="It shows the embedding, which is none of the boxes to guess from. Boxes of each kind can only be counted.",
+    part=live.Choice("part", tuple(PARTS), "embedding"),
+)
 def diagram_lab(figure: "Figure") -> live.Update:
     """Show the architecture; the chosen part shows its formula, its shapes and its code."""
     from matplotlib.patches import FancyBboxPatch

@@ -173,4 +173,4 @@ the same shape. Returns y, (..., T, d_model). x stays as it was.""",
     praise="Two lines, and the whole encoder layer of today's models: the parts do the work, the stream carries it.",
 )
 
-EXERCISES = (_NORM, _FEED, _BLOCK)
+EXERCISES = (_NORM, _BLOCK, _FEED)

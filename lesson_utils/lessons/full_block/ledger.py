@@ -17,14 +17,14 @@ class Step(NamedTuple):
 
 
 class Function:
-    """A layer as a plain function: arrays in, an array out."""
+    """A layer as a plain function: arrays in, an array out. It keeps what it gave last, as `gave`."""
 
     def __init__(self, layer: Any) -> None:
         self.layer = layer
 
     def __call__(self, *arguments: Any) -> Array:
-        y: Array = self.layer.forward(*arguments)[0]
-        return y
+        self.gave: Array = self.layer.forward(*arguments)[0]
+        return self.gave
 
 
 def parts(layer: layers.EncoderLayer | layers.DecoderLayer) -> tuple[Function, ...]:

@@ -134,7 +134,8 @@ def first_to_last(norm: NormPlace, depth: int, d_model: int, seeds: int = 3) -> 
 
 @live.lab(
     height=4.3,
-    depth=live.Choice("layers", DEPTHS, 12),
+    neutral="In 2 layers nothing has vanished yet.",
+    depth=live.Choice("layers", DEPTHS, 2),
     d_model=live.Choice("d_model", WIDTHS, 64),
 )
 def depth_lab(figure: "Figure") -> live.Update:

@@ -1,6 +1,112 @@
-"""The checkpoint questions of notebook 05."""
+"""The predictions and the checkpoint questions of notebook 05."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "boxes",
+        ("attention", "feed-forward", "add & norm"),
+        right="add & norm",
+        happened="One such box follows each attention and each feed-forward layer, so there are five.",
+    ),
+    Prediction(
+        "alike",
+        ("about 0", "about 0.5", "about 1"),
+        right="about 1",
+        happened="Attention averages, and after four layers of averages all tokens are nearly the same vector.",
+    ),
+    Prediction(
+        "explodes",
+        ("about 7", "about 50", "over a billion"),
+        right="over a billion",
+        happened="What a part adds grows with what it reads, so the factors multiply. With norms the stream stays below 8.",
+    ),
+    Prediction(
+        "pattern",
+        ("what it makes of the first", "100 times that", "that plus 7"),
+        right="what it makes of the first",
+        happened="Layer norm forgets size and offset, and keeps the pattern.",
+    ),
+    Prediction(
+        "batch",
+        ("layer norm's", "batch norm's", "both"),
+        right="layer norm's",
+        happened="Layer norm looks at one token only. With batch norm the other tokens count, too.",
+    ),
+    Prediction(
+        "parameters",
+        ("attention", "feed-forward", "both the same"),
+        right="feed-forward",
+        happened="The feed-forward layer has twice as many: 8d² against 4d².",
+    ),
+    Prediction(
+        "still_writes",
+        ("the norms", "feed-forward", "the mask", "the scaling"),
+        right="the mask",
+        happened="When the model writes, there is no future to see. Every other part is missed.",
+    ),
+    Prediction(
+        "no_mask",
+        ("next symbols and strings", "next symbols only", "neither"),
+        right="next symbols only",
+        happened="Next symbols are right because the model looks ahead. On its own it finds nothing ahead, and fails.",
+    ),
+    Prediction(
+        "readers",
+        ("2 layers", "2 layers without", "6 layers without"),
+        right="2 layers",
+        happened="Attention does not make up for the feed-forward layer here, even with as many parameters.",
+    ),
+    Prediction(
+        "neurons",
+        ("one letter anywhere", "a letter in a certain place", "a whole word"),
+        right="a letter in a certain place",
+        happened="One neuron waits for an n after an i, another for a quotation mark that opens.",
+    ),
+    Prediction(
+        "vanishes",
+        ("at the bottom", "at the top", "nowhere"),
+        right="at the top",
+        happened="In the top layers all tokens are nearly one vector, so what queries and keys do hardly matters there.",
+        usual="at the bottom",
+    ),
+    Prediction(
+        "learners",
+        ("only pre-norm", "three", "all five"),
+        right="three",
+        happened="Post-norm learns, too, if its first steps are small. Without any norm nothing is learnt.",
+    ),
+    Prediction(
+        "starved",
+        ("both", "one", "none"),
+        right="one",
+        happened="Both runs fail. In one of them the bottom layer gets nearly as much as in a run that learns.",
+    ),
+    Prediction(
+        "seven",
+        ("every step", "cross-attention", "none"),
+        right="none",
+        happened="Cross-attention's weights have a column for each source position, but each output has the target's length.",
+    ),
+    Prediction(
+        "table",
+        ("none", "as many as the table", "d_model²"),
+        right="none",
+        happened="The output uses the table that was counted at the source.",
+    ),
+    Prediction(
+        "shares",
+        ("the table", "attention", "feed-forward"),
+        right="the table",
+        happened="The table grows with d_model and everything else with its square, so a small model is mostly its table.",
+    ),
+    Prediction(
+        "reach",
+        ("encoder-only", "decoder-only", "both", "neither"),
+        right="encoder-only",
+        happened="Without a mask every output depends on every input. A mask hides the later ones.",
+    ),
+)
 
 QUESTIONS = (
     Question(
@@ -26,29 +132,29 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "In an untrained post-norm stack of 48 layers, W_Q and W_K of the top layers get almost no gradient. Why?",
+        "Twelve parts add to a stream of size 1, each a vector of size 0.6 in a random direction. How large is the stream then?",
         (
             Option(
-                "Up there all tokens are nearly one vector.",
-                "Then all keys are equal, and so are all scores, whatever W_Q and W_K are.",
+                "About 2.3: squares add up.",
+                "1 + 12 · 0.36 = 5.3, and its root is 2.3. So the untrained stack grew.",
                 right=True,
             ),
             Option(
-                "The norm divides the gradient by a stream that has grown.",
-                "In post-norm the stream keeps its size. It grows in pre-norm.",
+                "About 8.2: sizes add up.",
+                "They would if all parts wrote in the same direction.",
             ),
             Option(
-                "A gradient gets smaller on its way from the top to the bottom.",
-                "The top is where it comes in. Other parameters of the same layers get plenty.",
+                "About 1: each part's norm brings the stream back.",
+                "In pre-norm the norm works on a copy. The stream itself stays as it is.",
             ),
             Option(
-                "Softmax is saturated: each query looks at one key only.",
-                "The opposite: with equal keys, each query's weights are even.",
+                "About 0.002: factors of 0.6 multiply.",
+                "A part adds to the stream. It does not replace it.",
             ),
         ),
     ),
     Question(
-        "Our 12-layer post-norm model did not learn at the full rate without warm-up. What does that show?",
+        "(From section 7.) Our 12-layer post-norm model did not learn at the full rate without warm-up. What does that show?",
         (
             Option(
                 "Its gradients vanish in the early layers before training begins.",

@@ -1,16 +1,19 @@
 """The use of feed-forward layers: models that read text, their loss in bits, and what single neurons wait for."""
 
 from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lesson_utils.classroom import plots
 from lesson_utils.classroom.drawings import sheet, tint
-from lesson_utils.maths import ops
+from lesson_utils.maths import layers, ops
 from lesson_utils.maths.attention import causal_mask
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import GPT
+from lesson_utils.maths.models.experiments import changed
 from lesson_utils.maths.tasks import Ids, Vocabulary
 
 if TYPE_CHECKING:
@@ -26,6 +29,27 @@ def bits(model: GPT, ids: Ids, windows: int = 512) -> float:
     p = ops.softmax(model.forward(x[:, :-1])[0])
     answers = np.take_along_axis(p, x[:, 1:, None], axis=-1)
     return float(-np.log2(np.maximum(answers, np.finfo(answers.dtype).tiny)).mean())
+
+
+class Computed(layers.Layer):
+    """A feed-forward layer whose output a function computes from x, W_1, b_1, W_2 and b_2. It has no way back."""
+
+    def __init__(self, layer: layers.FeedForward, function: Callable[..., Array]) -> None:
+        self.layer, self.function = layer, function
+
+    def forward(self, x: Array) -> tuple[Array, None]:
+        linear = (self.layer.wide, self.layer.narrow)
+        return self.function(x, *(part.value for one in linear for part in (one.W, one.b) if part)), None
+
+
+def feeding(model: GPT, function: Callable[..., Array]) -> AbstractContextManager[None]:
+    """Let a function compute the model's feed-forward layers for as long as a `with` block lasts.
+
+    Args:
+        function: (x, W_1, b_1, W_2, b_2) -> y.
+    """
+    parts = [block.feed_forward for block in model.stack.blocks]
+    return changed([(part, "inner", Computed(part.inner, function)) for part in parts])
 
 
 def firing(model: GPT, ids: Ids, layer: int = 1) -> Array:

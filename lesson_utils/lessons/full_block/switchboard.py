@@ -147,6 +147,7 @@ def _untrained() -> Transformer:
 
 @live.lab(
     height=4.2,
+    neutral="All parts are on.",
     controls={name: live.Switch(name, True) for name in SWITCHES},
     prepare=every_setting,
     example=_untrained,
