@@ -205,7 +205,7 @@ def diagnosis(patient: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Diagnoses:
-    """What patients have. On a page, each is closed until it is opened, so that nothing is told unasked."""
+    """Diagnoses of patients. On a page, each is closed until it is opened, so that nothing is told unasked."""
 
     patients: tuple[int, ...]
 
