@@ -1,13 +1,27 @@
 """What notebook 10 breaks, measures and asks for."""
 
 import json
+import re
 
 import numpy as np
 import pytest
+from right_answers import RIGHT, bodies
 
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.lessons.attention_bugs import BUGS, WrongHeads
-from lesson_utils.lessons.debugging import broken, casefile, cases, examined, exercises, instruments, lab, matrix, tried
+from lesson_utils.lessons.debugging import (
+    broken,
+    casefile,
+    cases,
+    examined,
+    exercises,
+    instruments,
+    lab,
+    matrix,
+    symptoms,
+    tried,
+)
+from lesson_utils.lessons.debugging.mended import readings
 from lesson_utils.maths import models
 from lesson_utils.mistakes.judge import run
 
@@ -156,7 +170,7 @@ def test_the_file_holds_every_patient_and_no_name():
     assert len(examined.BUGS) == 16
     assert examined.STORED.stat().st_size < 20_000
     figure = lab.case_lab()
-    for patient in casefile.PATIENTS:
+    for patient in (casefile.HEALTHY, *casefile.PATIENTS):
         alt = figure.set(patient=patient).alt
         assert all(bug not in alt for bug in examined.BUGS if bug)
 
@@ -181,12 +195,16 @@ def test_a_patient_can_be_trained_anew(capsys, monkeypatch):
         casefile.of(17)
 
 
-def test_a_case_is_revealed_with_its_link(capsys):
-    for patient in casefile.PATIENTS:
-        lab.reveal(patient)
-    shown = capsys.readouterr().out
-    assert shown.count("https://github.com/") == 15
-    assert all(bug in shown for bug in examined.BUGS)
+def test_a_case_is_revealed_with_its_link_when_it_is_opened():
+    shown = lab.reveal()._repr_mimebundle_()
+    assert shown["text/plain"].count("https://github.com/") == 15
+    assert all(bug in shown["text/plain"] for bug in examined.BUGS)
+    in_sight = re.sub(r"<pre>.*?</pre>", "", shown["text/html"], flags=re.S)
+    assert re.findall(r"<summary[^>]*>([^<]*)</summary>", in_sight) == [f"Patient {n}" for n in casefile.PATIENTS]
+    assert all(bug not in in_sight for bug in examined.BUGS if bug)
+    assert lab.reveal(3).patients == (3,)
+    with pytest.raises(ValueError, match="patient=17 is not in the file"):
+        lab.reveal(17)
 
 
 # --- Tasks ------------------------------------------------------------------------------------------------------------
@@ -245,10 +263,66 @@ def test_what_is_mended_wrongly_is_answered_as_ever():
     assert run(exercise, names["mended_merge"]).passed is False
 
 
-def test_the_triage_finds_the_part_of_every_patient():
+def test_the_triage_finds_the_part_of_every_patient(capsys):
     """The order of questions leads to the part that is ill, but where nothing rings."""
-    parts = {"norm": {1, 2}, "heads": {2}, "softmax": {2}, "mask": {2}, "positions": {1, 3}, "cache": {4}}
-    parts |= {part: {5} for part in ("table", "targets", "loss")} | {"none": {0}, "scale": {0}}
-    found = exercises.EXERCISES[0].right(lab.gauges())
+    found = exercises.EXERCISES[0].right(casefile.gauges())
     for bug, number in zip(examined.BUGS, found, strict=True):
-        assert number in parts[cases.CASES[bug].part], bug
+        part = cases.CASES[bug].part
+        assert number in cases.LEADS.get(part, (0,)), bug
+    lab.diagnoses(exercises.EXERCISES[0].right)
+    assert "15 of 16 are sent to the right place." in capsys.readouterr().out
+    lab.diagnoses(lambda gauges: np.zeros(len(gauges), int))
+    assert "1 of 16 are sent" in capsys.readouterr().out
+
+
+TREATED = {  # by the property that the exercise's bug breaks
+    "merge": {"leak in time", "cache parity", "right twin"},
+    "hiding": {"leak in time", "cache parity", "right twin"},
+    "mask": {"cache parity"},
+    "norm": {"leak in time", "cache parity", "right twin"},
+    "block": {"right twin"},
+    "step": {"cache parity"},
+    "groups": {"right twin"},
+    "attention": {"leak in time", "cache parity", "right twin"},
+}
+
+
+@pytest.mark.parametrize("exercise", exercises.MENDS, ids=lambda e: e.name)
+def test_a_mended_function_cures_the_model_that_the_broken_one_makes_ill(exercise):
+    part = exercise.name.removeprefix("mend_")
+    mended = LESSONS[-1].exercise(exercise.name).function()
+    ill, well = (readings(part, function) for function in (exercise.program(exercise.broken), mended))
+    assert {name for name, (_, alarm) in ill.items() if alarm} == TREATED[part]
+    assert not any(alarm for _, alarm in well.values())
+
+
+@pytest.mark.parametrize("exercise", exercises.MENDS, ids=lambda e: e.name)
+def test_a_model_can_run_on_every_right_answer(exercise):
+    base = next(
+        e
+        for e in (lesson.exercise(n) for lesson in LESSONS[:-1] for n in lesson.exercises)
+        if e.mistakes == exercise.mistakes
+    )
+    for body in bodies(RIGHT, base):
+        readings_of = readings(exercise.name.removeprefix("mend_"), exercise.program({"": body}))
+        assert not any(alarm for _, alarm in readings_of.values()), body
+
+
+def test_what_a_treatment_prints(capsys):
+    lab.treat("merge", exercises.MENDS[0].program({}))
+    printed = capsys.readouterr().out
+    assert re.search(r"leak in time +X 0\.\d+ +o 0", printed)
+    assert printed.count("X") == 4  # three, and what it means
+
+
+# --- First states -----------------------------------------------------------------------------------------------------
+
+
+def test_the_figures_first_states_tell_nothing_of_what_is_asked():
+    matrix_figure, chatbot = lab.matrix_lab(), lab.symptoms_lab()
+    assert "copy" not in matrix_figure.picture.alt
+    assert "1.00" in matrix_figure.set(task="copy").alt
+    assert "4.28" not in chatbot.picture.alt
+    perplexities = [of["perplexity"] or np.inf for of in symptoms.symptoms().values()]
+    assert perplexities != sorted(perplexities)
+    assert "no causal mask 4.28" in chatbot.set(others=True).alt

@@ -2,17 +2,21 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import numpy as np
 import pytest
 import tiny_llama
+from right_answers import RIGHT, bodies
 
+from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.real_model import breaking, changes, chatting, grow, lab, measures, together
+from lesson_utils.lessons.real_model import breaking, changes, chatting, grow, lab, measures, own, together
 from lesson_utils.lessons.real_model.exercises import EXERCISES
 from lesson_utils.lessons.real_model.stored import CHANGES_FILE, NOTE, stored
 from lesson_utils.maths import attention, pretrained
@@ -63,8 +67,8 @@ def test_the_matrices_of_the_solution_copy(capsys):
     ids = np.tile(np.random.default_rng(0).permutation(grow.SYMBOLS)[:12], 4)[None, : grow.LENGTH + 1]
     answers = grow.run_by_hand(ids[:, :-1], *matrices)
     assert (answers[0, 12:] == ids[0, 13:]).all()  # each symbol stands once in a copy: nothing to mistake
-    grow.by_hand(lambda V, T: None)
-    assert "Not written yet" in capsys.readouterr().out
+    grow.by_hand(lambda V, T: matrices)
+    assert "of the copy right, without any training" in capsys.readouterr().out
 
 
 # --- Attention that forgets -----------------------------------------------------------------------------------------
@@ -248,8 +252,91 @@ def test_without_the_model_it_says_how_to_get_it(monkeypatch, capsys):
     assert lab.load() is None
     assert lab.chat(None) is None
     said = capsys.readouterr().out
-    assert "course.py real" in said
+    assert "`python course.py real`" in said
+    assert 'command == "real"' in (ROOT / "course.py").read_text(encoding="utf-8")
     assert "Stored" in said
+
+
+def test_what_it_says_can_be_run_in_the_notebook_as_it_stands(monkeypatch, capsys):
+    """The hinted lines, in the names that the notebook's own cells have left, up to the download."""
+    monkeypatch.setattr("lesson_utils.maths.pretrained.find", lambda: None)
+    read = nbformat.read(ROOT / "notebooks/09_real_model.ipynb", as_version=4)
+    cells = {cell.id: re.sub(r"^( *)%.*$", r"\1pass", cell.source, flags=re.M) for cell in read.cells}
+    names = {}
+    exec(cells["setup"], names)
+    exec(cells["load"], names)
+    lines = re.findall(r"^    (.+)$", capsys.readouterr().out, re.M)
+    assert lines, "code stands indented"
+    fetched = []
+    monkeypatch.setattr(subprocess, "run", lambda command: fetched.append(command) or SimpleNamespace(returncode=0))
+    exec("\n".join(lines), names)
+    ((*_, package),) = fetched
+    assert package == PACKAGE
+    found = []
+    monkeypatch.setattr("lesson_utils.maths.pretrained.find", lambda: Path("real.gguf"))
+    loaded = SimpleNamespace(name="A model", model=SimpleNamespace(num_params=lambda: 1e6))
+    monkeypatch.setattr("lesson_utils.maths.pretrained.load", lambda path: found.append(path) or loaded)
+    exec(cells["load"], names)  # "then run this cell again"
+    assert names["smollm"] is loaded
+    assert found == [None]
+
+
+# --- The learner's functions ----------------------------------------------------------------------------------------
+
+
+OWN = {"norm": "rms_norm", "groups": "grouped_attention", "halves": "rotary_halves"}
+
+
+@pytest.mark.parametrize("part", OWN)
+def test_a_small_model_runs_on_what_the_learner_writes(part, capsys):
+    exercise = LESSONS[9].exercise(OWN[part])
+    assert own.difference(part, exercise.function()) < 1e-4
+    for body in bodies(RIGHT, exercise):
+        assert own.difference(part, exercise.program({"": body})) < 1e-4, body
+    wrong = exercise.program(exercise.mistakes[0].ways[0])
+    assert own.difference(part, wrong) > 0.01
+    lab.runs_on(part, exercise.function())
+    assert "its logits stay as they are" in capsys.readouterr().out
+    lab.runs_on(part, wrong)
+    assert "its logits move by" in capsys.readouterr().out
+
+
+def test_the_trap_is_measured_with_the_learners_score():
+    fixed, grown = (grow.new_model(layers) for layers in (1, 2))
+    ours = lab.trap_plot(fixed, grown, LESSONS[9].exercise("induction_score").function())
+    assert "score 0.07" in lab.trap_plot(fixed, grown, lambda weights, period: np.full(weights.shape[:-2], 0.07)).alt
+    assert "score 0.07; 7: " not in ours.alt
+
+
+# --- First states ---------------------------------------------------------------------------------------------------
+
+
+def drawn_points(figure):
+    """How many points the curves of a figure's first axes have that are in sight."""
+    first = testing.drawing(figure).axes[0]
+    return max(len(line.get_xdata()) for line in first.lines if line.get_visible() and line.get_linestyle() == "-")
+
+
+def test_curves_are_drawn_as_far_as_the_learner_has_come():
+    films = {layers: grow.grow(layers, 4, progress=False, every=2) for layers in (1, 2)}
+    for figure, control, last in (
+        (lab.grow_lab(films), "step", 4),
+        (lab.knock_out_lab(), "count", 16),
+        (lab.prune_lab(), "count", 135),
+    ):
+        alt = figure.picture.alt
+        assert drawn_points(figure) == 1, control
+        figure.set(**{control: last})
+        assert drawn_points(figure) > 2, control
+        assert figure.picture.alt != alt
+
+
+def test_first_states_do_not_tell_what_is_asked():
+    assert "induction" not in lab.census_lab(None).picture.alt
+    assert "16: " not in lab.knock_out_lab().picture.alt
+    together_figure = lab.together_lab()
+    assert "combinations" not in together_figure.picture.alt
+    assert "combinations" in together_figure.set(window=64, best=16).alt
 
 
 # --- A model that is there ------------------------------------------------------------------------------------------
@@ -330,9 +417,10 @@ def test_the_chat_leaves_a_line_where_its_widget_is_gone(monkeypatch, tiny):
     chat = lab.chat(tiny)
     chat._ipython_display_()
     note, widget = shown
-    assert widget is chat.widget
-    assert f"live-{widget.model_id}" in widget._dom_classes
-    assert f"still-{widget.model_id}" in note["text/html"]
+    number = chat.widget.model_id
+    assert widget["application/vnd.jupyter.widget-view+json"]["model_id"] == number
+    assert f"live-{number}" in chat.widget._dom_classes
+    assert f"still-{number}" in note["text/html"]
 
 
 # --- With the real one ----------------------------------------------------------------------------------------------
@@ -357,8 +445,8 @@ def test_the_real_model_gives_what_is_stored(folder):
     tokens, maps = lab.census(smollm).look("")
     assert tokens == [str(token) for token in known["tokens"]]
     assert np.abs(maps - known["maps"] / 255).max() < 0.01
-    own = attention.scaled_dot_product_attention
-    assert lab.answer(smollm) == lab.answer(smollm, attend=own) == "The capital of France is Paris."
+    ours = attention.scaled_dot_product_attention
+    assert lab.answer(smollm) == lab.answer(smollm, attend=ours) == "The capital of France is Paris."
     ids = smollm.tokenizer.encode(measures.STORY)[None, : measures.PAGE + 1]
     nats = measures.losses(smollm.model, ids, attend=measures.forgetful(window=64, first=1))[0, measures.SEEN :]
     np.testing.assert_allclose(nats, known["forget_window_64_1"], atol=0.02)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PATIENTS = tuple(range(1, len(examined.BUGS) + 1))
+HEALTHY = "healthy"  # beside the patients: what there is to compare with
 FLOOR, BREAK = -4.0, -3.0  # on the scale of tens; below the break is rounding
 GAUGES = ("start", "curve", "time", "rows", "order", "cache")  # as `alarms` has them
 
@@ -64,9 +65,14 @@ class Movements:
             bar.set_color(plots.ORANGE if alarm else plots.BLUE)
 
 
-@live.lab(width=9.4, height=6.0, patient=live.Choice("patient", PATIENTS, 1))
+@live.lab(
+    width=9.4,
+    height=6.0,
+    neutral="A healthy model comes first, which is none of the patients.",
+    patient=live.Choice("patient", (HEALTHY, *PATIENTS), HEALTHY),
+)
 def case_lab(figure: "Figure") -> live.Update:
-    """Six gauges and a sample of a patient without a name."""
+    """Six gauges and a sample of a patient without a name, or of a healthy model."""
     grid = figure.add_gridspec(3, 3, height_ratios=(1, 1, 0.2))
     (start, curve, time), (rows, order, cache_) = ([figure.add_subplot(grid[y, x]) for x in range(3)] for y in (0, 1))
     ln_V = ln_vocabulary()
@@ -92,8 +98,9 @@ def case_lab(figure: "Figure") -> live.Update:
     named = ("Loss at the start", "Loss at the end", "Leak in time", "Leak across rows", "Order", "Cache parity")
     titles = list(zip((start, curve, time, rows, order, cache_), named, strict=True))
 
-    def update(patient: int) -> str:
-        found = of(patient)
+    def update(patient: int | str) -> str:
+        found = examined.stored()[""] if patient == HEALTHY else of(int(patient))
+        who = "A healthy model" if patient == HEALTHY else f"Patient {patient}"
         rang = alarms(found)
         bar.set_width(min(found.start, 20))
         bar.set_color(plots.ORANGE if rang[0] else plots.BLUE)
@@ -107,11 +114,11 @@ def case_lab(figure: "Figure") -> live.Update:
         said = (f"{found.start:.1f}", f"{end:.2f}", *map(_largest, _extremes(found)))
         for (ax, name), number in zip(titles, said, strict=True):
             ax.set_title(f"{name}: {number}")
-        written.set_text(f"Patient {patient} writes: “{found.sample}”")
+        written.set_text(f"{who} writes: “{found.sample}”")
         readings = "; ".join(f"{name} {number}" for (_, name), number in zip(titles, said, strict=True))
         ringing = [name for name, alarm in zip(GAUGES, rang, strict=True) if alarm]
         return (
-            f"Patient {patient}: {len(ringing) or 'no'} of 6 gauges out of the healthy range"
+            f"{who}: {len(ringing) or 'no'} of 6 gauges out of the healthy range"
             f"{': ' + ', '.join(ringing) if ringing else ''}. {readings}. ln V is {ln_V:.2f}. It writes: {found.sample}"
         )
 

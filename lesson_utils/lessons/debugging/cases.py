@@ -1,8 +1,12 @@
 """The diagnosis of each patient: the part, the line, what gave it away, and where it was seen in the wild."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any, NamedTuple
 
 from lesson_utils.lessons.debugging import casefile, examined
+from lesson_utils.mistakes.verdict import details
 
 GITHUB = "https://github.com/"
 
@@ -151,14 +155,75 @@ CASES = {
 }
 
 
-def reveal(patient: int) -> None:
-    """Print the diagnosis of a patient."""
+# What a triage can say, by number; and which of these leads to which part.
+SAID = (
+    "nothing rings",
+    "the batch axis",
+    "mask, softmax or heads",
+    "positions",
+    "the cache",
+    "table, targets or loss",
+)
+LEADS = {
+    "norm": (1, 2),
+    "heads": (2,),
+    "softmax": (2,),
+    "mask": (2,),
+    "positions": (1, 3),
+    "cache": (4,),
+    "table": (5,),
+    "targets": (5,),
+    "loss": (5,),
+    "none": (0,),
+}
+
+
+def diagnoses(triage: Callable[..., Any]) -> None:
+    """Print, for each patient, where a triage sends it and which part is ill."""
+    numbers = triage(casefile.gauges())  # (16,)
+    parts = [CASES[bug].part for bug in examined.BUGS]
+    print(f"patient  {'the triage says':24} ill is")
+    for patient, number, part in zip(casefile.PATIENTS, numbers, parts, strict=True):
+        print(f"{patient:7}  {SAID[int(number)]:24} {part}")
+    right = sum(int(number) in LEADS.get(part, ()) for number, part in zip(numbers, parts, strict=True))
+    print(f"{right} of {len(parts)} are sent to the right place.")
+
+
+def diagnosis(patient: int) -> list[str]:
+    """Return the name of what a patient has, with its part, and the lines that explain it."""
     casefile.of(patient)
     name = examined.BUGS[patient - 1]
     case = CASES[name]
-    print(f"Patient {patient}: {name or 'healthy'} (part: {case.part})")
+    lines = [f"{name or 'healthy'} (part: {case.part})"]
     if name:
-        print(f"   as it stands   {case.line}\n   as it should   {case.right}")
-    print(case.sign)
+        lines += [f"   as it stands   {case.line}", f"   as it should   {case.right}"]
+    lines.append(case.sign)
     if case.link:
-        print(f"Seen in the wild: {case.wild}\n   {GITHUB}{case.link}")
+        lines += [f"Seen in the wild: {case.wild}", f"   {GITHUB}{case.link}"]
+    return lines
+
+
+@dataclass(frozen=True)
+class Diagnoses:
+    """Diagnoses of patients. On a page, each is closed until it is opened, so that nothing is told unasked."""
+
+    patients: tuple[int, ...]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        page, plain = [], []
+        for patient in self.patients:
+            lines = diagnosis(patient)
+            page.append(details(f"Patient {patient}", f"<pre>{escape(chr(10).join(lines))}</pre>"))
+            plain.append("\n".join([f"Patient {patient}: {lines[0]}", *lines[1:]]))
+        return {"text/html": "".join(page), "text/plain": "\n\n".join(plain)}
+
+
+def reveal(*patients: int) -> Diagnoses:
+    """Return the diagnoses of patients, or of all, each closed until it is opened.
+
+    Raises:
+        ValueError: there is no such patient.
+    """
+    for patient in patients:
+        casefile.of(patient)
+    return Diagnoses(patients or casefile.PATIENTS)

@@ -22,6 +22,7 @@ INSTRUMENTS = (
     "right twin",
 )
 SMALL = 1e-6  # in float64: what is smaller is rounding
+NONE = "none yet"  # no task: what untrained models show
 NOTICED = 0.05  # so much below a healthy model's share, and a task has noticed the bug
 VOCAB, T, B = 13, 9, 3
 SIZES: dict[str, Any] = {"d_model": 16, "num_heads": 4, "num_layers": 2, "dtype": np.float64}
@@ -65,7 +66,12 @@ def blind(task: str) -> list[str]:
     return [bug for bug in ROWS if not noticed(bug, task)[0]]
 
 
-@live.lab(width=9.4, height=6.8, task=live.Choice("task", tried.TASKS, "copy"))
+@live.lab(
+    width=9.4,
+    height=6.8,
+    neutral="The columns of what a task notices are empty until one is chosen.",
+    task=live.Choice("task", (NONE, *tried.TASKS), NONE),
+)
 def matrix_lab(figure: "Figure") -> live.Update:
     """Show bugs by instruments; on the right, what a task notices."""
     from matplotlib.patches import Rectangle
@@ -90,8 +96,19 @@ def matrix_lab(figure: "Figure") -> live.Update:
             patch = ax.add_patch(Rectangle((x - 0.45, y - 0.42), 0.9, 0.84, fc=plots.GREY, ec="none"))
             cells[y, n] = patch, ax.text(x, y, "", ha="center", va="center", size=9.5)
 
+    by_instruments = sum(any(found(bug).values()) for bug in ROWS)
+    listed = "; ".join(
+        f"{bug}: {', '.join(name for name, yes in found(bug).items() if yes) or 'nothing'}" for bug in ROWS
+    )
+
     def update(task: str) -> str:
         listed_shares = []
+        for patch, text in cells.values():
+            patch.set_visible(task != NONE)
+            text.set_text("")
+        if task == NONE:
+            ax.set_title(f"Without training: {by_instruments} of {len(ROWS)} bugs are found by an instrument", y=1.09)
+            return f"{ax.get_title(loc='left')}. No task is chosen yet. Found by: {listed}."
         for y, bug in enumerate(ROWS):
             for n, (share, finds) in enumerate(zip(shares(bug, task), noticed(bug, task), strict=True)):
                 patch, text = cells[y, n]
@@ -101,9 +118,6 @@ def matrix_lab(figure: "Figure") -> live.Update:
             listed_shares.append(f"{bug} {shares(bug, task)[0]:.2f}")
         unseen = blind(task)
         ax.set_title(f"Trained on {task}, {len(unseen)} of {len(ROWS)} bugs do as well as none", y=1.09)
-        listed = "; ".join(
-            f"{bug}: {', '.join(name for name, yes in found(bug).items() if yes) or 'nothing'}" for bug in ROWS
-        )
         return (
             f"{ax.get_title(loc='left')}. Share right after training: {', '.join(listed_shares)}. Found by: {listed}."
         )

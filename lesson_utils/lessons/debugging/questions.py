@@ -1,6 +1,54 @@
-"""The checkpoint questions of notebook 10."""
+"""The predictions and the checkpoint questions of notebook 10."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "which_outputs",
+        ("none", "only 5", "4 and 5", "all of them"),
+        right="4 and 5",
+        happened="Output 5 sees symbol 6 in the first layer. In the second layer output 4 sees what place 5 has learnt.",
+        usual="only 5",
+    ),
+    Prediction(
+        "which_other",
+        ("leak across rows", "order", "cache parity", "none of them"),
+        right="cache parity",
+        happened="With a cache the next symbol is not there yet, so the model computes something else than all at once.",
+    ),
+    Prediction(
+        "by_heart",
+        ("the healthy model", "the wrong backward pass", "softmax twice", "unshifted targets"),
+        right="unshifted targets",
+        happened="A model that is asked for the symbol it was given has nothing to learn. The healthy one comes second.",
+        usual="the healthy model",
+    ),
+    Prediction(
+        "inverted",
+        ("It hardly falls.", "It falls as a healthy one's.", "It falls nearly to 0."),
+        right="It falls nearly to 0.",
+        happened="An inverted mask shows the future, and the future is what the model has to predict.",
+        usual="It hardly falls.",
+    ),
+    Prediction(
+        "task",
+        ("copy", "reverse", "dates", "gather-k"),
+        right="gather-k",
+        happened="The other three are learnt to the last symbol, because the model learns around the scrambled pieces.",
+    ),
+    Prediction(
+        "weak_test",
+        ("none", "one", "two", "all three"),
+        right="none",
+        happened="Where all numbers are equal and all sizes are equal, no bug can show.",
+    ),
+    Prediction(
+        "too_good",
+        ("no causal mask", "no scale", "softmax twice", "groups tiled"),
+        right="no causal mask",
+        happened="Without the mask each token sees what comes next, and predicting it is easy.",
+    ),
+)
 
 QUESTIONS = (
     Question(

@@ -53,9 +53,11 @@ def stored() -> dict[str, Any]:
 
 
 def symptoms() -> dict[str, dict[str, Any]]:
-    """Return by bug "perplexity" (None: no number), "says", and "map" in percent (None: no numbers), best first."""
-    found = stored()["symptoms"]
-    return dict(sorted(found.items(), key=lambda item: item[1]["perplexity"] or np.inf))
+    """Return by bug "perplexity" (None: no number), "says", and "map" in percent (None: no numbers).
+
+    Their order is that of `LINES`: sorted by perplexity, they would answer what the notebook asks.
+    """
+    return {bug: stored()["symptoms"][bug] for bug in LINES}
 
 
 def in_figures(perplexity: float | None) -> str:
@@ -72,10 +74,15 @@ def readable(text: str) -> str:
 
 
 def _controls() -> dict[str, live.Control]:
-    return {"bug": live.Choice("bug", tuple(symptoms()), RIGHT)}
+    return {"bug": live.Choice("bug", tuple(symptoms()), RIGHT), "others": live.Switch("show all others", False)}
 
 
-@live.lab(width=9.8, height=5.6, controls=_controls)
+@live.lab(
+    width=9.8,
+    height=5.6,
+    controls=_controls,
+    neutral="Nothing is wrong at first, and the other bugs have no dots until they are asked for.",
+)
 def symptoms_lab(figure: "Figure") -> live.Update:
     """Choose a bug: the perplexity among those of all others, what the chatbot says, and one head's map."""
     found, known = symptoms(), stored()
@@ -95,8 +102,8 @@ def symptoms_lab(figure: "Figure") -> live.Update:
     for value, name in ((right, "right"), (vocabulary, "guessing")):
         chart.axvline(value, color=plots.GREY, lw=1, ls=":", zorder=0.5)
         chart.text(value * 1.15, -0.9, name, size=9.5, color=plots.GREY, zorder=0.5)
-    chart.hlines(np.arange(len(names)), right, places, color="#D5D5D5", lw=1.6, zorder=0.6)
-    chart.plot(places, np.arange(len(names)), "o", color=plots.GREY, ms=5, zorder=0.7)
+    lines = chart.hlines(np.arange(len(names)), right, places, color="#D5D5D5", lw=1.6, zorder=0.6)
+    (dots,) = chart.plot(places, np.arange(len(names)), "o", color=plots.GREY, ms=5, zorder=0.7)
     (dot,) = chart.plot([right], [0], "o", color=plots.ORANGE, ms=12)
     number = chart.text(right, 0, "", va="center", size=10.5, weight="bold", color=plots.ORANGE)
 
@@ -117,9 +124,11 @@ def symptoms_lab(figure: "Figure") -> live.Update:
     weights.spines[:].set_visible(False)
     label(figure)
 
-    def update(bug: str) -> str:
+    def update(bug: str, others: bool) -> str:
         of, row = found[bug], names.index(bug)
         dot.set_data([places[row]], [row])
+        lines.set_visible(others)
+        dots.set_visible(others)
         last = of["perplexity"] is None  # at the right end
         number.set(x=places[row] * (0.5 if last else 1.9), y=row, ha="right" if last else "left")
         number.set_text(in_figures(of["perplexity"]))
@@ -134,10 +143,15 @@ def symptoms_lab(figure: "Figure") -> live.Update:
         return (
             f"Perplexity is {in_figures(of['perplexity'])}, with nothing wrong {in_figures(right)}, by guessing "
             f"{vocabulary:,}; the bug: {bug} ({LINES[bug]}). To “{known['question']}” the chatbot says: "
-            f"“{readable(of['says'])}” Layer {known['head'][0]}, head {known['head'][1]}: {look}. Stored results."
+            f"“{readable(of['says'])}” Layer {known['head'][0]}, head {known['head'][1]}: {look}. "
+            f"{_listed(found) if others else ''}Stored results."
         )
 
     return update
+
+
+def _listed(found: dict[str, dict[str, Any]]) -> str:
+    return "All of them: " + "; ".join(f"{bug} {in_figures(of['perplexity'])}" for bug, of in found.items()) + ". "
 
 
 def looks(map_: Any, none: bool) -> str:

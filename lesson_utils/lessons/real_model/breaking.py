@@ -21,8 +21,9 @@ COUNTS = (0, 1, 2, 4, 8, 16)
 @live.lab(
     width=9.6,
     height=4.2,
+    neutral="No head is off, and curves are drawn as far as the number of heads that is chosen.",
     kind=live.Choice("heads switched off", tuple(KINDS), "induction"),
-    count=live.Choice("how many", COUNTS, 4),
+    count=live.Choice("how many", COUNTS, 0),
 )
 def knock_out_lab(figure: "Figure") -> live.Update:
     """Show what it costs to switch off the strongest heads of a kind: in copying, and in a story."""
@@ -34,12 +35,10 @@ def knock_out_lab(figure: "Figure") -> live.Update:
     at = np.arange(len(COUNTS))
     chart.axhline(GUESSING, color=plots.INK, lw=1, ls=":")
     chart.text(-0.1, GUESSING + 0.15, f"guessing: ln 49,152 = {GUESSING:.1f}", size=10.5)
-    for draw in draws:
-        chart.plot(at, draw[:, 1], color="#C9C9C9", lw=1.2)
+    curves = [(chart.plot(at, draw[:, 1], color="#C9C9C9", lw=1.2)[0], draw) for draw in draws]
     for kind, colour in KINDS.items():
-        chart.plot(at, rows[kind][:, 1], "o-", color=colour, ms=4)
-    for kind, place in (("induction", (2.0, 6.9)), ("previous token", (0.25, 10.05)), ("random", (3.1, 2.3))):
-        chart.text(*place, kind, color=KINDS[kind], weight="bold", size=10.5, ha="left")
+        curves.append((chart.plot(at, rows[kind][:, 1], "o-", color=colour, ms=4, label=kind)[0], rows[kind]))
+    chart.legend(loc="center right", fontsize=10.5)
     (dot,) = chart.plot([0], [0], "o", ms=13, color=plots.ORANGE, clip_on=False)
     chart.set(xlabel="heads switched off, of 270", ylabel="second copy, nats a token", ylim=(0, 14.5), xlim=(-0.2, 5.2))
     chart.set_xticks(at, [str(n) for n in COUNTS])
@@ -54,7 +53,10 @@ def knock_out_lab(figure: "Figure") -> live.Update:
     label(figure)
 
     def update(kind: str, count: int) -> str:
-        row = rows[kind][COUNTS.index(count)]
+        so_far = COUNTS.index(count) + 1
+        row = rows[kind][so_far - 1]
+        for curve, of in curves:
+            curve.set_data(at[:so_far], of[:so_far, 1])
         dot.set_data([COUNTS.index(count)], [row[1]])
         for bar, text, value in zip(now, texts, row, strict=True):
             bar.set_width(value)
@@ -67,7 +69,8 @@ def knock_out_lab(figure: "Figure") -> live.Update:
             f"Copying costs {row[1]:.1f} nats a token with {which} off{drawn}; guessing would cost {GUESSING:.1f}. "
             f"First copy {row[0]:.1f}, "
             f"a story {row[2]:.2f} (with all heads {whole[2]:.2f}). Second copy by number of heads off: "
-            f"{', '.join(f'{n}: {r[1]:.1f}' for n, r in zip(COUNTS, rows[kind], strict=True))}. Stored results."
+            f"{', '.join(f'{n}: {r[1]:.1f}' for n, r in zip(COUNTS, rows[kind][:so_far], strict=False))}. "
+            "Stored results."
         )
 
     return update
@@ -80,8 +83,9 @@ def _counts() -> tuple[int, ...]:
 @live.lab(
     width=9.6,
     height=4.0,
+    neutral="All heads are in, and curves are drawn as far as the number of heads that is chosen.",
     controls=lambda: {
-        "count": live.Choice("heads out", _counts(), _counts()[2]),
+        "count": live.Choice("heads out", _counts(), 0),
         "which": live.Choice("which", ("least important", "random"), "least important"),
     },
 )
@@ -91,12 +95,10 @@ def prune_lab(figure: "Figure") -> live.Update:
     pages, copy = figure.subplots(1, 2, width_ratios=(1.4, 1))
     page, other, copied = np.exp(rows[:, [0, 3]]), np.exp(rows[:, [1, 4]]), rows[:, [2, 5]]
     lines = [
-        pages.plot(counts, np.ones(len(counts)), "o-", ms=4, color=colour)[0] for colour in (plots.BLUE, plots.ORANGE)
-    ]
-    names = [
-        pages.text(counts[-1] + 3, 0, text, color=colour, weight="bold", size=10.5, va="center")
+        pages.plot(counts, np.ones(len(counts)), "o-", ms=4, color=colour, label=text)[0]
         for text, colour in (("this page", plots.BLUE), ("another", plots.ORANGE))
     ]
+    pages.legend(loc="upper left", fontsize=10.5)
     dots = [pages.plot([0], [1], "o", ms=11, color=colour, clip_on=False)[0] for colour in (plots.BLUE, plots.ORANGE)]
     pages.set_yscale("log")
     ticks = [t for t in (10, 20, 50, 100, 200, 500, 1000) if t < 1.3 * max(page.max(), other.max())]
@@ -105,7 +107,7 @@ def prune_lab(figure: "Figure") -> live.Update:
     pages.set(
         xlabel="heads out, of 270",
         ylabel="perplexity",
-        xlim=(-3, counts[-1] + 40),
+        xlim=(-3, counts[-1] + 6),
         ylim=(0.8 * min(page.min(), other.min()), 1.4 * max(page.max(), other.max())),
     )
     pages.set_xticks(counts)
@@ -119,16 +121,10 @@ def prune_lab(figure: "Figure") -> live.Update:
 
     def update(count: int, which: str) -> str:
         side, n = int(which == "random"), counts.index(count)
-        ends = []
-        for curve, over, mark, name in zip(lines, (page, other), dots, names, strict=True):
-            curve.set_ydata(over[:, side])
+        for curve, over, mark in zip(lines, (page, other), dots, strict=True):
+            curve.set_data(counts[: n + 1], over[: n + 1, side])
             mark.set_data([count], [over[n, side]])
-            ends.append(over[-1, side])
-            name.set_y(over[-1, side])
-        if abs(np.log(ends[0] / ends[1])) < 0.2:  # names that would stand on each other
-            names[int(ends[0] < ends[1])].set_y(max(ends) * 1.12)
-            names[int(ends[0] >= ends[1])].set_y(min(ends) / 1.12)
-        line.set_ydata(copied[:, side])
+        line.set_data(counts[: n + 1], copied[: n + 1, side])
         dot.set_data([count], [copied[n, side]])
         done = f"{count} {which} heads out" if count else "All heads in"
         pages.set_title(f"{done}:\nthis page {page[n, side]:.0f}, another {other[n, side]:.0f}")

@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 QUESTION = "What is the capital of France?"
 LONGEST = 120  # tokens of an answer
+INSTALL = "    from lesson_utils import pretrained\n    pretrained.install()"  # to be pasted as it stands
 
 
 def load(path: str | None = None) -> "Pretrained | None":
     """Load the real model, if it is installed or a path is given; else print how to get it and return None."""
     if path is None and pretrained.find() is None:
         print(
-            "The real model is not installed; what follows shows stored results of it. To have it here (98 MB, once):\n"
-            "run pretrained.install() in a cell of its own, or `python course.py real` in a terminal; then this "
-            "cell again."
+            "The real model is not installed, so what follows shows its stored results. To have it here (98 MB, once), "
+            f"run these lines in a cell of their own:\n\n{INSTALL}\n\nThen run this cell again. In a terminal, "
+            "`python course.py real` does the same."
         )
         return None
     p = pretrained.load(path)

@@ -75,11 +75,10 @@ def scores(model: GPT, p: "Pretrained") -> Array:
 
 def _controls(found: Census) -> dict[str, live.Control]:
     _, layers, heads = found.real.shape
-    layer, head = np.unravel_index(found.real[3].argmax(), (layers, heads))
     controls: dict[str, live.Control] = {
-        "score": live.Choice("score", measures.SCORES, "induction"),
-        "layer": live.Slider("layer", 0, layers - 1, int(layer)),
-        "head": live.Slider("head", 0, heads - 1, int(head)),
+        "score": live.Choice("score", measures.SCORES, "entropy"),
+        "layer": live.Slider("layer", 0, layers - 1, 0),
+        "head": live.Slider("head", 0, heads - 1, 0),
     }
     if not found.from_store:
         controls["sentence"] = live.Word("sentence", found.sentence, 160)
@@ -90,7 +89,14 @@ def _found(smollm: "Pretrained | None") -> tuple[Census]:
     return (census(smollm),)
 
 
-@live.lab(width=9.8, height=5.4, controls=_controls, prepare=_found, example=lambda: (None,))
+@live.lab(
+    width=9.8,
+    height=5.4,
+    controls=_controls,
+    prepare=_found,
+    example=lambda: (None,),
+    neutral="The heads are scored by their entropy at first, which tells nothing of induction heads.",
+)
 def census_lab(figure: "Figure", found: Census) -> live.Update:
     """Show all heads by one of five scores, beside untrained ones; and the map of the chosen head on a sentence."""
     trained, untrained, page = figure.subplots(1, 3, width_ratios=(1, 1, 3.6))

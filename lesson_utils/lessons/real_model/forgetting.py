@@ -31,8 +31,9 @@ def nats(what: str, amount: Any, first: int = 0) -> Array:
 @live.lab(
     width=9.8,
     height=4.3,
+    neutral="Nothing is forgotten at first, and curves are drawn as far as the step.",
     what=live.Choice("forget by", tuple(FORMS), "window"),
-    step=live.Slider("how much", 0, 5, 2),
+    step=live.Slider("how much", 0, 5, 0),
     first=live.Choice("first tokens kept (window)", measures.FIRST, 0),
 )
 def forget_lab(figure: "Figure") -> live.Update:
@@ -64,8 +65,8 @@ def forget_lab(figure: "Figure") -> live.Update:
         says, axis, _, amounts = FORMS[what]
         amount = amounts[step]
         for line, kept in zip(lines, measures.FIRST, strict=True):
-            line.set_visible(what == "window" or kept == 0)
-            line.set_ydata(curves[what, kept])
+            line.set_visible(kept <= first if what == "window" else kept == 0)
+            line.set_data(at[: step + 1], curves[what, kept][: step + 1])
             chosen = kept == first or what != "window"
             line.set_color(plots.BLUE if chosen else "#B8CFE0")
         for tick, number in zip(ticks, amounts, strict=True):

@@ -1,13 +1,13 @@
 """Figures of the models that we grow ourselves."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import live, plots
-from lesson_utils.lessons.real_model.grow import LENGTH, MAP_PERIOD, PERIODS, Film, grow, induction, measured, repeats
+from lesson_utils.lessons.real_model.grow import LENGTH, MAP_PERIOD, PERIODS, Film, grow, measured, repeats
 from lesson_utils.lessons.real_model.stored import label, stored
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def _controls(films: Mapping[int, Film]) -> dict[str, live.Control]:
     steps = tuple(moment.step for moment in films[2].moments)
     return {
         "layers": live.Choice("layers", tuple(films), 2),
-        "step": live.Choice("training step", steps, steps[len(steps) // 2]),
+        "step": live.Choice("training step", steps, steps[0]),
     }
 
 
@@ -31,6 +31,7 @@ def _controls(films: Mapping[int, Film]) -> dict[str, live.Control]:
     width=9.8,
     height=4.3,
     controls=_controls,
+    neutral="Before the first step nothing has been learnt, and curves are drawn as far as the step.",
     example=lambda: {layers: grow(layers, 4, progress=False, every=2) for layers in (1, 2)},
 )
 def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
@@ -42,10 +43,12 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
         curve = [moment.loss for moment in film.moments]
         (lines[layers],) = losses.plot(steps, curve, color=plots.INK)
         (dots[layers],) = losses.plot([0], [0], "o", color=plots.ORANGE, ms=11, clip_on=False)
-        losses.annotate(
-            LAYERS[layers], (steps[-1], curve[-1]), (0, 5), textcoords="offset points", ha="right", size=10.5
-        )
-    losses.set(xlabel="training step", ylabel="loss of the copy, nats", xlim=(0, steps[-1]), ylim=(0, None))
+    losses.set(
+        xlabel="training step (grey: the other model)",
+        ylabel="loss of the copy, nats",
+        xlim=(0, steps[-1]),
+        ylim=(0, None),
+    )
     looks = {"induction": (plots.BLUE, "-"), "previous": (plots.PURPLE, "--")}
     curves, marks = {}, {}
     for name, (colour, style) in looks.items():
@@ -64,16 +67,17 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
     page.spines[:].set_visible(False)
 
     def update(layers: int, step: int) -> str:
-        film = films[layers]
-        moment = film.moments[steps.index(step)]
+        film, so_far = films[layers], steps.index(step) + 1
+        moment = film.moments[so_far - 1]
         for n in films:
+            lines[n].set_data(steps[:so_far], [m.loss for m in films[n].moments[:so_far]])
             lines[n].set_color(plots.INK if n == layers else "#B5B5B5")
             dots[n].set_data([step], [moment.loss])
             dots[n].set_visible(n == layers)
         for name in looks:
             over = [getattr(m, name).max() for m in film.moments]
-            curves[name].set_ydata(over)
-            marks[name].set_data([step], [over[steps.index(step)]])
+            curves[name].set_data(steps[:so_far], over[:so_far])
+            marks[name].set_data([step], [over[so_far - 1]])
         last = film.moments[-1].induction
         layer, head = np.unravel_index(last.argmax(), last.shape)  # the one that ends as the best, all the time
         image.set_data(moment.map)
@@ -127,8 +131,12 @@ def chain_drawn(figure: "Figure") -> str:
 
 
 @plots.still(9.4, 3.5)
-def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
-    """Draw share right and induction score by period, of a model trained with one period only and of one with many."""
+def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT", score_of: Callable[[Any, int], Any]) -> str:
+    """Draw share right and induction score by period, of a model trained with one period only and of one with many.
+
+    Args:
+        score_of: `score_of(weights, period)` returns the induction score of each map, as the learner writes it.
+    """
     periods = range(PERIODS[0], PERIODS[1] + 1)
     right: dict[str, list[float]] = {}
     score: dict[str, list[float]] = {}
@@ -136,7 +144,8 @@ def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT") -> str:
         tests = [repeats(np.random.default_rng(5), 64, (P, P)) for P in periods]
         seen = [measured(model, *test) for test in tests]
         right[name] = [share for _, share, _ in seen]
-        score[name] = [float(induction(maps, test[1]).max()) for (_, _, maps), test in zip(seen, tests, strict=True)]
+        scores = [np.mean(score_of(maps, P), axis=0) for (_, _, maps), P in zip(seen, periods, strict=True)]
+        score[name] = [float(of_heads.max()) for of_heads in scores]
     at = np.arange(len(periods))
     for ax, of, what in zip(
         figure.subplots(1, 2), (right, score), ("share right", "best induction score"), strict=True

@@ -95,8 +95,9 @@ BARS = 5
     height=4.0,
     controls=lambda: {
         "text": live.Choice("text", tuple(range(1, 1 + len(stored()["lens_texts"]))), 1),
-        "layer": live.Slider("layers that have been through", 0, len(stored()["lens_words_0"]) - 1, 26),
+        "layer": live.Slider("layers that have been through", 0, len(stored()["lens_words_0"]) - 1, 0),
     },
+    neutral="No layer has been through, and the curve is drawn as far as the layer.",
 )
 def lens_lab(figure: "Figure") -> live.Update:
     """Show the logit lens: what the model would say if its output came behind this layer."""
@@ -128,7 +129,7 @@ def lens_lab(figure: "Figure") -> live.Update:
             sum(float(s) for w, s in zip(row, share, strict=True) if w == final)
             for row, share in zip(words, shares, strict=True)
         ]
-        line.set_ydata(path)
+        line.set_data(range(layer + 1), path[: layer + 1])
         dot.set_data([layer], [path[layer]])
         for bar, name, word, share in zip(bars, names, words[layer], shares[layer], strict=True):
             bar.set_width(share)
@@ -146,7 +147,7 @@ def lens_lab(figure: "Figure") -> live.Update:
         listed = ", ".join(f"{str(w)!r} {s:.2f}" for w, s in zip(words[layer], shares[layer], strict=True))
         return (
             f"{prompt!r} goes on, behind {layer} layers, with {listed}. The final answer, {final!r}, has "
-            f"{path[layer]:.2f} here and {path[-1]:.2f} at the end. Stored results."
+            f"{path[layer]:.2f} here. Stored results."
         )
 
     return update

@@ -1,6 +1,5 @@
 """Notebook 09 calls these names as `lab.name`."""
 
-from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.real_model.breaking import knock_out_lab, prune_lab, without
 from lesson_utils.lessons.real_model.changes import changes_plot, changes_table
 from lesson_utils.lessons.real_model.chatting import answer, chat, load, seconds_a_token, writes
@@ -9,5 +8,6 @@ from lesson_utils.lessons.real_model.forgetting import forget_lab, temperature_c
 from lesson_utils.lessons.real_model.grow import by_hand, copied, grow, repeats
 from lesson_utils.lessons.real_model.growing import chain_drawn, grow_lab, how_soon, trap_plot
 from lesson_utils.lessons.real_model.inside import effect_plot, five_changes, lens_lab, sink_plot
+from lesson_utils.lessons.real_model.own import runs_on
 from lesson_utils.lessons.real_model.stored import stored
 from lesson_utils.lessons.real_model.together import forgets, together_lab

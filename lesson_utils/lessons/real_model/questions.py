@@ -1,6 +1,114 @@
-"""The questions at the end of notebook 09."""
+"""The predictions and the checkpoint questions of notebook 09."""
 
-from lesson_utils.classroom.quiz import Option, Question
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+PREDICTIONS = (
+    Prediction(
+        "jump",
+        ("step by step", "all at once", "not at all"),
+        right="all at once",
+        happened="Neither of the two heads is of use without the other, so nothing happens until both are there.",
+        usual="step by step",
+    ),
+    Prediction(
+        "link",
+        ("nearly all", "about half", "less than a fifth"),
+        right="less than a fifth",
+        happened="The induction heads read what the previous-token head has written. Without it they find nothing.",
+        usual="about half",
+    ),
+    Prediction(
+        "trap",
+        ("learn nothing", "copy every period", "copy period 12 only"),
+        right="copy period 12 only",
+        happened="It looks 11 back by position, which is right at period 12 and, by chance, at the half of 12.",
+    ),
+    Prediction(
+        "positions",
+        ("rotary", "learned", "sinusoidal", "ALiBi"),
+        right="rotary",
+        happened="Turned queries and keys offer “one back” at once, and the same at every place.",
+    ),
+    Prediction(
+        "cache",
+        ("RMS norm", "rotary positions", "grouped queries", "SwiGLU"),
+        right="grouped queries",
+        happened="The cache holds keys and values, and a group of heads shares them.",
+    ),
+    Prediction(
+        "miss",
+        ("norm before", "RMS norm", "rotary positions", "SwiGLU"),
+        right="rotary positions",
+        happened="Without rotary positions each of the three seeds loses several times more than without any other change.",
+    ),
+    Prediction(
+        "sqrt",
+        ("as long", "twice as long", "many times as long"),
+        right="many times as long",
+        happened="All weights of the model are converted to another type for each token.",
+        usual="as long",
+    ),
+    Prediction(
+        "heads",
+        ("none", "a few", "about half", "nearly all"),
+        right="a few",
+        happened="A handful of heads look behind the same token. An untrained model has none.",
+    ),
+    Prediction(
+        "sink",
+        ("evenly on all", "on the second token", "on the nearest token"),
+        right="on the second token",
+        happened="The next token takes over, because the heads need a place for weight that they have no other use for.",
+        usual="evenly on all",
+    ),
+    Prediction(
+        "effect",
+        ("the first token", "key", "looked", "table"),
+        right="looked",
+        happened="The verb decides what comes next. The first token has the largest weight, and little effect.",
+        usual="the first token",
+    ),
+    Prediction(
+        "lens",
+        ("the first few", "the middle ones", "the last few"),
+        right="the last few",
+        happened="The lens reads with the eyes of the last layer, and only the last layers write in that form.",
+        usual="the middle ones",
+    ),
+    Prediction(
+        "knock",
+        ("4 induction heads", "1 previous-token head", "16 heads at random"),
+        right="16 heads at random",
+        happened="Most heads have no part in copying. A chain of two kinds of heads has, and it breaks at either link.",
+        usual="16 heads at random",
+    ),
+    Prediction(
+        "page",
+        ("It gets worse.", "It stays as it is.", "It gets better."),
+        right="It gets better.",
+        happened="The heads were chosen by this very page. Another page tells another story.",
+        usual="It gets worse.",
+    ),
+    Prediction(
+        "window",
+        ("a window of 128", "the first token kept", "more bits"),
+        right="the first token kept",
+        happened="The model does not miss the memory. It misses the place where its weight rests.",
+        usual="a window of 128",
+    ),
+    Prediction(
+        "sum",
+        ("much less than the sum", "about the sum", "much more than the sum"),
+        right="about the sum",
+        happened="These losses add up nearly. Larger ones can come to more than their sum, or to less.",
+    ),
+    Prediction(
+        "divisor",
+        ("dividing by too little", "dividing by too much", "both the same"),
+        right="dividing by too much",
+        happened="A look that is too even does more harm than a look that is too sharp.",
+    ),
+)
 
 QUESTIONS = (
     Question(
@@ -99,7 +207,7 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "27 of 270 heads are out, and the loss on the page has even fallen. Are these heads useless?",
+        "27 of 270 heads were chosen by a page and switched off, and the loss on that page has even fallen. Are they useless?",
         (
             Option(
                 "Yes: the model is better without them.",

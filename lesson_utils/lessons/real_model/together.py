@@ -77,10 +77,11 @@ def names_of(window: Any, first: int, best: Any, bits: int) -> list[str]:
 @live.lab(
     width=9.8,
     height=4.3,
-    window=live.Choice("keys in the window", STOPS["window"], 64),
+    neutral="Nothing is saved at first, and the cloud is empty until two savings are chosen.",
+    window=live.Choice("keys in the window", STOPS["window"], "all"),
     first=live.Choice("first tokens kept (window)", STOPS["first"], 0),
-    best=live.Choice("best keys of each query", STOPS["best"], 16),
-    bits=live.Choice("bits a number", STOPS["bits"], 4),
+    best=live.Choice("best keys of each query", STOPS["best"], "all"),
+    bits=live.Choice("bits a number", STOPS["bits"], 32),
 )
 def together_lab(figure: "Figure") -> live.Update:
     """Show what several savings cost together, beside what each costs alone."""
@@ -99,13 +100,15 @@ def together_lab(figure: "Figure") -> live.Update:
     steps.text(-0.02, 0, widest, ha="right", va="center", alpha=0, transform=steps.get_yaxis_transform())
     steps.set(xlim=(0, 1.16 * top), yticks=(), xlabel="loss above the whole model's, nats a token")
     cloud.plot([0, top], [0, top], color=plots.GREY, lw=1)
-    cloud.plot(*points.T, "o", color=plots.BLUE, ms=4, alpha=0.5)
+    (others,) = cloud.plot(*points.T, "o", color=plots.BLUE, ms=4, alpha=0.5)
     (dot,) = cloud.plot([0], [0], "o", ms=12, color=plots.ORANGE, clip_on=False)
     cloud.text(0.98 * top, 0.04 * top, "on the line: they add up", ha="right", color=plots.GREY, size=10.5)
     cloud.set(xlim=(0, top), ylim=(0, top), xlabel="added up, nats", ylabel="together, nats")
     small = points[points[:, 0] < SMALL]
     off = float(np.abs(small[:, 1] - small[:, 0]).max())
-    cloud.set_title(f"Losses below {SMALL} nats add up,\nto within {off:.2f}")
+    in_all = (
+        f"Of {len(points)} combinations the {len(small)} whose sum is below {SMALL} nats are within {off:.2f} of it. "
+    )
     label(figure)
 
     def update(window: Any, first: int, best: Any, bits: int) -> str:
@@ -122,6 +125,14 @@ def together_lab(figure: "Figure") -> live.Update:
             name.set_text(words)
         sum_line.set_xdata([added, added])
         dot.set_data([added], [truth])
+        several = sum(part != WHOLE for part in alone(**chosen).values()) > 1
+        others.set_visible(several)
+        finding = (
+            f"Losses below {SMALL} nats add up,\nto within {off:.2f}"
+            if several
+            else "Choose two savings,\nor all three"
+        )
+        cloud.set_title(finding)
         tokens, each = kept_bytes(**chosen)
         all_tokens, all_each = kept_bytes()
         smaller = all_tokens * all_each / (tokens * each)
@@ -136,8 +147,7 @@ def together_lab(figure: "Figure") -> live.Update:
             f"Perplexity is {perplexity:.1f}, as it is {as_it_is:.1f}. Alone, in nats a token: {parts}; added up "
             f"{added:+.2f}, together {truth:+.2f} (on the three texts {on_each}). The cache keeps {tokens} of "
             f"{all_tokens} tokens, {each / 1000:.1f} kB each: {tokens * each / all_tokens / 1000:.1f} kB a token "
-            f"read, {smaller:.1f} times less than the whole. Of {len(points)} combinations the {len(small)} "
-            f"whose sum is below {SMALL} nats are within {off:.2f} of it. Stored results."
+            f"read, {smaller:.1f} times less than the whole. {in_all if several else ''}Stored results."
         )
 
     return update

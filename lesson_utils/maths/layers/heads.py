@@ -175,12 +175,16 @@ def _attention_of_one(Q: Array, K: Array, V: Array, scale: float | None) -> tupl
 def _attention_by(
     attend: Attend, Q: Array, K: Array, V: Array, mask: Array | Mask | None
 ) -> tuple[Array, AttentionCache]:
-    """Return what somebody else's function returns, if the shapes are right."""
-    given = attend(Q, K, V, None if mask is None else np.asarray(mask, bool))
-    if not (isinstance(given, tuple) and len(given) == 2):
+    """Return what somebody else's function returns, if the shapes are right.
+
+    It gets a mask of the scores' own shape: `scores[~mask]` is a right answer, too, and knows no broadcasting.
+    """
+    whole = (*Q.shape[:-1], K.shape[-2])
+    given = attend(Q, K, V, None if mask is None else np.broadcast_to(np.asarray(mask, bool), whole))
+    if not (isinstance(given, tuple | list) and len(given) == 2):
         raise ValueError(f"attend=… returned a {type(given).__name__}; expected two arrays, (output, weights)")
     output, weights = (np.asarray(array) for array in given)
-    for name, array, shape in (("output", output, Q.shape), ("weights", weights, (*Q.shape[:-1], K.shape[-2]))):
+    for name, array, shape in (("output", output, Q.shape), ("weights", weights, whole)):
         if array.shape != shape:
             raise ValueError(f"attend=… returned {name} of shape {array.shape}; expected {shape}")
     return output, AttentionCache(Q, K, V, weights, math.nan)  # its scale is not known: there is no way back

@@ -1,0 +1,25 @@
+"""What the text of notebook 09 claims of its cells. Each part runs behind the cell that it names."""
+
+from lesson_utils.classroom.claims import as_written
+
+# %% grow-train
+one, two = (films[layers].moments for layers in (1, 2))
+before = next(m for m in two if m.step >= STEPS // 3)
+after = next(m for m in two if m.step >= STEPS // 2)
+jump = before.right < 0.3 and after.right > 0.75 and after.previous.max() > 3 * before.previous.max()
+as_written(STEPS == 800, stuck=max(m.right for m in one) < 0.3, two=two[-1].right > 0.85, jump=jump)
+
+# %% grow-break
+_, no_previous, no_other, _, no_both = right.values()
+chain = no_previous < 0.2 and no_both < 0.1
+as_written(STEPS == 800, chain=chain, other=no_other > 0.8, all_heads=round(right["all heads"], 2) == 0.93)
+
+# %% own-run
+as_written(same=abs(plain - own) < 0.002)
+
+# %% one-character
+as_written(smollm is None, much=slow > 4 * fast)
+
+# %% census-numbers
+strongest = lab.heads_above(found, "induction", 0.3)
+as_written(nine=len(strongest) == 9, best=strongest[0] == "18.6" and min(int(h[:2]) for h in strongest) == 17)
