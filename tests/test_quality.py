@@ -42,7 +42,7 @@ def test_a_question_comes_before_every_live_figure(path):
     for i, cell in enumerate(all_cells):
         if re.search(r"^lab\.\w+_l(ab|ook)\(|^lab\.first_look", cell.source, re.M) and cell.cell_type == "code":
             asked = next(c for c in all_cells[i - 1 :: -1] if c.cell_type == "markdown")
-            assert re.search(r"\*\*Predict:\*\*|\bdrag\b", asked.source, re.I)  # or what to try
+            assert re.search(r"\*\*Predict:\*\*|\b(drag|move|type)\b", asked.source, re.I)  # or what to try
 
 
 def test_links_and_pictures_of_the_readme_exist():
