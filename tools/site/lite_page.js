@@ -56,14 +56,16 @@
   let waiting = 0; // cells that were run before Python was there
   let news = ""; // of a download, for some seconds
   const state = () => {
-    const context = app?.shell.currentWidget?.sessionContext;
+    const panel = app?.shell.currentWidget;
+    const context = panel?.sessionContext;
     const kernel = context?.session?.kernel?.status;
     if (kernel === "idle" || kernel === "busy") return "Python is ready.";
     if (kernel === "dead") return "Python has stopped. Choose Kernel → Restart Kernel.";
     const slow = Date.now() - since > SLOW * 1000;
     if (!context) return opened ? "" : slow ? "Loading is slow. Check your connection and reload." : "Loading the notebook …";
     if (slow) return "Python is still not there. Check your connection and reload.";
-    return waiting ? "Your cell runs as soon as Python has started." : "Python is starting …";
+    const early = waiting || panel.content?.widgets?.some((cell) => cell.model.executionState === "running");
+    return early ? "Python is starting. Your cell waits." : "Python is starting …";
   };
   const tell = () => {
     const text = news || state();
