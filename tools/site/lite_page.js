@@ -27,10 +27,10 @@
   };
 
   // --- The address names the notebook that is in sight: a reload and a bookmark open it again --------------------------
-  // JupyterLite opens what `?path=` names, and takes it out of the address. It decodes the name twice.
+  // JupyterLite opens what `?path=` names, and takes it out of the address.
   const name = (path) => {
     const address = new URL(location.href);
-    if (path) address.searchParams.set("path", path.replaceAll("%", "%25"));
+    if (path) address.searchParams.set("path", path);
     else address.searchParams.delete("path");
     if (address.href !== location.href) history.replaceState(history.state, "", address);
   };
@@ -88,13 +88,16 @@
     };
     const wait = async () => {
       const cell = panel.content.activeCell;
-      cell?.setPrompt?.("*");
+      const marked = cell?.model.type === "code";
+      if (marked) cell.setPrompt("*");
       waiting += 1;
       tell();
       await context.ready;
       waiting -= 1;
       // Run All Above has marked a cell that it does not run.
-      setTimeout(() => cell?.model?.executionState === "idle" && cell.setPrompt(`${cell.model.executionCount ?? ""}`));
+      setTimeout(() => {
+        if (marked && cell.model?.executionState === "idle") cell.setPrompt(`${cell.model.executionCount ?? ""}`);
+      });
       return false; // no kernel is to be chosen
     };
     const start = context.startKernel;
