@@ -9,8 +9,8 @@ from pathlib import Path
 
 SAYS = "Open all answers on this page"
 IN_A_BROWSER = (
-    "Your work is kept in this browser, on this machine, and survives a reload: open the notebook again in the list on "
-    "the left. To have a copy, right-click the notebook in that list and choose Download."
+    "Your work is kept in this browser, on this machine. A reload opens this notebook again as it was last saved, and "
+    "then its cells are to be run again. For a copy of your own, press the button Download my notebooks."
 )
 
 

@@ -3,6 +3,9 @@
 python course.py test tests/site/test_lite.py -s      also prints sizes and times
 """
 
+import io
+import json
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -53,11 +56,11 @@ def lab(site):
     [pytest.param(path, marks=[] if path.stem in FIRST else [pytest.mark.own_job], id=path.stem) for path in NOTEBOOKS],
 )
 def test_notebook(lab, path):
-    with measured(lab, path.name) as (notebook, (picture, ready, ran)):
-        print(f"\n{path.stem}, seconds (and of a core): picture {picture}, Ready {ready}, Run All {ran}", end=" ")
+    with measured(lab, path.name) as (notebook, (text, ready, ran)):
+        print(f"\n{path.stem}, seconds (and of a core): text {text}, Ready {ready}, Run All {ran}", end=" ")
         assert notebook.complaints() == []
-        (output,) = next(cell for cell in notebook.cells if cell["id"] == "setup")["outputs"]
-        assert "".join(output["text"]) == "Ready.\n"
+        said = next(cell for cell in notebook.cells if cell["id"] == "setup")["outputs"][0]
+        assert "".join(said["text"]).startswith("Ready.\n")
         assert all(cell["execution_count"] for cell in notebook.cells if cell["cell_type"] == "code")
         figure = notebook.live_figures()[0]
         assert figure.alt.strip()
@@ -155,7 +158,7 @@ def test_firefox_runs_it_too(site):
         ready = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
         page.wait(f"() => {ready}", seconds=60)  # the circle at the top right is empty, as the front page says it
         for cell, done in (
-            ("setup", "node => node.querySelector('.jp-OutputArea')?.textContent.trim() === 'Ready.'"),
+            ("setup", "node => node.querySelector('.jp-OutputArea')?.textContent.trim().startsWith('Ready.')"),
             ("first-look", "node => node.querySelector('[role=slider]')?.checkVisibility()"),
         ):
             place = page.ask(PLACE, cell)
@@ -171,3 +174,181 @@ def test_firefox_runs_it_too(site):
             )
         assert browser.complaints == []
         assert [request for request in browser.requests if not request.startswith((address, "data:", "blob:"))] == []
+
+
+# --- What the page does for a learner beyond JupyterLite
+
+BAR = "#course"
+STATUS = f"{BAR} [role=status]"
+OPEN = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
+PATH = "[new URL(location.href).searchParams.get('path'), jupyterapp.shell.currentWidget.context.path]"
+MINE = "my_own = 'é'"
+# Runs the first cell, as Shift+Enter does, at once when the notebook is there: half a second before it has a kernel.
+RUN_EARLY = """async ({more}) => {
+    const later = () => new Promise(done => setTimeout(done, 5))
+    while (!window.jupyterapp?.shell.currentWidget?.context) await later()
+    const panel = jupyterapp.shell.currentWidget
+    await panel.context.ready
+    panel.content.activeCellIndex = panel.content.widgets.findIndex(cell => cell.model.id === 'setup')
+    if (panel.sessionContext.session) throw new Error('the kernel is there already')
+    window.done = [jupyterapp.commands.execute('notebook:run-cell-and-select-next')]
+    const cells = panel.content.widgets.filter(cell => cell.model.type === 'code')
+    if (more) {
+        panel.content.activeCellIndex = panel.content.widgets.indexOf(cells[1])
+        window.done.push(jupyterapp.commands.execute('notebook:run-all-above'))
+    }
+    return [document.querySelector('#course [role=status]').textContent, cells.slice(0, 2).map(cell => cell.prompt)]
+}"""
+PROMPTS = """async () => {
+    await Promise.all(done)
+    await new Promise(done => setTimeout(done, 100))
+    const {content, sessionContext} = jupyterapp.shell.currentWidget
+    const cells = content.widgets.filter(cell => cell.model.type === 'code')
+    return [cells.slice(0, 2).map(cell => cell.prompt), Object.hasOwn(sessionContext, 'startKernel')]
+}"""
+
+
+@pytest.fixture
+def visit(site):
+    """A browser that keeps what a site stores: a function that opens an address of the site in a page."""
+    with driver.served(site) as address, driver.chromium() as browser:
+        context = browser.new_context(viewport={"width": 1024, "height": 700}, accept_downloads=True)
+
+        def open_(path, until=OPEN, prepare=lambda page: None):
+            page = context.new_page()
+            prepare(page)
+            page.goto(address + path, wait_until="commit")
+            page.wait_for_function(until, timeout=60_000)
+            return page
+
+        yield open_
+
+
+def says(page, text):
+    """Wait until the page says it."""
+    page.wait_for_function(
+        "([place, text]) => document.querySelector(place)?.textContent === text", arg=[STATUS, text], timeout=60_000
+    )
+
+
+def write_and_save(page):
+    """Write into the set-up cell, and save."""
+    page.evaluate(
+        f"""async () => {{
+            const {{content, context}} = jupyterapp.shell.currentWidget
+            const cell = content.widgets.find(cell => cell.model.id === 'setup')
+            cell.model.sharedModel.setSource({json.dumps(MINE)})
+            await context.save()
+        }}"""
+    )
+
+
+def setup_cell(page):
+    return page.evaluate(
+        "jupyterapp.shell.currentWidget.content.widgets.find(cell => cell.model.id === 'setup')"
+        ".model.sharedModel.getSource()"
+    )
+
+
+def test_from_the_first_second_the_page_says_what_it_does(visit):
+    page = visit("lab/index.html", f"document.querySelector({STATUS!r})")
+    assert page.locator(STATUS).text_content() == "Loading the notebook …"
+    assert "Your work is kept in this browser, on this machine." in page.locator(BAR).inner_text()
+    assert not page.get_by_role("button", name="Download my notebooks").is_visible()
+    page.wait_for_function(OPEN, timeout=60_000)
+    says(page, "Python is starting …")
+    says(page, "Python is ready.")
+
+    # By keyboard alone: what a reload keeps is said, and goes away again.
+    where = page.locator(f"{BAR} summary")
+    where.focus()
+    page.keyboard.press("Enter")
+    assert page.get_by_text("A reload keeps").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.get_by_text("A reload keeps").is_visible()
+    assert where.evaluate("node => node === document.activeElement")
+
+
+def test_a_page_that_does_not_come_says_what_to_do(visit):
+    def prepare(page):
+        page.route("**/build/**", lambda route: route.abort())
+        page.clock.install()
+
+    page = visit("lab/index.html", f"document.querySelector({STATUS!r})", prepare)
+    page.clock.fast_forward(100_000)
+    says(page, "Loading is slow. Check your connection and reload.")
+
+
+def test_a_reload_and_a_bookmark_open_the_notebook_again(visit):
+    page = visit("lab/index.html")
+    assert page.evaluate(PATH) == ["00_start_here.ipynb"] * 2  # where a first visit begins
+    page.evaluate("jupyterapp.commands.execute('docmanager:open', {path: '04_positional_encoding.ipynb'})")
+    page.wait_for_function(f"{PATH}[1].startsWith('04')")
+    page.wait_for_function(OPEN)
+    write_and_save(page)
+    for again in (page.reload, lambda: page.goto(page.url.partition("?")[0]), lambda: page.goto(page.url)):
+        again()
+        page.wait_for_function(OPEN, timeout=60_000)
+        assert page.evaluate(PATH) == ["04_positional_encoding.ipynb"] * 2
+        assert setup_cell(page) == MINE
+    # A new name is the name from then on.
+    page.evaluate("jupyterapp.shell.currentWidget.context.rename('my é.ipynb')")
+    page.wait_for_function(f"{PATH}[1].startsWith('my')")
+    page.reload()
+    page.wait_for_function(OPEN, timeout=60_000)
+    assert page.evaluate(PATH)[1] == "my é.ipynb"
+    # A notebook that is closed does not come back.
+    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+    page.wait_for_function("!location.search")
+    page.reload()
+    page.wait_for_function(OPEN, timeout=60_000)
+    assert page.evaluate(PATH) == ["00_start_here.ipynb"] * 2
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_a_cell_that_is_run_before_python_is_there_waits_for_it(visit, more):
+    page = visit("lab/index.html?path=02_scaled_attention.ipynb", "document.body")
+    said, prompts = page.evaluate(f"({RUN_EARLY})({{more: {json.dumps(more)}}})")
+    assert said == "Python is starting. Your cell waits."
+    assert prompts[0] == "*"
+    # Once, or twice if it was asked for twice; nothing that was not run has a number, or goes on waiting.
+    assert page.evaluate(PROMPTS) == [["2" if more else "1", ""], False]
+    assert "Ready." in page.locator(".jp-OutputArea").first.inner_text()
+    says(page, "Python is ready.")
+
+
+def test_one_button_downloads_all_notebooks(visit):
+    page = visit("lab/index.html?path=04_positional_encoding.ipynb")
+    write_and_save(page)
+    page.evaluate("jupyterapp.serviceManager.contents.save('ä.txt', {type: 'file', format: 'text', content: 'ü\\n'})")
+    page.evaluate("jupyterapp.commands.execute('docmanager:open', {path: '00_start_here.ipynb'})")
+    page.wait_for_function(f"{PATH}[1].startsWith('00')")
+    page.wait_for_function(OPEN)
+    page.evaluate(  # not saved: the button does that
+        f"""() => jupyterapp.shell.currentWidget.content.widgets.find(cell => cell.model.id === 'setup')
+            .model.sharedModel.setSource({json.dumps(MINE)})"""
+    )
+    button = page.get_by_role("button", name="Download my notebooks")
+    button.wait_for()
+    button.focus()
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    assert download.value.suggested_filename == "my_notebooks.zip"
+    with zipfile.ZipFile(io.BytesIO(Path(download.value.path()).read_bytes())) as archive:
+        assert archive.testzip() is None
+        names = {"00_start_here.ipynb", "04_positional_encoding.ipynb", "ä.txt"}
+        assert set(archive.namelist()) == {f"my_notebooks/{name}" for name in names}  # what was not opened is not there
+        for name in ("00_start_here", "04_positional_encoding"):
+            notebook = json.loads(archive.read(f"my_notebooks/{name}.ipynb"))
+            assert "".join(next(cell for cell in notebook["cells"] if cell["id"] == "setup")["source"]) == MINE
+        assert archive.read("my_notebooks/ä.txt").decode() == "ü\n"
+    says(page, "Downloaded my_notebooks.zip (3 files).")
+
+
+def test_a_page_of_another_jupyterlite_is_refused(tmp_path):
+    from tools.site import fetch, lite
+
+    page = tmp_path / "index.html"
+    page.write_text("<html><title>JupyterLite</title><body></body></html>")
+    with pytest.raises(fetch.Failed, match="JupyterLite's page has no <body class="):
+        lite.add_help(page)

@@ -14,7 +14,7 @@ PARTS = {
     "attention": ("attention", "attention's time and memory against PyTorch", (1, 2)),
     "decoding": ("decoding", "generation with and without the key-value cache", (1,)),
     "real": ("real", "the published model: a token, a prompt and loading, against transformers", (1,)),
-    "lite": ("lite", "JupyterLite: first picture, Ready, and Run All of each notebook", (None,)),
+    "lite": ("lite", "JupyterLite: first text, Ready, and Run All of each notebook", (None,)),
     "memory": ("memory", "what a learner's kernel takes in each notebook, and the server beside it", (1,)),
     "class": ("classroom", "a class on a JupyterHub of its own: answers of sliders, memory, processors", (None,)),
     "exercises": ("exercises", "how long the checks of exercises take", (1,)),

@@ -14,7 +14,7 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tools import start
 from tools.site import fetch
@@ -83,6 +83,29 @@ def build_pages(folder: Path, project: Path) -> None:
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     if done.returncode:
         raise fetch.Failed(f"jupyter lite build failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    add_help(folder / "lab" / "index.html")
+
+
+def add_help(file: Path) -> None:
+    """Put into JupyterLite's page what says how far it is, keeps the learner's place, and hands out the work.
+
+    It stands in the page itself, so that it is there from the first second.
+    """
+    page = file.read_text(encoding="utf-8")
+    markup, packing, script = (
+        (HERE / name).read_text(encoding="utf-8") for name in ("lite_page.html", "zip.js", "lite_page.js")
+    )
+    body = '<body class="jp-ThemedContainer" data-notebook="lab">'
+    name = configured()["appName"]
+    for old, new in (
+        (body, f"{body}\n{markup}<script>\n{packing}{script}</script>"),
+        ("<title>JupyterLite</title>", f"<title>{name}</title>"),
+        ("<html>", '<html lang="en">'),
+    ):
+        if page.count(old) != 1:
+            raise fetch.Failed(f"JupyterLite's page has no {old}, where the course's own part would go.")
+        page = page.replace(old, new)
+    file.write_text(page, encoding="utf-8")
 
 
 def unpack_core(folder: Path) -> None:
@@ -123,9 +146,15 @@ def add_wheels(folder: Path, of_kernel: Path) -> None:
 
 def first_loaded() -> list[str]:
     """Return the packages that a page loads before its first cell can run, as its configuration lists them."""
-    configuration = json.loads((CONFIGURATION / "jupyter-lite.json").read_text(encoding="utf-8"))
-    kernel = configuration["jupyter-config-data"]["litePluginSettings"]["@jupyterlite/pyodide-kernel-extension:kernel"]
+    kernel = configured()["litePluginSettings"]["@jupyterlite/pyodide-kernel-extension:kernel"]
     return list(kernel["loadPyodideOptions"]["packages"])
+
+
+def configured() -> dict[str, Any]:
+    """Return what our configuration says of the page."""
+    configuration = json.loads((CONFIGURATION / "jupyter-lite.json").read_text(encoding="utf-8"))
+    data: dict[str, Any] = configuration["jupyter-config-data"]
+    return data
 
 
 def pack(folder: Path) -> None:

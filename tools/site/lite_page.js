@@ -1,0 +1,175 @@
+// What JupyterLite's page does for a learner beyond JupyterLite: lite.py puts this, lite_page.html and zip.js into it.
+//
+// JupyterLite hands out its application object (exposeAppInBrowser). This asks it for what it shows, and changes one
+// thing: a cell that is run before its kernel is there waits.
+(() => {
+  const FIRST = "00_start_here.ipynb";
+  const SLOW = 90; // seconds after which one is told what to do
+  const course = document.getElementById("course");
+  const status = course.querySelector("[role=status]");
+  const details = course.querySelector("details");
+  const button = course.querySelector("button");
+  let app;
+
+  // Where a browser allows a page no storage, nothing is remembered.
+  const KEY = `${location.pathname} notebook`;
+  const remembered = () => {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null;
+    }
+  };
+  const remember = (path) => {
+    try {
+      localStorage.setItem(KEY, path);
+    } catch {}
+  };
+
+  // --- The address names the notebook that is in sight: a reload and a bookmark open it again --------------------------
+  // JupyterLite opens what `?path=` names, and takes it out of the address.
+  const name = (path) => {
+    const address = new URL(location.href);
+    if (path) address.searchParams.set("path", path);
+    else address.searchParams.delete("path");
+    if (address.href !== location.href) history.replaceState(history.state, "", address);
+  };
+  const documents = () => [app.shell.currentWidget, ...app.shell.widgets("main")].filter((widget) => widget?.context?.path);
+  let opened = false; // until then, what is to be opened stands in the address
+  const follow = () => {
+    const path = app && documents()[0]?.context.path;
+    opened ||= Boolean(path);
+    if (!opened) return;
+    name(path);
+    remember(path ?? "");
+  };
+  if (!new URLSearchParams(location.search).has("path")) name(remembered() || FIRST);
+  const push = history.pushState;
+  history.pushState = function (...words) {
+    push.apply(this, words);
+    follow();
+  };
+
+  // --- What is loading, and when it is ready --------------------------------------------------------------------------
+  const opening = Date.now();
+  let since = opening;
+  let waiting = 0; // cells that were run before Python was there
+  let news = ""; // of a download, for some seconds
+  const state = () => {
+    const panel = app?.shell.currentWidget;
+    const context = panel?.sessionContext;
+    const kernel = context?.session?.kernel?.status;
+    if (kernel === "idle" || kernel === "busy") return "Python is ready.";
+    if (kernel === "dead") return "Python has stopped. Choose Kernel → Restart Kernel.";
+    const slow = Date.now() - since > SLOW * 1000;
+    if (!context) return opened ? "" : slow ? "Loading is slow. Check your connection and reload." : "Loading the notebook …";
+    if (slow) return "Python is still not there. Check your connection and reload.";
+    const early = waiting || panel.content?.widgets?.some((cell) => cell.model.executionState === "running");
+    return early ? "Python is starting. Your cell waits." : "Python is starting …";
+  };
+  const tell = () => {
+    const text = news || state();
+    if (status.textContent === text) return;
+    status.textContent = status.title = text;
+  };
+  setInterval(tell, 1000);
+
+  // --- A cell that is run before its kernel is there waits for it -----------------------------------------------------
+  // JupyterLab would empty its output, and forget it. But a session that says it has no kernel is first asked to start
+  // one, and this is awaited. (The session itself starts its kernel by the same function, without that question.)
+  const patience = (panel) => {
+    const context = panel.sessionContext;
+    if (context.isReady) return;
+    let asked = false;
+    const hasNoKernel = () => {
+      asked = !context.session?.kernel;
+      queueMicrotask(() => (asked = false));
+      return asked;
+    };
+    const wait = async () => {
+      const cell = panel.content.activeCell;
+      const marked = cell?.model.type === "code";
+      if (marked) cell.setPrompt("*");
+      waiting += 1;
+      tell();
+      await context.ready;
+      waiting -= 1;
+      // Run All Above has marked a cell that it does not run.
+      setTimeout(() => {
+        if (marked && cell.model?.executionState === "idle") cell.setPrompt(`${cell.model.executionCount ?? ""}`);
+      });
+      return false; // no kernel is to be chosen
+    };
+    const start = context.startKernel;
+    Object.defineProperty(context, "hasNoKernel", { get: hasNoKernel, configurable: true });
+    context.startKernel = () => (asked ? wait() : start.call(context));
+    context.ready.then(() => {
+      delete context.hasNoKernel;
+      delete context.startKernel;
+    });
+  };
+
+  // --- Saving, and one file with all that is kept here ----------------------------------------------------------------
+  const save = () =>
+    Promise.all(documents().map(({ context }) => context.isReady && context.model.dirty && context.save()));
+  const bytes = ({ content, format }) => {
+    if (format === "base64") return Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+    return new TextEncoder().encode(format === "json" ? JSON.stringify(content, null, 1) + "\n" : content);
+  };
+  const download = async () => {
+    await save();
+    const storage = await app.serviceManager.contents._defaultDrive.storage;
+    const files = [];
+    await storage.iterate((file, path) => {
+      if (file.type !== "directory") files.push([`my_notebooks/${path}`, bytes(file), new Date(file.last_modified)]);
+    });
+    if (!files.length) return "There is nothing to download yet. Open a notebook first.";
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(zip(files));
+    link.download = "my_notebooks.zip";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    return `Downloaded my_notebooks.zip (${files.length} ${files.length === 1 ? "file" : "files"}).`;
+  };
+  button.addEventListener("click", async () => {
+    news = await download().catch((error) => `The download failed: ${error.message}`);
+    tell();
+    setTimeout(() => ((news = ""), tell()), 10_000);
+  });
+  document.addEventListener("visibilitychange", () => document.hidden && app && save());
+
+  details.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    details.open = false;
+    details.firstElementChild.focus();
+  });
+  document.addEventListener("pointerdown", (event) => details.contains(event.target) || (details.open = false));
+
+  // --- JupyterLite's page is there ------------------------------------------------------------------------------------
+  const seen = new WeakSet();
+  const look = () => {
+    const panel = app.shell.currentWidget;
+    if (panel?.context && !seen.has(panel)) {
+      seen.add(panel);
+      since = Date.now();
+      panel.context.pathChanged.connect(follow);
+      panel.sessionContext?.statusChanged.connect(tell);
+      if (panel.content?.widgets) patience(panel);
+    }
+    follow();
+    tell();
+  };
+  Object.defineProperty(window, "jupyterapp", {
+    configurable: true,
+    get: () => app,
+    set(value) {
+      app = value;
+      app.shell.currentChanged.connect(look);
+      app.restored.then(() => {
+        document.body.classList.remove("jp-mod-dark", "jp-mod-light"); // JupyterLite's, until its theme is there
+        course.classList.remove("loading");
+        look();
+      });
+    },
+  });
+})();
