@@ -131,8 +131,8 @@ def prune_lab(figure: "Figure") -> live.Update:
         copy.set_title(f"Copying costs\n{copied[n, side]:.1f} nats")
         return (
             f"Perplexity is {page[n, side]:.1f} on the page on which they were chosen, {other[n, side]:.1f} on "
-            f"another, with {count or 'no'} {which} heads out (with all: {page[0, 0]:.1f} and {other[0, 0]:.1f}). Copying "
-            f"costs {copied[n, side]:.1f} nats, with all heads {copied[0, 0]:.1f}. Stored results."
+            f"another, with {count or 'no'} {which} heads out (with all: {page[0, 0]:.1f} and {other[0, 0]:.1f}). "
+            f"Copying costs {copied[n, side]:.1f} nats, with all heads {copied[0, 0]:.1f}. Stored results."
         )
 
     return update
