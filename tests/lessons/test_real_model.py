@@ -281,6 +281,13 @@ def test_what_it_says_can_be_run_in_the_notebook_as_it_stands(monkeypatch, capsy
     assert found == [None]
 
 
+def test_what_the_texts_name_is_there():
+    read = nbformat.read(ROOT / "notebooks/09_real_model.ipynb", as_version=4)
+    named = {name for cell in read.cells for name in re.findall(r"\blab\.(\w+)\(", cell.source)}
+    assert "train_again" in named
+    assert all(callable(getattr(lab, name)) for name in named)
+
+
 # --- The learner's functions ----------------------------------------------------------------------------------------
 
 

