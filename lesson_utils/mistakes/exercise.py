@@ -161,7 +161,8 @@ class Exercise:
     spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of right steps, that go wrong otherwise
     called: str = ""  # the function's name in the notebook, if it is not that of the check
     reference: Callable[..., Any] | None = None  # the library's own, to judge by; else the solution is
-    library: tuple[Callable[..., Any], ...] = ()  # what the course has written already, and the learner shall write
+    # What the course has written already, and the learner shall write; a `partial`, where only such calls are meant.
+    library: tuple[Callable[..., Any], ...] = ()
     dtype: str = "any"  # "kept" where the task says so; else another float is worth a remark only
     scope: Mapping[str, Any] = field(default_factory=dict)  # what the notebook's cell can use besides SCOPE
     foreign: tuple[tuple[str, str], ...] = ()  # patterns of what belongs elsewhere → what to write here, for errors

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -147,8 +147,8 @@ def filled_empty(left: float = math.nan) -> Iterator[None]:
 
 
 def copied(arguments: Sequence[Any]) -> list[Any]:
-    """Return the arguments, with a copy of each array."""
-    return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+    """Return the arguments, with a copy of each array, laid out in memory as it was."""
+    return [x.copy(order="K") if isinstance(x, np.ndarray) else x for x in arguments]
 
 
 def finite(value: Any) -> Any:
@@ -236,11 +236,12 @@ def watched(called: list[str], library: Sequence[Callable[..., Any]]) -> Iterato
     if not library or sys.gettrace() is not None:
         yield
         return
-    codes = {f.__code__: _called(f) for f in library}
+    plain = [f if isinstance(f, partial) else partial(f) for f in library]
+    codes = {f.func.__code__: f for f in plain}
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
-        if frame.f_code in codes:
-            called.append(codes[frame.f_code])
+        if (f := codes.get(frame.f_code)) and all(frame.f_locals.get(k) == v for k, v in f.keywords.items()):
+            called.append(_called(f))
 
     note.ours = True  # type: ignore[attr-defined]
     sys.settrace(note)
@@ -285,11 +286,12 @@ def mend_modules() -> list[str]:
     return found
 
 
-def _called(function: Callable[..., Any]) -> str:
-    """Return a function's name with the name that cells have for its module."""
-    name = function.__name__
+def _called(call: partial[Any]) -> str:
+    """Return a function's name with the name that cells have for its module, and the keywords of a call."""
+    function, name = call.func, call.func.__name__
     modules = (short for short, (_, functions) in _ORIGINAL.items() if functions.get(name) is function)
-    return f"{next(modules, function.__module__.rpartition('.')[2])}.{name}"
+    keywords = ", ".join(f'{k}="{v}"' for k, v in call.keywords.items())
+    return f"{next(modules, function.__module__.rpartition('.')[2])}.{name}" + (f"(…, {keywords})" if keywords else "")
 
 
 @contextmanager
