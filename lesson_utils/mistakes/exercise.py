@@ -47,7 +47,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.run.sandbox import guard
+from lesson_utils.mistakes.run.kernel import guard
 
 SCOPE = {"np": np, "math": math}  # what every cell can use
 

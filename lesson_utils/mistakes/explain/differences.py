@@ -10,8 +10,9 @@ from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.dependence import dependence, listed
 from lesson_utils.mistakes.explain.relations import Pair, digits, origins, places, relation, weights_problem
 from lesson_utils.mistakes.recognise.fault_bank import Bank
+from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, close, plain, same
-from lesson_utils.mistakes.run.sandbox import TimeUp, quiet, stopped
+from lesson_utils.mistakes.run.sandbox import quiet
 
 
 def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:

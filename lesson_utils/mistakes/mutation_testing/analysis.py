@@ -15,7 +15,8 @@ from lesson_utils.mistakes.mutation_testing.result import TestResult
 from lesson_utils.mistakes.mutation_testing.spy import Run, key, otherwise_rounded, run
 from lesson_utils.mistakes.mutation_testing.subject import no_test, subject
 from lesson_utils.mistakes.mutation_testing.survivors import Study, reasons
-from lesson_utils.mistakes.run.sandbox import kernel_as_before, mend_modules, quiet
+from lesson_utils.mistakes.run.kernel import kernel_as_before, mend_modules
+from lesson_utils.mistakes.run.sandbox import quiet
 
 SEEDS = (0, 1, 2)  # a test that draws other numbers each time is run so often on each bug
 AGAIN = 12  # and so often on the right function, to see whether it fails at times

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
+from lesson_utils.mistakes.run.kernel import mend_modules
+from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp
 from lesson_utils.mistakes.run.outcome import Outcome
-from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, TimeUp, attempt, copied, mend_modules
+from lesson_utils.mistakes.run.sandbox import attempt, copied
 
 MOST_CALLS = 100  # that are noted
 
