@@ -61,7 +61,8 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
         outcomes.append(attempt(function, case.arguments, seconds, exercise.library, show=is_first))
         if outcomes[-1].timed_out:  # once is enough
             break
-    if overwritten or mend_modules():  # what the function did to NumPy, the reference must not meet
+    overwritten += mend_modules()
+    if overwritten:  # what the function did to NumPy, the reference must not meet
         bank = Bank(exercise)
     if todo := stub_problem(function, outcomes[0]):
         return verdict(None, f"{todo}, run its cell, then run this one again.")

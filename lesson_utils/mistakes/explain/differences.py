@@ -45,7 +45,7 @@ def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str |
         return None
     said = list(problems.values())
     for name, got, want in rows:
-        if name in problems and isinstance(got, np.ndarray) and (order := origins(got, np.asarray(want))):
+        if name in problems and isinstance(got, np.ndarray) and got.size and (order := origins(got, np.asarray(want))):
             said.append(f"`{name}`: {order}.")
     if fine := [f"`{name}`" for name in exercise.returns if name not in problems]:
         said.append(f"The shape of {listed(fine)} is right.")

@@ -56,8 +56,11 @@ class LearnerCode:
             if edit is None:
                 code = compile(module, "<answer>", "exec")
             else:
+                for node in edit.new if isinstance(edit.new, list) else [edit.new]:
+                    if isinstance(node, ast.AST):
+                        ast.fix_missing_locations(node)
                 with edit.applied():
-                    code = compile(ast.fix_missing_locations(module), "<answer>", "exec")
+                    code = compile(module, "<answer>", "exec")
             exec(code, names)
         except (SyntaxError, ValueError, TypeError, RecursionError):
             return None

@@ -46,15 +46,29 @@ def guard(names: Mapping[str, Any]) -> None:
 guard({"np.random": np.random, "np.linalg": np.linalg, "builtins": builtins})
 
 
+_overwritten: dict[str, None] = {}  # names of what was overwritten, and is back
+
+
 def mend_modules() -> list[str]:
-    """Put functions back that somebody has overwritten, as in `np.exp = ...`, and name them."""
-    found = []
+    """Put functions back that somebody has overwritten, as in `np.exp = ...`; name them, and those put back after calls."""
+    _mend()
+    found = [*_overwritten]
+    _overwritten.clear()
+    return found
+
+
+def mend_again() -> None:
+    """Put functions back after one more call of what has overwritten some."""
+    if _overwritten:
+        _mend()
+
+
+def _mend() -> None:
     for short, (module, functions) in _ORIGINAL.items():
         for name, value in functions.items():
             if vars(module).get(name) is not value:
-                found.append(f"{short}.{name}")
+                _overwritten[f"{short}.{name}"] = None
                 setattr(module, name, value)
-    return found
 
 
 def called(call: partial[Any]) -> str:
@@ -79,6 +93,7 @@ def kernel_as_before(show: bool = True) -> Iterator[None]:
         with contextlib.redirect_stdout(cut), _shell_as_before(show):
             yield
     finally:
+        _mend()
         np.set_printoptions(**options)
         sys.setrecursionlimit(limit)
         random.setstate(state)

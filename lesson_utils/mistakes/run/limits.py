@@ -45,7 +45,7 @@ class _Check:
 
     seconds: float
     out: TextIO = field(default_factory=lambda: sys.stdout)
-    began: float = field(default_factory=monotonic)
+    began: float = field(default_factory=lambda: monotonic())  # looked up anew: a test's clock may be slower
     has_said: bool = False
 
 
@@ -53,9 +53,9 @@ _checks: list[_Check] = []  # those at work, the innermost last
 
 
 @contextmanager
-def ending(seconds: float = ALTOGETHER) -> Iterator[None]:
+def ending(seconds: float | None = None) -> Iterator[None]:
     """Let no call inside run on after so many seconds, and say after two that the check is still at work."""
-    _checks.append(_Check(seconds))
+    _checks.append(_Check(ALTOGETHER if seconds is None else seconds))
     try:
         yield
     finally:
@@ -159,12 +159,12 @@ def counted_lines(file: str, most: float = float("inf")) -> Iterator[Callable[[]
         yield lambda: count
         return
 
-    def watch(frame: FrameType, event: str, argument: Any) -> Any:
+    def watch(frame: FrameType, event: Any, argument: Any) -> Any:
         further = outer(frame, event, argument) if outer else None
         if frame.f_code.co_filename != file:
             return further
 
-        def line(frame: FrameType, event: str, argument: Any) -> Any:
+        def line(frame: FrameType, event: Any, argument: Any) -> Any:
             nonlocal count, further
             if event == "line":
                 count += 1

@@ -72,6 +72,8 @@ def quick(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
             return Outcome(settled(function(*copied(arguments))))
     except Exception as error:
         return Outcome(error=settled_error(error))
+    finally:
+        kernel.mend_again()
 
 
 @contextmanager
