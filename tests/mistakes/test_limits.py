@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from learners import EXERCISES, checked, written
+from learners import EXERCISES, checked
 
 from lesson_utils.mistakes import judge
 from lesson_utils.mistakes.judge import run
@@ -63,7 +63,10 @@ def test_lapack_raises_what_it_cannot_use_and_prints_nothing(capfd, monkeypatch)
 # --- A slow machine -------------------------------------------------------------------------------------------------
 
 SAMPLE = {
-    "softmax": ["np.exp(x) / np.exp(x).sum(axis=-1)", "e = np.exp(x - x.max())\nreturn e / e.sum(axis=0, keepdims=True)"],
+    "softmax": [
+        "np.exp(x) / np.exp(x).sum(axis=-1)",
+        "e = np.exp(x - x.max())\nreturn e / e.sum(axis=0, keepdims=True)",
+    ],
     "gru_step": [
         """
         d = h.shape[-1]
@@ -77,7 +80,9 @@ SAMPLE = {
         "m = x.mean(-1, keepdims=True)\nv = np.mean(x - m, axis=-1, keepdims=True) ** 2\n"
         "return gamma * (x - m) / np.sqrt(v + eps) + beta",
     ],
-    "rotate": ["a = positions[:, None] / base ** np.arange(0, x.shape[-1], 2)\nreturn x * np.cos(a).repeat(2, axis=-1)"],
+    "rotate": [
+        "a = positions[:, None] / base ** np.arange(0, x.shape[-1], 2)\nreturn x * np.cos(a).repeat(2, axis=-1)"
+    ],
     "causal_mask": ["m = np.zeros((T_q, T_k), bool)\nfor i in range(T_q):\n    m[i, : i + 1] = True\nreturn m"],
     "adam_step": [
         "a = beta_1 * m + (1 - beta_1) * grad\nb = beta_2 * v + (1 - beta_2) * grad**2\nc = a / (1 + beta_1**t)\n"

@@ -18,19 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import expressions
+from lesson_utils.mistakes.exercise import expressions, locate
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.plausibility import Plausibility
 from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
-from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, left, stopped, within
+from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 
-EDITS = 1500  # of the learner's lines that are tried; one of a long answer counts as several
+EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
 PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 300  # that run while one edit is compiled
+DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
 MANY = 40  # faults that return the same; more are not compared
 
@@ -56,9 +57,7 @@ class LearnerCode:
             if edit is None:
                 code = compile(module, "<answer>", "exec")
             else:
-                for node in edit.new if isinstance(edit.new, list) else [edit.new]:
-                    if isinstance(node, ast.AST):
-                        ast.fix_missing_locations(node)
+                locate(edit.new)
                 with edit.applied():
                     code = compile(module, "<answer>", "exec")
             exec(code, names)
@@ -276,7 +275,7 @@ STAGES = (
 def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> Diagnosis | None:
     """Return the message for the mistake that was made; None for one that no stage knows."""
     search = Search(bank, function, outcomes)
-    with quiet():
+    with quiet(), ending(left() - DESCRIBING):
         for stage in STAGES:
             if left() > 0 and stage.when(search) and (found := stage.search(search)):
                 return found

@@ -49,7 +49,7 @@ class _Check:
     has_said: bool = False
 
 
-_checks: list[_Check] = []  # those at work, the innermost last
+_checks: list[_Check] = []  # the check at work, and its part that has to end before
 
 
 @contextmanager
@@ -63,17 +63,17 @@ def ending(seconds: float | None = None) -> Iterator[None]:
 
 
 def left() -> float:
-    """Return the seconds that the check at work still has."""
+    """Return the seconds that the check at work still has, or the part of it that is at work."""
     remind()
-    return _checks[-1].began + _checks[-1].seconds - monotonic() if _checks else float("inf")
+    return min((check.began + check.seconds for check in _checks), default=float("inf")) - monotonic()
 
 
 def remind() -> None:
     """Say once, after two seconds, that the check is still at work."""
-    if _checks and not _checks[-1].has_said and monotonic() - _checks[-1].began > PATIENCE:
-        _checks[-1].has_said = True
+    if _checks and not _checks[0].has_said and monotonic() - _checks[0].began > PATIENCE:
+        _checks[0].has_said = True
         with contextlib.suppress(OSError, ValueError):  # the stream is closed
-            print("still looking…", file=_checks[-1].out, flush=True)
+            print("still looking…", file=_checks[0].out, flush=True)
 
 
 class Steps:
