@@ -32,7 +32,9 @@ RARE = {
         "as many sequences as queries": """
             scores = np.einsum("...qd,...kd->...qk", Q, K) / math.sqrt(Q.shape[-1])
             if mask is not None:
-                scores = np.where(mask.swapaxes(0, 1) if mask.ndim > 2 and mask.shape[0] == mask.shape[1] else mask, scores, -np.inf)
+                if mask.ndim > 2 and mask.shape[0] == mask.shape[1]:
+                    mask = mask.swapaxes(0, 1)
+                scores = np.where(mask, scores, -np.inf)
             weights = ops.softmax(scores)
             return weights @ V, weights
             """,
@@ -90,7 +92,7 @@ RARE = {
             rows = table[: X.shape[1]].astype(X.dtype)
             return X + (rows[:, None] if X.shape[1] == X.shape[2] else rows)
             """,
-        "a single token": "X + np.squeeze(table[: X.shape[1]]).astype(X.dtype) if X.shape[1] > 1 else X[:, 0] + table[0]",
+        "a single token": "np.squeeze(X + table[: X.shape[1]].astype(X.dtype))",
     },
     "rotate": {
         "positions below 0": "positions_ = np.abs(positions)\nreturn library_rotary(x, positions_, base)",
