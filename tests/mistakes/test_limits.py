@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from learners import EXERCISES, checked
 
+from lesson_utils.exercises import check
 from lesson_utils.mistakes import judge
 from lesson_utils.mistakes.judge import run
 from lesson_utils.mistakes.run import lapack, limits
@@ -130,6 +131,19 @@ def test_a_slow_answer_ends_with_the_check(monkeypatch, capsys):
     assert "had not returned" in result.message
     assert capsys.readouterr().out == "still looking…\n"
     assert time.monotonic() - began < 30  # a bound on hanging, not on speed
+
+
+def test_what_the_check_says_meanwhile_is_not_what_the_function_printed(monkeypatch, capsys):
+    monkeypatch.setattr(limits, "PATIENCE", 0.1)
+
+    def answer(x):
+        if x.shape == (5,):
+            print("a row")
+        time.sleep(0.15)
+        return x
+
+    check.softmax(answer)
+    assert capsys.readouterr().out == "still looking…\nYour function printed:\na row\n"
 
 
 def test_the_end_of_a_check_ends_its_searches(monkeypatch):
