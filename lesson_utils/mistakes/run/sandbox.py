@@ -106,8 +106,9 @@ def attempt(
     given = copied(arguments)
     called: list[str] = []
     try:
-        with quiet(left), kernel_as_before(show), watched(called, library), stopped(time_limit):
-            returned = function(*given)
+        with quiet(left), kernel_as_before(show), stopped(time_limit):
+            with watched(called, library):
+                returned = function(*given)
             value = settled(returned)
     except TimeUp as error:
         where, line, _ = _where(function, error)

@@ -13,6 +13,7 @@ import numpy as np
 MOST_NUMBERS = 3_000_000  # in a result; the arrays of all cases have less than 10,000
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), Fraction, Decimal, date, timedelta)
 CONTAINERS = (list, tuple, dict, set, frozenset)
+MOST_ITEMS = 100_000  # in one list; each takes as long as hundreds of numbers in an array
 DEEP = 12  # lists inside lists
 
 
@@ -40,6 +41,8 @@ def _settled(value: Any, deep: int, left: list[int]) -> Any:
     if kind in CONTAINERS or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         if deep == 0:
             raise ValueError("the list that comes back contains itself")
+        if len(value) > MOST_ITEMS:
+            raise MemoryError(f"a list with shape ({len(value)},) comes back")
         inside = [_settled(item, deep - 1, left) for item in (value.values() if kind is dict else value)]
         if kind is dict:
             return dict(zip(map(str, value), inside, strict=True))
