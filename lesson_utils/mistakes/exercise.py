@@ -120,13 +120,6 @@ def code_of(statements: Sequence[ast.stmt], file: str = "<answer>") -> CodeType:
             block[i] = node
 
 
-def locate(new: object) -> None:
-    """Give the new nodes of an edit, one or a list, a line and a column, which Python needs to compile them."""
-    for node in new if isinstance(new, list) else [new]:
-        if isinstance(node, ast.AST):
-            ast.fix_missing_locations(node)
-
-
 @cache
 def compiled(source: str) -> CodeType:
     """Return a part of a body as code; its lines can be looked up, as those of a cell."""

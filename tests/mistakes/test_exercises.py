@@ -584,7 +584,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
             out, w = attention.scaled_dot_product_attention(x @ W_Q, x @ W_K, x @ W_V)
             return out @ W_O, np.stack([w] * num_heads, axis=-3)
             """,
-            ["Right on: one head (1 of 6 cases are right)"],
+            ["Right on: one head; a batch of one, a single token (2 of 8 cases are right)"],
         ),
         (
             "additive_score",

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Exercise, Program, code_of, compiled, expressions, locate
+from lesson_utils.mistakes.exercise import Exercise, Program, code_of, compiled, expressions
 from lesson_utils.mistakes.recognise.edit_messages import mutant_message
 from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
-from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
+from lesson_utils.mistakes.recognise.tree_edits import Edit, edits, locate
 from lesson_utils.mistakes.run.outcome import Outcome, plain, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
 

@@ -19,8 +19,8 @@ REAL = {name: routine for name, routine in vars(ROUTINES).items() if isinstance(
 def finite_lapack() -> Iterator[None]:
     """Make NaN and ∞ a LinAlgError in `np.linalg`, however it was imported."""
     before = {name: getattr(ROUTINES, name) for name in REAL}
-    for name, routine in REAL.items():
-        setattr(ROUTINES, name, _guarded(routine))
+    for name, routine in GUARDED.items():
+        setattr(ROUTINES, name, routine)
     try:
         yield
     finally:
@@ -28,13 +28,13 @@ def finite_lapack() -> Iterator[None]:
             setattr(ROUTINES, name, routine)
 
 
-def _guarded(routine: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded(name: str) -> Callable[..., Any]:
     def call(*arguments: Any, **keywords: Any) -> Any:
         for x in arguments:
             if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "fc" and not np.isfinite(x).all():
                 raise np.linalg.LinAlgError("NaN or ∞ in a matrix that `np.linalg` is given")
         with _nothing_printed():
-            return routine(*arguments, **keywords)
+            return REAL[name](*arguments, **keywords)
 
     return call
 
@@ -55,3 +55,6 @@ def _nothing_printed() -> Iterator[None]:
         for stream, copy in kept.items():
             os.dup2(copy, stream)
             os.close(copy)
+
+
+GUARDED = {name: _guarded(name) for name in REAL}
