@@ -73,11 +73,12 @@ class _ExerciseCheck:
     def __call__(self, function: Any) -> "CheckResult":
         """Say whether the function is right, or name its mistake."""
         from lesson_utils.mistakes.judge import run
+        from lesson_utils.mistakes.run.limits import ending
         from lesson_utils.mistakes.verdict import CheckResult
 
         if problem := newest.did_not_run(function):
             return CheckResult(False, problem)
-        with newest.printing():
+        with ending(), newest.printing():  # that it is at work, the check says at once
             result = run(self._exercise, function)
         if result.passed is False and _last.get(self._exercise.name, (None,))[0] is function:
             result = replace(result, message=result.message + newest.SAME)

@@ -34,12 +34,11 @@ solution's.
 """
 
 import ast
-import copy
 import itertools
 import linecache
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import CodeType
@@ -47,7 +46,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.run.sandbox import guard
+from lesson_utils.mistakes.run.kernel import guard
 
 SCOPE = {"np": np, "math": math}  # what every cell can use
 
@@ -96,23 +95,29 @@ class Answer(BaseException):
         self.value = value
 
 
-class _Returns(ast.NodeTransformer):
-    """`return x` as `raise Answer(x)`, so that a part of a body can be compiled and run by itself."""
-
-    def visit_Return(self, node: ast.Return) -> ast.stmt:
-        call = ast.Call(ast.Name("__answer__", ast.Load()), [node.value] if node.value else [], [])
-        return ast.fix_missing_locations(ast.copy_location(ast.Raise(call, None), node))
-
-    def _stay(self, node: ast.AST) -> ast.AST:
-        return node
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _stay
+def _returns(block: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], int, ast.Return]]:
+    """Yield each `return` of a body with the list in which it stands, and its place there; not those of inner functions."""
+    for i, statement in enumerate(block):
+        if isinstance(statement, ast.Return):
+            yield block, i, statement
+        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for node in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+                for name in ("body", "orelse", "finalbody"):
+                    yield from _returns(getattr(node, name, []))
 
 
 def code_of(statements: Sequence[ast.stmt], file: str = "<answer>") -> CodeType:
-    """Return statements of a body as code."""
-    tree = ast.Module([_Returns().visit(copy.deepcopy(statement)) for statement in statements], [])
-    return compile(ast.fix_missing_locations(tree), file, "exec")
+    """Return statements of a body as code; meanwhile `return x` is `raise Answer(x)`, so that a part can run by itself."""
+    tree = ast.Module([*statements], [])
+    found = [*_returns(tree.body)]
+    for block, i, node in found:
+        call = ast.Call(ast.Name("__answer__", ast.Load()), [node.value] if node.value else [], [])
+        block[i] = ast.fix_missing_locations(ast.copy_location(ast.Raise(call, None), node))
+    try:
+        return compile(tree, file, "exec")
+    finally:
+        for block, i, node in found:
+            block[i] = node
 
 
 @cache
@@ -161,7 +166,8 @@ class Exercise:
     spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of right steps, that go wrong otherwise
     called: str = ""  # the function's name in the notebook, if it is not that of the check
     reference: Callable[..., Any] | None = None  # the library's own, to judge by; else the solution is
-    library: tuple[Callable[..., Any], ...] = ()  # what the course has written already, and the learner shall write
+    # What the course has written already, and the learner shall write; a `partial`, where only such calls are meant.
+    library: tuple[Callable[..., Any], ...] = ()
     dtype: str = "any"  # "kept" where the task says so; else another float is worth a remark only
     scope: Mapping[str, Any] = field(default_factory=dict)  # what the notebook's cell can use besides SCOPE
     foreign: tuple[tuple[str, str], ...] = ()  # patterns of what belongs elsewhere → what to write here, for errors

@@ -7,10 +7,10 @@ the mistake that does the same; if none does, `differences` says where and how t
 import ast
 import contextlib
 import inspect
-import io
 import re
 import textwrap
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,21 @@ from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import style_remarks
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
 from lesson_utils.mistakes.recognise.search import recognise
+from lesson_utils.mistakes.run.kernel import kernel_as_before, mend_modules
+from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp, ending, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, same
-from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, attempt, kernel_as_before, mend_modules, quick, quiet
+from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
+from lesson_utils.mistakes.run.settled import readable
 from lesson_utils.mistakes.verdict import CheckResult
 
 
 def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> CheckResult:
-    """Judge `function` on the exercise's cases; whatever a learner wrote, the answer is a CheckResult."""
+    """Judge `function` on the exercise's cases; whatever a learner wrote, the answer is a CheckResult, in ten seconds."""
+    with ending():
+        return _judged(exercise, readable(function), time_limit)
+
+
+def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult:
     overwritten = mend_modules()
     bank = bank_of(exercise)
 
@@ -47,14 +55,14 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
     if problem := _no_function(exercise, function, bank.cases[0]):
         return verdict(False, problem)
     outcomes: list[Outcome] = []
+    ends = monotonic() + time_limit  # of all calls together
     for case in bank.cases:
-        with (
-            contextlib.redirect_stdout(io.StringIO()) if outcomes else contextlib.nullcontext()
-        ):  # prints are shown once
-            outcomes.append(attempt(function, case.arguments, time_limit, exercise.library))
+        seconds, is_first = max(ends - monotonic(), 0.1), not outcomes  # what is printed is shown once
+        outcomes.append(attempt(function, case.arguments, seconds, exercise.library, show=is_first))
         if outcomes[-1].timed_out:  # once is enough
             break
-    if overwritten or mend_modules():  # what the function did to NumPy, the reference must not meet
+    overwritten += mend_modules()
+    if overwritten:  # what the function did to NumPy, the reference must not meet
         bank = Bank(exercise)
     if todo := stub_problem(function, outcomes[0]):
         return verdict(None, f"{todo}, run its cell, then run this one again.")
@@ -69,13 +77,16 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
     if not all(same(o, w) for o, w in zip(outcomes, bank.wanted, strict=True)):
         with kernel_as_before(show=False):  # the search calls the function again, and variants of it
             message, name = _diagnosis(bank, function, outcomes)
-            return verdict(False, _with_changes(exercise, function, outcomes, message), name)
+            message = _with_changes(exercise, function, outcomes, message) + _with_dtype(bank, outcomes, message, name)
+            return verdict(False, message, name)
     for outcome, wanted in zip(outcomes, bank.wanted, strict=True):
         if problem := form_problem(exercise, function, outcome, wanted):
             return verdict(False, problem)
     if borrowed := next((name for outcome in outcomes for name in outcome.borrowed), None):
         message = f"`{borrowed}` is the library's own, and right. Now write it yourself: the hints lead the way."
         return verdict(False, message, "the library's own")
+    if _is_overwritten(function, bank.cases[0], outcomes[0]):
+        return verdict(False, OVERWRITTEN)
     also = style_remarks(exercise, function, outcomes, bank.wanted)
     return verdict(True, exercise.praise + (f"\nRight, and yet: {' '.join(also)}" if also else ""))
 
@@ -95,6 +106,42 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
     first = changes_in_place(exercise, function, changed)
     rest = message.removeprefix("Two things to mend.\n")
     return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {rest}"
+
+
+def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str | None) -> str:
+    """Return the words for a float64 that came of float32, beside a mistake that does not make one."""
+    if bank.exercise.dtype != "kept" or "float64" in message:
+        return ""
+    named = [fault for fault in bank.changes if fault.name in (name or "").split("; ")]
+    for i, (outcome, wanted) in enumerate(zip(outcomes, bank.wanted, strict=True)):
+        made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i))]
+        for result, got, want in zip(bank.exercise.returns, _dtypes(outcome), _dtypes(wanted), strict=False):
+            if (got, want) == (np.float64, np.float32) and got not in made:
+                return f"\nOne thing more: float32 went in, and `{result}` came out as float64."
+    return ""
+
+
+def _dtypes(outcome: Outcome) -> list[np.dtype[Any] | None]:
+    return [x.dtype if isinstance(x, np.ndarray) else None for x in outcome.results()]
+
+
+OVERWRITTEN = (
+    "The numbers are right; one thing is left. Your function returns the same array each time, so the next call "
+    "overwrites the result of the one before. Make the array inside the function."
+)
+
+
+def _is_overwritten(function: Any, case: Case, outcome: Outcome) -> bool:
+    """Tell whether a call with other numbers changes what the first call returned."""
+    before, held = outcome.results(), Outcome(outcome.returned).results()
+    attempt(function, tuple(map(_other, case.arguments)), show=False)
+    pairs = zip(before, held, strict=False)
+    return any(type(now) is np.ndarray and not same(Outcome(then), Outcome(now)) for then, now in pairs)
+
+
+def _other(x: Any) -> Any:
+    """Return an argument of the same kind and size with other numbers."""
+    return np.flip(x).copy() if isinstance(x, np.ndarray) else 1.5 * x if type(x) is float else x
 
 
 def _no_function(exercise: Exercise, function: Any, case: Case) -> str | None:
@@ -215,7 +262,7 @@ SILENT = (  # what raises no error and does something else than meant
 def _formulas_and_silent_words(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> str:
     also = ""
     if any(callable(argument) for case in bank.cases for argument in case.arguments):
-        with quiet():
+        with contextlib.suppress(TimeUp), quiet(), stopped(1, busy=4):
             also = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
     with contextlib.suppress(OSError, TypeError):  # no source to look at
         source = inspect.getsource(function)

@@ -28,7 +28,7 @@ from lesson_utils.mistakes.judge import run
 from lesson_utils.mistakes.recognise import fault_bank, search
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
 from lesson_utils.mistakes.recognise.tree_edits import edits
-from lesson_utils.mistakes.run import sandbox
+from lesson_utils.mistakes.run import limits
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
 
@@ -85,30 +85,18 @@ def test_what_is_right_passes_in_any_style(exercise):
         assert result.passed is True, (body, result.message)
 
 
-class Turns:
-    """A clock that counts questions instead of seconds: searches end where they end on any machine."""
-
-    each_second = 8
-
-    def __init__(self, seconds):
-        self.left = self.each_second * seconds
-
-    def is_over(self):
-        self.left -= 1
-        return self.left < 0
-
-
 @pytest.fixture
 def in_a_hurry(monkeypatch):
-    """The searches end early, and at the same place in each run."""
-    monkeypatch.setattr(search, "Clock", Turns)
+    """The searches end early."""
+    monkeypatch.setattr(search, "EDITS", 250)
+    monkeypatch.setattr(search, "PAIRS", 1000)
 
 
 @each
 @pytest.mark.slow
 def test_what_is_wrong_in_other_ways_is_answered_in_words(exercise, in_a_hurry, monkeypatch):
     """However short the searches are."""
-    monkeypatch.setattr(Turns, "each_second", 3)
+    monkeypatch.setattr(search, "EDITS", 80)
     for body in bodies(STRANGE, exercise):
         result = checked(exercise.name, body)
         assert result.passed is False, body
@@ -372,7 +360,7 @@ if sys.platform == "linux":  # where what has no limit would end the kernel
 
 
 def address_space():
-    return sandbox.resource and sandbox.resource.getrlimit(sandbox.resource.RLIMIT_AS)
+    return limits.resource and limits.resource.getrlimit(limits.resource.RLIMIT_AS)
 
 
 @pytest.mark.parametrize("made", HUGE)
@@ -596,7 +584,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
             out, w = attention.scaled_dot_product_attention(x @ W_Q, x @ W_K, x @ W_V)
             return out @ W_O, np.stack([w] * num_heads, axis=-3)
             """,
-            ["Right on: one head (1 of 6 cases are right)"],
+            ["Right on: one head; a batch of one, a single token (2 of 8 cases are right)"],
         ),
         (
             "additive_score",

@@ -29,7 +29,10 @@ def reference(Q, K, V, mask=None):
 
 
 def judged(source, of=None):
-    names = cell(textwrap.dedent(source).strip() + "\n", {"np": np, "ops": ops, "library": attention})
+    names = cell(
+        textwrap.dedent(source).strip() + "\n",
+        {"np": np, "ops": ops, "library": attention, "runs": [], "library_layer_norm": ops.layer_norm},
+    )
     return check.finds_bugs(names["my_test"], *([of] if of else []))
 
 
@@ -419,6 +422,37 @@ REFUSED = {
         """,
         "does not promise",
     ),
+    "a row of the mask that hides everything": (
+        """
+        def my_test(attention):
+            rng = np.random.default_rng(0)
+            Q, K, V = rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 6))
+            mask = np.array([[1, 1, 0, 1], [0, 0, 0, 0], [0, 1, 1, 1]], bool)
+            output, weights = attention(Q, K, V, mask)
+            assert np.all(weights[~mask] == 0)
+        """,
+        "Let each row of the mask hold a True",
+    ),
+    "too tight for float32": (
+        """
+        def my_test(layer_norm):
+            rng = np.random.default_rng(0)
+            x, gamma = (100 + rng.normal(size=(9, 50))).astype(np.float32), np.ones(50, np.float32)
+            y = layer_norm(x, gamma, gamma, 1e-5)
+            assert np.array_equal(y, library_layer_norm(x, gamma, gamma, 1e-5))
+        """,
+        "as right and rounds otherwise",
+    ),
+    "right by chance": (
+        """
+        def my_test(attention):
+            rng = np.random.default_rng()
+            output, weights = attention(*rng.normal(size=(3, 4, 4)))
+            runs.append(0)
+            assert len(runs) not in (15, 16, 17, 18, 19)
+        """,
+        "fails on the right one in 4 of 12 runs",
+    ),
     "NumPy overwritten": (
         "def my_test(softmax): np.exp = np.exp2; softmax(np.zeros(3))",
         "in the place of `np.exp`",
@@ -510,7 +544,7 @@ def test_the_answer_counts_describes_and_explains():
     assert "queries counted from the start: `return j <= i`. Seen: a server hid" in result.text
     assert "It shows, for instance, on T_q = 2 and T_k = 5" in result.text
     page = result._repr_mimebundle_()
-    assert "<code>return j &lt;= i</code>" in page["text/html"]
+    assert "return j &lt;= i</code>" in page["text/html"]
     assert 'href="https://github.com/hyprstream/hyprstream/issues/1521"' in page["text/html"]
     assert 'aria-label="11 of 14 bugs found"' in page["text/html"]
     assert page["text/plain"].startswith("Not yet. Your test passes the right `causal_mask`")

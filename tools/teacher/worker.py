@@ -77,7 +77,7 @@ def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
     """Check an answer, and return its state, the name of the mistake, and the message."""
     from lesson_utils.classroom import course
     from lesson_utils.mistakes.judge import run
-    from lesson_utils.mistakes.run.sandbox import stopped
+    from lesson_utils.mistakes.run.limits import stopped
 
     if answer.problem:
         return {"state": "unreadable" if answer.code else "missing", "name": None, "message": answer.problem}

@@ -82,6 +82,7 @@ def _additive_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a single query", 1, 4, 2, 5, 3),
         case("a single key", 3, 1, 4, 2, 5),
         case("float32 input", 3, 4, 6, 5, 2, np.float32),
+        case("widths of 1", 2, 3, 1, 1, 1),
     ]
 
 
@@ -111,7 +112,7 @@ Returns the scores, (B, S). NumPy only. The arguments stay as they were.""",
     ),
     mistakes=mistakes.ADDITIVE,
     library=(attention.additive_score, scores.score_forward),
-    praise="Seven cases, with sizes that happen to be equal among them. Bahdanau's score, for a whole batch at once.",
+    praise="Eight cases, with sizes that happen to be equal among them. Bahdanau's score, for a whole batch at once.",
 )
 
 # --- The context vector ---------------------------------------------------------------------------------------------
@@ -142,6 +143,7 @@ def _context_cases(rng: np.random.Generator) -> Sequence[Case]:
         Case("padding that scores far above the letters", (loud, loud_keys, loud_mask)),
         Case("letters that score near −300 000", (np.where(far_mask, far - 3e5, far), far_keys, far_mask)),
         case("float32 input", 2, 6, 4, dtype=np.float32),
+        Case("padding in front of the letters", (*case("", 3, 5, 2).arguments[:2], np.arange(5) >= [[2], [0], [4]])),
     ]
 
 
@@ -170,7 +172,7 @@ The arguments stay as they were.""",
         "`(weights[:, None] @ keys)[:, 0]`.",
     ),
     mistakes=mistakes.CONTEXT,
-    praise="Eleven cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",
+    praise="Twelve cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",
 )
 
 EXERCISES = (_ADDITIVE, _CONTEXT, _GRU)

@@ -70,6 +70,7 @@ def _masked_cases(rng: np.random.Generator) -> Sequence[Case]:
     batch = case("a batch of 2 with a padding mask, (2, 1, T_k)", 3, 5, 4, leading=(2,))
     scores, V, _ = batch.arguments
     loud, loud_V, loud_mask = case("", 4, 5, 2, empty=True).arguments
+    one = np.array([[True], [False], [True]])
     return [
         case("3 queries and 5 keys", 3, 5, 4),
         case("a query that may attend to nothing", 4, 6, 3, empty=True),
@@ -79,6 +80,8 @@ def _masked_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("float32 input", 5, 3, 2, empty=True, dtype=np.float32),
         Case("scores near −30 000", (loud - 30_000, loud_V, loud_mask)),
         Case("one mask for all queries, (T_k,)", (*case("", 3, 6, 4).arguments[:2], np.arange(6) < 4)),
+        Case("a single key, hidden from one of 3 queries", (rng.normal(size=(3, 1)), rng.normal(size=(1, 2)), one)),
+        Case("a mask that hides all", (*case("", 2, 4, 3).arguments[:2], np.zeros((2, 4), bool))),
     ]
 
 
@@ -109,14 +112,23 @@ The arguments stay as they were.""",
     ),
     mistakes=mistakes.ATTENTION,
     library=(library.scaled_dot_product_attention,),
-    praise="Eight cases: rows that see nothing, masks that broadcast, scores of 800 and −30 000, float32. No NaN, and no mean of what is hidden.",
+    praise="Ten cases: rows that see nothing, masks that broadcast, scores of 800 and −30 000, float32. No NaN, and no mean of what is hidden.",
 )
 
 # --- Sampling -------------------------------------------------------------------------------------------------------
 
 
 def _sampling_cases(rng: np.random.Generator) -> Sequence[Case]:
-    settings = ((7, 0.5, 2), (9, 2.0, 3), (6, 1.0, 2), (5, 0.7, 5), (8, 1.5, 1), (30, 0.8, 10), (11, 0.001, 4))
+    settings = (
+        (7, 0.5, 2),
+        (9, 2.0, 3),
+        (6, 1.0, 2),
+        (5, 0.7, 5),
+        (8, 1.5, 1),
+        (30, 0.8, 10),
+        (11, 0.001, 4),
+        (1, 0.7, 1),
+    )
     cases = [Case(f"{V} logits, temperature {t}, top_k {k}", (rng.normal(size=V) + 1, t, k)) for V, t, k in settings]
     return [*cases, Case("10 logits near −2000, temperature 1.2, top_k 3", (rng.normal(size=10) - 2000, 1.2, 3))]
 
@@ -144,7 +156,7 @@ all others. NumPy, and `ops.softmax`. logits stay as they were.""",
         "`ops.softmax(kept / temperature)`: dividing −∞ by the temperature leaves it at −∞.",
     ),
     mistakes=mistakes.SAMPLING,
-    praise="Eight settings, from top_k = 1 to no cut at all. `rng.choice(V, p=probabilities)` draws the symbol.",
+    praise="Nine settings, from top_k = 1 to no cut at all. `rng.choice(V, p=probabilities)` draws the symbol.",
 )
 
 # --- One decoding step ----------------------------------------------------------------------------------------------
@@ -170,6 +182,7 @@ def _decode_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("widths that are all 4, and 6 past positions", 6, 4, 4, 4),
         first(case("", 1, 5, 4, 6)),
         case("float32 input", 6, 8, 2, 3, np.float32),
+        case("keys and values of width 1", 3, 5, 1, 1),
     ]
 
 
@@ -205,7 +218,7 @@ The arguments stay as they were.""",
         "No mask is needed: nothing in the cache lies in the future. `ops.softmax(x @ W_Q @ K.T / math.sqrt(K.shape[-1])) @ V`.",
     ),
     mistakes=mistakes.DECODING,
-    praise="Five cases, the empty cache among them. With this step, text of length T takes T rows of work, not T² / 2.",
+    praise="Six cases, the empty cache among them. With this step, text of length T takes T rows of work, not T² / 2.",
 )
 
 # --- A whole GPT ----------------------------------------------------------------------------------------------------
@@ -255,6 +268,7 @@ def _gpt_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("three layers, three heads, a batch of 2", 2, 4, vocab=9, d_model=12, num_heads=3, num_layers=3, d_ff=10),
         case("two layers, one head, 6 symbols", 1, 6, vocab=5, d_model=4, num_heads=1, num_layers=2, d_ff=16),
         case("a single symbol", 2, 1, vocab=6, d_model=8, num_heads=4, num_layers=2, d_ff=8),
+        case("as many sequences as symbols and heads", 3, 3, vocab=5, d_model=6, num_heads=3, num_layers=1, d_ff=6),
     ]
 
 
@@ -290,7 +304,7 @@ The arguments stay as they were.""",
         "p.W_2, p.b_2)`. Before the first layer: `table[ids] * math.sqrt(d_model) + my_table(T, d_model)`.",
     ),
     mistakes=mistakes.GPT,
-    praise="Four models, of one to three layers and one to four heads: yours gives their logits. The next cell lets it read and write.",
+    praise="Five models, of one to three layers and one to four heads: yours gives their logits. The next cell lets it read and write.",
     scope=PARTS,
 )
 

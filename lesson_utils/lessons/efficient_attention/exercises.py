@@ -30,6 +30,7 @@ def _online_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a first tile in which all is hidden", hidden, (hidden, hidden), 3),
         case("a first tile of scores below −1000", hidden, (-1002.0, -1001.0, -1003.5), 2),
         case("a tile of one key", -0.4, (0.6,), 4),
+        case("a tile whose largest score is the one before, twice", 0.9, (0.9, 0.1, 0.9), 1),
     ]
 
 
@@ -62,7 +63,7 @@ The arguments stay as they were.""",
         "nothing has been seen: return what came in.",
     ),
     mistakes=mistakes.ONLINE,
-    praise="Nine tiles: the first one, hidden keys, nothing but hidden keys, scores in the thousands. Divide output by total after the "
+    praise="Ten tiles: the first one, hidden keys, nothing but hidden keys, scores in the thousands. Divide output by total after the "
     "last tile, and this is exact attention that never holds more than a tile.",
 )
 
@@ -70,7 +71,7 @@ The arguments stay as they were.""",
 
 
 def _mask_cases(rng: np.random.Generator) -> Sequence[Case]:
-    sizes = ((8, 3, 2), (6, 1, 0), (7, 4, 0), (9, 2, 1), (5, 7, 1), (10, 3, 4), (1, 1, 1))
+    sizes = ((8, 3, 2), (6, 1, 0), (7, 4, 0), (9, 2, 1), (5, 7, 1), (10, 3, 4), (1, 1, 1), (4, 1, 6))
     return [Case(f"T = {T}, window = {W} and keep = {k}", (T, W, k)) for T, W, k in sizes]
 
 
@@ -99,7 +100,7 @@ even to a kept position. Returns booleans, (T, T), True = may attend. NumPy only
         "`past & (near | kept)`: without the first, early rows would see kept positions that lie ahead of them.",
     ),
     mistakes=mistakes.ROLLING,
-    praise="Seven settings, from a window of one to one that is wider than the text. With this mask a cache needs window + keep rows, "
+    praise="Eight settings, from a window of one to one that is wider than the text. With this mask a cache needs window + keep rows, "
     "however long the text.",
 )
 
@@ -112,7 +113,7 @@ def _delta_cases(rng: np.random.Generator) -> Sequence[Case]:
         S = np.zeros((d_k, d_v)) if empty else rng.normal(size=(d_k, d_v))
         return Case(label, (S, k / np.linalg.norm(k), rng.normal(size=d_v), rate))
 
-    return [
+    drawn = [
         case("d_k = 4, d_v = 3 and rate 1", 4, 3, 1.0),
         case("d_k = 3, d_v = 5 and rate 0.5", 3, 5, 0.5),
         case("an empty memory", 4, 2, 1.0, empty=True),
@@ -120,6 +121,8 @@ def _delta_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("rate 0", 2, 4, 0.0),
         case("d_v = 1", 5, 1, 0.3),
     ]
+    S, k, v, rate = case("", 3, 4, 0.6).arguments
+    return [*drawn, Case("a value far from what the memory says", (S, k, 100 * v, rate))]
 
 
 _DELTA = Exercise(
@@ -147,7 +150,7 @@ S stays as it was. NumPy only.""",
     ),
     mistakes=mistakes.DELTA,
     library=(fast_weights.write,),
-    praise="Six memories. At rate 1 the memory now answers v to k, whatever it said before; at less, it moves that far.",
+    praise="Seven memories. At rate 1 the memory now answers v to k, whatever it said before; at less, it moves that far.",
 )
 
 # --- The bytes of a cache -------------------------------------------------------------------------------------------

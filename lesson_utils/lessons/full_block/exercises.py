@@ -85,6 +85,7 @@ def _feed_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("d_ff smaller than d_model", 3, 6, d_ff=2),
         case("d_ff as large as d_model, as many tokens", 4, 4, d_ff=4),
         case("float32 input", 3, 5, d_ff=9, dtype=np.float32),
+        case("d_model and d_ff of 1", 2, 1, d_ff=1),
     ]
 
 
@@ -117,7 +118,7 @@ The arguments stay as they were.""",
         "Bend: `np.maximum(0, hidden)`, the larger of 0 and each entry. Then `hidden @ W_2 + b_2`.",
     ),
     mistakes=mistakes.FEED_FORWARD,
-    praise="Six cases. Two matrices and a bend: most of a Transformer's parameters sit in here.",
+    praise="Seven cases. Two matrices and a bend: most of a Transformer's parameters sit in here.",
     dtype="kept",
 )
 

@@ -20,6 +20,9 @@ def _split_cases(rng: np.random.Generator) -> Sequence[Case]:
         Case("one head", (rng.normal(size=(3, 4)), 1)),
         Case("as many heads as columns", (rng.normal(size=(2, 5, 3)), 3)),
         Case("float32 input", (rng.normal(size=(5, 8)).astype(np.float32), 2)),
+        Case("as many heads as tokens", (rng.normal(size=(4, 8)), 4)),
+        Case("leading axes (2, 1, 3), a single token of width 6, 2 heads", (rng.normal(size=(2, 1, 3, 1, 6)), 2)),
+        Case("columns that stand one after the other in memory", (rng.normal(size=(6, 5)).T, 3)),
     ]
 
 
@@ -31,6 +34,9 @@ def _merge_cases(rng: np.random.Generator) -> Sequence[Case]:
         Case("one head", (rng.normal(size=(1, 3, 4)),)),
         Case("d_k = 1", (rng.normal(size=(2, 3, 5, 1)),)),
         Case("float32 input", (rng.normal(size=(2, 5, 4)).astype(np.float32),)),
+        Case("as many heads as tokens", (rng.normal(size=(3, 3, 4)),)),
+        Case("a batch of one, a single token", (rng.normal(size=(1, 3, 1, 2)),)),
+        Case("leading axes (2, 1, 2), 3 heads", (rng.normal(size=(2, 1, 2, 3, 4, 2)),)),
     ]
 
 
@@ -59,7 +65,7 @@ x stays as it was.""",
     ),
     mistakes=mistakes.SPLIT,
     library=(attention.split_heads,),
-    praise="Seven cases: any leading axes, one head, d_k = 1, float32. Each head has its own columns of every token.",
+    praise="Ten cases: any leading axes, one head, d_k = 1, float32. Each head has its own columns of every token.",
 )
 
 _MERGE = Exercise(
@@ -86,7 +92,7 @@ Returns (..., T, h·d_k). NumPy only. x stays as it was.""",
     ),
     mistakes=mistakes.MERGE,
     library=(attention.merge_heads,),
-    praise="Six cases. Split and merge are a pair now; and each was checked by itself, which a round trip does not do.",
+    praise="Nine cases. Split and merge are a pair now; and each was checked by itself, which a round trip does not do.",
 )
 
 # --- Multi-head attention -------------------------------------------------------------------------------------------
@@ -109,6 +115,8 @@ def _multi_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("d_model = 5, h = 2, d_k = 3, d_v = 4, output width 7", 6, 5, 2, 3, 4, 7),
         case("one head", 3, 4, 1, 4, 4, 4),
         Case("float32 input", (*(a.astype(np.float32) for a in arrays), heads)),
+        case("a batch of one, a single token", 1, 6, 2, 3, 3, 6, 1),
+        case("as many sequences and heads as tokens", 3, 6, 3, 2, 2, 6, 3),
     ]
 
 
@@ -143,7 +151,7 @@ weights of all heads, (..., h, T, T). NumPy, your own functions, and those in
     ),
     mistakes=mistakes.MULTI,
     library=(attention.multi_head_attention,),
-    praise="Six cases: any leading axes, widths that all differ, one head, float32. This is section 3.2.2 of “Attention Is All "
+    praise="Eight cases: any leading axes, widths that all differ, one head, float32. This is section 3.2.2 of “Attention Is All "
     "You Need”.",
 )
 

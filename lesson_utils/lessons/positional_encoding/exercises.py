@@ -13,7 +13,7 @@ from lesson_utils.mistakes.exercise import Case, Exercise
 
 
 def _table_cases(rng: np.random.Generator) -> Sequence[Case]:
-    sizes = ((7, 10, 10000.0), (5, 8, 100.0), (4, 6, 10.0), (12, 4, 50.0), (150, 16, 10000.0))
+    sizes = ((7, 10, 10000.0), (5, 8, 100.0), (4, 6, 10.0), (12, 4, 50.0), (150, 16, 10000.0), (1, 6, 10000.0))
     return [
         Case(f"{length} positions, d_model = {d_model}, base {base:g}", (length, d_model, base))
         for length, d_model, base in sizes
@@ -52,7 +52,7 @@ the cosine of the same angle in column 2i + 1. NumPy only.""",
     ),
     mistakes=mistakes.TABLE,
     library=(library.sinusoidal_encoding,),
-    praise="Five tables, from 4 columns to 16, three bases besides 10 000. This is section 3.5 of “Attention Is All You Need”.",
+    praise="Six tables, from 4 columns to 16, three bases besides 10 000. This is section 3.5 of “Attention Is All You Need”.",
     dtype="kept",
 )
 
@@ -119,6 +119,8 @@ def _add_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("6 sequences of 2 tokens", 6, 2, 3, 13),
         Case("2 sequences that nearly cancel the table", (rng.normal(size=(2, 4, 5)) - cancelled[:4], cancelled)),
         case("float32 input", 2, 3, 7, 10, np.float32),
+        case("as many tokens as columns", 2, 5, 5, 8),
+        case("1 sequence of 1 token", 1, 1, 4, 9),
     ]
 
 
@@ -145,7 +147,7 @@ Returns (B, T, d_model), in the dtype of X; X stays as it was. NumPy only.""",
         "float64: `.astype(X.dtype)` keeps a float32 X what it was.",
     ),
     mistakes=mistakes.ADD,
-    praise="Seven batches, with as many sequences as tokens among them, and float32 stays float32. The bug is gone.",
+    praise="Nine batches, with as many sequences as tokens among them, and float32 stays float32. The bug is gone.",
     dtype="kept",
 )
 
@@ -160,6 +162,9 @@ def _rotate_cases(rng: np.random.Generator) -> Sequence[Case]:
         Case("base 10", (rng.normal(size=(6, 4)), np.arange(6), 10.0)),
         Case("a single pair of columns", (rng.normal(size=(7, 2)), np.arange(7), 50.0)),
         Case("positions in no order", (rng.normal(size=(4, 12)), np.array([9, 2, 2, 31]), 10000.0)),
+        Case("positions below 0", (rng.normal(size=(4, 6)), np.arange(-3, 1), 10000.0)),
+        Case("as many sequences as positions", (rng.normal(size=(4, 4, 6)), np.arange(4), 10000.0)),
+        Case("a single position", (rng.normal(size=(1, 6)), np.array([7]), 10000.0)),
     ]
 
 
@@ -192,7 +197,7 @@ Returns x turned, (..., T, d); x stays as it was. NumPy only.""",
     ),
     mistakes=mistakes.ROTATE,
     library=(library.rotary,),
-    praise="Six cases, with positions that begin at 40 among them. Llama, Mistral, Qwen and Gemma turn their queries and keys so.",
+    praise="Nine cases, with positions below 0 and from 40 on among them. Llama, Mistral, Qwen and Gemma turn their queries and keys so.",
 )
 
 EXERCISES = (_TABLE, _ADD, _SHIFT, _ROTATE)

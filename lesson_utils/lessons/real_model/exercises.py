@@ -1,6 +1,7 @@
 """The exercises of notebook 09."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ def _score_cases(rng: np.random.Generator) -> Sequence[Case]:
         Case("a batch of two, three heads, period 3", (maps(2, 3, 9, 9), 3)),
         Case("as many heads as positions", (maps(6, 6, 6), 3)),
         Case("period 7, two copies and a bit", (maps(4, 17, 17), 7)),
+        Case("period 1, two symbols", (maps(2, 2), 1)),
     ]
 
 
@@ -53,7 +55,7 @@ Returns the score of each map, (...). NumPy only. weights stay as they were.""",
         "What is left to do is the mean over the queries, the last axis: other axes are maps of their own.",
     ),
     mistakes=mistakes.SCORE,
-    praise="Five sets of maps, with batches, heads, and a rest behind the second copy.",
+    praise="Six sets of maps, with batches, heads, and a rest behind the second copy.",
 )
 
 # --- RMS norm ---------------------------------------------------------------------------------------------------------
@@ -74,6 +76,7 @@ def _norm_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("tiny features, where ε counts", 3, 4, eps=1e-2, size=0.05, off=0.0),
         Case("a token of zeros", (np.zeros((2, 4)), np.ones(4), 1e-5)),
         case("float32 input", 3, 8, dtype=np.float32),
+        case("d_model = 1", 3, 1),
     ]
 
 
@@ -99,7 +102,7 @@ The arguments stay as they were.""",
         "ε comes under the root: `np.sqrt(mean_square + eps)`. Then divide, and multiply by γ.",
     ),
     mistakes=mistakes.NORM,
-    praise="Seven cases, a token of zeros among them. Llama, Mistral, Qwen and Gemma norm so, 61 times a token in SmolLM2.",
+    praise="Eight cases, a token of zeros among them. Llama, Mistral, Qwen and Gemma norm so, 61 times a token in SmolLM2.",
     dtype="kept",
 )
 
@@ -120,6 +123,7 @@ def _grouped_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("3 on 3 (no sharing)", 3, 3, 4, 7, 2, 5),
         case("8 on 4, a single query", 8, 4, 1, 9, 6, 6),
         case("4 on 2, all sizes equal", 4, 2, 4, 4, 4, 4),
+        case("one head, one key", 1, 1, 3, 1, 2, 2),
     ]
 
 
@@ -157,7 +161,7 @@ The arguments stay as they were.""",
     ),
     mistakes=mistakes.GROUPED,
     library=(attention.scaled_dot_product_attention, attention.multi_head_attention),
-    praise="Six cases, from sharing by all to sharing by none. The cache of SmolLM2 is a third of what nine heads would need.",
+    praise="Seven cases, from sharing by all to sharing by none. The cache of SmolLM2 is a third of what nine heads would need.",
     scope={},
 )
 
@@ -171,6 +175,9 @@ def _halves_cases(rng: np.random.Generator) -> Sequence[Case]:
         Case("leading axes (2, 3), d = 10", (rng.normal(size=(2, 3, 4, 10)), np.arange(4))),
         Case("a single pair", (rng.normal(size=(7, 2)), np.arange(7))),
         Case("positions in no order, d = 12", (rng.normal(size=(4, 12)), np.array([9, 2, 2, 31]))),
+        Case("positions below 0", (rng.normal(size=(4, 6)), np.arange(-3, 1))),
+        Case("as many sequences as positions", (rng.normal(size=(4, 4, 6)), np.arange(4))),
+        Case("a single position", (rng.normal(size=(1, 6)), np.array([7]))),
     ]
 
 
@@ -189,6 +196,7 @@ columns in their old order. Use `positions.rotary(x, at)`, which turns neighbour
 2i and 2i + 1, and two permutations of columns; not its `pairs=`.
 The arguments stay as they were.""",
     reference=_halves_reference,
+    library=(partial(library.rotary, pairs="halves"),),
     steps={
         "order": "order = np.arange(x.shape[-1]).reshape(2, -1).T.ravel()  # 0, d/2, 1, d/2 + 1, …",
         "beside": "beside = x[..., order]  # each pair side by side",
@@ -203,14 +211,14 @@ The arguments stay as they were.""",
         "`x[..., order]` sorts columns by `order`; `[..., np.argsort(order)]` undoes it.",
     ),
     mistakes=mistakes.HALVES,
-    praise="Five cases. This permutation is what a converter does to W_Q and W_K between Hugging Face's Llama and a GGUF file.",
+    praise="Eight cases. This permutation is what a converter does to W_Q and W_K between Hugging Face's Llama and a GGUF file.",
 )
 
 # --- An induction head by hand ----------------------------------------------------------------------------------------
 
 
 def _hand_cases(rng: np.random.Generator) -> Sequence[Case]:
-    return [Case(f"V = {V}, T = {T}", (V, T)) for V, T in ((3, 5), (4, 4), (2, 7), (6, 3), (5, 9))]
+    return [Case(f"V = {V}, T = {T}", (V, T)) for V, T in ((3, 5), (4, 4), (2, 7), (6, 3), (5, 9), (1, 4), (3, 1))]
 
 
 _HAND = Exercise(
@@ -247,7 +255,7 @@ where its own symbol is the symbol before, and writes what stands there into
         "symbol before.",
     ),
     mistakes=mistakes.HAND,
-    praise="Five sizes. Below, your four matrices copy; nobody has trained them.",
+    praise="Seven sizes. Below, your four matrices copy; nobody has trained them.",
 )
 
 EXERCISES = (_SCORE, _NORM, _GROUPED, _HALVES, _HAND)

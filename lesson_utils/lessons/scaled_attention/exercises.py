@@ -85,6 +85,7 @@ def _attention_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("d_k = 1", 2, 5, 1, 3),
         case("as many queries as keys", 4, 4, 6, 3),
         single,
+        case("as many sequences, queries and keys, with a mask", 3, 3, 5, 4, leading=(3,), masked=True),
     ]
 
 
@@ -119,7 +120,7 @@ they were. `ops.softmax` may be used.""",
     ),
     mistakes=mistakes.ATTENTION,
     library=(attention.scaled_dot_product_attention, attention.attention_forward),
-    praise="Ten cases: masks, leading axes, scores in the thousands and beyond, one key, d_k = 1, float32. This is equation 1 of "
+    praise="Eleven cases: masks, leading axes, scores in the thousands and beyond, one key, d_k = 1, float32. This is equation 1 of "
     "“Attention Is All You Need”, and it is yours.",
     dtype="kept",
 )
@@ -129,7 +130,8 @@ they were. `ops.softmax` may be used.""",
 
 def _variance_cases(rng: np.random.Generator) -> Sequence[Case]:
     return [
-        Case(f"d_k = {d_k} and a = {a}", (d_k, a)) for d_k, a in ((512, 2.0), (2, 3.0), (64, 0.5), (1, 1.0), (7, 1.7))
+        Case(f"d_k = {d_k} and a = {a}", (d_k, a))
+        for d_k, a in ((512, 2.0), (2, 3.0), (64, 0.5), (1, 1.0), (7, 1.7), (4096, 0.1))
     ]
 
 

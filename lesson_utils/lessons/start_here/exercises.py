@@ -24,6 +24,8 @@ def _cases(rng: np.random.Generator) -> Sequence[Case]:
         case("2 values of width 4", 2, 4),
         case("a single value", 1, 6),
         case("float32 input", 4, 7, np.float32),
+        case("3 values of width 1", 3, 1),
+        Case("weights down to 0.0001", (np.array([0.0004, 0.7, 0.0001, 0.2995]), rng.normal(size=(4, 3)))),
     ]
 
 
@@ -142,6 +144,6 @@ NumPy, or a loop. The arguments stay as they were.""",
                 "products = weights[:, None] * values\nreturn products[1:].sum(axis=0)",
             ),
         ),
-        praise="Right for all four shapes. You have written the heart of attention: a weighted average.",
+        praise="Right for all six shapes and weights. You have written the heart of attention: a weighted average.",
     ),
 )

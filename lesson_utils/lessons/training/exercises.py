@@ -27,6 +27,9 @@ def _softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a square, (4, 4)", 4, 4),
         Case("some weights that are 0", (rng.normal(size=(3, 5)), ops.softmax(hidden))),
         case("float32", 3, 4, dtype=np.float32),
+        Case(
+            "sharp rows, with weights below 0.001", (rng.normal(size=(3, 6)), ops.softmax(5 * rng.normal(size=(3, 6))))
+        ),
     ]
 
 
@@ -53,7 +56,7 @@ stay as they were. NumPy only, no loop over rows.""",
     ),
     mistakes=mistakes.SOFTMAX_BACKWARD,
     library=(ops.softmax_backward,),
-    praise="Six cases. The sum over the row is what couples the scores: raise one, and all other weights fall.",
+    praise="Seven cases. The sum over the row is what couples the scores: raise one, and all other weights fall.",
     dtype="kept",
 )
 
@@ -79,6 +82,7 @@ def _attention_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("weights that a mask made 0", 4, 7, 3, 5, masked=True),
         case("all sizes equal", 4, 4, 4, 4),
         case("float32", 3, 5, 4, 2, dtype=np.float32),
+        case("a single query", 1, 3, 1, 2),
     ]
 
 
@@ -119,7 +123,7 @@ The arguments stay as they were.""",
     ),
     mistakes=mistakes.ATTENTION_BACKWARD,
     library=(attention.attention_backward,),
-    praise="Six cases: cross-attention, leading axes, hidden keys. With forward and backward, attention is wholly yours.",
+    praise="Seven cases: cross-attention, leading axes, hidden keys. With forward and backward, attention is wholly yours.",
     dtype="kept",
 )
 
@@ -134,11 +138,15 @@ def _adam_cases(rng: np.random.Generator) -> Sequence[Case]:
             m, v = np.zeros_like(m), np.zeros_like(v)
         return Case(label, (value, grad, m, v, t, 0.05, *betas, eps))
 
+    uneven, zeros, settings = np.array([0, 1e6, -0.5]), np.zeros((2, 3)), (0.05, 0.9, 0.98, 1e-8)
     return [
         case("the first step", 4, t=1),
         case("step 5, shape (2, 3)", 2, 3, t=5),
         case("step 3, β = 0.8 and 0.95, ε = 0.1", 5, t=3, eps=0.1, betas=(0.8, 0.95)),
         case("step 1000", 3, t=1000),
+        Case(
+            "the first step, with gradients of 0 and of a million", (rng.normal(size=3), uneven, *zeros, 1, *settings)
+        ),
     ]
 
 
@@ -167,7 +175,7 @@ value, m and v; the arguments stay as they were. NumPy only.""",
         "m̂ = m / (1 − β₁ᵗ), v̂ likewise; value − lr · m̂ / (√v̂ + ε). Return m and v, not m̂ and v̂.",
     ),
     mistakes=mistakes.ADAM,
-    praise="Four cases, from the first step to the thousandth. In the first, every parameter moves by lr, however small its gradient.",
+    praise="Five cases, from the first step to the thousandth. In the first, every parameter moves by lr, however small its gradient.",
 )
 
 # --- The smoothed loss ------------------------------------------------------------------------------------------------
@@ -187,6 +195,7 @@ def _loss_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("no smoothing", 4, 6, smoothing=0.0),
         case("as many places as symbols", 5, 5, smoothing=0.2),
         case("logits in the thousands", 6, 4, size=2e3),
+        case("one place", 1, 4),
     ]
 
 
@@ -218,7 +227,7 @@ The arguments stay as they were.""",
     ),
     mistakes=mistakes.SMOOTHED_LOSS,
     library=(ops.cross_entropy, ops.cross_entropy_forward),
-    praise="Six cases: padding, no smoothing, logits in the thousands. This is the loss that the paper trained with.",
+    praise="Seven cases: padding, no smoothing, logits in the thousands. This is the loss that the paper trained with.",
 )
 
 EXERCISES = (_SOFTMAX, _ATTENTION, _ADAM, _LOSS)

@@ -53,6 +53,8 @@ CONTAINERS = (_no_array, masked_entries, _objects)
 def _dtype_problem(exercise: Exercise, name: str, got: np.ndarray, want: np.ndarray) -> str | None:
     if want.dtype == bool and got.dtype != bool:
         return f"{LEFT} `{name}` has dtype {got.dtype}, and masks here are boolean: add `dtype=bool`, or compare, `mask > 0`."
+    if want.dtype.kind == "i" and got.dtype.kind == "f":
+        return f"{LEFT} `{name}` has dtype {got.dtype}, and the task asks for whole numbers: add `.astype(int)`."
     if exercise.dtype != "kept" or got.dtype == want.dtype:
         return None
     if want.dtype == np.float64:

@@ -10,8 +10,9 @@ from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.dependence import dependence, listed
 from lesson_utils.mistakes.explain.relations import Pair, digits, origins, places, relation, weights_problem
 from lesson_utils.mistakes.recognise.fault_bank import Bank
+from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, close, plain, same
-from lesson_utils.mistakes.run.sandbox import TimeUp, quiet, stopped
+from lesson_utils.mistakes.run.sandbox import quiet
 
 
 def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
@@ -44,7 +45,7 @@ def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str |
         return None
     said = list(problems.values())
     for name, got, want in rows:
-        if name in problems and isinstance(got, np.ndarray) and (order := origins(got, np.asarray(want))):
+        if name in problems and isinstance(got, np.ndarray) and got.size and (order := origins(got, np.asarray(want))):
             said.append(f"`{name}`: {order}.")
     if fine := [f"`{name}`" for name in exercise.returns if name not in problems]:
         said.append(f"The shape of {listed(fine)} is right.")

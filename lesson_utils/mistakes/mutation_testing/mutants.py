@@ -12,8 +12,9 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.recognise.fault_bank import Fault, bank_of
+from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, same
-from lesson_utils.mistakes.run.sandbox import TimeUp, quick, quiet, stopped
+from lesson_utils.mistakes.run.sandbox import quick, quiet
 
 ENOUGH, MOST, RARE = 12, 16, 3  # mutants of an exercise; at most RARE of them show in few cases only
 Published = tuple[tuple[tuple[str, ...], str, str], ...]  # names of a mistake, what came of it, the address

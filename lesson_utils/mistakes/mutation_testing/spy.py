@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
+from lesson_utils.mistakes.run.kernel import mend_modules
+from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp
 from lesson_utils.mistakes.run.outcome import Outcome
-from lesson_utils.mistakes.run.sandbox import TIME_LIMIT, TimeUp, attempt, copied, mend_modules
+from lesson_utils.mistakes.run.sandbox import attempt, copied
 
 MOST_CALLS = 100  # that are noted
 
@@ -97,10 +99,17 @@ class _Once:
             raise AssertionError(str(error)) from error
 
 
-def run(test: Function, exercise: Exercise, function: Function, after: After | None = None, seed: int = 0) -> Run:
+def run(
+    test: Function,
+    exercise: Exercise,
+    function: Function,
+    after: After | None = None,
+    seed: int = 0,
+    seconds: float | None = None,
+) -> Run:
     """Run `test` on `function`, in safety. Another `seed` gives other numbers, unless the test has a seed of its own."""
     calls, began = list[Call](), time.process_time()
-    outcome = attempt(_Once(test, spy(exercise, function, calls, after), seed), (), TIME_LIMIT)
+    outcome = attempt(_Once(test, spy(exercise, function, calls, after), seed), (), seconds or TIME_LIMIT)
     return Run(outcome, calls, mend_modules(), time.process_time() - began)
 
 

@@ -4,6 +4,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from lesson_utils.mistakes.exercise import Exercise
@@ -41,7 +42,7 @@ def _named(name: str, exercises: Mapping[str, Exercise]) -> Exercise | None:
     names = [
         *((e, {e.name, e.function_name}) for e in everything),
         *((e, {e.reference.__name__}) for e in everything if e.reference),
-        *((e, {f.__name__ for f in e.library}) for e in everything),
+        *((e, {f.__name__ for f in e.library if not isinstance(f, partial)}) for e in everything),
     ]
     return next((e for e, called in names if _plain(name) in map(_plain, called)), None)
 

@@ -19,7 +19,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Exercise, Program, code_of, compiled, expressions
 from lesson_utils.mistakes.recognise.edit_messages import mutant_message
 from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
-from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
+from lesson_utils.mistakes.recognise.tree_edits import Edit, edits, locate
 from lesson_utils.mistakes.run.outcome import Outcome, plain, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
 
@@ -184,6 +184,7 @@ class Bank:
                 for edit in edits(body, what, add=add):
                     if edit.kind == "arithmetic":  # nobody doubles a term by accident
                         continue
+                    locate(edit.new)
                     try:
                         if isinstance(edit.parent, ast.Module):
                             code = code_of(edit.new) if edit.new else None  # type: ignore[arg-type]

@@ -7,10 +7,10 @@ mutants of the solution. Of several explanations that fit, the one closest to th
 
 import ast
 import inspect
+import sys
 import textwrap
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -23,12 +23,16 @@ from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.plausibility import Plausibility
-from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
+from lesson_utils.mistakes.recognise.tree_edits import Edit, locate, repairs
+from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
-from lesson_utils.mistakes.run.sandbox import TimeUp, changed, copied, quick, quiet, stopped
+from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 
-SECONDS = 1.8  # of computing, for each of the long searches
-ALTOGETHER = 6.0  # after that no further search begins
+EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
+PAIRS = 10_000  # of typed mistakes that are compared
+LINES = 300  # that run while one edit is compiled
+DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
+MOST_LINES = 100_000  # of an answer that run in one case
 MANY = 40  # faults that return the same; more are not compared
 
 
@@ -53,8 +57,9 @@ class LearnerCode:
             if edit is None:
                 code = compile(module, "<answer>", "exec")
             else:
+                locate(edit.new)
                 with edit.applied():
-                    code = compile(ast.fix_missing_locations(module), "<answer>", "exec")
+                    code = compile(module, "<answer>", "exec")
             exec(code, names)
         except (SyntaxError, ValueError, TypeError, RecursionError):
             return None
@@ -115,24 +120,6 @@ class Diagnosis:
     sure: bool = True  # else a remark, to stand behind what was measured
 
 
-class Clock:
-    """A limit in seconds of computing; on a busy machine four times as many by the clock on the wall."""
-
-    def __init__(self, seconds: float) -> None:
-        self.ends = time.process_time() + seconds, time.monotonic() + 4 * seconds
-
-    def is_over(self) -> bool:
-        return time.process_time() > self.ends[0] or time.monotonic() > self.ends[1]
-
-
-def _until(clock: Clock, items: Iterable[Any], every: int) -> Iterator[Any]:
-    """Yield items until the time is over, and look at the clock once in `every` items."""
-    for n, item in enumerate(items):
-        if n % every == 0 and clock.is_over():
-            return
-        yield item
-
-
 class Search:
     """A wrong answer, and the ways to find out which mistake is behind it."""
 
@@ -144,6 +131,7 @@ class Search:
         self.telling = (telling or self.wrong)[0]  # the case that is compared first
         self.signature = signature(outcomes[self.telling])
         self.learner: LearnerCode | None = learner_code(function)
+        self.lines = MOST_LINES  # that the answer runs in the telling case
         self.words = tokens(self.learner.text()) if self.learner else Counter[str]()
 
     # --- Which known fault does the same? ---
@@ -161,17 +149,17 @@ class Search:
         pairs = self.bank.pairs(self.bank.changes)
         if self.is_multiple and self.learner:  # of numbers, many pairs are such a multiple by chance
             pairs = (pair for pair in pairs if _numbers(tokens(pair.text)) == _numbers(self.words))
-        return self._lookup(pairs, abstain=True, seconds=SECONDS)
+        return self._lookup(pairs, abstain=True, most=PAIRS)
 
     def mutant(self) -> Diagnosis | None:
         """Find the mutant of the solution that does the same."""
         return self._lookup(self.bank.mutants)
 
-    def _lookup(self, faults: Iterable[Fault], abstain: bool = False, seconds: float = 60) -> Diagnosis | None:
+    def _lookup(self, faults: Iterable[Fault], abstain: bool = False, most: int = sys.maxsize) -> Diagnosis | None:
         """Return the fault that does the same and whose words are closest to the learner's."""
         found = (
             fault
-            for fault in _until(Clock(seconds), faults, every=64)
+            for fault in within(Steps(most), faults)
             if may_match(fault.signature(self.telling), self.signature) and self._fits(fault, abstain)
         )
         best = min(islice(found, MANY), key=self._distance, default=None)
@@ -224,23 +212,25 @@ class Search:
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
         plausibility = Plausibility(self.bank.words, self.words, own_names)
         what = self.bank.ingredients(learner.variables(), learner.names)
-        clock = Clock(SECONDS)
+        steps, each = Steps(EDITS), 1 + self.lines // LINES
         for edits in repairs(learner.body, list(self.bank.trees.values()), what):
-            if found := [edit for edit in _until(clock, edits, every=16) if self._mends(learner.function(edit))]:
+            if found := [edit for edit in within(steps, edits, each) if self._mends(learner.function(edit))]:
                 best = min(found, key=plausibility.rank)
                 return Diagnosis(repair_message(best, learner.first_line, plausibility.accepts(best)))
         return None
 
     def _runs_as(self, learner: LearnerCode) -> bool:
         """Tell whether the tree does what the function did, or its source is not that of the function."""
-        outcome = self._run(learner.function(), self.telling)
+        with counted_lines("<answer>") as counted:
+            outcome = self._run(learner.function(), self.telling)
+        self.lines = counted()
         return outcome is not None and same(outcome, self.outcomes[self.telling])
 
     def _run(self, function: Callable[..., Any] | None, i: int) -> Outcome | None:
         if function is None:
             return None
         try:
-            with stopped(0.5, busy=8):
+            with stopped(1.0, busy=8), counted_lines("<answer>", 1000 + 20 * self.lines):
                 return quick(function, self.bank.cases[i].arguments)
         except (TimeUp, SystemExit):
             return None
@@ -254,9 +244,7 @@ class Search:
         assert function is not None
         before = self.bank.cases[self.telling].arguments
         given = copied(before)
-        with stopped(0.5, busy=8):
-            function(*given)
-        return not changed(given, before)
+        return self._run(lambda *_: function(*given), self.telling) is not None and not changed(given, before)
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
@@ -286,9 +274,9 @@ STAGES = (
 
 def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> Diagnosis | None:
     """Return the message for the mistake that was made; None for one that no stage knows."""
-    search, clock = Search(bank, function, outcomes), Clock(ALTOGETHER)
-    with quiet():
+    search = Search(bank, function, outcomes)
+    with quiet(), ending(left() - DESCRIBING):
         for stage in STAGES:
-            if not clock.is_over() and stage.when(search) and (found := stage.search(search)):
+            if left() > 0 and stage.when(search) and (found := stage.search(search)):
                 return found
     return None

@@ -223,3 +223,10 @@ class _Renamed(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name(self.new if node.id == self.old else node.id, node.ctx)
+
+
+def locate(new: object) -> None:
+    """Give the new nodes of an edit, one or a list, a line and a column, which Python needs to compile them."""
+    for node in new if isinstance(new, list) else [new]:
+        if isinstance(node, ast.AST):
+            ast.fix_missing_locations(node)

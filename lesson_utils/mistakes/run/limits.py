@@ -1,0 +1,213 @@
+"""Limits of calls that may never end or ask for too much: in seconds, in steps, and in memory.
+
+What is searched is limited in steps, which are the same on every machine; seconds only end what would not end.
+"""
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from time import monotonic, thread_time  # the functions themselves: a learner may overwrite `time.monotonic`
+from types import FrameType
+from typing import Any, TextIO, TypeVar
+
+import numpy as np
+
+try:
+    import resource
+except ModuleNotFoundError:  # Windows, and Python in a browser
+    resource = None  # type: ignore[assignment]
+
+TIME_LIMIT = 5.0  # seconds for the calls that a check makes of an answer; a solution takes milliseconds
+ALTOGETHER = 9.0  # seconds by the clock on the wall, after which a check calls nothing more
+PATIENCE = 2.0  # seconds after which a check says that it is still at work
+# Bytes that a call may take beside what the kernel has; the arrays of all cases take a few thousand.
+MEMORY = 500_000_000
+
+Item = TypeVar("Item")
+
+
+class TimeUp(BaseException):
+    """The end of the time that a call has; no Exception, so that a learner's `except Exception` does not catch it."""
+
+
+# --- The time of a whole check ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Check:
+    """A check at work: when it has to end, and where it says that it is still at work."""
+
+    seconds: float
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    began: float = field(default_factory=lambda: monotonic())  # looked up anew: a test's clock may be slower
+    has_said: bool = False
+
+
+_checks: list[_Check] = []  # the check at work, and its part that has to end before
+
+
+@contextmanager
+def ending(seconds: float | None = None) -> Iterator[None]:
+    """Let no call inside run on after so many seconds, and say after two that the check is still at work."""
+    _checks.append(_Check(ALTOGETHER if seconds is None else seconds))
+    try:
+        yield
+    finally:
+        _checks.pop()
+
+
+def left() -> float:
+    """Return the seconds that the check at work still has, or the part of it that is at work."""
+    remind()
+    return min((check.began + check.seconds for check in _checks), default=float("inf")) - monotonic()
+
+
+def remind() -> None:
+    """Say once, after two seconds, that the check is still at work."""
+    if _checks and not _checks[0].has_said and monotonic() - _checks[0].began > PATIENCE:
+        _checks[0].has_said = True
+        with contextlib.suppress(OSError, ValueError):  # the stream is closed
+            print("still looking…", file=_checks[0].out, flush=True)
+
+
+class Steps:
+    """A limit in steps, so that a slow machine finds what a fast one finds; the check's own end ends it, too."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def is_over(self, steps: int = 1) -> bool:
+        """Take so many steps, and tell whether there were as many."""
+        self.left -= steps
+        return self.left < 0 or left() < 0
+
+
+def within(limit: Steps, items: Iterable[Item], each: int = 1) -> Iterator[Item]:
+    """Yield items until the limit is reached; each of them takes so many steps."""
+    for item in items:
+        if limit.is_over(each):
+            return
+        yield item
+
+
+# --- The time of one call -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
+    """Raise TimeUp in code that runs longer; on a busy machine, where it waits, up to `busy` times as long by the clock.
+
+    On Unix, in the main thread, by a signal: it ends loops without a body, and C code that looks for signals (sleep).
+    Elsewhere by a trace function, between two instructions of Python. Either way, the end of the whole check is one, too.
+    """
+    last = monotonic() + min(busy * seconds, left())
+    if sys.gettrace() is not None and not hasattr(sys.gettrace(), "ours"):  # a debugger is at work: take all your time
+        yield
+    elif (
+        hasattr(signal, "setitimer")
+        and sys.platform != "emscripten"
+        and threading.current_thread() is threading.main_thread()
+    ):
+        began, computed = monotonic(), thread_time()
+
+        def ring(number: int, frame: FrameType | None) -> None:
+            remind()
+            if thread_time() - computed >= seconds or monotonic() >= last:
+                raise TimeUp
+
+        before = signal.signal(signal.SIGALRM, ring)
+        # Again and again: for who catches everything, and to remind.
+        first = max(min(seconds, last - began, PATIENCE), 1e-3)
+        outer, again = signal.setitimer(signal.ITIMER_REAL, first, 0.05)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+            if outer:  # within another limit, which goes on
+                signal.setitimer(signal.ITIMER_REAL, max(outer - (monotonic() - began), 1e-3), again)
+    else:
+        outer_trace = sys.gettrace()
+
+        def watch(frame: FrameType, event: Any, argument: Any) -> Any:
+            if monotonic() > last:
+                raise TimeUp
+            frame.f_trace_opcodes = True  # a loop without a body has no lines
+            if outer_trace and event == "call":
+                outer_trace(frame, event, argument)
+            return watch
+
+        watch.ours = True  # type: ignore[attr-defined]
+        sys.settrace(watch)
+        try:
+            yield
+        finally:
+            sys.settrace(outer_trace)
+
+
+@contextmanager
+def counted_lines(file: str, most: float = float("inf")) -> Iterator[Callable[[], int]]:
+    """Count the lines of a file's code that run, and raise TimeUp after so many; yield what tells how many they were."""
+    outer, count = sys.gettrace(), 0
+    if outer is not None and not hasattr(outer, "ours"):  # a debugger is at work
+        yield lambda: count
+        return
+
+    def watch(frame: FrameType, event: Any, argument: Any) -> Any:
+        further = outer(frame, event, argument) if outer else None
+        if frame.f_code.co_filename != file:
+            return further
+
+        def line(frame: FrameType, event: Any, argument: Any) -> Any:
+            nonlocal count, further
+            if event == "line":
+                count += 1
+                if count > most:
+                    raise TimeUp
+            further = further and further(frame, event, argument)
+            return line
+
+        return line
+
+    watch.ours = True  # type: ignore[attr-defined]
+    sys.settrace(watch)
+    try:
+        yield lambda: count
+    finally:
+        sys.settrace(outer)
+
+
+# --- Memory -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def limited_memory() -> Iterator[None]:
+    """Make what asks for far too much memory a MemoryError, on Linux, which would end the kernel instead.
+
+    Other systems refuse by themselves, or take long, and then the time limit ends the call.
+    """
+    _prepare_products()
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        before, most = resource.getrlimit(resource.RLIMIT_AS)
+    except (OSError, AttributeError):
+        yield
+        return
+    now = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (min([now, *(n for n in (before, most) if n >= 0)]), most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))
+
+
+@cache
+def _prepare_products() -> None:
+    """Compute a product, once: OpenBLAS ends the process if it can't have memory for its first one."""
+    np.ones((256, 256)) @ np.ones((256, 256))

@@ -1,0 +1,174 @@
+"""Every check ends, soon, and finds the same on a slow machine as on a fast one."""
+
+import math
+import os
+import time
+
+import numpy as np
+import pytest
+from learners import EXERCISES, checked
+
+from lesson_utils.exercises import check
+from lesson_utils.mistakes import judge
+from lesson_utils.mistakes.judge import run
+from lesson_utils.mistakes.run import lapack, limits
+from lesson_utils.mistakes.run.limits import TimeUp, counted_lines, ending, left, stopped
+from lesson_utils.mistakes.run.sandbox import attempt
+
+BY_LEAST_SQUARES = """
+    rate = lambda c: 1 / base ** ((c - c % 2) / d_model)
+    table = lambda first: np.array([[math.sin((p + first) * rate(c) + (c % 2) * math.pi / 2) for c in range(d_model)]
+                                    for p in range(d_model)])
+    return np.linalg.lstsq(table(0), table(offset), rcond=None)[0].T
+    """
+
+
+def test_no_edit_of_an_answer_gives_lapack_what_is_not_finite(monkeypatch):
+    """The answer solves for the matrix from too few rows; with some of its edits, LAPACK would not end."""
+    given, real = [], lapack.REAL["lstsq"]
+
+    def noted(*arguments, **keywords):
+        given.extend(arguments)
+        return real(*arguments, **keywords)
+
+    monkeypatch.setitem(lapack.REAL, "lstsq", noted)
+    began = time.monotonic()
+    result = checked("shift_matrix", BY_LEAST_SQUARES)
+    assert result.passed is False
+    assert time.monotonic() - began < 60  # a bound on hanging
+    assert len(given) > 20
+    assert all(np.isfinite(x).all() for x in given)
+
+
+def test_lapack_raises_what_it_cannot_use_and_prints_nothing(capfd, monkeypatch):
+    def solves(x):
+        return np.linalg.lstsq(x, x, rcond=None)[0]
+
+    for bad in (math.nan, math.inf):
+        outcome = attempt(solves, (np.full((3, 3), bad),))
+        assert isinstance(outcome.error, np.linalg.LinAlgError)
+        assert "NaN or ∞" in str(outcome.error)
+    assert attempt(solves, (np.eye(3),)).error is None
+
+    def prints(matrix, signature=None):
+        os.write(1, b"On entry to DLASCL\n")
+        os.write(2, b"parameter number 4 had an illegal value\n")
+        return matrix
+
+    monkeypatch.setitem(lapack.REAL, "inv", prints)
+    attempt(np.linalg.inv, (np.eye(3),))
+    os.write(1, b"heard")
+    assert capfd.readouterr() == ("heard", "")
+
+
+# --- A slow machine -------------------------------------------------------------------------------------------------
+
+SAMPLE = {
+    "softmax": [
+        "np.exp(x) / np.exp(x).sum(axis=-1)",
+        "e = np.exp(x - x.max())\nreturn e / e.sum(axis=0, keepdims=True)",
+    ],
+    "gru_step": [
+        """
+        d = h.shape[-1]
+        gx, gh = x @ W_x + b, h @ W_h
+        r, z = ops.sigmoid(gx[:, :d] + gh[:, :d]), ops.sigmoid(gx[:, d : 2 * d])
+        n = np.tanh(gx[:, 2 * d :] + r * (gh[:, 2 * d :] + b_h))
+        return (1 - z) * n + z * h
+        """,
+    ],
+    "layer_norm": [
+        "m = x.mean(-1, keepdims=True)\nv = np.mean(x - m, axis=-1, keepdims=True) ** 2\n"
+        "return gamma * (x - m) / np.sqrt(v + eps) + beta",
+    ],
+    "rotate": [
+        "a = positions[:, None] / base ** np.arange(0, x.shape[-1], 2)\nreturn x * np.cos(a).repeat(2, axis=-1)"
+    ],
+    "causal_mask": ["m = np.zeros((T_q, T_k), bool)\nfor i in range(T_q):\n    m[i, : i + 1] = True\nreturn m"],
+    "adam_step": [
+        "a = beta_1 * m + (1 - beta_1) * grad\nb = beta_2 * v + (1 - beta_2) * grad**2\nc = a / (1 + beta_1**t)\n"
+        "d = b / (1 + beta_2**t)\nreturn value - lr * c / (np.sqrt(d) + eps), a, b",
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "body"), [(name, body) for name, bodies in SAMPLE.items() for body in bodies], ids=lambda x: x[:12]
+)
+def test_a_slow_machine_names_what_a_fast_one_names(name, body, monkeypatch):
+    """Its clocks go on by ten seconds for each second of work."""
+    fast = checked(name, body)
+    monkeypatch.setattr(limits, "monotonic", lambda: 10 * time.process_time())
+    monkeypatch.setattr(limits, "thread_time", lambda: 10 * time.thread_time())
+    monkeypatch.setattr(judge, "monotonic", lambda: 10 * time.process_time())
+    slow = checked(name, body)
+    assert (slow.misconception, slow.message) == (fast.misconception, fast.message)
+
+
+# --- The end --------------------------------------------------------------------------------------------------------
+
+
+def test_an_endless_edit_ends_by_its_lines():
+    """In as many lines on each machine, though nobody looks at a clock."""
+    names = {}
+    exec(compile("def f():\n    n = 0\n    while True:\n        n = n + 1\n", "<answer>", "exec"), names)
+    with pytest.raises(TimeUp), counted_lines("<answer>", 1000) as counted:
+        names["f"]()
+    assert counted() == 1001
+
+
+def test_a_slow_answer_ends_with_the_check(monkeypatch, capsys):
+    """The limit on its calls is one on all of them together, and the check says that it is at work."""
+    monkeypatch.setattr(limits, "PATIENCE", 0.2)
+
+    def answer(x):
+        time.sleep(0.15)
+        return x
+
+    began = time.monotonic()
+    result = run(EXERCISES["softmax"], answer, time_limit=0.5)
+    assert "had not returned" in result.message
+    assert capsys.readouterr().out == "still looking…\n"
+    assert time.monotonic() - began < 30  # a bound on hanging, not on speed
+
+
+def test_what_the_check_says_meanwhile_is_not_what_the_function_printed(monkeypatch, capsys):
+    monkeypatch.setattr(limits, "PATIENCE", 0.1)
+
+    def answer(x):
+        if x.shape == (5,):
+            print("a row")
+        time.sleep(0.15)
+        return x
+
+    check.softmax(answer)
+    assert capsys.readouterr().out == "still looking…\nYour function printed:\na row\n"
+
+
+def test_the_end_of_a_check_ends_its_searches(monkeypatch):
+    """What was measured is said; nothing more is tried."""
+    monkeypatch.setattr(limits, "ALTOGETHER", 0.3)
+    (body,) = SAMPLE["gru_step"]
+    began = time.monotonic()
+    result = checked("gru_step", body)
+    assert (result.passed, result.misconception) == (False, None)
+    assert "`new_h`" in result.message or "expected" in result.message
+    assert time.monotonic() - began < 30
+
+
+def test_limits_stand_inside_limits():
+    """An inner one does not take the outer one's clock away, and lasts no longer than the check."""
+
+    def sleeps_behind_another_limit():
+        with stopped(60):
+            pass
+        time.sleep(60)
+
+    with pytest.raises(TimeUp), stopped(0.3):
+        sleeps_behind_another_limit()
+    with ending(0.2):
+        assert left() < 0.2
+        with pytest.raises(TimeUp), stopped(60):
+            time.sleep(60)
+    assert left() == math.inf
