@@ -126,7 +126,8 @@ def _other_arguments(node: ast.Call, name: str, is_method: bool) -> Iterator[tup
         and not isinstance(node.args[0], ast.Starred)
         and name not in ("range", "len", "zip", "enumerate", "arange")
     ):
-        yield "unwrapped", node.args[0]
+        both = name in ("max", "min", "maximum", "minimum", "fmax", "fmin")
+        yield from (("unwrapped", argument) for argument in (node.args if both else node.args[:1]))
     for swapped in _swapped(node.args):
         yield "order", with_fields(node, args=swapped)
     if len(node.args) > 1 and name in ("zeros", "ones", "empty", "full", "array", "eye"):
@@ -194,12 +195,12 @@ def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
-    yield "index", node.value
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         for index in (-1, -2, 0, 1):
             if index != number(node.slice):
                 yield "size", with_fields(node, slice=parsed(str(index)))
         return
+    yield "index", node.value
     text = ast.unparse(node.slice)
     news = (":, None", "None", "..., None", ":, None, :", "::-1")
     if "None" in text or "newaxis" in text:
@@ -250,6 +251,14 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(value, str) and "->" in value:  # the letters of an einsum
         given, made = value.split("->")
         letters = dict.fromkeys(c for c in given if c.isalpha())
+        if "." not in value:  # leading axes
+            yield "letters", ast.Constant(f"...{given.replace(',', ',...')}->...{made}")
+        for i, old in enumerate(given):  # two letters for one axis
+            yield from (
+                ("letters", ast.Constant(f"{given[:i]}{c}{given[i + 1 :]}->{made}"))
+                for c in letters
+                if old.isalpha() and c != old
+            )
         for i, old in enumerate(made):
             yield from (
                 ("letters", ast.Constant(f"{given}->{made[:i]}{c}{made[i + 1 :]}"))

@@ -22,7 +22,7 @@ from lesson_utils.mistakes.exercise import expressions
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
-from lesson_utils.mistakes.recognise.plausibility import Plausibility
+from lesson_utils.mistakes.recognise.plausibility import Plausibility, has_own_reason, nodes_of_tests
 from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import TimeUp, changed, copied, quick, quiet, stopped
@@ -137,7 +137,7 @@ class Search:
     """A wrong answer, and the ways to find out which mistake is behind it."""
 
     def __init__(self, bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> None:
-        self.bank, self.outcomes = bank, outcomes
+        self.bank, self.function, self.outcomes = bank, function, outcomes
         self.wrong = [i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=False)) if not same(o, w)]
         telling = [i for i in self.wrong if outcomes[i].is_telling()]
         self.has_values = bool(telling)
@@ -213,23 +213,41 @@ class Search:
 
     # --- Which edit of the learner's lines makes them right? ---
 
+    def slip(self) -> Diagnosis | None:
+        """Find an edit that makes every case right and explains itself: a typed mistake with the same results explains less."""
+        if self.learner and not self._runs_as(self.learner):
+            self.learner = None
+        return self._repaired(has_own_reason) if self.learner else None
+
     def repair(self) -> Diagnosis | None:
         """Find the most plausible edit of the learner's lines that makes every case right."""
+        return self._repaired(lambda edit: not has_own_reason(edit))
+
+    def _repaired(self, fits: Callable[[Edit], bool]) -> Diagnosis | None:
         learner = self.learner
-        if learner is None:
-            return None
-        if not self._runs_as(learner):
-            self.learner = None
-            return None
+        assert learner is not None
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
-        plausibility = Plausibility(self.bank.words, self.words, own_names)
+        tests = frozenset(nodes_of_tests(learner.body))
+        plausibility = Plausibility(self.bank.words, self.words, own_names, tests)
         what = self.bank.ingredients(learner.variables(), learner.names)
         clock = Clock(SECONDS)
         for edits in repairs(learner.body, list(self.bank.trees.values()), what):
-            if found := [edit for edit in _until(clock, edits, every=16) if self._mends(learner.function(edit))]:
+            plausible = (edit for edit in edits if fits(edit) and plausibility.accepts(edit))
+            if found := [edit for edit in _until(clock, plausible, every=16) if self._mends(learner.function(edit))]:
                 best = min(found, key=plausibility.rank)
-                return Diagnosis(repair_message(best, learner.first_line, plausibility.accepts(best)))
+                return Diagnosis(repair_message(best, learner.body, learner.first_line))
         return None
+
+    def other_order(self) -> Diagnosis | None:
+        """Find parameters in another order than the stub's: the check hands its arguments over by place."""
+        asked = self.bank.exercise.parameters
+        try:
+            given = tuple(inspect.signature(self.function).parameters)
+        except (TypeError, ValueError):  # some built-in functions have none
+            return None
+        if given == asked or sorted(given) != sorted(asked):
+            return None
+        return Diagnosis(f"Your parameters stand in another order than in the stub: write `{', '.join(asked)}`.")
 
     def _runs_as(self, learner: LearnerCode) -> bool:
         """Tell whether the tree does what the function did, or its source is not that of the function."""
@@ -275,6 +293,8 @@ class Stage:
 # In the order in which they run. Without a source, the mutants of the solution stand for the edits of the learner's lines;
 # beside a source they are a remark only, so they come last.
 STAGES = (
+    Stage("parameters in another order", Search.other_order),
+    Stage("a slip that explains itself", Search.slip),
     Stage("a typed mistake", Search.typed),
     Stage("a typed mistake, errors apart", Search.typed_in_most_cases),
     Stage("one edit of the learner's lines", Search.repair, lambda s: s.learner is not None),
