@@ -393,7 +393,7 @@ BLIND = (
         t = np.arange(period - 1)
         return weights[..., t, t + 1].sum(axis=-1) / period
         """,
-        (), ("Queries are rows",),
+        (), ("^Queries are rows",),
     ),
     Blind(
         "rotary_halves", "positions negated",
@@ -433,7 +433,7 @@ BLIND = (
             x = x + my_feed_forward(y, p.W_1, p.b_1, p.W_2, p.b_2)
         return my_layer_norm(x, gamma, beta, 1e-5) @ table.T
         """,
-        ("[Oo]nly one layer counts|from the embeddings",), ("Only one layer is computed",),
+        ("begins with the embeddings again",), ("Only one layer is computed",),
     ),
     Blind(
         "masked_attention", "one maximum for all rows",
@@ -465,7 +465,7 @@ BLIND = (
         table[:, 0::2], table[:, 1::2] = np.sin(angles), np.cos(angles)
         return table
         """,
-        ("`/` instead of `//`", "decimals"), ("turn at the same speed",),
+        ("`//` cuts off the decimals"), ("turn at the same speed",),
     ),
     Blind(
         "rotate", "whole numbers in the exponent",
@@ -477,7 +477,7 @@ BLIND = (
         out[..., 1::2] = x[..., 0::2] * np.sin(a) + x[..., 1::2] * np.cos(a)
         return out
         """,
-        ("`/` instead of `//`", "decimals"), ("turn at one speed",),
+        ("`//` cuts off the decimals"), ("turn at one speed",),
     ),
     Blind(
         "merge_heads", "reshape thrown away", "y = x.swapaxes(-2, -3)\ny.reshape(*y.shape[:-2], -1)\nreturn y",
@@ -569,7 +569,7 @@ BLIND = (
             found.append("rows" if rows else "time" if time else "order" if order else "cache" if cache else "loss" if start or curve else "none")
         return found
         """,
-        ("whole numbers|`1`|not numbers",), ("another result each time",),
+        ("text",), ("another result each time",),
     ),
     Blind(
         "triage", "names in an array",
@@ -602,14 +602,13 @@ BLIND = (
     ),
     # --- No reason, or words that nobody understands ---
     Blind("softmax", "something added below", "e = np.exp(x - x.max(axis=-1, keepdims=True))\nreturn e / (e.sum(axis=-1, keepdims=True) + 0.001)", ("Line 3: leave out `\\+ 0.001`",), ("should do what",)),
-    Blind("weighted_average", "the mean", "return (weights * values.T).T.mean(axis=1)", ("sum",), ("would be right",)),
+    Blind("weighted_average", "the mean", "return (weights * values.T).T.mean(axis=1)", (r"has shape \(5,\); expected \(3,\)",), ("would be right",)),
     Blind("score_variance", "two numbers", "entry = a**2 / 3\nvar = d_k * entry**2\nreturn 0.0, var", ("[Rr]eturn `?var`? alone|[Oo]nly `var`|return one|write `return var`",), ("not all of it",)),
-    Blind("layer_norm", "three things", "mu = x.mean(-1, keepdims=True)\nvar = x.var(-1, keepdims=True)\ny = gamma * (x - mu) / np.sqrt(var + eps) + beta\nreturn y, mu, var", ("`y`",), ("not all of it",)),
+    Blind("layer_norm", "three things", "mu = x.mean(-1, keepdims=True)\nvar = x.var(-1, keepdims=True)\ny = gamma * (x - mu) / np.sqrt(var + eps) + beta\nreturn y, mu, var", ("write `return y`",), ("not all of it",)),
     Blind("layer_norm", "the number of tokens", "mu = x.mean(-1, keepdims=True)\nvar = np.einsum('...d,...d->...', x - mu, x - mu)[..., None] / x.shape[0]\nreturn gamma * (x - mu) / np.sqrt(var + eps) + beta", ("`x.shape\\[-1\\]`",), ("too large by one", "should do what")),
     Blind("score_variance", "a times 4", "return d_k * a * 4 / 9", (), ("another number in each case", "every entry")),
     Blind("sampling_probabilities", "a floor under the temperature", "limit = np.sort(logits)[-top_k]\nreturn ops.softmax(np.where(logits >= limit, logits, -np.inf) / max(temperature, 0.1))", ("leave out `max",), ("one call too many", "should do what")),
     Blind("cache_bytes", "query heads as well", "return 2 * heads * kv_heads * d_head * ((layers - local_layers) * tokens + local_layers * min(tokens, window)) * bits / 8", ("leave out `\\* heads`|head",), ("should do what",)),
-    Blind("rotate", "positions made positive", PAIRS.replace("positions[", "np.abs(positions)[") + "out[..., 0::2] = x[..., 0::2] * np.cos(a) - x[..., 1::2] * np.sin(a)\nout[..., 1::2] = x[..., 0::2] * np.sin(a) + x[..., 1::2] * np.cos(a)\nreturn out", ("sign",), ("should do what",)),
     Blind("attention", "scores made positive", "scores = np.abs(Q @ K.swapaxes(-1, -2)) / math.sqrt(K.shape[-1])\nif mask is not None:\n    scores = np.where(mask, scores, -np.inf)\nweights = ops.softmax(scores)\nreturn weights @ V, weights", ("loses the sign", "leave out `np.abs"), ("should do what",)),
     Blind("layer_norm", "cut off", "mean = x.mean(axis=-1, keepdims=True).astype(int)\nroot = np.sqrt(x.var(axis=-1, keepdims=True) + eps)\nreturn gamma * (x - mean) / root + beta", ("decimals", "leave out `.astype\\(int\\)`"), ("should do what",)),
     Blind("grouped_attention", "letters", "n = len(Q) // len(K)\nG = Q.reshape(len(K), n, *Q.shape[1:])\nw = ops.softmax(np.einsum('gnqd,mkd->gnqk', G, K) / math.sqrt(Q.shape[-1]))\nreturn np.einsum('gnqk,gkv->gnqv', w, V).reshape(len(Q), Q.shape[1], -1)", ("letter",), ("Entry along the first axis",)),

@@ -24,6 +24,7 @@ REASONS = {
     "sides": "The two sides have changed places.",
     "brackets": "Without other brackets, Python works this out in another order than the formula.",
     "sign": "The sign is the wrong way round.",
+    "complement": "The formula has 1 minus this.",
     "indented": "Inside the block, the line runs in every round.",
     "assigned": "`=` puts a new value in the place of the old one, and `+=` adds to it.",
     "in place": "The line writes into an array that is still needed, or that is the caller's. A slice is a view of its array, too.",
@@ -107,6 +108,8 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
     old, new = _changed_part(edit, body)
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
+    if edit.kind == "results":
+        return f"{line}: write `return {ast.unparse(edit.new).strip('()')}`. {REASONS['results']}"  # type: ignore[arg-type]
     gone = _left_out(old, new)
     before, after = ast.unparse(old), ast.unparse(new)
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."

@@ -37,7 +37,7 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 }  # fmt: skip
 
 SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
-KINDS = {"-{}": "sign", "~{}": "inverted", "1 - {}": "inverted", "{}.copy()": "in place"}
+KINDS = {"-{}": "sign", "~{}": "inverted", "1 - {}": "complement", "{}.copy()": "in place"}
 PICKED = ("{}[:, 0]", "{}[0]", "{}[-1]")
 ARITHMETIC = ("-{}", "{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1")
 
@@ -168,6 +168,10 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
         yield "sides", with_fields(node, left=node.right, right=node.left)
     yield "term", node.left
     yield "term", node.right
+    if isinstance(node.op, ast.Add) and number(node.left) == 1 and getattr(node.right, "args", None):
+        if _called(node.right) == "exp":  # type: ignore[arg-type]
+            negated = ast.UnaryOp(ast.USub(), node.right.args[0])  # type: ignore[attr-defined]
+            yield "sign", with_fields(node, right=with_fields(node.right, args=[negated]))  # the logistic function
     if isinstance(node.op, ast.MatMult):
         for operand, name in ((node.left, "left"), (node.right, "right")):
             yield "transpose", with_fields(node, **{name: _axes_swapped(operand, -1, -2)})
@@ -281,7 +285,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
     names = what.names
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         for wrap in what.wraps:
-            if not wrap.startswith(ast.unparse(node.func) + "("):
+            other = wrap.removesuffix("({})").rpartition(".")[2]
+            if any(other in group and _called(node) in group for group in CONFUSED) and other != _called(node):
                 yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
     match node:
         case ast.Call():

@@ -24,6 +24,7 @@ class Plausibility:
     learner: Counter[str]
     own_names: Collection[str]
     tests: Collection[int]  # the ids of the nodes in the conditions of the learner's lines
+    counts: Collection[str]  # the parameters that are whole numbers
 
     def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
         """Return the words that are neither known nor contain one of the learner's own names."""
@@ -50,7 +51,11 @@ class Plausibility:
             return False
         before, after = map(tokens, edit.texts())
         if edit.kind == "inserted":
-            return self._is_missing_step(after)
+            return self._is_missing_step(edit.texts()[1])
+        if edit.kind == "letters":
+            return True
+        if edit.kind == "sign":  # a size has none
+            return _negated(edit.new) not in self.counts or isinstance(edit.parent, ast.Subscript | ast.Slice)
         if edit.kind in COUNTING:
             return called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
         if self._unknown(after - before, self.solution, self.learner):
@@ -66,11 +71,11 @@ class Plausibility:
             return ast.dump(old.left) != ast.dump(new.left)
         return edit.kind not in ("inverted", "sign")
 
-    def _is_missing_step(self, step: Counter[str]) -> bool:
+    def _is_missing_step(self, step: str) -> bool:
         """Tell whether a step goes on from what it stores, with a word that stands nowhere in the learner's lines."""
-        words = [word for word in step if word.isidentifier()]
-        goes_on = any(step[word] > 1 for word in words)
-        return goes_on and any(word not in self.learner for word in words)
+        names = [node for node in ast.walk(ast.parse(step)) if isinstance(node, ast.Name)]
+        stored, loaded = ({n.id for n in names if isinstance(n.ctx, ctx)} for ctx in (ast.Store, ast.Load))
+        return bool(stored & loaded) and any(word.isidentifier() and word not in self.learner for word in tokens(step))
 
     def _is_superfluous(self, edit: Edit, gone: Counter[str]) -> bool:
         """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
@@ -83,6 +88,12 @@ class Plausibility:
 def has_own_reason(edit: Edit) -> bool:
     """Tell whether the edit undoes a slip that explains itself: decimals cut off, a sign lost, a result thrown away."""
     return edit.kind == "thrown away" or bool(own_reason(edit.old, edit.new))
+
+
+def _negated(node: object) -> str:
+    """Return the name behind a minus; "" for anything else."""
+    is_negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    return getattr(node.operand, "id", "") if is_negated else ""  # type: ignore[attr-defined]
 
 
 def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:

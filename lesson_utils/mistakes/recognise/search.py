@@ -228,7 +228,9 @@ class Search:
         assert learner is not None
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
         tests = frozenset(nodes_of_tests(learner.body))
-        plausibility = Plausibility(self.bank.words, self.words, own_names, tests)
+        given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
+        counts = {name for name, argument in given if type(argument) is int}
+        plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts)
         what = self.bank.ingredients(learner.variables(), learner.names)
         clock = Clock(SECONDS)
         for edits in repairs(learner.body, list(self.bank.trees.values()), what):

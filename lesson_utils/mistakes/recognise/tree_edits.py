@@ -63,7 +63,7 @@ def _fields(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]
 def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
     for place in _fields(node):
         yield place
-        if not isinstance(place[3], ast.expr_context | ast.operator | ast.Lambda) and number(place[3]) is None:
+        if not isinstance(place[3], ast.expr_context | ast.operator) and number(place[3]) is None:
             yield from _places(place[3])
 
 
@@ -104,6 +104,8 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
                 continue
             news = alternatives(node, what) if not add else additions(node, what) if _is_value(node, what) else ()
             for kind, new in news:
+                if kind == "off by one" and getattr(getattr(parent, "value", None), "attr", "") == "shape":
+                    continue  # another axis, which is an edit of its own
                 if kind == "off by one" and isinstance(parent, ast.BinOp):
                     if isinstance(new, ast.Constant) and new.value == 0:
                         continue  # `n - 0`: leaving the term out is an edit of its own
