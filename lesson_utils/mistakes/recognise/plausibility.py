@@ -12,6 +12,7 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
+MEANT = {"results", "axis", "keepdims", "size", "sides", "brackets", "letters"}  # the same words in another place
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 TURNING = {"swapaxes", "transpose", "T"}
 
@@ -52,7 +53,7 @@ class Plausibility:
         before, after = map(tokens, edit.texts())
         if edit.kind == "inserted":
             return self._is_missing_step(edit.texts()[1])
-        if edit.kind == "letters":
+        if edit.kind in MEANT:
             return True
         if edit.kind == "sign":  # a size has none
             return _negated(edit.new) not in self.counts or isinstance(edit.parent, ast.Subscript | ast.Slice)
@@ -94,6 +95,11 @@ def _negated(node: object) -> str:
     """Return the name behind a minus; "" for anything else."""
     is_negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
     return getattr(node.operand, "id", "") if is_negated else ""  # type: ignore[attr-defined]
+
+
+def is_slip(edit: Edit) -> bool:
+    """Tell whether the edit undoes a slip that explains itself, and no choice of another function or operation."""
+    return edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit) or "//" in own_reason(edit.old, edit.new)
 
 
 def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:

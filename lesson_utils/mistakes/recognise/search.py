@@ -22,13 +22,14 @@ from lesson_utils.mistakes.exercise import expressions
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
-from lesson_utils.mistakes.recognise.plausibility import Plausibility, has_own_reason, nodes_of_tests
+from lesson_utils.mistakes.recognise.plausibility import Plausibility, is_slip, nodes_of_tests
 from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import TimeUp, changed, copied, quick, quiet, stopped
 
 SECONDS = 1.8  # of computing, for each of the long searches
 ALTOGETHER = 6.0  # after that no further search begins
+REWORDED = 6  # more words than these apart, an answer is not the one that was typed
 MANY = 40  # faults that return the same; more are not compared
 
 
@@ -65,9 +66,6 @@ class LearnerCode:
         """Return the parameters, and the names that the body stores."""
         stored = [n.id for n in expressions(self.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         return tuple(dict.fromkeys((*(a.arg for a in self.tree.args.args), *stored)))
-
-    def text(self) -> str:
-        return ast.unparse(self.tree)
 
 
 def learner_code(function: Any) -> LearnerCode | None:
@@ -144,13 +142,13 @@ class Search:
         self.telling = (telling or self.wrong)[0]  # the case that is compared first
         self.signature = signature(outcomes[self.telling])
         self.learner: LearnerCode | None = learner_code(function)
-        self.words = tokens(self.learner.text()) if self.learner else Counter[str]()
+        self.words = tokens("\n".join(map(ast.unparse, self.learner.body))) if self.learner else Counter[str]()
 
     # --- Which known fault does the same? ---
 
     def typed(self) -> Diagnosis | None:
-        """Find the typed mistake that does the same in every case."""
-        return self._lookup([*self.bank.changes, *self.bank.respelled])
+        """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
+        return self._lookup([*self.bank.changes, *self.bank.respelled], or_slip=True)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
         """Find the typed mistake that does the same wherever neither it nor the answer stops with an error."""
@@ -167,7 +165,9 @@ class Search:
         """Find the mutant of the solution that does the same."""
         return self._lookup(self.bank.mutants)
 
-    def _lookup(self, faults: Iterable[Fault], abstain: bool = False, seconds: float = 60) -> Diagnosis | None:
+    def _lookup(
+        self, faults: Iterable[Fault], abstain: bool = False, seconds: float = 60, or_slip: bool = False
+    ) -> Diagnosis | None:
         """Return the fault that does the same and whose words are closest to the learner's."""
         found = (
             fault
@@ -177,6 +177,8 @@ class Search:
         best = min(islice(found, MANY), key=self._distance, default=None)
         if best is None:
             return None
+        if or_slip and self.learner and self._distance(best) > REWORDED and (slip := self._repaired(is_slip)):
+            return slip
         if best.slip and self.learner:  # no edit of the learner's own lines is like it
             return Diagnosis(same_numbers_message(best.slip), sure=False)
         return Diagnosis(best.message, best.name)
@@ -213,19 +215,17 @@ class Search:
 
     # --- Which edit of the learner's lines makes them right? ---
 
-    def slip(self) -> Diagnosis | None:
-        """Find an edit that makes every case right and explains itself: a typed mistake with the same results explains less."""
-        if self.learner and not self._runs_as(self.learner):
-            self.learner = None
-        return self._repaired(has_own_reason) if self.learner else None
-
     def repair(self) -> Diagnosis | None:
         """Find the most plausible edit of the learner's lines that makes every case right."""
-        return self._repaired(lambda edit: not has_own_reason(edit))
+        return self._repaired()
 
-    def _repaired(self, fits: Callable[[Edit], bool]) -> Diagnosis | None:
+    def _repaired(self, fits: Callable[[Edit], bool] = lambda edit: True) -> Diagnosis | None:
         learner = self.learner
-        assert learner is not None
+        if learner is None:
+            return None
+        if not self._runs_as(learner):
+            self.learner = None
+            return None
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
         tests = frozenset(nodes_of_tests(learner.body))
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
@@ -296,7 +296,6 @@ class Stage:
 # beside a source they are a remark only, so they come last.
 STAGES = (
     Stage("parameters in another order", Search.other_order),
-    Stage("a slip that explains itself", Search.slip),
     Stage("a typed mistake", Search.typed),
     Stage("a typed mistake, errors apart", Search.typed_in_most_cases),
     Stage("one edit of the learner's lines", Search.repair, lambda s: s.learner is not None),
