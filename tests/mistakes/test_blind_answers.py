@@ -1,6 +1,7 @@
-"""No answer that once misled the checker misleads it again: each is told what it must be, and nothing that is not so."""
+"""No answer that once misled the checker misleads it again: it is told what it must be, and nothing that is not so."""
 
 import re
+import textwrap
 
 import pytest
 from blind_answers import BLIND
@@ -14,7 +15,7 @@ NO_REASON = r"would be right|should do what|step is missing above|another result
 def verdict(answer):
     exercise = EXERCISES[answer.exercise]
     if f"def {exercise.function_name}" in answer.body:
-        return run(exercise, cell(answer.body, exercise.names())[exercise.function_name])
+        return run(exercise, cell(textwrap.dedent(answer.body), exercise.names())[exercise.function_name])
     return run(exercise, written(answer.exercise, answer.body))
 
 

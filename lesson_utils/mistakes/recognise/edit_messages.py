@@ -3,6 +3,7 @@
 import ast
 import copy
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 
@@ -216,7 +217,7 @@ def _differing(a: ast.AST, b: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     yield a, b
     if type(a) is not type(b):
         return
-    apart = []
+    apart: list[tuple[Any, Any]] = []
     for name in a._fields:
         x, y = getattr(a, name, None), getattr(b, name, None)
         alike = isinstance(x, list) and isinstance(y, list) and len(x) == len(y)

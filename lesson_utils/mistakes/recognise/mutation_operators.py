@@ -168,10 +168,12 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
         yield "sides", with_fields(node, left=node.right, right=node.left)
     yield "term", node.left
     yield "term", node.right
-    if isinstance(node.op, ast.Add) and number(node.left) == 1 and getattr(node.right, "args", None):
-        if _called(node.right) == "exp":  # type: ignore[arg-type]
-            negated = ast.UnaryOp(ast.USub(), node.right.args[0])  # type: ignore[attr-defined]
-            yield "sign", with_fields(node, right=with_fields(node.right, args=[negated]))  # the logistic function
+    match node:
+        case ast.BinOp(
+            left=ast.Constant(value=1), op=ast.Add(), right=ast.Call(func=ast.Attribute(attr="exp"), args=[x])
+        ):
+            negated = with_fields(node.right, args=[ast.UnaryOp(ast.USub(), x)])
+            yield "sign", with_fields(node, right=negated)  # in the logistic function
     if isinstance(node.op, ast.MatMult):
         for operand, name in ((node.left, "left"), (node.right, "right")):
             yield "transpose", with_fields(node, **{name: _axes_swapped(operand, -1, -2)})

@@ -99,7 +99,9 @@ def _negated(node: object) -> str:
 
 def is_slip(edit: Edit) -> bool:
     """Tell whether the edit undoes a slip that explains itself, and no choice of another function or operation."""
-    return edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit) or "//" in own_reason(edit.old, edit.new)
+    return (edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit)) or "//" in own_reason(
+        edit.old, edit.new
+    )
 
 
 def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
@@ -114,7 +116,7 @@ def _is_trivial(edit: Edit) -> bool:
     """Tell whether the new expression says the same twice, `x / x`, `f(f(x))`, or computes a number from a number, `√1`."""
     known = {ast.dump(node) for node in ast.walk(edit.old)} if isinstance(edit.old, ast.AST) else set()
     assert isinstance(edit.new, ast.AST)
-    if called(edit.new) and called(edit.new) == called(edit.parent) or _turns(edit.new) and _turns(edit.parent):
+    if (called(edit.new) and called(edit.new) == called(edit.parent)) or (_turns(edit.new) and _turns(edit.parent)):
         return True
     return any(_says_nothing(node) for node in ast.walk(edit.new) if ast.dump(node) not in known)
 
@@ -125,7 +127,9 @@ def _turns(node: object) -> bool:
 
 def _says_nothing(node: ast.AST) -> bool:
     match node:
-        case ast.BinOp(left=a, op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.Mod(), right=b) if ast.dump(a) == ast.dump(b):
+        case ast.BinOp(left=a, op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.Mod(), right=b) if ast.dump(
+            a
+        ) == ast.dump(b):
             return True
         case ast.BinOp(op=ast.Mult() | ast.Div() | ast.Pow() | ast.FloorDiv(), right=ast.Constant(value=1)):
             return True
