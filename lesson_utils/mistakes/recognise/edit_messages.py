@@ -9,7 +9,6 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
 REASONS = {
-    "slip": "",  # a slip that has a reason of its own, in DROPPED or CHANGED
     "thrown away": "The call makes a new array, and this line throws it away.",
     "results": "Return what is asked for, and in that order.",
     "axis": "The axis says which numbers are taken together.",
@@ -159,7 +158,8 @@ def own_reason(old: object, new: object) -> str:
 
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     """Return why an edit mends a line: its own reason, or that of its kind."""
-    return own_reason(edit.old, edit.new) or REASONS[edit.kind].format(old=ast.unparse(old), new=ast.unparse(new))
+    kind = "off by one" if edit.kind == "term" and _left_out(old, new) in ("- 1", "+ 1") else edit.kind
+    return own_reason(edit.old, edit.new) or REASONS[kind].format(old=ast.unparse(old), new=ast.unparse(new))
 
 
 def _is_part(small: ast.AST, large: ast.AST) -> bool:
