@@ -109,7 +109,8 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
     if edit.kind == "results":
-        return f"{line}: write `return {ast.unparse(edit.new).strip('()')}`. {REASONS['results']}"  # type: ignore[arg-type]
+        elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
+        return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
     gone = _left_out(old, new)
     before, after = ast.unparse(old), ast.unparse(new)
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
