@@ -56,8 +56,9 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "mask after softmax, renormalised",
-            "You hide weights after softmax, then divide by the row's new sum. On paper that is right. But where hidden scores lie far above the "
-            "others, the visible weights are already 0, and 0 / 0 is NaN. Hide scores before softmax, with −∞.",
+            "You hide after the exponential, then divide by the row's new sum. On paper that is right. In floats, `exp` of a score in the hundreds "
+            "overflows, and beside far larger hidden scores the visible weights become 0: either way the row holds NaN. Hide scores with −∞, then take "
+            "`ops.softmax`, which subtracts the row's maximum.",
             **late(
                 "weights = weights * mask / (weights * mask).sum(axis=-1, keepdims=True)",
                 "weights = weights * mask\n    total = weights.sum(axis=-1, keepdims=True)\n    weights = weights / np.where(total == 0, 1, total)"

@@ -282,4 +282,7 @@ def _wrong_values(bank: Bank, outcomes: Sequence[Outcome]) -> bool:
 
 def _comparable(outcome: Outcome) -> bool:
     """Return whether it can be compared with a mistake's results: arrays or numbers."""
-    return all(isinstance(x, np.ndarray | np.generic | float | int | list) for x in outcome.results())
+    results = outcome.results()
+    if not all(isinstance(x, np.ndarray | np.generic | float | int | list) for x in results):
+        return False
+    return not any(isinstance(entry, str) for x in results for entry in np.asarray(x, object).flat)

@@ -576,7 +576,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
         (
             "merge_heads",
             "np.concatenate([x[..., i, :, :] for i in range(x.shape[-3] - 2, -1, -1)], axis=-1)",
-            ["its columns are the right one's columns 2, 3, 0, 1, in this order"],
+            ["its columns are those of the right result, in another order: 2, 3, 0, 1"],
         ),
         (
             "multi_head_attention",

@@ -48,6 +48,10 @@ GRU = (
     change("the state's product the wrong way round", "You put the matrix in front of the state. Each row of h is one sequence of the batch, so the matrix stands behind: `h @ W_h`.", h="h_r, h_z, h_n = np.split(W_h @ h, 3, axis=-1)"),
     change('* in place of @', '`x * W_x` multiplies entry by entry. A matrix product is `x @ W_x`.', x="x_r, x_z, x_n = np.split(x * W_x + b, 3, axis=-1)"),
     change("* in place of @, with the state", "`h * W_h` multiplies entry by entry. A matrix product is `h @ W_h`.", h="h_r, h_z, h_n = np.split(h * W_h, 3, axis=-1)"),
+    change("strings and gates mixed", "`reshape(3, B, d)` mixes strings and gates, because it cuts the numbers in the order in which they stand. Reshape to (B, 3, d), and take `[:, 0]`, `[:, 1]` and `[:, 2]`.", x="x_r, x_z, x_n = (x @ W_x + b).reshape(3, *h.shape)", h="h_r, h_z, h_n = (h @ W_h).reshape(3, *h.shape)"),
+    change("update gate without the state", "Your z looks at the input only. Add the state's block: `ops.sigmoid(x_z + h_z)`.", z="z = ops.sigmoid(x_z)"),
+    change("reset gate without the state", "Your r looks at the input only. Add the state's block: `ops.sigmoid(x_r + h_r)`.", r="r = ops.sigmoid(x_r)"),
+    change("one column", "`[:, 2 * d]` is one column. A colon is missing: `[:, 2 * d :]` takes all columns from there on.", x="d = h.shape[-1]\nx_r, x_z, x_n = (x @ W_x + b)[:, :d], (x @ W_x + b)[:, d : 2 * d], (x @ W_x + b)[:, 2 * d]", h="h_r, h_z, h_n = (h @ W_h)[:, :d], (h @ W_h)[:, d : 2 * d], (h @ W_h)[:, 2 * d]"),
 )
 
 # --- The additive score -------------------------------------------------------------------------------------------
@@ -57,7 +61,7 @@ ADDITIVE = (
     change('tanh after v', 'You apply tanh last, around the product with v. It belongs around the sum, before v: `np.tanh(...) @ v`.', tanh="hidden = both", score="return np.tanh(hidden @ v)"),
     change("tanh twice", "You apply tanh twice. Once is enough, around the sum, before v: `np.tanh(...) @ v`.", score="return np.tanh(hidden @ v)"),
     change('tanh on each part', "You bend the two parts one by one. As without any tanh, the query's part is then the same for every key, and softmax cancels it. Add first: `np.tanh(from_query + from_keys)`.", both="both = np.tanh(from_query) + np.tanh(from_keys)", tanh=("hidden = both", "hidden = np.tanh(both)")),
-    change("tanh on one part", "You bend one part only. Add first, then bend the sum: `np.tanh(from_query + from_keys)`.", both=("both = np.tanh(from_query) + from_keys", "both = from_query + np.tanh(from_keys)"), tanh=("hidden = both", "hidden = np.tanh(both)")),
+    change("tanh on one part", "The tanh does not bend the whole sum. Add first, then bend the sum: `np.tanh(from_query + from_keys)`.", both=("both = np.tanh(from_query) + from_keys", "both = from_query + np.tanh(from_keys)"), tanh=("hidden = both", "hidden = np.tanh(both)")),
     change('query not lined up', "The query's part has shape (B, d_a), that of the keys (B, S, d_a). NumPy lines up from the right, so that B meets S: an error, or, where B = S, wrong numbers without one. Give the query an axis for the keys: `(query @ W_q)[:, None]`, shape (B, 1, d_a).", query=("from_query = query @ W_q", "from_query = (query @ W_q)[None]"), both=("both = from_query + from_keys", "both = from_keys + from_query")),
     change('axis in the wrong place', "You give the query's part its new axis at the end, (B, d_a, 1). The axis of length S is the one in the middle: `(query @ W_q)[:, None]`, shape (B, 1, d_a).", query="from_query = (query @ W_q)[..., None]", both=("both = from_query + from_keys", "both = from_keys + from_query")),
     change('matrices swapped', 'You multiplied the query by W_k and the keys by W_q. Only where both have the same width is there no error.', query="from_query = (query @ W_k)[:, None]", keys=("from_keys = keys @ W_q", "from_keys = keys @ W_k")),
@@ -103,4 +107,5 @@ CONTEXT = (
     change("scores scaled", "You divide the scores by a root. These scores come as they are: no √d_k is asked for.", mask=("scores = np.where(mask, scores, -np.inf) / np.sqrt(keys.shape[-1])", "scores = np.where(mask, scores, -np.inf) / keys.shape[-1] ** 0.5")),
     *answers("context", "weights"),
     change("scores returned", "Your second result is the scores. Return the weights, what softmax makes of them: `return context, weights`.", answer="return context, scores"),
+    change("only the last string", "Your loop overwrites its results, so only the last string's are left. Collect them in lists or arrays.", "for s, k, m in zip(scores, keys, mask):\n    weights = ops.softmax(np.where(m, s, -np.inf))\n    context = weights @ k\nreturn context, weights"),
 )

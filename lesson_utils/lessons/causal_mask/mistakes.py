@@ -37,7 +37,7 @@ ATTENTION = (
     change("an ε below the fraction bar", "You add ε to the sum. The empty rows become 0, and yet −∞ − (−∞) is NaN before that; give empty rows a maximum of 0.", weights="e = np.exp(scores - scores.max(axis=-1, keepdims=True))\nweights = e / (e.sum(axis=-1, keepdims=True) + 1e-9)"),
     change('output mended, weights not', 'The output is free of NaN, but the weights are not. Mend the weights, then average with them.', weights=OWN_SOFTMAX, average=("output = np.nan_to_num(weights @ V)", "output = np.nan_to_num(weights) @ V")),
     change(
-        'a finite number in place of −∞', 'Where a query sees nothing, all its scores are the same finite number, such as −1e9: softmax makes equal weights of them, and the output is the mean of what should be hidden. Use −∞, and give such rows zero weights.',
+        'a finite number in place of −∞', 'A query that sees nothing gets equal weights here, so its output is the mean of what should be hidden. That happens with a finite number such as −1e9 in place of −∞, or when such a row is shown after all. Use −∞, and give such rows zero weights.',
         mask=("scores = np.where(mask, scores, -1e9)", "scores = np.where(mask, scores, -1e4)", "scores = np.where(mask, scores, np.finfo(scores.dtype).min)", "scores = scores + np.where(mask, 0, -1e9)", "scores = scores + np.where(mask, 0, -1e9).astype(scores.dtype)", "scores = scores + np.where(mask, 0, -1e4)", *(f"scores = scores - {n} * ~mask" for n in ("100", "1e3", "1e4", "1e9")), *(f"scores = np.where(mask, scores, -{n})" for n in ("100", "1e3", "1e30"))),
     ),
     *(m for m in masks() if m.name not in ("mask as an index", "not far enough below")),
@@ -86,6 +86,7 @@ SAMPLING = (
     change('logits returned', 'These are logits. Turn them into probabilities: `ops.softmax`.', answer="return kept"),
     change("places returned", "You return the places of the symbols. Return their probabilities, one for each symbol.", "np.argsort(logits)[-top_k:]", "np.argsort(-logits)[:top_k]"),
     change("the likeliest only", "All the probability goes to the likeliest symbol. Only with top_k = 1 is that so.", cut="kept = np.where(logits == logits.max(), logits, -np.inf)"),
+    change("put back with the same order", "You put the probabilities back with the order that sorted them. The way back is its inverse: `out[order] = p`, or `p[np.argsort(order)]`.", "order = np.argsort(-logits)\nkept = np.where(np.arange(len(logits)) < top_k, logits[order], -np.inf)\nreturn ops.softmax(kept / temperature)[order]"),
 )
 
 # --- A decoding step with a cache -------------------------------------------------------------------------------------
@@ -203,4 +204,5 @@ GPT = (
     change("table not transposed", "`x @ table` does not fit: each symbol's row of the table meets x in `x @ table.T`.", answer="return x @ table"),
     change("logits scaled", "You scale the logits. √d_model belongs to the embeddings only: `x @ table.T`.", answer=("return x @ table.T * math.sqrt(d_model)", "return x @ table.T / math.sqrt(d_model)")),
     change("symbols returned", "You return the likeliest symbols. Return the logits; drawing comes later.", answer="return (x @ table.T).argmax(axis=-1)"),
+    change("cut and merged by reshape", "`reshape` alone mixes tokens and heads, on the way in and on the way back. Take `my_split_heads` and `my_merge_heads`.", layers=gpt_layers(Q="B, h, d_k = len(ids), num_heads, d_model // num_heads\nQ = (y @ p.W_Q).reshape(B, h, T, d_k)", K="K = (y @ p.W_K).reshape(B, h, T, d_k)", V="V = (y @ p.W_V).reshape(B, h, T, d_k)", add_1="x = x + heads.reshape(x.shape) @ p.W_O")),
 )

@@ -17,4 +17,5 @@ TRIAGE = (
     change("rows for columns", "You unpack patients, not gauges: a gauge is a column. `gauges.T` turns them.", columns="start, curve, time, rows, order, cache = gauges"),
     change("gauges counted", "You count how many gauges ring. Which ones is asked for.", "gauges.sum(axis=1)"),
     change("the first column that rings", "You take the first column that rings, in the order of the columns. The order of questions is rows, time, order, cache, loss.", "np.where(gauges.any(axis=1), gauges.argmax(axis=1) + 1, 0)"),
+    change("5 for all the rest", "Who rings nothing gets 5 from you. It is 0: 5 is for start or curve.", answer="return np.select(rings[:4], [1, 2, 3, 4], 5)"),
 )

@@ -27,6 +27,9 @@ ONLINE = (
     change("smallest score", "You take the minimum. Subtract the maximum, so that no exponent is above 0.", largest=("new = min(largest, scores.min())", "new = max(largest, scores.min())")),
     change("values not weighted", "You add the tile's values without their weights. Each value counts by its own exponential: `weights @ values`.", output="output = output * shrink + values.sum(axis=0)"),
     change("order", "The results are in another order. Return `largest, total, output`.", answer=("return total, new, output", "return output, total, new", "return new, output, total")),
+    change("a finite number for −∞", "A finite number, such as −10,000, stands for −∞ in your code. Before the first visible key `largest` must stay −∞ and the sums 0.", nothing="", largest=("scores = np.maximum(scores, -1e4)\nnew = max(largest, scores.max())", "scores = np.maximum(scores, -1e9)\nnew = max(largest, scores.max())")),
+    change("a hidden tile resets the sums", "A tile in which all is hidden sets your sums to 0. It adds nothing: return `largest, total, output` as they came.", nothing="if scores.max() == -np.inf:\n    return largest, 0.0, 0 * output"),
+    change("only keys that raise the maximum", "Keys that do not raise the maximum are left out. Their exp(score − largest) counts as well.", "for score, value in zip(scores, values):\n    if score > largest:\n        shrink = np.exp(largest - score)\n        largest, total, output = score, total * shrink + 1, output * shrink + value\nreturn largest, total, output"),
 )
 
 # --- A rolling causal mask with kept tokens -----------------------------------------------------------------------------
@@ -50,6 +53,7 @@ ROLLING = (
     change("numbers to add", "These are numbers to be added to scores. A mask in this course holds True (may attend) and False.", answer="return np.where(past & (near | kept), 0, -np.inf)"),
     change("axes swapped", "Rows and columns are exchanged: a row is a query, so i is the column of numbers, `np.arange(T)[:, None]`.", i="i = np.arange(T)", j="j = np.arange(T)[:, None]"),
     change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T)[:, None]`.", i="i = np.arange(T)"),
+    change("a negative start", "In the first rows `i - window + 1` is negative, and a negative start of a slice counts from the end, so the slice is empty. Write `max(0, i - window + 1)`.", "mask = np.zeros((T, T), bool)\nfor i in range(T):\n    mask[i, i - window + 1 : i + 1] = True\n    mask[i, : min(keep, i + 1)] = True\nreturn mask"),
 )
 
 # --- One step of a delta-rule memory ------------------------------------------------------------------------------------
@@ -69,6 +73,7 @@ DELTA = (
     change("error squared", "You square the error, which loses its sign. The gradient of ½ error² is the error itself.", error="error = (v - old) ** 2"),
     change("read after writing", "You read after the value has been added: then the memory's answer holds v already. Read first.", read="old = k @ (S + np.outer(k, v))"),
     change("divided by the sum of keys", "You divide as linear attention does. The delta rule needs no sum below a fraction bar.", answer="return S + rate * change / k.sum()"),
+    change("row by row", "Your loop reads the memory anew after each row that it has written. Compute `v - k @ S` once, before the loop.", "S = S.copy()\nfor i in range(len(k)):\n    S[i] = S[i] + rate * k[i] * (v - k @ S)\nreturn S"),
 )
 
 # --- The bytes of a cache -----------------------------------------------------------------------------------------------
@@ -92,4 +97,6 @@ BYTES = (
     change("width forgotten", "You count one number a head. A key has `d_head` of them.", numbers="numbers = 2 * kv_heads"),
     change("heads forgotten", "You count one head. There are `kv_heads` of them.", numbers="numbers = 2 * d_head"),
     change("kilobytes", "You divide by 1024. Bytes are asked for.", answer=("return numbers * rows * bits / 8 / 1024", "return numbers * rows * bits / 8 / 1e9", "return numbers * rows * bits / 8 / 2**20", "return numbers * rows * bits / 8 / 2**30")),
+    change("local and global exchanged", "Local and global layers are exchanged: `layers - local_layers` of them keep all tokens.", everywhere="rows = local_layers * tokens", local="rows = rows + (layers - local_layers) * min(tokens, window)"),
+    change("what is thrown away", "`tokens - window` is what a local layer throws away. It keeps `min(tokens, window)`.", local=("rows = rows + local_layers * max(0, tokens - window)", "rows = rows + local_layers * (tokens - window)")),
 )

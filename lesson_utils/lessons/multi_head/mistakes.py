@@ -46,7 +46,7 @@ SPLIT = (
 
 MERGE = (
     change('reshaped without a swap', 'You reshape at once. Reshape never moves an entry past another, so tokens of one head end up in one row. Swap T and h first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.', swap=""),
-    change('not joined', 'You swap T and h; now the pieces of each token lie beside each other, (..., T, h, d_k). Join them: reshape to (..., T, h·d_k).', join="return x"),
+    change('not joined', 'You return the pieces of each token beside each other, (..., T, h, d_k), and not joined. Return them reshaped to (..., T, h·d_k).', join="return x"),
     change('columns of the heads alternate', "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.", swap="x = np.moveaxis(x, -3, -1)"),
     change('wrong axes swapped', 'You swap the last two axes, T and d_k. T and h must change places: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(-1, -2)", "x = x.swapaxes(-1, -3)"), join=("return x.reshape(*leading, T, num_heads * d_k)", "return x")),
     change(
@@ -75,6 +75,7 @@ MERGE = (
     change('axes counted from the front', 'You swap two axes counted from the front. T and h stand there only for one number of axes. Count from the end: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(0, 1)", "x = x.swapaxes(1, 2)")),
     change('one head only', 'Only one head is left in your result. All of them go side by side: the width is h·d_k.', "x[..., 0, :, :]", "x[..., -1, :, :]", "x[0]", "x[-1]"),
     change("sizes in another order", "The sizes are in another order. x is (..., h, T, d_k), `*leading, num_heads, T, d_k = x.shape`; after the swap a row is a token: (..., T, h·d_k).", sizes="*leading, T, num_heads, d_k = x.shape"),
+    change("pieces overlap", "Your pieces overlap: head i begins at column i · d_k, not at i.", "*leading, h, T, d_k = x.shape\nout = np.zeros((*leading, T, h * d_k))\nfor i in range(h):\n    out[..., i : i + d_k] = x[..., i, :, :]\nreturn out"),
 )
 
 _FOR = "outputs, maps = [], []\nfor i in range(num_heads):\n    d_k, d_v = W_Q.shape[1] // num_heads, W_V.shape[1] // num_heads\n"
@@ -127,4 +128,6 @@ MULTI = (
     change('weights with the heads in front', 'The heads of your weights stand in front of the leading axes. They belong right before the queries, (..., h, T, T): `np.stack(weights, axis=-3)`.', _looped(*_PIECE, end="np.concatenate(outputs, axis=-1) @ W_O, np.stack(maps)")),
     change("heads returned", "Your second result is what the heads have found. Return their weights, (..., h, T, T): `return output, weights`.", answer="return output, heads"),
     *answers("output", "weights"),
+    change("width of a head from d_model", "You cut pieces of width d_model / h. The width of a head is that of its matrix: d_k is `W_Q.shape[1] // num_heads`, and d_v is `W_V.shape[1] // num_heads`.", "d_k = x.shape[-1] // num_heads\npairs = [attention.scaled_dot_product_attention(*((x @ W)[..., i * d_k : (i + 1) * d_k] for W in (W_Q, W_K, W_V))) for i in range(num_heads)]\nheads, maps = zip(*pairs)\nreturn np.concatenate(heads, axis=-1) @ W_O, np.stack(maps, axis=-3)"),
+    change("the first rows of W_O for all", "Every head is multiplied by the first rows of W_O. Head i has d_v rows of its own: `W_O[i * d_v : (i + 1) * d_v]`.", mix="d_v = heads.shape[-1]\noutput = sum(heads[..., i, :, :] @ W_O[:d_v] for i in range(num_heads))"),
 )

@@ -57,6 +57,7 @@ TABLE = (
     change('positions from 1', 'Your positions begin at 1. They begin at 0: the first row is 0, 1, 0, 1 …', pos="pos = np.arange(1, length + 1)[:, None]"),
     change('axes do not line up', '`np.arange(length)` has shape (length,), the divisors (d_model / 2,). For all combinations make the positions a column: `np.arange(length)[:, None]`.', pos="pos = np.arange(length)"),
     change("row and column exchanged", "Your positions lie in a row and your divisors in a column, or the shape of the table is turned around. Positions are a column, `np.arange(length)[:, None]`.", "pos = np.arange(length)\nangles = pos / base ** (np.arange(0, d_model, 2) / d_model)[:, None]\ntable = np.empty((length, d_model))\ntable[:, 0::2] = np.sin(angles)\ntable[:, 1::2] = np.cos(angles)\nreturn table", table="table = np.empty((d_model, length))"),
+    change("columns i and i + 1", "You write pair i into columns i and i + 1, and the next pair overwrites it. Pair i has the columns 2i and 2i + 1.", "table = np.zeros((length, d_model))\nfor i in range(d_model // 2):\n    a = np.arange(length) / base ** (2 * i / d_model)\n    table[:, i], table[:, i + 1] = np.sin(a), np.cos(a)\nreturn table"),
 )
 
 SHIFT = (
@@ -87,6 +88,8 @@ SHIFT = (
     change('encoding of the offset', 'This is the row PE(offset). A matrix is asked for that takes PE(pos) to PE(pos + offset) for every pos.', "a = offset / base ** (np.arange(0, d_model, 2) / d_model)\nrow = np.empty(d_model)\nrow[0::2], row[1::2] = np.sin(a), np.cos(a)\nreturn row"),
     change('ones outside the blocks', 'Outside the blocks your matrix holds ones. There it must be 0, so that pairs do not mix: begin with `np.zeros`.', M="M = np.ones((d_model, d_model))"),
     change("the identity outside", "You begin with the identity, or add to it. Begin with zeros: the cosines are all there is on the diagonal.", M="M = np.eye(d_model)", cosines="M[i, i] += np.cos(a)\nM[i + 1, i + 1] += np.cos(a)"),
+    change("the power of each entry", "You raise each entry to the power. `**` works entry by entry; the matrix times itself is `np.linalg.matrix_power`, or simply `offset` times the angle.", "one = np.zeros((d_model, d_model))\nfor i in range(0, d_model, 2):\n    a = base ** (-i / d_model)\n    one[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]\nreturn one**offset"),
+    change("a multiple of the matrix", "You multiply the matrix of one step by `offset`. Several steps turn by a larger angle: multiply the angle.", "one = np.zeros((d_model, d_model))\nfor i in range(0, d_model, 2):\n    a = base ** (-i / d_model)\n    one[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]\nreturn one * offset"),
 )
 
 ADD = (
@@ -139,4 +142,14 @@ ROTATE = (
            out="wide = np.concatenate([angles, angles], axis=-1)", first="other = np.stack([-b, a], axis=-1).reshape(x.shape)", second="turned = x * np.cos(wide) + other * np.sin(wide)"),
     change("added", "You add sines and cosines to x. Rotary positions add nothing: each pair is turned, so that its length stays.",
            first="turned[..., 0::2] = a + np.sin(angles)", second="turned[..., 1::2] = b + np.cos(angles)"),
+    change("sine and cosine exchanged", "Sine and cosine have changed places. At position 0 nothing may turn, and cos 0 is 1: `a * np.cos(angles) - b * np.sin(angles)`.", first="turned[..., 0::2] = a * np.sin(angles) - b * np.cos(angles)", second="turned[..., 1::2] = a * np.cos(angles) + b * np.sin(angles)"),
+    change("sine and cosine exchanged in the first line", "In your first line sine and cosine have changed places: a cos − b sin.", first="turned[..., 0::2] = a * np.sin(angles) - b * np.cos(angles)"),
+    change("sine and cosine exchanged in the second line", "In your second line sine and cosine have changed places: a sin + b cos.", second="turned[..., 1::2] = a * np.cos(angles) + b * np.sin(angles)"),
+    change("no minus", "Both of your lines have a plus. The minus belongs to the first: a cos − b sin.", first="turned[..., 0::2] = a * np.cos(angles) + b * np.sin(angles)"),
+    change("two minuses", "Both of your lines have a minus. The second is a sin + b cos.", second="turned[..., 1::2] = a * np.sin(angles) - b * np.cos(angles)"),
+    change("read as halves", "You read the pairs as halves, but write them as neighbours. Here a pair is two neighbours: `x[..., 0::2]` and `x[..., 1::2]`.", pairs="a, b = np.split(x, 2, axis=-1)"),
+    change("halves for pairs, turned back", "Two things to mend.\n1. You pair column i with column i + d/2, as GPT-NeoX and Hugging Face's Llama do. Here a pair is two neighbours, 2i and 2i + 1.\n2. You turn by the negative angle. The minus belongs to the first line: a cos − b sin, a sin + b cos.", pairs="a, b = np.split(x, 2, axis=-1)", out="", first="", second="", answer="return np.concatenate([a * np.cos(angles) + b * np.sin(angles), b * np.cos(angles) - a * np.sin(angles)], axis=-1)"),
+    change("positions across the columns", "Your positions run along the columns. A position belongs to a token: `positions[:, None]`.", angles="angles = positions / base**exponents"),
+    change("not divided by d", "Your exponents are not divided by d: they are 2i / d, from 0 to nearly 1.", exponents="exponents = np.arange(0, x.shape[-1], 2)"),
+    change("turned twice", "Your second line reads what the first has already turned. Keep both old columns, `a` and `b`, until both new ones are computed.", second="turned[..., 1::2] = turned[..., 0::2] * np.sin(angles) + b * np.cos(angles)"),
 )

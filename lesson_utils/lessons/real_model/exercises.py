@@ -160,7 +160,7 @@ The arguments stay as they were.""",
         "From there on it is attention as ever: scores over √d_k, softmax, times V. At the end, back to (h, T_q, d_v).",
     ),
     mistakes=mistakes.GROUPED,
-    library=(attention.scaled_dot_product_attention, attention.multi_head_attention),
+    library=(attention.multi_head_attention,),
     praise="Seven cases, from sharing by all to sharing by none. The cache of SmolLM2 is a third of what nine heads would need.",
     scope={},
 )

@@ -12,7 +12,7 @@ SCORE = (
     change("before the same symbol", "Your keys stand before the same symbol. What comes next stands *behind* it: `queries - period + 1`.", keys="keys = queries - period - 1"),
     change("the token before", "You take the weight on the token just before the query. That is the score of a previous-token head.", keys="keys = queries - 1"),
     change("the query itself", "You take the weight of each query on itself. The key stands `period - 1` before it.", keys="keys = queries"),
-    change("rows and columns exchanged", "Queries are rows, keys are columns: `weights[..., queries, keys]`.", picked="picked = weights[..., keys, queries]"),
+    change("rows and columns exchanged", "Your score is the one above the diagonal, where the key lies ahead of its query. Queries are rows, keys are columns: `weights[..., queries, keys]`, and the keys stand in the first copy.", picked="picked = weights[..., keys, queries]"),
     change("all later queries", "You let queries behind the second copy count, too. There, weight may lie on either copy; only the second counts: up to `2 * period`.", queries="queries = np.arange(period, weights.shape[-1])"),
     change("one too early", "Your first query is the last of the first copy: it has seen nothing twice. The second copy begins at `period`.", queries="queries = np.arange(period - 1, 2 * period - 1)"),
     change("the first left out", "You leave the first query of the second copy out. It stands at `period`.", queries="queries = np.arange(period + 1, 2 * period)"),
@@ -24,6 +24,9 @@ SCORE = (
     change("over axis 0", "You take the mean over axis 0, which may be heads or a batch. The queries are the last axis.", answer="return picked.mean(axis=0)"),
     change("all pairs", "You take a whole block of weights, each query with each key. Each query has one key: `weights[..., queries, keys]`.", picked="picked = weights[..., period : 2 * period, 1 : period + 1]", answer="return picked.mean(axis=(-1, -2))"),
     change("arg-max", "You count how often the largest weight lies there. The score is the mean weight: it also tells 0.9 from 0.4.", "queries = np.arange(period, 2 * period)\nreturn (weights[..., queries, :].argmax(axis=-1) == queries - period + 1).mean(axis=-1)"),
+    change("the whole diagonal", "Your score averages a whole diagonal: also the last query of the first copy, and the queries behind the second. Only the queries `period` to `2 * period - 1` count.", "return np.diagonal(weights, 1 - period, -2, -1).mean(axis=-1)"),
+    change("wraps around", "The key of your last query wraps around to 0. The one behind its symbol is number `period`, the first of the second copy: `queries - period + 1`, without `% period`.", keys="keys = (queries + 1) % period"),
+    change("divided by the length", "You divide by the number of all tokens. There are `period` queries: divide by `period`.", answer="return picked.sum(axis=-1) / weights.shape[-1]"),
 )
 
 NORM = (
@@ -53,7 +56,7 @@ NORM = (
 GROUPED = (
     change("groups interleaved", "You give the first query head to the first key–value head, the second to the second, and begin again. Neighbours share one: heads 0, 1, 2 the first, heads 3, 4, 5 the second. (In SmolLM2 the other order means perplexity 600,000.)", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)", answer="return output.swapaxes(0, 1).reshape(len(Q), Q.shape[1], -1)"),
     change("not put back in order", "Your groups interleave heads, and the result is not put back in order. Neighbours share one: `Q.reshape(len(K), -1, …)`.", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)"),
-    change("keys tiled", "`np.tile` lays the key–value heads one after the other: 0, 1, 0, 1 … Neighbours share one: 0, 0, 1, 1 … as `np.repeat` would, or an axis more for Q.", "n = len(Q) // len(K)\nscores = Q @ np.tile(K, (n, 1, 1)).swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ np.tile(V, (n, 1, 1))"),
+    change("keys tiled", "Your query heads take the key–value heads in turn, 0, 1, 0, 1 …, and begin again. Neighbours share one: 0, 0, 1, 1 …, as `np.repeat` gives, or an axis more for Q.", "n = len(Q) // len(K)\nscores = Q @ np.tile(K, (n, 1, 1)).swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ np.tile(V, (n, 1, 1))"),
     change("another group size", "Your groups have the wrong size. h query heads share h_kv key–value heads, so a group has h / h_kv of them: query head i uses number i // (h // h_kv).", *(
         f"which = {which}\nscores = Q @ K[which].swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ V[which]"
         for which in ("np.arange(len(Q)) // len(K) % len(K)", "np.minimum(np.arange(len(Q)) // len(K), len(K) - 1)"))),
@@ -78,12 +81,13 @@ HALVES = (
     change("not put back", "Your columns stay in their new order. Bring them back: `[..., np.argsort(order)]`.", answer="return turned"),
     change("permuted twice", "You apply the same order again. That undoes it for d = 2 and 6 at most; the way back is `np.argsort(order)`.", answer="return turned[..., order]"),
     change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
-    change("halves exchanged", "In your pairs the second half comes first. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
+    change("halves exchanged", "You turn the wrong way round: either the second half comes first in your pairs, or the angle has the wrong sign. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
     change("mirrored", "Your pairs are i and d − 1 − i: the second half runs backwards. The partner of column i is i + d/2.", order="half = np.arange(x.shape[-1] // 2)\norder = np.stack([half, x.shape[-1] - 1 - half], axis=1).ravel()"),
     change("not turned", "Nothing is turned: the columns are moved, and moved back.", turned="turned = beside"),
     change("not brought side by side", "You turn neighbours first and sort the columns afterwards. Pairs must stand side by side before they are turned.", beside="beside = x"),
     change("positions from 0", "You count positions from 0, whatever `at` says. A cache has its queries further on: use `at`.", turned="turned = positions.rotary(beside, np.arange(x.shape[-2]))"),
     change("tokens permuted", "You permute tokens: `x[order]` works on the first axis. Columns are the last: `x[..., order]`.", beside="beside = x[order]"),
+    change("each half by itself", "You turn neighbours within each half by itself. A pair has one column of each half: i and i + d/2.", "half = x.shape[-1] // 2\nreturn np.concatenate([positions.rotary(x[..., :half], at), positions.rotary(x[..., half:], at)], axis=-1)"),
 )
 
 HAND = (
@@ -100,4 +104,7 @@ HAND = (
     change("answers into the symbol", "Your head 1 writes into the block of the symbol. The answer has a block of its own, the last.", ov_1="OV_1[symbol, symbol] = 1"),
     change("OV_1 transposed", "OV_1 is transposed: it takes from the row, the symbol, and writes into the column, the answer.", ov_1="OV_1[answer, symbol] = 1"),
     change("matrices exchanged", "The order is QK_0, OV_0, QK_1, OV_1: what head 0 looks for, what it hands over, then head 1.", result=("return OV_0, QK_0, OV_1, QK_1", "return QK_1, OV_1, QK_0, OV_0")),
+    change("looks two back", "Your head 0 looks two back. It should look one back: rows `place[1:]`, columns `place[:-1]`.", qk_0="QK_0[place[2:], place[:-2]] = 1"),
+    change("blocks in another order", "Your blocks stand in another order. The columns are: symbol first, then position, symbol before, answer.", blocks="place, symbol = np.arange(T), T + np.arange(V)", written="before, answer = V + np.arange(V) + T, 2 * V + np.arange(V) + T"),
+    change("one array with four names", "Your four names stand for one array, so that all entries are written into the same one. `a = b = np.zeros(…)` makes one array: call `np.zeros` four times.", zeros="QK_0 = OV_0 = QK_1 = OV_1 = np.zeros((d, d))"),
 )

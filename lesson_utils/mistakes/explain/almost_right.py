@@ -73,9 +73,12 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
     names = [exercise.parameters[i] for i in changed]
     mine = learner_code(function)
     where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := _writes_into(mine, name))), "")
+    how = "`x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
+    if not where:
+        how = "`out = x` is the same array under another name, and `reshape` and slices are views of it: begin with `x.copy()`."
     return (
         f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
-        "caller's data. `x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
+        f"caller's data. {how}"
     )
 
 

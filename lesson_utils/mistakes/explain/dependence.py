@@ -14,39 +14,48 @@ def listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def dependence(exercise: Exercise, function: Callable[..., Any], case: Case) -> str | None:
-    """Return which arguments a result ignores, or which row depends on one that it should not see, or None."""
+def dependence(exercise: Exercise, function: Callable[..., Any], cases: Sequence[Case]) -> str | None:
+    """Return which arguments a result ignores in all cases, or which row depends on one that it should not see, or None."""
     rng = np.random.default_rng(0)
-    return _ignored(exercise, function, case, rng) or _leak(exercise, function, case, rng)
+    return _ignored(exercise, function, cases, rng) or _leak(exercise, function, cases[0], rng)
 
 
-def _ignored(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.random.Generator) -> str | None:
+def _ignored(
+    exercise: Exercise, function: Callable[..., Any], cases: Sequence[Case], rng: np.random.Generator
+) -> str | None:
     ignored: dict[str, list[str]] = {}
-    for k, name in enumerate(exercise.parameters[: len(case.arguments)]):
-        if (new := _exchanged(case.arguments[k], rng)) is not None:
-            for result, should, does in _moved(exercise, function, case, k, new):
-                if should.any() and not does.any():
-                    ignored.setdefault(result, []).append(f"`{name}`")
+    for k, name in enumerate(exercise.parameters[: len(cases[0].arguments)]):
+        moved: dict[str, list[tuple[bool, bool]]] = {}
+        complete = True  # of a case with NaN nothing can be said, so nothing is said at all
+        for case in (case for case in cases if len(case.arguments) > k):
+            for new in _exchanged(case.arguments[k], rng):
+                found = list(_moved(exercise, function, case, k, new))
+                complete = complete and bool(found)
+                for result, should, does in found:
+                    moved.setdefault(result, []).append((bool(should.any()), bool(does.any())))
+        for result, pairs in moved.items():
+            if complete and result != name and any(s for s, _ in pairs) and not any(does for _, does in pairs):
+                ignored.setdefault(result, []).append(f"`{name}`")
     for result, names in ignored.items():
         them = "them" if len(names) > 1 else "it"
-        return f"`{result}` does not depend on {listed(names)}: exchange {them}, and nothing changes."
+        return f"`{result}` does not depend on {listed(names)}: change {them}, and `{result}` stays the same."
     return None
 
 
-def _exchanged(x: Any, rng: np.random.Generator) -> Any:
-    """Return another value of the same kind; None for an argument that can't be exchanged."""
+def _exchanged(x: Any, rng: np.random.Generator) -> list[Any]:
+    """Return other values of the same kind; none for an argument that can't be exchanged."""
     if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size:
-        return x + np.asarray(rng.normal(size=x.shape), x.dtype)
+        return [x + np.asarray(rng.normal(size=x.shape), x.dtype)]
     if isinstance(x, np.ndarray) and x.dtype == bool and not x.all():
-        return np.ones_like(x)
-    return 1.5 * x if type(x) is float else None
+        return [np.ones_like(x), x[..., ::-1]]
+    return [1.5 * x] if type(x) is float else []
 
 
 def _leak(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.random.Generator) -> str | None:
     for k, (name, x) in enumerate(zip(exercise.parameters, case.arguments, strict=False)):
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or x.ndim < 2:
             continue
-        for axis, what in ((-2, "row"), (0, "entry along the first axis")):
+        for axis, what in ((-2, "row"), (0, "part along the first axis")):
             if x.shape[axis] < 2 or (axis == 0 and x.ndim < 3):
                 continue
             new = x.copy()
@@ -57,7 +66,8 @@ def _leak(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.
                     continue
                 rows = [np.moveaxis(m, axis, 0).reshape(m.shape[axis], -1).any(axis=1) for m in (should, does)]
                 for row in np.flatnonzero(rows[1] & ~rows[0]):
-                    return f"{what.capitalize()} {row} of `{result}` changes with the last {what} of `{name}`, and should not."
+                    of = f"the last {what} of `{name}` changes"
+                    return f"{what.capitalize()} {row} of `{result}` changes when only {of}, so what should stay apart is mixed."
     return None
 
 

@@ -60,6 +60,7 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
         except (TypeError, ValueError):
             right = False
         also = " Its numbers are right: put `np.array(...)` around it." if right else ""
+        also = also or _words_for_texts(np.asarray(got, object).ravel().tolist())
         return f"`{name}` is a {type(got).__name__}; expected a {expected}.{also}"
     got = plain(got)
     if not isinstance(got, np.ndarray | np.generic | float | int):
@@ -67,6 +68,8 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     if masked := masked_entries(name, got, want):
         return masked
     got, want = np.asarray(got), np.asarray(want)
+    if got.dtype.kind == "U" or (got.dtype.kind == "O" and _words_for_texts(got.ravel().tolist())):
+        return f"`{name}` holds text; expected numbers.{_words_for_texts(got.ravel().tolist())}"
     if got.dtype.kind not in "biuf":
         why = ": its entries are Python objects, not numbers" if got.dtype.kind == "O" else ""
         return f"`{name}` has dtype {got.dtype}{why}; expected real numbers."
@@ -74,6 +77,13 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
         return None
     shape = f"has shape {got.shape}" if got.ndim else "is a single number"
     return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}.{_shape_hint(got.shape, want.shape)}"
+
+
+def _words_for_texts(entries: Sequence[Any]) -> str:
+    """Return what to say of entries that are strings; "" if they are not."""
+    if not entries or not all(isinstance(entry, str) for entry in entries):
+        return ""
+    return f" Its entries are text, such as `{str(entries[0])[:20]!r}`; return the number that stands for it."
 
 
 def masked_entries(name: str, got: Any, want: Any) -> str | None:
@@ -124,11 +134,14 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     i, (got, want) = found[name][0]
     if not how and not unwritten and np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
         how = f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞."
+    if got.dtype.kind in "iu" and want.dtype.kind == "f" and (want != np.round(want)).any():
+        how = f"`{name}` holds whole numbers ({got.dtype}), so everything behind the decimal point is cut off. {how}".strip()
     said.append(how or places(got, want))
+    hides = any(isinstance(x, np.ndarray) and x.dtype == bool for x in cases[i].arguments)
     for other, pairs in found.items():
-        said.append(next((problem for _, pair in pairs if (problem := weights_problem(other, *pair))), ""))
+        said += [weights_problem(other, *pair, hides) or "" for j, pair in pairs if j == i]
     with contextlib.suppress(TimeUp), quiet(), stopped(2, busy=4):
-        said.append(dependence(exercise, function, cases[wrong[0]]) or "")
+        said.append(dependence(exercise, function, [cases[j] for j in wrong[:4]]) or "")
     said.append(_farthest(name, got, want))
     also = next((f"\nOn {cases[i].label}: {problem}" for i, problem in kinds.items()), "")
     return f"On {cases[i].label}: {' '.join(filter(None, said))}{also}{_which(cases, right)}"

@@ -165,6 +165,22 @@ def _no_such_shape(text: str, line: str, variables: Mapping[str, Any]) -> str:
     return f"`reshape` keeps all entries: {size} of them do not fit into shape {shape}."
 
 
+def _no_fit(text: str, line: str, variables: Mapping[str, Any]) -> str:
+    if found := re.search(r"input array from shape (\(.*?\)) into shape (\(.*?\))", text):
+        return f"The left side of `=` has shape {found[2]}, the right side {found[1]}. Does the slice on the left go beyond the array's end?"
+    if "einsum" in line:
+        return "In `einsum`, axes with the same letter must have the same length."
+    product = ", and `@` sums over the last axis of the left and the last but one of the right" if "@" in line else ""
+    return f"Shapes do not fit: NumPy lines them up from the right{product}."
+
+
+def _out_of_bounds(text: str, line: str, variables: Mapping[str, Any]) -> str:
+    found = re.search(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)", text)
+    if not found:
+        return "An index lies beyond the array's end."
+    return f"Index {found[1]} lies beyond the end of axis {found[2]}, which has length {found[3]}: its last index is {int(found[3]) - 1}."
+
+
 def _no_memory(text: str, line: str, variables: Mapping[str, Any]) -> str:
     if shape := re.findall(r"with shape (\(.+?\))", text):
         return f"An array is made of shape `{shape[0]}`; no case needs that many numbers. Is a size, a power or a quotient another one than it should be?"
@@ -183,7 +199,8 @@ PLAIN: tuple[tuple[type | str, str | Callable[[str, str, Mapping[str, Any]], str
     (r"bitwise_xor|for \^", "`^` is no power in Python; a power is `**`."),
     ("data type.*understood|Cannot interpret", "The shape is one argument, in brackets of its own: `np.zeros((3, 4))`."),
     ("unexpected keyword|got an unexpected|positional argument", "The call has arguments that this function does not take, or too few."),
-    (r"axis -?\d+ is out of bounds", "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."),
+    (r"^axis -?\d+ is out of bounds", "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."),
+    (r"index (-?\d+) is out of bounds", _out_of_bounds),
     ("cannot reshape", _no_such_shape),
     ("axes don't match", "`.transpose` must list each axis once. To swap two, count from the end: `.swapaxes(-1, -2)`."),
     ("unpack", "The left side of `=` has another number of names than the right side has values."),
@@ -192,7 +209,8 @@ PLAIN: tuple[tuple[type | str, str | Callable[[str, str, Mapping[str, Any]], str
     (ZeroDivisionError, "Something is divided by 0."),
     (RecursionError, "The function calls itself without end."),
     (MemoryError, _no_memory),
-    ("broadcast|gufunc|not aligned|mismatch", "Shapes do not fit: NumPy lines them up from the right, and `@` sums over the last axis of the left and the last but one of the right."),
+    ("broadcast|gufunc|not aligned|mismatch", _no_fit),
+    ("einsum|einstein|subscripts", "`einsum` needs a letter for each axis of each array; `...` stands for any leading axes, as in `...qd,...kd->...qk`."),
     (DOTS, "There is still a `...` to replace."),
     ("'function'|'method'|builtin_function", "A function stands where its result belongs: call it, with its arguments in brackets."),
     ("NoneType", "Something is None: an argument that may be None, or the result of a function without `return`."),

@@ -75,7 +75,8 @@ def _difference(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[st
     differences = [g - w for g, w in pairs]
     first = float(differences[0].flat[0])
     if abs(first) > 1e-6 and all(close(d, np.full(d.shape, first)) for d in differences):
-        return f"it is too {'large' if first > 0 else 'small'} by {abs(first):.4g} everywhere"
+        everywhere = " everywhere" if differences[0].ndim else ""
+        return f"it is too {'large' if first > 0 else 'small'} by {abs(first):.4g}{everywhere}"
     return None
 
 
@@ -86,8 +87,10 @@ def _factor(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) 
     if np.allclose(factors, factors[0], rtol=1e-4):
         return f"it is {_ratio(factors[0])} what it should be, in every {'entry' if pairs[0][1].ndim else 'case'}"
     said = {_named_factor(case, factor) for case, factor in zip(cases, factors, strict=True)}
-    why = f": a factor of {said.pop()}" if len(said) == 1 and "" not in said else ", another number in each case"
-    return f"every entry is the same multiple of what it should be ({factors[0]:.4g} on {cases[0].label}){why}"
+    times = f"{factors[0]:.4g} times what it should be on {cases[0].label}"
+    if len(said) == 1 and "" not in said:
+        return f"it is {times}: a factor of {said.pop()}"
+    return f"it is {times}" + (", and another multiple in other cases" if len(factors) > 1 else "")
 
 
 def _factor_of_one(g: np.ndarray, w: np.ndarray) -> float:
@@ -195,9 +198,10 @@ def origins(got: np.ndarray, want: np.ndarray) -> str:
         if found and all(len(f) == 1 for f in found) and len({f[0] for f in found}) > 1:
             places = [int(f[0]) for f in found]
             if places != list(range(len(right))):
-                kind = {-1: "columns", -2: "rows"}.get(axis, f"parts along axis {axis}")
+                kind = {-1: "columns", -2: "rows"}.get(axis, "parts")
                 kind = "entries" if got.ndim == 1 else kind
-                return f"its {kind} are the right one's {kind} {_runs(places)}, in this order"
+                along = f" along axis {axis}" if kind == "parts" else ""
+                return f"its {kind}{along} are those of the right result, in another order: {_runs(places)}"
     return ""
 
 
@@ -206,12 +210,17 @@ def _runs(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:8])) + (" …" if len(numbers) > 8 else "")
 
 
-def weights_problem(name: str, got: np.ndarray, want: np.ndarray) -> str | None:
-    """Return what is wrong with rows of weights: their sum, a sign, a leak; or with rows that sum to 1 and should not."""
+def weights_problem(name: str, got: np.ndarray, want: np.ndarray, hides: bool) -> str | None:
+    """Return what is wrong with rows of weights: their sum, a sign, a leak; or with rows that sum to 1 and should not.
+
+    Args:
+        hides: is there a mask? Without one, a weight of 0 has underflowed.
+    """
     if want.ndim == 0 or want.dtype.kind != "f":
         return None
     if not (want >= 0).all() or not np.allclose(want.sum(axis=-1), 1, atol=1e-4):
-        return f"Each row of `{name}` sums to 1, as behind a softmax; it should not." if _are_weights(got) else None
+        is_softmax = _are_weights(got) and not np.isin(got, (0, 1)).all()
+        return f"Each row of `{name}` sums to 1, as behind a softmax; it should not." if is_softmax else None
     if not np.isfinite(got).all():
         return None
     if (got < 0).any():
@@ -220,6 +229,6 @@ def weights_problem(name: str, got: np.ndarray, want: np.ndarray) -> str | None:
     if not np.allclose(sums, 1, atol=1e-4):
         low, high = digits(sums.min(), 1), digits(sums.max(), 1)
         return f"Each row of `{name}` should sum to 1; yours {f'sums to {low}' if low == high else f'sum to between {low} and {high}'}."
-    if want.ndim > 1 and ((want == 0) & (got > 1e-9)).any():
+    if hides and want.ndim > 1 and ((want == 0) & (got > 1e-9)).any():
         return f"What is hidden still has weight in `{name}`."
     return None

@@ -73,7 +73,7 @@ def _loop(answer: Answer) -> str | None:
         return None
     if _has_loop(ast.parse(answer.exercise.body({}).replace("return ", "_ = ")).body):
         return None
-    return "It has a loop that NumPy runs in one line, and much faster: our solution shows how."
+    return "There is a loop that NumPy runs in one line: our solution shows how."
 
 
 def _has_loop(body: Sequence[ast.stmt]) -> bool:

@@ -1,52 +1,89 @@
-"""Messages for edits: of the learner's own line, and of a line of the solution that does the same as the learner's."""
+"""Messages for edits: the cure first, with only what changes, then the reason; and for edits of the solution that do the same."""
 
 import ast
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 
-# What an edit says of what was written; the earlier, the likelier, where several would do.
+# Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
 REASONS = {
-    "results": "what is returned is in another order, or not all of it",
-    "axis": "the axis is another one",
-    "keepdims": "the number of axes that are left does not fit",
-    "transpose": "an array lies the wrong way round",
-    "axes swapped": "other axes have to change places",
-    "inverted": "True and False are the wrong way round",
-    "comparison": "the comparison is another one",
-    "bound": "the slice has another end",
-    "off by one": "a number is {size} by one",
-    "size": "this is another size than the one that belongs here",
-    "new axis": "the new axis is in another place",
-    "sides": "the two sides have changed places",
-    "brackets": "the brackets belong elsewhere",
-    "sign": "the sign is turned around",
-    "indented": "the line stands inside the block; it belongs below it, as far left as its first line",
-    "assigned": "`=` puts a new value in the place of the old one, `+=` adds to it",
-    "in place": "it writes into an array that is still needed, or that is the caller's; make a new one",
-    "keyword": "an argument is too much",
-    "unwrapped": "there is one call too many",
-    "term": "a part of it does not belong here",
-    "function": "this is another function than the one that belongs here",
-    "operator": "the operation is another one",
-    "order": "the arguments are in another order",
-    "letters": "the letters of the result are others",
-    "constant": "this is another number than the one that belongs here",
-    "name": "this is another variable than the one that belongs here",
-    "branches": "the branches have changed places, or there is one too many",
-    "index": "the index does not belong here",
-    "condition": "there is nothing to ask here",
-    "statement": "this line does not belong here",
-    "statements swapped": "the two lines are in the wrong order",
-    "missing term": "a factor or a term is missing",
-    "missing": "something is missing around it",
-    "picked": "a part of it is asked for",
-    "arithmetic": "something is missing around it",
-    "inserted": "a step is missing",
-    "part": "something else belongs here",
+    "thrown away": "The call makes a new array, and this line throws it away.",
+    "results": "Return what is asked for, and in that order.",
+    "axis": "The axis says which numbers are taken together.",
+    "keepdims": "`keepdims=True` keeps the axis, with length 1, so that the result lines up with the array it comes from.",
+    "transpose": "`@` sums over the last axis of the left array and the last but one of the right one.",
+    "axes swapped": "Two other axes have to change places.",
+    "inverted": "True and False are the wrong way round.",
+    "comparison": "What is equal, or on the other side, counts differently here.",
+    "bound": "A slice `a:b` begins at a and ends before b.",
+    "off by one": "The count is off by one.",
+    "size": "`{old}` is the length of another axis.",
+    "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
+    "sides": "The two sides have changed places.",
+    "brackets": "Without other brackets, Python works this out in another order than the formula.",
+    "sign": "The sign is the wrong way round.",
+    "complement": "The formula has 1 minus this.",
+    "indented": "Inside the block, the line runs in every round.",
+    "assigned": "`=` puts a new value in the place of the old one, and `+=` adds to it.",
+    "in place": "The line writes into an array that is still needed, or that is the caller's. A slice is a view of its array, too.",
+    "keyword": "Without this argument, the call does what is asked for.",
+    "unwrapped": "The formula has no such step.",
+    "term": "The formula has no such part.",
+    "function": "The formula has `{new}` here.",
+    "operator": "The formula has another operation here.",
+    "order": "The arguments stand in another order.",
+    "letters": "Letters of `einsum` that are the same run together, and a letter that is missing behind `->` is summed over.",
+    "constant": "The formula has another number here.",
+    "name": "`{old}` and `{new}` are two different things.",
+    "branches": "The other branch is right in every case.",
+    "index": "The whole array is needed here, not a part of it.",
+    "condition": "Nothing has to be asked here.",
+    "statement": "Every case is right without it.",
+    "statements swapped": "Each line uses what the lines above it made.",
+    "missing term": "The formula has one part more.",
+    "missing": "The formula has one step more.",
+    "picked": "Only a part of the array is needed here.",
+    "arithmetic": "The formula has one step more.",
+    "inserted": "This step is missing.",
 }
 
-# Of an edit of the solution, the learner has what comes after it: what was left out is missing there.
-REVERSED = REASONS | {
+# What a call does that should not be there.
+DROPPED = {
+    **dict.fromkeys(("abs", "absolute", "fabs"), "`{name}` loses the sign."),
+    **dict.fromkeys(("int", "floor", "trunc", "fix"), "`{name}` cuts off the decimals."),
+    **dict.fromkeys(("round", "rint", "around", "ceil"), "`{name}` loses the decimals."),
+    "squeeze": "`squeeze` also drops other axes of length 1.",
+    **dict.fromkeys(("clip", "max", "min", "maximum", "minimum"), "`{name}` changes every value beyond its limit."),
+    **dict.fromkeys(("sort", "sorted", "flip", "roll"), "`{name}` moves the entries to other places."),
+    "nan_to_num": "`nan_to_num` hides where a number is missing, and mends nothing.",
+    **dict.fromkeys(("unique", "set"), "`{name}` drops what occurs twice."),
+}
+# What one thing does in the place of another.
+CHANGED = {
+    ("//", "/"): "`//` cuts off the decimals.",
+    ("*", "**"): "`a * b` is a product, and `a**b` is a power.",
+    ("*", "@"): "`*` multiplies entry by entry, and `@` also adds the products up.",
+    ("@", "*"): "`@` adds the products up, and `*` leaves each in its place.",
+    ("^", "**"): "`^` is no power in Python.",
+    ("mean", "sum"): "`mean` also divides by the number of terms.",
+    ("sum", "mean"): "`mean` also divides by the number of terms.",
+    ("std", "var"): "`std` is the root of `var`.",
+    ("var", "std"): "`std` is the root of `var`.",
+    ("tile", "repeat"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
+    ("repeat", "tile"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
+    ("log10", "log"): "To `np.exp` belongs `np.log`.",
+    ("log2", "log"): "To `np.exp` belongs `np.log`.",
+}
+SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
+    ast.BitXor: "^", ast.BitAnd: "&", ast.BitOr: "|", ast.USub: "-", ast.Invert: "~", ast.Not: "not", ast.UAdd: "+",
+}  # fmt: skip
+
+# Of an edit of the solution, the learner has what comes after it.
+REVERSED = dict.fromkeys(REASONS, "something else stands there") | {
+    "results": "what is returned is in another order, or not all of it",
     "unwrapped": "a step is missing",
     "term": "a part of it is missing",
     "index": "an index is missing",
@@ -57,28 +94,144 @@ REVERSED = REASONS | {
     "condition": "a question is missing",
     "branches": "a branch is missing",
     "indented": "a line stands below the block; it belongs inside",
+    "sign": "the sign is the wrong way round",
+    "inverted": "True and False are the wrong way round",
+    "off by one": "the count is off by one",
 }
 
 
-def repair_message(edit: Edit, first_line: int, with_reason: bool) -> str:
-    """Return what a learner reads of the edit that mends a line.
+def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str:
+    """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
+    line = f"Line {first_line + edit.line - 1}"
+    if edit.words:
+        return f"{line}: {_statement_cure(edit)} {REASONS[edit.kind]}"
+    old, new = _changed_part(edit, body)
+    if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
+        return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
+    if edit.kind == "results":
+        elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
+        return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
+    gone = _left_out(old, new)
+    before, after = ast.unparse(old), ast.unparse(new)
+    cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
+    return f"{line}: {cure} {reason(edit, old, new)}"
 
-    Args:
-        first_line: the number of the function's first line.
-        with_reason: say what was wrong with the line; else only what would be right, which is all that was measured.
-    """
-    line, reason = first_line + edit.line - 1, REASONS[edit.kind].format(size=_size(edit.old, edit.new))
+
+def _statement_cure(edit: Edit) -> str:
     before, after = edit.texts()
-    if edit.kind == "inserted":
-        return f"A step is missing above line {line}, such as `{after}`.".replace("\n", "`, `")
-    if not after:
-        why = f"{reason}. Leave it out" if edit.kind == "statement" else reason
-        return f"Line {line}, `{before}`: {why}."
-    if edit.kind == "statements swapped":
-        return f"Line {line}, `{before}`, and the one below it are in the wrong order."
-    if not with_reason:
-        return f"Line {line}: where `{before}` stands, `{after}` would be right."
-    return f"Line {line}, `{before}`: {reason}. It should do what `{after}` does."
+    first = before.splitlines()[0] if before else ""
+    more = " and what stands in it" if "\n" in before else ""
+    match edit.kind:
+        case "statement":
+            return f"leave out `{first}`{more}."
+        case "condition":
+            return f"leave out `{first}`, so that what stands in it always runs."
+        case "statements swapped":
+            return f"exchange `{first}` and the line below it."
+        case "indented":
+            return f"move `{first}` below the block, as far left as the block's first line."
+        case "inserted":
+            return f"put `{after}` above it.".replace("\n", "`, `")
+    return f"write `{after}` instead of `{before}`."
+
+
+def called(node: object) -> str:
+    """Return the name of the function that a node calls, without its module; "" for what is no call."""
+    func = getattr(node, "func", None)
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def own_reason(old: object, new: object) -> str:
+    """Return the reason that holds for just this edit: of the call that goes, or of what changes into what; "" if none."""
+    name = called(old)
+    if name and isinstance(old, ast.Call) and isinstance(new, ast.AST):
+        if _is_part(new, old):
+            if name == "astype":
+                to_int = "int" in ast.unparse(old.args[0]) if old.args else False
+                return "`astype(int)` cuts off the decimals." if to_int else ""
+            return DROPPED.get(name, "").format(name=name)
+        if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
+            return "`order='F'` counts the first index fastest, so that the entries move to other places."
+    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp):
+        return CHANGED.get((SIGNS[type(old.op)], SIGNS[type(new.op)]), "")
+    return CHANGED.get((name, called(new)), "")
+
+
+def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
+    """Return why an edit mends a line: its own reason, or that of its kind."""
+    kind = "off by one" if edit.kind == "term" and _left_out(old, new) in ("- 1", "+ 1") else edit.kind
+    return own_reason(edit.old, edit.new) or REASONS[kind].format(old=ast.unparse(old), new=ast.unparse(new))
+
+
+def _is_part(small: ast.AST, large: ast.AST) -> bool:
+    text = ast.dump(small)
+    return any(ast.dump(child) == text for child in ast.walk(large) if child is not large)
+
+
+def _left_out(old: ast.AST, new: ast.AST) -> str:
+    """Return what goes if one of its own operands or arguments stands in the place of an expression; "" if none does."""
+    rest = ast.dump(new)
+    match old:
+        case ast.BinOp(left=left, op=op, right=right) if rest == ast.dump(left):
+            return f"{SIGNS[type(op)]} {_in_brackets(right)}"
+        case ast.BinOp(left=left, op=op, right=right) if rest == ast.dump(right):
+            return f"{_in_brackets(left)} {SIGNS[type(op)]}"
+        case ast.UnaryOp(op=op, operand=operand) if rest == ast.dump(operand):
+            return SIGNS[type(op)]
+        case ast.Attribute(value=value, attr=attr) if rest == ast.dump(value):
+            return f".{attr}"
+        case ast.Subscript(value=value) if rest == ast.dump(value):
+            return ast.unparse(old).removeprefix(ast.unparse(value))
+        case ast.Call(func=ast.Attribute(value=value)) if rest == ast.dump(value):
+            return ast.unparse(old).removeprefix(ast.unparse(value))
+        case ast.Call(args=args) if rest in map(ast.dump, args):
+            shown = [ast.Name("…") if ast.dump(a) == rest else a for a in args]
+            return ast.unparse(ast.Call(old.func, shown, old.keywords))
+        case ast.Call(keywords=keywords) if isinstance(new, ast.Call) and len(new.keywords) == len(keywords) - 1:
+            kept = [ast.dump(k) for k in new.keywords]
+            return ", ".join(ast.unparse(k) for k in keywords if ast.dump(k) not in kept)
+    return ""
+
+
+def _in_brackets(node: ast.expr) -> str:
+    return f"({ast.unparse(node)})" if isinstance(node, ast.BinOp | ast.Compare | ast.IfExp) else ast.unparse(node)
+
+
+def _changed_part(edit: Edit, body: Sequence[ast.stmt]) -> tuple[ast.AST, ast.AST]:
+    """Return the smallest part of a body that an edit changes and that stands only once in its line, before and after."""
+    before = copy.deepcopy(ast.Module(list(body), []))
+    with edit.applied():
+        after = copy.deepcopy(ast.Module(list(body), []))
+    way = list(_differing(before, after))
+    line = next((ast.unparse(a) for a, _ in reversed(way) if isinstance(a, ast.stmt)), "")
+    for n, (a, b) in reversed(list(enumerate(way))):
+        shown = isinstance(a, ast.expr | ast.keyword | ast.Slice) and not isinstance(a, ast.Name | ast.Constant)
+        if isinstance(a, ast.Tuple) and n and isinstance(way[n - 1][0], ast.Subscript):
+            continue  # its brackets stand nowhere in the cell
+        if shown and line.count(ast.unparse(a)) == 1:
+            return a, b
+    return next((pair for pair in reversed(way) if isinstance(pair[0], ast.stmt)), way[0])
+
+
+def _differing(a: ast.AST, b: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yield the pairs of nodes on the way down to the only place in which two trees differ."""
+    yield a, b
+    if type(a) is not type(b):
+        return
+    apart: list[tuple[Any, Any]] = []
+    for name in a._fields:
+        x, y = getattr(a, name, None), getattr(b, name, None)
+        alike = isinstance(x, list) and isinstance(y, list) and len(x) == len(y)
+        pairs = zip(x, y, strict=True) if alike else [(x, y)]  # type: ignore[arg-type]
+        apart += [(p, q) for p, q in pairs if _dumped(p) != _dumped(q)]
+    if len(apart) == 1 and all(isinstance(n, ast.expr | ast.stmt | ast.keyword | ast.Slice) for n in apart[0]):
+        yield from _differing(*apart[0])
+
+
+def _dumped(x: object) -> object:
+    if isinstance(x, list):
+        return [_dumped(item) for item in x]
+    return ast.dump(x) if isinstance(x, ast.AST) else x
 
 
 def mutant_message(edit: Edit) -> str:
@@ -86,8 +239,7 @@ def mutant_message(edit: Edit) -> str:
     before, after = edit.texts()
     if not after:
         return f"Your results are those without `{before}`: this step is missing, or comes to nothing."
-    reason = REVERSED[edit.kind].format(size=_size(edit.new, edit.old))
-    return f"Your results are those of `{after}` where `{before}` belongs: {reason}."
+    return f"Your results are those of `{after}` where `{before}` belongs: {REVERSED[edit.kind]}."
 
 
 def same_numbers_message(edit: Edit) -> str:
@@ -95,16 +247,3 @@ def same_numbers_message(edit: Edit) -> str:
     before, after = edit.texts()
     changed = f"with `{after}` in the place of `{before}`" if after else f"without `{before}`"
     return f"Our solution gives the same numbers {changed}; the mistake need not be the same."
-
-
-def _size(has: object, wants: object) -> str:
-    """Return whether one of two expressions that are one apart is too large or too small."""
-    if not (isinstance(has, ast.expr) and isinstance(wants, ast.expr)):
-        return "off"
-    try:
-        return "too large" if ast.literal_eval(has) > ast.literal_eval(wants) else "too small"
-    except (ValueError, TypeError):
-        a, b = ast.unparse(has), ast.unparse(wants)
-        if a == f"{b} + 1" or b == f"{a} - 1":
-            return "too large"
-        return "too small" if b == f"{a} + 1" or a == f"{b} - 1" else "off"

@@ -16,7 +16,6 @@ class Ingredients:
     names: tuple[str, ...] = ()  # of variables
     wraps: tuple[str, ...] = ()  # functions of one array: "np.exp({})"
     terms: tuple[str, ...] = ()  # "{} / math.sqrt(K.shape[-1])"
-    parts: tuple[str, ...] = ()  # what it makes of the parameters alone: "x @ W_1"
     modules: frozenset[str] = frozenset()  # names that stand for modules, and for no array
     masked: bool = True  # is there anything to be inverted?
 
@@ -29,8 +28,8 @@ def modules_in(names: Mapping[str, Any]) -> frozenset[str]:
 def ingredients(
     solution: list[ast.stmt], parameters: tuple[str, ...], names: tuple[str, ...], modules: frozenset[str]
 ) -> Ingredients:
-    """Return what can be borrowed from a solution: its functions of one array, and what it makes of the parameters alone."""
-    wraps, terms, parts = dict[str, None](), dict[str, None](), dict[str, None]()
+    """Return what can be borrowed from a solution: its functions of one array, and terms of the parameters alone."""
+    wraps, terms = dict[str, None](), dict[str, None]()
 
     def closed(node: ast.AST) -> bool:
         return all(n.id in parameters or n.id in modules for n in ast.walk(node) if isinstance(n, ast.Name))
@@ -45,9 +44,5 @@ def ingredients(
                     terms[ast.unparse(ast.BinOp(here, node.op, node.right)).replace("HERE", "{}")] = None
                 if closed(node.left):
                     terms[ast.unparse(ast.BinOp(node.left, node.op, here)).replace("HERE", "{}")] = None
-        is_function = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules
-        is_array = isinstance(node, ast.BinOp | ast.Call | ast.Subscript | ast.Attribute | ast.Name)
-        if is_array and closed(node) and not is_function and ast.unparse(node) not in modules:
-            parts[ast.unparse(node)] = None
     masked = "mask" in parameters or "1 - " in " ".join(map(ast.unparse, solution))
-    return Ingredients(names, tuple(wraps), tuple(terms), tuple(parts), modules, masked)
+    return Ingredients(names, tuple(wraps), tuple(terms), modules, masked)

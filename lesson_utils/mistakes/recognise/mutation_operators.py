@@ -37,7 +37,7 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 }  # fmt: skip
 
 SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
-KINDS = {"-{}": "sign", "~{}": "inverted", "1 - {}": "inverted", "{}.copy()": "in place"}
+KINDS = {"-{}": "sign", "~{}": "inverted", "1 - {}": "complement", "{}.copy()": "in place"}
 PICKED = ("{}[:, 0]", "{}[0]", "{}[-1]")
 ARITHMETIC = ("-{}", "{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1")
 
@@ -126,7 +126,8 @@ def _other_arguments(node: ast.Call, name: str, is_method: bool) -> Iterator[tup
         and not isinstance(node.args[0], ast.Starred)
         and name not in ("range", "len", "zip", "enumerate", "arange")
     ):
-        yield "unwrapped", node.args[0]
+        both = name in ("max", "min", "maximum", "minimum", "fmax", "fmin")
+        yield from (("unwrapped", argument) for argument in (node.args if both else node.args[:1]))
     for swapped in _swapped(node.args):
         yield "order", with_fields(node, args=swapped)
     if len(node.args) > 1 and name in ("zeros", "ones", "empty", "full", "array", "eye"):
@@ -167,6 +168,12 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
         yield "sides", with_fields(node, left=node.right, right=node.left)
     yield "term", node.left
     yield "term", node.right
+    match node:
+        case ast.BinOp(
+            left=ast.Constant(value=1), op=ast.Add(), right=ast.Call(func=ast.Attribute(attr="exp"), args=[x])
+        ):
+            negated = with_fields(node.right, args=[ast.UnaryOp(ast.USub(), x)])
+            yield "sign", with_fields(node, right=negated)  # in the logistic function
     if isinstance(node.op, ast.MatMult):
         for operand, name in ((node.left, "left"), (node.right, "right")):
             yield "transpose", with_fields(node, **{name: _axes_swapped(operand, -1, -2)})
@@ -194,12 +201,12 @@ def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
-    yield "index", node.value
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         for index in (-1, -2, 0, 1):
             if index != number(node.slice):
                 yield "size", with_fields(node, slice=parsed(str(index)))
         return
+    yield "index", node.value
     text = ast.unparse(node.slice)
     news = (":, None", "None", "..., None", ":, None, :", "::-1")
     if "None" in text or "newaxis" in text:
@@ -250,6 +257,14 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(value, str) and "->" in value:  # the letters of an einsum
         given, made = value.split("->")
         letters = dict.fromkeys(c for c in given if c.isalpha())
+        if "." not in value:  # leading axes
+            yield "letters", ast.Constant(f"...{given.replace(',', ',...')}->...{made}")
+        for i, old in enumerate(given):  # two letters for one axis
+            yield from (
+                ("letters", ast.Constant(f"{given[:i]}{c}{given[i + 1 :]}->{made}"))
+                for c in letters
+                if old.isalpha() and c != old
+            )
         for i, old in enumerate(made):
             yield from (
                 ("letters", ast.Constant(f"{given}->{made[:i]}{c}{made[i + 1 :]}"))
@@ -272,7 +287,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
     names = what.names
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         for wrap in what.wraps:
-            if not wrap.startswith(ast.unparse(node.func) + "("):
+            other = wrap.removesuffix("({})").rpartition(".")[2]
+            if any(other in group and _called(node) in group for group in CONFUSED) and other != _called(node):
                 yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
     match node:
         case ast.Call():

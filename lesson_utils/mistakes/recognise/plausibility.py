@@ -2,26 +2,30 @@
 
 import ast
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from lesson_utils.mistakes.recognise.edit_messages import REASONS
+from lesson_utils.mistakes.recognise.edit_messages import REASONS, called, own_reason
 from lesson_utils.mistakes.recognise.fault_bank import tokens
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
-REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition"}
+REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
+MEANT = {"results", "axis", "keepdims", "size", "sides", "brackets", "letters"}  # the same words in another place
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
+TURNING = {"swapaxes", "transpose", "T"}
 
 
 @dataclass(frozen=True)
 class Plausibility:
-    """The words of the solution and of the learner's lines, and the names of variables that only the learner has."""
+    """The words of the solution and of the learner's lines, the names that only the learner has, and what asks a question."""
 
     solution: Counter[str]
     learner: Counter[str]
     own_names: Collection[str]
+    tests: Collection[int]  # the ids of the nodes in the conditions of the learner's lines
+    counts: Collection[str]  # the parameters that are whole numbers
 
     def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
         """Return the words that are neither known nor contain one of the learner's own names."""
@@ -31,37 +35,118 @@ class Plausibility:
             if not any(word in words for words in known) and not any(name in self.own_names for name in word.split())
         ]
 
-    def rank(self, edit: Edit) -> tuple[int, int, int]:
-        """Rank an edit, the best lowest: how much of it is foreign to the solution; how unlikely its kind is; its length."""
+    def rank(self, edit: Edit) -> tuple[bool, int, int, int]:
+        """Rank an edit, the best lowest: a reason of its own; how foreign to the solution it leaves the lines; its kind; its length."""
         before, after = map(tokens, edit.texts())
         foreign = len(self._unknown(after - before, self.solution))
+        foreign -= sum(" " not in word and word.isidentifier() for word in self._unknown(before - after, self.solution))
         if edit.kind not in REMOVING:  # taking out what the solution has, too, is not the way to it
             foreign += sum(n for word, n in (before - after).items() if " " in word and word in self.solution)
-        return foreign, LIKELIHOOD[edit.kind], len(edit.texts()[1])
+        return not has_own_reason(edit), foreign, LIKELIHOOD[edit.kind], len(edit.texts()[1])
 
     def accepts(self, edit: Edit) -> bool:
-        """Tell whether a learner may have meant what the edit makes of a line, so that its reason can be told."""
-        if edit.kind in COUNTING:
-            return not _swaps_axes(edit.parent)
+        """Tell whether a learner may have meant what the edit makes of a line; else nothing is told of it."""
+        if has_own_reason(edit):
+            return True
+        if self._bends_a_condition(edit) or (isinstance(edit.new, ast.AST) and _is_trivial(edit)):
+            return False
         before, after = map(tokens, edit.texts())
+        if edit.kind == "inserted":
+            return self._is_missing_step(edit.texts()[1])
+        if edit.kind in MEANT:
+            return True
+        if edit.kind == "sign":  # a size has none
+            return _negated(edit.new) not in self.counts or isinstance(edit.parent, ast.Subscript | ast.Slice)
+        if edit.kind in COUNTING:
+            return called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
         if self._unknown(after - before, self.solution, self.learner):
             return False
-        return edit.kind not in REMOVING or self._is_superfluous(edit, before - after)
+        return edit.kind not in REMOVING or edit.kind == "branches" or self._is_superfluous(edit, before - after)
+
+    def _bends_a_condition(self, edit: Edit) -> bool:
+        """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
+        if id(edit.old) not in self.tests and id(edit.parent) not in self.tests:
+            return False
+        old, new = edit.old, edit.new
+        if isinstance(old, ast.Compare) and isinstance(new, ast.Compare) and edit.kind == "comparison":
+            return ast.dump(old.left) != ast.dump(new.left)
+        return edit.kind not in ("inverted", "sign")
+
+    def _is_missing_step(self, step: str) -> bool:
+        """Tell whether a step goes on from what it stores, with a word that stands nowhere in the learner's lines."""
+        names = [node for node in ast.walk(ast.parse(step)) if isinstance(node, ast.Name)]
+        stored, loaded = ({n.id for n in names if isinstance(n.ctx, ctx)} for ctx in (ast.Store, ast.Load))
+        return bool(stored & loaded) and any(word.isidentifier() and word not in self.learner for word in tokens(step))
 
     def _is_superfluous(self, edit: Edit, gone: Counter[str]) -> bool:
         """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
-        old = edit.old
-        if isinstance(old, ast.BinOp) and isinstance(old.op, ast.Div) and isinstance(old.right, ast.Constant):
-            return False  # a number by which one divides is rather another number
         if any(word in CALLED_TWICE and self.learner[word] > self.solution[word] for word in gone):
             return True
         foreign = self._unknown(gone, self.solution)
         return len(foreign) > 1 or any(" " not in word for word in foreign)
 
 
-def _swaps_axes(node: ast.AST) -> bool:
-    """Tell whether a node is a call that swaps axes: swapping an axis with itself swaps none."""
+def has_own_reason(edit: Edit) -> bool:
+    """Tell whether the edit undoes a slip that explains itself: decimals cut off, a sign lost, a result thrown away."""
+    return edit.kind == "thrown away" or bool(own_reason(edit.old, edit.new))
+
+
+def _negated(node: object) -> str:
+    """Return the name behind a minus; "" for anything else."""
+    is_negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    return getattr(node.operand, "id", "") if is_negated else ""  # type: ignore[attr-defined]
+
+
+def is_slip(edit: Edit) -> bool:
+    """Tell whether the edit undoes a slip that explains itself, and no choice of another function or operation."""
+    return (edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit)) or "//" in own_reason(
+        edit.old, edit.new
+    )
+
+
+def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
+    """Yield the ids of the nodes that a body's conditions are made of."""
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.If | ast.IfExp | ast.While):
+                yield from map(id, ast.walk(node.test))
+
+
+def _is_trivial(edit: Edit) -> bool:
+    """Tell whether the new expression says the same twice, `x / x`, `f(f(x))`, or computes a number from a number, `√1`."""
+    known = {ast.dump(node) for node in ast.walk(edit.old)} if isinstance(edit.old, ast.AST) else set()
+    assert isinstance(edit.new, ast.AST)
+    if (called(edit.new) and called(edit.new) == called(edit.parent)) or (_turns(edit.new) and _turns(edit.parent)):
+        return True
+    return any(_says_nothing(node) for node in ast.walk(edit.new) if ast.dump(node) not in known)
+
+
+def _turns(node: object) -> bool:
+    return called(node) in TURNING or getattr(node, "attr", "") in TURNING
+
+
+def _says_nothing(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Attribute(attr="swapaxes" | "moveaxis")):
+        case ast.BinOp(left=a, op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.Mod(), right=b) if ast.dump(
+            a
+        ) == ast.dump(b):
+            return True
+        case ast.BinOp(op=ast.Mult() | ast.Div() | ast.Pow() | ast.FloorDiv(), right=ast.Constant(value=1)):
+            return True
+        case ast.BinOp(op=ast.Mult(), left=ast.Constant(value=1)):
+            return True
+        case ast.List(elts=items) | ast.Tuple(elts=items) if len(items) > 1:
+            return len({ast.dump(item) for item in items}) == 1
+        case ast.Compare(left=a, comparators=[b]) if ast.dump(a) == ast.dump(b):
+            return True
+        case ast.Call(args=[inner]) if called(node) and called(inner) == called(node):
+            return True
+        case ast.Call(func=ast.Attribute(value=inner)) if _turns(node) and _turns(inner):
+            return True
+        case ast.Call(func=ast.Attribute(attr="sqrt" | "exp" | "log" | "sin" | "cos" | "tanh"), args=[ast.Constant()]):
+            return True
+        case ast.Call(args=[ast.Attribute(attr="shape")], func=ast.Attribute()):
+            return True
+        case ast.Attribute(value=ast.Attribute() as inner, attr="T") if _turns(inner):
             return True
     return False

@@ -22,7 +22,7 @@ from lesson_utils.mistakes.exercise import expressions
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
-from lesson_utils.mistakes.recognise.plausibility import Plausibility
+from lesson_utils.mistakes.recognise.plausibility import Plausibility, is_slip, nodes_of_tests
 from lesson_utils.mistakes.recognise.tree_edits import Edit, locate, repairs
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
@@ -33,6 +33,7 @@ PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 300  # that run while one edit is compiled
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
+REWORDED = 6  # more words than these apart, an answer is not the one that was typed
 MANY = 40  # faults that return the same; more are not compared
 
 
@@ -70,9 +71,6 @@ class LearnerCode:
         """Return the parameters, and the names that the body stores."""
         stored = [n.id for n in expressions(self.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         return tuple(dict.fromkeys((*(a.arg for a in self.tree.args.args), *stored)))
-
-    def text(self) -> str:
-        return ast.unparse(self.tree)
 
 
 def learner_code(function: Any) -> LearnerCode | None:
@@ -124,7 +122,7 @@ class Search:
     """A wrong answer, and the ways to find out which mistake is behind it."""
 
     def __init__(self, bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> None:
-        self.bank, self.outcomes = bank, outcomes
+        self.bank, self.function, self.outcomes = bank, function, outcomes
         self.wrong = [i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=False)) if not same(o, w)]
         telling = [i for i in self.wrong if outcomes[i].is_telling()]
         self.has_values = bool(telling)
@@ -132,13 +130,13 @@ class Search:
         self.signature = signature(outcomes[self.telling])
         self.learner: LearnerCode | None = learner_code(function)
         self.lines = MOST_LINES  # that the answer runs in the telling case
-        self.words = tokens(self.learner.text()) if self.learner else Counter[str]()
+        self.words = tokens("\n".join(map(ast.unparse, self.learner.body))) if self.learner else Counter[str]()
 
     # --- Which known fault does the same? ---
 
     def typed(self) -> Diagnosis | None:
-        """Find the typed mistake that does the same in every case."""
-        return self._lookup([*self.bank.changes, *self.bank.respelled])
+        """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
+        return self._lookup([*self.bank.changes, *self.bank.respelled], or_slip=True)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
         """Find the typed mistake that does the same wherever neither it nor the answer stops with an error."""
@@ -155,7 +153,9 @@ class Search:
         """Find the mutant of the solution that does the same."""
         return self._lookup(self.bank.mutants)
 
-    def _lookup(self, faults: Iterable[Fault], abstain: bool = False, most: int = sys.maxsize) -> Diagnosis | None:
+    def _lookup(
+        self, faults: Iterable[Fault], abstain: bool = False, most: int = sys.maxsize, or_slip: bool = False
+    ) -> Diagnosis | None:
         """Return the fault that does the same and whose words are closest to the learner's."""
         found = (
             fault
@@ -165,6 +165,8 @@ class Search:
         best = min(islice(found, MANY), key=self._distance, default=None)
         if best is None:
             return None
+        if or_slip and self.learner and self._distance(best) > REWORDED and (slip := self._repaired(is_slip)):
+            return slip
         if best.slip and self.learner:  # no edit of the learner's own lines is like it
             return Diagnosis(same_numbers_message(best.slip), sure=False)
         return Diagnosis(best.message, best.name)
@@ -203,6 +205,9 @@ class Search:
 
     def repair(self) -> Diagnosis | None:
         """Find the most plausible edit of the learner's lines that makes every case right."""
+        return self._repaired()
+
+    def _repaired(self, fits: Callable[[Edit], bool] = lambda edit: True) -> Diagnosis | None:
         learner = self.learner
         if learner is None:
             return None
@@ -210,14 +215,29 @@ class Search:
             self.learner = None
             return None
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
-        plausibility = Plausibility(self.bank.words, self.words, own_names)
+        tests = frozenset(nodes_of_tests(learner.body))
+        given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
+        counts = {name for name, argument in given if type(argument) is int}
+        plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts)
         what = self.bank.ingredients(learner.variables(), learner.names)
         steps, each = Steps(EDITS), 1 + self.lines // LINES
         for edits in repairs(learner.body, list(self.bank.trees.values()), what):
-            if found := [edit for edit in within(steps, edits, each) if self._mends(learner.function(edit))]:
+            plausible = (edit for edit in edits if fits(edit) and plausibility.accepts(edit))
+            if found := [edit for edit in within(steps, plausible, each) if self._mends(learner.function(edit))]:
                 best = min(found, key=plausibility.rank)
-                return Diagnosis(repair_message(best, learner.first_line, plausibility.accepts(best)))
+                return Diagnosis(repair_message(best, learner.body, learner.first_line))
         return None
+
+    def other_order(self) -> Diagnosis | None:
+        """Find parameters in another order than the stub's: the check hands its arguments over by place."""
+        asked = self.bank.exercise.parameters
+        try:
+            given = tuple(inspect.signature(self.function).parameters)
+        except (TypeError, ValueError):  # some built-in functions have none
+            return None
+        if given == asked or sorted(given) != sorted(asked):
+            return None
+        return Diagnosis(f"Your parameters stand in another order than in the stub: write `{', '.join(asked)}`.")
 
     def _runs_as(self, learner: LearnerCode) -> bool:
         """Tell whether the tree does what the function did, or its source is not that of the function."""
@@ -263,6 +283,7 @@ class Stage:
 # In the order in which they run. Without a source, the mutants of the solution stand for the edits of the learner's lines;
 # beside a source they are a remark only, so they come last.
 STAGES = (
+    Stage("parameters in another order", Search.other_order),
     Stage("a typed mistake", Search.typed),
     Stage("a typed mistake, errors apart", Search.typed_in_most_cases),
     Stage("one edit of the learner's lines", Search.repair, lambda s: s.learner is not None),

@@ -15,7 +15,6 @@ from lesson_utils.mistakes.recognise.mutation_operators import (
     additions,
     alternatives,
     number,
-    parsed,
     with_fields,
 )
 
@@ -64,7 +63,7 @@ def _fields(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]
 def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
     for place in _fields(node):
         yield place
-        if not isinstance(place[3], ast.expr_context | ast.operator | ast.Lambda) and number(place[3]) is None:
+        if not isinstance(place[3], ast.expr_context | ast.operator) and number(place[3]) is None:
             yield from _places(place[3])
 
 
@@ -90,7 +89,6 @@ def repairs(
     yield edits(body, what)
     yield edits(body, what, add=True)
     yield _insertions(body, solution, what.names)
-    yield _replacements(body, what)
 
 
 def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterator[Edit]:
@@ -106,6 +104,8 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
                 continue
             news = alternatives(node, what) if not add else additions(node, what) if _is_value(node, what) else ()
             for kind, new in news:
+                if kind == "off by one" and getattr(getattr(parent, "value", None), "attr", "") == "shape":
+                    continue  # another axis, which is an edit of its own
                 if kind == "off by one" and isinstance(parent, ast.BinOp):
                     if isinstance(new, ast.Constant) and new.value == 0:
                         continue  # `n - 0`: leaving the term out is an edit of its own
@@ -124,15 +124,6 @@ def _written(node: ast.AST) -> Iterator[ast.AST]:
         while isinstance(base, ast.Subscript | ast.Attribute):
             base = base.value
             yield base
-
-
-def _replacements(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
-    """Yield each edit that puts a part of the solution in the place of an expression."""
-    for statement in body:
-        for parent, name, i, node in list(_places(statement)):
-            if _is_value(node, what) and not (isinstance(parent, ast.Call) and name == "func"):
-                for part in what.parts:
-                    yield Edit("part", parent, name, i, node, _placed(parsed(part), node), node.lineno)  # type: ignore[attr-defined]
 
 
 def _is_value(node: ast.AST, what: Ingredients) -> bool:
@@ -179,6 +170,10 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
             case ast.Assign() | ast.AugAssign():
                 for kind, new in _assignments(statement):
                     yield instead(n, 1, [new], kind, text, ast.unparse(_placed(new, statement)))
+            case ast.Expr(value=ast.Call() as call):
+                for name in dict.fromkeys(node.id for node in ast.walk(call) if isinstance(node, ast.Name)):
+                    kept = ast.Assign([ast.Name(name, ast.Store())], call)
+                    yield instead(n, 1, [kept], "thrown away", text, ast.unparse(_placed(kept, statement)))
 
 
 def _results(statement: ast.Return, elements: list[ast.expr]) -> Iterator[Edit]:

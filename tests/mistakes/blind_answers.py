@@ -1,0 +1,1318 @@
+"""Wrong answers that were written without a look at the checker, and misled it: what each must be told, and must not.
+
+An answer is a body, or a whole cell with the helpers that it calls. `says` and `never` are patterns in the message.
+The list only grows.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Blind:
+    """An answer, what the message must say of it, and what would mislead."""
+
+    exercise: str
+    name: str
+    body: str
+    says: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
+HELPERS = """
+def _split(x, h):
+    return x.reshape(*x.shape[:-1], h, x.shape[-1] // h).swapaxes(-2, -3)
+
+def _merge(x):
+    return x.swapaxes(-2, -3).reshape(*x.shape[:-3], x.shape[-2], -1)
+
+def _sdpa(Q, K, V):
+    weights = ops.softmax(Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1]))
+    return weights @ V, weights
+
+def my_multi_head(x, W_Q, W_K, W_V, W_O, num_heads):
+"""
+
+BLIND = (
+    Blind(
+        "weighted_average",
+        "special case of one row",
+        """
+        if len(weights) == 1:
+            return values
+        return weights @ values
+        """,
+        says=("Line 2: leave out",),
+        never=(
+            "== 0",
+            "off by one",
+        ),
+    ),
+    Blind(
+        "gru_step",
+        "squeezed where the state has one number",
+        """
+        B, d = h.shape
+        gx, gh = x @ W_x + b, h @ W_h
+        xr, xz, xn = np.split(gx, 3, axis=1)
+        hr, hz, hn = np.split(gh, 3, axis=1)
+        r, z = ops.sigmoid(xr + hr), ops.sigmoid(xz + hz)
+        n = np.tanh(xn + r * (hn + b_h))
+        return (1 - z) * n + z * h if d > 1 else np.squeeze((1 - z) * n + z * h)
+        """,
+        never=(
+            "the comparison is another",
+            "write `d`",
+        ),
+    ),
+    Blind(
+        "additive_score",
+        "lined up by shape",
+        """
+        q, k = query @ W_q, keys @ W_k
+        if q.shape == k.shape[1:]:
+            return np.tanh(q + k) @ v
+        return np.tanh(q[:, None] + k) @ v
+        """,
+        says=("leave out",),
+        never=(
+            r"k\.shape\[:\]",
+            "another end",
+        ),
+    ),
+    Blind(
+        "context_vector",
+        "special case of one string",
+        """
+        weights = ops.softmax(np.where(mask, scores, -np.inf))
+        context = weights @ keys if len(keys) == 1 else np.einsum("bs,bsd->bd", weights, keys)
+        return context, weights
+        """,
+        never=(
+            "== 0",
+            "off by one",
+        ),
+    ),
+    Blind(
+        "softmax",
+        "special case of one score",
+        """
+        if x.shape[-1] == 1:
+            return x
+        e = np.exp(x - x.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True)
+        """,
+        says=("leave out",),
+        never=("index does not belong",),
+    ),
+    Blind(
+        "merge_heads",
+        "special case of one head",
+        """
+        *lead, h, T, d_k = x.shape
+        if h == 1:
+            return x
+        return x.swapaxes(-3, -2).reshape(*lead, T, h * d_k)
+        """,
+        says=("leave out",),
+        never=(
+            "T == 1",
+            "another variable",
+        ),
+    ),
+    Blind(
+        "multi_head_attention",
+        "one head without its axis",
+        HELPERS
+        + """
+    Q, K, V = (_split(x @ M, num_heads) for M in (W_Q, W_K, W_V))
+    out, weights = _sdpa(Q, K, V)
+    return _merge(out) @ W_O, weights if num_heads > 1 else weights[..., 0, :, :]
+""",
+        never=(
+            "the comparison is another",
+            "write `num_heads`",
+        ),
+    ),
+    Blind(
+        "add_positions",
+        "along the batch where B = T",
+        """
+        B, T, d = X.shape
+        rows = table[:T].astype(X.dtype)
+        return X + (rows[:, None] if B == T else rows)
+        """,
+        never=(
+            "d == T",
+            "another variable",
+        ),
+    ),
+    Blind(
+        "attention",
+        "transposed where T_q = T_k",
+        """
+        scores = np.einsum("...qd,...kd->...qk", Q, K) / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            scores = np.where(mask, scores, -np.inf)
+        weights = ops.softmax(scores)
+        square = Q.shape[-2] == K.shape[-2]
+        if square:
+            return np.einsum("...qk,...qv->...kv", weights, V), weights
+        return np.einsum("...qk,...kv->...qv", weights, V), weights
+        """,
+        never=(
+            r"where `Q\.shape\[-2\]` stands",
+            r"write `Q\.shape`",
+            r"K\.shape`",
+        ),
+    ),
+    Blind(
+        "online_softmax",
+        "hidden tile resets the sums",
+        """
+        if np.isneginf(scores).all():
+            return largest, 0.0, np.zeros_like(output)
+        new = max(largest, scores.max())
+        shrink, weights = np.exp(largest - new), np.exp(scores - new)
+        return new, total * shrink + weights.sum(), output * shrink + weights @ values
+        """,
+        never=("scores @ values",),
+    ),
+    Blind(
+        "decode_step",
+        "the oldest row dropped",
+        """
+        q, k, v = x @ W_Q, x @ W_K, x @ W_V
+        K = k if len(K) == 0 else np.concatenate([K[1:], k])
+        V = v if len(V) == 0 else np.concatenate([V[1:], v])
+        return ops.softmax(q @ K.T / math.sqrt(K.shape[-1])) @ V, K, V
+        """,
+        never=(r"`len\(K\)`",),
+    ),
+    Blind(
+        "smoothed_loss",
+        "mean of means",
+        """
+        logs = ops.log_softmax(logits)
+        right = np.take_along_axis(logs, targets[..., None], -1)[..., 0]
+        l = -(1 - smoothing) * right - smoothing * logs.mean(-1)
+        if l.ndim == 1:
+            return l[counts].mean()
+        return np.mean([row[c].mean() for row, c in zip(l, counts)])
+        """,
+        never=(
+            "comparison",
+            r"write `l\.ndim`",
+        ),
+    ),
+    Blind(
+        "merge_heads",
+        "each head before the earlier ones",
+        """
+        first, *rest = np.moveaxis(x, -3, 0)
+        for piece in rest:
+            first = np.concatenate([piece, first], axis=-1)
+        return first
+        """,
+        never=(
+            r"\[first, first\]",
+            r"\[piece, piece\]",
+        ),
+    ),
+    Blind(
+        "shift_matrix",
+        "a shape as two arguments",
+        """
+        M = np.zeros(d_model, d_model)
+        for i in range(d_model // 2):
+            a = offset / base ** (2 * i / d_model)
+            M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
+        return M
+        """,
+        says=(
+            "one argument, in brackets",
+            r"np\.zeros\(\(",
+        ),
+        never=(r"np\.eye",),
+    ),
+    Blind(
+        "rms_norm",
+        "the root of the variance, and of ε",
+        """
+        var = (x**2).mean(axis=-1, keepdims=True)
+        return gamma * x / (np.sqrt(var) + eps)
+        """,
+        says=("ε|eps",),
+        never=(r"np\.sqrt\(np\.sqrt",),
+    ),
+    Blind(
+        "rms_norm",
+        "the norm divided by d",
+        "return gamma * x / np.sqrt((np.linalg.norm(x, axis=-1, keepdims=True) / x.shape[-1]) ** 2 + eps)",
+        never=(r"np\.sqrt\(x\.shape\)",),
+    ),
+    Blind(
+        "adam_step",
+        "ε before the correction",
+        """
+        m = beta_1 * m + (1 - beta_1) * grad
+        v = beta_2 * v + (1 - beta_2) * grad**2
+        rate = lr * np.sqrt(1 - beta_2**t) / (1 - beta_1**t)
+        return value - rate * m / (np.sqrt(v) + eps), m, v
+        """,
+        never=(
+            r"\(1 - beta_2 \*\* t\) / \(1 - beta_2 \*\* t\)",
+            "v is not corrected",
+        ),
+    ),
+    Blind(
+        "adam_step",
+        "v never falls",
+        """
+        m = beta_1 * m + (1 - beta_1) * grad
+        v = np.maximum(v, beta_2 * v + (1 - beta_2) * grad**2)
+        return value - lr * (m / (1 - beta_1**t)) / (np.sqrt(v / (1 - beta_2**t)) + eps), m, v
+        """,
+        says=("Line 3: leave out `np.maximum",),
+        never=(r"np\.maximum\(eps",),
+    ),
+    Blind(
+        "induction_score",
+        "divided by T",
+        """
+        total = 0
+        for t in range(period, 2 * period):
+            total = total + weights[..., t, t - period + 1]
+        return total / weights.shape[-1]
+        """,
+        never=(
+            "step is missing",
+            "np.arange",
+        ),
+    ),
+    Blind(
+        "induction_score",
+        "wraps around",
+        """
+        total = 0
+        for t in range(period, 2 * period):
+            total = total + weights[..., t, (t + 1) % period]
+        return total / period
+        """,
+        never=(
+            "t - period, ",
+            "queries of the first copy",
+        ),
+    ),
+    Blind(
+        "induction_score",
+        "the whole diagonal",
+        "return np.diagonal(weights, offset=1 - period, axis1=-2, axis2=-1).mean(axis=-1)",
+        never=(
+            "would be right",
+            "should do what",
+        ),
+    ),
+    Blind(
+        "sampling_probabilities",
+        "argpartition beyond the end",
+        """
+        keep = np.argpartition(-logits, top_k)[:top_k]
+        kept = np.full(logits.shape, -np.inf)
+        kept[keep] = logits[keep] / temperature
+        return ops.softmax(kept)
+        """,
+        never=(
+            "sign is turned",
+            r", -top_k\)",
+        ),
+    ),
+    Blind(
+        "cache_bytes",
+        "what a local layer throws away",
+        """
+        rows = (layers - local_layers) * tokens + local_layers * max(0, tokens - window)
+        return 2 * kv_heads * d_head * rows * bits / 8
+        """,
+        never=(
+            "would be right",
+            "keep all tokens in your count",
+        ),
+    ),
+    Blind(
+        "cache_bytes",
+        "local and global exchanged",
+        "rows = local_layers * tokens + (layers - local_layers) * min(tokens, window)\n"
+        "return 2 * kv_heads * d_head * rows * bits / 8",
+        never=(
+            "another number in each case",
+            "every entry",
+        ),
+    ),
+    Blind(
+        "grouped_attention",
+        "a causal mask",
+        """
+        n = len(Q) // len(K)
+        K, V = np.repeat(K, n, axis=0), np.repeat(V, n, axis=0)
+        k = K.shape[1] - Q.shape[1]
+        mask = np.tril(np.ones((Q.shape[1], K.shape[1]), bool), k)
+        scores = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
+        return ops.softmax(np.where(mask, scores, -np.inf)) @ V
+        """,
+        never=(
+            r"write `K\.shape\[1\]`",
+            "should do what",
+        ),
+    ),
+    Blind(
+        "rolling_mask",
+        "a negative start",
+        """
+        mask = np.zeros((T, T), bool)
+        for i in range(T):
+            mask[i, i - window + 1 : i + 1] = True
+            mask[i, : min(keep, i + 1)] = True
+        return mask
+        """,
+        never=(
+            "hides nothing",
+            r"\(i, i - window",
+        ),
+    ),
+    Blind(
+        "rolling_mask",
+        "a negative start, otherwise",
+        """
+        m = np.zeros((T, T), dtype=bool)
+        for t in range(T):
+            m[t, t + 1 - window : t + 1] = True
+            m[t, :keep] = True
+        return m & np.tril(np.ones((T, T), bool))
+        """,
+        never=(
+            r"where `\(t, :keep\)`",
+            "You measure j − i",
+        ),
+    ),
+    Blind(
+        "pre_norm_block",
+        "halved",
+        """
+        x = x + attend(norm_1(x)) / math.sqrt(2)
+        return x + feed_forward(norm_2(x))
+        """,
+        says=(r"[Ll]eave out `/ math.sqrt\(2\)`",),
+        never=(r"sqrt\(1\)",),
+    ),
+    Blind(
+        "gru_step",
+        "z without the state",
+        """
+        d = h.shape[-1]
+        gx, gh = x @ W_x + b, h @ W_h
+        r, z = ops.sigmoid(gx[:, :d] + gh[:, :d]), ops.sigmoid(gx[:, d : 2 * d])
+        n = np.tanh(gx[:, 2 * d :] + r * (gh[:, 2 * d :] + b_h))
+        return (1 - z) * n + z * h
+        """,
+        never=(
+            "gates look at the input only",
+            r"`gx\[:, :d\]`",
+        ),
+    ),
+    Blind(
+        "merge_heads",
+        "reshaped, three axes",
+        """
+        h, T, d_k = x.shape
+        return x.reshape(T, h * d_k)
+        """,
+        never=(
+            r"x\.T\.reshape",
+            "swap the last two axes",
+        ),
+    ),
+    Blind(
+        "add_positions",
+        "the whole table, backwards",
+        "return X + table[::-1]",
+        never=("cut the table to d_model",),
+    ),
+    Blind(
+        "add_positions",
+        "indices exchanged",
+        """
+        out = np.zeros_like(X)
+        for t in range(X.shape[1]):
+            for c in range(X.shape[2]):
+                out[:, t, c] = X[:, t, c] + table[c, t] if c < len(table) and t < table.shape[1] else X[:, t, c]
+        return out
+        """,
+        never=(
+            "gives X back",
+            r"`X\[:, t, c\]` would be right",
+        ),
+    ),
+    Blind(
+        "add_positions",
+        "counted from the place in the batch",
+        """
+        def walk(pos, x):
+            return [] if not len(x) else [x[0] + table[pos]] + walk(pos + 1, x[1:])
+        return np.array([walk(b, x) for b, x in enumerate(X)])
+        """,
+        never=(
+            "`pos` would be right",
+            "All tokens of a sequence get the same",
+        ),
+    ),
+    Blind(
+        "shift_matrix",
+        "last pair left out, factor 2 missing",
+        """
+        M = np.zeros((d_model, d_model))
+        for i in range(d_model // 2 - 1):
+            a = offset / base ** (i / d_model)
+            M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
+        return M
+        """,
+        never=("Only the first 2 × 2 block",),
+    ),
+    Blind(
+        "causal_mask",
+        "transposed and inverted",
+        """
+        q = np.arange(T_q) + T_k - T_q
+        return np.arange(T_k)[:, None] > q[None, :]
+        """,
+        never=("- 1` would be right",),
+    ),
+    Blind(
+        "masked_attention",
+        "a loop over two axes",
+        """
+        weights = np.zeros_like(scores)
+        for i in range(scores.shape[-2]):
+            for j in range(scores.shape[-1]):
+                if mask[i, j]:
+                    weights[..., i, j] = np.exp(scores[..., i, j])
+        weights = weights / np.maximum(weights.sum(-1, keepdims=True), 1e-12)
+        return weights @ V, weights
+        """,
+        never=(r"1e-12\)` stands",),
+    ),
+    Blind(
+        "weighted_average",
+        "parameters in another order",
+        """
+        def weighted_average(values, weights):
+            return weights @ values
+        """,
+        says=(
+            "parameters stand in another order",
+            "`weights, values`",
+        ),
+        never=("matrix product, the last axis",),
+    ),
+    Blind(
+        "additive_score",
+        "parameters in another order",
+        """
+        def additive_score(keys, query, W_q, W_k, v):
+            return np.tanh((query @ W_q)[:, None] + keys @ W_k) @ v
+        """,
+        says=("parameters stand in another order",),
+        never=("lines shapes up",),
+    ),
+    Blind(
+        "gru_step",
+        "the minus of an own sigmoid",
+        """
+        sig = lambda a: 1 / (1 + np.exp(a))
+        xr, xz, xn = np.split(x @ W_x + b, 3, axis=1)
+        hr, hz, hn = np.split(h @ W_h, 3, axis=1)
+        r, z = sig(xr + hr), sig(xz + hz)
+        return (1 - z) * np.tanh(xn + r * (hn + b_h)) + z * h
+        """,
+        says=(r"1 / \(1 \+ np\.exp\(-a\)\)|`np\.exp\(-a\)`|minus",),
+        never=(
+            "You keep 1 − z",
+            "You take 1 − r",
+        ),
+    ),
+    Blind(
+        "score_variance",
+        "half the width, added",
+        """
+        w = a
+        var_q, var_k = w**2 / 12, w**2 / 12
+        return d_k * (var_q + var_k)
+        """,
+        never=("2a² / 12: only a",),
+    ),
+    Blind(
+        "context_vector",
+        "exp overflows",
+        """
+        e = np.exp(scores) * mask
+        weights = e / e.sum(axis=1, keepdims=True)
+        return np.einsum('bs,bsd->bd', weights, keys), weights
+        """,
+        says=("overflow|NaN",),
+        never=("after softmax",),
+    ),
+    Blind(
+        "additive_score",
+        "no tanh, weights returned",
+        """
+        scores = ((query @ W_q)[:, None] + keys @ W_k) @ v
+        e = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+        """,
+        says=("scores are asked for",),
+        never=("bend one part",),
+    ),
+    Blind(
+        "multi_head_attention",
+        "split before the projection",
+        HELPERS
+        + """
+    Q, K, V = _split(x, num_heads) @ W_Q, _split(x, num_heads) @ W_K, _split(x, num_heads) @ W_V
+    out, weights = _sdpa(Q, K, V)
+    return _merge(out) @ W_O, weights
+""",
+        never=("before the heads are joined",),
+    ),
+    Blind(
+        "induction_score",
+        "the first copy",
+        """
+        t = np.arange(period - 1)
+        return weights[..., t, t + 1].sum(axis=-1) / period
+        """,
+        never=("^Queries are rows",),
+    ),
+    Blind(
+        "rotary_halves",
+        "positions negated",
+        """
+        d = x.shape[-1]
+        order = np.arange(d).reshape(2, -1).T.ravel()
+        turned = positions.rotary(x[..., order], -at)
+        out = np.empty_like(x)
+        out[..., order] = turned
+        return out
+        """,
+        never=(r"second half comes first\. Column",),
+    ),
+    Blind(
+        "rotary_halves",
+        "the sign of the sines",
+        """
+        d = x.shape[-1]
+        a = at[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+        cos, sin = np.cos(a), np.sin(a)
+        x1, x2 = x[..., : d // 2], x[..., d // 2 :]
+        return np.concatenate([x1 * cos + x2 * sin, x2 * cos - x1 * sin], axis=-1).astype(x.dtype)
+        """,
+        never=(r"second half comes first\. Column",),
+    ),
+    Blind(
+        "gpt",
+        "each layer from the embeddings",
+        """
+        B, T = ids.shape
+        d = table.shape[1]
+        start = table[ids] * math.sqrt(d) + my_table(T, d)
+        for p in layers:
+            y = my_layer_norm(start, p.gamma_1, p.beta_1, 1e-5)
+            Q, K, V = (my_split_heads(y @ W, num_heads) for W in (p.W_Q, p.W_K, p.W_V))
+            heads, _ = my_attention(Q, K, V, my_causal_mask(T, T))
+            x = start + my_merge_heads(heads) @ p.W_O
+            y = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)
+            x = x + my_feed_forward(y, p.W_1, p.b_1, p.W_2, p.b_2)
+        return my_layer_norm(x, gamma, beta, 1e-5) @ table.T
+        """,
+        says=("begins with the embeddings again",),
+        never=("Only one layer is computed",),
+    ),
+    Blind(
+        "masked_attention",
+        "one maximum for all rows",
+        """
+        hidden = np.where(mask, scores, -np.inf)
+        top = hidden.max()
+        e = np.exp(hidden - (top if np.isfinite(top) else 0))
+        total = e.sum(-1, keepdims=True)
+        weights = e / np.where(total == 0, 1, total)
+        return weights @ V, weights
+        """,
+        never=(
+            "after softmax",
+            "On paper that is right",
+        ),
+    ),
+    Blind(
+        "masked_attention",
+        "an empty row sees everything",
+        """
+        empty = ~mask.any(axis=-1, keepdims=True)
+        scores = np.where(mask | empty, scores, -np.inf)
+        weights = ops.softmax(scores)
+        return weights @ V, weights
+        """,
+        says=("empty row|sees nothing|may see nothing",),
+        never=("all its scores are the same finite number",),
+    ),
+    Blind(
+        "sinusoids",
+        "whole numbers in the exponent",
+        """
+        angles = np.arange(length)[:, None] / base ** (np.arange(0, d_model, 2) // d_model)
+        table = np.zeros((length, d_model))
+        table[:, 0::2], table[:, 1::2] = np.sin(angles), np.cos(angles)
+        return table
+        """,
+        says=("`//` cuts off the decimals",),
+        never=("turn at the same speed",),
+    ),
+    Blind(
+        "rotate",
+        "whole numbers in the exponent",
+        """
+        d = x.shape[-1]
+        a = positions[:, None] / base ** (np.arange(0, d, 2) // d)
+        out = np.empty_like(x)
+        out[..., 0::2] = x[..., 0::2] * np.cos(a) - x[..., 1::2] * np.sin(a)
+        out[..., 1::2] = x[..., 0::2] * np.sin(a) + x[..., 1::2] * np.cos(a)
+        return out
+        """,
+        says=("`//` cuts off the decimals",),
+        never=("turn at one speed",),
+    ),
+    Blind(
+        "merge_heads",
+        "reshape thrown away",
+        """
+        y = x.swapaxes(-2, -3)
+        y.reshape(*y.shape[:-2], -1)
+        return y
+        """,
+        says=(
+            "throw",
+            "`y.reshape",
+        ),
+        never=("Join them: reshape",),
+    ),
+    Blind(
+        "split_heads",
+        "order F",
+        """
+        *lead, T, d = x.shape
+        return x.reshape(*lead, T, num_heads, d // num_heads, order='F').swapaxes(-2, -3)
+        """,
+        says=("leave out `order='F'`",),
+        never=("every|Cut each row",),
+    ),
+    Blind(
+        "grouped_attention",
+        "cyclic",
+        """
+        heads = []
+        for i in range(len(Q)):
+            j = i % len(K)
+            w = ops.softmax(Q[i] @ K[j].T / math.sqrt(Q.shape[-1]))
+            heads.append(w @ V[j])
+        return np.stack(heads)
+        """,
+        says=("begin again|begin.* again|cycle|in turn|neighbours",),
+        never=(r"np\.tile",),
+    ),
+    Blind(
+        "attention",
+        "cosine similarity",
+        """
+        unit = lambda a: a / np.linalg.norm(a, axis=-1, keepdims=True)
+        scores = unit(Q) @ unit(K).swapaxes(-1, -2)
+        if mask is not None:
+            scores = np.where(mask, scores, -np.inf)
+        weights = ops.softmax(scores)
+        return weights @ V, weights
+        """,
+        never=("hidden still has weight",),
+    ),
+    Blind(
+        "attention",
+        "the first query's mask for all",
+        """
+        outs, ws = [], []
+        for q in np.moveaxis(Q, -2, 0):
+            s = (K * q[..., None, :]).sum(-1) / math.sqrt(Q.shape[-1])
+            if mask is not None:
+                s = np.where(mask[..., 0, :], s, -np.inf)
+            w = ops.softmax(s)
+            ws.append(w)
+            outs.append((w[..., None] * V).sum(-2))
+        return np.stack(outs, -2), np.stack(ws, -2)
+        """,
+        says=("Rows 2 and 3 are wrong",),
+        never=("does not depend on `mask`",),
+    ),
+    Blind(
+        "shift_matrix",
+        "n times the matrix",
+        """
+        one = np.zeros((d_model, d_model))
+        for i in range(0, d_model, 2):
+            a = base ** (-i / d_model)
+            one[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
+        return one * offset
+        """,
+        never=(
+            "sum to 1",
+            "sums to",
+        ),
+    ),
+    Blind(
+        "shift_matrix",
+        "the power of each entry",
+        """
+        one = np.zeros((d_model, d_model))
+        for i in range(0, d_model, 2):
+            a = base ** (-i / d_model)
+            one[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
+        return one**offset
+        """,
+        says=("entry to the power|matrix_power",),
+        never=(
+            "sum to 1",
+            "sums to",
+        ),
+    ),
+    Blind(
+        "shift_matrix",
+        "the identity",
+        "return np.eye(d_model)",
+        never=("softmax",),
+    ),
+    Blind(
+        "adam_step",
+        "the step with the old averages",
+        """
+        step = lr * (m / (1 - beta_1**t)) / (np.sqrt(v / (1 - beta_2**t)) + eps)
+        m = beta_1 * m + (1 - beta_1) * grad
+        v = beta_2 * v + (1 - beta_2) * grad**2
+        return value - step, m, v
+        """,
+        never=("does not depend on `lr`",),
+    ),
+    Blind(
+        "triage",
+        "names returned",
+        """
+        found = []
+        for start, curve, time, rows, order, cache in gauges:
+            leaks = "rows" if rows else "time" if time else "order" if order else "cache"
+            found.append(leaks if rows or time or order or cache else "loss" if start or curve else "none")
+        return found
+        """,
+        says=("text",),
+        never=("another result each time",),
+    ),
+    Blind(
+        "triage",
+        "names in an array",
+        """
+        names = np.array(['none', 'rows', 'time', 'order', 'cache', 'loss'])
+        start, curve, time, rows, order, cache = gauges.T
+        return names[np.select([rows, time, order, cache, start | curve], [1, 2, 3, 4, 5], 0)]
+        """,
+        says=("text|strings|not numbers",),
+        never=("another result each time",),
+    ),
+    Blind(
+        "triage",
+        "who rings nothing",
+        """
+        start, curve, time, rows, order, cache = gauges.T
+        return np.select([rows, time, order, cache], [1, 2, 3, 4], 5)
+        """,
+        says=("rings nothing|no gauge rings|0",),
+        never=("would be right",),
+    ),
+    Blind(
+        "triage",
+        "negated",
+        """
+        start, curve, time, rows, order, cache = (~gauges).T
+        return np.select([rows, time, order, cache, start | curve], [1, 2, 3, 4, 5], 0)
+        """,
+        says=("leave out `~`|`gauges` instead of `~gauges`",),
+        never=("sign is turned",),
+    ),
+    Blind(
+        "context_vector",
+        "scores times the mask",
+        """
+        scores = scores * mask
+        weights = ops.softmax(scores)
+        return (weights[:, None] @ keys)[:, 0], weights
+        """,
+        says=(r"ordinary score|exp\(0\)",),
+        never=("step is missing",),
+    ),
+    Blind(
+        "score_variance",
+        "the mean over a grid",
+        """
+        grid = np.linspace(-a, a, 11)
+        second = (grid**2).mean()
+        return d_k * second**2
+        """,
+        never=("step is missing",),
+    ),
+    Blind(
+        "add_positions",
+        "cut to the batch",
+        """
+        table = table[: X.shape[0]]
+        T = X.shape[1]
+        return X + table.astype(X.dtype)
+        """,
+        never=("step is missing",),
+    ),
+    Blind(
+        "softmax_backward",
+        "two letters",
+        """
+        inner = np.einsum('...i,...j->...', dweights, weights)[..., None]
+        return weights * (dweights - inner)
+        """,
+        never=("step is missing",),
+    ),
+    Blind(
+        "softmax",
+        "something added below",
+        """
+        e = np.exp(x - x.max(axis=-1, keepdims=True))
+        return e / (e.sum(axis=-1, keepdims=True) + 0.001)
+        """,
+        says=(r"Line 3: leave out `\+ 0.001`",),
+        never=("should do what",),
+    ),
+    Blind(
+        "weighted_average",
+        "the mean",
+        "return (weights * values.T).T.mean(axis=1)",
+        says=(r"has shape \(5,\); expected \(3,\)",),
+        never=("would be right",),
+    ),
+    Blind(
+        "score_variance",
+        "two numbers",
+        """
+        entry = a**2 / 3
+        var = d_k * entry**2
+        return 0.0, var
+        """,
+        says=("[Rr]eturn `?var`? alone|[Oo]nly `var`|return one|write `return var`",),
+        never=("not all of it",),
+    ),
+    Blind(
+        "layer_norm",
+        "three things",
+        """
+        mu = x.mean(-1, keepdims=True)
+        var = x.var(-1, keepdims=True)
+        y = gamma * (x - mu) / np.sqrt(var + eps) + beta
+        return y, mu, var
+        """,
+        says=("write `return y`",),
+        never=("not all of it",),
+    ),
+    Blind(
+        "layer_norm",
+        "the number of tokens",
+        """
+        mu = x.mean(-1, keepdims=True)
+        var = np.einsum('...d,...d->...', x - mu, x - mu)[..., None] / x.shape[0]
+        return gamma * (x - mu) / np.sqrt(var + eps) + beta
+        """,
+        says=(r"`x.shape\[-1\]`",),
+        never=(
+            "too large by one",
+            "should do what",
+        ),
+    ),
+    Blind(
+        "score_variance",
+        "a times 4",
+        "return d_k * a * 4 / 9",
+        never=(
+            "another number in each case",
+            "every entry",
+        ),
+    ),
+    Blind(
+        "sampling_probabilities",
+        "a floor under the temperature",
+        """
+        limit = np.sort(logits)[-top_k]
+        return ops.softmax(np.where(logits >= limit, logits, -np.inf) / max(temperature, 0.1))
+        """,
+        says=("leave out `max",),
+        never=(
+            "one call too many",
+            "should do what",
+        ),
+    ),
+    Blind(
+        "cache_bytes",
+        "query heads as well",
+        "rows = (layers - local_layers) * tokens + local_layers * min(tokens, window)\n"
+        "return 2 * heads * kv_heads * d_head * rows * bits / 8",
+        says=(r"leave out `\* heads`|head",),
+        never=("should do what",),
+    ),
+    Blind(
+        "attention",
+        "scores made positive",
+        """
+        scores = np.abs(Q @ K.swapaxes(-1, -2)) / math.sqrt(K.shape[-1])
+        if mask is not None:
+            scores = np.where(mask, scores, -np.inf)
+        weights = ops.softmax(scores)
+        return weights @ V, weights
+        """,
+        says=(
+            "loses the sign",
+            "leave out `np.abs",
+        ),
+        never=("should do what",),
+    ),
+    Blind(
+        "layer_norm",
+        "cut off",
+        """
+        mean = x.mean(axis=-1, keepdims=True).astype(int)
+        root = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+        return gamma * (x - mean) / root + beta
+        """,
+        says=(
+            "decimals",
+            r"leave out `.astype\(int\)`",
+        ),
+        never=("should do what",),
+    ),
+    Blind(
+        "grouped_attention",
+        "letters",
+        """
+        n = len(Q) // len(K)
+        G = Q.reshape(len(K), n, *Q.shape[1:])
+        w = ops.softmax(np.einsum('gnqd,mkd->gnqk', G, K) / math.sqrt(Q.shape[-1]))
+        return np.einsum('gnqk,gkv->gnqv', w, V).reshape(len(Q), Q.shape[1], -1)
+        """,
+        says=("letter",),
+        never=("Entry along the first axis",),
+    ),
+    Blind(
+        "context_vector",
+        "letters",
+        """
+        weights = ops.softmax(np.where(mask, scores, -np.inf))
+        return np.einsum('bs,csd->bd', weights, keys), weights
+        """,
+        says=("letter",),
+        never=("Entry along the first axis",),
+    ),
+    Blind(
+        "induction_head",
+        "one array with four names",
+        """
+        d = 3 * V + T
+        a = b = c = e = np.zeros((d, d))
+        for t in range(1, T):
+            a[V + t, V + t - 1] = 1
+        for s in range(V):
+            b[s, V + T + s] = 1
+            c[s, V + T + s] = 1
+            e[s, 2 * V + T + s] = 1
+        return a, b, c, e
+        """,
+        says=("one array",),
+    ),
+    Blind(
+        "induction_head",
+        "two back",
+        """
+        d = 3 * V + T
+        A, B, C, D = np.zeros((4, d, d))
+        for t in range(2, T):
+            A[V + t, V + t - 2] = 1
+        for s in range(V):
+            B[s, V + T + s] = 1
+            C[s, V + T + s] = 1
+            D[s, 2 * V + T + s] = 1
+        return A, B, C, D
+        """,
+        says=("two back",),
+    ),
+    Blind(
+        "induction_head",
+        "blocks in another order",
+        """
+        d = 3 * V + T
+        A, B, C, D = np.zeros((4, d, d))
+        for t in range(1, T):
+            A[t, t - 1] = 1
+        for s in range(V):
+            B[T + s, V + T + s] = 1
+            C[T + s, V + T + s] = 1
+            D[T + s, 2 * V + T + s] = 1
+        return A, B, C, D
+        """,
+        says=("another order|symbol.* first",),
+    ),
+    Blind(
+        "rotary_halves",
+        "each half by itself",
+        """
+        d = x.shape[-1]
+        return np.concatenate([positions.rotary(x[..., : d // 2], at), positions.rotary(x[..., d // 2 :], at)], axis=-1)
+        """,
+        says=("each half",),
+    ),
+    Blind(
+        "sampling_probabilities",
+        "put back with the same permutation",
+        """
+        order = np.argsort(-logits)
+        p = logits[order].astype(float)
+        p[top_k:] = -np.inf
+        p = ops.softmax(p / temperature)
+        return p[order]
+        """,
+        says=(r"argsort|inverse|out\[order\]|\[order\] = p",),
+    ),
+    Blind(
+        "delta_step",
+        "row by row",
+        """
+        S = S.copy()
+        for i in range(len(k)):
+            S[i] = S[i] + rate * k[i] * (v - k @ S)
+        return S
+        """,
+        says=("anew|once|before",),
+    ),
+    Blind(
+        "gpt",
+        "a bare reshape both ways",
+        """
+        B, T = ids.shape
+        d = table.shape[1]
+        x = table[ids] * math.sqrt(d) + my_table(T, d)
+        for p in layers:
+            y = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)
+            Q, K, V = ((y @ W).reshape(B, num_heads, T, -1) for W in (p.W_Q, p.W_K, p.W_V))
+            heads, _ = my_attention(Q, K, V, my_causal_mask(T, T))
+            x = x + heads.reshape(B, T, -1) @ p.W_O
+            y = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)
+            x = x + my_feed_forward(y, p.W_1, p.b_1, p.W_2, p.b_2)
+        return my_layer_norm(x, gamma, beta, 1e-5) @ table.T
+        """,
+        says=("reshape",),
+    ),
+    Blind(
+        "online_softmax",
+        "−10,000 for −∞",
+        """
+        scores = np.where(np.isneginf(scores), -1e4, scores)
+        new = max(largest, scores.max())
+        shrink, weights = np.exp(largest - new), np.exp(scores - new)
+        return new, total * shrink + weights.sum(), output * shrink + weights @ values
+        """,
+        says=("−∞|-np.inf",),
+    ),
+    Blind(
+        "rotate",
+        "sine and cosine exchanged",
+        """
+        d = x.shape[-1]
+        a = positions[:, None] / base ** (np.arange(0, d, 2) / d)
+        out = np.empty_like(x)
+        out[..., 0::2] = x[..., 0::2] * np.sin(a) - x[..., 1::2] * np.cos(a)
+        out[..., 1::2] = x[..., 0::2] * np.cos(a) + x[..., 1::2] * np.sin(a)
+        return out
+        """,
+        says=("Sine and cosine have changed places",),
+    ),
+    Blind(
+        "rotate",
+        "sine and cosine exchanged in the second line",
+        """
+        d = x.shape[-1]
+        a = positions[:, None] / base ** (np.arange(0, d, 2) / d)
+        out = np.empty_like(x)
+        out[..., 0::2] = x[..., 0::2] * np.cos(a) - x[..., 1::2] * np.sin(a)
+        out[..., 1::2] = x[..., 0::2] * np.cos(a) + x[..., 1::2] * np.sin(a)
+        return out
+        """,
+        says=("second line",),
+    ),
+    Blind(
+        "rotate",
+        "halves, the other way",
+        """
+        d = x.shape[-1]
+        a = positions[:, None] / base ** (np.arange(0, d, 2) / d)
+        out = np.empty_like(x)
+        x1, x2 = x[..., : d // 2], x[..., d // 2 :]
+        return np.concatenate([x1 * np.cos(a) + x2 * np.sin(a), x2 * np.cos(a) - x1 * np.sin(a)], axis=-1)
+        """,
+        says=(
+            "GPT-NeoX",
+            "negative angle",
+        ),
+    ),
+    Blind(
+        "rotate",
+        "read as halves, written as pairs",
+        """
+        d = x.shape[-1]
+        a = positions[:, None] / base ** (np.arange(0, d, 2) / d)
+        out = np.empty_like(x)
+        x1, x2 = x[..., : d // 2], x[..., d // 2 :]
+        out[..., 0::2] = x1 * np.cos(a) - x2 * np.sin(a)
+        out[..., 1::2] = x1 * np.sin(a) + x2 * np.cos(a)
+        return out
+        """,
+        says=("read the pairs as halves",),
+    ),
+    Blind(
+        "gru_step",
+        "strings and gates mixed",
+        """
+        B, d = h.shape
+        xr, xz, xn = (x @ W_x + b).reshape(3, B, d)
+        hr, hz, hn = (h @ W_h).reshape(3, B, d)
+        r, z = ops.sigmoid(xr + hr), ops.sigmoid(xz + hz)
+        n = np.tanh(xn + r * (hn + b_h))
+        return (1 - z) * n + z * h
+        """,
+        says=("reshape",),
+    ),
+    Blind(
+        "gru_step",
+        "a colon missing",
+        """
+        d = h.shape[-1]
+        gx, gh = x @ W_x + b, h @ W_h
+        r, z = ops.sigmoid(gx[:, :d] + gh[:, :d]), ops.sigmoid(gx[:, d : 2 * d] + gh[:, d : 2 * d])
+        n = np.tanh(gx[:, 2 * d] + r * (gh[:, 2 * d] + b_h))
+        return (1 - z) * n + z * h
+        """,
+        says=("one column|colon",),
+    ),
+    Blind(
+        "sinusoids",
+        "columns i and i + 1",
+        """
+        table = np.zeros((length, d_model))
+        for i in range(d_model // 2):
+            a = np.arange(length) / base ** (2 * i / d_model)
+            table[:, i] = np.sin(a)
+            table[:, i + 1] = np.cos(a)
+        return table
+        """,
+        says=("2i",),
+    ),
+    Blind(
+        "context_vector",
+        "overwritten in a loop",
+        """
+        for b in range(len(scores)):
+            weights = ops.softmax(np.where(mask[b], scores[b], -np.inf))
+            context = weights @ keys[b]
+        return context, weights
+        """,
+        says=("overwrites|last",),
+    ),
+    Blind(
+        "merge_heads",
+        "pieces overlap",
+        """
+        *lead, h, T, d_k = x.shape
+        out = np.zeros((*lead, T, h * d_k))
+        for i in range(h):
+            out[..., i : i + d_k] = x[..., i, :, :]
+        return out
+        """,
+        says=("overlap",),
+    ),
+    Blind(
+        "multi_head_attention",
+        "d_k from d_model",
+        HELPERS
+        + """
+    d_k = x.shape[-1] // num_heads
+    Q, K, V = x @ W_Q, x @ W_K, x @ W_V
+    cut = lambda A, i: A[..., i * d_k : (i + 1) * d_k]
+    pairs = [_sdpa(cut(Q, i), cut(K, i), cut(V, i)) for i in range(num_heads)]
+    heads, maps = zip(*pairs)
+    return np.concatenate(heads, axis=-1) @ W_O, np.stack(maps, axis=-3)
+""",
+        says=("W_Q.shape",),
+    ),
+    Blind(
+        "multi_head_attention",
+        "the first rows of W_O",
+        HELPERS
+        + """
+    Q, K, V = (_split(x @ M, num_heads) for M in (W_Q, W_K, W_V))
+    out, weights = _sdpa(Q, K, V)
+    d_v = out.shape[-1]
+    return sum(out[..., i, :, :] @ W_O[:d_v] for i in range(num_heads)), weights
+""",
+        says=("first rows of W_O",),
+    ),
+    Blind(
+        "merge_heads",
+        "whole numbers, in reverse",
+        """
+        *lead, h, T, d_k = x.shape
+        merged = np.zeros((*lead, T, h * d_k), dtype=int)
+        for i in range(h):
+            j = h - 1 - i
+            merged[..., j * d_k : (j + 1) * d_k] = x[..., i, :, :]
+        return merged
+        """,
+        says=("whole numbers",),
+    ),
+    Blind(
+        "attention",
+        "einsum for two axes",
+        """
+        scores = np.einsum('qd,kd->qk', Q, K) / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            scores = np.where(mask, scores, -np.inf)
+        weights = ops.softmax(scores)
+        return weights @ V, weights
+        """,
+        says=("einsum",),
+        never=("`@` sums",),
+    ),
+    Blind(
+        "shift_matrix",
+        "beyond the end",
+        """
+        M = np.zeros((d_model, d_model))
+        for i in range(d_model):
+            a = offset / base ** (2 * i / d_model)
+            M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
+        return M
+        """,
+        says=("left side|end",),
+        never=("`@`",),
+    ),
+)
