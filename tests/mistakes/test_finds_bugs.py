@@ -186,7 +186,7 @@ HIDDEN = {
             y = rotate(x, np.array([3, 1, 4, 15, 9]), 100.0)
             assert np.allclose(np.linalg.norm(x, axis=-1), np.linalg.norm(y, axis=-1))
         """,
-        (2, 12),
+        (4, 16),
         ("too narrow",),
     ),
     "no assert": (
