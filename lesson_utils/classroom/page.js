@@ -22,6 +22,15 @@
   if (window.attentionCourse) return; // a set-up cell that is run again, or that of another notebook in the same page
   window.attentionCourse = true;
   addEventListener("beforeprint", () => open(true));
+  // In a text, JupyterLab takes the Enter key to begin editing; on a fold it opens and closes it.
+  const press = (event) => {
+    const fold = event.target.closest?.(".jp-MarkdownOutput details > summary")?.parentElement;
+    if (!fold || !(event.key === "Enter" || event.key === " ")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    fold.open = !fold.open;
+  };
+  addEventListener("keydown", press, true);
 
   // --- Live figures: names and values for those who hear them ---------------------------------------------------------
   // The sliders of ipywidgets have no name, and say their exponent or the number of their step.

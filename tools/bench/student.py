@@ -19,7 +19,7 @@ FIND_FIGURES = """
 import gc, json
 from lesson_utils.classroom.live import LiveFigure
 found = []
-for figure in [thing for thing in gc.get_objects() if isinstance(thing, LiveFigure)]:
+for figure in [thing for thing in gc.get_objects() if type(thing) is LiveFigure]:
     row, picture = figure.widget.children
     for slider, control in zip(row.children, figure.controls.values()):
         if "Slider" in type(slider).__name__:

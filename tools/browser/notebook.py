@@ -7,7 +7,7 @@ reads, come from the page itself.
 import json
 from typing import TYPE_CHECKING, Any
 
-from lesson_utils.classroom.stand_in import is_live_figure
+from lesson_utils.classroom.stand_in import WIDGET_VIEW
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -83,7 +83,8 @@ class Notebook:
         """Return the live figures from top to bottom; in a notebook that has not been run, their stored stills."""
         found = []
         for number, cell in enumerate(self.cells):
-            if is_live_figure(cell.get("outputs", [])):
+            shows_widget = any(WIDGET_VIEW in output.get("data", {}) for output in cell.get("outputs", []))
+            if shows_widget and not "".join(cell["source"]).startswith("quiz.predict("):
                 output_area = self.page.locator(".jp-Notebook-cell").nth(number).locator(".jp-Cell-outputArea")
                 found.append(LiveFigure(cell["id"], output_area))
         return found

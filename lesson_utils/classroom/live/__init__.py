@@ -1,6 +1,7 @@
 """Live figures: sliders over a figure that is built once, then only updated.
 
-Of the course it needs `plots`, `stand_in`, `formats` and `maths.checks` alone: with these it can be carried elsewhere.
+Of the course it needs `plots`, `legible`, `stand_in`, `formats` and `maths.checks` alone: with these it can be carried
+elsewhere.
 
 A lab is a function that builds its figure and returns `update`, which moves the artists and returns the alternative
 text. Everything else is done here:
