@@ -8,6 +8,7 @@ import random
 import re
 import signal
 import sys
+import textwrap
 import time
 import warnings
 from collections import Counter
@@ -152,6 +153,10 @@ def sample(exercise):
     ]:
         yield written(exercise.name, body)
     yield from (m.program for m in mutants[:1])
+    if len(exercise.parameters) > 1:
+        takes = ", ".join(reversed(exercise.parameters))
+        turned = f"def {exercise.function_name}({takes}):\n{textwrap.indent(exercise.body({}), '    ')}\n"
+        yield cell(turned, exercise.names())[exercise.function_name]
 
 
 def source(bank, mutant):
