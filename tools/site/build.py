@@ -47,8 +47,8 @@ def build_book(site: Path, with_lite: bool) -> None:
         source, doctrees = Path(name, "source"), Path(name, "doctrees")
         shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
         shutil.copytree(DOCS / "_static", source / "_static")
-        for file in ("docs/conf.py", "docs/index.md", "README.md", "LICENSE", "pyproject.toml"):
-            shutil.copy(ROOT / file, source)
+        for file in (DOCS / "conf.py", DOCS / "index.md", *(ROOT / name for name in ("README.md", "LICENSE", "pyproject.toml"))):
+            shutil.copy(file, source)
         unpack_mathjax(source / "_static" / "mathjax")
         frames.add(source)
         folds.add(source)
