@@ -1,11 +1,15 @@
 """Settings and facts of the machine, such as threads and free memory."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
+
+# Seconds that this thread has computed. A browser's Python, with its one thread, has only the time of the process.
+thread_time = getattr(time, "thread_time", time.process_time)
 
 
 def is_browser() -> bool:

@@ -2,6 +2,8 @@
 
 import math
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -104,6 +106,34 @@ def test_a_slow_machine_names_what_a_fast_one_names(name, body, monkeypatch):
     monkeypatch.setattr(judge, "monotonic", lambda: 10 * time.process_time())
     slow = checked(name, body)
     assert (slow.misconception, slow.message) == (fast.misconception, fast.message)
+
+
+AS_IN_A_BROWSER = """
+import signal, sys, time
+for module, lacks in ((time, ("thread_time",)), (signal, ("setitimer", "SIGALRM"))):
+    for name in lacks:
+        vars(module).pop(name, None)
+sys.modules["resource"] = None
+import importlib, pkgutil
+import lesson_utils
+for module in pkgutil.walk_packages(lesson_utils.__path__, "lesson_utils."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+from lesson_utils.exercises import check
+for body in ("weights @ values", "values.mean(axis=0)", "[1 for _ in iter(int, 1)]"):
+    names = {}
+    exec(f"def weighted_average(weights, values): return {body}", names)
+    print(check.weighted_average(names["weighted_average"]))
+"""
+
+
+@pytest.mark.slow
+def test_it_runs_without_what_a_python_in_a_browser_lacks():
+    """Every module can be imported, and checks judge and end."""
+    done = subprocess.run([sys.executable, "-c", AS_IN_A_BROWSER], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for finding in ("Right for all", "This is the plain mean", "had not returned after some seconds"):
+        assert finding in done.stdout
 
 
 # --- The end --------------------------------------------------------------------------------------------------------

@@ -321,7 +321,7 @@ def test_one_button_downloads_all_notebooks(visit):
     page = visit("lab/index.html?path=04_positional_encoding.ipynb")
     write_and_save(page)
     page.evaluate("jupyterapp.serviceManager.contents.save('ä.txt', {type: 'file', format: 'text', content: 'ü\\n'})")
-    page.evaluate("jupyterapp.commands.execute('docmanager:open', {path: '00_start_here.ipynb'})")
+    page.evaluate("() => void jupyterapp.commands.execute('docmanager:open', {path: '00_start_here.ipynb'})")
     page.wait_for_function(f"{PATH}[1].startsWith('00')")
     page.wait_for_function(OPEN)
     page.evaluate(  # not saved: the button does that

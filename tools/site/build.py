@@ -47,8 +47,9 @@ def build_book(site: Path, with_lite: bool) -> None:
         source, doctrees = Path(name, "source"), Path(name, "doctrees")
         shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
         shutil.copytree(DOCS / "_static", source / "_static")
-        for file in (DOCS / "conf.py", DOCS / "index.md", *(ROOT / name for name in ("README.md", "LICENSE", "pyproject.toml"))):
-            shutil.copy(file, source)
+        for folder, files in ((DOCS, ("conf.py", "index.md")), (ROOT, ("README.md", "LICENSE", "pyproject.toml"))):
+            for file in files:
+                shutil.copy(folder / file, source)
         unpack_mathjax(source / "_static" / "mathjax")
         frames.add(source)
         folds.add(source)

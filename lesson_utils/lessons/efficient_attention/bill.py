@@ -1,6 +1,5 @@
 """Section 1, the bill; and the figure that every saving ends on: bytes, measured seconds, what was lost."""
 
-import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,6 +10,7 @@ import numpy as np
 from lesson_utils.classroom import formats, live, plots
 from lesson_utils.maths import attention, costs, efficient, ops
 from lesson_utils.maths.checks import Array
+from lesson_utils.maths.machine import thread_time
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +22,6 @@ POWERS = tuple(2**n for n in range(6, 18))  # 64 … 131,072
 WIDTHS = (128, 256, 512, 1024, 2048, 4096)
 EACH, BETWEEN = plots.BLUE, plots.ORANGE
 
-clock = getattr(time, "thread_time", time.process_time)  # a browser's Python has no time of a thread
 
 # --- Measuring ------------------------------------------------------------------------------------------------------
 
@@ -31,9 +30,9 @@ def seconds(call: Callable[[], Any], repeats: int = 5) -> float:
     """Return the shortest time that one call took, in seconds of this thread's work; half a second of them will do."""
     times: list[float] = []
     while len(times) < repeats and sum(times) < 0.5:
-        start = clock()
+        start = thread_time()
         call()
-        times.append(clock() - start)
+        times.append(thread_time() - start)
     return max(min(times), 1e-7)  # a clock has its steps
 
 

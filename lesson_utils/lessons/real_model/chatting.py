@@ -3,7 +3,6 @@
 import asyncio
 import html
 import os
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from lesson_utils.classroom.drawings import tint
 from lesson_utils.lessons.real_model.stored import stored
 from lesson_utils.maths import pretrained
 from lesson_utils.maths.layers import Attend
+from lesson_utils.maths.machine import thread_time
 
 if TYPE_CHECKING:
     from lesson_utils.maths.pretrained import Pretrained, Token
@@ -153,7 +153,7 @@ def seconds_a_token(p: "Pretrained", attend: Attend | None = None, tokens: int =
     with suppress(StopIteration):
         next(stream)  # the prompt
         while True:
-            start = time.thread_time()
+            start = thread_time()
             next(stream)
-            taken.append(time.thread_time() - start)
+            taken.append(thread_time() - start)
     return min(taken)

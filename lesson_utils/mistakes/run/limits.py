@@ -12,12 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from time import monotonic, thread_time  # the functions themselves: a learner may overwrite `time.monotonic`
+from time import monotonic, process_time  # the functions themselves: a learner may overwrite `time.monotonic`
 from types import FrameType
 from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
+try:
+    from time import thread_time
+except ImportError:  # Python in a browser
+    thread_time = process_time
 try:
     import resource
 except ModuleNotFoundError:  # Windows, and Python in a browser
