@@ -13,7 +13,7 @@ extensions = ["myst_nb", "sphinx.ext.githubpages"]
 myst_enable_extensions = ["dollarmath"]
 
 nb_execution_mode = "off"
-nb_code_prompt_show = "Show what happened"  # below a prediction: see tools/site/folds.py
+nb_code_prompt_show = "Show what happened"  # below a prediction: see close_answers in tools/site/build.py
 nb_code_prompt_hide = "Hide what happened"
 nb_ipywidgets_js = {}  # no kernel, so no widgets: their pictures stand in for them
 

@@ -100,7 +100,7 @@ ELSEWHERE = {  # what they write is in a folder that is new, or moved as a whole
     "tools/bench/live.py": "a folder of its own, gone afterwards",
     "tools/browser/driver.py": "a folder of its own, gone afterwards",
     "tools/browser/firefox.py": "a folder of its own, gone afterwards",
-    "tools/site/folds.py": "the site's copy",
+    "tools/site/build.py": "the site's copy",
     "tools/site/frames.py": "the site's copy, and folders that are renamed when they are whole",
     "tools/site/lite.py": "the site, which is built anew",
     "tools/teacher/jail.py": "a folder of its own, gone afterwards",

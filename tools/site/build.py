@@ -1,6 +1,8 @@
 """The published site: `python -m tools site`. The book shows the stored notebooks, and its figures move."""
 
 import argparse
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.site import fetch, folds, frames
+from lesson_utils.classroom.stand_in import is_live_figure
+from tools.site import fetch, frames
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -17,6 +20,8 @@ SITE = DOCS / "_build" / "site"
 MATHJAX = "3.2.2"
 MATHJAX_INTEGRITY = "sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/FEsPsjKPZGJvtRZM1vO+geW0OhGw=="
 MATHJAX_FILES = ("es5/tex-chtml.js", "es5/output/chtml/fonts/")  # what a page loads
+ASKS, ANSWERS = "**Predict:**", '<details class="answer">'
+CLOSED = "hide-output"  # the tag that MyST-NB knows
 
 
 def main() -> None:
@@ -52,16 +57,16 @@ def build_book(site: Path, with_lite: bool) -> None:
                 shutil.copy(folder / file, source)
         unpack_mathjax(source / "_static" / "mathjax")
         frames.add(source)
-        folds.add(source)
+        close_answers(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
         command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
         command += ["-d", doctrees, source, site]
         tag = ["-t", "lite"] if with_lite else []
         if subprocess.run([*command, *tag], cwd=ROOT).returncode:
             sys.exit("python -m tools site: Sphinx could not make the book; what it found wrong stands above.")
-    files = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
-    megabytes = sum(file.stat().st_size for file in files) / 1e6
-    print(f"Book: {len(files)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
+    written = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
+    megabytes = sum(file.stat().st_size for file in written) / 1e6
+    print(f"Book: {len(written)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
 
 
 def unpack_mathjax(folder: Path) -> None:
@@ -72,6 +77,20 @@ def unpack_mathjax(folder: Path) -> None:
             if name.startswith(MATHJAX_FILES):
                 member.name = name.removeprefix("es5/")
                 archive.extract(member, folder, filter="data")
+
+
+def close_answers(source: Path) -> None:
+    """Mark the outputs that answer a prediction: the book closes them, as the text is closed that explains them."""
+    for path in sorted((source / "notebooks").glob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        asked = False
+        for cell in notebook["cells"]:
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                asked = text.rfind(ASKS) > text.rfind(ANSWERS) or (asked and ANSWERS not in text)
+            elif asked and not is_live_figure(cell["outputs"]) and not re.match(r"quiz\.predict\(", text):
+                cell["metadata"].setdefault("tags", []).append(CLOSED)
+        path.write_text(json.dumps(notebook), encoding="utf-8")
 
 
 if __name__ == "__main__":
