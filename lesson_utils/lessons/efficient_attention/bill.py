@@ -221,7 +221,9 @@ def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
     (line,) = curve.plot(at, share_of_pairs(at, 512), color=BETWEEN)
     timed = [bill.pairs / (bill.pairs + bill.linear) for bill in measured.values()]
     (squares,) = curve.plot(list(measured), timed, "s", color=plots.INK, ms=6, zorder=1)
-    says = curve.annotate(f"squares:\nthe clock,\nat d = {D}", (0.03, 0.97), xycoords="axes fraction", va="top", zorder=1)
+    says = curve.annotate(
+        f"squares:\nthe clock,\nat d = {D}", (0.03, 0.97), xycoords="axes fraction", va="top", zorder=1
+    )
     (dot,) = curve.plot([512], [0.5], "o", color=BETWEEN, ms=12, clip_on=False)
     (even,) = curve.plot([512, 512], [0, 0.5], ":", color=plots.GREY, lw=1.6)
     curve.set_xscale("log", base=2)
