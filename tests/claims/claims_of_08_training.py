@@ -11,7 +11,7 @@ share = (lab.predicted(film.at(STEPS * 8 // 100), (dates, answers)) == answers[:
 as_written(STEPS == 1000, frame=share[[1, 4, 10]].min() > 0.8, rest=share[[2, 3, 8, 9]].max() < 0.7)
 
 # %% unseen-code
-said = {written: lab.translate(model, written) for written in known + mixed + strange}
+said = {written: lab.translate(model, written) for written in known + mixed + others}
 mixes = [said[written] == "2021-03-03" for written in known + mixed]
 as_written(STEPS == 1000, mixes=np.mean(mixes) > 0.7, order=said["2021/3/3"] != "2021-03-03")
 

@@ -18,7 +18,7 @@ as_written(STEPS == 800, chain=chain, other=no_other > 0.8, all_heads=round(righ
 as_written(same=abs(plain - own) < 0.002)
 
 # %% one-character
-as_written(smollm is None, much=slow > 4 * fast)
+as_written(smollm is None, much=with_numpy > 4 * with_math)
 
 # %% census-numbers
 strongest = lab.heads_above(found, "induction", 0.3)

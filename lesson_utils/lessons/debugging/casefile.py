@@ -94,7 +94,7 @@ def case_lab(figure: "Figure") -> live.Update:
     )
     below = figure.add_subplot(grid[2, :])
     below.set_axis_off()
-    written = below.text(0, 0.4, "", family="monospace", size=12, va="center", in_layout=False)
+    written = below.text(0, 0.4, "", family="monospace", size=11, va="center", in_layout=False)
     named = ("Loss at the start", "Loss at the end", "Leak in time", "Leak across rows", "Order", "Cache parity")
     titles = list(zip((start, curve, time, rows, order, cache_), named, strict=True))
 

@@ -5,6 +5,7 @@ from lesson_utils.mistakes.exercise import change
 # fmt: off
 TRIAGE = (
     change("curve before leaks", "You ask the loss first. A leak bends the loss as well, so that all leaks end up as 5. Ask for what explains most first: rows, time, order, cache, loss.", rings="rings = [loss, rows, time, order, cache]", answer="return np.select(rings, [5, 1, 2, 3, 4], 0)"),
+    change("curve before time", "You ask the loss before the leak in time. A leak bends the loss as well, so that leaks end up as 5. The loss comes last: rows, time, order, cache, loss.", rings="rings = [rows, loss, time, order, cache]", answer="return np.select(rings, [1, 5, 2, 3, 4], 0)"),
     change("cache before leaks", "You ask the cache before the leaks. What mixes positions breaks cache parity, too: rows and time come first.", rings="rings = [cache, rows, time, order, loss]", answer="return np.select(rings, [4, 1, 2, 3, 5], 0)"),
     change("cache before order", "You ask the cache before order. Positions that are wrong can break cache parity: order comes first.", rings="rings = [rows, time, cache, order, loss]", answer="return np.select(rings, [1, 2, 4, 3, 5], 0)"),
     change("time before rows", "You ask time before rows. What mixes the batch comes first.", rings="rings = [time, rows, order, cache, loss]", answer="return np.select(rings, [2, 1, 3, 4, 5], 0)"),

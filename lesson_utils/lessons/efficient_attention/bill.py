@@ -220,8 +220,10 @@ def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
     at = np.geomspace(POWERS[0], POWERS[-1], 60)
     (line,) = curve.plot(at, share_of_pairs(at, 512), color=BETWEEN)
     timed = [bill.pairs / (bill.pairs + bill.linear) for bill in measured.values()]
-    curve.plot(list(measured), timed, "s", color=plots.INK, ms=6, zorder=1)
-    curve.annotate(f"squares:\nthe clock,\nat d = {D}", (0.03, 0.97), xycoords="axes fraction", va="top", zorder=1)
+    (squares,) = curve.plot(list(measured), timed, "s", color=plots.INK, ms=6, zorder=1)
+    says = curve.annotate(
+        f"squares:\nthe clock,\nat d = {D}", (0.03, 0.97), xycoords="axes fraction", va="top", zorder=1
+    )
     (dot,) = curve.plot([512], [0.5], "o", color=BETWEEN, ms=12, clip_on=False)
     (even,) = curve.plot([512, 512], [0, 0.5], ":", color=plots.GREY, lw=1.6)
     curve.set_xscale("log", base=2)
@@ -245,10 +247,12 @@ def bill_lab(figure: "Figure", measured: dict[int, Bill]) -> live.Update:
         listed = ", ".join(
             f"{n} {formats.large(c)}" for n, c in zip(("projections", "feed-forward", "pairs"), counts, strict=True)
         )
+        for artist in (squares, says):  # beside the curve of another width they would compare what can't be compared
+            artist.set_visible(d_model == D)
         by_clock = ", ".join(f"{T}: {share:.0%}" for T, share in zip(measured, timed, strict=True))
         return (
-            f"Pairs cost {share:.0%} of the multiply-adds of a block at T = {T}, d = {d_model}: {listed}. {half}. "
-            f"Measured at d = {D}, by length: {by_clock}."
+            f"Pairs cost {share:.0%} of the multiply-adds of a block at T = {T}, d = {d_model}: {listed}. {half}."
+            + f" Measured at d = {D}, by length: {by_clock}." * (d_model == D)
         )
 
     return update

@@ -74,7 +74,7 @@ def training_plot(figure: "Figure", runs: Mapping[str, Seen], failing: str = "po
         right.plot(at, _typical(run.ratios), ls=dashes, color=colour)
     guessing = 1 / LINE_SYMBOLS
     left.axhline(guessing, color=plots.GREY, lw=1, ls=":")
-    left.text(0.99, 0.02, "dotted line: guessing", transform=left.transAxes, color=plots.GREY, ha="right", size=10.5)
+    left.text(0.99, 0.19, "dotted line: guessing", transform=left.transAxes, color=plots.GREY, ha="right", size=10.5)
     left.set(xlabel="training step", ylabel="share of reversed letters right", ylim=(0, 1.05))
     left.set_title(f"{len(learnt)} of {len(runs)} learn")
     right.axhline(1, color=plots.GREY, lw=1, ls=":")

@@ -53,9 +53,11 @@ def two_sentences(
         ax.text(8.2, y, words[order[row]], ha="left", va="center")
         _strip(ax, 8.05 - width, y, after[row], top)
         colour = plots.GREY if same[row] else plots.ORANGE
-        arrow(ax, (1.1 + width, rows[order[row]]), (7.95 - width, y), colour)
+        left, right, at = 1.1 + width, 7.95 - width, 7.5 - width
+        arrow(ax, (left, rows[order[row]]), (right, y), colour)
         sign = "=" if same[row] else "≠"
-        ax.text(7.5 - width, y + 0.2, sign, color=colour, size=15, weight="bold", ha="center", va="center")
+        on_arrow = np.interp(at, (left, right), (rows[order[row]], y))
+        ax.text(at, on_arrow + 0.2, sign, color=colour, size=15, weight="bold", ha="center", va="center")
     second = [words[n] for n in order]
     changed = [word for word, equal in zip(second, same, strict=True) if not equal]
     ax.text(1.0, 2.28, f"output in “{' '.join(words)}”", va="center")
