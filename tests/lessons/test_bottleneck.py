@@ -5,9 +5,9 @@ import pytest
 from learners import EXERCISES
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.bottleneck import experiment, figures, gradients, lab, maps, scores, words
-from lesson_utils.maths import attention, tasks
-from lesson_utils.maths.scores import SCORES, score_forward
+from lesson_utils.lessons.bottleneck import controls, experiment, figures, lab, maps, runs, scores, words
+from lesson_utils.maths import tasks
+from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
 
 # --- Models whose answers are known -----------------------------------------------------------------------------------
 
@@ -95,16 +95,6 @@ def test_doubled_letters_stand_in_pairs():
     assert all(len(set(row)) == 4 for row in doubled)
 
 
-# --- Gradients ----------------------------------------------------------------------------------------------------
-
-
-def test_squares_fade_to_white_and_grow_to_orange():
-    nothing, whole, grown, exploded = gradients._squares([[1e-12, 1.0, 3.0, 1e5]])[1]
-    assert nothing.min() > 0.9
-    assert whole[2] > whole[0]  # blue
-    assert grown[0] > grown[2] > exploded[2]  # orange, and more of it
-
-
 # --- Figures ------------------------------------------------------------------------------------------------------
 
 
@@ -135,26 +125,7 @@ def test_one_small_point_of_them_is_measured_again():
     assert max(again[3:]) < 0.05
 
 
-# --- Scores -------------------------------------------------------------------------------------------------------
-
-
-def test_operations_are_counted_as_on_paper():
-    d, T = 6, 5
-    table = lab.score_table(d, T)
-    assert table["dot"] == (0, 2 * d, 2 * d)
-    assert table["general"] == (d * d, 2 * d * d + 2 * d, 2 * d * d / T + 2 * d)
-    network = 2 * d * d + d, 4 * d * d + 4 * d, 4 * d * d / T + 4 * d  # d sums, d tanhs, 2d for v
-    assert table["additive"] == table["concat"] == network
-
-
-def test_counting_changes_no_number():
-    rng = np.random.default_rng(0)
-    for kind in scores.SCORES:
-        params = lab.score_params(kind, 4, rng)
-        assert len(params) == SCORES[kind]
-        queries, keys = rng.normal(size=(1, 3, 4)), rng.normal(size=(1, 5, 4))
-        found, _ = score_forward(kind, queries, keys, params)
-        np.testing.assert_allclose(found, getattr(attention, f"{kind}_score")(queries, keys, *params))
+# --- Small models -------------------------------------------------------------------------------------------------
 
 
 def test_small_models_are_looked_at_on_the_way(monkeypatch, capsys):
@@ -170,17 +141,104 @@ def test_small_models_are_looked_at_on_the_way(monkeypatch, capsys):
     assert "3/3 steps" in capsys.readouterr().out
 
 
+def test_rows_letters_and_strings_are_counted_apart():
+    """An oracle gets every letter and string; its map looks at the last letter, always."""
+
+    class LooksAtTheLast(Oracle):
+        def decode(self, source, max_length):
+            ids, _ = super().decode(source, max_length)
+            return ids, np.broadcast_to(np.eye(source.shape[1])[-1], (len(ids), ids.shape[1], source.shape[1]))
+
+        def forward(self, source, target_in):
+            return super().forward(source, target_in)[0], self.decode(source, target_in.shape[1])[1]
+
+    found = scores.snapshot(LooksAtTheLast())
+    assert (found.rows, found.letters, found.strings) == (0.1, 1, 1)
+    spoiled = scores.snapshot(LooksAtTheLast(first_string_wrong))
+    assert spoiled.letters == 1 - 1 / (10 * scores.TESTS)
+    assert spoiled.strings == 1 - 1 / scores.TESTS
+
+
+# --- Controls -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def luong():
+    return lab.untrained("concat", 16)
+
+
+def weights_of(model, word="abcdefgh"):
+    return experiment.looks(model, word)
+
+
+def test_the_control_asks_with_the_state_before(luong):
+    """The row of step t is that of the model which asks after step t − 1; the first asks with the first state."""
+    before = controls.asking_before(luong)
+    assert before.num_params() == luong.num_params()
+    np.testing.assert_allclose(weights_of(before)[1:], weights_of(luong)[:-1], rtol=1e-4)
+    assert not np.allclose(weights_of(before)[0], weights_of(luong)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("change", [controls.asking_before, lambda model: controls.reading_every(model, 3)])
+def test_gradients_of_the_controls_are_those_of_the_loss(change):
+    config = Seq2SeqConfig(9, 9, "concat", d_embed=3, d_hidden=4, dtype=np.float64)
+    model = change(Seq2Seq(config, np.random.default_rng(0)))
+    rng = np.random.default_rng(1)
+    source = rng.integers(3, 9, size=(2, 5))
+    batch = source, tasks.with_ends(source[:, ::-1])
+    for param in model.params().values():
+        param.grad[...] = 0
+    model.loss_and_grad(batch)
+    for name, param in model.params().items():
+        place = tuple(rng.integers(0, n) for n in param.value.shape)
+        was, losses = param.value[place], []
+        for move in (1e-5, -1e-5):
+            param.value[place] = was + move
+            losses.append(model.loss(batch))
+        param.value[place] = was
+        assert param.grad[place] == pytest.approx((losses[0] - losses[1]) / 2e-5, abs=1e-8), name
+
+
+def test_states_that_may_not_be_read_get_no_weight(luong):
+    weights = weights_of(controls.reading_every(luong, 3))
+    np.testing.assert_array_equal(weights[0] > 0, [False, True, False, False, True, False, False, True])
+    np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(weights_of(controls.reading_every(luong, 1)), weights_of(luong))
+    np.testing.assert_array_equal(weights_of(controls.reading_every(luong, 40))[:, -1], 1)
+
+
+# --- Further runs -------------------------------------------------------------------------------------------------
+
+
+def test_stored_runs_are_complete():
+    assert set(runs.SEEN) == {1, 2, 4, 40}
+    assert {len(shares) for shares in runs.SEEN.values()} == {len(lab.CAPACITY_LENGTHS)}
+    assert set(lab.TIMES_ASKED) <= set(lab.SMALL)
+
+
+@pytest.mark.slow
+def test_each_further_run_can_be_measured_again():
+    """With few steps: everything is a share, and nothing is learned yet."""
+    assert len(runs.measure_seen(4, 2, 10)) == len(lab.CAPACITY_LENGTHS)
+    assert 0 <= runs.measure_rows("concat before", 1, 2) <= 1
+    present, in_place, anagrams = runs.measure_kept(1, 16, 2)
+    assert anagrams <= in_place <= present <= 1
+    late, itself = runs.measure_late(1, "cat", 2)
+    assert 0 < late < 1
+    assert abs(itself) < 0.1
+
+
 # --- Maps ---------------------------------------------------------------------------------------------------------
 
 
 def test_mirrored_counts_the_antidiagonal_and_its_neighbour():
     mirror = np.eye(4)[::-1]
-    assert lab.mirrored(mirror) == 4
-    assert lab.mirrored(np.vstack([mirror, np.ones((1, 4))])) == 4  # the row of the end does not count
-    assert lab.mirrored(mirror, later=1) == 0
-    assert lab.mirrored(np.roll(mirror, 1, axis=1), later=1) == 3
-    assert lab.mirrored(mirror[:2]) == 2  # an answer that stopped too early
-    assert lab.mirrored(np.stack([mirror, np.roll(mirror, 1, axis=1)])) == 4  # of several strings
+    assert experiment.mirrored(mirror) == 4
+    assert experiment.mirrored(np.vstack([mirror, np.ones((1, 4))])) == 4  # the row of the end does not count
+    assert experiment.mirrored(mirror, later=1) == 0
+    assert experiment.mirrored(np.roll(mirror, 1, axis=1), later=1) == 3
+    assert experiment.mirrored(mirror[:2]) == 2  # an answer that stopped too early
+    assert experiment.mirrored(np.stack([mirror, np.roll(mirror, 1, axis=1)])) == 4  # of several strings
 
 
 def test_weight_on_the_letter_and_on_its_neighbour():
@@ -189,6 +247,7 @@ def test_weight_on_the_letter_and_on_its_neighbour():
     assert experiment.weight_on(mirror) == 1
     assert experiment.weight_on(halves) == 0.5
     assert experiment.weight_on(halves, later=1) == 0.5
+    assert experiment.weight_on(np.vstack([np.eye(4)[0], mirror[1:]]), skipping=1) == 1
     assert experiment.weight_on(np.roll(mirror, 1, axis=1), later=1) == 1  # the first letter written has none later
 
 

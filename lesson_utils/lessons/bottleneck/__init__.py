@@ -1,5 +1,5 @@
 from lesson_utils.classroom.course import Lesson
 
 LESSON = Lesson(
-    1, "The bottleneck", "Why was one vector never enough?", exercises=("additive_score", "context_vector", "gru_step")
+    1, "The bottleneck", "What does one vector lose?", exercises=("additive_score", "context_vector", "gru_step")
 )

@@ -59,7 +59,7 @@ Returns the new state, (B, d_h). NumPy, and `ops.sigmoid`. The arguments stay as
     ),
     mistakes=mistakes.GRU,
     library=(recurrent.gru_cell,),
-    praise="Seven cases: any sizes, a single number, gates nearly shut, float32. This is the cell of the models below.",
+    praise="Seven cases: any sizes, a single number, gates nearly shut, float32. This is the cell of the trained models.",
 )
 
 # --- The additive score ---------------------------------------------------------------------------------------------

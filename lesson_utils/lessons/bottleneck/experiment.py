@@ -171,8 +171,11 @@ def mirrored(alignment: Array, later: int = 0) -> int:
     return int((alignment[..., steps, :].argmax(axis=-1) == S - 1 - steps + later).sum())
 
 
-def weight_on(alignment: Array, later: int = 0) -> float:
-    """Return the mean weight of the answer's letters on the letter they copy, or on one `later` places on."""
+def weight_on(alignment: Array, later: int = 0, skipping: int = 0) -> float:
+    """Return the mean weight of the answer's letters on the letter they copy, or on one `later` places on.
+
+    The first `skipping` letters written are left out; so are those that have no letter so much later.
+    """
     S = alignment.shape[-1]
-    steps = np.arange(later, S)  # the first has none later
+    steps = np.arange(max(later, skipping), S)
     return float(alignment[..., steps, S - 1 - steps + later].mean())

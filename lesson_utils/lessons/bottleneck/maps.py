@@ -41,12 +41,16 @@ def looks_and_causes(figure: "Figure", models: Mapping[str, Seq2Seq], word: str)
 
 @plots.still(9.0, 4.3)
 def one_off(figure: "Figure", model: Seq2Seq, word: str) -> str:
-    """Draw both maps of one model side by side, with the weight on the letter written and on the one after it."""
+    """Draw both maps of one model side by side, with the weight on the letter written and on the one after it.
+
+    The first letter written has none after it, so that both means leave it out.
+    """
     letters = list(word)
     weights, effect = looks(model, word), influence(model, word).clip(0)
+    on_it, later, decides = weight_on(weights, 0, 1), weight_on(weights, 1), weight_on(effect, 0, 1)
     titles = (
-        f"Where it looks: {weight_on(weights):.2f}, one later {weight_on(weights, 1):.2f}",
-        f"What decides: {weight_on(effect):.2f}",
+        f"Where it looks: {later:.2f} one letter late",
+        f"What decides: {decides:.2f} on the letter itself",
     )
     alt = []
     for ax, matrix, title in zip(figure.subplots(1, 2, sharey=True), (weights, effect), titles, strict=True):
@@ -55,8 +59,8 @@ def one_off(figure: "Figure", model: Seq2Seq, word: str) -> str:
         alt.append(plots.describe(matrix, letters[::-1], letters, title, "written", "read"))
     figure.colorbar(ax.images[0], ax=figure.axes, label="weight, probability lost", pad=0.01)
     return (
-        f"{weight_on(weights, 1):.2f} of the weight lies one letter later than the letter written, "
-        f"{weight_on(weights):.2f} on it; {weight_on(effect):.2f} of what decides lies on it. {' '.join(alt)}"
+        f"Without the first letter written, {later:.2f} of the weight lies one letter later than the letter written, "
+        f"{on_it:.2f} on it; {decides:.2f} of what decides lies on it. {' '.join(alt)}"
     )
 
 

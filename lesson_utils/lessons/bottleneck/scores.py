@@ -1,69 +1,25 @@
-"""The four scores: what they cost, and small models that learn with them."""
+"""Small models that differ in their score, and in when they ask; watched while they learn."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lesson_utils.classroom import live, plots
-from lesson_utils.lessons.bottleneck import experiment
-from lesson_utils.maths import training
+from lesson_utils.lessons.bottleneck import controls, experiment
+from lesson_utils.maths import tasks, training
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import Seq2Seq
-from lesson_utils.maths.scores import score_forward
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCORES = ("dot", "general", "additive", "concat")
-
-
-def score_params(kind: str, d: int, rng: np.random.Generator) -> tuple[Array, ...]:
-    """Random parameters of a score between vectors of width d."""
-    shapes: dict[str, list[tuple[int, ...]]] = {
-        "dot": [],
-        "general": [(d, d)],
-        "additive": [(d, d), (d, d), (d,)],
-        "concat": [(2 * d, d), (d,)],
-    }
-    return tuple(rng.normal(size=shape) / np.sqrt(shape[0]) for shape in shapes[kind])
-
-
-def score_table(d: int = 64, T: int = 20) -> dict[str, tuple[int, int, float]]:
-    """Count for each score: parameters, operations for one pair alone, and for a pair among T queries and T keys.
-
-    The operations are counted as they are done, by running `scores.score_forward` on arrays that count.
-    """
-    table = {}
-    for kind in SCORES:
-        params = score_params(kind, d, np.random.default_rng(0))
-        alone, many = (_count_operations(kind, n, d, params) for n in (1, T))
-        table[kind] = sum(p.size for p in params), alone, many / T**2
-    return table
-
-
-def _count_operations(kind: str, T: int, d: int, params: Sequence[Array]) -> int:
-    done = 0
-
-    class Counting(np.ndarray):
-        """Adds up what is computed with it: 2 for a multiplication and an addition in a product, 1 for others."""
-
-        def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **others: Any) -> Any:
-            nonlocal done
-            plain = [np.asarray(x) for x in inputs]
-            result = getattr(ufunc, method)(*plain, **others)
-            done += result.size * (2 * plain[0].shape[-1] if ufunc is np.matmul else 1)
-            return result.view(Counting)
-
-    queries, keys = (np.ones((1, T, d)).view(Counting) for _ in range(2))
-    score_forward(kind, queries, keys, params)
-    return done
-
-
-# --- The four at work -------------------------------------------------------------------------------------------------
-
+AFTER = ("dot", "general", "concat")  # Luong's: they ask with the state after the step
+BEFORE = ("concat before", "Bahdanau")  # the control: Luong's concat, asked before the step; and Bahdanau's model
+SMALL = AFTER + BEFORE
 SMALL_WORD = "bottleneck"
-SNAPSHOTS = (0, 50, 100, 200, 400, 600)  # after so many steps
+SNAPSHOTS = (0, 25, 50, 75, 100, 200, 400, 600)  # after so many steps
+TESTS = 200  # strings
 
 
 class Snapshot(NamedTuple):
@@ -71,78 +27,107 @@ class Snapshot(NamedTuple):
 
     alignment: Array  # where it looks for the letters of `SMALL_WORD` backwards, (T, S)
     answer: str  # what it makes of that word
-    accuracy: float  # the share of strings of that length that come out right
+    rows: float  # share of the rows, of `TESTS` strings of that length, that peak on the letter they write
+    letters: float  # share of the letters that are right, given the right ones before
+    strings: float  # share of the strings that come out right as a whole
 
 
 def snapshot(model: Seq2Seq) -> Snapshot:
-    alignment, answer = experiment.looks(model, SMALL_WORD), experiment.answer(model, SMALL_WORD)[0]
-    return Snapshot(alignment, answer, experiment.accuracy(model, len(SMALL_WORD)))
+    S = len(SMALL_WORD)
+    source, target = tasks.reversal(np.random.default_rng(S), TESTS, S)
+    logits, alignment = model.forward(source, tasks.with_ends(target)[:, :-1])
+    assert alignment is not None
+    return Snapshot(
+        alignment=experiment.looks(model, SMALL_WORD),
+        answer=experiment.answer(model, SMALL_WORD)[0],
+        rows=experiment.mirrored(alignment) / target.size,
+        letters=float((logits[:, :S].argmax(axis=-1) == target).mean()),
+        strings=experiment.accuracy(model, S, TESTS),
+    )
 
 
-def small_model(kind: str, steps: int = SNAPSHOTS[-1]) -> tuple[dict[int, Snapshot], training.History]:
-    """Train a model with one of the scores on strings of 3 to 10 letters; what it did on the way, and its losses."""
-    model = experiment.untrained(kind)
+def small_model(kind: str, steps: int = SNAPSHOTS[-1], seed: int = 0) -> tuple[dict[int, Snapshot], training.History]:
+    """Train one of `SMALL` on strings of 3 to 10 letters; what it did on the way, and its losses."""
+    score = {"Bahdanau": "additive"}.get(kind, kind.removesuffix(" before"))
+    model = experiment.untrained(score, seed=seed)
+    if kind == "concat before":
+        model = controls.asking_before(model)
     on_the_way = {0: snapshot(model)}
 
     def look(step: int, loss: float, history: training.History) -> None:
         if step in SNAPSHOTS:
             on_the_way[step] = snapshot(model)
 
-    history = experiment.fit(model, steps, longest=len(SMALL_WORD), peak=5e-3, callback=look)
+    history = experiment.fit(model, steps, longest=len(SMALL_WORD), peak=5e-3, seed=seed, callback=look)
     return on_the_way, history
 
 
-@plots.still(9.6, 2.9)
-def four_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) -> str:
-    """Draw the maps of the four scores side by side, at the end of training."""
+@plots.still(9.6, 3.3)
+def small_maps(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) -> str:
+    """Draw the maps of the small models side by side, at the end of training."""
     letters = list(SMALL_WORD)
     axes = figure.subplots(1, len(models), sharey=True)
-    found = []
-    for ax, (kind, snapshots) in zip(axes, models.items(), strict=True):
-        alignment = snapshots[max(snapshots)].alignment
-        hits, weight = experiment.mirrored(alignment), experiment.weight_on(alignment)
-        plots.draw_heatmap(
-            ax, alignment, letters[::-1], letters, f"{kind}: {weight:.2f}", "to be written", "read", False
-        )
+    last = {kind: snapshots[max(snapshots)] for kind, snapshots in models.items()}
+    for ax, (kind, now) in zip(axes, last.items(), strict=True):
+        title = f"{kind}\n{now.rows:.0%}"
+        plots.draw_heatmap(ax, now.alignment, letters[::-1], letters, title, "to be written", "read", False)
         ax.label_outer()
-        found.append(f"{kind} {weight:.2f}, the largest of its row for {hits} of {len(letters)}")
     figure.colorbar(axes[-1].images[0], ax=list(axes), label="weight", pad=0.01)
-    figure.suptitle("Mean weight on the letter that is copied", x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-    return (
-        f"Mean weight on the letter that is copied: {'; '.join(found)}. Four heat maps, the letters to be written by "
-        f"the letters read, for {SMALL_WORD!r}."
+    after, before = ([now.rows for kind, now in last.items() if kind in group] for group in (AFTER, BEFORE))
+    finding = (
+        f"Rows that peak on their letter: {min(after):.0%} or more if asked after the step, "
+        f"{max(before):.0%} or fewer if before"
     )
+    figure.suptitle(finding, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+    found = "; ".join(f"{kind} {now.rows:.0%}" for kind, now in last.items())
+    return f"{finding}: {found}. Heat maps, the letters to be written by the letters read, for {SMALL_WORD!r}."
 
 
 @live.lab(
-    width=7.4,
+    width=9.4,
     height=4.2,
-    neutral="Before training there is neither a diagonal nor a right answer.",
-    example=lambda: {kind: {step: snapshot(experiment.untrained(kind, 16)) for step in SNAPSHOTS} for kind in SCORES},
-    score=live.Choice("score", SCORES, "general"),
-    step=live.Choice("after training step", SNAPSHOTS, 0),
+    example=lambda: {kind: {step: snapshot(experiment.untrained("dot", 16)) for step in SNAPSHOTS} for kind in SMALL},
+    score=live.Choice("model", SMALL, "general"),
+    step=live.Choice("after training step", SNAPSHOTS, 100),
 )
-def score_lab(figure: "Figure", four: Mapping[str, Mapping[int, Snapshot]]) -> live.Update:
-    """Show the map of one score, in the course of its training."""
+def learning_lab(figure: "Figure", models: Mapping[str, Mapping[int, Snapshot]]) -> live.Update:
+    """Show the map of a small model in the course of its training, beside three ways to count what is right."""
     letters = list(SMALL_WORD)
     n = len(letters)
-    ax = figure.add_subplot()
-    plots.draw_heatmap(ax, np.zeros((n, n)), letters[::-1], letters, "\n", "to be written", "read", False)
-    image = ax.images[0]
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
+    plots.draw_heatmap(left, np.zeros((n, n)), letters[::-1], letters, "\n", "to be written", "read", False)
+    image = left.images[0]
     image.set_zorder(3)  # above the axes, which then need not be drawn again when it changes
-    figure.colorbar(image, ax=ax, label="weight", pad=0.02)
+    places = np.arange(len(SNAPSHOTS))
+    right.set(xlim=(-0.3, len(SNAPSHOTS) + 1.7), ylim=(-0.03, 1.05), xlabel="training step", title="\n")
+    right.set_xticks(places, [str(step) for step in SNAPSHOTS])
+    right.set_yticks((0, 0.5, 1), ("0 %", "50 %", "100 %"))
+    curves = {
+        "rows": right.plot(places, places, "-", color=plots.BLUE, marker="o")[0],
+        "letters": right.plot(places, places, "-.", color=plots.GREEN, marker="^")[0],
+        "strings": right.plot(places, places, "--", color=plots.ORANGE, marker="s")[0],
+    }
+    for (name, curve), y in zip(curves.items(), (0.62, 0.5, 0.38), strict=True):
+        right.text(len(SNAPSHOTS) - 0.6, y, f"{name} right", color=curve.get_color(), va="center", weight="bold")
+    now_line = right.axvline(0, color="#BBBBBB", lw=1.2, zorder=0)
 
     def update(score: str, step: int) -> str:
-        snapshots = four[score]
-        now = snapshots[min(snapshots, key=lambda done: abs(done - step))]  # fewer, where a reader trained for less
+        snapshots = models[score]
+        steps = [min(snapshots, key=lambda done: abs(done - wanted)) for wanted in SNAPSHOTS]  # a reader may train less
+        now = snapshots[steps[SNAPSHOTS.index(step)]]
         image.set_data(now.alignment)
-        hits, weight = experiment.mirrored(now.alignment), experiment.weight_on(now.alignment)
-        finding = f"{hits} of {n} look most at the letter they copy"
-        ax.set_title(f"{score}, step {step}: {finding}\nwrites “{now.answer}”; {now.accuracy:.0%} of strings right")
+        for name, curve in curves.items():
+            curve.set_ydata([getattr(snapshots[done], name) for done in steps])
+        now_line.set_xdata([SNAPSHOTS.index(step)] * 2)
+        left.set_title(f"{score}, step {step}:\nwrites “{now.answer}”")
+        finding = f"rows {now.rows:.0%}, letters {now.letters:.0%}, strings {now.strings:.0%}"
+        right.set_title(f"Right after {step} steps:\n{finding}")
+        listed = ", ".join(
+            f"{done}: {s.rows:.0%}, {s.letters:.0%}, {s.strings:.0%}" for done, s in sorted(snapshots.items())
+        )
         return (
-            f"{score} score after {step} steps: for {SMALL_WORD!r} the model writes {now.answer!r}; {hits} of {n} "
-            f"letters look most at the letter they copy, which gets a weight of {weight:.2f} on average. Of random "
-            f"strings of this length {now.accuracy:.0%} are all right."
+            f"{score} after {step} steps writes {now.answer!r} for {SMALL_WORD!r}. Right of random strings of this "
+            f"length: {finding}. By training step: {listed}."
         )
 
     return update

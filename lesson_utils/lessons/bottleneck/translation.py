@@ -1,0 +1,95 @@
+"""A sentence and its translation, and the two orders in which a decoder can look back."""
+
+from typing import TYPE_CHECKING, Any
+
+from lesson_utils.classroom import drawings, plots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENGLISH = ["the", "agreement", "on", "the", "European", "Economic", "Area", "was", "signed", "in", "August", "1992"]
+FRENCH = ["l’", "accord", "sur", "la", "zone", "économique", "européenne", "a_été", "signé", "en", "août", "1992"]
+SOURCE_OF = (0, 1, 2, 3, 6, 5, 4, 7, 8, 9, 10, 11)  # of each French word, the English one; Bahdanau et al., figure 3a
+STEP_SIZE = 4.7, 2.95  # inches, of one drawing
+
+
+@plots.still(9.4, 1.75 + drawings.TITLE)
+def sentence(figure: "Figure") -> str:
+    """Draw an English sentence above its French translation, and a line from each word to the word it comes from."""
+    ax = drawings.sheet(figure)
+    above, below = (drawings.spread(words, 0.1, 9.2) for words in (ENGLISH, FRENCH))
+    crossing = [
+        t for t, s in enumerate(SOURCE_OF) if any((t - u) * (s - r) < 0 for u, r in enumerate(SOURCE_OF) if u != t)
+    ]
+    for t, s in enumerate(SOURCE_OF):
+        colour, width = (plots.ORANGE, 2.6) if t in crossing else (plots.BLUE, 1.4)
+        ax.plot([above[s], below[t]], [1.28, 0.42], color=colour, lw=width, zorder=1)
+    for words, places, y in ((ENGLISH, above, 1.46), (FRENCH, below, 0.22)):
+        for n, (word, x) in enumerate(zip(words, places, strict=True)):
+            crosses = (n if y < 1 else SOURCE_OF.index(n)) in crossing
+            ax.text(
+                x,
+                y,
+                word.replace("_", " "),
+                ha="center",
+                va="center",
+                size=12.5,
+                color=plots.ORANGE if crosses else plots.INK,
+                weight="bold" if crosses else "normal",
+            )
+    finding = f"Of {len(FRENCH)} words, {len(crossing)} come out in reverse order"
+    ax.set_title(finding)
+    pairs = ", ".join(f"{ENGLISH[s]} – {FRENCH[t].replace('_', ' ')}" for t, s in enumerate(SOURCE_OF))
+    return f"{finding}. An English sentence above its French translation, with a line for each pair: {pairs}."
+
+
+@plots.still(2 * STEP_SIZE[0], STEP_SIZE[1] + drawings.TITLE)
+def before_and_after(figure: "Figure") -> str:
+    """Draw one step of the decoder twice: it asks before the step (Bahdanau), and after it (Luong)."""
+    axes = figure.subplots(1, 2)
+    for ax, title, before in zip(
+        axes, ("Bahdanau asks before the step", "Luong asks after the step"), (True, False), strict=True
+    ):
+        drawings.paper(ax, *STEP_SIZE)
+        ax.set_title(title)
+        _one_step(ax, before)
+    return (
+        "One step of the decoder, in numbered order. Bahdanau asks before the step: 1, the state q(t−1) asks the "
+        "encoder's states; 2, their average is the context c(t); 3, the cell makes q(t) of q(t−1), the symbol y(t−1) "
+        "and c(t); 4, q(t) and c(t) write y(t). Luong asks after the step: 1, the cell makes q(t) of q(t−1) and "
+        "y(t−1); 2, q(t) asks; 3, the average is c(t); 4, q(t) and c(t) write y(t)."
+    )
+
+
+def _one_step(ax: "Axes", before: bool) -> None:
+    size = 0.5
+    keys = [drawings.box(ax, 0.35 + 0.56 * s, 2.35, f"$h_{s + 1}$", 0.44, 0.44, plots.KEY, 1 / 6) for s in range(3)]
+    ax.text(keys[1].x, 2.72, "encoder’s states", ha="center", color=plots.KEY)
+    old = drawings.box(ax, 1.6, 0.85, "$q_{t-1}$", 0.6, size, plots.QUERY, 1 / 6)
+    new = drawings.box(ax, 3.2, 0.85, "$q_t$", 0.6, size, plots.QUERY, 1 / 6)
+    context = drawings.box(ax, 2.75, 2.35, "$c_t$", 0.5, 0.44, plots.VALUE, 1 / 6)
+    ax.text(new.x, 0.1, "$y_{t-1}$", ha="center", va="center", size=13)
+    ax.text(4.25, 1.62, "$y_t$", ha="center", va="center", size=15, weight="bold")
+    cell, ask, read, write = (1, 2, 3, 4) if not before else (3, 1, 2, 4)
+    drawings.arrow(ax, old.right, new.left, plots.QUERY)
+    drawings.arrow(ax, (new.x, 0.22), new.bottom, plots.GREY)
+    _number(ax, 2.4, 0.85, cell)
+    asker = old if before else new
+    start = (asker.x - 0.12, asker.top[1])
+    drawings.arrow(ax, start, (keys[1].x, keys[1].bottom[1]), plots.QUERY, bend=0.0 if before else 0.12)
+    _number(ax, *((1.2, 1.62) if before else (1.98, 1.42)), ask)
+    drawings.arrow(ax, keys[2].right, context.left, plots.VALUE, 2.4)
+    _number(ax, 2.07, 2.35, read)
+    if before:
+        drawings.arrow(ax, (context.x + 0.05, context.bottom[1]), (new.x - 0.05, new.top[1]), plots.VALUE)
+        _number(ax, 2.98, 1.6, cell)
+    drawings.arrow(ax, context.right, (4.1, 1.78), plots.VALUE)
+    drawings.arrow(ax, (new.right[0], new.y + 0.1), (4.12, 1.45), plots.QUERY)
+    for x, y in ((3.58, 2.08), (3.82, 1.2)):
+        _number(ax, x, y, write)
+
+
+def _number(ax: "Axes", x: float, y: float, n: int) -> None:
+    round_label: dict[str, Any] = {"boxstyle": "circle,pad=0.18", "fc": "white", "ec": plots.INK, "lw": 1}
+    ax.text(x, y, str(n), ha="center", va="center", size=10.5, weight="bold", bbox=round_label, zorder=5)
