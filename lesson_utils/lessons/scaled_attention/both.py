@@ -82,8 +82,9 @@ def crossed(figure: "Figure", runs: Mapping[str, Sequence[tuple[Result, Sequence
         hard = np.array([result.slopes[1] < 0.05 for result, _ in several])
         alive[name] = int((~hard).sum())
         colour = plots.INK if name.startswith("with ") else plots.PURPLE
-        ax.plot(ends[~hard], np.full((~hard).sum(), row), "o", color=colour, ms=12)
-        ax.plot(ends[hard], np.full(hard.sum(), row), "o", color=colour, ms=12, mfc="white", mew=2)
+        rows = row + 0.14 * np.linspace(-1, 1, len(ends))  # so that equal losses are two dots
+        ax.plot(ends[~hard], rows[~hard], "o", color=colour, ms=11)
+        ax.plot(ends[hard], rows[hard], "o", color=colour, ms=11, mfc="white", mew=2)
         told.append(f"{name}: losses {', '.join(f'{loss:.2f}' for loss in ends)}, {hard.sum()} hard lookups")
     ax.set_yticks(range(len(runs)), [_typeset(name) for name in runs])
     ax.set(xlim=(0, 3), ylim=(len(runs) - 0.5, -0.5))

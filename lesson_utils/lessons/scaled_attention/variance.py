@@ -126,7 +126,7 @@ def slope_lab(figure: "Figure") -> live.Update:
     slope_ax.set(xscale="log", yscale="log", xlim=(0.9, 640), ylim=(1e-4, 20), xlabel="$d_k$")
     slope_ax.set_xticks(D_KS[::2], [str(n) for n in D_KS[::2]])
     slope_ax.tick_params(axis="x", which="minor", length=0)
-    ylabel = slope_ax.set_ylabel("slope")
+    slope_ax.set_ylabel("slope: norm of ∂weights")  # by the scores, or by the query: the control says
     ranked, ribbons, medians = {}, {}, {}
     for scaled, colour, dashes in ((False, UNSCALED, "--"), (True, SCALED, "-")):
         name = "scaled" if scaled else "unscaled"
@@ -153,8 +153,7 @@ def slope_lab(figure: "Figure") -> live.Update:
             medians[scaled].set_data(reached, middle)
             now[scaled] = low[-1], middle[-1], high[-1]
         ratio = now[False][1] / now[True][1]
-        ylabel.set_text("slope: norm of ∂weights/∂scores" if by == MEASURED[0] else "slope: norm of ∂weights/∂q")
-        weights_ax.set_title(f"Keys looked at: {keys[False]:.1f} of {num_keys}, scaled {keys[True]:.0f}")
+        weights_ax.set_title(f"Looks at {keys[False]:.1f} of {num_keys} keys, scaled at {keys[True]:.0f}")
         steeper = f"unscaled is {short(ratio)} ×" if ratio > 1 else f"scaled is {short(1 / ratio)} ×"
         slope_ax.set_title(f"Median slope: {steeper} steeper" if abs(np.log(ratio)) > 0.05 else "Both slopes are alike")
         spread = [f"{short(low)} to {short(high)}, median {short(middle)}" for low, middle, high in now.values()]
