@@ -17,7 +17,7 @@ LOOKS = {"with √d_k": (plots.INK, "-"), "without": (plots.PURPLE, "--")}
 
 
 class Result(NamedTuple):
-    """What a model does on sequences that it was not trained on."""
+    """The results of a model on sequences that it was not trained on."""
 
     right: Array  # share of right answers, by place to fetch from, (4,)
     slopes: Array  # the 5 %, 50 % and 95 % quantile of the queries' slopes, (3,)

@@ -71,7 +71,7 @@ def raw_scores(d_k: int, num_keys: int = 32, seed: int = 0) -> Array:
 
 
 class Looks(NamedTuple):
-    """What softmax makes of the scores of 256 queries, at one setting."""
+    """The weights and slopes of softmax for 256 queries, at one setting."""
 
     ranked: Array  # weights by rank, mean over the queries, (num_keys,)
     keys: float  # e to the mean entropy: the number of keys that a query looks at
