@@ -2,11 +2,14 @@
 
 from lesson_utils.classroom.claims import as_written
 
-# %% self-average
-as_written(four=(A.argmax(axis=-1) == np.arange(5)).sum() == 4, cat=A[3].argmax() == 1, popular=A[:, 1].sum() > 1.5)
+# %% by-hand
+as_written(
+    money=weights.round(2)[[1, 3]].tolist() == [0.2, 0.43],
+    longer=1.8 < np.linalg.norm(X[3]) / np.linalg.norm(query) < 1.9,
+)
 
 # %% symmetry
-as_written(it_on_cat=scores["QKᵀ"][3, 1].round(1) == 1.1, cat_on_it=scores["QKᵀ"][1, 3].round(1) == -0.4)
+as_written(high=scores["QKᵀ"][1, 3] > 3, low=scores["QKᵀ"][3, 1] < 0)
 
 # %% keys-as-values
 as_written(plain_mean=np.isclose(minutes[0, 0], lab.FILM_MINUTES.mean(), atol=0.1))
@@ -14,10 +17,37 @@ as_written(plain_mean=np.isclose(minutes[0, 0], lab.FILM_MINUTES.mean(), atol=0.
 # %% variance
 as_written(variance_is_d_k=all(abs(s.var() / d_k - 1) < 0.05 for d_k, s in scores.items()))
 
-# %% shouting
-for seed in (0, 1, 2):
-    loud, even = (lab.softmax_health(1024, scaled=s, seed=seed).query_gradients for s in (False, True))
-    as_written(median=np.median(even) / np.median(loud) > 50, mean=6 < loud.mean() / even.mean() < 9)
+# %% scaling-lab
+few = [[np.median(lab.looks(32, d_k, s).slopes) for s in (False, True)] for d_k in (2, 4, 8, 16, 32, 64, 128, 256, 512)]
+many = [np.median(lab.looks(512, 64, s).slopes) for s in (False, True)]
+as_written(
+    turns_at_64=[unscaled < scaled for unscaled, scaled in few] == 5 * [False] + 4 * [True],
+    almost_0=few[-1][0] < 0.002,
+    three_to_four=3 < many[0] / many[1] < 4,
+    even=all(np.divide(*np.quantile(lab.looks(n, 64, True).slopes, (0.95, 0.05))) < 1.5 for n in lab.NUM_KEYS),
+    share=all(0.55 < lab.looks(n, 64, True).keys / n < 0.72 for n in lab.NUM_KEYS),
+    few_keys=all(1 < lab.looks(n, 64, False).keys < 3.2 for n in lab.NUM_KEYS),
+    largest=all(np.quantile(lab.looks(n, 64, False).slopes, 0.95) > 0.43 for n in lab.NUM_KEYS),
+)
 
 # %% score-variance-measured
 as_written(predicted=all(abs(s.var() / (d_k * 16 / 9) - 1) < 0.05 for d_k, s in uniform.items()))
+
+# %% trained
+(scaled, _), (unscaled, _) = results.values()
+as_written(
+    one=abs(unscaled.right.mean() - (1 / 4 + 3 / 4 / 20)) < 0.015,
+    half=abs(scaled.right.mean() - 0.47) < 0.02,
+    hard=unscaled.weights.max(axis=-1).mean() > 0.98,
+    flat=unscaled.slopes[1] < 0.001,
+)
+
+# %% crossed
+alive = {name: [result.slopes[1] > 0.3 for result, _ in some] for name, some in runs.items()}
+as_written(
+    root=all(alive["with √d_k"]),
+    none=not any(alive["without"]),
+    wild=not any(alive["with √d_k, wild start"]),
+    tame=sum(alive["without, tame start"]) == 1,
+    slowly=all(alive["without, tame start, lower rate"]),
+)

@@ -1,11 +1,12 @@
-"""A word and its company: 'bank' between water and money."""
+"""Section 1: a word and its company, 'bank' between water and money."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lesson_utils.classroom import drawings, live, plots
+from lesson_utils.classroom.formats import short
 from lesson_utils.maths import attention
 from lesson_utils.maths.checks import Array
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SENSES = {  # (water, money), written by hand
-    "bank": (1.6, 1.6), "river": (2.5, 0.2), "swam": (2.0, 0.5), "money": (0.2, 2.5), "lends": (0.4, 2.1),
+    "bank": (1.0, 1.0), "river": (2.4, 0.2), "swam": (2.0, 0.5), "money": (0.2, 2.6), "lends": (0.4, 2.1),
 }  # fmt: skip
 OTHER = (0.3, 0.3)
 SENTENCES = (
@@ -22,7 +23,8 @@ SENTENCES = (
     "the bank by the river lends money",
     "the bank was closed",
 )
-PAPER = (5.0, 3.2)
+LONGEST = max(len(sentence.split()) for sentence in SENTENCES)
+BELOW = {"swam", "lends", "other words"}  # labels that stand under their points, clear of their neighbours'
 
 
 def embed(words: Sequence[str]) -> Array:
@@ -31,68 +33,84 @@ def embed(words: Sequence[str]) -> Array:
 
 
 @live.lab(
-    height=3.9,
+    height=3.7,
     neutral="It opens on the sentence in which no word has either sense.",
     sentence=live.Choice("sentence", SENTENCES, SENTENCES[-1]),
     temperature=live.LogSlider("temperature τ", 0.1, 10, 1.0),
 )
 def bank_lab(figure: "Figure") -> live.Update:
-    """Show how softmax(XXᵀ/√d)X moves 'bank' towards the company it keeps."""
-    from matplotlib.collections import LineCollection
+    """Show how softmax(XXᵀ/τ)X moves 'bank' towards the company it keeps."""
+    from matplotlib.patches import Polygon
 
-    plane, right = figure.subplots(1, 2, width_ratios=(1, 1.35))
-    plane.set(xlim=(0, 3), ylim=(0, 3), xlabel="water", ylabel="money", aspect="equal")
-    plane.plot([0, 3], [0, 3], color="#BBBBBB", ls=":", lw=1.5, zorder=0.5)
-    for word, (x, y) in {**SENSES, "all other words": OTHER}.items():
-        # Below what moves: so they need not be drawn again at each step.
-        plane.plot([x], [y], "o", color=plots.INK if word == "bank" else plots.GREY, ms=6, zorder=1)
-        plane.annotate(word, (x, y), (7, 4), textcoords="offset points", zorder=1)
-    pulls = LineCollection([], colors=[plots.VALUE], linewidths=1.4, zorder=2)
-    plane.add_collection(pulls, autolim=False)
-    (path,) = plane.plot([], [], color=plots.VALUE, lw=3.5)
-    (end,) = plane.plot([], [], "D", color=plots.VALUE, ms=10)
+    plane, chart = figure.subplots(1, 2, width_ratios=(1.2, 1))
+    plane.set(xlim=(0, 2.85), ylim=(0, 2.85), xlabel="water", ylabel="money")
+    hull = plane.add_patch(Polygon([[0, 0]], fc=drawings.tint(plots.VALUE, 0.13), ec="none", zorder=0.5))
+    names = (*SENSES, "other words")
+    places = np.array([SENSES.get(name, OTHER) for name in names])
+    threads = drawings.Threads(plane, SENSES["bank"], places, plots.BLUE, widest=20)
+    dots, labels = [], []
+    for name, (x, y) in zip(names, places, strict=True):
+        dots += plane.plot([x], [y], "o", color=plots.INK, ms=7, zorder=3)
+        offset = (8, -14) if name in BELOW else (8, 5)
+        labels.append(plane.annotate(name, (x, y), offset, textcoords="offset points", zorder=4))
+    (end,) = plane.plot([], [], "D", color=plots.VALUE, ms=11, zorder=5, label="bank, moved")
+    plane.legend(loc="upper right")
 
-    drawings.paper(right, *PAPER)
-    lines: dict[str, tuple[drawings.Threads, list[Any], list[Any]]] = {}
-    for text in SENTENCES:
-        words = text.split()
-        xs, y = drawings.spread(words, 0.1, PAPER[0] - 0.2), 0.75
-        i = words.index("bank")
-        threads = drawings.Threads(
-            right, (xs[i], y + 0.08), np.stack([xs, np.full(len(xs), y + 0.08)], axis=-1), rise=1.7, widest=18
-        )
-        labels = [
-            right.text(x, y - 0.1, word, ha="center", va="top", weight="bold" if n == i else "normal", zorder=3)
-            for n, (x, word) in enumerate(zip(xs, words, strict=True))
-        ]
-        numbers = [right.text(x, y - 0.42, "", ha="center", va="top", color=plots.GREY, zorder=3) for x in xs]
-        lines[text] = threads, labels, numbers
+    bars = plots.Bars(chart, LONGEST, color=plots.BLUE)
+    chart.set(xlim=(0, 1.15), xticks=(0, 0.25, 0.5, 0.75, 1), xlabel="weight that 'bank' gives", yticks=())
+    chart.set_ylim(LONGEST - 0.4, -0.6)
+    words_at = [chart.text(-0.03, row, "", ha="right", va="center") for row in range(LONGEST)]
 
     def update(sentence: str, temperature: float) -> str:
         words = sentence.split()
         X = embed(words)  # (T, 2)
-        output, weights = attention.scaled_dot_product_attention(X, X, X, scale=1 / (np.sqrt(2) * temperature))
+        output, weights = attention.scaled_dot_product_attention(X, X, X, scale=1 / temperature)
         i = words.index("bank")
         row, here, there = weights[i], X[i], output[i]
-        pulls.set_segments([[here, here + weight * (x - here)] for weight, x in zip(row, X, strict=True)])
-        path.set_data(*np.stack([here, there], axis=-1))
+        shares = np.zeros(len(names))  # words without a sense of their own share one place
+        for word, weight in zip(words, row, strict=True):
+            shares[names.index(word if word in SENSES else names[-1])] += weight
+        threads.set(np.where(np.array(names) == "bank", 0, shares))
+        used = {word if word in SENSES else names[-1] for word in words}
+        for name, dot, label in zip(names, dots, labels, strict=True):
+            dot.set_color(plots.INK if name in used else "#C8C8C8")
+            label.set_color(plots.INK if name in used else plots.GREY)
+            label.set_fontweight("bold" if name == "bank" else "normal")
+        hull.set_xy(convex_hull(X))
         end.set_data(there[:1], there[1:])
-        for text, (threads, labels, numbers) in lines.items():
-            shown = text == sentence
-            for artist in (threads.lines, *labels, *numbers):
-                artist.set_visible(shown)
-            if shown:
-                threads.set(row)
-                for number, weight in zip(numbers, row, strict=True):
-                    number.set_text(f"{weight:.2f}")
+        bars.set([*row, *[0.0] * (LONGEST - len(row))], [*(f"{w:.2f}" for w in row), *[""] * (LONGEST - len(row))])
+        for n, text in enumerate(words_at):
+            text.set_text(words[n] if n < len(words) else "")
+            text.set_fontweight("bold" if n == i else "normal")
         lean = there[0] - there[1]
-        towards = "'bank' stays between" if abs(lean) < 0.05 else f"'bank' leans to {'water' if lean > 0 else 'money'}"
-        plane.set_title(f"{towards}: ({there[0]:.1f}, {there[1]:.1f})")
-        right.set_title(f"It keeps {row[i]:.2f} of its attention for itself")
+        towards = "stays between" if abs(lean) < 0.05 else f"leans to {'water' if lean > 0 else 'money'}"
+        plane.set_title(f"'bank' {towards}: ({there[0]:.1f}, {there[1]:.1f})")
+        best = int(row.argmax())
+        chart.set_title(f"It takes most from {'itself' if best == i else repr(words[best])}: {row[best]:.2f}")
         listed = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, row, strict=True))
         return (
-            f"{sentence}: {towards}, from ({here[0]}, {here[1]}) to ({there[0]:.2f}, {there[1]:.2f}) on (water, "
-            f"money). Lines from 'bank' to each word, as thick as its weight: {listed}."
+            f"{sentence}: 'bank' {towards}, from ({here[0]}, {here[1]}) to ({there[0]:.2f}, {there[1]:.2f}) on (water, "
+            f"money), at temperature {short(temperature)}. Left, lines from 'bank' to the words of the sentence, as "
+            f"thick as their weights, and the area that the words span, in which the output lies. Right, the weights: "
+            f"{listed}."
         )
 
     return update
+
+
+def convex_hull(points: Array) -> Array:
+    """Return the corners of the convex hull, in order, (corners, 2): Andrew's monotone chain."""
+
+    def half(way: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
+        chain: list[tuple[float, ...]] = []
+        for x, y in way:
+            while len(chain) > 1:
+                (a, b), (c, d) = chain[-2:]
+                if (c - a) * (y - b) > (d - b) * (x - a):  # a turn to the left
+                    break
+                chain.pop()
+            chain.append((x, y))
+        return chain[:-1]
+
+    way = sorted({tuple(point) for point in points.tolist()})
+    return np.array(half(way) + half(way[::-1]) or way)

@@ -1,4 +1,4 @@
-"""Section 6: the whole formula as a row of matrices, one query's row lit through all of them."""
+"""Section 5: the whole formula as a row of matrices, one query's row lit through all of them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,7 @@ def formula_lab(figure: "Figure", attend: Callable[..., Any]) -> live.Update:
     Q = matrix(0.5, n, 2, "Q", plots.QUERY)
     K = matrix(Q.right + 0.4, 2, n, "Kᵀ", plots.KEY)
     S = matrix(K.right + 0.24, n, n, "scores", plots.GREY)
-    scaled = matrix(S.right + 0.2, n, n, "÷ τ√d_k", plots.GREY)
+    scaled = matrix(S.right + 0.2, n, n, r"÷ $\tau\sqrt{d_k}$", plots.GREY)
     A = matrix(scaled.right + 0.2, n, n, "softmax", plots.INK, 2)
     V = matrix(A.right + 0.2, n, 2, "V", plots.VALUE)
     Y = matrix(V.right + 0.24, n, 2, "output", plots.VALUE)

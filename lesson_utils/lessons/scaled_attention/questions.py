@@ -4,12 +4,10 @@ from lesson_utils.classroom.quiz import Option, Prediction, Question
 
 PREDICTIONS = (
     Prediction(
-        "itself",
-        ("it", "cat", "the"),
-        right="cat",
-        happened="The vector of `cat` points a similar way as that of `it` and is nearly three times as long. In a dot "
-        "product length counts as well as direction.",
-        usual="it",
+        "bank",
+        ("to water", "to money", "it stays between"),
+        right="to money",
+        happened="Two words of this sentence pull towards money, and only `river` pulls towards water.",
     ),
     Prediction(
         "values",
@@ -26,24 +24,18 @@ PREDICTIONS = (
         usual="film 2",
     ),
     Prediction(
-        "bank",
-        ("to water", "to money", "it stays between"),
-        right="to money",
-        happened="Two words of this sentence pull towards money, and only `river` pulls towards water.",
-    ),
-    Prediction(
         "typical",
         ("about 1", "about 8", "about 23", "about 512"),
         right="about 23",
         happened="The variances of independent terms add up to `d_k`, so a typical score has the size √512.",
     ),
     Prediction(
-        "slope",
-        ("it falls all the way", "it rises, then falls", "it stays the same"),
-        right="it rises, then falls",
-        happened="A little spread of the scores does no harm, and the norm rises. Then one key takes nearly all the "
-        "weight, and the norm falls to almost 0.",
-        usual="it falls all the way",
+        "keys",
+        ("the unscaled one", "the scaled one", "they are alike"),
+        right="the unscaled one",
+        happened="Scaled, the weights spread over hundreds of keys, and each becomes too small to move much. Unscaled, "
+        "the query looks at two or three keys only, and the slope stays large.",
+        usual="the scaled one",
     ),
     Prediction(
         "order",
@@ -52,18 +44,24 @@ PREDICTIONS = (
         happened="Dividing by a positive number keeps the order of the scores, and softmax keeps it, too.",
     ),
     Prediction(
-        "query",
-        ("it is smaller", "about the same", "it is larger"),
-        right="it is larger",
-        happened="Unscaled, a few queries get a gradient so large that the mean is larger, although most queries get "
-        "almost nothing.",
-        usual="it is smaller",
-    ),
-    Prediction(
         "mask",
         ("they keep their ratio", "the larger gains more", "they stay as they are"),
         right="they keep their ratio",
         happened="Their exponentials are the same as before and only the sum is smaller, so both grow by one factor.",
+    ),
+    Prediction(
+        "without",
+        ("all four", "one", "none"),
+        right="one",
+        happened="Each query puts all its weight on a single place. It fetches that symbol and guesses the others.",
+    ),
+    Prediction(
+        "start",
+        ("tame start, no root", "wild start, with root", "both", "neither"),
+        right="neither",
+        happened="From a wild start no run learns, in spite of the root. From a tame start without the root, one run of "
+        "two learns.",
+        usual="tame start, no root",
     ),
 )
 
@@ -95,35 +93,19 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "At d_k = 512 without scaling, the median query's gradient at the scores is almost 0. Why?",
+        "With 512 keys and d_k = 64, the median query has more slope without the scaling. What does √d_k still buy?",
         (
-            Option("The scores themselves are near 0.", "They are large: their standard deviation is about 22.6."),
+            Option("Protection against overflow.", "A stable softmax gives that, with or without scaling."),
+            Option("A better order of the keys.", "Dividing by a positive number never changes the order."),
             Option(
-                "All weights are equal.",
-                "They are far from equal: one is almost 1. With 32 equal weights the norm of the Jacobian would be 0.17.",
+                "More keys looked at, so more slope.",
+                "It does look at more keys, about 311 of 512. But each weight is then so small that the slope is smaller.",
             ),
-            Option("exp overflows.", "A stable softmax has no overflow. It is exact here, and flat."),
             Option(
-                "One weight is almost 1, the others almost 0.",
-                "Each entry of the Jacobian is w_i (δ_ij − w_j). With weights near 0 and 1 every entry is near 0.",
+                "Slopes that are nearly the same for all queries.",
+                "Scaled, nine of ten slopes lie within a factor of 1.5. Unscaled, some queries have none at all.",
                 right=True,
             ),
-        ),
-    ),
-    Question(
-        "Scores from XXᵀ, or from XU(XU)ᵀ, have a limit that QKᵀ does not have. Which?",
-        (
-            Option("They have no parameters.", "XXᵀ has none, but U in XU(XU)ᵀ is learned. The limit stays."),
-            Option(
-                "The score of i for j equals that of j for i.",
-                "Both matrices are symmetric. W_Q ≠ W_K lets 'it' look for 'cat' while 'cat' looks elsewhere.",
-                right=True,
-            ),
-            Option(
-                "They can't be negative.",
-                "Dot products have any sign; only those of a vector with itself are never negative.",
-            ),
-            Option("They can't be scaled.", "Any score can be divided by √d_k."),
         ),
     ),
     Question(

@@ -31,11 +31,18 @@ def film_lab(figure: "Figure") -> live.Update:
     plane, chart = figure.subplots(1, 2, width_ratios=(1, 1.15))
     # A right angle has to look like one.
     plane.set(xlim=(-1.25, 1.25), ylim=(-1.25, 1.25), xlabel="more action", ylabel="more romance", aspect="equal")
+    plane.set_anchor("N")  # both titles at one height
     plane.axhline(0, color="#E3E3E3", lw=1, zorder=0)
     plane.axvline(0, color="#E3E3E3", lw=1, zorder=0)
-    for y, name, colour in ((1.08, "q: your taste", plots.QUERY), (-1.18, "k: the films", plots.KEY)):
+    for x, y, name, colour in (
+        (0.02, 0.95, "q: your taste", plots.QUERY),
+        (0.02, 0.05, "k: films", plots.KEY),
+        (0.98, 0.05, "line: equal scores", plots.GREY),
+    ):
+        side = "left" if x < 0.5 else "right"
         plate = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
-        plane.text(-1.2, y, name, color=colour, weight="bold", zorder=1.5, bbox=plate)
+        where = {"transform": plane.transAxes, "ha": side, "va": "center"}
+        plane.text(x, y, name, color=colour, weight="bold", zorder=1.5, bbox=plate, **where)
     equal = LineCollection([[(0, 0), (0, 0)]] * len(FILMS), zorder=1, capstyle="butt")
     plane.add_collection(equal, autolim=False)
     dots = plane.scatter(*FILM_KEYS.T, color=plots.KEY, zorder=3)

@@ -1,4 +1,4 @@
-"""Section 4, the variance laboratory: how scores grow with d_k, and what softmax and its gradient make of it."""
+"""Section 3: how scores grow with d_k, and what softmax makes of them, for few keys and for many."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -14,9 +14,11 @@ from lesson_utils.maths.checks import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-D_KS = tuple(2**i for i in range(11))  # 1 … 1024
-NUM_QUERIES, NUM_KEYS = 256, 32
+D_KS = tuple(2**i for i in range(10))  # 1 … 512
+NUM_KEYS = (8, 32, 128, 512, 2048)
+SEQUENCES, QUERIES = 4, 64  # sequences of keys; queries that look at each
 SCALED, UNSCALED = plots.INK, plots.PURPLE  # the other colours are q, k and v
+MEASURED = ("the scores", "the query")
 
 
 @plots.still(9.0, 3.9)
@@ -42,7 +44,7 @@ def fan(figure: "Figure", scores: Mapping[int, Array], variance: Callable[[int],
     narrow, wide = (float(np.std(scores[d_k])) for d_k in (low, high))
     ax.set(xlim=(-10, last * 1.13), ylim=(-3.4 * wide, 3.4 * wide))
     ax.set_xticks([d_k for d_k in scores if d_k == low or d_k >= last / 16])
-    ax.set_title(f"The fan opens: a typical score is ±{narrow:.0f} at d_k = {low}, ±{wide:.0f} at {high}")
+    ax.set_title(f"The fan opens: a typical score is ±{narrow:.0f} at $d_k$ = {low}, and ±{wide:.0f} at {high}")
     listed = ", ".join(f"{d_k}: {np.std(s):.1f}" for d_k, s in scores.items())
     return (
         f"Scores spread from ±{narrow:.0f} at d_k = {low} to ±{wide:.0f} at {high}: dots on a linear axis, in bands "
@@ -51,155 +53,113 @@ def fan(figure: "Figure", scores: Mapping[int, Array], variance: Callable[[int],
 
 
 @cache
-def _random_pairs(seed: int) -> dict[int, tuple[Array, Array]]:
-    """Multiply 256 random queries with 32 random keys each: for each d_k, q · k (256, 32) and k · k' (256, 32, 32).
+def _draw(seed: int) -> tuple[Array, Array]:
+    """Draw queries (4, 64, 512) and keys (4, 2048, 512), all entries independent with mean 0 and variance 1.
 
-    Larger d_k continue the sums of smaller ones, so the picture grows smoothly under the slider.
+    Fewer keys and smaller d_k take the first ones, so the picture changes smoothly under the sliders.
     """
     rng = np.random.default_rng(seed)
-    scores: Array = np.zeros((NUM_QUERIES, NUM_KEYS))
-    products: Array = np.zeros((NUM_QUERIES, NUM_KEYS, NUM_KEYS))
-    pairs: dict[int, tuple[Array, Array]] = {}
-    done = 0
-    for d_k in D_KS:
-        q = rng.normal(size=(NUM_QUERIES, 1, d_k - done))
-        k = rng.normal(size=(NUM_QUERIES, NUM_KEYS, d_k - done))
-        scores, products = scores + (q * k).sum(axis=-1), products + k @ k.swapaxes(-1, -2)
-        pairs[d_k], done = (scores, products), d_k
-    return pairs
+    q = rng.standard_normal((SEQUENCES, QUERIES, D_KS[-1]), np.float32)
+    return q, rng.standard_normal((SEQUENCES, NUM_KEYS[-1], D_KS[-1]), np.float32)
 
 
-def raw_scores(d_k: int, seed: int = 0) -> Array:
-    """Return q · k of 256 random queries with 32 random keys each, shape (256, 32)."""
-    return _random_pairs(seed)[d_k][0]
+def raw_scores(d_k: int, num_keys: int = 32, seed: int = 0) -> Array:
+    """Return q · k of 256 random queries, 64 on each of 4 random sequences of keys: (256, num_keys)."""
+    q, k = _draw(seed)
+    scores = q[..., :d_k] @ k[:, :num_keys, :d_k].swapaxes(-1, -2)  # (4, 64, num_keys)
+    return scores.reshape(-1, num_keys).astype(float)
 
 
-class Health(NamedTuple):
-    """The scores, weights and gradients of softmax at one setting."""
+class Looks(NamedTuple):
+    """The weights and slopes of softmax for 256 queries, at one setting."""
 
-    deviation: float  # the standard deviation of what it sees
-    ranked: Array  # weights by rank, mean over the queries, (32,)
-    entropy: float  # mean over the queries, in nats
-    gradients: Array  # of each query: the norm of the Jacobian, ∂weights/∂scores, (256,)
-    query_gradients: Array  # of each query: the norm of ∂weights/∂q, (256,)
+    ranked: Array  # weights by rank, mean over the queries, (num_keys,)
+    keys: float  # e to the mean entropy: the number of keys that a query looks at
+    slopes: Array  # of each query: the norm of the Jacobian, ∂weights/∂scores, (256,)
 
 
 @cache
-def softmax_health(d_k: int, temperature: float = 1.0, scaled: bool = True, seed: int = 0) -> Health:
-    """Measure softmax on `raw_scores`, at one setting.
+def looks(num_keys: int, d_k: int, scaled: bool, seed: int = 0) -> Looks:
+    """Measure softmax on `raw_scores`, divided by √d_k or as they are.
 
-    The norm (Frobenius) of a Jacobian is the root mean square of the gradient that arrives when the gradient at the
-    weights has independent entries of mean 0 and variance 1; for any gradient of length 1 it is an upper bound.
+    The norm (Frobenius) of J = diag(w) − wwᵀ: ‖J‖² = Σ w² − 2 Σ w³ + (Σ w²)². It is the root mean square of the
+    gradient that arrives at the scores when the gradient at the weights has independent entries of variance 1.
     """
-    raw, products = _random_pairs(seed)[d_k]
-    factor = 1 / ((d_k**0.5 if scaled else 1) * temperature)
-    weights = ops.softmax(raw * factor)  # (256, 32)
-    J = ops.softmax_jacobian(weights)  # (256, 32, 32)
-    return Health(
-        deviation=float((raw * factor).std()),
-        ranked=-np.sort(-weights, axis=-1).mean(axis=0),
-        entropy=float(ops.entropy(weights).mean()),
-        gradients=np.sqrt((J**2).sum(axis=(-1, -2))),
-        # ∂weights/∂q = J K · factor, and ‖J K‖² is the sum of (J K Kᵀ) ∘ J.
-        query_gradients=factor * np.sqrt(np.maximum((J @ products * J).sum(axis=(-1, -2)), 0)),
-    )
+    w = _weights(num_keys, d_k, scaled, seed)
+    squares = (w**2).sum(axis=-1)
+    norms = np.sqrt(np.maximum(squares - 2 * (w**3).sum(axis=-1) + squares**2, 0))
+    return Looks(-np.sort(-w, axis=-1).mean(axis=0), float(np.exp(ops.entropy(w).mean())), norms)
+
+
+@cache
+def slopes_at_query(num_keys: int, d_k: int, scaled: bool, seed: int = 0) -> Array:
+    """Measure the norm of ∂weights/∂q for each of 256 queries.
+
+    Row i of this Jacobian is w_i (k_i − k̄) times the factor on the scores, where k̄ = Σ w_j k_j.
+    """
+    w = _weights(num_keys, d_k, scaled, seed).reshape(SEQUENCES, QUERIES, num_keys)
+    k = _draw(seed)[1][:, :num_keys, :d_k].astype(float)
+    mean = w @ k  # (4, 64, d_k)
+    apart = (k**2).sum(axis=-1)[:, None] - 2 * mean @ k.swapaxes(-1, -2) + (mean**2).sum(axis=-1, keepdims=True)
+    norms = np.sqrt(np.maximum((w**2 * apart).sum(axis=-1), 0))
+    return (norms / (np.sqrt(d_k) if scaled else 1)).ravel()
+
+
+def _weights(num_keys: int, d_k: int, scaled: bool, seed: int) -> Array:
+    return ops.softmax(raw_scores(d_k, num_keys, seed) / (np.sqrt(d_k) if scaled else 1))
 
 
 @live.lab(
-    height=5.6,
+    height=3.9,
     neutral="The curves reach as far as d_k is dragged, and at d_k = 1 they have only begun.",
     d_k=live.Choice("d_k", D_KS, 1),
-    temperature=live.LogSlider("temperature τ", 0.1, 10, 1.0),
-    scaled=live.Switch("divide by √d_k", False),
+    num_keys=live.Choice("number of keys", NUM_KEYS, 32),
+    by=live.Choice("slope by", MEASURED, MEASURED[0]),
 )
-def scaling_lab(figure: "Figure") -> live.Update:
-    """Show what √d_k does to the scores, the weights, their entropy and the gradient."""
-    (hist_ax, weights_ax), (entropy_ax, gradient_ax) = figure.subplots(2, 2, gridspec_kw={"hspace": 0.05})
-    edges = np.linspace(-60, 60, 121)
-    hist = hist_ax.stairs(np.zeros(120), edges, fill=True)
-    hist_ax.set(xlim=(-60, 60), ylim=(0, 1.05), xlabel="score that softmax sees", ylabel="frequency (peak = 1)")
-    bars = weights_ax.bar(np.arange(1, NUM_KEYS + 1), np.zeros(NUM_KEYS))
-    weights_ax.set(ylim=(0, 1.05), xlim=(0, NUM_KEYS + 1), xlabel=f"{NUM_KEYS} keys, by rank", ylabel="mean weight")
-    entropy_ax.axhline(np.log(NUM_KEYS), color=plots.GREY, lw=1, ls=":")
-    entropy_ax.text(1, np.log(NUM_KEYS) + 0.12, f"all {NUM_KEYS} keys alike", color=plots.GREY)
-    entropy_ax.set(ylim=(0, 5.4), ylabel="entropy (nats)", yticks=range(5))
-    gradient_ax.set(ylim=(0, 0.78), ylabel="norm of the Jacobian", yticks=(0, 0.25, 0.5))  # 0.5 is the largest
-    ones = np.ones(len(D_KS))  # the curves are drawn as far as d_k is dragged
-    curves = {}
-    for scaled, colour, dashes in ((True, SCALED, "-"), (False, UNSCALED, "--")):
-        name = "scaled" if scaled else "unscaled"
-        (curves["entropy", scaled],) = entropy_ax.plot(D_KS, ones, dashes, color=colour, label=name)
-        (curves["median", scaled],) = gradient_ax.plot(D_KS, ones, dashes, color=colour, label=f"{name}, median")
-        (curves["mean", scaled],) = gradient_ax.plot(D_KS, ones, ":", color=colour, lw=1.6, label=f"{name}, mean")
-    for ax in (entropy_ax, gradient_ax):
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(D_KS[::2], [str(n) for n in D_KS[::2]])
-        ax.set_xlabel("$d_k$")
-        ax.legend(loc="upper right", ncols=2, fontsize=10.5, borderaxespad=0, columnspacing=1.2, handlelength=1.7)
-    markers = [ax.plot([1], [1], "o", color=plots.INK, ms=10, clip_on=False)[0] for ax in (entropy_ax, gradient_ax)]
+def slope_lab(figure: "Figure") -> live.Update:
+    """Show what softmax makes of scores with and without √d_k: weights by rank, and the slopes of all queries."""
+    from matplotlib.patches import Polygon
 
-    def update(d_k: int, temperature: float, scaled: bool) -> str:
+    weights_ax, slope_ax = figure.subplots(1, 2, width_ratios=(1, 1.15))
+    weights_ax.set(xscale="log", yscale="log", xlim=(0.9, 2600), ylim=(1e-4, 1.6))
+    weights_ax.set(xlabel="keys, by rank", ylabel="mean weight")
+    slope_ax.set(xscale="log", yscale="log", xlim=(0.9, 640), ylim=(1e-4, 20), xlabel="$d_k$")
+    slope_ax.set_xticks(D_KS[::2], [str(n) for n in D_KS[::2]])
+    slope_ax.tick_params(axis="x", which="minor", length=0)
+    slope_ax.set_ylabel("slope: norm of ∂weights")  # by the scores, or by the query: the control says
+    ranked, ribbons, medians = {}, {}, {}
+    for scaled, colour, dashes in ((False, UNSCALED, "--"), (True, SCALED, "-")):
+        name = "scaled" if scaled else "unscaled"
+        (ranked[scaled],) = weights_ax.plot([1], [1], dashes, color=colour, label=name)
+        face = drawings.tint(colour, 0.4 if scaled else 0.2)
+        ribbons[scaled] = slope_ax.add_patch(Polygon([[1, 1]], fc=face, ec=colour, lw=0.6, label="nine of ten"))
+        (medians[scaled],) = slope_ax.plot([1], [1], dashes, color=colour, marker="o", ms=4, label=f"{name}, median")
+    weights_ax.legend(loc="upper right")
+    slope_ax.legend(loc="lower left", fontsize=10.5, handlelength=1.8)
+
+    def update(d_k: int, num_keys: int, by: str) -> str:
         reached = D_KS[: D_KS.index(d_k) + 1]
-        for s in (True, False):
-            health = [softmax_health(n, temperature, s) for n in reached]
-            curves["entropy", s].set_data(reached, [h.entropy for h in health])
-            curves["median", s].set_data(reached, [np.median(h.gradients) for h in health])
-            curves["mean", s].set_data(reached, [h.gradients.mean() for h in health])
-        now = softmax_health(d_k, temperature, scaled)
-        factor = 1 / ((d_k**0.5 if scaled else 1) * temperature)
-        counts, _ = np.histogram(raw_scores(d_k) * factor, edges)
-        outside = 1 - counts.sum() / raw_scores(d_k).size
-        hist.set_data(counts / counts.max())
-        for bar, weight in zip(bars, now.ranked, strict=True):
-            bar.set_height(weight)
-        for artist in (hist, *bars):
-            artist.set_color(SCALED if scaled else UNSCALED)
-        median, mean = float(np.median(now.gradients)), float(now.gradients.mean())
-        for marker, y in zip(markers, (now.entropy, median), strict=True):
-            marker.set_data([d_k], [y])
-            marker.set_color(SCALED if scaled else UNSCALED)
-        spread = f"standard deviation {now.deviation:.3g}"
-        if outside >= 0.005:  # short, so that it does not run into the title beside it
-            spread = f"std. dev. {now.deviation:.3g} ({outside:.0%} outside)"
-        hist_ax.set_title(f"Scores: {spread}")
-        weights_ax.set_title(f"The largest weight is {now.ranked[0]:.2f}")
-        entropy_ax.set_title(f"A query looks at {np.exp(now.entropy):.1f} of {NUM_KEYS} keys")
-        gradient_ax.set_title(f"Norm, median query: {short(median)}")
+        keys, now = {}, {}
+        for scaled in (False, True):
+            here = looks(num_keys, d_k, scaled)
+            keys[scaled] = here.keys
+            ranked[scaled].set_data(np.arange(1, num_keys + 1), np.maximum(here.ranked, 1e-6))
+            measured = [
+                looks(num_keys, n, scaled).slopes if by == MEASURED[0] else slopes_at_query(num_keys, n, scaled)
+                for n in reached
+            ]
+            low, middle, high = np.maximum(np.quantile(measured, [0.05, 0.5, 0.95], axis=1), 1e-5)
+            ribbons[scaled].set_xy(np.stack([[*reached, *reached[::-1]], [*low, *high[::-1]]], axis=-1))
+            medians[scaled].set_data(reached, middle)
+            now[scaled] = low[-1], middle[-1], high[-1]
+        ratio = now[False][1] / now[True][1]
+        weights_ax.set_title(f"Looks at {keys[False]:.1f} of {num_keys} keys, scaled at {keys[True]:.0f}")
+        steeper = f"unscaled is {short(ratio)} ×" if ratio > 1 else f"scaled is {short(1 / ratio)} ×"
+        slope_ax.set_title(f"Median slope: {steeper} steeper" if abs(np.log(ratio)) > 0.05 else "Both slopes are alike")
+        spread = [f"{short(low)} to {short(high)}, median {short(middle)}" for low, middle, high in now.values()]
         return (
-            f"d_k = {d_k}, {'scaled' if scaled else 'unscaled'}, temperature {short(temperature)}: scores have "
-            f"standard deviation {now.deviation:.3g}, the largest weight is {now.ranked[0]:.2f}, the entropy "
-            f"{now.entropy:.2f} of {np.log(NUM_KEYS):.2f} nats, the norm of softmax's Jacobian {short(median)} "
-            f"for the median query and {short(mean)} on average."
+            f"d_k = {d_k}, {num_keys} keys, the slope by {by}. Unscaled, a query looks at {keys[False]:.1f} keys, "
+            f"scaled at {keys[True]:.1f}. Slopes of nine of ten queries: unscaled {spread[0]}; scaled {spread[1]}."
         )
 
     return update
-
-
-@plots.still(9.0, 3.8)
-def shouting(figure: "Figure") -> str:
-    """Draw the gradient that arrives at q without and with scaling, as ribbons of quantiles over the queries."""
-    axes = figure.subplots(1, 2, sharey=True)
-    floor = 1e-3
-    arriving = []  # low, median and high gradient at the largest d_k, of each panel
-    for ax, scaled, colour in zip(axes, (False, True), (UNSCALED, SCALED), strict=True):
-        gradients = np.array([softmax_health(d_k, scaled=scaled).query_gradients for d_k in D_KS])  # (11, 256)
-        ribbons = np.quantile(gradients, [0.05, 0.25, 0.5, 0.75, 0.95], axis=1)
-        low, lower, middle, upper, high = np.maximum(ribbons, floor)
-        ax.fill_between(D_KS, low, high, color=drawings.tint(colour, 0.15), lw=0)
-        ax.fill_between(D_KS, lower, upper, color=drawings.tint(colour, 0.4), lw=0)
-        ax.plot(D_KS, middle, color=colour)
-        ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
-        ax.set_xticks(D_KS[::2], [str(n) for n in D_KS[::2]])
-        ax.set(xlabel="$d_k$", ylim=(floor, 40))
-        arriving.append((low[-1], np.quantile(gradients[-1], 0.5), high[-1]))
-    axes[0].set_ylabel("gradient that arrives at q")
-    axes[0].text(1.2, 13, "line: the median query\ndark: half of all, pale: nine of ten", color=UNSCALED, va="center")
-    axes[0].set_title("Unscaled: a few shout, most fall silent")
-    (_, median, most), (low, _, high) = arriving
-    axes[1].set_title(f"Scaled: nine of ten are {low:.2f} to {high:.2f}")
-    return (
-        f"Unscaled, a few queries shout and most fall silent: at d_k = {D_KS[-1]} the median query gets {median:.4f}, "
-        f"one in twenty more than {most:.0f}. Scaled, nine of ten get {low:.2f} to {high:.2f}. Two panels of ribbons "
-        f"that hold half and nine tenths of {NUM_QUERIES} queries, by d_k from {D_KS[0]} to {D_KS[-1]}."
-    )
