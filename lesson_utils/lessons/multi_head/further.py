@@ -161,14 +161,14 @@ def circuits(figure: "Figure", model: models.Encoder) -> str:
         first = above.imshow(looks[i], cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=0.5)
         above.set(xticks=(0, 8, 16), yticks=(0, 8, 16), xlabel="key's position")
         place = main_offset(by_offset(looks[i])) or "many places"
-        above.set_title(f"Head {i} looks at {place}")
+        above.set_title(f"Head {i} looks at {place}", size=11)
         kept = np.trace(copies[i], axis1=1, axis2=2)  # (4,)
         answer = int(kept.argmax())
         matrix = copies[i, answer]
         second = below.imshow(matrix, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-largest, vmax=largest)
         below.set(xticks=(), yticks=(), xlabel="symbol answered")
         right = float((matrix.argmax(axis=1) == np.arange(len(matrix))).mean())
-        below.set_title(f"and writes answer {signed(OFFSETS[answer])}")
+        below.set_title(f"It writes answer {signed(OFFSETS[answer])}", size=11)
         told.append(
             f"head {i} looks at {place} and writes answer {signed(OFFSETS[answer])}, where {right:.0%} of the symbols "
             "raise their own score most"
