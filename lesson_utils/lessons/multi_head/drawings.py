@@ -41,7 +41,8 @@ def _grid(ax: "Axes", left: float, middle: float, values: Array, colour: str, na
     ax.add_collection(PolyCollection(squares, facecolors=fill, edgecolors="white", linewidths=0.8))
     ax.add_patch(Rectangle((left, bottom), width, top - bottom, fill=False, ec=colour, lw=1.6))
     ax.text(left + width / 2, top + 0.06, name, ha="center", va="bottom", color=colour, weight="bold")
-    ax.text(left + width / 2, bottom - 0.07, below, ha="center", va="top", size=10.5)
+    for n, line in enumerate(below.split("\n")):  # one text each: a formula does not go with a line break
+        ax.text(left + width / 2, bottom - 0.07 - 0.17 * n, line, ha="center", va="top", size=10.5)
     return left + width
 
 
@@ -145,7 +146,6 @@ def _frame(ax: "Axes", width: float, rows: float) -> None:
 
 @live.lab(
     height=4.5,
-    neutral="It opens at the first of two operations, where the heads are not in front yet.",
     heads=live.Choice("heads", (2, 3), 2),
     step=live.Slider("step", 1, 4, 1),
 )

@@ -105,15 +105,15 @@ def heads_lab(
         cost = costs.attention_cost(LENGTH, trained[heads].config.d_model, heads)
         width = trained[heads].config.d_model // heads
         lines = (
-            f"= {width}, the width of a head",
+            f"{width} columns for each head",
             f"{result.sharpness:.2f}: the largest weight of a row,\non average",
             f"{cost.parameters:,} parameters",
             f"{cost.multiply_adds:,} multiply-adds",
             f"{cost.memory:,} numbers in memory",
         )
-        note.set_text("$d_k$ " + "\n".join(lines))
+        note.set_text("\n".join(lines))
         over = "Mean of 100 sequences" if mean else "One sequence"
-        alt = f"{maps.get_title(loc='left')}. {over}. d_k {', '.join(lines)}. Where most of the weight goes: "
+        alt = f"{maps.get_title(loc='left')}. {over}. {', '.join(lines)}. Where most of the weight goes: "
         return (alt + f"{'; '.join(names)}.").replace("\n", " ")
 
     return update

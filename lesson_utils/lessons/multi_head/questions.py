@@ -10,13 +10,6 @@ PREDICTIONS = (
         happened="The head finds all four symbols, but their average does not say which symbol stood where.",
     ),
     Prediction(
-        "split",
-        ("[2, 1, 2]", "[1, 2, 2]", "[2, 2, 1]"),
-        right="[1, 2, 2]",
-        happened="The reshape cuts token 2 into pieces, and the swap brings the heads to the front. The entry is in "
-        "head 1, token 2, last column.",
-    ),
-    Prediction(
         "scrambled",
         ("half of each token", "tokens 0 and 1, in pieces", "every other column"),
         right="tokens 0 and 1, in pieces",
@@ -58,19 +51,6 @@ PREDICTIONS = (
         happened="The neighbours on the circle get nearly the same score, so they share the weight.",
     ),
     Prediction(
-        "tasks",
-        ("1 head", "2 heads", "4 or more heads"),
-        right="4 or more heads",
-        happened="TASKSHAPPENED",
-        usual="2 heads",
-    ),
-    Prediction(
-        "digits",
-        ("no, it stays at a quarter each", "yes, nearly"),
-        right="yes, nearly",
-        happened="With a wider network and eight times the steps, the weights come close to 8 : 4 : 2 : 1.",
-    ),
-    Prediction(
         "removal",
         ("all four, a little", "those at one offset", "none, the others step in"),
         right="those at one offset",
@@ -99,25 +79,6 @@ QUESTIONS = (
                 "stay as many.", "The four matrices are 512 × 512 whatever h is; the heads share them out.", right=True
             ),
             Option("halve, with half the width.", "Each head has half as many, but there are twice as many heads."),
-        ),
-    ),
-    Question(
-        "One trained head put about a quarter of its weight on each of four places. What was lost in its output?",
-        (
-            Option(
-                "Which symbol stood where.",
-                "A sum of four equal shares is the same in any order. Unequal shares, such as 8 : 4 : 2 : 1, would keep it.",
-                right=True,
-            ),
-            Option(
-                "Which four symbols were there.",
-                "Nearly all answers were among the four wanted symbols, so the model knew these.",
-            ),
-            Option("On which offsets it has to look.", "Its map had four diagonals, on just those offsets."),
-            Option(
-                "All: one head can't do such a task.",
-                "With a wider network and eight times the steps, one head gets most answers right. It is slow, not unable.",
-            ),
         ),
     ),
     Question(
