@@ -34,6 +34,9 @@ as_written(
     STEPS == 500,
     twelve={len(shares) for shares in accuracies.values()} == {12},
     four=medians[4] >= 0.985 and 0.7 < accuracies[4][0] < 0.8,
+    eight=medians[4] > medians[8] > 0.95 and accuracies[8][0] < 0.4,
+    few=accuracies[1].max() < 0.4 and abs(medians[2] - 2 / 3) < 0.05,
+    sixteen=medians[16] < 0.4,
 )
 
 # %% sixty-four-code
@@ -41,6 +44,22 @@ queries = [np.random.default_rng(seed).normal(size=(2048, 64)) for seed in range
 for again in queries:
     by_n = [np.median(np.diagonal(ops.softmax(again[:24] @ again[:n].T / 8))) for n in (128, 2048)]
     as_written(a_hundred=by_n[0] > 0.85, two_thousand=by_n[1] < 0.65)
+
+# %% digits-train
+digits, shares = further.in_order(patient)  # (starts, 4), largest weight first
+binary = np.abs(digits - np.array([8, 4, 2, 1]) / 15).max() < 0.05
+steeper = (digits[:, 0] / digits[:, 3] > 8).all()
+as_written(STEPS == 500, binary=binary, steeper=steeper, right=abs(patient.accuracy - 0.87).max() < 0.02)
+as_written(heaviest=shares[:, 0].min() > 0.99, lightest=abs(shares[:, 3] - 2 / 3).max() < 0.05)
+
+# %% width-lab
+narrow, keys, values, both = (by_widths[pair].accuracy for pair in ((2, 2), (8, 2), (2, 8), (8, 8)))
+as_written(
+    STEPS == 500,
+    narrow=narrow.max() < 0.5,
+    keys=min(keys.min(), both.min()) > 0.995,
+    values=0.75 < values.min() < values.max() < 0.98,
+)
 
 # %% removal
 found = figures.one_each(np.stack([lab.examine(by_heads[4], 100, multi_head, [i]).right for i in range(4)]), high=0.9)

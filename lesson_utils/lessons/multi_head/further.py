@@ -80,15 +80,17 @@ def digits(figure: "Figure", runs: Mapping[str, Survey]) -> str:
             for row in rows:
                 ax.plot(x, row, "o", color="white", mec=plots.INK, ms=4.5, mew=1)
         pairs = zip(weights.mean(axis=0), shares.mean(axis=0), strict=True)
-        alt.append(f"{name}: " + ", ".join(f"weight {w:.2f}, {r:.2f} right" for w, r in pairs))
+        spoken = name.replace("$d_{ff}$", "d_ff")
+        alt.append(f"{spoken}: " + ", ".join(f"weight {w:.2f}, {r:.2f} right" for w, r in pairs))
     for n, share in enumerate(binary):
         left.plot([n - 0.45, n + 0.45], [share, share], color=plots.ORANGE, lw=2.6)
         label = f"{2 ** (PLACES - 1 - n)}/15"
-        left.text(n + 0.5, share, label, va="center", color=plots.ORANGE, weight="bold")
+        above = max(share, weights[:, n].max()) + 0.02  # over the last bar
+        left.text(n + width / 2, above, label, ha="center", va="bottom", color=plots.ORANGE, weight="bold")
     for ax in (left, right):
         ax.set_xticks(range(PLACES), [f"{n}." for n in range(1, PLACES + 1)])
         ax.set_xlabel("place, by weight")
-    left.set(xlim=(-0.5, PLACES), ylim=(0, 0.66), ylabel="weight")
+    left.set(xlim=(-0.5, PLACES - 0.5), ylim=(0, 0.66), ylabel="weight")
     ratio = weights.mean(axis=0) / weights.mean(axis=0)[-1]  # of the last setting
     left.set_title("The weights end at " + " : ".join(f"{share:.1f}".removesuffix(".0") for share in ratio))
     right.set(ylim=(0, 1.42), yticks=(0, 0.25, 0.5, 0.75, 1), ylabel="share of right answers")

@@ -51,6 +51,12 @@ PREDICTIONS = (
         happened="The neighbours on the circle get nearly the same score, so they share the weight.",
     ),
     Prediction(
+        "digits",
+        ("no, it stays at a quarter each", "yes, nearly"),
+        right="yes, nearly",
+        happened="With a wider network and eight times the steps, the weights come close to 8 : 4 : 2 : 1.",
+    ),
+    Prediction(
         "removal",
         ("all four, a little", "those at one offset", "none, the others step in"),
         right="those at one offset",
