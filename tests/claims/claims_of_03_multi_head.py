@@ -61,6 +61,11 @@ as_written(
     values=0.75 < values.min() < values.max() < 0.98,
 )
 
+# %% tasks-plot
+two = {h: np.array(shares[2, h]) for h in (1, 2, 4, 8, 16)}
+as_written(STEPS == 500, best=min(two[4].min(), two[8].min()) > 0.995, two_heads=(two[2] > 0.995).sum() == 1)
+as_written(others=max(two[1].max(), two[16].max()) < 0.98)
+
 # %% removal
 found = figures.one_each(np.stack([lab.examine(by_heads[4], 100, multi_head, [i]).right for i in range(4)]), high=0.9)
 as_written(STEPS == 500, one_each=found)

@@ -145,7 +145,7 @@ def _frame(ax: "Axes", width: float, rows: float) -> None:
 
 
 @live.lab(
-    height=4.5,
+    height=4.4,
     heads=live.Choice("heads", (2, 3), 2),
     step=live.Slider("step", 1, 4, 1),
 )

@@ -55,7 +55,7 @@ def _before_and_after(
 
 
 @live.lab(
-    height=4.7,
+    height=4.4,
     neutral="It opens with one head, which section 1 of the notebook has shown.",
     controls=lambda trained, results: {
         "heads": live.Choice("heads", tuple(trained), next(iter(trained))),
@@ -170,7 +170,7 @@ def _example_of_widths() -> dict[tuple[int, int], Survey]:
 
 
 @live.lab(
-    height=4.4,
+    height=3.8,
     neutral="It opens with the narrow heads of the experiment, whose keys and values both have a width of 2.",
     controls=lambda surveys: {
         "d_k": live.Choice("width of keys", tuple(sorted({d_k for d_k, _ in surveys})), min(surveys)[0]),

@@ -51,6 +51,13 @@ PREDICTIONS = (
         happened="The neighbours on the circle get nearly the same score, so they share the weight.",
     ),
     Prediction(
+        "tasks",
+        ("1 head", "2 heads", "4 or more heads"),
+        right="4 or more heads",
+        happened="Four and eight heads get every answer right from all three starts, and two heads from only one.",
+        usual="2 heads",
+    ),
+    Prediction(
         "digits",
         ("no, it stays at a quarter each", "yes, nearly"),
         right="yes, nearly",
