@@ -1,7 +1,7 @@
 """What the text of notebook 03 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.multi_head.experiment import main_offset
+from lesson_utils.lessons.multi_head import figures, further
 
 # %% one-head
 as_written(
@@ -27,32 +27,61 @@ for h in (1, 2, 4, 8, 16):
     parameters = layers.MultiHead(32, h, np.random.default_rng(0)).num_params()
     as_written(counted=parameters == cost.parameters == 4096, same=cost.flops == 270_336)
 
-# %% experiment-plot
-accuracies = {h: [run.accuracy for run in runs] for h, runs in results.items()}
+# %% starts
+accuracies = {h: np.sort(survey.accuracy) for h, survey in surveys.items()}
+medians = {h: np.median(shares) for h, shares in accuracies.items()}
 as_written(
     STEPS == 500,
-    one=max(accuracies[1]) < 0.35,
-    two=0.5 < min(accuracies[2]) < max(accuracies[2]) < 0.8,
-    four=min(accuracies[4]) > 0.995,
-    eight=min(accuracies[8]) > 0.95,
-    sixteen=0.3 < min(accuracies[16]) < max(accuracies[16]) < 0.52,
+    twelve={len(shares) for shares in accuracies.values()} == {12},
+    four=medians[4] >= 0.985 and 0.7 < accuracies[4][0] < 0.8,
+    eight=medians[4] > medians[8] > 0.95 and accuracies[8][0] < 0.4,
+    few=accuracies[1].max() < 0.4 and abs(medians[2] - 2 / 3) < 0.05,
+    sixteen=medians[16] < 0.4,
 )
 
+# %% sixty-four-code
+queries = [np.random.default_rng(seed).normal(size=(2048, 64)) for seed in range(3)]
+for again in queries:
+    by_n = [np.median(np.diagonal(ops.softmax(again[:24] @ again[:n].T / 8))) for n in (128, 2048)]
+    as_written(a_hundred=by_n[0] > 0.85, two_thousand=by_n[1] < 0.65)
+
 # %% digits-train
-digits = np.sort(patient.profile[0, list(lab.OFFSETS)])[::-1]
+digits, shares = further.in_order(patient)  # (starts, 4), largest weight first
 binary = np.abs(digits - np.array([8, 4, 2, 1]) / 15).max() < 0.05
-as_written(STEPS == 500, binary=binary, right=0.8 < patient.accuracy < 0.95, many=many.accuracy > 0.88)
+steeper = (digits[:, 0] / digits[:, 3] > 8).all()
+as_written(STEPS == 500, binary=binary, steeper=steeper, right=abs(patient.accuracy - 0.87).max() < 0.02)
+as_written(heaviest=shares[:, 0].min() > 0.99, lightest=abs(shares[:, 3] - 2 / 3).max() < 0.05)
 
-# %% removal
-shares = np.array(right)  # (head, offset)
-said = [main_offset(profile) for profile in results[4][0].profile]  # what the maps say
-proved = said == [lab.signed(lab.OFFSETS[offset]) for offset in shares.argmin(axis=1)]
-as_written(STEPS == 500, proved=proved, kept=np.sort(shares)[:, 1:].min() > 0.8, gone=shares.min(axis=1).max() < 0.5)
-
-# %% diversity-table
-two = sorted((run.diversity, run.accuracy) for run in results[2])
+# %% width-lab
+narrow, keys, values, both = (by_widths[pair].accuracy for pair in ((2, 2), (8, 2), (2, 8), (8, 8)))
 as_written(
     STEPS == 500,
-    the_more_diverse_the_worse=two[0][1] > two[1][1] > two[2][1],
-    more=min(run.diversity for run in results[16]) > 0.6,
+    narrow=narrow.max() < 0.5,
+    keys=min(keys.min(), both.min()) > 0.995,
+    values=0.75 < values.min() < values.max() < 0.98,
+)
+
+# %% tasks-plot
+two = {h: np.array(shares[2, h]) for h in (1, 2, 4, 8, 16)}
+as_written(STEPS == 500, best=min(two[4].min(), two[8].min()) > 0.995, two_heads=(two[2] > 0.995).sum() == 1)
+as_written(others=max(two[1].max(), two[16].max()) < 0.98)
+
+# %% removal
+found = figures.one_each(np.stack([lab.examine(by_heads[4], 100, multi_head, [i]).right for i in range(4)]), high=0.9)
+as_written(STEPS == 500, one_each=found)
+
+# %% all-starts
+alone = [figures.one_each(without) for without in surveys[4].zeros]
+by_mean = [figures.one_each(without) for without in surveys[4].means]
+worst = np.argsort(surveys[4].accuracy)[:3]
+as_written(STEPS == 500, nine=sum(alone) == 9, the_same=alone == by_mean, worst=not any(alone[i] for i in worst))
+
+# %% circuits-plot
+copies = further.ov_circuit(by_heads[4])  # (h, 4, symbols, symbols)
+strongest = [part[np.trace(part, axis1=1, axis2=2).argmax()] for part in copies]
+maps = lab.examine(by_heads[4], 100).maps
+as_written(
+    STEPS == 500,
+    copies=min((part.argmax(axis=1) == np.arange(20)).mean() for part in strongest) > 0.9,
+    by_position=np.abs(further.qk_circuit(by_heads[4]) - maps).max() < 0.1,
 )

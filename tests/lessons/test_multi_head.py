@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.multi_head import circle, experiment, lab
+from lesson_utils.lessons.multi_head import circle, experiment, figures, further, lab
 from lesson_utils.maths import gradcheck, models, tasks
 
 
@@ -47,7 +47,7 @@ def test_examine_keeps_the_offsets_apart(monkeypatch):
 
     result = examined(monkeypatch, 1, 5, answer)
     np.testing.assert_array_equal(result.right, [0, 0, 1, 0])
-    assert (result.accuracy, result.among, result.diversity) == (0.25, 0.25, None)
+    assert (result.accuracy, result.among) == (0.25, 0.25)
 
 
 def test_a_model_runs_on_any_multi_head_attention():
@@ -72,14 +72,75 @@ def test_a_head_without_its_rows_counts_for_nothing(multi_head):
     assert (without.right != lab.examine(model, 20).right).any()
 
 
-def test_diversity_is_0_for_equal_and_1_for_disjoint_heads():
-    a, b, c = np.eye(4)[[0, 1, 2]], np.eye(4)[[3, 3, 3]], np.full((3, 4), 0.25)
-    for heads, found in (((a, a), 0), ((a, b), 1), ((a, c), 0.75), ((a, b, c), (1 + 0.75 + 0.75) / 3)):
-        assert experiment.diversity(np.stack(heads)) == pytest.approx(found)
-    of_a_batch = np.stack([[a, a], [b, c]], axis=1)  # (B, h, T_q, T_k)
-    assert experiment.diversity(of_a_batch) == pytest.approx((1 + 0.75) / 2)
-    with pytest.raises(ValueError, match="one head has nothing to differ from"):
-        experiment.diversity(a[None])
+def test_a_survey_is_what_its_models_are():
+    several = [make(4, seed) for seed in (0, 1)]
+    found = experiment.survey(several, removed=True)
+    alone = [lab.examine(model) for model in several]
+    np.testing.assert_allclose(found.accuracy, [result.accuracy for result in alone])
+    np.testing.assert_allclose(found.profile, [result.profile for result in alone])
+    without = lab.examine(several[1], 200, knock_out=[2]).right
+    np.testing.assert_allclose(found.zeros[1, 2], without)
+    with models.trying(several[1], {"encoder": {0: [2]}}, "mean"):
+        source, target = experiment.held_out(200)
+        right = (several[1].forward(source)[0].argmax(axis=-1) == target).mean(axis=(0, 1))
+    np.testing.assert_allclose(found.means[1, 2], right)
+    assert experiment.survey(several).zeros.size == 0
+
+
+@pytest.mark.parametrize(("d_k", "d_v"), [(8, 2), (2, 8), (1, 3)])
+def test_keys_and_values_of_other_widths_train(d_k, d_v):
+    model, batch = make(16), tasks.gather(np.random.default_rng(0), 2)
+    before = model.num_params()
+    experiment.widths(d_k, d_v, seed=0)(model)
+    assert model.num_params() - before == 32 * 16 * (2 * d_k + 2 * d_v) - 4 * 32 * 32
+    for param in model.params().values():
+        param.value = param.value.astype(np.float64)
+        param.grad = np.zeros_like(param.value)
+    gradcheck.check_params(lambda: model.loss_and_grad(batch), model.params(), np.random.default_rng(0), samples=2)
+    assert lab.examine(model, 5, knock_out=[3]).maps.shape == (16, 24, 24)
+
+
+def test_widths_are_drawn_anew_from_each_start():
+    drawn = []
+    for seed in (0, 0, 1):
+        model = make(16)
+        experiment.widths(8, 2, seed)(model)
+        drawn.append(model.heads()["encoder"][0].W_Q.value)
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != drawn[2]).any()
+
+
+def test_each_head_has_an_offset_of_its_own_or_not():
+    mine = np.where(np.eye(4)[[2, 0, 3, 1]] == 1, 0.1, 1.0)
+    assert figures.one_each(mine)
+    assert not figures.one_each(np.where(np.eye(4)[[2, 2, 3, 1]] == 1, 0.1, 1.0))  # two heads share one
+    assert not figures.one_each(np.where(mine == 1, 0.7, mine))  # the others suffer, too
+    assert not figures.one_each(np.where(mine == 0.1, 0.6, mine))  # none is lost
+
+
+def test_circuits_are_found_in_heads_that_are_made_by_hand():
+    """Head 0 looks one place ahead and copies what stands there into the first answer; the others do nothing."""
+    model = make(4)
+    (layer,) = model.heads()["encoder"]
+    model.tokens.embedding.table.value[:] = np.eye(23, 32) / model.tokens.embedding.scale
+    model.tokens.learned.value[:] = 0
+    turn = 2 * np.pi * np.arange(24) / 24
+    model.tokens.learned.value[:, 28:30] = 3 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    for W in (layer.W_Q, layer.W_K, layer.W_V, layer.W_O):
+        W.value[:] = 0
+    step = 2 * np.pi / 24
+    layer.W_Q.value[28:30, :2] = 30 * np.array([[np.cos(step), np.sin(step)], [-np.sin(step), np.cos(step)]])
+    layer.W_K.value[28:30, :2] = 3 * np.eye(2)
+    layer.W_V.value[3:11, :8] = np.eye(8)
+    layer.W_O.value[:8, 3:11] = np.eye(8)
+    model.head.W.value[:] = 0
+    model.head.W.value.reshape(32, 4, 23)[:23, 0] = np.eye(23)
+    looks, copies = further.qk_circuit(model), further.ov_circuit(model)
+    np.testing.assert_array_equal(looks[0].argmax(axis=1), (np.arange(24) + 1) % 24)
+    np.testing.assert_allclose(looks[1:], 1 / 24, rtol=1e-5)
+    assert (copies[0, 0].argmax(axis=1) == np.arange(20))[:8].all()
+    assert np.abs(copies[0, 1:]).max() == np.abs(copies[1:]).max() == 0
+    assert "head 0 looks at +1 and writes answer +1" in lab.circuits(model).alt
 
 
 def test_keys_in_four_dimensions_are_spread_as_well_as_the_24_cell():
@@ -128,15 +189,36 @@ def test_the_steps_of_splitting_end_where_they_began():
         assert "to [2, 5]. All entries now: [[0, 1, 2," in alts[3]
 
 
+def a_survey(profile=None, right=1.0, zeros=None, count=3, heads=4):
+    profile = np.full((count, heads, 24), 1 / 24) if profile is None else profile
+    nothing = np.zeros(0) if zeros is None else zeros
+    return experiment.Survey(np.full((count, 4), right), profile, np.ones(count), nothing, nothing)
+
+
 def test_titles_say_what_the_numbers_say():
-    assert "What is lost" in lab.removal_plot(np.full((4, 4), 0.9)).alt
-    profile = np.zeros((1, 24))
-    profile[0, list(lab.OFFSETS)] = np.array([4, 1, 8, 2]) / 15  # digits, but not the first at the first offset
-    result = lab.examine(make(1), 5)._replace(profile=profile)
-    assert "binary digits: 8 : 4 : 2 : 1" in lab.digits({"found": result}).alt
-    assert "not all equal" in lab.digits({"found": result._replace(profile=profile[:, ::-1])}).alt
+    profile = np.zeros((2, 1, 24))
+    profile[:, 0, list(lab.OFFSETS)] = np.array([4, 1, 8, 2]) / 15  # digits, but not the first at the first offset
+    alt = lab.digits({"found": a_survey(profile, 0.5, count=2)}).alt
+    assert alt.startswith("The weights end at 8 : 4 : 2 : 1. In the end 50% of the answers are right.")
+    one = 1 - 0.9 * np.eye(4)
+    alt = lab.removals(a_survey(zeros=np.stack([one, np.full((4, 4), 0.9), one[::-1]]))).alt
+    assert "In 2 of 3 starts, each head has an offset of its own (dark frame): starts 0, 2." in alt
+    losses = {1: [3.0] * 20, 4: [3.0] * 10 + [1.0] * 10}
+    alt = lab.accuracy_plot({1: a_survey(right=0.3), 4: a_survey(right=0.9)}, losses).alt
+    assert alt.startswith("4 heads do best, from 0.90 to 0.90.")
+    assert alt.endswith("1 heads: 3.00, 4 heads: 1.00.")
+    alt = lab.tasks_plot({(2, 4): [0.9], (2, 8): [0.8, 0.7, 0.9], (8, 4): [0.1], (8, 8): [0.2]}).alt
+    assert alt.startswith("Best median: 4 heads for 2, 8 heads for 8 offsets.")
 
 
-def test_one_head_alone_can_not_be_compared():
+@pytest.mark.slow
+def test_wider_keys_show_when_they_are_chosen():
+    figure = lab.width_lab.example()
+    narrow, wide = (figure.set(d_k=d_k, d_v=2).alt for d_k in (2, 8))
+    assert narrow.startswith("Keys of width 2, values of width 2: shares of right answers from 3 starts: ")
+    assert wide.startswith("Keys of width 8")
+
+
+def test_one_model_alone_can_not_be_compared():
     with pytest.raises(ValueError, match=r"by_heads holds models with \(1,\) heads; run the cell"):
         lab.heads_lab({1: make(1)}, experiment.self_attention)

@@ -49,7 +49,7 @@ def score_needed(d_k: int, weight: float = WANTED) -> float:
 
 
 @live.lab(
-    height=4.5,
+    height=4.4,
     neutral="At the lowest score all keys get nearly the same weight, and the curves have not begun.",
     score=live.LogSlider("score", 1, 100, 1, steps_per_decade=20),
 )

@@ -41,7 +41,8 @@ def _grid(ax: "Axes", left: float, middle: float, values: Array, colour: str, na
     ax.add_collection(PolyCollection(squares, facecolors=fill, edgecolors="white", linewidths=0.8))
     ax.add_patch(Rectangle((left, bottom), width, top - bottom, fill=False, ec=colour, lw=1.6))
     ax.text(left + width / 2, top + 0.06, name, ha="center", va="bottom", color=colour, weight="bold")
-    ax.text(left + width / 2, bottom - 0.07, below, ha="center", va="top", size=10.5)
+    for n, line in enumerate(below.split("\n")):  # one text each: a formula does not go with a line break
+        ax.text(left + width / 2, bottom - 0.07 - 0.17 * n, line, ha="center", va="top", size=10.5)
     return left + width
 
 
@@ -57,7 +58,7 @@ def heads_drawn(figure: "Figure") -> str:
 
     ax = sheet(figure)
     ax.set_title("Each head looks with columns of its own; $W_O$ mixes what they bring back")
-    middle, whole, part = 1.72, "(T, d_model)\n= (4, 6)", "(T, d_k)\n= (4, 3)"
+    middle, whole, part = 1.72, "(T, $d_{model}$)\n= (4, 6)", "(T, $d_k$)\n= (4, 3)"
     sign: dict[str, Any] = {"ha": "center", "va": "center", "size": 15}
     start = _grid(ax, 0.02, middle, X, plots.GREY, "X", whole)
     for i, (y, into) in enumerate(((middle + 0.93, 0.14), (middle - 0.93, -0.14))):
@@ -125,8 +126,8 @@ class _Cells:
         ax.add_patch(self.ring)
         self.show(array, [])
 
-    def show(self, array: Whole, names: "Sequence[str]", left: float = 0.0, top: float = 0.0) -> tuple[float, float]:
-        """Move every square to its place in `array`; `names` stand over the blocks. Returns the ring's centre."""
+    def show(self, array: Whole, names: "Sequence[str]", left: float = 0.0, top: float = 0.0) -> None:
+        """Move every square to its place in `array`; `names` stand over the blocks."""
         places = _places(array).reshape(-1, 2) + np.array((left, top))
         for entry, (x, y) in zip(array.ravel().tolist(), places, strict=True):
             self.squares[entry].set_xy((x, y))
@@ -136,7 +137,6 @@ class _Cells:
             label.set_position((left + n * (array.shape[-1] + GAP), top - 0.15))
         x, y = self.squares[FOLLOWED].get_xy()
         self.ring.set_xy((x - 0.04, y - 0.04))
-        return x + 0.47, y + 0.47
 
 
 def _frame(ax: "Axes", width: float, rows: float) -> None:
@@ -145,8 +145,7 @@ def _frame(ax: "Axes", width: float, rows: float) -> None:
 
 
 @live.lab(
-    height=4.6,
-    neutral="It opens at the first of two operations, where the heads are not in front yet.",
+    height=4.4,
     heads=live.Choice("heads", (2, 3), 2),
     step=live.Slider("step", 1, 4, 1),
 )
@@ -154,20 +153,23 @@ def split_lab(figure: "Figure") -> live.Update:
     """Split and merge, one operation at a time, before and after, on entries that name themselves."""
     from matplotlib.patches import FancyArrowPatch
 
-    code, ax = figure.subplots(1, 2, width_ratios=(1, 1.7))
-    code.set(xlim=(0, 1), ylim=(6.5, -1.2), xticks=(), yticks=())
+    code, ax = figure.subplots(1, 2, width_ratios=(1, 1.45))
+    code.set(xlim=(0, 1), ylim=(5.2, -1.4), xticks=(), yticks=())
     code.spines[:].set_visible(False)
+    places = (0, 0.5, 0.79)
     font: dict[str, Any] = {"va": "center", "size": 11}
-    code.text(0, -1, "operation", **font)
-    code.text(0.62, -1, "shape", **font)
-    code.text(1.0, -1, f"{FOLLOWED} is at", **font)
-    columns = [[code.text(place, step, "", **font) for step in range(5)] for place in (0, 0.62, 1.0)]
+    for place, name in zip(places, ("step", "shape", f"{FOLLOWED} is at"), strict=True):
+        code.text(place, -0.85, name, color=plots.GREY, **font)
+    code.plot([0, 1], [-0.48, -0.48], color=plots.GREY, lw=0.8)
+    columns = [[code.text(place, step, "", **font) for step in range(5)] for place in places]
     x = named_entries()
     room = TOKENS * 3 + (TOKENS - 1) * GAP  # the width of the widest arrays
-    _frame(ax, room + 0.1, 10)
+    _frame(ax, room + 0.1, 9.7)
     before, after = _Cells(ax, x, 0.25), _Cells(ax, x)
-    follow = FancyArrowPatch((0, 0), (1, 1), arrowstyle="-|>", mutation_scale=16, color=plots.INK, lw=2, zorder=6)
-    ax.add_patch(follow)
+    middle = room / 2
+    look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 18, "color": plots.INK, "lw": 2}
+    ax.add_patch(FancyArrowPatch((middle, 4.15), (middle, 5.05), **look))
+    operation = ax.text(middle + 0.3, 4.55, "", va="center", weight="bold")
 
     def update(heads: int, step: int) -> str:
         d_k = WIDTH // heads
@@ -179,23 +181,23 @@ def split_lab(figure: "Figure") -> live.Update:
             (x, ["x"], "x", ""),
             (cut, tokens, f".reshape({TOKENS}, {heads}, {d_k})", f"reshape cuts each token into {heads} pieces"),
             (split, names, ".swapaxes(0, 1)", "swapaxes gives each head a piece of every token"),
-            (cut, tokens, ".swapaxes(0, 1)", "swapaxes again: the pieces of each token together"),
-            (x, ["x"], f".reshape({TOKENS}, {WIDTH})", f"reshape joins them: {heads} heads merged to x"),
+            (cut, tokens, ".swapaxes(0, 1)", "swapaxes puts the pieces of each token together"),
+            (x, ["x"], f".reshape({TOKENS}, {WIDTH})", f"reshape joins the pieces of {heads} heads to x"),
         )
         at = [np.argwhere(stage[0] == FOLLOWED)[0].tolist() for stage in stages]
         for n, row in enumerate(zip(*columns, strict=True)):
             known = stages[n][0].shape, at[n]  # later steps don't show what they lead to
-            for text, words in zip(row, (stages[n][2], *(known if n <= step else ("", ""))), strict=True):
+            label = f"{n}  {stages[n][2]}"
+            for text, words in zip(row, (label, *(known if n <= step else ("", ""))), strict=True):
                 text.set_text(str(words))
-                text.set_color(plots.INK if n <= step else "#BBBBBB")
+                text.set_color(plots.INK if n <= step else "#8A8A8A")
                 text.set_weight("bold" if n == step else "normal")
-        ends = []
-        for cells, (array, over, *_), top in zip((before, after), stages[step - 1 : step + 1], (0, 5.6), strict=True):
+        for cells, (array, over, *_), bottom in zip((before, after), stages[step - 1 : step + 1], (4, 0), strict=True):
             width = _places(array)[..., 0].max() + 1
-            ends.append(cells.show(array, over, float(room - width) / 2, top))
-        (x_0, y_0), (x_1, y_1) = ends
-        follow.set_positions((x_0, y_0 + 0.55), (x_1, y_1 - 0.55))
-        code.set_title(f"{step} · {stages[step][3]}")
+            top = 5.65 if bottom == 0 else bottom - array.shape[-2]  # the first stands on the arrow, the second below
+            cells.show(array, over, float(room - width) / 2, top)
+        operation.set_text(stages[step][2])
+        code.set_title(f"Step {step}: {stages[step][3]}")
         now = stages[step][0]
         return (
             f"Step {step} of 4, {heads} heads: {stages[step][3]}, shape {now.shape}. Entry {FOLLOWED} moves from "

@@ -1,7 +1,7 @@
 """The experiment of notebook 03: models that must fetch from four places at once, and what can be measured on them."""
 
-import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from lesson_utils.classroom.formats import signed
 from lesson_utils.lessons import bugs
 from lesson_utils.lessons.attention_bugs import SPLIT
-from lesson_utils.maths import attention, layers, models, tasks
+from lesson_utils.maths import attention, layers, models, tasks, training
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models.experiments import Change, changed
 
@@ -50,7 +50,6 @@ class Result(NamedTuple):
     one: Array  # attention weights of the first sequence, (h, T, T)
     profile: Array  # of each head: its mean weight by offset, as in `by_offset`, (h, T)
     sharpness: float  # mean of the largest weight of a row
-    diversity: float | None  # see `diversity`; None for a single head
 
     @property
     def accuracy(self) -> float:
@@ -69,7 +68,7 @@ def examine(
     """
     source, target = held_out(n)
     (layer,) = model.heads()["encoder"]
-    lost = np.repeat(np.isin(np.arange(layer.num_heads), knock_out), model.config.d_model // layer.num_heads)
+    lost = np.repeat(np.isin(np.arange(layer.num_heads), knock_out), len(layer.W_O.value) // layer.num_heads)
     changes: list[Change] = [(layer.W_O, "value", np.where(lost[:, None], 0, layer.W_O.value))]
     if multi_head:
         changes.append((model.stack.blocks[0].attention, "inner", SimpleNamespace(forward=_by(multi_head, layer))))
@@ -85,8 +84,77 @@ def examine(
         one=weights[0],
         profile=by_offset(maps),
         sharpness=float(weights.max(axis=-1).mean()),
-        diversity=diversity(weights[:64]) if weights.shape[1] > 1 else None,
     )
+
+
+class Survey(NamedTuple):
+    """The results of several trained models with h heads each, on sequences that they were not trained on."""
+
+    right: Array  # share of right answers, by offset, (models, 4)
+    profile: Array  # of each head: its mean weight by offset, as in `by_offset`, (models, h, T)
+    sharpness: Array  # mean of the largest weight of a row, (models,)
+    zeros: Array  # shares of right answers with one head's output replaced by zeros, (models, h, 4); or (0,)
+    means: Array  # the same, with the head's output replaced by its mean
+
+    @property
+    def accuracy(self) -> Array:
+        """The share of right answers of each model, (models,)."""
+        return np.asarray(self.right.mean(axis=-1))
+
+
+def survey(several: Sequence[models.Encoder], removed: bool = False) -> Survey:
+    """Examine several models of one layer.
+
+    Args:
+        removed: measure them without each of their heads, too.
+    """
+    results = [examine(model) for model in several]
+    without: dict[str, Any] = {"zero": np.zeros(0), "mean": np.zeros(0)}
+    if removed:
+        without = {by: np.stack([_without_each(model, by) for model in several]) for by in without}
+    right, profile, sharpness = (
+        np.stack([np.asarray(getattr(result, name)) for result in results])
+        for name in ("right", "profile", "sharpness")
+    )
+    return Survey(right, profile, sharpness, zeros=without["zero"], means=without["mean"])
+
+
+def _without_each(model: models.Encoder, by: str, n: int = 200) -> Array:
+    """Measure the share of right answers by offset without each head in turn, (h, 4)."""
+    source, target = held_out(n)
+    (layer,) = model.heads()["encoder"]
+    right = []
+    for head in range(layer.num_heads):
+        with models.trying(model, {"encoder": {0: [head]}}, by):
+            answers = model.forward(source)[0].argmax(axis=-1)  # (n, T, 4)
+        right.append((answers == target).mean(axis=(0, 1)))
+    return np.stack(right)
+
+
+def widths(d_k: int, d_v: int, seed: int) -> Callable[[models.Encoder], None]:
+    """Return a function that gives the heads of a new model keys of width d_k and values of width d_v."""
+
+    def change(model: models.Encoder) -> None:
+        (layer,) = model.heads()["encoder"]
+        d_model, h, rng = model.config.d_model, layer.num_heads, np.random.default_rng([seed, d_k, d_v])
+        layer.W_Q, layer.W_K = (layers.glorot(d_model, h * d_k, rng, np.float32) for _ in range(2))
+        layer.W_V = layers.glorot(d_model, h * d_v, rng, np.float32)
+        layer.W_O = layers.glorot(h * d_v, d_model, rng, np.float32)
+
+    change.__name__ = f"widths_{d_k}_{d_v}_{seed}"  # by this name its results are stored
+    return change
+
+
+def share_on_task(places: int, num_heads: int, steps: int, seed: int) -> float:
+    """Train a model as the notebook does, but to fetch from this many places; return its share of right answers."""
+    sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "positions": "learned", "max_length": LENGTH}
+    config = models.EncoderConfig(vocab=23, classes=23, num_heads=num_heads, outputs=places, **sizes)
+    model = models.Encoder(config, np.random.default_rng(seed))
+    schedule = partial(training.warmup_linear, peak=5e-3, warmup=steps // 10, total=steps * 13 // 10)
+    batches = partial(tasks.gather, batch=64, k=places)
+    training.fit(model, batches, steps, schedule=schedule, seed=seed, progress=False)
+    source, target = tasks.gather(np.random.default_rng(99), 500, LENGTH, places, NUM_SYMBOLS)
+    return float((model.forward(source)[0].argmax(axis=-1) == target).mean())
 
 
 def _by(multi_head: MultiHeadAttention, layer: layers.MultiHead) -> Callable[..., Any]:
@@ -119,24 +187,6 @@ def main_offset(profile: Array, least: float = 0.5) -> str:
     """Name the offset that gets most of a head's weight, if one does."""
     best = int(profile.argmax())
     return signed(short_way(best)) if profile[best] >= least else ""
-
-
-def diversity(weights: Array) -> float:
-    """Measure how differently heads look: the mean share of weight that one puts elsewhere than another.
-
-    ½ Σ_j |a_ij − b_ij| (total variation) is 0 for two equal rows of weights, 1 for rows that share no key.
-
-    Args:
-        weights: (..., h, T_q, T_k), at least two heads.
-
-    Raises:
-        ValueError: there is only one head.
-    """
-    heads = np.moveaxis(weights, -3, 0)  # (h, ..., T_q, T_k)
-    if len(heads) < 2:
-        raise ValueError("one head has nothing to differ from; give weights of two heads or more")
-    pairs = itertools.combinations(heads, 2)
-    return float(np.mean([np.abs(a - b).sum(axis=-1).mean() / 2 for a, b in pairs]))
 
 
 def scramble(model: models.Encoder) -> models.Encoder:

@@ -10,13 +10,6 @@ PREDICTIONS = (
         happened="The head finds all four symbols, but their average does not say which symbol stood where.",
     ),
     Prediction(
-        "split",
-        ("[2, 1, 2]", "[1, 2, 2]", "[2, 2, 1]"),
-        right="[1, 2, 2]",
-        happened="The reshape cuts token 2 into pieces, and the swap brings the heads to the front: the entry is in "
-        "head 1, token 2, last column.",
-    ),
-    Prediction(
         "scrambled",
         ("half of each token", "tokens 0 and 1, in pieces", "every other column"),
         right="tokens 0 and 1, in pieces",
@@ -40,8 +33,16 @@ PREDICTIONS = (
         "experiment",
         ("2 heads", "4 heads", "8 heads", "16 heads"),
         right="4 heads",
-        happened="Four heads get all answers right from each of the three starts, and eight nearly all. Fewer heads "
-        "blur the four offsets, and heads of width 2 learn slowly.",
+        happened="Four heads have the best median of twelve starts. Fewer heads blur the four offsets, and sixteen "
+        "heads of width 2 fall short.",
+        usual="4 heads",
+    ),
+    Prediction(
+        "width",
+        ("wider keys", "wider values", "neither: 16 are too many"),
+        right="wider keys",
+        happened="With keys of width 8, the sixteen heads solve the task from all three starts, although their values "
+        "are still 2 wide.",
     ),
     Prediction(
         "circle",
@@ -50,34 +51,35 @@ PREDICTIONS = (
         happened="The neighbours on the circle get nearly the same score, so they share the weight.",
     ),
     Prediction(
+        "tasks",
+        ("1 head", "2 heads", "4 or more heads"),
+        right="4 or more heads",
+        happened="Four and eight heads get every answer right from all three starts, and two heads from only one.",
+        usual="2 heads",
+    ),
+    Prediction(
         "digits",
         ("no, it stays at a quarter each", "yes, nearly"),
         right="yes, nearly",
         happened="With a wider network and eight times the steps, the weights come close to 8 : 4 : 2 : 1.",
     ),
     Prediction(
-        "fetch",
-        ("each takes one", "each takes all four", "one head does most"),
-        right="each takes one",
-        happened="Each of the four maps has one diagonal, and no two heads have the same.",
-    ),
-    Prediction(
         "removal",
         ("all four, a little", "those at one offset", "none, the others step in"),
         right="those at one offset",
-        happened="The answers at the offset of head 0 are lost, and the other three stay right.",
+        happened="The answers at the offset of head 0 fall to guessing, and the other three stay right.",
+    ),
+    Prediction(
+        "all_starts",
+        ("only in this one", "in about half", "in about three quarters", "in all of them"),
+        right="in about three quarters",
+        happened="In 9 of 12. In the other three starts, heads share offsets.",
     ),
     Prediction(
         "one_query",
         ("at the same place", "one place further", "at the same symbol elsewhere"),
         right="one place further",
         happened="The head looks by position: it keeps its distance from the query, whatever symbol stands there.",
-    ),
-    Prediction(
-        "diversity",
-        ("the most diverse", "the one in between", "the least diverse"),
-        right="the least diverse",
-        happened="In the best of the three models both heads look at the same places, with other weights.",
     ),
 )
 
@@ -93,25 +95,6 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "One trained head put about a quarter of its weight on each of four places. What was lost in its output?",
-        (
-            Option(
-                "Which symbol stood where.",
-                "A sum of four equal shares is the same in any order. Unequal shares, such as 8 : 4 : 2 : 1, would keep it.",
-                right=True,
-            ),
-            Option(
-                "Which four symbols were there.",
-                "Nearly all answers were among the four wanted symbols: those it knew.",
-            ),
-            Option("On which offsets it has to look.", "Its map had four diagonals, on just those offsets."),
-            Option(
-                "All: one head can't do such a task.",
-                "With a wider network and eight times the steps, one head reached 0.87. It is slow, not unable.",
-            ),
-        ),
-    ),
-    Question(
         "`x` has shape (T, d_model). What is wrong with `x.reshape(num_heads, T, d_k)` as a split?",
         (
             Option("The shape of what it returns.", "The shape is right, and that makes the bug hard to find."),
@@ -123,28 +106,28 @@ QUESTIONS = (
                 "It copies the array, which takes time.", "It makes a view if it can. That would be no mistake either."
             ),
             Option(
-                "Head 0 gets the first tokens, whole.",
-                "Reshape keeps the order of the entries: it fills head 0 with the first tokens, cut into pieces. What "
-                "stands further away, that head can't see.",
+                "Head 0 gets pieces of the first tokens only.",
+                "Reshape keeps the order of the entries, so it fills head 0 with the first tokens, cut into pieces. Head "
+                "0 never sees the other tokens.",
                 right=True,
             ),
         ),
     ),
     Question(
-        "Why did 16 heads of width 2 do so much worse than 4 of width 8, in the same training?",
+        "Sixteen heads share 32 columns and fail, four heads succeed. Why?",
         (
             Option(
-                "They had fewer parameters and did fewer multiply-adds.",
-                "Both are the same; the table was computed from the library's own counts.",
+                "Sixteen heads have fewer parameters.",
+                "Both have 4,096: the heads only divide the columns of the same matrices among them.",
             ),
             Option(
-                "To single out one of 24 keys takes huge scores in a plane.",
-                "Neighbours on the circle get nearly the same score. The heads were still smears when training ended.",
+                "Keys of width 2 can hardly single out one place of 24.",
+                "Wider keys alone were enough: with keys of width 8, sixteen heads solved the task.",
                 right=True,
             ),
             Option(
-                "They all came to look at the same places in the end.",
-                "They differed more than untrained heads do. Different is not yet useful.",
+                "Sixteen looks are too many for four offsets.",
+                "Sixteen heads with wider keys solved the task. Heads that are left over did no harm.",
             ),
         ),
     ),

@@ -12,8 +12,8 @@ from lesson_utils.maths import ops
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The sentence is Jakob Uszkoreit's: "Transformer: A Novel Neural Network Architecture for Language Understanding",
-# Google AI blog, 2017. The last word can also be "wide".
+# The sentence follows Jakob Uszkoreit's, "The animal didn't cross the street because it was too tired": "Transformer: A
+# Novel Neural Network Architecture for Language Understanding", Google AI blog, 2017. The last word can also be "wide".
 WORDS = ("the", "cat", "did", "not", "cross", "the", "street", "because", "it", "was", "too", "tired")
 IT = WORDS.index("it")
 # How well each word answers "what does 'it' stand for?": written by hand, for two ways to end the sentence.
