@@ -67,7 +67,7 @@ class Movements:
 
 @live.lab(
     width=9.4,
-    height=6.0,
+    height=4.6,
     neutral="A healthy model comes first, which is none of the patients.",
     patient=live.Choice("patient", (HEALTHY, *PATIENTS), HEALTHY),
 )
@@ -94,7 +94,7 @@ def case_lab(figure: "Figure") -> live.Update:
     )
     below = figure.add_subplot(grid[2, :])
     below.set_axis_off()
-    written = below.text(0, 0.4, "", family="monospace", size=12, va="center", in_layout=False)
+    written = below.text(0, 0.4, "", family="monospace", size=11, va="center", in_layout=False)
     named = ("Loss at the start", "Loss at the end", "Leak in time", "Leak across rows", "Order", "Cache parity")
     titles = list(zip((start, curve, time, rows, order, cache_), named, strict=True))
 
