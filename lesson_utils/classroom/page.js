@@ -92,10 +92,10 @@
       .map((control) => control.getAttribute("aria-valuetext") ?? `${control.checked} ${control.value}`)
       .join();
   const awaited = new WeakMap();
-  const drawn = new WeakMap(); // the setting when the last picture came
+  const drawn = new WeakMap(); // the setting when the last picture came, of figures that a hand has touched
   const answered = (figure) => {
     clearTimeout(awaited.get(figure));
-    drawn.set(figure, setting(figure));
+    if (drawn.has(figure)) drawn.set(figure, setting(figure));
     figure.querySelector(":scope > .no-answer")?.remove();
   };
   const wait = (figure) => {
@@ -116,19 +116,22 @@
   const start = (figure) => {
     if (figure.dataset.followed) return;
     figure.dataset.followed = "yes";
-    figure.addEventListener("input", () => wait(figure));
+    const touched = () => {
+      if (!drawn.has(figure)) drawn.set(figure, setting(figure));
+      wait(figure);
+    };
+    for (const kind of ["pointerdown", "keydown", "input"]) figure.addEventListener(kind, touched, true);
     for (const wait of [0, 150, 400]) setTimeout(() => showWhole(figure), wait);
     const watched = { childList: true, subtree: true, characterData: true, attributeFilter: ["aria-valuetext"] };
     const changed = (changes) => {
       follow(figure);
       const elements = changes.map(({ target }) => (target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement));
       if (elements.some((element) => element?.closest(".widget-html"))) answered(figure);
-      else if (drawn.get(figure) !== setting(figure)) wait(figure);
+      else if (drawn.has(figure) && drawn.get(figure) !== setting(figure)) wait(figure);
     };
     new MutationObserver(changed).observe(figure, watched);
     name(figure);
     announce(figure);
-    answered(figure);
   };
   const picture = (image) => {
     if (image.dataset.shown) return;
