@@ -76,7 +76,7 @@ def _said(cells: list[Cell]) -> str:
 def watch() -> None:
     """Begin to watch, in a kernel whose page can be reloaded; a second call changes nothing."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    shell: Any = ipython.get_ipython() if ipython else None
     kernel = getattr(shell, "kernel", None)
     handlers = getattr(kernel, "shell_handlers", None)
     if kernel is None or not handlers or hasattr(shell, "attention_reloads"):
