@@ -70,13 +70,15 @@
     clearTimeout(resting.get(figure));
     resting.set(figure, setTimeout(() => announce(figure), 700));
   };
-  // When a cell is run by Shift+Enter, JupyterLab scrolls the next cell to the middle, and the picture out at the top.
-  const showWhole = (figure) => {
-    const cell = figure.closest(".jp-Cell");
+  // When a cell is run by Shift+Enter, JupyterLab scrolls the next cell to the middle, and the picture out at the top. In
+  // JupyterLite the picture comes after that, and stands out at the bottom.
+  const showWhole = (element) => {
+    const cell = element.closest(".jp-Cell");
     const panel = cell?.closest(".jp-WindowedPanel-outer");
     if (!panel || !cell.nextElementSibling?.classList.contains("jp-mod-active")) return;
-    const hidden = panel.getBoundingClientRect().top - figure.getBoundingClientRect().top;
-    if (hidden > 0) panel.scrollBy({ top: -hidden, behavior: "instant" });
+    const [view, box] = [panel, element].map((part) => part.getBoundingClientRect());
+    const top = Math.min(box.top - view.top, Math.max(0, box.bottom - view.bottom));
+    if (top) panel.scrollBy({ top, behavior: "instant" });
   };
   // --- A new kernel knows neither the figures nor the names of the one before ------------------------------------------
   const sayBelow = (element, text) => {
@@ -121,7 +123,7 @@
       wait(figure);
     };
     for (const kind of ["pointerdown", "keydown", "input"]) figure.addEventListener(kind, touched, true);
-    for (const wait of [0, 150, 400]) setTimeout(() => showWhole(figure), wait);
+    for (const later of [0, 150, 400, 1000]) setTimeout(() => showWhole(figure), later);
     const watched = { childList: true, subtree: true, characterData: true, attributeFilter: ["aria-valuetext"] };
     const changed = (changes) => {
       follow(figure);
@@ -136,7 +138,7 @@
   const picture = (image) => {
     if (image.dataset.shown) return;
     image.dataset.shown = "yes";
-    for (const wait of [0, 150, 400]) setTimeout(() => showWhole(image), wait);
+    for (const later of [0, 150, 400]) setTimeout(() => showWhole(image), later);
   };
   const look = () => {
     document.querySelectorAll(".live-figure").forEach(start);

@@ -94,7 +94,7 @@ def test_a_check_names_the_mistake_and_ends_a_loop_that_does_not(lab):
 
 def test_figures_stay_in_sight_after_shift_enter(lab):
     with lab.open("00_start_here.ipynb", 1280, 720) as notebook:
-        by_hand.check_figures_are_in_sight(notebook)
+        assert by_hand.not_in_sight(notebook) == {}
 
 
 def test_python_has_the_whole_text_that_models_learn_from(lab):
