@@ -70,30 +70,79 @@
     clearTimeout(resting.get(figure));
     resting.set(figure, setTimeout(() => announce(figure), 700));
   };
-  // When a cell is run by Shift+Enter, JupyterLab scrolls the next cell to the middle, and the picture out at the top.
-  const showWhole = (figure) => {
-    const cell = figure.closest(".jp-Cell");
+  // When a cell is run by Shift+Enter, JupyterLab scrolls the next cell to the middle, and the picture out at the top. In
+  // JupyterLite the picture comes after that, and stands out at the bottom.
+  const showWhole = (element) => {
+    const cell = element.closest(".jp-Cell");
     const panel = cell?.closest(".jp-WindowedPanel-outer");
     if (!panel || !cell.nextElementSibling?.classList.contains("jp-mod-active")) return;
-    const hidden = panel.getBoundingClientRect().top - figure.getBoundingClientRect().top;
-    if (hidden > 0) panel.scrollBy({ top: -hidden, behavior: "instant" });
+    const [view, box] = [panel, element].map((part) => part.getBoundingClientRect());
+    const top = Math.min(box.top - view.top, Math.max(0, box.bottom - view.bottom));
+    if (top) panel.scrollBy({ top, behavior: "instant" });
+  };
+  // --- A new kernel knows neither the figures nor the names of the one before ------------------------------------------
+  const sayBelow = (element, text) => {
+    const note = document.createElement("div");
+    note.className = "no-answer";
+    note.setAttribute("role", "status");
+    element.append(note);
+    note.textContent = text;
+  };
+  // A control was moved, the kernel has nothing to do, and yet no picture comes.
+  const setting = (figure) =>
+    [...figure.querySelectorAll("[role=slider], input")]
+      .map((control) => control.getAttribute("aria-valuetext") ?? `${control.checked} ${control.value}`)
+      .join();
+  const awaited = new WeakMap();
+  const drawn = new WeakMap(); // the setting when the last picture came, of figures that a hand has touched
+  const answered = (figure) => {
+    clearTimeout(awaited.get(figure));
+    if (drawn.has(figure)) drawn.set(figure, setting(figure));
+    figure.querySelector(":scope > .no-answer")?.remove();
+  };
+  const wait = (figure) => {
+    const check = () => {
+      const kernel = figure.closest(".jp-NotebookPanel")?.querySelector(".jp-Notebook-ExecutionIndicator");
+      if (kernel && kernel.dataset.status !== "idle") return wait(figure);
+      if (!kernel || setting(figure) === drawn.get(figure) || figure.querySelector(":scope > .no-answer")) return;
+      sayBelow(figure, "This picture does not follow its controls: the kernel is new. Run the set-up cell, then this one.");
+    };
+    clearTimeout(awaited.get(figure));
+    awaited.set(figure, setTimeout(check, 2500));
+  };
+  const advise = (output) => {
+    if (output.dataset.advised || !/^NameError: name '\w+' is not defined/m.test(output.textContent)) return;
+    output.dataset.advised = "yes";
+    sayBelow(output, "If a cell above makes this name: choose Run → Run All Above Selected Cell, then run this cell.");
   };
   const start = (figure) => {
     if (figure.dataset.followed) return;
     figure.dataset.followed = "yes";
-    for (const wait of [0, 150, 400]) setTimeout(() => showWhole(figure), wait);
+    const touched = () => {
+      if (!drawn.has(figure)) drawn.set(figure, setting(figure));
+      wait(figure);
+    };
+    for (const kind of ["pointerdown", "keydown", "input"]) figure.addEventListener(kind, touched, true);
+    for (const later of [0, 150, 400, 1000]) setTimeout(() => showWhole(figure), later);
     const watched = { childList: true, subtree: true, characterData: true, attributeFilter: ["aria-valuetext"] };
-    new MutationObserver(() => follow(figure)).observe(figure, watched);
+    const changed = (changes) => {
+      follow(figure);
+      const elements = changes.map(({ target }) => (target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement));
+      if (elements.some((element) => element?.closest(".widget-html"))) answered(figure);
+      else if (drawn.has(figure) && drawn.get(figure) !== setting(figure)) wait(figure);
+    };
+    new MutationObserver(changed).observe(figure, watched);
     name(figure);
     announce(figure);
   };
   const picture = (image) => {
     if (image.dataset.shown) return;
     image.dataset.shown = "yes";
-    for (const wait of [0, 150, 400]) setTimeout(() => showWhole(image), wait);
+    for (const later of [0, 150, 400]) setTimeout(() => showWhole(image), later);
   };
   const look = () => {
     document.querySelectorAll(".live-figure").forEach(start);
+    document.querySelectorAll(".jp-OutputArea-output[data-mime-type$=stderr]").forEach(advise);
     document.querySelectorAll(".jp-OutputArea-output > .jp-RenderedHTML img").forEach(picture);
   };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });

@@ -7,6 +7,8 @@ the hand rests. `page.css` keeps these controls in sight.
 import sys
 from pathlib import Path
 
+from lesson_utils.classroom import reloads
+
 SAYS = "Open all answers on this page"
 IN_A_BROWSER = (
     "Your work is kept in this browser, on this machine. A reload opens this notebook again as it was last saved, and "
@@ -18,6 +20,7 @@ def ready() -> None:
     """Say that the set-up is done, and bring the page its script and style."""
     from IPython.display import display
 
+    reloads.watch()
     print("Ready.")
     if sys.platform == "emscripten":
         print(IN_A_BROWSER)

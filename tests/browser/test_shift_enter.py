@@ -5,6 +5,7 @@ import tarfile
 from importlib.util import find_spec
 from pathlib import Path
 
+import by_hand
 import pytest
 
 from tools.browser import driver
@@ -13,13 +14,6 @@ pytestmark = pytest.mark.slow
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 AXE = "4.14.1"
 AXE_INTEGRITY = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
-# How much of a live figure's controls and of its picture is in sight, as shares of their heights.
-IN_SIGHT = """figure => {
-    const panel = figure.closest('.jp-WindowedPanel-outer').getBoundingClientRect()
-    const [top, bottom] = [Math.max(0, panel.top), Math.min(innerHeight, panel.bottom)]
-    const share = box => (Math.min(box.bottom, bottom) - Math.max(box.top, top)) / box.height
-    return [figure.querySelector('.widget-box'), figure.querySelector('img')].map(e => share(e.getBoundingClientRect()))
-}"""
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
 # Landmarks and headings are JupyterLab's affair; contrast and names in outputs are ours.
 VIOLATIONS = """async rules => (await axe.run({include: [['.jp-OutputArea-output']]}, {runOnly: rules}))
@@ -45,29 +39,11 @@ def lab(tmp_path_factory):
             yield server
 
 
-def run_by_hand(notebook):
-    """Press Shift+Enter in each cell; yield each live figure when its cell has ended."""
-    page = notebook.page
-    notebook.ask("({content}) => { content.activeCellIndex = 0; content.mode = 'command'; content.activate() }")
-    for number, cell in enumerate(notebook.cells):
-        page.keyboard.press("Shift+Enter")
-        if cell["cell_type"] == "code":
-            model = f"jupyterapp.shell.currentWidget.content.widgets[{number}].model"
-            page.wait_for_function(f"{model}.executionCount && {model}.executionState !== 'running'", timeout=300_000)
-            figure = page.locator(".jp-Notebook-cell").nth(number).locator(".live-figure")
-            if any("widget-view" in kind for o in notebook.cells[number]["outputs"] for kind in o.get("data", {})):
-                page.wait_for_timeout(600)  # until JupyterLab has scrolled, and page.js has scrolled back
-            if figure.count():
-                yield cell["id"], figure.first
-
-
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)], ids=lambda size: f"{size[0]} × {size[1]}")
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])
 def test_controls_and_picture_stay_in_sight(lab, path, size):
     with lab.open(path.name, *size) as notebook:
-        found = {cell: figure.evaluate(IN_SIGHT) for cell, figure in run_by_hand(notebook)}
-    assert found
-    assert {cell: shares for cell, shares in found.items() if shares[0] < 0.99 or shares[1] < 0.8} == {}
+        assert by_hand.not_in_sight(notebook) == {}
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])

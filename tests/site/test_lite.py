@@ -9,6 +9,7 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
+import by_hand
 import pytest
 
 from tools.bench.lite import measured
@@ -89,6 +90,11 @@ def test_a_check_names_the_mistake_and_ends_a_loop_that_does_not(lab):
             (output,) = notebook.run_cell("weighted-average-check")
             assert finding in "".join(output.get("data", {}).get("text/plain", "")), output
         assert notebook.complaints() == []
+
+
+def test_figures_stay_in_sight_after_shift_enter(lab):
+    with lab.open("00_start_here.ipynb", 1280, 720) as notebook:
+        assert by_hand.not_in_sight(notebook) == {}
 
 
 def test_python_has_the_whole_text_that_models_learn_from(lab):

@@ -59,22 +59,27 @@ def test_a_figure_that_fails_is_named_and_the_others_are_measured(monkeypatch, c
             return "what stands where the picture was"
 
         def live_figures(self):
-            return Page(), Page()
+            return Page(), Page(), Page()
 
-    def compare(name, *_, **__):
+    def measure(name, page):
         if name == "b":
             raise RuntimeError("no new picture")
-        return 0.5
+        slow = {"c": 70.0}.get(name, 20.0)
+        return live.Latency(name, "slider 'n'", floor=20.0, ours=slow, ahead=slow, hasty=slow, usual=200.0)
 
     monkeypatch.setattr(driver, "jupyterlab", lambda folder: Page())
     monkeypatch.setattr(live, "figures", lambda: dict.fromkeys("abc"))
-    monkeypatch.setattr(live, "_compare", compare)
+    monkeypatch.setattr(live, "_measure", measure)
+    monkeypatch.setattr(live, "_drag_both", lambda name, page: None)
     monkeypatch.delenv("BENCH", raising=False)
     with pytest.raises(SystemExit, match="1 could not be measured: b"):
         live.run()
     said = capsys.readouterr().out
     assert "b FAILED: no new picture\nwhat stands where the picture was" in said
-    assert "2 live figures: median 0.50×" in said
+    assert said.index("c, slider 'n'") < said.index("a, slider 'n'"), "the slowest comes first"
+    assert "live 70 ms (3.5× the floor), interact 200 ms: 0.35×" in said
+    assert "over the goal: milliseconds, × the floor, × interact in haste" in said
+    assert "  × the floor: median 2.25, worst 3.50; goal 2, missed by 1" in said
 
 
 def test_a_student_who_cannot_go_on_is_named_and_the_others_go_on(monkeypatch, capsys):

@@ -4,38 +4,48 @@
 window.bench = {
     // Takes notes in `node.watch`. A picture is painted by an animation frame that finds it loaded, which is done with that
     // when the browser comes to its next task. (If a picture that does not ask for it is decoded later still, that is to
-    // the credit of the usual way.) One that was replaced before that was never seen.
+    // the credit of the usual way.) One that was replaced before that was never seen. Without a picture, a text counts.
     watch(node) {
+        node.watch?.end()
+        const end = new AbortController()
         const picture = () => [...node.querySelectorAll('img[src^="data:image/png"]')].find(img => img.offsetParent)
+            ?? node.querySelector('.widget-html-content b')
+        const content = shown => shown.src ?? shown.textContent
+        const observe = (what, options) => {
+            const observer = new MutationObserver(what)
+            observer.observe(node, {subtree: true, ...options})
+            end.signal.addEventListener('abort', () => observer.disconnect())
+        }
         const frame = () => new Promise(requestAnimationFrame)
         const task = () => new Promise(done => {
             const {port1, port2} = new MessageChannel()
             port1.onmessage = done
             port2.postMessage(0)
         })
-        const watch = node.watch = {pressed: 0, moved: 0, moves: 0, changed: 0, shown: [], blank: 0}
-        let last = picture(), src = last.src
+        const watch = node.watch = {pressed: 0, moved: 0, moves: 0, changed: 0, shown: [], blank: 0, end: () => end.abort()}
+        let last = picture(), src = content(last)
         const look = async () => {
             const img = picture()
-            if (!img || (img === last && img.src === src)) return
+            if (!img || (img === last && content(img) === src)) return
             last = img
-            src = img.src
+            src = content(img)
             watch.changed = performance.now()
-            do { await frame() } while (img.isConnected && !img.complete)
+            do { await frame() } while (img.isConnected && img.complete === false)
             if (!img.isConnected) return
             await task()
             watch.shown.push(performance.now())
         }
-        new MutationObserver(look).observe(node, {subtree: true, childList: true, attributeFilter: ['src']})
+        observe(look, {childList: true, characterData: true, attributeFilter: ['src']})
         const moved = () => {
             watch.moved = performance.now()
             watch.moves += 1
         }
-        new MutationObserver(moved).observe(node, {subtree: true, attributeFilter: ['aria-valuenow']})
-        node.addEventListener('keydown', event => { watch.pressed = event.timeStamp }, true)
+        observe(moved, {attributeFilter: ['aria-valuenow']})
+        const options = {capture: true, signal: end.signal}
+        node.addEventListener('keydown', event => { watch.pressed = event.timeStamp }, options)
         const blink = () => {
             if (!picture()?.naturalWidth) watch.blank += 1
-            requestAnimationFrame(blink)
+            if (!end.signal.aborted) requestAnimationFrame(blink)
         }
         blink()
     },
@@ -50,10 +60,10 @@ window.bench = {
         return node.watch.shown.at(-1) - node.watch.pressed
     },
 
-    // Waits until the kernel has nothing to do, and nothing has changed for half a second.
+    // Waits until the kernel has nothing to do, and nothing has changed for a third of a second.
     async settled(node) {
         const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel
-        const quiet = () => performance.now() - Math.max(node.watch.moved, node.watch.changed) > 500
+        const quiet = () => performance.now() - Math.max(node.watch.moved, node.watch.changed) > 300
         while (kernel.status !== 'idle' || !quiet()) await new Promise(done => setTimeout(done, 50))
     },
 

@@ -1,7 +1,8 @@
 """The time in which live figures follow their sliders.
 
-Every live figure against `ipywidgets.interact` with a new figure a step, the usual way, in one JupyterLab: from the key
-press to the painted picture, timed in the page by the page's own clock; and after a drag of two seconds.
+Every live figure against `ipywidgets.interact` with a new figure a step, the usual way, and against the floor: a slider
+that changes a text label. All three in one page of one JupyterLab, from the key press to what is painted, timed by the
+page's own clock. The three slowest come first, with a drag of two seconds. All of it takes ten minutes at most.
 """
 
 import math
@@ -9,10 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.classroom.course import LESSONS
@@ -20,11 +20,38 @@ from lesson_utils.classroom.live import testing  # noqa: F401  # the notebook's
 from tools.bench import trial
 
 if TYPE_CHECKING:
-    from tools.browser.notebook import Control, LiveFigure
+    from tools.browser.notebook import Control, LiveFigure, Notebook
 
-STEPS = 8  # from the left end of the slider, and back again; more than once where it has fewer
+STEPS = 5  # from the left end of the slider, and back again; more than once where it has fewer
+SLOWEST = 3  # are shown first, and dragged
+GOALS = {"milliseconds": 60.0, "× the floor": 2.0, "× interact in haste": 0.3}
 DRAG_SECONDS, MOVES_PER_SECOND = 2, 60
 IN_THE_PAGE = Path(__file__).with_suffix(".js")  # its functions are called `bench.…` there
+
+
+class Latency(NamedTuple):
+    """Medians in milliseconds from a key press to what is painted, of one figure."""
+
+    name: str
+    control: str
+    floor: float  # a text label
+    ours: float
+    ahead: float  # where it has not been: the picture was drawn ahead
+    hasty: float  # one key on the heels of another: the picture was not there
+    usual: float
+
+    def against_goals(self) -> dict[str, float]:
+        """Return what `GOALS` are about, under their names."""
+        return dict(zip(GOALS, (self.ours, self.ours / self.floor, self.hasty / self.usual), strict=True))
+
+    def __str__(self) -> str:
+        over = [what for what, value in self.against_goals().items() if value > GOALS[what]]
+        return (
+            f"{self.name}, {self.control}: floor {self.floor:.0f} ms, live {self.ours:.0f} ms "
+            f"({self.ours / self.floor:.1f}× the floor), interact {self.usual:.0f} ms: {self.ours / self.usual:.2f}× "
+            f"(where it has not been: {self.ahead / self.usual:.2f}×; in haste, too: {self.hasty / self.usual:.2f}×)"
+            + (f"; over the goal: {', '.join(over)}" if over else "")
+        )
 
 
 def figures() -> dict[str, Callable[[], live.LiveFigure]]:
@@ -48,75 +75,112 @@ def the_usual_way(live_figure: live.LiveFigure) -> None:
     ipywidgets.interact(show, **{name: control.widget(control.value) for name, control in live_figure.controls.items()})
 
 
+def floor() -> None:
+    """Show a slider that changes a text label: what no figure can be faster than."""
+    import ipywidgets
+    from IPython.display import display
+
+    slider, label = ipywidgets.IntSlider(0, 0, 100, description="n"), ipywidgets.HTML("<b>0</b>")
+    slider.observe(lambda change: setattr(label, "value", f"<b>{change['new']}</b>"), names="value")
+    display(ipywidgets.VBox([slider, label]))
+
+
 def run() -> None:
-    """Print a paragraph for every live figure."""
+    """Print the slowest live figures, then a line for each of the others."""
     import nbformat
 
     from tools.browser import driver
 
-    print("live: key press to painted picture, in turns in one JupyterLab, and a drag from end to end")
-    ratios: list[float] = []
+    names = list(figures())[: 1 if trial.on() else None]
+    print(f"live: key press to painted picture, {len(names)} figures in turns in one page", flush=True)
+    start = time.monotonic()
+    found: list[Latency] = []
     failed: list[str] = []
+    cells = [nbformat.v4.new_code_cell(source, id=name) for name, source in _cells().items()]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}  # or JupyterLab would ask
     with tempfile.TemporaryDirectory() as folder, driver.jupyterlab(folder) as server:
-        for name in list(figures())[: 1 if trial.on() else None]:
-            sources = (
-                f"%matplotlib inline\nfrom tools.bench import live as bench\nfigure = bench.figures()[{name!r}]()",
-                "figure",
-                "bench.the_usual_way(figure)",
-                "bench.testing.forget(figure)",
-            )
-            cells = [nbformat.v4.new_code_cell(source, id=f"cell-{n}") for n, source in enumerate(sources)]
-            notebook = nbformat.v4.new_notebook(cells=cells)
-            notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}  # or JupyterLab would ask
-            nbformat.write(notebook, Path(folder, f"{name}.ipynb"))
-            with server.open(f"{name}.ipynb", height=1500) as page:
-                page.run_all()
-                page.page.add_script_tag(path=IN_THE_PAGE)
-                ours, usual = page.live_figures()
+        nbformat.write(notebook, Path(folder, "bench.ipynb"))
+        with server.open("bench.ipynb", height=2000) as page:
+            page.run_cell("floor")
+            page.page.add_script_tag(path=IN_THE_PAGE)
+            for name in names:
                 try:
-                    ratios.append(_compare(name, ours, usual, forget=partial(page.run_cell, "cell-3")))
+                    found.append(_measure(name, page))
                 except Exception as error:  # of the browser or the figure: the others are to be measured all the same
                     failed.append(name)
-                    print(f"\n{name} FAILED: {error}\n{ours.alert or usual.alert}")
-    if ratios:
-        print(f"\n{len(ratios)} live figures: median {median(ratios):.2f}×, worst {max(ratios):.2f}×")
+                    alerts = [figure.alert for figure in page.live_figures()]
+                    print(f"\n{name} FAILED: {error}\n{next(filter(None, alerts), '')}", flush=True)
+            found.sort(key=lambda latency: -latency.ours)
+            for latency in found[:SLOWEST]:
+                print(f"\n{latency}")
+                _drag_both(latency.name, page)
+    print("", *found[SLOWEST:], sep="\n")
+    if found:
+        _sum_up(found)
+    print(f"It took {time.monotonic() - start:.0f} s.")
     if failed:
         sys.exit(f"{len(failed)} could not be measured: {', '.join(failed)}")
 
 
-def _compare(name: str, live: "LiveFigure", usual: "LiveFigure", forget: Callable[[], object]) -> float:
-    pairs = [(figure, _first_slider(figure)) for figure in (live, usual)]
-    for figure, slider in pairs:
+def _sum_up(found: list[Latency]) -> None:
+    """Print the medians and the worst, and how many figures miss a goal."""
+    print(f"\n{len(found)} live figures; the goal is the most that any may have:")
+    for what, goal in GOALS.items():
+        values = [latency.against_goals()[what] for latency in found]
+        over = sum(value > goal for value in values)
+        print(f"  {what}: median {median(values):.2f}, worst {max(values):.2f}; goal {goal:g}, missed by {over}")
+
+
+def _cells(name: str = "") -> dict[str, str]:
+    """Return the sources of the notebook's cells by their ids; with a name, they make and show that figure."""
+    return {
+        "floor": "%matplotlib inline\nfrom tools.bench import live as bench\nbench.floor()",
+        "make": f"figure = bench.figures()[{name!r}]()",
+        "ours": "figure",
+        "usual": "bench.the_usual_way(figure)",
+        "forget": "bench.testing.forget(figure)",
+    }
+
+
+def _show(name: str, page: "Notebook") -> "list[LiveFigure]":
+    """Show a figure in both ways; return the floor and these two, each watched and at the left end of its slider."""
+    for cell in ("make", "ours", "usual"):
+        page.run_cell(cell, _cells(name)[cell])
+    shown = page.live_figures()
+    for figure in shown[1:]:
+        figure.wait_for_picture()
+    for figure in shown:
         figure.node.evaluate("node => bench.watch(node)")
-        slider.move("Home")
+        _first_slider(figure).input.press("Home")
         _settle(figure)
+    return shown
+
+
+def _measure(name: str, page: "Notebook") -> Latency:
+    floor, ours, usual = ((figure, _first_slider(figure)) for figure in _show(name, page))
+    label = [_step(*floor, "ArrowRight") for _ in range(2 * STEPS)]
 
     # One key on the heels of another: no picture has been drawn ahead, none is known from before.
-    forget()
-    there, back = ("ArrowRight", "ArrowLeft") if pairs[0][1].kind == "slider" else ("Space", "Space")
+    page.run_cell("forget")
+    there, back = ("ArrowRight", "ArrowLeft") if ours[1].kind == "slider" else ("Space", "Space")
     hasty: list[float] = []
-    while len(hasty) < (STEPS if there != back else 1) and (taken := _step(*pairs[0], there)):
+    while len(hasty) < (STEPS if there != back else 1) and (taken := _step(*ours, there)):
         hasty.append(taken)
     # As a learner does, who looks before pressing again: there, pictures are drawn ahead; afterwards they are known.
-    forget()
-    pairs[0][1].move("Home")
+    page.run_cell("forget")
+    ours[1].move("Home")
     keys = ([there] * len(hasty) + [back] * len(hasty)) * math.ceil(STEPS / len(hasty))
     paused: list[list[float]] = []
     for key in keys:
         paused.append([])
-        for figure, slider in pairs:
+        for figure, slider in (ours, usual):
             _settle(figure)
             paused[-1].append(_step(figure, slider, key))
-    ours, theirs = (median(times) for times in zip(*paused, strict=True))
-
-    print(f"\n{name}, {pairs[0][1].kind} {pairs[0][1].label!r}")
+    live, theirs = (median(times) for times in zip(*paused, strict=True))
     ahead = median(times[0] for times in paused[: len(hasty)])
-    print(f"  key press: live {ours:.0f} ms, interact {theirs:.0f} ms: {ours / theirs:.2f}×", end=" ")
-    print(f"(where it has not been: {ahead / theirs:.2f}×; in haste, too: {median(hasty) / theirs:.2f}×)")
-    for way, (figure, slider) in zip(("live", "interact"), pairs, strict=True):
-        if slider.kind == "slider":
-            print(f"  drag, {way}: {_drag(figure, slider)}")
-    return ours / theirs
+    control = f"{ours[1].kind} {ours[1].label!r}"
+    return Latency(name, control, median(label), live, ahead, median(hasty), theirs)
 
 
 def _first_slider(figure: "LiveFigure") -> "Control":
@@ -135,6 +199,14 @@ def _step(figure: "LiveFigure", slider: "Control", key: str) -> float:
 
 def _settle(figure: "LiveFigure") -> None:
     figure.node.evaluate("node => bench.settled(node)")
+
+
+def _drag_both(name: str, page: "Notebook") -> None:
+    """Show a figure in both ways once more, drag their sliders, and print what came."""
+    for way, figure in zip(("live", "interact"), _show(name, page)[1:], strict=True):
+        slider = _first_slider(figure)
+        if slider.kind == "slider":
+            print(f"  drag, {way}: {_drag(figure, slider)}")
 
 
 def _drag(figure: "LiveFigure", slider: "Control") -> str:

@@ -67,7 +67,7 @@ class Movements:
 
 @live.lab(
     width=9.4,
-    height=6.0,
+    height=4.6,
     neutral="A healthy model comes first, which is none of the patients.",
     patient=live.Choice("patient", (HEALTHY, *PATIENTS), HEALTHY),
 )

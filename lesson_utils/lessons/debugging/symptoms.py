@@ -79,7 +79,7 @@ def _controls() -> dict[str, live.Control]:
 
 @live.lab(
     width=9.8,
-    height=5.6,
+    height=4.6,
     controls=_controls,
     neutral="Nothing is wrong at first, and the other bugs have no dots until they are asked for.",
 )

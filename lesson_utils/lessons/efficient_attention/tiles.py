@@ -148,7 +148,7 @@ class Tiles:
 
 
 @live.lab(
-    height=4.8,
+    height=4.6,
     neutral="No tile is seen yet: nothing has shrunk, and there is no error to compare.",
     step=live.Slider("tiles seen", 0, KEYS, 0),
     forget=live.Switch("forget to rescale", False),

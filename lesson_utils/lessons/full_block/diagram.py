@@ -110,18 +110,18 @@ PARTS = {
 
 # --- The architecture diagram ----------------------------------------------------------------------------------------
 
-SOURCE, TARGET, WIDE, HIGH = 1.16, 3.42, 1.58, 0.34  # middles of the two columns, size of a box
+SOURCE, TARGET, WIDE, HIGH = 1.16, 3.42, 1.58, 0.27  # middles of the two columns, size of a box
 # Part → the middles of the boxes that show it, in inches.
 BOXES: dict[str, tuple[tuple[float, float], ...]] = {
-    "embedding": ((SOURCE, 0.56), (TARGET, 0.56)),
-    "positions": ((SOURCE, 1.0), (TARGET, 1.0)),
-    "self-attention": ((SOURCE, 1.72),),
-    "masked": ((TARGET, 1.72),),
-    "cross": ((TARGET, 2.66),),
-    "feed-forward": ((SOURCE, 2.66), (TARGET, 3.6)),
-    "add & norm": ((SOURCE, 2.12), (SOURCE, 3.06), (TARGET, 2.12), (TARGET, 3.06), (TARGET, 4.0)),
-    "output": ((TARGET, 4.62),),
-    "softmax": ((TARGET, 5.06),),
+    "embedding": ((SOURCE, 0.4), (TARGET, 0.4)),
+    "positions": ((SOURCE, 0.715), (TARGET, 0.715)),
+    "self-attention": ((SOURCE, 1.316),),
+    "masked": ((TARGET, 1.316),),
+    "cross": ((TARGET, 2.035),),
+    "feed-forward": ((SOURCE, 2.035), (TARGET, 2.754)),
+    "add & norm": ((SOURCE, 1.622), (SOURCE, 2.341), (TARGET, 1.622), (TARGET, 2.341), (TARGET, 3.06)),
+    "output": ((TARGET, 3.56),),
+    "softmax": ((TARGET, 3.9),),
 }
 LABELS = {"masked": "masked self-att.", "cross": "cross-attention"}
 KINDS = {
@@ -140,33 +140,33 @@ def _draw_streams(plan: "Axes") -> None:
 
     line: dict[str, Any] = {"color": plots.GREY, "lw": 1.5, "zorder": 0}
     small: dict[str, Any] = {"color": plots.GREY, "size": 10, "va": "center"}
-    for x, top, name in ((SOURCE, 3.32, "encoder × N"), (TARGET, 4.28, "decoder × N")):
+    for x, top, name in ((SOURCE, 2.54, "encoder × N"), (TARGET, 3.274, "decoder × N")):
         frame = FancyBboxPatch(
-            (x - 1.13, 1.36), 2.05, top - 1.36, boxstyle="round,pad=0,rounding_size=0.08", fc="#F3F3F3", lw=0, zorder=-1
+            (x - 1.13, 1.04), 2.05, top - 1.04, boxstyle="round,pad=0,rounding_size=0.08", fc="#F3F3F3", lw=0, zorder=-1
         )
         plan.add_patch(frame)
-        plan.text(x + 0.05, top + 0.09, name, **small)
+        plan.text(x + 0.05, top + 0.069, name, **small)
     for x, words, top, parts in (
-        (SOURCE, "der Hund schläft", 3.06, (1.72, 2.66)),
-        (TARGET, "<begin> the dog", 5.2, (1.72, 2.66, 3.6)),
+        (SOURCE, "der Hund schläft", 2.341, (1.316, 2.035)),
+        (TARGET, "<begin> the dog", 3.978, (1.316, 2.035, 2.754)),
     ):
-        plan.text(x, 0.14, words, ha="center", va="center", size=10.5, weight="bold")
-        plan.plot([x, x], [0.28, top], **line)
+        plan.text(x, 0.107, words, ha="center", va="center", size=10.5, weight="bold")
+        plan.plot([x, x], [0.214, top], **line)
         for y in parts:  # around the part, into add & norm
-            plan.plot([x, x - 0.98, x - 0.98], [y - 0.25, y - 0.25, y + 0.4], **line)
-            arrow(plan, (x - 0.98, y + 0.4), (x - 0.78, y + 0.4), plots.GREY, 1.5)
-    arrow(plan, (TARGET, 5.2), (TARGET, 5.5), plots.GREY, 1.5)
-    plan.text(TARGET + 0.12, 5.4, "the dog sleeps", va="center", size=10.5, weight="bold")
+            plan.plot([x, x - 0.98, x - 0.98], [y - 0.191, y - 0.191, y + 0.306], **line)
+            arrow(plan, (x - 0.98, y + 0.306), (x - 0.78, y + 0.306), plots.GREY, 1.5)
+    arrow(plan, (TARGET, 3.978), (TARGET, 4.208), plots.GREY, 1.5)
+    plan.text(TARGET + 0.12, 4.131, "the dog sleeps", va="center", size=10.5, weight="bold")
     joint = (SOURCE + TARGET) / 2
-    plan.plot([SOURCE, SOURCE, joint, joint], [3.23, 3.7, 3.7, 2.66], **line)
-    arrow(plan, (joint, 2.66), (TARGET - WIDE / 2, 2.66), plots.GREY, 1.5)
-    plan.text(SOURCE - 1.1, 3.84, "memory m (B, S, d_model)", **small)
-    plan.text(SOURCE + 0.08, 1.25, "(B, S, d_model)", **small)
-    plan.text(TARGET + 0.08, 1.25, "(B, T, d_model)", **small)
+    plan.plot([SOURCE, SOURCE, joint, joint], [2.471, 2.831, 2.831, 2.035], **line)
+    arrow(plan, (joint, 2.035), (TARGET - WIDE / 2, 2.035), plots.GREY, 1.5)
+    plan.text(SOURCE - 1.1, 2.938, "memory m (B, S, d_model)", **small)
+    plan.text(SOURCE + 0.08, 0.956, "(B, S, d_model)", **small)
+    plan.text(TARGET + 0.08, 0.956, "(B, T, d_model)", **small)
 
 
 @live.lab(
-    height=6.0,
+    height=4.6,
     neutral="It shows the embedding, which is none of the boxes to guess from. Boxes of each kind can only be counted.",
     part=live.Choice("part", tuple(PARTS), "embedding"),
 )
@@ -191,11 +191,11 @@ def diagram_lab(figure: "Figure") -> live.Update:
     middle: dict[str, Any] = {"ha": "center", "va": "center", "size": 10.5}
     names = [plan.text(0, 0, "", color="white", weight="bold", zorder=7, **middle) for _ in covers]
     left = 4.72
-    formula = plan.text(left, 5.1, "", size=14, va="top")
-    shapes = plan.text(left, 4.5, "", va="top")
-    purpose = plan.text(left, 4.05, "", va="top", linespacing=1.4)
-    code = plan.text(left, 3.2, "", va="top", family="monospace", size=9.4, linespacing=1.6)
-    where = plan.text(left, 0.75, "", va="top", color=plots.GREY)
+    formula = plan.text(left, 3.901, "", size=14, va="top")
+    shapes = plan.text(left, 3.442, "", va="top")
+    purpose = plan.text(left, 3.098, "", va="top", linespacing=1.4)
+    code = plan.text(left, 2.448, "", va="top", family="monospace", size=9.4, linespacing=1.6)
+    where = plan.text(left, 0.574, "", va="top", color=plots.GREY)
 
     def update(part: str) -> str:
         about, colour = PARTS[part], KINDS.get(part, plots.BLUE)

@@ -91,7 +91,7 @@ def _found(smollm: "Pretrained | None") -> tuple[Census]:
 
 @live.lab(
     width=9.8,
-    height=5.4,
+    height=4.1,
     controls=_controls,
     prepare=_found,
     example=lambda: (None,),

@@ -1,0 +1,162 @@
+"""What stands on a notebook's page is legible in each look; after a restart and a reload, it says what to do."""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tools.browser import driver
+
+pytestmark = pytest.mark.slow
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "00_start_here.ipynb"
+NEW_KERNEL = "This picture does not follow its controls: the kernel is new. Run the set-up cell, then this one."
+NAME_ABOVE = "If a cell above makes this name: choose Run → Run All Above Selected Cell, then run this cell."
+RIGHT = "def weighted_average(weights, values):\n    return weights @ values"
+LONG = "import os, time\nwhile not os.path.exists({!r}):\n    time.sleep(0.1)\ntrained = True"
+
+# What is wrong with the outputs: what is cut off, lies over another, can't be seen, or stands out too little.
+WRONG = """() => {
+    const found = [], panel = document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect()
+    const outputs = [...document.querySelectorAll('.jp-OutputArea-output')].filter(e => e.checkVisibility())
+    const parts = selector => outputs.flatMap(e => [...e.querySelectorAll(selector)])
+    const inside = selector => parts(selector).filter(e => e.checkVisibility())
+    const say = (e, what) => found.push(`${what}: ${e.className || e.tagName} ${e.textContent.slice(0, 40)}`)
+    const numbers = text => text.match(/[\\d.]+/g).map(Number)
+    const linear = c => c > 10 ? ((c / 255 + 0.055) / 1.055) ** 2.4 : c / 255 / 12.92
+    const light = text => {
+        const [r, g, b] = numbers(text).slice(0, 3).map(linear)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+    const ground = element => {
+        for (let e = element; e; e = e.parentElement) {
+            const [, , , alpha = 1] = numbers(getComputedStyle(e).backgroundColor)
+            if (alpha) return getComputedStyle(e).backgroundColor
+        }
+        return 'rgb(255, 255, 255)'
+    }
+    const contrast = (colour, element) => {
+        const [a, b] = [light(colour), light(ground(element))].sort()
+        return (b + 0.05) / (a + 0.05)
+    }
+    for (const image of inside('img')) {
+        const {left, right, width} = image.getBoundingClientRect()
+        if (!image.naturalWidth || width < 280) say(image, 'not to be seen')
+        if (left < panel.left || right > panel.right) say(image, 'cut off')
+    }
+    const controls = inside('.widget-label, .widget-readout, .noUi-target, .widget-button')
+    controls.forEach((control, n) => {
+        const box = control.getBoundingClientRect()
+        if (control.scrollWidth > control.clientWidth + 1 && !control.matches('.noUi-target')) say(control, 'cut off')
+        if (box.left < panel.left || box.right > panel.right) say(control, 'cut off')
+        for (const other of controls.slice(n + 1)) {
+            const {left, right, top, bottom} = other.getBoundingClientRect()
+            const [width, height] = [[box.left, box.right, left, right], [box.top, box.bottom, top, bottom]]
+                .map(([a, b, c, d]) => Math.min(b, d) - Math.max(a, c))
+            if (width > 1 && height > 1) say(control, `over ${other.textContent}`)
+        }
+    })
+    for (const text of inside('*')) {
+        const own = [...text.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim())
+        const ours = own && !text.closest('.jp-RenderedText') // a traceback's colours are JupyterLab's
+        if (ours && contrast(getComputedStyle(text).color, text) < 4.5) say(text, 'pale')
+        const {borderLeftWidth, borderLeftColor} = getComputedStyle(text)
+        if (borderLeftWidth === '4px' && contrast(borderLeftColor, text.parentElement) < 3) say(text, 'pale bar')
+    }
+    const edges = matchMedia('(forced-colors: active)').matches ? inside('.noUi-target, .widget-button') : []
+    for (const edge of edges) if (parseFloat(getComputedStyle(edge).borderTopWidth) < 1) say(edge, 'without an edge')
+    return found
+}"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
+        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
+    if not driver.find_chromium():
+        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    folder = tmp_path_factory.mktemp("notebooks")
+    shutil.copy(NOTEBOOK, folder)
+    with driver.jupyterlab(folder) as server:
+        yield server
+
+
+def test_each_look(lab):
+    """Both themes, forced colours, and two narrow windows: zoomed to 200 %, and beside the list of files."""
+    with lab.open(NOTEBOOK.name, 1440, 900) as notebook:
+        page = notebook.page
+        notebook.run_cell("weighted-average", RIGHT)
+        notebook.run_all()
+        page.evaluate("document.querySelectorAll('.jp-OutputArea-output details').forEach(e => { e.open = true })")
+
+        def command(name, **arguments):
+            notebook.ask(f"() => jupyterapp.commands.execute({name!r}, {arguments})")
+            page.wait_for_timeout(700)
+
+        def window(width, height):
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(300)
+
+        found = {"light": page.evaluate(WRONG)}
+        page.emulate_media(forced_colors="active")
+        found["forced colours"] = page.evaluate(WRONG)
+        page.emulate_media(forced_colors="none")
+        command("apputils:change-theme", theme="JupyterLab Dark")
+        page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
+        found["dark"] = page.evaluate(WRONG)
+        command("apputils:change-theme", theme="JupyterLab Light")
+        window(720, 450)
+        found["200 %"] = page.evaluate(WRONG)
+        window(1024, 700)
+        command("filebrowser:activate")
+        found["beside the list of files"] = page.evaluate(WRONG)
+        assert {look: wrong for look, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.long_form
+def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
+    with lab.open(NOTEBOOK.name) as notebook:
+        page = notebook.page
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look")
+        slider = page.locator(".live-figure [role=slider]").nth(1)
+        slider.press("ArrowLeft")
+        page.wait_for_timeout(3500)
+        notes = page.locator(".no-answer")
+        assert notes.count() == 0, "the picture has followed"
+        notebook.ask("({sessionContext}) => sessionContext.restartKernel()")
+        slider.press("ArrowLeft")
+        notes.wait_for(timeout=30_000)
+        assert notes.all_text_contents() == [NEW_KERNEL]
+        notebook.run_cell("weighted-average-check")
+        page.wait_for_function("document.querySelectorAll('.no-answer').length === 2")
+        assert notes.all_text_contents()[1] == NAME_ABOVE
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look")
+        page.wait_for_function("document.querySelectorAll('.no-answer').length === 1")
+
+
+@pytest.mark.long_form
+def test_a_reload_while_a_cell_runs_is_said(lab, tmp_path):
+    with lab.open(NOTEBOOK.name) as notebook:
+        page = notebook.page
+        notebook.run_cell("setup")
+        notebook.ask("({context}) => context.save()")
+        number = [cell["id"] for cell in notebook.cells].index("weighted-average")
+        notebook.ask(
+            f"""({{content}}) => {{
+                content.activeCellIndex = {number}
+                content.activeCell.model.sharedModel.setSource({LONG.format(str(tmp_path / "go"))!r})
+                jupyterapp.commands.execute('notebook:run-cell')
+            }}"""
+        )
+        page.wait_for_timeout(300)
+        page.reload()
+        page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context?.isReady", timeout=60_000)
+        kernel = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel"
+        page.wait_for_function(f"{kernel}?.connectionStatus === 'connected'", timeout=60_000)
+        (tmp_path / "go").touch()  # the page is there again, and the cell ends
+        notebook.ask("async panel => { await panel.revealed; await panel.sessionContext.ready }")
+        (output,) = notebook.run_cell("weighted-average-check", "print(trained)")
+        assert "".join(output["text"]).startswith("The page was reloaded while this cell ran:\n    import os, time\n")
+        assert "".join(output["text"]).endswith("\nTrue\n")
