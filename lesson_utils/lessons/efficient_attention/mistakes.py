@@ -8,6 +8,8 @@ from lesson_utils.mistakes.exercise import change
 ONLINE = (
     change("total not rescaled", "The old sum was counted relative to the old maximum. Relative to the new one it is exp(largest − new) times as large: multiply `total` by that before you add the tile.", total="total = total + weights.sum()"),
     change("output not rescaled", "The old output was summed relative to the old maximum. It shrinks by exp(largest − new), just as the total does.", output="output = output + weights @ values"),
+    change("neither sum rescaled", "Both old sums were counted relative to the old maximum. Multiply `total` and `output` by exp(largest − new) before you add the tile.", shrink="shrink = 1.0"),
+    change("no maximum at all", "You add exp(score) as it is, so that large scores overflow. Subtract the new maximum, `np.exp(scores - new)`, and multiply both old sums by exp(largest − new).", shrink="shrink = 1.0", weights="weights = np.exp(scores)"),
     change("sign of the exponent", "The factor has the wrong sign: exp(new − largest) lets the old sums grow when a larger score comes. They must shrink: exp(largest − new).", shrink="shrink = np.exp(new - largest)"),
     change("maximum of the tile", "You take the tile's own maximum and forget the old one. In a tile of small scores the running maximum must not fall: `max(largest, scores.max())`.", largest="new = scores.max()"),
     change("maximum never raised", "You keep the old maximum. It is −∞ before the first tile, and later scores may lie far above it: take `max(largest, scores.max())`.", largest="new = largest"),
