@@ -109,14 +109,18 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
 
 
 def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str | None) -> str:
-    """Return the words for a float64 that came of float32, beside a mistake that does not make one."""
-    if bank.exercise.dtype != "kept" or "float64" in message:
+    """Return the words for a wrong dtype beside a mistake that does not make it."""
+    if "dtype" in message or "float64" in message:
         return ""
     named = [fault for fault in bank.changes if fault.name in (name or "").split("; ")]
     for i, (outcome, wanted) in enumerate(zip(outcomes, bank.wanted, strict=True)):
         made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i))]
         for result, got, want in zip(bank.exercise.returns, _dtypes(outcome), _dtypes(wanted), strict=False):
-            if (got, want) == (np.float64, np.float32) and got not in made:
+            if got is None or want is None or got in made:
+                continue
+            if want.kind == "b" and got.kind != "b":
+                return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: add `dtype=bool`."
+            if bank.exercise.dtype == "kept" and (got, want) == (np.float64, np.float32):
                 return f"\nOne thing more: float32 went in, and `{result}` came out as float64."
     return ""
 
@@ -235,6 +239,9 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     if all(o.error or _comparable(o) for o in outcomes) and (found := recognise(bank, function, outcomes)):
         if found.sure:
             o = outcomes[broken[0]] if broken else None
+            if o and not found.explains_errors:
+                rest = found.message.removeprefix("Two things to mend.\n")
+                return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{also}", found.name
             where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
             return found.message + where + also, found.name
         also = f"\n{found.message}{also}"

@@ -903,7 +903,7 @@ BLIND = (
         "weighted_average",
         "the mean",
         "return (weights * values.T).T.mean(axis=1)",
-        says=(r"has shape \(5,\); expected \(3,\)",),
+        says=("Two things to mend", "`axis=0` in `weights", "`sum`, not `mean`"),
         never=("would be right",),
     ),
     Blind(

@@ -142,7 +142,7 @@ def sample(exercise):
     """Some wrong answers: typed ones, pairs of them, mutants with and without a source, and strange ones."""
     bank = judge.bank_of(exercise)
     with quiet():
-        mutants = [m for m in bank.mutants[::40] if tells(bank, m)]
+        mutants = [m for m in bank.mutants[::60] if tells(bank, m)]
         pairs = [p for p in itertools.islice(bank.pairs(bank.changes), 3, 3000, 1000) if tells(bank, p)]
     typed = [fault.text for fault in bank.changes[2::9]]
     for body in [
@@ -181,7 +181,7 @@ def test_each_stage_of_the_search_names_something(in_a_hurry, monkeypatch):
         return replace(stage, search=search_and_count)
 
     monkeypatch.setattr(search, "STAGES", tuple(map(counted, search.STAGES)))
-    results = [run(exercise, answer) for exercise in ALL for answer in sample(exercise)]
+    results = [run(exercise, answer) for exercise in ALL[::3] for answer in sample(exercise)]
     wrong = [r for r in results if r.passed is False]
     print(f"{len(wrong)} wrong answers")
     for stage in search.STAGES:

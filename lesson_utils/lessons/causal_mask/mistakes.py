@@ -192,7 +192,7 @@ GPT = (
     change("keys twice", "`my_attention` gets the keys where the values belong: `my_attention(Q, K, V, mask)`.", layers=(gpt_layers(attend="heads, _ = my_attention(Q, K, K, mask)"), gpt_layers(attend="heads, _ = my_attention(Q, V, K, mask)"))),
     change("no attention", "There is only the feed-forward half: no position hears of another. Attention comes first in each layer.", layers=gpt_layers(norm_1="", Q="", K="", V="", attend="", add_1="")),
     change("no feed-forward", "Only attention is there. Each layer has a second half: x = x + feed-forward of a norm of x.", layers=gpt_layers(norm_2="", add_2="")),
-    change("the first layer only", "Only one layer is computed. Loop over all of `layers`.", layers=(gpt_layers("layers[:1]"), gpt_layers("layers[-1:]"))),
+    change("the first layer only", "Only one layer counts. The loop goes over all of `layers`, and each layer reads the `x` that the layer before it wrote.", layers=(gpt_layers("layers[:1]"), gpt_layers("layers[-1:]"))),
     change("stopped in the loop", "Your `return` stands inside the loop: it ends after the first layer. Norm and logits come behind the loop.", layers=gpt_layers() + f"\n    x = {_LAST}\n    return x @ table.T", norm="", answer=""),
     change("layers in reverse", "You go through the layers from the last to the first.", layers=gpt_layers("layers[::-1]")),
     change("each layer from the start", "Each layer begins with the embeddings again. It goes on from what the layer before it gave: one x for all.", layers="start = x\n" + gpt_layers(norm_1="x = start\n" + _LAYER["norm_1"])),

@@ -48,7 +48,7 @@ MERGE = (
     change('reshaped without a swap', 'You reshape at once. Reshape never moves an entry past another, so tokens of one head end up in one row. Swap T and h first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.', swap=""),
     change('not joined', 'You return the pieces of each token beside each other, (..., T, h, d_k), and not joined. Return them reshaped to (..., T, h·d_k).', join="return x"),
     change('columns of the heads alternate', "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.", swap="x = np.moveaxis(x, -3, -1)"),
-    change('wrong axes swapped', 'You swap the last two axes, T and d_k. T and h must change places: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(-1, -2)", "x = x.swapaxes(-1, -3)"), join=("return x.reshape(*leading, T, num_heads * d_k)", "return x")),
+    change('wrong axes swapped', 'You swap d_k with another axis. T and h must change places: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(-1, -2)", "x = x.swapaxes(-1, -3)"), join=("return x.reshape(*leading, T, num_heads * d_k)", "return x")),
     change(
         'heads below each other', 'You put the heads below each other, as more rows. A token stays one row: its pieces from all heads go side by side, into one row of h·d_k columns.',
         "np.concatenate(x)",

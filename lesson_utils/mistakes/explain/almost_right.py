@@ -8,7 +8,7 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.explain.differences import masked_entries, parts
-from lesson_utils.mistakes.recognise.search import LearnerCode, learner_code
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
 LEFT = "The numbers are right; one thing is left."

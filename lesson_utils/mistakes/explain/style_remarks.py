@@ -11,7 +11,7 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise, expressions
 from lesson_utils.mistakes.explain.differences import parts
-from lesson_utils.mistakes.recognise.search import learner_code
+from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
 COMPREHENSIONS = ast.ListComp | ast.GeneratorExp

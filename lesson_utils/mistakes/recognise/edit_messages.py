@@ -5,6 +5,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lesson_utils.mistakes.recognise.mutation_operators import number
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
@@ -56,7 +57,7 @@ DROPPED = {
     **dict.fromkeys(("round", "rint", "around", "ceil"), "`{name}` loses the decimals."),
     "squeeze": "`squeeze` also drops other axes of length 1.",
     **dict.fromkeys(("clip", "max", "min", "maximum", "minimum"), "`{name}` changes every value beyond its limit."),
-    **dict.fromkeys(("sort", "sorted", "flip", "roll"), "`{name}` moves the entries to other places."),
+    **dict.fromkeys(("sort", "sorted", "reversed", "flip", "roll"), "`{name}` moves the entries to other places."),
     "nan_to_num": "`nan_to_num` hides where a number is missing, and mends nothing.",
     **dict.fromkeys(("unique", "set"), "`{name}` drops what occurs twice."),
 }
@@ -80,6 +81,8 @@ SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
     ast.BitXor: "^", ast.BitAnd: "&", ast.BitOr: "|", ast.USub: "-", ast.Invert: "~", ast.Not: "not", ast.UAdd: "+",
 }  # fmt: skip
+
+LONG = 60  # letters of code that are too many to compare at a glance
 
 # Of an edit of the solution, the learner has what comes after it.
 REVERSED = dict.fromkeys(REASONS, "something else stands there") | {
@@ -152,14 +155,17 @@ def own_reason(old: object, new: object) -> str:
             return DROPPED.get(name, "").format(name=name)
         if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
-    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp):
+    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and not _is_part(new, old):
         return CHANGED.get((SIGNS[type(old.op)], SIGNS[type(new.op)]), "")
     return CHANGED.get((name, called(new)), "")
 
 
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     """Return why an edit mends a line: its own reason, or that of its kind."""
-    kind = "off by one" if edit.kind == "term" and _left_out(old, new) in ("- 1", "+ 1") else edit.kind
+    gone = _left_out(old, new)
+    if gone == ".T":
+        return "`.T` makes columns of the rows."
+    kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
     return own_reason(edit.old, edit.new) or REASONS[kind].format(old=ast.unparse(old), new=ast.unparse(new))
 
 
@@ -180,10 +186,11 @@ def _left_out(old: ast.AST, new: ast.AST) -> str:
             return SIGNS[type(op)]
         case ast.Attribute(value=value, attr=attr) if rest == ast.dump(value):
             return f".{attr}"
-        case ast.Subscript(value=value) if rest == ast.dump(value):
+        case ast.Subscript(value=value) if ast.unparse(new) in (ast.unparse(value), f"{ast.unparse(value)}[:]"):
             return ast.unparse(old).removeprefix(ast.unparse(value))
-        case ast.Call(func=ast.Attribute(value=value)) if rest == ast.dump(value):
-            return ast.unparse(old).removeprefix(ast.unparse(value))
+        case ast.Call(func=ast.Attribute(value=value, attr=attr)) if rest == ast.dump(value):
+            call = ast.unparse(ast.Call(ast.Name(attr), old.args, old.keywords))
+            return f".{call}"
         case ast.Call(args=args) if rest in map(ast.dump, args):
             shown = [ast.Name("…") if ast.dump(a) == rest else a for a in args]
             return ast.unparse(ast.Call(old.func, shown, old.keywords))
@@ -204,13 +211,19 @@ def _changed_part(edit: Edit, body: Sequence[ast.stmt]) -> tuple[ast.AST, ast.AS
         after = copy.deepcopy(ast.Module(list(body), []))
     way = list(_differing(before, after))
     line = next((ast.unparse(a) for a, _ in reversed(way) if isinstance(a, ast.stmt)), "")
+    found = None
     for n, (a, b) in reversed(list(enumerate(way))):
-        shown = isinstance(a, ast.expr | ast.keyword | ast.Slice) and not isinstance(a, ast.Name | ast.Constant)
+        if not isinstance(a, ast.expr | ast.keyword | ast.Slice) or line.count(ast.unparse(a)) != 1:
+            continue
+        if isinstance(a, ast.Name) or number(a) is not None:  # what stands around it says more, if it is short
+            found = found or (a, b)
+            continue
         if isinstance(a, ast.Tuple) and n and isinstance(way[n - 1][0], ast.Subscript):
             continue  # its brackets stand nowhere in the cell
-        if shown and line.count(ast.unparse(a)) == 1:
-            return a, b
-    return next((pair for pair in reversed(way) if isinstance(pair[0], ast.stmt)), way[0])
+        if ast.unparse(b) == ":":
+            continue
+        return found if found and len(ast.unparse(a)) > LONG else (a, b)
+    return found or next((pair for pair in reversed(way) if isinstance(pair[0], ast.stmt)), way[0])
 
 
 def _differing(a: ast.AST, b: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
@@ -224,7 +237,9 @@ def _differing(a: ast.AST, b: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         alike = isinstance(x, list) and isinstance(y, list) and len(x) == len(y)
         pairs = zip(x, y, strict=True) if alike else [(x, y)]  # type: ignore[arg-type]
         apart += [(p, q) for p, q in pairs if _dumped(p) != _dumped(q)]
-    if len(apart) == 1 and all(isinstance(n, ast.expr | ast.stmt | ast.keyword | ast.Slice) for n in apart[0]):
+    if len(apart) == 1 and all(
+        isinstance(n, ast.expr | ast.stmt | ast.keyword | ast.Slice | ast.comprehension) for n in apart[0]
+    ):
         yield from _differing(*apart[0])
 
 

@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
 from itertools import combinations, pairwise
 from types import CodeType
@@ -59,6 +60,22 @@ def tokens(text: str) -> Counter[str]:
     """Return the words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
     found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
     return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
+
+
+@lru_cache(10_000)
+def merged(text: str, a: str, b: str) -> str | None:
+    """Return a text with the changes of two others of it; None where they change the same words."""
+    words, *others = (re.findall(r"\w+|\s+|[^\w\s]", re.sub(r" *#.*", "", part)) for part in (text, a, b))
+    changed = []
+    for its in others:
+        opcodes = SequenceMatcher(None, words, its, autojunk=False).get_opcodes()
+        changed += [(i, j, its[k:m]) for kind, i, j, k, m in opcodes if kind != "equal"]
+    changed.sort(key=lambda change: change[:2])
+    if not (a and b) or any(j > k or (i, j) == (k, m) for (i, j, _), (k, m, _) in pairwise(changed)):
+        return None
+    for i, j, its in reversed(changed):
+        words[i:j] = its
+    return "".join(words)
 
 
 class Fault:
@@ -196,11 +213,17 @@ class Bank:
                     yield Fault(self, "", edit, {step: code})
 
     def pairs(self, faults: Sequence[Fault]) -> Iterator[Fault]:
-        """Yield each two faults of different names and steps as one."""
+        """Yield each two faults of different names as one; of one step, those that change different words of it."""
         for a, b in combinations([fault for fault in faults if not fault.whole], 2):
-            if a.name != b.name and not a.replaced.keys() & b.replaced.keys():
-                name = f"{a.name}; {b.name}"
-                yield Fault(self, name, "", {**a.replaced, **b.replaced}, {**a.texts, **b.texts}, (a, b))
+            if a.name == b.name:
+                continue
+            both = {s: merged(self.exercise.steps[s], a.texts[s], b.texts[s]) for s in a.texts.keys() & b.texts.keys()}
+            try:
+                codes = {step: compiled(textwrap.dedent(text or "…")) for step, text in both.items()}
+            except SyntaxError:
+                continue
+            texts = {**a.texts, **b.texts, **{step: text or "" for step, text in both.items()}}
+            yield Fault(self, f"{a.name}; {b.name}", "", {**a.replaced, **b.replaced, **codes}, texts, (a, b))
 
 
 bank_of = cache(Bank)

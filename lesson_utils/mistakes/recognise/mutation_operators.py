@@ -87,6 +87,8 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
             for other in (g for g in group if g != name):
                 if not is_method or _is_method_of_arrays(other):
                     yield "function", with_fields(node, func=with_fields(func, attr=other))
+    if name == "len" and len(node.args) == 1:
+        yield from (("size", parsed(f"({ast.unparse(node.args[0])}).shape[{axis}]")) for axis in (-1, -2))
     yield from _other_arguments(node, name, is_method)
     joined = node.args[0] if node.args else None
     if name == "tile" and len(node.args) == 2:  # a b a b for a a b b

@@ -26,6 +26,7 @@ class Plausibility:
     own_names: Collection[str]
     tests: Collection[int]  # the ids of the nodes in the conditions of the learner's lines
     counts: Collection[str]  # the parameters that are whole numbers
+    reads: Counter[str]  # how often each name is read in the learner's lines
 
     def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
         """Return the words that are neither known nor contain one of the learner's own names."""
@@ -50,6 +51,8 @@ class Plausibility:
             return True
         if self._bends_a_condition(edit) or (isinstance(edit.new, ast.AST) and _is_trivial(edit)):
             return False
+        if edit.kind == "name" and (old := getattr(edit.old, "id", "")) in self.own_names and self.reads[old] == 1:
+            return False  # what was computed under this name would be for nothing
         before, after = map(tokens, edit.texts())
         if edit.kind == "inserted":
             return self._is_missing_step(edit.texts()[1])

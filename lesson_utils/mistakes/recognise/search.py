@@ -8,9 +8,8 @@ mutants of the solution. Of several explanations that fit, the one closest to th
 import ast
 import inspect
 import sys
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -22,8 +21,9 @@ from lesson_utils.mistakes.exercise import expressions
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
-from lesson_utils.mistakes.recognise.plausibility import Plausibility, is_slip, nodes_of_tests
-from lesson_utils.mistakes.recognise.tree_edits import Edit, locate, repairs
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
+from lesson_utils.mistakes.recognise.plausibility import REMOVING, Plausibility, has_own_reason, is_slip, nodes_of_tests
+from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
@@ -34,79 +34,13 @@ LINES = 300  # that run while one edit is compiled
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
 REWORDED = 6  # more words than these apart, an answer is not the one that was typed
+# Edits that are believed beside another mistake; others may take something right away.
+BESIDE_ANOTHER = {
+    "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one", "size",
+    "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
+    "letters", "constant", "name",
+}  # fmt: skip
 MANY = 40  # faults that return the same; more are not compared
-
-
-@dataclass(frozen=True)
-class LearnerCode:
-    """A learner's function as a tree that can be edited and run again; the names that it sees, and its first line's number."""
-
-    tree: ast.FunctionDef
-    names: Mapping[str, Any]
-    first_line: int
-
-    @property
-    def body(self) -> list[ast.stmt]:
-        return self.tree.body
-
-    def function(self, edit: Edit | None = None) -> Callable[..., Any] | None:
-        """Return the function as it was written, or with one edit; None if that is no Python."""
-        if edit and isinstance(edit.parent, ast.Module):  # an edit of the body itself
-            edit = Edit("", self.tree, "body", None, self.tree.body, edit.new, 0)
-        module, names = ast.Module([self.tree], []), dict(self.names)
-        try:
-            if edit is None:
-                code = compile(module, "<answer>", "exec")
-            else:
-                locate(edit.new)
-                with edit.applied():
-                    code = compile(module, "<answer>", "exec")
-            exec(code, names)
-        except (SyntaxError, ValueError, TypeError, RecursionError):
-            return None
-        found: Callable[..., Any] = names[self.tree.name]
-        return found
-
-    def variables(self) -> tuple[str, ...]:
-        """Return the parameters, and the names that the body stores."""
-        stored = [n.id for n in expressions(self.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        return tuple(dict.fromkeys((*(a.arg for a in self.tree.args.args), *stored)))
-
-
-def learner_code(function: Any) -> LearnerCode | None:
-    """Return the source of `function` as a tree; None for what is no plain function with a source."""
-    code = getattr(function, "__code__", None)
-    bad = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-    if code is None or code.co_flags & bad:
-        return None
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip())
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return None
-    found = _definition(tree, function.__name__)
-    if found is None or any(isinstance(n, ast.Global | ast.Nonlocal) for n in ast.walk(found)):
-        return None
-    first = found.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(found.body) > 1:
-        found.body = found.body[1:]  # the docstring
-    try:
-        closure = inspect.getclosurevars(function).nonlocals
-    except (TypeError, ValueError):
-        closure = {}
-    return LearnerCode(found, {**function.__globals__, **closure}, code.co_firstlineno)
-
-
-def _definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:
-    """Return the only definition of a function in a tree; a lambda as the function that it stands for."""
-    lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-    if name == "<lambda>" and len(lambdas) == 1:
-        answer = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0].body)
-        made = ast.parse("def answer(): pass").body[0]
-        assert isinstance(made, ast.FunctionDef)
-        made.args, made.body = lambdas[0].args, [answer]
-        return made
-    defined = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name]
-    return defined[0] if len(defined) == 1 and not defined[0].decorator_list else None
 
 
 @dataclass(frozen=True)
@@ -116,6 +50,7 @@ class Diagnosis:
     message: str
     name: str = ""
     sure: bool = True  # else a remark, to stand behind what was measured
+    explains_errors: bool = True  # else an error of the answer is another mistake
 
 
 class Search:
@@ -130,6 +65,7 @@ class Search:
         self.signature = signature(outcomes[self.telling])
         self.learner: LearnerCode | None = learner_code(function)
         self.lines = MOST_LINES  # that the answer runs in the telling case
+        self.tried: list[tuple[Edit, Outcome]] = []  # edits that mend nothing, and what they make of that case
         self.words = tokens("\n".join(map(ast.unparse, self.learner.body))) if self.learner else Counter[str]()
 
     # --- Which known fault does the same? ---
@@ -169,11 +105,12 @@ class Search:
             return slip
         if best.slip and self.learner:  # no edit of the learner's own lines is like it
             return Diagnosis(same_numbers_message(best.slip), sure=False)
-        return Diagnosis(best.message, best.name)
+        explained = all(best.outcome(i).error for i, o in enumerate(self.outcomes) if o.error)
+        return Diagnosis(best.message, best.name, explains_errors=explained)
 
     def _fits(self, fault: Fault, abstain: bool) -> bool:
         """Tell whether a fault does the same in every case; with `abstain`, an error on one side says neither yes nor no."""
-        seen = 0
+        seen, has_values = 0, False
         for i, outcome in enumerate(self.outcomes):
             agreed = agree(fault.outcome(i), outcome)
             if agreed and outcome.error:
@@ -182,14 +119,18 @@ class Search:
             if agreed is False or (agreed is None and (not abstain or i not in self.wrong)):
                 return False
             seen += bool(agreed) and i in self.wrong
-        return seen > 0 and (not abstain or 2 * seen >= len(self.wrong))
+            has_values |= (
+                bool(agreed) and i in self.wrong and outcome.is_telling() and np.size(outcome.results()[0]) > 1
+            )
+        return seen > 0 and (not abstain or has_values or 2 * seen >= len(self.wrong))
 
-    def _distance(self, fault: Fault) -> int:
-        """Count the words that the learner's answer and the fault, as typed, do not share."""
+    def _distance(self, fault: Fault, edit: Edit | None = None) -> int:
+        """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""
         if not self.words:
             return 0
-        typed = tokens(fault.text)
-        return (typed - self.words).total() + (self.words - typed).total()
+        before, after = map(tokens, edit.texts()) if edit else (Counter[str](), Counter[str]())
+        typed, words = tokens(fault.text), self.words - before + after
+        return (typed - words).total() + (words - typed).total()
 
     @cached_property
     def is_multiple(self) -> bool:
@@ -218,15 +159,57 @@ class Search:
         tests = frozenset(nodes_of_tests(learner.body))
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
         counts = {name for name, argument in given if type(argument) is int}
-        plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts)
+        names = [n for n in expressions(learner.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        reads = Counter(n.id for n in names)
+        plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts, reads)
         what = self.bank.ingredients(learner.variables(), learner.names)
         steps, each = Steps(EDITS), 1 + self.lines // LINES
         for edits in repairs(learner.body, list(self.bank.trees.values()), what):
             plausible = (edit for edit in edits if fits(edit) and plausibility.accepts(edit))
-            if found := [edit for edit in within(steps, plausible, each) if self._mends(learner.function(edit))]:
+            if found := [edit for edit in within(steps, plausible, each) if self._mends(learner.function(edit), edit)]:
                 best = min(found, key=plausibility.rank)
                 return Diagnosis(repair_message(best, learner.body, learner.first_line))
         return None
+
+    def edit_and_typed(self) -> Diagnosis | None:
+        """Find an edit of the learner's lines that brings them nearer to a typed mistake, and leaves that one alone.
+
+        It was run in search of a repair. It has a reason of its own, or brings the words nearer to the mistake's, and nothing
+        that was right may get wrong: an edit that spoils something may end in a known mistake, too.
+        """
+        found = [
+            (self._distance(fault, edit), n, edit, fault)
+            for n, (edit, outcome) in enumerate(self.tried)
+            for fault in self.bank.changes
+            if edit.kind in BESIDE_ANOTHER
+            and not (edit.kind in REMOVING and self._takes_a_variable(edit))
+            and may_match(fault.signature(self.telling), signature(outcome))
+            and (has_own_reason(edit) or self._is_nearer(fault, edit))
+            and self._leads_to(fault, edit)
+        ]
+        if not found or self.learner is None:
+            return None
+        _, _, edit, fault = min(found, key=lambda one: one[:2])
+        first = repair_message(edit, self.learner.body, self.learner.first_line)
+        return Diagnosis(f"Two things to mend.\n1. {first}\n2. {fault.message}", f"; {fault.name}")
+
+    def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
+        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
+        before, after = map(len, edit.texts())
+        return (self._distance(fault, edit), after) < (self._distance(fault), before)
+
+    def _takes_a_variable(self, edit: Edit) -> bool:
+        before, after = map(tokens, edit.texts())
+        return self.learner is not None and any(name in before - after for name in self.learner.variables())
+
+    def _leads_to(self, fault: Fault, edit: Edit) -> bool:
+        """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were."""
+        function = self.learner.function(edit) if self.learner else None
+        for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
+            after = self._run(function, i)
+            if after is None or not same(after, fault.outcome(i)) or _entries(before, wanted) > _entries(after, wanted):
+                return False
+        return True
 
     def other_order(self) -> Diagnosis | None:
         """Find parameters in another order than the stub's: the check hands its arguments over by place."""
@@ -255,16 +238,35 @@ class Search:
         except (TimeUp, SystemExit):
             return None
 
-    def _mends(self, function: Callable[..., Any] | None) -> bool:
+    def _mends(self, function: Callable[..., Any] | None, edit: Edit) -> bool:
         """Tell whether a function is right in all cases, and leaves its arguments as they were."""
+        first = None
         for i in (self.telling, *range(len(self.bank.cases))):
             outcome = self._run(function, i)
+            first = first or outcome
             if outcome is None or not same(outcome, self.bank.wanted[i]):
+                if first and first.is_telling() and not all(map(_is_number, first.results())):
+                    self.tried.append((edit, first))
                 return False
         assert function is not None
         before = self.bank.cases[self.telling].arguments
         given = copied(before)
         return self._run(lambda *_: function(*given), self.telling) is not None and not changed(given, before)
+
+
+def _is_number(x: Any) -> bool:
+    """Tell whether it is a single number, which two mistakes have in common by chance."""
+    return np.size(x) == 1
+
+
+def _entries(outcome: Outcome, wanted: Outcome) -> int:
+    """Count the entries that are right."""
+    pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(outcome.results(), wanted.results(), strict=False)]
+    return sum(
+        int(np.isclose(a.astype(float), b.astype(float), equal_nan=True).sum())
+        for a, b in pairs
+        if a.shape == b.shape and a.dtype.kind in "biuf"
+    )
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
@@ -289,6 +291,7 @@ STAGES = (
     Stage("one edit of the learner's lines", Search.repair, lambda s: s.learner is not None),
     Stage("a mutant of the solution", Search.mutant, lambda s: s.has_values and s.learner is None),
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
+    Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("a mutant, as a remark", Search.mutant, lambda s: s.has_values and bool(s.learner) and not s.is_multiple),
 )
 

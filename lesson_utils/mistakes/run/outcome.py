@@ -11,6 +11,7 @@ import numpy as np
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2}  # relative and absolute: far above rounding, far below any mistake
 DEFAULT_TOLERANCE = 1e-7
+MANY = 100  # zeros and ones tell something if there are so many
 NUMBERS = "biufcO"  # kinds of dtype; objects may be numbers
 OPERATIONS = {"matmul": "@", "not aligned": "@", "broadcast": "+", "truth value": "if", "reshape": "reshape"}
 
@@ -44,7 +45,9 @@ class Outcome:
             numbers = np.concatenate([np.ravel(plain(x)).astype(float) for x in self.results()])
         except (TypeError, ValueError, OverflowError):
             return False
-        if all(np.asarray(x).dtype == bool for x in self.results()):
+        if all(np.asarray(x).dtype == bool for x in self.results()) or (
+            numbers.size > MANY and np.isin(numbers, (0, 1)).all()
+        ):
             return 0 < numbers.sum() < numbers.size
         other = numbers[np.isfinite(numbers) & (numbers != 0) & (numbers != 1)]
         different = min(other.size, 1) + bool((other != other[:1]).any())  # no set: there may be millions of them

@@ -1,0 +1,83 @@
+"""A learner's function as a tree that can be edited and run again."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lesson_utils.mistakes.exercise import expressions
+from lesson_utils.mistakes.recognise.tree_edits import Edit, locate
+
+
+@dataclass(frozen=True)
+class LearnerCode:
+    """A learner's function as a tree that can be edited and run again; the names that it sees, and its first line's number."""
+
+    tree: ast.FunctionDef
+    names: Mapping[str, Any]
+    first_line: int
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        return self.tree.body
+
+    def function(self, edit: Edit | None = None) -> Callable[..., Any] | None:
+        """Return the function as it was written, or with one edit; None if that is no Python."""
+        if edit and isinstance(edit.parent, ast.Module):  # an edit of the body itself
+            edit = Edit("", self.tree, "body", None, self.tree.body, edit.new, 0)
+        module, names = ast.Module([self.tree], []), dict(self.names)
+        try:
+            if edit is None:
+                code = compile(module, "<answer>", "exec")
+            else:
+                locate(edit.new)
+                with edit.applied():
+                    code = compile(module, "<answer>", "exec")
+            exec(code, names)
+        except (SyntaxError, ValueError, TypeError, RecursionError):
+            return None
+        found: Callable[..., Any] = names[self.tree.name]
+        return found
+
+    def variables(self) -> tuple[str, ...]:
+        """Return the parameters, and the names that the body stores."""
+        stored = [n.id for n in expressions(self.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        return tuple(dict.fromkeys((*(a.arg for a in self.tree.args.args), *stored)))
+
+
+def learner_code(function: Any) -> LearnerCode | None:
+    """Return the source of `function` as a tree; None for what is no plain function with a source."""
+    code = getattr(function, "__code__", None)
+    bad = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    if code is None or code.co_flags & bad:
+        return None
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip())
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    found = _definition(tree, function.__name__)
+    if found is None or any(isinstance(n, ast.Global | ast.Nonlocal) for n in ast.walk(found)):
+        return None
+    first = found.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(found.body) > 1:
+        found.body = found.body[1:]  # the docstring
+    try:
+        closure = inspect.getclosurevars(function).nonlocals
+    except (TypeError, ValueError):
+        closure = {}
+    return LearnerCode(found, {**function.__globals__, **closure}, code.co_firstlineno)
+
+
+def _definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:
+    """Return the only definition of a function in a tree; a lambda as the function that it stands for."""
+    lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+    if name == "<lambda>" and len(lambdas) == 1:
+        answer = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0].body)
+        made = ast.parse("def answer(): pass").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        made.args, made.body = lambdas[0].args, [answer]
+        return made
+    defined = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name]
+    return defined[0] if len(defined) == 1 and not defined[0].decorator_list else None
