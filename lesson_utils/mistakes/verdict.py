@@ -8,12 +8,17 @@ COLOURS = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}
 
 
 def to_html(text: str) -> str:
-    """Return plain text with `code` in backticks as HTML."""
-    return re.sub(r"`([^`]+)`", _code, html.escape(text, quote=False)).replace("\n", "<br>")
+    """Return plain text with `code` in backticks and words between *stars* as HTML; a star between spaces is a star."""
+    marked = re.sub(
+        r"`([^`]+)`|(?<![\w*])\*(?=[^\s*])([^*`\n]*[^\s*])\*(?![\w*])", _marked, html.escape(text, quote=False)
+    )
+    return marked.replace("\n", "<br>")
 
 
-def _code(found: re.Match[str]) -> str:
-    """Write code so that a line ends before or behind it, not in its middle, unless it is long."""
+def _marked(found: re.Match[str]) -> str:
+    """Write code so that a line ends before or behind it, not in its middle, unless it is long; else emphasis."""
+    if found[2]:
+        return f"<em>{found[2]}</em>"
     look = ' style="white-space:nowrap"' if len(found[1]) <= 40 else ""
     return f"<code{look}>{found[1]}</code>"
 

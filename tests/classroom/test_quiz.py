@@ -9,6 +9,7 @@ from lesson_utils.classroom import quiz
 from lesson_utils.classroom.course import Lesson
 from lesson_utils.classroom.quiz import Option, Question
 from lesson_utils.lessons.scaled_attention import questions as scaled_attention
+from lesson_utils.mistakes.verdict import to_html
 
 
 def test_every_option_opens_its_feedback():
@@ -17,6 +18,19 @@ def test_every_option_opens_its_feedback():
     assert len(re.findall("<details", page)) == options
     assert page.count("<strong>✓ Right.</strong>") == len(scaled_attention.QUESTIONS)
     assert page.count("<strong>✗ No.</strong>") == options - len(scaled_attention.QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("the *first* of *all rows*", "the <em>first</em> of <em>all rows</em>"),
+        ("(*or*)", "(<em>or</em>)"),
+        ("2 * 3 * 4, a*b*c, ** 1/2", "2 * 3 * 4, a*b*c, ** 1/2"),
+        ("`*x*, *y*`", '<code style="white-space:nowrap">*x*, *y*</code>'),
+    ],
+)
+def test_stars_are_emphasis_around_words_only(text, shown):
+    assert to_html(text) == shown
 
 
 def test_plain_text_lists_questions_without_answers():
