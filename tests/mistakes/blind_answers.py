@@ -1315,4 +1315,76 @@ BLIND = (
         says=("left side|end",),
         never=("`@`",),
     ),
+    Blind(
+        "cache_bytes",
+        "two slips in one product",
+        """
+        n = (layers - local_layers) * tokens + local_layers * min(tokens, window)
+        return n * heads * d_head * bits / 8
+        """,
+        says=("one vector a token", "heads of the queries"),
+    ),
+    Blind(
+        "merge_heads",
+        "an error in most cases, and wrong where it runs",
+        """
+        B, h, T, d = x.shape
+        return x.reshape(B, T, h * d)
+        """,
+        says=("number of names", "Elsewhere the results are wrong, too. You reshape at once"),
+    ),
+    Blind(
+        "softmax",
+        "not stable, beside a slip of the own line",
+        """
+        e = np.exp(x)
+        return e / (e.sum(-1, keepdims=True) + 1e-3)
+        """,
+        says=(r"1\. Line 3: leave out `\+ 0.001`", r"2\. `np.exp` of a large score overflows"),
+    ),
+    Blind(
+        "softmax_backward",
+        "no sum at all",
+        "return weights * dweights - weights ** 2",
+        never=("Your sum over the row",),
+    ),
+    Blind(
+        "induction_head",
+        "what is computed is not thrown away",
+        """
+        d = 3 * V + T
+        A, B, C, D = (np.zeros((d, d)) for _ in range(4))
+        A[V : V + T, V : V + T] = np.eye(T, k=-1)
+        B[:V, 2 * V + T :] = np.eye(V)
+        C[:V, V + T : 2 * V + T] = np.eye(V)
+        D[:V, 2 * V + T :] = np.eye(V)
+        return A, B, C, D
+        """,
+        never=("two different things",),
+    ),
+    Blind(
+        "induction_head",
+        "two matrices of zeros and ones",
+        """
+        d = 3 * V + T
+        A, B, C, D = (np.zeros((d, d)) for _ in range(4))
+        A[V : V + T, V : V + T] = np.eye(T, k=1)
+        B[:V, V + T : 2 * V + T] = np.eye(V)
+        C[V + T : 2 * V + T, :V] = np.eye(V)
+        D[:V, 2 * V + T :] = np.eye(V)
+        return A, B, C, D
+        """,
+        says=("head 0 looks one ahead", "query and key are exchanged"),
+    ),
+    Blind(
+        "causal_mask",
+        "floats beside another mistake",
+        """
+        m = np.zeros((T_q, T_k))
+        for i in range(T_q):
+            m[i, : i + 1] = 1
+        return m
+        """,
+        says=("One thing more: `mask` has dtype float64",),
+    ),
 )

@@ -139,16 +139,19 @@ def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry, few_slips):
 
 
 def sample(exercise):
-    """Some wrong answers: typed ones, pairs of them, mutants with and without a source, and strange ones."""
+    """Some wrong answers: typed ones, also two or beside a mutant, mutants with and without a source, strange ones."""
     bank = judge.bank_of(exercise)
     with quiet():
-        mutants = [m for m in bank.mutants[::60] if tells(bank, m)]
+        mutants = [m for m in bank.mutants[::75] if tells(bank, m)]
         pairs = [p for p in itertools.islice(bank.pairs(bank.changes), 3, 3000, 1000) if tells(bank, p)]
     typed = [fault.text for fault in bank.changes[2::9]]
+    partial = [f for f in bank.changes[1::11] if not f.whole]
+    beside = [(f, m) for f, m in zip(partial, mutants, strict=False) if not f.texts.keys() & m.replaced.keys()]
     for body in [
         *typed,
         *(p.text for p in pairs),
         *(source(bank, m) for m in mutants),
+        *(source(bank, m, f.texts) for f, m in beside),
         *list(bodies(STRANGE, exercise))[3::8],
     ]:
         yield written(exercise.name, body)
@@ -159,12 +162,14 @@ def sample(exercise):
         yield cell(turned, exercise.names())[exercise.function_name]
 
 
-def source(bank, mutant):
+def source(bank, mutant, texts=()):
+    """The solution with one edit, and maybe with other steps replaced."""
     ((step, _),) = mutant.replaced.items()
     if isinstance(mutant.slip.parent, ast.Module):
-        return bank.exercise.body({step: "\n".join(map(ast.unparse, mutant.slip.new))})
+        lines = map(ast.unparse, mutant.slip.new)
+        return bank.exercise.body({**dict(texts), step: "\n".join(lines)})
     with mutant.slip.applied():
-        return bank.exercise.body({step: "\n".join(map(ast.unparse, bank.trees[step]))})
+        return bank.exercise.body({**dict(texts), step: "\n".join(map(ast.unparse, bank.trees[step]))})
 
 
 @pytest.mark.long_form

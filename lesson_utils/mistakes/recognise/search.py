@@ -7,6 +7,7 @@ mutants of the solution. Of several explanations that fit, the one closest to th
 
 import ast
 import inspect
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +24,7 @@ from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_n
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.plausibility import REMOVING, Plausibility, has_own_reason, is_slip, nodes_of_tests
-from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
+from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs, written
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
@@ -160,7 +161,8 @@ class Search:
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
         counts = {name for name, argument in given if type(argument) is int}
         names = [n for n in expressions(learner.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-        reads = Counter(n.id for n in names)
+        filled = {id(base) for statement in learner.body for n in ast.walk(statement) for base in written(n)}
+        reads = Counter(n.id for n in names if id(n) not in filled)
         plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts, reads)
         what = self.bank.ingredients(learner.variables(), learner.names)
         steps, each = Steps(EDITS), 1 + self.lines // LINES
@@ -184,6 +186,7 @@ class Search:
             if edit.kind in BESIDE_ANOTHER
             and not (edit.kind in REMOVING and self._takes_a_variable(edit))
             and may_match(fault.signature(self.telling), signature(outcome))
+            and self._works_alike(fault)
             and (has_own_reason(edit) or self._is_nearer(fault, edit))
             and self._leads_to(fault, edit)
         ]
@@ -197,6 +200,11 @@ class Search:
         """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
         before, after = map(len, edit.texts())
         return (self._distance(fault, edit), after) < (self._distance(fault), before)
+
+    def _works_alike(self, fault: Fault) -> bool:
+        """Tell whether half of what a fault calls stands in the learner's lines; else its words say what nobody wrote."""
+        calls = set(re.findall(r"(\w+)\(", fault.text))
+        return 2 * sum(name in self.words for name in calls) >= len(calls)
 
     def _takes_a_variable(self, edit: Edit) -> bool:
         before, after = map(tokens, edit.texts())

@@ -94,9 +94,9 @@ def repairs(
 def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterator[Edit]:
     """Yield each single edit of a body; with `add`, those that put something into it."""
     for statement in body:
-        written = {id(base) for n in ast.walk(statement) for base in _written(n)}
+        filled = {id(base) for n in ast.walk(statement) for base in written(n)}
         for parent, name, i, node in list(_places(statement)):
-            if add and id(node) in written:  # what is done to a copy of it would be lost
+            if add and id(node) in filled:  # what is done to a copy of it would be lost
                 continue
             if not isinstance(node, ast.expr | ast.Slice) or (isinstance(parent, ast.Call) and name == "func"):
                 continue
@@ -117,7 +117,7 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
         yield from _statements(ast.Module(body, []))
 
 
-def _written(node: ast.AST) -> Iterator[ast.AST]:
+def written(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the arrays that `node` writes into: x of `x[0] = 1`."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
         base: ast.expr = node
