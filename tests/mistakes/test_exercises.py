@@ -142,7 +142,7 @@ def sample(exercise):
     """Some wrong answers: typed ones, also two or beside a mutant, mutants with and without a source, strange ones."""
     bank = judge.bank_of(exercise)
     with quiet():
-        mutants = [m for m in bank.mutants[::75] if tells(bank, m)]
+        mutants = [m for m in bank.mutants[::60] if tells(bank, m)]
         pairs = [p for p in itertools.islice(bank.pairs(bank.changes), 3, 3000, 1000) if tells(bank, p)]
     typed = [fault.text for fault in bank.changes[2::9]]
     partial = [f for f in bank.changes[1::11] if not f.whole]
