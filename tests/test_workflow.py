@@ -24,7 +24,8 @@ def test_ci_begins_with_the_commands_of_the_readme():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     first = re.search(r"Then one command .+?```\n(.+?)```", readme, re.S)[1].splitlines()
     assert first == ["python course.py", "python course.py test"]
-    assert re.findall(r"^python course\.py.*?(?= &$|$)", FIRST, re.M) == first
+    assert re.findall(r"^python course\.py.*?(?= &$| \"\$@\"$|$)", FIRST, re.M) == first
+    assert '"$course/.ci/readme" ||' in RUN, "and without options"
     assert not re.search(r"pip install|apt-get|npm", FIRST)
     order = ("git clone", '"$course/.ci/readme"', "apt-get", "python course.py test --rest --no-skips")
     assert sorted(order, key=RUN.index) == list(order)

@@ -509,13 +509,6 @@ def test_one_edit_of_the_learners_own_line_is_found():
             "d = b / (1 + beta_2**t)\nreturn value - lr * c / (np.sqrt(d) + eps), a, b",
             ["`m` and `v` are right in every case; `value` is not"],
         ),
-        (
-            "induction_head",
-            "d = 3 * V + T\nA, B, C, D = np.zeros((4, d, d))\nfor t in range(1, T):\n    A[V + t - 1, V + t] = 1\n"
-            "for s in range(V):\n    B[s, V + T + s] = 1\n    C[V + T + s, s] = 1\n    D[s, 2 * V + T + s] = 1\n"
-            "return A, B, C, D",
-            ["`OV_0` and `OV_1` are right in every case; `QK_0` and `QK_1` are not"],
-        ),
     ],
 )
 def test_of_two_mistakes_that_nobody_typed_together_nothing_is_made_up(exercise, body, parts):
@@ -599,7 +592,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
         (
             "additive_score",
             "ops.softmax(np.tanh((query @ W_q)[:, None] + keys @ W_k).sum(-1))",
-            ["sums to 1, as behind a softmax", "does not depend on `v`"],
+            ["You return weights.", "`hidden @ v`"],
         ),
         (
             "sampling_probabilities",  # writing into a copy would do nothing, as a known mistake does
