@@ -4,10 +4,22 @@ from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.full_block import deep, switchboard
 
 # %% stream-alike
-as_written(alike=min(mean[2] for mean in three) > 0.8, one=min(mean[4] for mean in three) > 0.98)
+as_written(
+    one=min(four[""]) > 0.98,
+    attention=min(four["attention"]) > 0.98,
+    not_feed_forward=max(four["feed_forward"]) < 0.9,
+    slowly=round(float(lab.likeness(with_it)[12]), 2) == 0.69,
+)
 
-# %% norm-needed
-as_written(slow=6 < tops[48][0] < 8, explodes=tops[48][1] > 1e9)
+# %% four-stacks
+deep_fates = {formula: fates[formula, 48] for formula in lab.FOUR}
+as_written(
+    explodes=deep_fates["x + f(x)"].size > 1e9 and deep_fates["x + f(x)"].gradient > 1e10,
+    slow=deep_fates["x + f(norm(x))"].size < 8,
+    vanishes=deep_fates["f(x)"].gradient < 1e-13,
+    shrinks=round(deep_fates["f(norm(x))"].gradient, 2) == 0.07,
+    lost=min(fates["f(norm(x))", depth].alike for depth in (12, 48)) > 0.99,
+)
 
 # %% norm-by-hand
 as_written(library=np.allclose(y, ops.layer_norm(x, gamma, beta)), same=np.allclose(y[0], y[2], atol=1e-5))
@@ -21,8 +33,23 @@ as_written(two_thirds=abs(share - 2 / 3) < 0.01, alone=list(np.flatnonzero(moved
 # %% river
 as_written(a_sum=np.allclose(stream, sum(written), atol=1e-4), grows=2 < stream.std() < 3)
 
+# %% train-three
+as_written(**deep.claims_of_starts(runs))
+
+# %% start-table
+as_written(
+    small=min(right[2] for right in by_seed.values()) > 0.9,
+    usual=max(right[0] for right in by_seed.values()) < 0.25,
+)
+
 # %% retrain-plot
 as_written(**switchboard.claims_of_parts(good, off, never_had))
+as_written(
+    one_looks=never_had["mask, seed 1"].leak > 0.2 and blind["mask, seed 1"] < 0.8,
+    one_does_not=never_had["mask"].leak < 0.05 and blind["mask"] > 0.95,
+    both_right=min(never_had[name].guided for name in ("mask", "mask, seed 1")) > 0.95,
+    both_fail=max(never_had[name].alone for name in ("mask", "mask, seed 1")) < 0.6,
+)
 
 # %% text-result
 with_it, few, many = bits.values()
@@ -37,24 +64,40 @@ with lab.feeding(readers["2 layers"], feed_forward):
 # %% neurons
 as_written(waits=chosen[-1].share > 0.5)
 
+# %% erased
+as_written(
+    kept=min(shares["untrained"]) > 0.9,
+    half=0.45 < shares["trained"][-1] < 0.65,
+    first=abs(shares["trained"][1] - shares["trained"][2] - 0.4) < 0.06,
+)
+
 # %% depth-numbers
 few, many = (lab.at_start("pre", depth, 64).gradients[-1] for depth in (2, 48))
-as_written(root=3.5 < few / many < 5.5, vanishes=lab.at_start("post", 48, 64).looking[-1] < 1e-5)
+post = lab.at_start("post", 48, 64)
+as_written(
+    root=3.5 < few / many < 5.5,
+    vanishes=post.looking[-1] < 1e-5,
+    even=post.gradients.max() < 4 * post.gradients.min(),
+)
 
-# %% train-plot
-as_written(**deep.claims_of_five(runs))
+# %% train-post
+as_written(**deep.claims_of_places(places))
 
 # %% seeds
-as_written(**deep.claims_of_starts(list(again.values())))
+six = [lab.starved(run) for name, run in again.items() if "seed" in name]
+slow = lab.starved(again["warm-up of 30 steps"])
+as_written(
+    all_starve=max(one.lowest for one in six) < 1e-3,
+    all_fail=max(one.right for one in six) < 0.3,
+    fed=lab.starved(again["a third of the rate"]).lowest > 1e-2,
+    not_the_cause=slow.lowest > 1e-2 and again["warm-up of 30 steps"].accuracy[-1] < 0.7,
+)
 
 # %% decoder-layer
 as_written(library=np.allclose(z, z_library, atol=1e-5), counted=book.parameters == decoder.num_params())
 
 # %% whole-model-check
 as_written(same=same, counted=book.parameters == model.num_params(), rows=rows, free=book.steps[-2].parameters == 0)
-
-# %% base-count
-as_written(ours=built == 63_045_632, agree=41_000 < low < high < 41_250, big=ranges["big"][1] < 36_500)
 
 # %% wirings
 past = [(reach[name] == np.tri(6)).all() for name in ("decoder-only", "from the target")]

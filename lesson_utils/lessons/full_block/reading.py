@@ -65,6 +65,27 @@ def firing(model: GPT, ids: Ids, layer: int = 1) -> Array:
     return ops.relu(feed.inner.wide.forward(normed)[0])
 
 
+def own_share(model: GPT, ids: Ids) -> list[float]:
+    """Return how much of each token's own vector the stream still holds: at the input, and after each part.
+
+    The share is (x · e) / (e · e), with e the token's vector from the table, in the mean over ids, (B, T).
+    """
+    own, _ = model.tokens.embedding.forward(ids)  # (B, T, d_model)
+    x, mask = model.tokens.forward(ids)[0], causal_mask(ids.shape[1])
+
+    def share(x: Array) -> float:
+        return float(((x * own).sum(axis=-1) / (own**2).sum(axis=-1)).mean())
+
+    shares = [share(x)]
+    for block in model.stack.blocks:
+        attend = block.attention.inner.forward
+        x = block.attention.forward(x, lambda x, attend=attend: attend(x, mask=mask))[0]
+        shares.append(share(x))
+        x = block.feed_forward.forward(x, block.feed_forward.inner.forward)[0]
+        shares.append(share(x))
+    return shares
+
+
 class Neuron(NamedTuple):
     """A neuron and what it fires at most."""
 
