@@ -28,6 +28,7 @@ as_written(library=np.allclose(y, ops.layer_norm(x, gamma, beta)), same=np.allcl
 as_written(inside=round(left[1e-3, "inside"], 2) == 0.3, outside=round(left[1e-3, "outside"], 2) == 0.99)
 
 # %% feed-facts
+share = feed_part.num_params() / (feed_part.num_params() + attention_part.num_params())
 as_written(two_thirds=abs(share - 2 / 3) < 0.01, alone=list(np.flatnonzero(moved)) == [3])
 
 # %% river

@@ -66,7 +66,9 @@ def test_the_page_about_the_papers_table_says_what_the_counts_give():
         low, high = ranges[row] = counts.vocabulary_for(changes, millions)
         ours = counts.count_parameters(base, **changes) / 1e6
         assert f"| {row} | {millions} M | {ours:.1f} M | {low:,.0f} | {high:,.0f} |" in page
-    low, high = (choose(ends) for choose, ends in zip((max, min), zip(*list(ranges.values())[:-1], strict=True), strict=True))
+    low, high = (
+        choose(ends) for choose, ends in zip((max, min), zip(*list(ranges.values())[:-1], strict=True), strict=True)
+    )
     assert f"agree on {low:,.0f} to {high:,.0f} symbols" in page
     attentions = 3 * 6  # in each of 6 encoder layers one, in each of 6 decoder layers two
     assert f"{attentions * 4 * 512:,} numbers" in page

@@ -38,7 +38,6 @@ PREDICTIONS = (
         ("only pre-norm", "pre-norm and the small start", "all three"),
         right="pre-norm and the small start",
         happened="Both begin with a stream of ordinary size. With the usual start and no norm nothing is learnt.",
-        usual="only pre-norm",
     ),
     Prediction(
         "higher_rate",

@@ -26,16 +26,16 @@ CHOICES = (
     Choice("biases", "no biases", "fewer numbers", ""),
     Choice("h keys and values", "heads share them", "a smaller cache", "notebooks 07, 09"),
     Choice("positions added", "queries, keys rotated", "lower loss", "notebooks 04, 09"),
-    Choice("scores as they come", "norm on q and k", "scores stay small", ""),
+    Choice("scores as they are", "norm on q and k", "scores stay small", ""),
 )
 
 
 def _road(ax: "Axes", x: float, low: float, high: float, part: str, colour: str, inside: str) -> None:
     """Draw a part beside the stream at `x`, what stands in it, and its road from the stream and back."""
-    at = x + 0.98
+    at = x + 0.95
     ax.plot([x, at, at], [low, low, high], color=plots.GREY, lw=1.5, zorder=0)
     arrow(ax, (at, high), (x + 0.06, high), plots.GREY, 1.5)
-    made = box(ax, at, (low + high) / 2 + (0.1 if inside else 0), part, 1.28, 0.46, colour, 0.16, size=10)
+    made = box(ax, at, (low + high) / 2 + (0.1 if inside else 0), part, 1.34, 0.46, colour, 0.16, size=10)
     made.label.set_linespacing(1.15)
     if inside:
         box(ax, at, low + 0.22, inside, 1.0, 0.24, plots.INK, 0.08, size=10)
@@ -47,25 +47,28 @@ def block_of_today(figure: "Figure") -> str:
     ax = sheet(figure)
     measured = sum(bool(choice.where) for choice in CHOICES)
     ax.set_title(f"{len(CHOICES)} choices have changed since 2017; this course measures {measured} of them")
-    for x, year, colour in ((0.3, "2017", plots.ORANGE), (2.35, "2026", plots.BLUE)):
+    for x, year, colour in ((0.3, "2017", plots.ORANGE), (2.12, "2026", plots.BLUE)):
         ax.plot([x, x], [0.2, 3.75], color=tint(colour, 0.6), lw=6, zorder=0, solid_capstyle="butt")
         arrow(ax, (x, 3.7), (x, 3.95), colour, 3)
-        ax.text(x + 0.98, 3.9, year, weight="bold", size=14, color=colour, ha="center", va="center")
-    for low, part, colour in ((0.35, "attention\nh heads", plots.PURPLE), (1.98, "feed-forward\nReLU, biases", plots.GREEN)):
+        ax.text(x + 0.95, 3.9, year, weight="bold", size=14, color=colour, ha="center", va="center")
+    for low, part, colour in (
+        (0.35, "attention\nh heads", plots.PURPLE),
+        (1.98, "feed-forward\nReLU, biases", plots.GREEN),
+    ):
         _road(ax, 0.3, low, low + 0.95, part, colour, "")
         box(ax, 0.3, low + 1.28, "norm", 0.56, 0.26, plots.INK, 0.1, size=10)
     for low, part, colour in (
-        (0.35, "attention, rotary\ngrouped heads", plots.PURPLE),
-        (1.98, "feed-forward\nSwiGLU", plots.GREEN),
+        (0.35, "attention: rotary,\ngrouped, QK-norm", plots.PURPLE),
+        (1.98, "feed-forward:\nSwiGLU", plots.GREEN),
     ):
-        _road(ax, 2.35, low, low + 1.3, part, colour, "RMS norm")
-    left = (4.35, 5.75, 7.45)
+        _road(ax, 2.12, low, low + 1.3, part, colour, "RMS norm")
+    left = (4.02, 5.53, 7.5)
     font: dict[str, Any] = {"size": 10, "va": "center"}
-    for x, words in zip(left, ("2017", "2026", "what it is for, and where"), strict=True):
+    for x, words in zip(left, ("2017", "2026", "for what, and where"), strict=True):
         ax.text(x, 3.9, words, weight="bold", **font)
     for n, choice in enumerate(CHOICES):
         y = 3.52 - 0.5 * n
-        ax.plot([4.3, 9.25], [y + 0.25, y + 0.25], color=tint(plots.GREY, 0.35), lw=0.8)
+        ax.plot([3.97, 9.25], [y + 0.25, y + 0.25], color=tint(plots.GREY, 0.35), lw=0.8)
         where = choice.where or "not measured here"
         ax.text(left[0], y, choice.then, color=plots.ORANGE, **font)
         ax.text(left[1], y, choice.now, color=plots.BLUE, **font)
