@@ -150,7 +150,7 @@ def river(figure: "Figure", written: Sequence[Array]) -> str:
     ax.text(places[0] - 0.02, middle, f"{stream[0]:.1f}", weight="bold", color=plots.BLUE, ha="right", va="center")
     end = places[-1] + 0.6
     ax.text(end, middle, f"{stream[-1]:.1f}", weight="bold", color=plots.BLUE, ha="left", va="center")
-    key = "thin arrow: reads\n(a normed copy)\nwide band: writes"
+    key = "thin arrow: reads\n(a normed copy)\nwide band: writes\nwidths: σ; their\nsquares add up"
     ax.text(7.93, 2.95, key, color=plots.GREY, va="center", size=10.5, linespacing=1.25)
     layers = (len(sizes) - 1) // 2
     ax.set_title(f"{layers} layers add to the stream, and it grows from {stream[0]:.1f} to {stream[-1]:.1f}")
