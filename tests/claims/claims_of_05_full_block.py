@@ -37,10 +37,14 @@ as_written(a_sum=np.allclose(stream, sum(written), atol=1e-4), grows=2 < stream.
 # %% train-three
 as_written(**deep.claims_of_starts(runs))
 
-# %% start-table
+# %% start-print
 as_written(
     small=min(right[2] for right in by_seed.values()) > 0.9,
+    half=min(right[1] for right in by_seed.values()) > 0.9,
     usual=max(right[0] for right in by_seed.values()) < 0.25,
+    no_rate=max(rates["no norm"]) < 0.25,
+    not_the_top=np.nanmax(rates["only one norm, at the top"]) < 0.25,
+    as_pre_norm=min(rates["no norm, small start"][1:]) > 0.95 and min(rates["pre-norm"][1:]) > 0.95,
 )
 
 # %% retrain-plot
