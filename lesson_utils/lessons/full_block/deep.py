@@ -130,7 +130,7 @@ def training_plot(figure: "Figure", runs: Mapping[str, Seen], failing: str = "po
     found = ""
     if failing in runs:
         first, later = runs[failing].ratios[0], _typical(runs[failing].ratios)[: len(runs[failing].ratios)]
-        found = f"{failing}: the share falls from {first:.2f} to 1/{1 / later.min():,.0f}"
+        found = f"{failing} falls from {first:.2f} to 1/{1 / later.min():,.0f}"
         right.set_title(found[0].upper() + found[1:])
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     ends = "; ".join(
