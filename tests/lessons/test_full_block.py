@@ -344,6 +344,8 @@ def test_switches_change_the_output_and_leave_no_trace():
 
 def test_a_random_future_harms_only_a_model_that_sees_it():
     model, rng = small(), np.random.default_rng(2024)
+    for block in model.blocks:
+        block.attention.inner.W_O.value *= 50  # so that what a position sees counts
     source, target = full_block.reversal_pairs(rng, 32)
     right = (model.forward(source, target[:, :-1])[0].argmax(axis=-1) == target[:, 1:]).mean()
     assert switchboard.random_future(model, batch=32) == pytest.approx(right)

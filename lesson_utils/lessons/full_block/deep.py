@@ -144,7 +144,7 @@ def training_plot(figure: "Figure", runs: Mapping[str, Seen], failing: str = "po
 
 
 class Starved(NamedTuple):
-    """How little gradient a run's bottom layer got, over the top layer's, and what the run learnt."""
+    """The gradient of a run's bottom layer over that of its top layer, and what the run learnt."""
 
     lowest: float
     median: float  # from step 20 on

@@ -167,7 +167,7 @@ def river(figure: "Figure", written: Sequence[Array]) -> str:
 
 
 class Fate(NamedTuple):
-    """What becomes of tokens on the way up, and of a gradient of norm 1 on the way down."""
+    """The fate of tokens on the way up, and of a gradient of norm 1 on the way down."""
 
     size: float  # standard deviation of the stream at the top; it begins with 1
     alike: float  # mean cosine of two tokens there
