@@ -78,10 +78,10 @@ def own_share(model: GPT, ids: Ids) -> list[float]:
 
     shares = [share(x)]
     for block in model.stack.blocks:
-        attend = block.attention.inner.forward
-        x = block.attention.forward(x, lambda x, attend=attend: attend(x, mask=mask))[0]
+        heads, feed = block.attention.inner, block.feed_forward.inner
+        x = block.attention.forward(x, lambda x: heads.forward(x, mask=mask))[0]  # noqa: B023
         shares.append(share(x))
-        x = block.feed_forward.forward(x, block.feed_forward.inner.forward)[0]
+        x = block.feed_forward.forward(x, feed.forward)[0]
         shares.append(share(x))
     return shares
 
