@@ -5,9 +5,10 @@ from lesson_utils.lessons.full_block import deep, switchboard
 
 # %% stream-alike
 as_written(
-    one=min(four[""]) > 0.98,
-    attention=min(four["attention"]) > 0.98,
-    not_feed_forward=max(four["feed_forward"]) < 0.9,
+    one=alike[""].min() > 0.98,
+    attention=alike["attention"].min() > 0.98,
+    feed_forward=0.4 < alike["feed_forward"][0].min() and alike["feed_forward"][0].max() < 0.85,
+    later=abs(alike["feed_forward"][1] - 0.9).max() < 0.06,
     slowly=round(float(lab.likeness(with_it)[12]), 2) == 0.69,
 )
 
@@ -19,10 +20,12 @@ as_written(
     vanishes=deep_fates["f(x)"].gradient < 1e-13,
     shrinks=round(deep_fates["f(norm(x))"].gradient, 2) == 0.07,
     lost=min(fates["f(norm(x))", depth].alike for depth in (12, 48)) > 0.99,
+    slower=[round(fates["x + f(norm(x))", depth].alike, 2) for depth in (12, 48)] == [0.75, 0.95],
+    plus_alone=fates["x + f(x)", 12].alike > 0.95 and fates["x + f(x)", 12].size > 100,
 )
 
 # %% norm-by-hand
-as_written(library=np.allclose(y, ops.layer_norm(x, gamma, beta)), same=np.allclose(y[0], y[2], atol=1e-5))
+as_written(library=np.allclose(y, ops.layer_norm(three, gamma, beta)), same=np.allclose(y[0], y[2], atol=1e-5))
 
 # %% eps-numbers
 as_written(inside=round(left[1e-3, "inside"], 2) == 0.3, outside=round(left[1e-3, "outside"], 2) == 0.99)
@@ -32,7 +35,7 @@ share = feed_part.num_params() / (feed_part.num_params() + attention_part.num_pa
 as_written(two_thirds=abs(share - 2 / 3) < 0.01, alone=list(np.flatnonzero(moved)) == [3])
 
 # %% river
-as_written(a_sum=np.allclose(stream, sum(written), atol=1e-4), grows=2 < stream.std() < 3)
+as_written(a_sum=np.allclose(stream, sum(written), atol=1e-4), grows=round(float(stream.std()), 1) == 2.3, sum=round(sum(float(part.std()) for part in written), 1) == 8.3)
 
 # %% train-three
 as_written(**deep.claims_of_starts(runs))
@@ -102,7 +105,7 @@ as_written(
 as_written(library=np.allclose(z, z_library, atol=1e-5), counted=book.parameters == decoder.num_params())
 
 # %% whole-model-check
-as_written(same=same, counted=book.parameters == model.num_params(), rows=rows, free=book.steps[-2].parameters == 0)
+as_written(same=same, counted=book.parameters == paper.num_params(), rows=rows, free=book.steps[-2].parameters == 0)
 
 # %% wirings
 past = [(reach[name] == np.tri(6)).all() for name in ("decoder-only", "from the target")]

@@ -10,6 +10,7 @@ from lesson_utils.classroom import plots
 from lesson_utils.lessons.full_block.places import gradient_norm
 from lesson_utils.maths import tasks
 from lesson_utils.maths.attention import causal_mask
+from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import GPT
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Seen(NamedTuple):
     steps: list[int]
     accuracy: list[float]
     ratios: list[float]
+    moves: list[float]
     sizes: list[float]
 
 
@@ -41,23 +43,30 @@ class Watch:
     Attributes:
         steps, accuracy: the share of reversed symbols that the model gets right, every 10 steps and at the end.
         ratios: for each step the gradient norm of the bottom layer over that of the top layer.
+        moves: the same for how far the step moves their parameters, from the second step on.
         sizes: the standard deviation of the stream before training, at the input and after each layer.
     """
 
     def __init__(self, model: GPT, every: int = 10) -> None:
-        self.model, self.every, self.ratios = model, every, list[float]()
+        self.model, self.every, self.ratios, self.moves = model, every, list[float](), list[float]()
+        self._before: list[Array] | None = None
         self.sizes = stream_sizes(model, reversal_lines(np.random.default_rng(999))[0])
         self.steps, self.accuracy = [0], [self._measure()]
 
     def __call__(self, step: int, loss: float, history: object) -> None:
         bottom, top = (gradient_norm(self.model.stack.blocks[i]) for i in (0, -1))
         self.ratios.append(bottom / max(top, 1e-30))
+        now = [np.concatenate([p.value.ravel() for p in self.model.stack.blocks[i].params().values()]) for i in (0, -1)]
+        if self._before:
+            bottom, top = (float(np.linalg.norm(a - b)) for a, b in zip(now, self._before, strict=True))
+            self.moves.append(bottom / max(top, 1e-30))
+        self._before = now
         if step % self.every == 0:
             self.steps.append(step)
             self.accuracy.append(self._measure())
 
     def seen(self) -> Seen:
-        return Seen(self.steps, self.accuracy, self.ratios, self.sizes)
+        return Seen(self.steps, self.accuracy, self.ratios, self.moves, self.sizes)
 
     def _measure(self) -> float:
         ids, following = reversal_lines(np.random.default_rng(999), 128)
@@ -149,13 +158,15 @@ class Starved(NamedTuple):
     lowest: float
     median: float  # from step 20 on
     right: float
+    moved: float  # how far a step moves the bottom layer, over the top layer: the median from step 20 on
 
 
 def starved(run: Seen, steps: int = 150) -> Starved:
     """Look at the first steps of a run, as many as are given; a learner and a failure are then compared fairly."""
     ratios = np.array(run.ratios[:steps])
     at = max(n for n, step in enumerate(run.steps) if step <= steps)
-    return Starved(float(ratios.min()), float(np.median(ratios[20:])), run.accuracy[at])
+    moved = float(np.median(run.moves[19 : steps - 1]))  # moves begin with the second step
+    return Starved(float(ratios.min()), float(np.median(ratios[20:])), run.accuracy[at], moved)
 
 
 def claims_of_starts(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:

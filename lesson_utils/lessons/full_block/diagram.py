@@ -54,7 +54,7 @@ PARTS = {
         "section 3.2.2",
     ),
     "add & norm": Part(
-        "Add & norm: what a part gives is added, then normed",
+        "Add & norm: what a part gives is added, then normalized",
         r"$\mathrm{LayerNorm}(x + y)$",
         "x and y (B, T, d_model)  →  x (B, T, d_model)",
         "y is what attention or feed-forward gave. x comes\nin on the thin line, around that part.",

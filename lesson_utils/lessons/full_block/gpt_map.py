@@ -15,7 +15,11 @@ ADDS = (2.03, 3.03)  # where what a part gives is added to the stream
 LEAVES = (1.2, 2.2)  # where the roads to the parts leave the stream
 
 GPT_PARTS = {
-    "embedding": PARTS["embedding"]._replace(where="notebook 02"),
+    "embedding": PARTS["embedding"]._replace(
+        purpose="A learned table has a row for each symbol. The factor\nis that of 2017. "
+        "(GPT-2 has no factor, and learns\nits positions.)",
+        where="notebook 02",
+    ),
     "positions": PARTS["positions"]._replace(
         purpose="Without them the order of the symbols is lost\n(notebook 04).", where="notebook 04"
     ),
@@ -23,7 +27,7 @@ GPT_PARTS = {
         "Norm: each token is brought to one size",
         r"$\mathrm{LayerNorm}(x) = \gamma\,(x - \mu)/\sigma + \beta$",
         "x (B, T, d_model)  →  normed, the same shape",
-        "A part reads this normed copy. The stream itself\nstays as it is.",
+        "A part reads this normalized copy. The stream itself\nstays as it is.",
         "normed = layer_norm(x, gamma, beta)",
         "section 3",
     ),

@@ -17,8 +17,8 @@ PREDICTIONS = (
     ),
     Prediction(
         "batch",
-        ("layer norm's", "batch norm's", "both"),
-        right="layer norm's",
+        ("layer norm", "batch norm", "both"),
+        right="layer norm",
         happened="Layer norm looks at one token only. With batch norm the other tokens count, too.",
     ),
     Prediction(
@@ -31,25 +31,25 @@ PREDICTIONS = (
         "still_writes",
         ("the norms", "feed-forward", "the mask", "the scaling"),
         right="the mask",
-        happened="When the model writes, there is no future to see. Each of the other parts is missed.",
+        happened="When the model writes, there is no future to see. With any other part off, it makes mistakes.",
     ),
     Prediction(
         "small_start",
         ("only pre-norm", "pre-norm and the small start", "all three"),
         right="pre-norm and the small start",
-        happened="Both begin with a stream of ordinary size. With the usual start and no norm nothing is learnt.",
+        happened="Both begin with a stream of ordinary size. With the usual start and no norm, nothing is learnt.",
     ),
     Prediction(
         "higher_rate",
         ("both", "only pre-norm", "only the small start", "neither"),
         right="both",
-        happened="The small start does well at each rate at which pre-norm does.",
+        happened="In these runs the small start does well at each rate at which pre-norm does.",
     ),
     Prediction(
         "no_mask",
         ("both", "one", "none"),
         right="one",
-        happened="One reads the answer off the later symbols. The other has learnt the task, and never looks ahead.",
+        happened="One reads the answer off the later symbols. The other does not use what the later symbols are.",
     ),
     Prediction(
         "readers",
@@ -59,22 +59,21 @@ PREDICTIONS = (
     ),
     Prediction(
         "neurons",
-        ("one letter anywhere", "a letter in a certain place", "a whole word"),
-        right="a letter in a certain place",
-        happened="One neuron waits for an n after an i, another for a quotation mark that opens.",
+        ("fewer than one in ten", "about a third", "nearly all"),
+        right="about a third",
+        happened="A third end in the same character. In most neurons the strongest places have less in common.",
     ),
     Prediction(
         "erased",
         ("about 1", "about a half", "about 0"),
         right="about a half",
-        happened="Training has taught the parts to subtract, the first feed-forward layer most of all.",
+        happened="The parts have learnt to subtract, because the output uses the same table.",
     ),
     Prediction(
         "vanishes",
         ("at the bottom", "at the top", "nowhere"),
         right="at the top",
         happened="In the top layers all tokens are nearly one vector, so what queries and keys do hardly matters there.",
-        usual="at the bottom",
     ),
     Prediction(
         "learners",
@@ -84,9 +83,9 @@ PREDICTIONS = (
     ),
     Prediction(
         "starved",
-        ("none", "about half", "all six"),
-        right="all six",
-        happened="In each of the six the share falls below a thousandth, and none of the six learns.",
+        ("starved, and it fails", "starved, but it learns", "not starved, and slow"),
+        right="not starved, and slow",
+        happened="Its share never falls below 1/33. It learns something, but far less than at a third of the rate.",
     ),
     Prediction(
         "seven",
@@ -172,7 +171,7 @@ QUESTIONS = (
             ),
             Option(
                 "The tokens become one vector, and some gradient is left.",
-                "With norms, the plus sign is there for the tokens more than for the gradient.",
+                "With norms, what is lost first without the plus sign is the tokens.",
                 right=True,
             ),
             Option(
@@ -189,7 +188,7 @@ QUESTIONS = (
                 "With the usual start, the stack without norms learnt nothing, and pre-norm learnt.",
             ),
             Option(
-                "Here the start must be small, and a norm is one way to make it so.",
+                "Here the stream must not explode at the start, and a norm is one way to prevent this.",
                 "Both learners began with a stream of ordinary size.",
                 right=True,
             ),

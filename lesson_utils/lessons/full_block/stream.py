@@ -61,7 +61,7 @@ LAYERS_DRAWN = (0, 1, 2, 4, 12)  # layers
 @plots.still(9.4, 3.5)
 def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int = 2) -> str:
     """Draw how alike tokens become with depth: each pair of tokens in some layers, and the mean in all."""
-    means = {"x + f(x)": likeness(with_it), "f(x) alone": likeness(without)}
+    means = {"x + f(norm(x))": likeness(with_it), "f(norm(x))": likeness(without)}
     halves: Any = figure.subfigures(1, 2, width_ratios=(1.9, 1))
     left, right = halves
     colours = plots.colour_map(*plots.WEIGHTS_MAP)
@@ -150,7 +150,7 @@ def river(figure: "Figure", written: Sequence[Array]) -> str:
     ax.text(places[0] - 0.02, middle, f"{stream[0]:.1f}", weight="bold", color=plots.BLUE, ha="right", va="center")
     end = places[-1] + 0.6
     ax.text(end, middle, f"{stream[-1]:.1f}", weight="bold", color=plots.BLUE, ha="left", va="center")
-    key = "thin arrow: reads\n(a normed copy)\nwide band: writes\nwidths: σ; their\nsquares add up"
+    key = "thin arrow: reads\n(a normalized copy)\nwide band: writes\nwidths: σ; their\nsquares add up"
     ax.text(7.93, 2.95, key, color=plots.GREY, va="center", size=10.5, linespacing=1.25)
     layers = (len(sizes) - 1) // 2
     ax.set_title(f"{layers} layers add to the stream, and it grows from {stream[0]:.1f} to {stream[-1]:.1f}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.classroom.drawings import paper
+from lesson_utils.lessons.full_block.controls import Straight
 from lesson_utils.maths import layers, ops, tasks
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import GPT, Transformer, TransformerConfig
@@ -39,7 +40,9 @@ def _changes(model: Transformer | GPT, off: str) -> Iterator[Change]:
     if off == "feed-forward":
         yield from ((r, "inner", Nothing()) for r in residuals if isinstance(r.inner, layers.FeedForward))
     elif isinstance(model, GPT):
-        raise ValueError(f"{off!r} can't be switched off in a GPT here; 'feed-forward' can")
+        if off != "ReLU":
+            raise ValueError(f"{off!r} can't be switched off in a GPT here; 'feed-forward' and 'ReLU' can")
+        yield from ((r, "inner", Straight(r.inner)) for r in residuals if isinstance(r.inner, layers.FeedForward))
     elif off == "scaling":
         yield from ((r.inner, "scale", 1.0) for r in residuals if isinstance(r.inner, layers.MultiHead))
     elif off == "residuals":
@@ -61,7 +64,7 @@ def without(model: Transformer | GPT, *off: str) -> Iterator[Transformer | GPT]:
 
     Args:
         off: any of "residuals" (no x +), "norm", "feed-forward", "positions", "mask" (the decoder's), "scaling"
-            (factor 1 on the scores); of a GPT, "feed-forward" only.
+            (factor 1 on the scores); of a GPT, "feed-forward" or "ReLU".
     """
     with changed(change for name in off for change in list(_changes(model, name))):
         yield model
@@ -137,6 +140,26 @@ def random_future(model: Transformer, *off: str, batch: int = 512) -> float:
             logits = model.forward(source, shuffled)[0]
             right.append(logits[:, at].argmax(axis=-1) == wanted[:, at])
     return float(np.mean(right))
+
+
+def right_without_cache(model: Transformer, *off: str, behind: bool = False, batch: int = 512) -> float:
+    """Return the share of strings that are right when the model writes without a key–value cache.
+
+    At each step it computes all positions anew.
+
+    Args:
+        behind: put random letters behind what is written so far, as many as training had there.
+    """
+    source, target = reversal_pairs(np.random.default_rng(2024), batch)
+    rng, length = np.random.default_rng(3), target.shape[1] - 1
+    written = target[:, :1]
+    with without(model, *off):
+        for at in range(length):
+            rest = rng.integers(3, 3 + TASK_SYMBOLS, size=(batch, length - at - 1))
+            given = np.concatenate([written, rest], axis=1) if behind else written
+            following = model.forward(source, given)[0][:, at].argmax(axis=-1)
+            written = np.concatenate([written, following[:, None]], axis=1)
+    return float((written == target).all(axis=1).mean())
 
 
 MEASURES = {
@@ -230,12 +253,13 @@ def parts_plot(figure: "Figure", good: Measures, off: Mapping[str, Measures], ne
     ax.set_yticks(rows, list(off))
     ax.set(xlim=(0, 1.12), ylim=(len(off) - 0.4, -0.6), xlabel="share of whole strings right, writing on its own")
     ax.tick_params(axis="y", length=0)
-    ax.set_title(f"{len(fine)} of {len(off)} parts are not missed, if it learns without them", pad=20)
+    ax.set_title(f"{len(fine)} of {len(off)} parts are not needed, if it learns without them", pad=20)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     listed = "; ".join(f"{name} {off[name].alone:.2f} and {never[name].alone:.2f}" for name in off)
     return (
-        f"{len(fine)} of {len(off)} parts are not missed if the model learns without them: {', '.join(fine)}. Whole "
-        f"strings right as trained {good.alone:.2f}; with the part off after training, and never had: {listed}."
+        f"{len(fine)} of {len(off)} parts are not needed if the model learns without them: {', '.join(fine)}. "
+        f"Whole strings right as trained {good.alone:.2f}; with the part off after training, and trained without it: "
+        f"{listed}."
     )
 
 

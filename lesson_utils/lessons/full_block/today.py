@@ -21,7 +21,7 @@ class Choice(NamedTuple):
 
 CHOICES = (
     Choice("norm on the stream", "norm before each part", "trains without warm-up", "section 10"),
-    Choice("layer norm", "RMS norm: no mean, no β", "less to compute", "notebook 09"),
+    Choice("layer norm", "RMS norm: no mean, no β", "less to compute", ""),
     Choice("ReLU", "SwiGLU: a product of two", "lower loss, same size", "notebook 09"),
     Choice("biases", "no biases", "fewer numbers", ""),
     Choice("h keys and values", "heads share them", "a smaller cache", "notebooks 07, 09"),
