@@ -9,7 +9,7 @@ import pytest
 
 from lesson_utils.lessons.full_block import counts, deep, diagram, gpt_map, places, reading, stream, switchboard, today
 from lesson_utils.lessons.full_block import lab as full_block
-from lesson_utils.maths import attention, layers, ops, positions
+from lesson_utils.maths import attention, layers, ops, positions, tasks
 from lesson_utils.maths.models import GPT, GPTConfig, Transformer, TransformerConfig
 
 SIZES = {"vocab": 13, "d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 20}
@@ -131,6 +131,8 @@ def test_watch_sees_accuracy_and_gradients_of_the_steps():
     training.fit(model, full_block.reversal_lines, 4, lr=1e-3, callback=watch, progress=False)
     assert watch.steps == [0, 2, 4]
     assert len(watch.ratios) == 4
+    assert len(watch.moves) == 3  # from the second step on
+    assert min(watch.moves) > 0
     bottom, top = (places.gradient_norm(model.stack.blocks[i]) for i in (0, 1))
     assert watch.ratios[-1] == pytest.approx(bottom / top)
     parts = [places.gradient_norm(model.stack.blocks[0], name) for name in ("W_Q", "W_K")]
@@ -150,8 +152,14 @@ def test_the_sizes_of_a_stream_end_with_what_the_model_reads():
 
 
 def test_starved_looks_at_the_first_steps_only():
-    run = deep.Seen([0, 50, 100, 200], [0.1, 0.2, 0.3, 0.9], [*[1.0] * 20, *[0.5] * 80, *[1e-9] * 100], [1.0])
-    assert full_block.starved(run, 100) == (0.5, 0.5, 0.3)
+    run = deep.Seen(
+        [0, 50, 100, 200],
+        [0.1, 0.2, 0.3, 0.9],
+        [*[1.0] * 20, *[0.5] * 80, *[1e-9] * 100],
+        [*[2.0] * 19, *[0.25] * 80, *[7.0] * 100],
+        [1.0],
+    )
+    assert full_block.starved(run, 100) == (0.5, 0.5, 0.3, 0.25)
     assert full_block.starved(run, 200).lowest == 1e-9
 
 
@@ -212,18 +220,87 @@ def test_a_part_that_subtracts_lowers_the_share_of_a_tokens_own_vector():
     assert full_block.own_share(model, ids)[2] == pytest.approx(0.5, rel=1e-4)
 
 
-def test_neurons_that_wait_for_something_are_found():
-    from lesson_utils.maths import tasks
-
+def test_neurons_are_told_by_their_strongest_places():
     text = tasks.python_text()[:6000]
     vocabulary = tasks.text_vocabulary(text)
-    config = GPTConfig(vocab=len(vocabulary), d_model=8, num_heads=2, num_layers=2)
-    chosen = full_block.neurons(GPT(config, np.random.default_rng(0)), vocabulary, vocabulary.encode(text), 3, 10)
-    assert [neuron.share for neuron in chosen] == sorted((neuron.share for neuron in chosen), reverse=True)
-    for neuron in chosen:
+    ids = vocabulary.encode(text)
+    model = GPT(GPTConfig(vocab=len(vocabulary), d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
+    found = full_block.every_neuron(model, vocabulary, ids, strongest=10)
+    assert [neuron.number for neuron in found] == list(range(32))
+    for neuron in found:
         assert len(neuron.places) == len(set(neuron.places)) == 10
         assert neuron.share == np.mean([place.endswith(neuron.ends) for place in neuron.places])
-    assert full_block.neurons_plot(chosen).alt.startswith(f"Neuron {chosen[0].number} waits for")
+        last = [place[-1] for place in neuron.places]
+        assert neuron.letter == max(last.count(letter) for letter in last) / 10
+    chosen = full_block.tidiest(found, 3)
+    assert [neuron.share for neuron in chosen] == sorted((neuron.share for neuron in chosen), reverse=True)
+    assert len({neuron.ends for neuron in chosen}) == 3
+    assert full_block.neurons_plot(chosen).alt.startswith(f"Neuron {chosen[0].number} fires most strongly at")
+
+
+def test_mean_firing_tells_a_pair_from_the_same_character_elsewhere():
+    text = "abababacabababac" * 10
+    vocabulary = tasks.text_vocabulary(text)
+    ids = vocabulary.encode(text)
+    model = GPT(GPTConfig(vocab=len(vocabulary), d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
+    neuron = reading.Neuron(3, "ba", 1.0, 1.0, [])
+    windows = ids[: 5 * 32].reshape(5, 32)
+    for seen in (True, False):
+        fires = reading.firing(model, windows, attention=seen)[..., 3]
+        there, elsewhere = [], []
+        for i, window in enumerate(windows):
+            for t in range(8, 32):
+                if window[t] == vocabulary.encode("a")[0]:
+                    (there if window[t - 1] == vocabulary.encode("b")[0] else elsewhere).append(fires[i, t])
+        expected = (np.mean(there), np.mean(elsewhere))
+        assert full_block.mean_firing(model, vocabulary, ids, neuron, seen) == pytest.approx(expected, rel=1e-5)
+    assert np.abs(reading.firing(model, windows) - reading.firing(model, windows, attention=False)).max() > 1e-3
+
+
+# --- Controls -------------------------------------------------------------------------------------------------------
+
+
+def test_controls_have_the_right_gradients():
+    from lesson_utils.maths import gradcheck
+
+    rng = np.random.default_rng(0)
+    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=2, dtype=np.float64)
+    batch = rng.integers(9, size=(2, 2, 5))
+    untied, scaled, straight = full_block.Untied(config, rng), GPT(config, rng), GPT(config, rng)
+    full_block.scale_sums(scaled, 0.7)
+    for model in (untied, scaled):
+        gradcheck.check_params(
+            lambda m=model: m.loss_and_grad(batch), model.params(), np.random.default_rng(0), samples=4
+        )
+    with full_block.without(straight, "ReLU"):
+        gradcheck.check_params(
+            lambda: straight.loss_and_grad(batch), straight.params(), np.random.default_rng(0), samples=4
+        )
+
+
+def test_an_untied_output_reads_its_own_table():
+    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=1)
+    model, ids = full_block.Untied(config, np.random.default_rng(0)), np.array([[1, 2, 3]])
+    tied = GPT.forward(model, ids)[0]
+    assert np.abs(model.forward(ids)[0] - tied).max() > 1e-3
+    model.output.table.value[:] = model.tokens.embedding.table.value
+    np.testing.assert_allclose(model.forward(ids)[0], tied, atol=1e-6)
+
+
+def test_scaled_sums_shrink_the_stream_and_no_relu_is_one_matrix():
+    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=1, norm="none")
+    model, ids = GPT(config, np.random.default_rng(0)), np.array([[1, 2, 3]])
+    x = model.tokens.forward(ids)[0]
+    block, mask = model.stack.blocks[0], attention.causal_mask(3)
+    middle = 0.5 * (x + block.attention.inner.forward(x, mask=mask)[0])
+    expected = 0.5 * (middle + block.feed_forward.inner.forward(middle)[0])
+    full_block.scale_sums(model, 0.5)
+    np.testing.assert_allclose(model.forward(ids)[1].stack.stream, expected, atol=1e-6)
+    feed = block.feed_forward.inner
+    with full_block.without(model, "ReLU"):
+        product = feed.wide.W.value @ feed.narrow.W.value
+        np.testing.assert_allclose(block.feed_forward.inner.forward(x)[0], x @ product, atol=1e-6)
+    assert block.feed_forward.inner is feed
 
 
 # --- The diagram ----------------------------------------------------------------------------------------------------
@@ -350,6 +427,20 @@ def test_a_random_future_harms_only_a_model_that_sees_it():
     right = (model.forward(source, target[:, :-1])[0].argmax(axis=-1) == target[:, 1:]).mean()
     assert switchboard.random_future(model, batch=32) == pytest.approx(right)
     assert switchboard.random_future(model, "mask", batch=32) != pytest.approx(right)
+
+
+class Afraid:
+    """Writes each string right, unless something stands behind the position that it is asked for."""
+
+    def forward(self, source, given):
+        answers = np.concatenate([source[:, ::-1], np.full((len(source), 1), tasks.EOS)], axis=1)[:, : given.shape[1]]
+        answers[:, :-1] = 0  # right at the last position only
+        return np.eye(13)[answers], None
+
+
+def test_letters_behind_reach_a_model_that_writes_without_a_cache():
+    assert full_block.right_without_cache(Afraid(), batch=8) == 1
+    assert full_block.right_without_cache(Afraid(), behind=True, batch=8) == 0
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from tools.site import frames
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(save.NOTEBOOKS.glob("*.ipynb"))}
-PAGES = ["index", *NOTEBOOKS]
+PAGES = ["index", *NOTEBOOKS, "docs/65_million"]
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
 every_page = pytest.mark.parametrize("name", [*PAGES, "search"])
 

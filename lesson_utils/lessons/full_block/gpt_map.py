@@ -16,8 +16,7 @@ LEAVES = (1.2, 2.2)  # where the roads to the parts leave the stream
 
 GPT_PARTS = {
     "embedding": PARTS["embedding"]._replace(
-        purpose="A learned table has a row for each symbol. The factor\nis that of 2017. "
-        "(GPT-2 has no factor, and learns\nits positions.)",
+        purpose="A learned table has a row for each symbol. (The\nfactor is that of 2017. GPT-2 has none.)",
         where="notebook 02",
     ),
     "positions": PARTS["positions"]._replace(
