@@ -506,8 +506,9 @@ def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path, capsys):
     build.build(tmp_path / "site", with_lite=False)
     assert re.search(r"^Book: \d+ files, \d+\.\d MB, in \d+ s$", capsys.readouterr().out, re.MULTILINE)
     assert not (tmp_path / "site" / "lite").exists()
-    for name in PAGES:
+    for name in ("index", *NOTEBOOKS):
         assert "JupyterLite" in (book / f"{name}.html").read_text(encoding="utf-8")
+    for name in PAGES:
         assert "JupyterLite" not in (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
 
 

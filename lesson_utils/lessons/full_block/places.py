@@ -182,7 +182,7 @@ def depth_lab(figure: "Figure") -> live.Update:
         pre, post = now["pre"], now["post"]
         scale_ax.set_title(f"Pre-norm: stream to {pre.scales[-1]:.1f}")
         alike_ax.set_title(f"Post-norm: cosine {post.alike[-1]:.2f}")
-        layer_ax.set_title(f"Post-norm: top $W_Q$, $W_K$ {formats.power(post.looking[-1])}")
+        layer_ax.set_title(f"Crosses end at {formats.power(post.looking[-1])}")
         return f"Before training, {depth} layers, d_model {d_model}: {'. '.join(clauses)}."
 
     return update
