@@ -53,6 +53,8 @@ as_written(
     usual=max(right[0] for right in by_seed.values()) < 0.25,
     no_rate=max(rates["no norm"]) < 0.25,
     not_the_top=np.nanmax(rates["only one norm, at the top"]) < 0.25,
+    sums=min(right[rate] for name, right in rates.items() if "sum" in name for rate in range(3)) > 0.3,
+    slower=max(max(right) for name, right in rates.items() if "sum" in name) < 0.7,
     as_pre_norm=min(rates["no norm, small start"][1:]) > 0.95 and min(rates["pre-norm"][1:]) > 0.95,
 )
 
@@ -72,6 +74,7 @@ with_it, few, many = (np.array(two) for two in bits.values())
 as_written(
     earns=all(with_it + 0.1 < many) and all(many < few - 0.1),
     about=all(abs(few - with_it - 0.4) < 0.1),
+    size=all(many - with_it < 0.2) and all(abs(np.array([one[1] for one in wide]) - with_it - 0.1) < 0.05),
 )
 
 # %% reader-runs
@@ -79,14 +82,18 @@ with lab.feeding(readers["2 layers"], straight):
     worse = lab.bits(readers["2 layers"], test_ids) > with_it[0] + 1
 with lab.feeding(readers["2 layers"], feed_forward):
     as_written(worse=worse, same=np.isclose(lab.bits(readers["2 layers"], test_ids), with_it[0], atol=1e-4))
-as_written(fair=all(with_it < np.array(never)) and all(np.array(never) < few))
+as_written(
+    fair=all(abs(np.array(never) - with_it - 0.1) < 0.05),
+    as_wide=all(abs(np.array(never) - [one[1] for one in wide]) < 0.03),
+)
 
 # %% neurons
 letters, pairs = (np.array([getattr(neuron, name) for neuron in found]) >= 0.8 for name in ("letter", "share"))
 as_written(
     letter=0.25 < letters.mean() < 0.42,
     pair=pairs.mean() < 0.06,
-    most_there=all(one[0][0] > one[0][1] for one in means.values()),
+    peak=all(0.4 * there < elsewhere < 0.9 * there for (there, elsewhere), _ in means.values()),
+    attention=all(abs(there - elsewhere) < 0.05 for _, (there, elsewhere) in means.values()),
 )
 
 # %% erased
@@ -118,7 +125,8 @@ as_written(
     all_fail=max(one.right for one in six) < 0.3,
     fed=third.lowest > 1e-2,
     not_starved=slow.lowest > 1e-2 and 0.2 < slow.right < 0.35 < again["warm-up of 30 steps"].accuracy[-1] < 0.45,
-    still_moves=min(one.moved for one in six) > 0.03,
+    steps=sorted(one.moved > 1 / 8 for one in six) == [False] * 2 + [True] * 4,
+    two_hardly=sorted(one.moved for one in six)[1] < 1 / 40,
 )
 
 # %% decoder-layer
