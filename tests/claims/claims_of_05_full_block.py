@@ -54,6 +54,7 @@ as_written(
     no_rate=max(rates["no norm"]) < 0.25,
     not_the_top=np.nanmax(rates["only one norm, at the top"]) < 0.25,
     sums=min(right[rate] for name, right in rates.items() if "sum" in name for rate in range(3)) > 0.3,
+    enough=min(longer) > 0.9 and all(0.4 < right[2] < 0.7 for name, right in rates.items() if "sum" in name),
     slower=max(max(right) for name, right in rates.items() if "sum" in name) < 0.7,
     as_pre_norm=min(rates["no norm, small start"][1:]) > 0.95 and min(rates["pre-norm"][1:]) > 0.95,
 )
