@@ -78,7 +78,7 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
     tokens = with_it.shape[-1]
     left.suptitle(f"Without “x +”, {tokens} tokens become one", x=0.01, ha="left", weight="bold", size=12.5)
     ax = right.subplots()
-    looks = ((plots.BLUE, "-", 0.25), (plots.ORANGE, "--", 0.04))
+    looks = ((plots.BLUE, "-", 0.46), (plots.ORANGE, "--", 0.04))
     for (name, mean), (colour, dashes, below) in zip(means.items(), looks, strict=True):
         ax.plot(mean, dashes, color=colour)
         ax.text(len(mean) - 1, mean[-1] - below, name, color=colour, ha="right", va="top", weight="bold")
@@ -150,7 +150,7 @@ def river(figure: "Figure", written: Sequence[Array]) -> str:
     ax.text(places[0] - 0.02, middle, f"{stream[0]:.1f}", weight="bold", color=plots.BLUE, ha="right", va="center")
     end = places[-1] + 0.6
     ax.text(end, middle, f"{stream[-1]:.1f}", weight="bold", color=plots.BLUE, ha="left", va="center")
-    key = "thin arrow: reads\n(a normalized copy)\nwide band: writes\nwidths: σ; their\nsquares add up"
+    key = "thin arrow: reads\n(normalized)\nwide band: writes\nwidths: σ; their\nsquares add up"
     ax.text(7.93, 2.95, key, color=plots.GREY, va="center", size=10.5, linespacing=1.25)
     layers = (len(sizes) - 1) // 2
     ax.set_title(f"{layers} layers add to the stream, and it grows from {stream[0]:.1f} to {stream[-1]:.1f}")
