@@ -164,8 +164,8 @@ def neurons_plot(figure: "Figure", chosen: list[Neuron]) -> str:
                 ax.text(at, y, char, va="center", ha="center", family="monospace", size=11.5, bbox=look)
         clauses.append(f"neuron {neuron.number} at {neuron.ends!r} in {neuron.share:.0%} of its strongest places")
     first = chosen[0]
-    before, last = ("a blank" if char == " " else f"“{char}”" for char in first.ends)
-    ax.set_title(f"Neuron {first.number} fires most strongly at {last} after {before}")
+    earlier, later = ("a blank" if char == " " else f"“{char}”" for char in first.ends)
+    ax.set_title(f"Neuron {first.number} fires most strongly at {later} after {earlier}")
     return (
         f"Neuron {first.number} fires most strongly at {first.ends[-1]!r} after {first.ends[0]!r}. Most often: "
         f"{'; '.join(clauses)}."
