@@ -1,7 +1,9 @@
 """What the text of notebook 04 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
+from lesson_utils.lessons.positional_encoding import turns
 from lesson_utils.lessons.positional_encoding.lengths import stretches
+from lesson_utils.lessons.positional_encoding.rotary import diagonal_spread
 
 # %% set-shuffle
 as_written(the_same=np.abs(after - before[order]).max() < 1e-12)
@@ -14,7 +16,7 @@ as_written(all_change=np.abs(swapped - with_P[order]).max(axis=1).min() > 0.1)
 
 # %% invent-ideas
 failed = [[name for name, good in meets.items() if not good] for meets in lab.verdicts().values()]
-as_written(one_each=[len(names) for names in failed] == [1, 1, 1, 0], digits_jump=failed[2] == ["no jumps"])
+as_written(one_each=[len(names) for names in failed] == [1, 1, 1, 0], digits_jump=failed[2] == ["smooth"])
 
 # %% add-measured
 as_written(same=np.allclose(beside, added), far=np.abs(cosines).max() < 0.2)
@@ -25,40 +27,86 @@ as_written(mixed=copies > 0.1, blind=reordered < 1e-12)
 # %% bug-mended
 as_written(alike=copies < 1e-12, sees=reordered > 0.1)
 
+# %% two-maps
+as_written(
+    offset_only=diagonal_spread(rows @ rows.T) < 1e-9,
+    place_matters=diagonal_spread((rows @ U) @ (rows @ W).T) > 1,
+)
+
 # %% rotation-check
 as_written(one_matrix=error < 1e-12)
 
 # %% shift-used
-as_written(five_back=(five_back[5:].argmax(axis=1) == np.arange(len(rows) - 5)).all())
+as_written(
+    five_back=(five_back[5:].argmax(axis=1) == np.arange(len(rows) - 5)).all(), small=weights[5:].max(axis=1).max() < 0.3
+)
+
+# %% rotate-mine
+as_written("peaks again every 6 or 7 positions" in lab.score_by_distance(rotate).alt)
 
 # %% recall-result
 ends = {kind: stretches(curve, lab.BACK) for kind, curve in correct.items()}
+good = np.flatnonzero(correct["rotary"] > 0.9)
 as_written(
     STEPS == 400,
     learnt=min(ends[kind].trained for kind in ("sinusoidal", "learned", "rotary")) > 0.95,
     lost=max(*ends["sinusoidal"][1:], *ends["learned"][1:]) < 0.6,
     not_learnt=max(ends["alibi"].trained, ends["none"].trained) < 0.5,
-    on=ends["rotary"].to_1_5 > 0.65,
+    ten_positions=40 <= good.max() <= 44,
+    four_of_five=0.7 < correct["rotary"][48] < 0.85,
+    comes_back=correct["sinusoidal"][37:40].max() > 1.5 * max(correct["sinusoidal"][34:36].min(), 0.1),
     all_fail_in_the_end=max(end.to_2 for end in ends.values()) < 0.3,
 )
 
+# %% turns-lab
+offsets, _ = turns._measured(recallers, longer)
+shares = {kind: turns.share_on_turns(weights) for kind, weights in offsets.items()}
+beyond = {kind: float(share[L:].mean()) for kind, (share, _) in shares.items()}
+chance = float(shares["rotary"][1][L:].mean())
+largest = {kind: weights.argmax(axis=1) for kind, weights in offsets.items()}
+as_written(
+    on_the_lines=beyond["rotary"] > 0.9 and beyond["sinusoidal"] > 0.5,
+    learned_scatters=beyond["learned"] < chance + 0.1,
+    five_back_inside=min((largest[kind][6:L] == lab.BACK).mean() for kind in largest) > 0.8,
+    rebound=(largest["sinusoidal"][37:40] == lab.BACK).all(),
+    at_60=largest["rotary"][60] in (49, 55),
+)
+
+# %% held-hands
+stopped = [lab.held(recallers["rotary"], few, pairs, L - 1)[48:].mean() for pairs in ((), (0,), (1,), (2,), (3,))]
+as_written(pair_1=stopped[2] > 0.99, others=max(stopped[:2] + stopped[3:]) < 0.35)
+
 # %% rotate-used
-as_written(STEPS == 400, as_before=np.abs(mine.correct - correct["rotary"]).max() < 0.01)
+as_written(STEPS == 400, as_before=mine.mean() > 0.99, nonsense=other.mean() < 0.2)
 
 # %% recall-window
 as_written(
     STEPS == 400,
     mended=min(stretches(windowed["rotary"], lab.BACK)) > 0.95,
     only=max(*stretches(windowed["sinusoidal"])[1:], *stretches(windowed["learned"])[1:]) < 0.6,
+    eight_times=far[lab.BACK :].min() > 0.9,
 )
 
 # %% text-result
 text_ends = {kind: stretches(curve) for kind, curve in bits.items()}
 far = {kind: end.to_2 for kind, end in text_ends.items()}
+narrow = stretches(with_window(readers["rotary"], 8))
+wide = stretches(with_window(readers["rotary"], L))
 as_written(
     TEXT_STEPS == 400,
     none_beats=far["none"] < min(far["sinusoidal"], far["learned"], far["rotary"]),
     alibi_beats_none=far["alibi"] < far["none"],
     rotary_best=min(text_ends, key=lambda kind: text_ends[kind].trained) == "rotary",
     steady=far["alibi"] < text_ends["alibi"].trained + 0.1,
+    window_beats_alibi=all(a < b - 0.1 for a, b in zip(wide, text_ends["alibi"], strict=True)),
+    hundredths=max(a - b for a, b in zip(narrow, wide, strict=True)) < 0.1,
+)
+
+# %% text-longer
+long_ends = {kind: stretches(longer_trained(kind)) for kind in lab.KINDS}
+as_written(
+    better_within=all(long_ends[kind].trained < text_ends[kind].trained for kind in lab.KINDS),
+    worse_beyond=all(long_ends[kind].to_2 > text_ends[kind].to_2 for kind in ("sinusoidal", "rotary")),
+    none_rises=long_ends["none"].to_2 > long_ends["none"].trained + 0.2,
+    alibi_holds=long_ends["alibi"].to_2 < long_ends["alibi"].trained + 0.1,
 )

@@ -11,23 +11,11 @@ PREDICTIONS = (
         "terms come.",
     ),
     Prediction(
-        "added",
-        ("dog and man", "all three", "none"),
-        right="all three",
-        happened="Even the word that stays where it is gets another vector, because the words it looks at have moved.",
-    ),
-    Prediction(
         "whole",
         ("neither", "only the GPT", "both"),
         right="only the GPT",
         happened="The encoder treats a sentence as a set of words. The mask of the GPT says what came before, so the "
         "order matters.",
-    ),
-    Prediction(
-        "digits",
-        ("bounded", "the same at any length", "different in each row", "without jumps"),
-        right="without jumps",
-        happened="From position 7 to position 8 four digits change at once. The other three demands are met.",
     ),
     Prediction(
         "table",
@@ -42,17 +30,23 @@ PREDICTIONS = (
         happened="Both hands turn by the same angle, so the angle between them stays, and q · k with it.",
     ),
     Prediction(
-        "maps",
-        ("all four", "sinusoidal, rotary and ALiBi", "rotary and ALiBi", "ALiBi alone"),
-        right="rotary and ALiBi",
-        happened="These two are built so. Random matrices destroy what the bare sinusoidal table would have promised.",
-    ),
-    Prediction(
         "recall",
         ("sinusoidal", "rotary", "ALiBi", "none of the five"),
         right="none of the five",
-        happened="At that distance all five fail. Rotary positions hold for a while, and the table breaks at the edge.",
+        happened="At position 60 all five fail. Rotary positions hold for a while, and both tables break at the edge.",
         usual="sinusoidal",
+    ),
+    Prediction(
+        "turns",
+        ("at the nearest keys", "at the first keys", "5 and whole turns back", "at all keys alike"),
+        right="5 and whole turns back",
+        happened="The fastest hand shows the same again after every turn, and the head takes its turns for one another.",
+    ),
+    Prediction(
+        "held",
+        ("pair 0", "pair 1", "pair 2", "none of them alone"),
+        right="pair 1",
+        happened="In training this hand made half a turn. With it stopped there, the model is right at every position.",
     ),
     Prediction(
         "window",
@@ -118,20 +112,20 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "A model with sinusoidal positions was trained on 32 tokens, and fails at token 40. Why?",
+        "A rotary head has learned to look five back within 32 positions. At position 60 it looks 49 or 55 back. Why?",
         (
             Option(
-                "The table has no row 40: it was made for 32 tokens.",
-                "The formula has a value for any position. The learned table is the one that ends.",
+                "Its fastest hand has never been seen at these angles.",
+                "The fastest hand has come round nearly five times in training. It has shown all of its angles.",
             ),
             Option(
-                "The values of row 40 are larger than those before.",
-                "Sines and cosines stay between −1 and 1, and every row has the same length.",
-            ),
-            Option(
-                "Row 40 is there, but was never trained on.",
-                "A value for each position is not yet a model that knows what to do with it.",
+                "A hand that made half a turn in training turns on, and no longer tells the fast hand's turns apart.",
+                "Stop this one hand at the longest distance of the training, and the head looks five back again.",
                 right=True,
+            ),
+            Option(
+                "Rotary positions are absolute, so position 60 is new to the model.",
+                "They are relative: the score depends on the distance. It is the long distances that are new.",
             ),
         ),
     ),

@@ -1,7 +1,7 @@
 """Where a head that has learned "five back" looks beyond its training length, and which hand leads it there."""
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -70,20 +70,18 @@ def turns_lab(figure: "Figure", offsets: Mapping[str, Array], L: int) -> live.Up
     """Show how far back the five-back head looks: its largest weight up to a position, and all its weights there."""
     trail_ax, bars_ax = figure.subplots(1, 2, width_ratios=(1.1, 1))
     T = 2 * L
+    turns = [BACK + TURN * k for k in range(len(on_turns(T)))]
     trail_ax.axvspan(-0.5, L - 0.5, color="#F0F0F0", lw=0)
-    trail_ax.text(L - 1, T - 2.5, "trained up to here", ha="right", va="top", color=plots.GREY)
-    for k in range(len(on_turns(T))):
-        trail_ax.axhline(BACK + TURN * k, color=plots.GREY, lw=1, ls=":")
-        bars_ax.axvline(BACK + TURN * k, color=plots.GREY, lw=1, ls=":")
+    trail_ax.text(L - 1, 0.5, "trained up to here", ha="right", va="bottom", color=plots.GREY)
+    look: Any = {"color": plots.GREY, "lw": 1, "ls": ":"}
+    dotted = trail_ax.hlines(turns, -0.5, T - 0.5, **look), bars_ax.vlines(turns, 0, 1.04, **look)
     (trail,) = trail_ax.plot([], [], "o", ms=5, color=plots.BLUE, clip_on=False)
     (last,) = trail_ax.plot([0], [0], "o", ms=11, color=plots.INK, clip_on=False, zorder=5)
     (bars,) = bars_ax.plot([], [], drawstyle="steps-mid", color=plots.BLUE)
     trail_ax.set(xlim=(-0.5, T - 0.5), ylim=(-0.5, T - 0.5), xlabel="query at position")
-    trail_ax.set_ylabel("largest weight so far back")
+    trail_ax.set_ylabel("largest weight: how far back")
     trail_ax.set_xticks([0, L // 2, L, L + L // 2, T - 1])
-    bars_ax.set(xlim=(-0.5, T - 0.5), ylim=(0, 1.04), xlabel="so far back (dotted: 5 + whole turns)", ylabel="weight")
-    for axis in (trail_ax.yaxis, bars_ax.xaxis):
-        axis.set_ticks(on_turns(T)[::2])
+    bars_ax.set(xlim=(-0.5, T - 0.5), ylim=(0, 1.04), xlabel="how far back", ylabel="weight")
 
     def update(kind: str, position: int) -> str:
         weights = offsets[kind]
@@ -96,12 +94,22 @@ def turns_lab(figure: "Figure", offsets: Mapping[str, Array], L: int) -> live.Up
         for line in (trail, bars):
             line.set_color(colour)
         share, chance = (values[position] for values in share_on_turns(weights))
-        trail_ax.set_title(f"{NAMES[kind]}, position {position}: looks {largest[-1]} back")
-        bars_ax.set_title(f"{share:.0%} of the weight on dotted lines")
-        return (
+        beyond = position >= L
+        for lines in dotted:
+            lines.set_visible(beyond)
+        trail_ax.set_title(f"{NAMES[kind].capitalize()}, position {position}: looks {largest[-1]} back")
+        bars_ax.set_title(
+            f"{share:.0%} on dotted lines (evenly: {chance:.0%})" if beyond else f"Weights of position {position}"
+        )
+        found = (
             f"The head that learned five back, with {NAMES[kind]} positions: at position {position} its largest weight "
-            f"is {largest[-1]} back. {share:.0%} of its weight lies on offsets of 5 and whole turns of the fastest "
-            f"hand; spread evenly it would be {chance:.0%}."
+            f"is {largest[-1]} back"
+        )
+        if not beyond:
+            return f"{found}, within the training length."
+        return (
+            f"{found}. {share:.0%} of its weight lies on offsets of {BACK} and whole turns of the fastest hand, the dotted "
+            f"lines; spread evenly it would be {chance:.0%}."
         )
 
     return update
