@@ -70,7 +70,7 @@ def equivariance_gap(model: Encoder | GPT, ids: Ids, rng: np.random.Generator, s
 # --- Four ideas for a table -----------------------------------------------------------------------------------------
 
 
-def ideas(length: int, d_model: int = 16) -> dict[str, Array]:
+def ideas(length: int, d_model: int = 6) -> dict[str, Array]:
     """Four tables that one might think of, (length, d_model) each."""
     at = np.arange(length)[:, None]
     return {

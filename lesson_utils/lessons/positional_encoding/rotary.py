@@ -96,7 +96,9 @@ def score_by_distance(
         upper.text(1.01, 0.92 - 0.28 * i, clauses[-1], color=colour, transform=upper.transAxes, va="center", size=10)
     lower.plot(at, score, color=plots.INK)
     lower.plot(peaks, score[peaks], "o", color=plots.INK, ms=6)
-    lower.text(1.01, 0.5, f"sum: peaks at\n{', '.join(map(str, peaks))}", transform=lower.transAxes, va="center", size=10)
+    lower.text(
+        1.01, 0.5, f"sum: peaks at\n{', '.join(map(str, peaks))}", transform=lower.transAxes, va="center", size=10
+    )
     upper.set(title=finding, ylabel="part of a pair")
     lower.set(xlabel="distance m − n", ylabel="score, their sum", xlim=(0, distances - 1))
     for ax in (upper, lower):
