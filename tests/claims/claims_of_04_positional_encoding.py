@@ -38,7 +38,8 @@ as_written(one_matrix=error < 1e-12)
 
 # %% shift-used
 as_written(
-    five_back=(five_back[5:].argmax(axis=1) == np.arange(len(rows) - 5)).all(), small=weights[5:].max(axis=1).max() < 0.3
+    five_back=(five_back[5:].argmax(axis=1) == np.arange(len(rows) - 5)).all(),
+    small=weights[20].max() < 0.1,
 )
 
 # %% rotate-mine

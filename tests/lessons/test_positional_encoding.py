@@ -124,7 +124,8 @@ def test_words_are_compared_and_not_rows():
     before = np.arange(6.0).reshape(3, 2)
     swapped = before[[2, 1, 0]]
     assert lab.two_sentences(["a", "b", "c"], [2, 1, 0], before, swapped).alt.startswith("3 of 3 words keep")
-    other = swapped + [[1], [0], [0]]
+    other = swapped.copy()
+    other[0] += 1
     assert lab.two_sentences(["a", "b", "c"], [2, 1, 0], before, other).alt.endswith("has changed: c.")
 
 

@@ -126,7 +126,8 @@ def digits_beside_sines(figure: "Figure", length: int = 16, columns: int = 4) ->
             ax.axvline(column - 0.5, color="white", lw=3)
     left.set_yticks(range(length))
     return (
-        f"The largest step to the next position, as a share of the longest way between two rows: binary digits {steps[0]}, "
-        f"sines {steps[1]}. Left, the last {columns} binary digits of the positions 0 to {length - 1}: each repeats after "
-        "twice as many positions as the one before. Right, sines whose waves get longer in the same way: softer stripes."
+        "The largest step to the next position, as a share of the longest way between two rows: binary digits "
+        f"{steps[0]}, sines {steps[1]}. Left, the last {columns} binary digits of the positions 0 to {length - 1}: "
+        "each repeats after twice as many positions as the one before. Right, sines whose waves get longer in the same way: "
+        "softer stripes."
     )

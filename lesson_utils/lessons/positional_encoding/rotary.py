@@ -85,6 +85,7 @@ def score_by_distance(
     score = pairs.sum(axis=1)
     peaks = [n for n in range(1, distances - 1) if score[n] > max(score[n - 1], score[n + 1])]
     steps = " or ".join(str(n) for n in sorted(set(np.diff(peaks))))
+    listed = ", ".join(map(str, peaks))
     finding = f"The score is highest {int(score.argmax())} apart, and peaks again every {steps} positions"
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1.1))
     waves = positions.wavelengths(d_k)
@@ -96,15 +97,13 @@ def score_by_distance(
         upper.text(1.01, 0.92 - 0.28 * i, clauses[-1], color=colour, transform=upper.transAxes, va="center", size=10)
     lower.plot(at, score, color=plots.INK)
     lower.plot(peaks, score[peaks], "o", color=plots.INK, ms=6)
-    lower.text(
-        1.01, 0.5, f"sum: peaks at\n{', '.join(map(str, peaks))}", transform=lower.transAxes, va="center", size=10
-    )
+    lower.text(1.01, 0.5, f"sum: peaks at\n{listed}", transform=lower.transAxes, va="center", size=10)
     upper.set(title=finding, ylabel="part of a pair")
     lower.set(xlabel="distance m − n", ylabel="score, their sum", xlim=(0, distances - 1))
     for ax in (upper, lower):
         ax.axhline(0, color=plots.GREY, lw=1, ls=":")
     return (
-        f"{finding}: at {', '.join(map(str, peaks))}. Above, the part of each of the {d_k // 2} pairs, {'; '.join(clauses)}. "
+        f"{finding}: at {listed}. Above, the part of each of the {d_k // 2} pairs, {'; '.join(clauses)}. "
         "Below, their sum, which is the score of a query and a key by their distance."
     )
 

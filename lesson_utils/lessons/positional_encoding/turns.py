@@ -108,8 +108,8 @@ def turns_lab(figure: "Figure", offsets: Mapping[str, Array], L: int) -> live.Up
         if not beyond:
             return f"{found}, within the training length."
         return (
-            f"{found}. {share:.0%} of its weight lies on offsets of {BACK} and whole turns of the fastest hand, the dotted "
-            f"lines; spread evenly it would be {chance:.0%}."
+            f"{found}. {share:.0%} of its weight lies on offsets of {BACK} and whole turns of the fastest hand, the "
+            f"dotted lines; spread evenly it would be {chance:.0%}."
         )
 
     return update
