@@ -41,6 +41,7 @@ def two_sentences(
         strips[top], strips[top + 1] = before[n], after[list(order).index(n)]
         labels[top], labels[top + 1] = (f"{word} in “{sentence}”" for sentence in sentences)
         verdict, colour = ("the same", plots.GREEN) if gap < 1e-9 else (f"differ by up to {gap:.2f}", plots.ORANGE)
+        ax.axhline(top + 0.5, color="white", lw=1.5)
         ax.text(d - 0.3, top + 0.5, verdict, color=colour, weight="bold", va="center")
     largest = float(np.nanmax(np.abs(strips)))
     look: Any = {"aspect": "auto", "interpolation": "nearest", "cmap": plots.colour_map(*plots.SCORES_MAP)}
@@ -125,9 +126,9 @@ def digits_beside_sines(figure: "Figure", length: int = 16, columns: int = 4) ->
         for column in range(1, columns):
             ax.axvline(column - 0.5, color="white", lw=3)
     left.set_yticks(range(length))
+    words = f"the last {columns} binary digits of the positions 0 to {length - 1}"
     return (
         "The largest step to the next position, as a share of the longest way between two rows: binary digits "
-        f"{steps[0]}, sines {steps[1]}. Left, the last {columns} binary digits of the positions 0 to {length - 1}: "
-        "each repeats after twice as many positions as the one before. Right, sines whose waves get longer in the same way: "
-        "softer stripes."
+        f"{steps[0]}, sines {steps[1]}. Left, {words}: each repeats after twice as many positions as the one before. "
+        "Right, sines whose waves get longer in the same way: softer stripes."
     )
