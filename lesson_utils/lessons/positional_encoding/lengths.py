@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KINDS = ("none", "sinusoidal", "learned", "rotary", "alibi")
 NAMES = {"none": "none", "sinusoidal": "sinusoidal", "learned": "learned", "rotary": "rotary", "alibi": "ALiBi"}
-NAMES["window"] = "rotary, window"  # a rotary model whose queries see the last keys only
+NAMES["window"] = "rotary + window"  # a rotary model whose queries see the last keys only
 LOOKS: dict[str, tuple[str, Any]] = {  # colour and line
     "none": (plots.INK, (0, (1, 1))),
     "sinusoidal": (plots.BLUE, "-"),
@@ -90,9 +90,9 @@ def stretch_table(curves: Mapping[str, Array], first: int = 0) -> str:
     """List the means of `stretches`, a row a kind, to be printed."""
     L = len(next(iter(curves.values()))) // 2
     heads = [f"{a}–{b}" for a, b in ((first, L - 1), (L, L + L // 2 - 1), (L + L // 2, 2 * L - 1))]
-    rows = [f"{'positions':15}" + "".join(f"{head:>9}" for head in heads)]
+    rows = [f"{'positions':16}" + "".join(f"{head:>9}" for head in heads)]
     for kind, curve in curves.items():
-        rows.append(f"{NAMES[kind]:15}" + "".join(f"{mean:9.2f}" for mean in stretches(curve, first)))
+        rows.append(f"{NAMES[kind]:16}" + "".join(f"{mean:9.2f}" for mean in stretches(curve, first)))
     return "\n".join(rows)
 
 
