@@ -33,7 +33,7 @@ PREDICTIONS = (
         "recall",
         ("sinusoidal", "rotary", "ALiBi", "none of the five"),
         right="none of the five",
-        happened="At position 60 all five fail. Rotary positions hold for a while, and both tables break at the edge.",
+        happened="So far out all five fail. Rotary positions hold for a while, and both tables break at the edge.",
         usual="sinusoidal",
     ),
     Prediction(
