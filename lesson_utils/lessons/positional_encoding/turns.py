@@ -1,4 +1,4 @@
-"""Where a head that has learned "five back" looks beyond its training length, and which hand leads it there."""
+"""A head that has learned "five back", beyond its training length: where it looks, and which hand leads it there."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -50,9 +50,10 @@ def _measured(models: Mapping[str, GPT], ids: Ids) -> tuple[dict[str, Array], in
 
 
 def _example() -> tuple[dict[str, GPT], Ids]:
-    kinds = ("rotary", "sinusoidal", "learned")
-    sizes = {"vocab": 20, "d_model": 16, "num_heads": 2, "num_layers": 1}
-    models = {kind: GPT(GPTConfig(positions=kind, **sizes), np.random.default_rng(0)) for kind in kinds}
+    models = {}
+    for kind in ("rotary", "sinusoidal", "learned"):
+        config = GPTConfig(vocab=20, d_model=16, num_heads=2, num_layers=1, positions=kind)
+        models[kind] = GPT(config, np.random.default_rng(0))
     return models, recall(np.random.default_rng(1), 2, 64)[0]
 
 
