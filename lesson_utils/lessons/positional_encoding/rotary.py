@@ -79,7 +79,7 @@ def score_by_distance(
     """
     key: Array = np.ones((1, d_k))
     query = rotate(key, np.array([-float(best)]))
-    at = np.arange(distances)  # the key stands at position 0
+    at = np.arange(distances, dtype=float)  # the key stands at position 0
     parts = rotate(np.repeat(query, distances, axis=0), at) * rotate(key, np.zeros(1))  # (distances, d_k)
     pairs = parts.reshape(distances, d_k // 2, 2).sum(axis=-1)
     score = pairs.sum(axis=1)
