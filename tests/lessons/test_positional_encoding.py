@@ -50,12 +50,12 @@ def steps(*levels):
     return np.repeat(levels, (L, L // 2, L // 2)).astype(float)
 
 
-def test_the_title_of_the_length_plot_says_who_held():
+def test_the_title_of_the_length_plot_says_who_gets_worse():
     one_holds = {"learned": steps(1, 0.2, 0.1), "rotary": steps(1, 1, 0.97), "none": steps(0.2, 0.2, 0.1)}
     alt = lab.length_plot(one_holds, "share correct", max).alt
-    assert alt.startswith("Worse beyond 7: learned; holds: rotary; never learnt it: none. Share correct by position")
+    assert alt.startswith("Worse beyond 7: learned; task not learned: no positions. Share correct by position")
     all_hold = {"alibi": steps(2.7, 2.6, 2.5)}
-    assert lab.length_plot(all_hold, "bits", min).alt.startswith("Holds: ALiBi. Bits by position")
+    assert lab.length_plot(all_hold, "bits", min).alt.startswith("Worse beyond 7 by more than 0.2 bits: none of them.")
 
 
 def test_labels_of_curves_stand_apart_and_inside():
@@ -169,6 +169,8 @@ def test_held_hands():
     still = lab.by_position(model, batch, rotate=lambda x, at: x).correct
     np.testing.assert_array_equal(lab.held(model, batch, (0, 1, 2, 3), 0), still)
     one = lab.held(model, batch, (0,), 2)
+    np.testing.assert_array_equal(lab.held(model, batch, (0,), 2, to=2), one)
+    assert (lab.held(model, batch, (0,), 2, to=5) != one).any()
     np.testing.assert_array_equal(one[:3], usual[:3])
     assert (one != usual).any()
 

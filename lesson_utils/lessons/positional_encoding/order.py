@@ -17,20 +17,17 @@ if TYPE_CHECKING:
 
 
 @plots.still(9.2, 3.6)
-def two_sentences(
-    figure: "Figure", words: Sequence[str], order: Sequence[int], before: Array, after: Array, means: str = "without P"
-) -> str:
+def two_sentences(figure: "Figure", words: Sequence[str], order: Sequence[int], before: Array, after: Array) -> str:
     """Draw each word's output vector in two sentences, one strip of colour above the other.
 
     Args:
         words: of the first sentence.
         order: of the second, as places in the first.
         before, after: their outputs, (T, d) each, row by row of its sentence.
-        means: what is done about positions.
     """
     gaps = [float(np.abs(after[list(order).index(n)] - before[n]).max()) for n in range(len(words))]
     changed = [word for word, gap in zip(words, gaps, strict=True) if gap >= 1e-9]
-    finding = f"{len(words) - len(changed)} of {len(words)} words keep their vector {means}"
+    finding = f"{len(words) - len(changed)} of {len(words)} words keep their output vector"
     sentences = [" ".join(words), " ".join(words[n] for n in order)]
     d, gap_rows = before.shape[1], 3  # two strips and a space for each word
     strips = np.full((gap_rows * len(words) - 1, d), np.nan)
@@ -83,7 +80,7 @@ def ideas(length: int, d_model: int = 6) -> dict[str, Array]:
 
 
 def largest_step(table: Array) -> float:
-    """Return the largest step to the next row, as a share of the longest way between any two rows."""
+    """Return the largest step to the next row, as a share of the largest distance between any two rows."""
     step = np.linalg.norm(np.diff(table, axis=0), axis=1).max()
     return float(step / np.linalg.norm(table[:, None] - table[None], axis=-1).max())
 
@@ -104,16 +101,16 @@ def verdicts(make: Callable[[int], Mapping[str, Array]] = ideas) -> dict[str, di
 
 @plots.still(9.2, 4.2)
 def digits_beside_sines(figure: "Figure", length: int = 16, columns: int = 4) -> str:
-    """Binary digits of the position, fastest first, beside sines whose waves get longer in the same way."""
+    """Draw binary digits of the position, fastest first, beside sines whose waves get longer in the same way."""
     left, right = figure.subplots(1, 2, sharey=True)
     at = np.arange(length)
     binary = at[:, None] // 2 ** np.arange(columns) % 2  # (length, columns)
     sines = np.sin(at[:, None] / 2 ** np.arange(columns))
     look: Any = {"aspect": "auto", "interpolation": "nearest", "cmap": plots.colour_map(*plots.SCORES_MAP)}
-    left.imshow(2 * binary - 1, vmin=-2.2, vmax=2.2, **look)
+    left.imshow(binary, vmin=-1, vmax=1, **look)
     image = right.imshow(sines, vmin=-1, vmax=1, **look)
-    for row, column in np.ndindex(*binary.shape):
-        left.text(column, row, str(binary[row, column]), ha="center", va="center", size=9)
+    for (row, column), digit in np.ndenumerate(binary):
+        left.text(column, row, str(digit), color="white" if digit else "black", ha="center", va="center", size=9)
     figure.colorbar(image, ax=right, ticks=(-1, 0, 1), label="entry")
     steps = [f"{largest_step(table):.0%}" for table in (binary.astype(float), sines)]
     left.set(xlabel="digit repeats after", ylabel="position", title=f"Digits: largest step {steps[0]}")
@@ -128,7 +125,7 @@ def digits_beside_sines(figure: "Figure", length: int = 16, columns: int = 4) ->
     left.set_yticks(range(length))
     words = f"the last {columns} binary digits of the positions 0 to {length - 1}"
     return (
-        "The largest step to the next position, as a share of the longest way between two rows: binary digits "
+        "The largest step to the next position, as a share of the largest distance between two rows: binary digits "
         f"{steps[0]}, sines {steps[1]}. Left, {words}: each repeats after twice as many positions as the one before. "
         "Right, sines whose waves get longer in the same way: softer stripes."
     )

@@ -14,8 +14,7 @@ PREDICTIONS = (
         "whole",
         ("neither", "only the GPT", "both"),
         right="only the GPT",
-        happened="The encoder treats a sentence as a set of words. The mask of the GPT says what came before, so the "
-        "order matters.",
+        happened="The encoder treats a sentence as a set of words. The mask shows each token of the GPT another set.",
     ),
     Prediction(
         "table",
@@ -33,40 +32,38 @@ PREDICTIONS = (
         "recall",
         ("sinusoidal", "rotary", "ALiBi", "none of the five"),
         right="none of the five",
-        happened="So far out all five fail. Rotary positions hold for a while, and both tables break at the edge.",
-        usual="sinusoidal",
+        happened="So far out all five fail. The rotary model is right for a while, and both tables fail from the edge on.",
     ),
     Prediction(
         "turns",
-        ("at the nearest keys", "at the first keys", "5 and whole turns back", "at all keys alike"),
-        right="5 and whole turns back",
-        happened="The fastest hand shows the same again after every turn, and the head takes its turns for one another.",
+        ("at the nearest keys", "at the first keys", "5 back, plus whole turns", "at all keys alike"),
+        right="5 back, plus whole turns",
+        happened="The fastest hand points the same way after every whole turn. The head mistakes one turn for another.",
     ),
     Prediction(
         "held",
         ("pair 0", "pair 1", "pair 2", "none of them alone"),
         right="pair 1",
-        happened="In training this hand made half a turn. With it stopped there, the model is right at every position.",
+        happened="In training this hand made half a turn. If it stops there, the model is right at every position.",
     ),
     Prediction(
         "window",
         ("all that had learned the task", "rotary", "sinusoidal and rotary", "none"),
         right="rotary",
-        happened="With a window rotary positions meet no new distance. To the two tables the positions themselves are "
+        happened="With a window the rotary model meets no new distance. For the two tables the positions themselves are "
         "new.",
     ),
     Prediction(
         "text",
         ("none of them", "the learned table alone", "all but ALiBi", "all four"),
         right="all but ALiBi",
-        happened="Positions that a model has never met do more harm than no positions. ALiBi only knows distances.",
+        happened="The two tables and rotary positions do more harm there than no positions. ALiBi loses nothing.",
     ),
     Prediction(
         "stretch",
         ("interpolation", "a larger base", "a window"),
         right="a window",
-        happened="On this text what is near matters most, so the window has the lowest loss at every length. It can "
-        "never look far back.",
+        happened="The window has the lowest loss at every length. But it can never look far back.",
     ),
 )
 
@@ -119,7 +116,7 @@ QUESTIONS = (
                 "The fastest hand has come round nearly five times in training. It has shown all of its angles.",
             ),
             Option(
-                "A hand that made half a turn in training turns on, and no longer tells the fast hand's turns apart.",
+                "A hand that made half a turn in training keeps turning, and gives far keys as much score as near ones.",
                 "Stop this one hand at the longest distance of the training, and the head looks five back again.",
                 right=True,
             ),

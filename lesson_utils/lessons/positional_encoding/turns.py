@@ -44,9 +44,9 @@ def share_on_turns(offsets: Array) -> tuple[Array, Array]:
     return offsets[:, on].sum(axis=1), np.array([sum(n <= t for n in on) / (t + 1) for t in range(T)])
 
 
-def _measured(models: Mapping[str, GPT], ids: Ids) -> tuple[dict[str, Array], int]:
-    L = ids.shape[1] // 2
-    return {kind: by_offset(five_back(models[kind], ids, L)) for kind in ("rotary", "sinusoidal", "learned")}, L
+def _measured(recallers: Mapping[str, GPT], longer: Ids) -> tuple[dict[str, Array], int]:
+    L = longer.shape[1] // 2
+    return {kind: by_offset(five_back(recallers[kind], longer, L)) for kind in ("rotary", "sinusoidal", "learned")}, L
 
 
 def _example() -> tuple[dict[str, GPT], Ids]:
@@ -98,6 +98,7 @@ def turns_lab(figure: "Figure", offsets: Mapping[str, Array], L: int) -> live.Up
         beyond = position >= L
         for lines in dotted:
             lines.set_visible(beyond)
+        bars_ax.set_xlabel("how far back" + f" (dotted: {BACK}, plus whole turns)" * beyond)
         trail_ax.set_title(f"{NAMES[kind].capitalize()}, position {position}: looks {largest[-1]} back")
         bars_ax.set_title(
             f"{share:.0%} on dotted lines (evenly: {chance:.0%})" if beyond else f"Weights of position {position}"
@@ -116,12 +117,17 @@ def turns_lab(figure: "Figure", offsets: Mapping[str, Array], L: int) -> live.Up
     return update
 
 
-def held(model: GPT, batch: Pair, pairs: Collection[int], last: int) -> Array:
+def held(model: GPT, batch: Pair, pairs: Collection[int], last: int, to: int | None = None) -> Array:
     """Test a rotary model some of whose hands stop: further apart than `last`, these pairs turn no further.
+
+    Args:
+        to: the distance whose angle they then get; None: `last`.
 
     Returns:
         the share of right answers at each position, (T,).
     """
+
+    stop = last if to is None else to
 
     def attend(Q: Array, K: Array, V: Array, mask: Array) -> tuple[Array, Array]:
         T, d = Q.shape[-2:]
@@ -130,7 +136,7 @@ def held(model: GPT, batch: Pair, pairs: Collection[int], last: int) -> Array:
         q, k = (np.ascontiguousarray(x, np.float64).view(np.complex128) for x in (Q, K))  # a pair is a + bi
         scores = np.zeros((*Q.shape[:-1], T))
         for i, rate in enumerate(rates):
-            angle = rate * (np.minimum(apart, last) if i in pairs else apart)
+            angle = rate * (np.where(apart > last, stop, apart) if i in pairs else apart)
             scores += (q[..., :, None, i] * np.conj(k[..., None, :, i]) * np.exp(1j * angle)).real
         weights = ops.softmax(np.where(mask, scores / np.sqrt(d), -np.inf)).astype(V.dtype)
         return weights @ V, weights
