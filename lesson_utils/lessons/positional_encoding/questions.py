@@ -20,7 +20,7 @@ PREDICTIONS = (
         "table",
         ("all of them", "about half", "about a quarter", "only the first"),
         right="about a quarter",
-        happened="Nine of the pairs come full circle. The others are too slow for so few positions.",
+        happened="Nine of the pairs make a full turn. The others are too slow for so few positions.",
     ),
     Prediction(
         "rotary",

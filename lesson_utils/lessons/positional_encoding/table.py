@@ -64,7 +64,7 @@ def table_lab(figure: "Figure", make_table: Callable[[int, int, float], Array]) 
             clauses.append(f"sin {i}: wavelength {formats.three_figures(waves[i])}")
             name.set_text(clauses[-1])
         whole = int((waves <= length).sum())
-        table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns come full circle within {length} positions")
+        table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns make a full turn within {length} positions")
         waves_ax.set_title(
             f"Wavelengths from {formats.three_figures(waves[0])} to {formats.three_figures(waves[-1])} positions"
         )
