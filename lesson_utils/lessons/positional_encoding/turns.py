@@ -98,7 +98,9 @@ def turns_lab(figure: "Figure", offsets: Mapping[str, Array], L: int) -> live.Up
         beyond = position >= L
         for lines in dotted:
             lines.set_visible(beyond)
-        bars_ax.set_xlabel("how far back" + f" (dotted: {BACK}, plus whole turns)" * beyond)
+        label = "how far back" + f" (dotted: {BACK}, plus whole turns)" * beyond
+        if bars_ax.get_xlabel() != label:  # axes that stay need not be drawn again
+            bars_ax.set_xlabel(label)
         trail_ax.set_title(f"{NAMES[kind].capitalize()}, position {position}: looks {largest[-1]} back")
         bars_ax.set_title(
             f"{share:.0%} on dotted lines (evenly: {chance:.0%})" if beyond else f"Weights of position {position}"
