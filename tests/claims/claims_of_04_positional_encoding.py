@@ -88,6 +88,8 @@ as_written(pair_1=stopped[2] > 0.99, others=max(stopped[:2] + stopped[3:]) < 0.3
 
 # %% held-angles
 pointed = {back: lab.held(recallers["rotary"], few, (1,), L - 1, to=back)[48:].mean() for back in (5, 20, 37, 50)}
+pair_0 = lab.held(recallers["rotary"], few, (0,), L - 1, to=28)[48:].mean()
+as_written(another_hand_may_do=pair_0 > 0.95)
 as_written(newness_is_not_it=pointed[37] > 0.95 > 0.6 > pointed[5], direction=pointed[20] > 0.95 > 0.6 > pointed[50])
 
 # %% rotate-used
