@@ -108,7 +108,7 @@ QUESTIONS = (
                 "Too strong: with more training, the same size brings some of them back whole.",
             ),
             Option(
-                "The letters arrive, but not in order.",
+                "Most letters arrive, but many of them in a wrong place.",
                 "A larger vector, or more training, moves the limit to longer strings. It stays a limit.",
                 right=True,
             ),
