@@ -93,7 +93,7 @@ def with_and_without(figure: "Figure", runs: Mapping[str, tuple[Result, Sequence
         ax.set_yticks(ticks, [str(n) for n in ticks])
         ax.set_title(f"{_typeset(name)}: {result.right.mean():.2f} right")
         by_place = ", ".join(f"{share:.2f}" for share in result.right)
-        ax.set_xlabel(f"key\nright by place: {by_place}")
+        ax.set_xlabel(f"key\nby place: {by_place.replace(',', '')}", size=11)
         largest = result.weights.max(axis=-1)
         alts.append(
             f"{name}, the loss falls to {np.mean(losses[-9:]):.2f}, {result.right.mean():.2f} of the answers are right "
