@@ -20,7 +20,8 @@ PREDICTIONS = (
         "doubling",
         ("twice as long", "a few letters", "not at all"),
         right="a few letters",
-        happened="Each doubling of the vector buys two to four letters, and every size fails at some length.",
+        happened="Each doubling of the vector, and of the network with it, buys two to four letters. Every size fails at "
+        "some length.",
         usual="twice as long",
     ),
     Prediction(
@@ -109,7 +110,7 @@ QUESTIONS = (
             ),
             Option(
                 "Most letters arrive, but many of them in a wrong place.",
-                "A larger vector, or more training, moves the limit to longer strings. It stays a limit.",
+                "A larger network, or more training, moves the limit to longer strings. It stays a limit.",
                 right=True,
             ),
         ),
