@@ -62,6 +62,12 @@ as_written(
     values=0.75 < values.min() < values.max() < 0.98,
 )
 
+# %% slow-code
+more_steps, larger = (starts(16, count=3, **settings).accuracy for settings in ({"steps": 4000}, {"d_ff": 112}))
+new_parameters = 96 * (32 + 32 + 1), 2 * 32 * 16 * (8 - 2)  # of d_ff = 112 in place of 16; of wider keys
+as_written(STEPS == 500, not_unable=more_steps.min() > 0.995, about_half=0.44 < larger.min() < larger.max() < 0.6)
+as_written(a_few_more=0 < new_parameters[0] - new_parameters[1] < 100)
+
 # %% tasks-plot
 two = {h: np.array(shares[2, h]) for h in (1, 2, 4, 8, 16)}
 as_written(STEPS == 500, best=min(two[4].min(), two[8].min()) > 0.995, two_heads=(two[2] > 0.995).sum() == 1)
