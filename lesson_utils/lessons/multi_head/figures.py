@@ -136,7 +136,7 @@ def head_jobs(figure: "Figure", model: models.Encoder, multi_head: MultiHeadAtte
         names = ", ".join(f"{o} {share:.2f}" for o, share in zip(offsets, without[head], strict=True))
         where = f"looks at {place}" if place else "looks at no single offset"
         told.append(f"Head {head} {where}; right answers without it, by offset: {names}")
-        below.set_title(f"Without it, {_and([o for o, x in zip(offsets, lost, strict=True) if x])}", size=11)
+        below.set_title(f"Without it, {_and([o for o, x in zip(offsets, lost, strict=True) if x])}", size=9.5)
     axes[0, 0].set_ylabel("query")
     axes[1, 0].set_ylabel("right answers")
     figure.colorbar(image, ax=axes[0], label="weight", ticks=(0, 0.25, 0.5), extend="max", shrink=0.8)
