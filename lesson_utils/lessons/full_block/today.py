@@ -46,7 +46,7 @@ def block_of_today(figure: "Figure") -> str:
     """Draw the block of 2017 and the block of today, and a row for each choice that has changed."""
     ax = sheet(figure)
     measured = sum(bool(choice.where) for choice in CHOICES)
-    ax.set_title(f"{len(CHOICES)} choices have changed since 2017; this course measures {measured} of them")
+    ax.set_title(f"{len(CHOICES)} choices have changed since 2017; this course shows the use of {measured}")
     for x, year, colour in ((0.3, "2017", plots.ORANGE), (2.12, "2026", plots.BLUE)):
         ax.plot([x, x], [0.2, 3.75], color=tint(colour, 0.6), lw=6, zorder=0, solid_capstyle="butt")
         arrow(ax, (x, 3.7), (x, 3.95), colour, 3)
@@ -75,6 +75,6 @@ def block_of_today(figure: "Figure") -> str:
         ax.text(left[2], y, f"{choice.use}\n({where})", linespacing=1.25, **font)
     told = "; ".join(f"{c.now} for {c.then}: {c.use} ({c.where or 'not measured here'})" for c in CHOICES)
     return (
-        f"{len(CHOICES)} choices have changed since 2017; this course measures {measured} of them. Two blocks, and a "
+        f"{len(CHOICES)} choices have changed since 2017; this course shows the use of {measured}. Two blocks, and a "
         f"row for each choice. {told}."
     )
