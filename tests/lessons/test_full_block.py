@@ -2,13 +2,14 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.full_block import counts, diagram, places, reading
+from lesson_utils.lessons.full_block import counts, deep, diagram, gpt_map, places, reading, stream, switchboard, today
 from lesson_utils.lessons.full_block import lab as full_block
-from lesson_utils.maths import attention, layers, ops, positions
+from lesson_utils.maths import attention, layers, ops, positions, tasks
 from lesson_utils.maths.models import GPT, GPTConfig, Transformer, TransformerConfig
 
 SIZES = {"vocab": 13, "d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 20}
@@ -25,8 +26,8 @@ def small(**changes):
 @pytest.mark.parametrize("tables", [{"shared": True}, {"shared": False}, {"target_vocab": 17}])
 def test_the_count_is_that_of_the_layers(norm, tables):
     model = small(norm=norm, **tables)
-    assert full_block.count_parameters(model.config) == model.num_params()
-    assert full_block.count_parameters(replace(model.config, num_layers=5), num_layers=2) == model.num_params()
+    assert counts.count_parameters(model.config) == model.num_params()
+    assert counts.count_parameters(replace(model.config, num_layers=5), num_layers=2) == model.num_params()
 
 
 def test_ledger_of_a_whole_model_agrees_with_the_formula():
@@ -56,6 +57,23 @@ def test_ledger_counts_pieces_like_the_layer_and_shows_itself():
     assert pieces._repr_mimebundle_()["text/html"].count("<tr>") == 5
 
 
+def test_the_page_about_the_papers_table_says_what_the_counts_give():
+    page = (Path(__file__).parents[2] / "docs" / "65_million.md").read_text(encoding="utf-8")
+    base = TransformerConfig.base(vocab=37_000)
+    assert f"we get {counts.count_parameters(base):,}." in page
+    ranges = {}
+    for row, (changes, millions) in counts.PAPER_ROWS.items():
+        low, high = ranges[row] = counts.vocabulary_for(changes, millions)
+        ours = counts.count_parameters(base, **changes) / 1e6
+        assert f"| {row} | {millions} M | {ours:.1f} M | {low:,.0f} | {high:,.0f} |" in page
+    low, high = (
+        choose(ends) for choose, ends in zip((max, min), zip(*list(ranges.values())[:-1], strict=True), strict=True)
+    )
+    assert f"agree on {low:,.0f} to {high:,.0f} symbols" in page
+    attentions = 3 * 6  # in each of 6 encoder layers one, in each of 6 decoder layers two
+    assert f"{attentions * 4 * 512:,} numbers" in page
+
+
 # --- Before training ------------------------------------------------------------------------------------------------
 
 
@@ -69,6 +87,39 @@ def test_the_lab_at_every_width_shows_what_the_text_says():
         assert pre[48].looking[-1] > 1e-2
 
 
+@pytest.mark.parametrize(("residual", "norm"), stream.FOUR.values())
+def test_the_gradient_that_reaches_the_input_is_the_slope(residual, norm):
+    """Nudge the input of the stack, and compare with what `fate` sent down."""
+    from lesson_utils.maths.models.gpt import Stack, StackConfig
+
+    rng = np.random.default_rng(0)
+    config = StackConfig(vocab=1, d_model=32, num_heads=4, num_layers=2, norm=norm, dtype=np.float64)
+    blocks = Stack(config, rng).blocks
+    x, dy = rng.normal(size=(2, 2, 8, 32))
+    dy /= np.linalg.norm(dy)
+    for block in blocks:
+        block.attention.skip = block.feed_forward.skip = residual
+
+    def run(x):
+        for block in blocks:
+            x = block.forward(x)[0]
+        return x
+
+    found = stream.fate(residual, norm, 2, seeds=1)
+    assert found.size == pytest.approx(run(x).std())
+    # The slopes along many random directions, in the mean of squares, are the squared norm of the gradient.
+    slopes = []
+    for _ in range(400):
+        step = 1e-5 * rng.normal(size=x.shape)
+        slopes.append(((run(x + step) - run(x - step)) * dy).sum() / 2e-5)
+    assert np.sqrt(np.mean(np.square(slopes))) == pytest.approx(found.gradient, rel=0.15)
+
+
+def test_one_part_alone_can_be_left_in_a_stack():
+    both, feed = (stream.likeness(stream.cosines(False, only))[4] for only in ("", "feed_forward"))
+    assert feed < 0.9 < both
+
+
 # --- In training ----------------------------------------------------------------------------------------------------
 
 
@@ -80,13 +131,36 @@ def test_watch_sees_accuracy_and_gradients_of_the_steps():
     training.fit(model, full_block.reversal_lines, 4, lr=1e-3, callback=watch, progress=False)
     assert watch.steps == [0, 2, 4]
     assert len(watch.ratios) == 4
+    assert len(watch.moves) == 3  # from the second step on
+    assert min(watch.moves) > 0
     bottom, top = (places.gradient_norm(model.stack.blocks[i]) for i in (0, 1))
     assert watch.ratios[-1] == pytest.approx(bottom / top)
     parts = [places.gradient_norm(model.stack.blocks[0], name) for name in ("W_Q", "W_K")]
     assert places.gradient_norm(model.stack.blocks[0], "W_Q", "W_K") == pytest.approx(np.hypot(*parts))
-    assert full_block.training_plot({"post-norm": watch, "other": watch}).alt.startswith("0 of 2 runs learn")
+    seen = watch.seen()
+    assert full_block.training_plot({"post-norm": seen, "other": seen}).alt.startswith("0 of 2 runs learn")
+    assert full_block.start_plot({"one": seen, "other": seen}).alt.startswith("0 of 2 runs learn: none yet")
+    assert len(seen.sizes) == 3
     ids, following = full_block.reversal_lines(np.random.default_rng(0), 3)
     np.testing.assert_array_equal(ids[:, :4], following[:, :3:-1])
+
+
+def test_the_sizes_of_a_stream_end_with_what_the_model_reads():
+    model = GPT(GPTConfig(vocab=11, d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
+    ids, _ = full_block.reversal_lines(np.random.default_rng(0), 3)
+    assert deep.stream_sizes(model, ids)[-1] == pytest.approx(model.forward(ids)[1].stack.stream.std(), rel=1e-5)
+
+
+def test_starved_looks_at_the_first_steps_only():
+    run = deep.Seen(
+        [0, 50, 100, 200],
+        [0.1, 0.2, 0.3, 0.9],
+        [*[1.0] * 20, *[0.5] * 80, *[1e-9] * 100],
+        [*[2.0] * 19, *[0.25] * 80, *[7.0] * 100],
+        [1.0],
+    )
+    assert full_block.starved(run, 100) == (0.5, 0.5, 0.3, 0.25)
+    assert full_block.starved(run, 200).lowest == 1e-9
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------
@@ -134,18 +208,99 @@ def test_a_function_can_compute_the_feed_forward_layers():
     np.testing.assert_array_equal(model.forward(ids)[0], biased)
 
 
-def test_neurons_that_wait_for_something_are_found():
-    from lesson_utils.maths import tasks
+def test_a_part_that_subtracts_lowers_the_share_of_a_tokens_own_vector():
+    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=1, positions="none", norm="none")
+    model, ids = GPT(config, np.random.default_rng(0)), np.random.default_rng(1).integers(9, size=(2, 6))
+    block = model.stack.blocks[0]
+    block.attention.inner.W_O.value[:] = 0
+    np.testing.assert_allclose(full_block.own_share(model, ids)[:2], 1, rtol=1e-5)
+    feed = block.feed_forward.inner  # gives −x/2: relu(x) and relu(−x), with a half of each taken back
+    feed.wide.W.value[:] = np.eye(8, 32) - np.eye(8, 32, 8)
+    feed.narrow.W.value[:] = (np.eye(32, 8, -8) - np.eye(32, 8)) / 2
+    assert full_block.own_share(model, ids)[2] == pytest.approx(0.5, rel=1e-4)
 
+
+def test_neurons_are_told_by_their_strongest_places():
     text = tasks.python_text()[:6000]
     vocabulary = tasks.text_vocabulary(text)
-    config = GPTConfig(vocab=len(vocabulary), d_model=8, num_heads=2, num_layers=2)
-    chosen = full_block.neurons(GPT(config, np.random.default_rng(0)), vocabulary, vocabulary.encode(text), 3, 10)
-    assert [neuron.share for neuron in chosen] == sorted((neuron.share for neuron in chosen), reverse=True)
-    for neuron in chosen:
+    ids = vocabulary.encode(text)
+    model = GPT(GPTConfig(vocab=len(vocabulary), d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
+    found = full_block.every_neuron(model, vocabulary, ids, strongest=10)
+    assert [neuron.number for neuron in found] == list(range(32))
+    for neuron in found:
         assert len(neuron.places) == len(set(neuron.places)) == 10
         assert neuron.share == np.mean([place.endswith(neuron.ends) for place in neuron.places])
-    assert full_block.neurons_plot(chosen).alt.startswith(f"Neuron {chosen[0].number} waits for")
+        last = [place[-1] for place in neuron.places]
+        assert neuron.letter == max(last.count(letter) for letter in last) / 10
+    chosen = full_block.tidiest(found, 3)
+    assert [neuron.share for neuron in chosen] == sorted((neuron.share for neuron in chosen), reverse=True)
+    assert len({neuron.ends for neuron in chosen}) == 3
+    assert full_block.neurons_plot(chosen).alt.startswith(f"Neuron {chosen[0].number} fires most strongly at")
+
+
+def test_mean_firing_tells_a_pair_from_the_same_character_elsewhere():
+    text = "abababacabababac" * 10
+    vocabulary = tasks.text_vocabulary(text)
+    ids = vocabulary.encode(text)
+    model = GPT(GPTConfig(vocab=len(vocabulary), d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
+    neuron = reading.Neuron(3, "ba", 1.0, 1.0, [])
+    windows = ids[: 5 * 32].reshape(5, 32)
+    for seen in (True, False):
+        fires = reading.firing(model, windows, attention=seen)[..., 3]
+        there, elsewhere = [], []
+        for i, window in enumerate(windows):
+            for t in range(8, 32):
+                if window[t] == vocabulary.encode("a")[0]:
+                    (there if window[t - 1] == vocabulary.encode("b")[0] else elsewhere).append(fires[i, t])
+        expected = (np.mean(there), np.mean(elsewhere))
+        assert full_block.mean_firing(model, vocabulary, ids, neuron, seen) == pytest.approx(expected, rel=1e-5)
+    assert np.abs(reading.firing(model, windows) - reading.firing(model, windows, attention=False)).max() > 1e-3
+
+
+# --- Controls -------------------------------------------------------------------------------------------------------
+
+
+def test_controls_have_the_right_gradients():
+    from lesson_utils.maths import gradcheck
+
+    rng = np.random.default_rng(0)
+    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=2, dtype=np.float64)
+    batch = rng.integers(9, size=(2, 2, 5))
+    untied, scaled, straight = full_block.Untied(config, rng), GPT(config, rng), GPT(config, rng)
+    full_block.scale_sums(scaled, 0.7)
+    for model in (untied, scaled):
+        gradcheck.check_params(
+            lambda m=model: m.loss_and_grad(batch), model.params(), np.random.default_rng(0), samples=4
+        )
+    with full_block.without(straight, "ReLU"):
+        gradcheck.check_params(
+            lambda: straight.loss_and_grad(batch), straight.params(), np.random.default_rng(0), samples=4
+        )
+
+
+def test_an_untied_output_reads_its_own_table():
+    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=1)
+    model, ids = full_block.Untied(config, np.random.default_rng(0)), np.array([[1, 2, 3]])
+    tied = GPT.forward(model, ids)[0]
+    assert np.abs(model.forward(ids)[0] - tied).max() > 1e-3
+    model.output.table.value[:] = model.tokens.embedding.table.value
+    np.testing.assert_allclose(model.forward(ids)[0], tied, atol=1e-6)
+
+
+def test_scaled_sums_shrink_the_stream_and_no_relu_is_one_matrix():
+    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=1, norm="none")
+    model, ids = GPT(config, np.random.default_rng(0)), np.array([[1, 2, 3]])
+    x = model.tokens.forward(ids)[0]
+    block, mask = model.stack.blocks[0], attention.causal_mask(3)
+    middle = 0.5 * (x + block.attention.inner.forward(x, mask=mask)[0])
+    expected = 0.5 * (middle + block.feed_forward.inner.forward(middle)[0])
+    full_block.scale_sums(model, 0.5)
+    np.testing.assert_allclose(model.forward(ids)[1].stack.stream, expected, atol=1e-6)
+    feed = block.feed_forward.inner
+    with full_block.without(model, "ReLU"):
+        product = feed.wide.W.value @ feed.narrow.W.value
+        np.testing.assert_allclose(block.feed_forward.inner.forward(x)[0], x @ product, atol=1e-6)
+    assert block.feed_forward.inner is feed
 
 
 # --- The diagram ----------------------------------------------------------------------------------------------------
@@ -196,9 +351,50 @@ def test_the_code_in_the_map_is_the_papers_model():
     assert set(diagram.BOXES) == set(diagram.PARTS)
 
 
-@pytest.mark.parametrize("part", diagram.PARTS)
-def test_the_page_beside_the_map_is_wide_enough(part):
-    about = diagram.PARTS[part]
+def test_the_code_in_the_map_of_a_gpt_is_the_librarys_model():
+    config = GPTConfig(vocab=13, d_model=12, num_heads=3, num_layers=2, d_ff=20, dtype=np.float64)
+    model, rng = GPT(config, np.random.default_rng(0)), np.random.default_rng(1)
+    ids = rng.integers(13, size=(2, 5))
+    for name, param in model.params().items():
+        if name.rpartition(".")[2] in ("gamma", "beta", "b"):
+            param.value += rng.normal(size=param.value.shape) / 4  # so that none can be left out
+    known = {"np": np, "h": 3, "d_k": 4, "d_model": 12, "T": 5, "P": positions.sinusoidal_encoding(20, 12)}
+    known |= {"softmax": ops.softmax, "layer_norm": ops.layer_norm, "causal_mask": attention.causal_mask}
+    known |= {"split_heads": attention.split_heads, "merge_heads": attention.merge_heads}
+    known |= {"E": model.tokens.embedding.table.value, "ids": ids}
+
+    def run(part, norm=None, **names):
+        if norm:
+            known.update(gamma=norm.gamma.value, beta=norm.beta.value)
+        known.update(names)
+        exec(gpt_map.GPT_PARTS[part].code, known)
+
+    run("embedding")
+    run("positions")
+    for block in model.stack.blocks:
+        heads, feed = block.attention.inner, block.feed_forward.inner
+        run("norm", block.attention.norm)
+        run("attention", **{name: getattr(heads, name).value for name in ("W_Q", "W_K", "W_V", "W_O")})
+        run("add")
+        run("norm", block.feed_forward.norm)
+        wide, narrow = feed.wide, feed.narrow
+        run("feed-forward", W_1=wide.W.value, b_1=wide.b.value, W_2=narrow.W.value, b_2=narrow.b.value)
+        run("add")
+    run("norm", model.stack.norm)
+    run("output")
+    run("softmax")
+    np.testing.assert_allclose(known["logits"], model.forward(ids)[0], atol=1e-9)
+    np.testing.assert_allclose(known["p"].sum(axis=-1), 1)
+    assert set(gpt_map.BOXES) == set(gpt_map.GPT_PARTS)
+
+
+def test_the_block_of_today_names_every_choice():
+    alt = today.block_of_today().alt
+    assert all(choice.now in alt and choice.use in alt for choice in today.CHOICES)
+
+
+@pytest.mark.parametrize("about", [*diagram.PARTS.values(), *gpt_map.GPT_PARTS.values()], ids=lambda part: part.title)
+def test_the_page_beside_the_map_is_wide_enough(about):
     assert max(map(len, about.code.splitlines())) <= 52
     assert max(map(len, [*about.purpose.splitlines(), about.shapes])) <= 52
 
@@ -221,6 +417,30 @@ def test_switches_change_the_output_and_leave_no_trace():
     assert list(model.params()) == names
     with pytest.raises(ValueError, match=r"'heads' can't be switched off; choose from residuals, norm"):
         full_block.without(model, "heads").__enter__()
+
+
+def test_a_random_future_harms_only_a_model_that_sees_it():
+    model, rng = small(), np.random.default_rng(2024)
+    for block in model.blocks:
+        block.attention.inner.W_O.value *= 50  # so that what a position sees counts
+    source, target = full_block.reversal_pairs(rng, 32)
+    right = (model.forward(source, target[:, :-1])[0].argmax(axis=-1) == target[:, 1:]).mean()
+    assert switchboard.random_future(model, batch=32) == pytest.approx(right)
+    assert switchboard.random_future(model, "mask", batch=32) != pytest.approx(right)
+
+
+class Afraid:
+    """Writes each string right, unless something stands behind the position that it is asked for."""
+
+    def forward(self, source, given):
+        answers = np.concatenate([source[:, ::-1], np.full((len(source), 1), tasks.EOS)], axis=1)[:, : given.shape[1]]
+        answers[:, :-1] = 0  # right at the last position only
+        return np.eye(13)[answers], None
+
+
+def test_letters_behind_reach_a_model_that_writes_without_a_cache():
+    assert full_block.right_without_cache(Afraid(), batch=8) == 1
+    assert full_block.right_without_cache(Afraid(), behind=True, batch=8) == 0
 
 
 @pytest.mark.slow

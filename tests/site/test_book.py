@@ -27,7 +27,7 @@ from tools.site import frames
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(save.NOTEBOOKS.glob("*.ipynb"))}
-PAGES = ["index", *NOTEBOOKS]
+PAGES = ["index", *NOTEBOOKS, "docs/65_million"]
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
 every_page = pytest.mark.parametrize("name", [*PAGES, "search"])
 
@@ -506,8 +506,9 @@ def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path, capsys):
     build.build(tmp_path / "site", with_lite=False)
     assert re.search(r"^Book: \d+ files, \d+\.\d MB, in \d+ s$", capsys.readouterr().out, re.MULTILINE)
     assert not (tmp_path / "site" / "lite").exists()
-    for name in PAGES:
+    for name in ("index", *NOTEBOOKS):
         assert "JupyterLite" in (book / f"{name}.html").read_text(encoding="utf-8")
+    for name in PAGES:
         assert "JupyterLite" not in (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
 
 

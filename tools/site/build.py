@@ -52,6 +52,8 @@ def build_book(site: Path, with_lite: bool) -> None:
         source, doctrees = Path(name, "source"), Path(name, "doctrees")
         shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
         shutil.copytree(DOCS / "_static", source / "_static")
+        (source / "docs").mkdir()
+        shutil.copy(DOCS / "65_million.md", source / "docs")
         for folder, files in ((DOCS, ("conf.py", "index.md")), (ROOT, ("README.md", "LICENSE", "pyproject.toml"))):
             for file in files:
                 shutil.copy(folder / file, source)

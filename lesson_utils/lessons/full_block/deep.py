@@ -1,7 +1,7 @@
-"""Deep stacks in training: five runs, what they learn, and how much gradient their bottom layer gets."""
+"""Deep stacks in training: what runs learn, how large their streams begin, and how much gradient the bottom gets."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,9 +9,12 @@ import numpy as np
 from lesson_utils.classroom import plots
 from lesson_utils.lessons.full_block.places import gradient_norm
 from lesson_utils.maths import tasks
+from lesson_utils.maths.attention import causal_mask
+from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import GPT
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LINE_LENGTH, LINE_SYMBOLS = 4, 8
@@ -30,29 +33,40 @@ class Seen(NamedTuple):
     steps: list[int]
     accuracy: list[float]
     ratios: list[float]
+    moves: list[float]
+    sizes: list[float]
 
 
 class Watch:
     """A callback for `training.fit` on `reversal_lines`, at every step.
 
     Attributes:
-        steps, accuracy: the share of reversed symbols that the model gets right, every 20 steps and at the end.
+        steps, accuracy: the share of reversed symbols that the model gets right, every 10 steps and at the end.
         ratios: for each step the gradient norm of the bottom layer over that of the top layer.
+        moves: the same for how far the step moves their parameters, from the second step on.
+        sizes: the standard deviation of the stream before training, at the input and after each layer.
     """
 
-    def __init__(self, model: GPT, every: int = 20) -> None:
-        self.model, self.every, self.ratios = model, every, list[float]()
+    def __init__(self, model: GPT, every: int = 10) -> None:
+        self.model, self.every, self.ratios, self.moves = model, every, list[float](), list[float]()
+        self._before: list[Array] | None = None
+        self.sizes = stream_sizes(model, reversal_lines(np.random.default_rng(999))[0])
         self.steps, self.accuracy = [0], [self._measure()]
 
     def __call__(self, step: int, loss: float, history: object) -> None:
         bottom, top = (gradient_norm(self.model.stack.blocks[i]) for i in (0, -1))
         self.ratios.append(bottom / max(top, 1e-30))
+        now = [np.concatenate([p.value.ravel() for p in self.model.stack.blocks[i].params().values()]) for i in (0, -1)]
+        if self._before:
+            bottom, top = (float(np.linalg.norm(a - b)) for a, b in zip(now, self._before, strict=True))
+            self.moves.append(bottom / max(top, 1e-30))
+        self._before = now
         if step % self.every == 0:
             self.steps.append(step)
             self.accuracy.append(self._measure())
 
     def seen(self) -> Seen:
-        return Seen(self.steps, self.accuracy, self.ratios)
+        return Seen(self.steps, self.accuracy, self.ratios, self.moves, self.sizes)
 
     def _measure(self) -> float:
         ids, following = reversal_lines(np.random.default_rng(999), 128)
@@ -60,32 +74,72 @@ class Watch:
         return float((logits.argmax(axis=-1) == following)[:, LINE_LENGTH:].mean())
 
 
+def stream_sizes(model: GPT, ids: Any) -> list[float]:
+    """Return the standard deviation of the residual stream of a GPT, at the input and after each layer."""
+    x = model.tokens.forward(ids)[0]
+    mask = causal_mask(ids.shape[1])
+    sizes = [float(x.std())]
+    for block in model.stack.blocks:
+        x, _ = block.forward(x, mask)
+        sizes.append(float(x.std()))
+    return sizes
+
+
 LOOKS = ((plots.BLUE, "-"), (plots.ORANGE, "--"), (plots.PURPLE, "-."), (plots.GREEN, (0, (5, 1))), (plots.INK, ":"))
+LEARNT = 0.85  # a run whose share of reversed letters ends above has learnt
+
+
+def _accuracy(ax: "Axes", runs: Mapping[str, Seen]) -> list[str]:
+    """Draw the share of reversed letters by step, and a line for guessing; return the runs that have learnt."""
+    for (name, run), (colour, dashes) in zip(runs.items(), itertools.cycle(LOOKS), strict=False):
+        ax.plot(run.steps, run.accuracy, ls=dashes, color=colour, label=name)
+    ax.axhline(1 / LINE_SYMBOLS, color=plots.GREY, lw=1, ls=":")
+    ax.set(xlabel="training step", ylabel="share of reversed letters right", ylim=(0, 1.05))
+    learnt = [name for name, run in runs.items() if run.accuracy[-1] > LEARNT]
+    ax.set_title(f"{len(learnt)} of {len(runs)} learn (dotted: guessing)")
+    return learnt
+
+
+@plots.still(9.4, 4.3)
+def start_plot(figure: "Figure", runs: Mapping[str, Seen]) -> str:
+    """Draw how large the stream is before training, layer by layer, and what each run learns."""
+    left, right = figure.subplots(1, 2)
+    for run, (colour, dashes) in zip(runs.values(), itertools.cycle(LOOKS), strict=False):
+        left.plot(range(len(run.sizes)), run.sizes, ls=dashes, color=colour)
+    left.set(xlabel="layer", ylabel="standard deviation of the stream", yscale="log", xticks=range(0, 13, 3))
+    largest = max(runs, key=lambda name: runs[name].sizes[-1])
+    others = max(run.sizes[-1] for name, run in runs.items() if name != largest)
+    left.set_title(f"Before training: {runs[largest].sizes[-1]:.0f} at the top; others to {others:.1f}")
+    learnt = _accuracy(right, runs)
+    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    told = "; ".join(
+        f"{name}: from {run.sizes[0]:.1f} to {run.sizes[-1]:.3g}, and {run.accuracy[-1]:.2f} right after "
+        f"{run.steps[-1]} steps"
+        for name, run in runs.items()
+    )
+    return (
+        f"{len(learnt)} of {len(runs)} runs learn: {', '.join(learnt) or 'none yet'}. Standard deviation of the "
+        f"stream before training from the input to the top of {len(run.sizes) - 1} layers, and share of reversed "
+        f"letters right: {told}. Guessing gives {1 / LINE_SYMBOLS:.2f}."
+    )
 
 
 @plots.still(9.4, 4.7)
 def training_plot(figure: "Figure", runs: Mapping[str, Seen], failing: str = "post-norm") -> str:
     """Accuracy by step, and the bottom layer's gradient over the top layer's; both for all runs."""
-    learnt = [name for name, run in runs.items() if run.accuracy[-1] > 0.85]
     left, right = figure.subplots(1, 2)
-    for (name, run), (colour, dashes) in zip(runs.items(), itertools.cycle(LOOKS), strict=False):
-        left.plot(run.steps, run.accuracy, ls=dashes, color=colour, label=name)
+    learnt = _accuracy(left, runs)
+    for run, (colour, dashes) in zip(runs.values(), itertools.cycle(LOOKS), strict=False):
         at = np.arange(1, len(run.ratios) + 1)
         right.plot(at, _typical(run.ratios), ls=dashes, color=colour)
-    guessing = 1 / LINE_SYMBOLS
-    left.axhline(guessing, color=plots.GREY, lw=1, ls=":")
-    left.text(0.99, 0.19, "dotted line: guessing", transform=left.transAxes, color=plots.GREY, ha="right", size=10.5)
-    left.set(xlabel="training step", ylabel="share of reversed letters right", ylim=(0, 1.05))
-    left.set_title(f"{len(learnt)} of {len(runs)} learn")
     right.axhline(1, color=plots.GREY, lw=1, ls=":")
     right.set(xscale="log", yscale="log", xlabel="training step", ylabel="gradient: bottom layer / top layer")
     right.set_xticks((1, 3, 10, 30, 100, 300), ("1", "3", "10", "30", "100", "300"))
     right.minorticks_off()
     found = ""
     if failing in runs:
-        ratios = runs[failing].ratios
-        step = min(21, len(ratios))
-        found = f"{failing}: 1/{1 / ratios[step - 1]:,.0f} at step {step}"
+        first, later = runs[failing].ratios[0], _typical(runs[failing].ratios)[: len(runs[failing].ratios)]
+        found = f"{failing} falls from {first:.2f} to 1/{1 / later.min():,.0f}"
         right.set_title(found[0].upper() + found[1:])
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     ends = "; ".join(
@@ -94,34 +148,45 @@ def training_plot(figure: "Figure", runs: Mapping[str, Seen], failing: str = "po
     )
     return (
         f"{len(learnt)} of {len(runs)} runs learn: {', '.join(learnt) or 'none yet'}. {found}. Share right at the end, "
-        f"and gradient of the bottom layer over that of the top layer: {ends}. Guessing gives {guessing:.2f}."
+        f"and gradient of the bottom layer over that of the top layer: {ends}. Guessing gives {1 / LINE_SYMBOLS:.2f}."
     )
 
 
-def claims_of_five(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:
-    """Return what the text says of the five runs of 300 steps, as claims for `as_written`."""
-    learners = ("pre-norm", "post-norm, warm-up", "post-norm, a third of the rate")
+class Starved(NamedTuple):
+    """The gradient of a run's bottom layer over that of its top layer, and what the run learnt."""
 
-    def ratio(name: str, steps: int) -> float:
-        return runs[name].ratios[steps]
+    lowest: float
+    median: float  # from step 20 on
+    right: float
+    moved: float  # how far a step moves the bottom layer, over the top layer: the median from step 20 on
 
+
+def starved(run: Seen, steps: int = 150) -> Starved:
+    """Look at the first steps of a run, as many as are given; a learner and a failure are then compared fairly."""
+    ratios = np.array(run.ratios[:steps])
+    at = max(n for n, step in enumerate(run.steps) if step <= steps)
+    moved = float(np.median(run.moves[19 : steps - 1]))  # moves begin with the second step
+    return Starved(float(ratios.min()), float(np.median(ratios[20:])), run.accuracy[at], moved)
+
+
+def claims_of_starts(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:
+    """Return what the text says of deep stacks with and without norms, as claims."""
     return {
-        "three_learn": lambda: min(runs[name].accuracy[-1] for name in learners) > 0.85,
-        "two_fail": lambda: max(runs[name].accuracy[-1] for name in ("post-norm", "no norm")) < 0.25,
-        "half_at_first": lambda: 0.3 < ratio("post-norm", 0) < 0.7,
-        "starved": lambda: 1 / 5000 < ratio("post-norm", 20) < 1 / 1500,
-        "fed": lambda: min(ratio(name, 20) for name in learners) > 1 / 30,
+        "learn": lambda: min(runs[name].accuracy[-1] for name in ("pre-norm", "no norm, small start")) > 0.95,
+        "fails": lambda: runs["no norm"].accuracy[-1] < 0.25,
+        "explodes": lambda: runs["no norm"].sizes[-1] > 50,
+        "stays": lambda: max(runs[name].sizes[-1] for name in ("pre-norm", "no norm, small start")) < 5,
     }
 
 
-def claims_of_starts(runs: Sequence[Seen]) -> dict[str, Callable[[], bool]]:
-    """Return what the text says of post-norm from three starts, in 140 steps, and of the run at a third of the rate."""
-    *three, learns = runs
+def claims_of_places(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:
+    """Return what the text says of pre-norm and post-norm in training, as claims."""
+    learners = ("pre-norm", "post-norm, warm-up", "post-norm, a third of the rate")
     return {
-        "all_fail": lambda: max(run.accuracy[7] for run in three) < 0.25,
-        "two_starve": lambda: max(run.ratios[20] for run in three[:2]) < 1e-3,
-        "one_does_not": lambda: 1 / 50 < three[2].ratios[20] < 1 / 25,
-        "learner": lambda: 1 / 25 < learns.ratios[20] < 1 / 14,
+        "three_learn": lambda: min(runs[name].accuracy[-1] for name in learners) > LEARNT,
+        "one_fails": lambda: runs["post-norm"].accuracy[-1] < 0.25,
+        "half_at_first": lambda: 0.3 < runs["post-norm"].ratios[0] < 0.7,
+        "starved": lambda: starved(runs["post-norm"]).median < 1e-2 < 0.1 < starved(runs[learners[2]]).median,
     }
 
 

@@ -1,6 +1,7 @@
-"""The map: the encoder–decoder as a diagram whose parts tell their formula, shapes and code."""
+"""Maps of models: diagrams whose parts tell their formula, shapes and code. Here: the encoder–decoder of 2017."""
 
 import itertools
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lesson_utils.classroom import live, plots
@@ -21,7 +22,7 @@ class Part(NamedTuple):
     shapes: str
     purpose: str  # what it is good for
     code: str  # the same in NumPy; a test runs it
-    paper: str  # where it stands in "Attention Is All You Need"
+    where: str  # where it stands in "Attention Is All You Need", or in this notebook
 
 
 SCORES = "scores = Q @ K.swapaxes(-1, -2) / np.sqrt(d_k)\n"
@@ -53,7 +54,7 @@ PARTS = {
         "section 3.2.2",
     ),
     "add & norm": Part(
-        "Add & norm: what a part gives is added, then normed",
+        "Add & norm: what a part gives is added, then normalized",
         r"$\mathrm{LayerNorm}(x + y)$",
         "x and y (B, T, d_model)  →  x (B, T, d_model)",
         "y is what attention or feed-forward gave. x comes\nin on the thin line, around that part.",
@@ -165,28 +166,35 @@ def _draw_streams(plan: "Axes") -> None:
     plan.text(TARGET + 0.08, 0.956, "(B, T, d_model)", **small)
 
 
-@live.lab(
-    height=4.6,
-    neutral="It shows the embedding, which is none of the boxes to guess from. Boxes of each kind can only be counted.",
-    part=live.Choice("part", tuple(PARTS), "embedding"),
-)
-def diagram_lab(figure: "Figure") -> live.Update:
-    """Show the architecture; the chosen part shows its formula, its shapes and its code."""
+class Map(NamedTuple):
+    """A diagram: its parts, the middles of their boxes in inches, and how they look."""
+
+    of: str
+    parts: Mapping[str, Part]
+    boxes: Mapping[str, tuple[tuple[float, float], ...]]
+    labels: Mapping[str, str]  # of boxes that do not bear their part's name
+    widths: Mapping[str, float]  # of boxes that are not `WIDE`
+    colours: Mapping[str, str]  # the others are blue
+    source: str  # stands before each part's `where`
+
+
+def show(figure: "Figure", drawn: Map, draw_streams: Callable[["Axes"], None]) -> live.Update:
+    """Draw a map, and beside it what the chosen part says of itself."""
     from matplotlib.patches import FancyBboxPatch
 
     plan = sheet(figure)
-    _draw_streams(plan)
-    for part, places in BOXES.items():
-        colour = KINDS.get(part, plots.BLUE)
+    draw_streams(plan)
+    for part, places in drawn.boxes.items():
+        colour, wide = drawn.colours.get(part, plots.BLUE), drawn.widths.get(part, WIDE)
         for x, y in places:
-            made = box(plan, x, y, LABELS.get(part, part), WIDE, HIGH, colour, 0.16, size=10.5)
+            made = box(plan, x, y, drawn.labels.get(part, part), wide, HIGH, colour, 0.16, size=10.5)
             made.patch.set_zorder(1)
             made.label.set_zorder(1)
     # Over the chosen boxes lie dark ones: so a step moves these few only.
     style = "round,pad=0,rounding_size=0.06"
     covers: list[Any] = [
         plan.add_patch(FancyBboxPatch((-9, -9), WIDE, HIGH, boxstyle=style, lw=0, zorder=6))
-        for _ in range(max(map(len, BOXES.values())))
+        for _ in range(max(map(len, drawn.boxes.values())))
     ]
     middle: dict[str, Any] = {"ha": "center", "va": "center", "size": 10.5}
     names = [plan.text(0, 0, "", color="white", weight="bold", zorder=7, **middle) for _ in covers]
@@ -198,25 +206,35 @@ def diagram_lab(figure: "Figure") -> live.Update:
     where = plan.text(left, 0.574, "", va="top", color=plots.GREY)
 
     def update(part: str) -> str:
-        about, colour = PARTS[part], KINDS.get(part, plots.BLUE)
-        for cover, label, place in itertools.zip_longest(covers, names, BOXES[part]):
+        about, colour = drawn.parts[part], drawn.colours.get(part, plots.BLUE)
+        wide = drawn.widths.get(part, WIDE)
+        for cover, label, place in itertools.zip_longest(covers, names, drawn.boxes[part]):
             x, y = place or (-5.0, -5.0)
-            cover.set_bounds(x - WIDE / 2, y - HIGH / 2, WIDE, HIGH)
+            cover.set_bounds(x - wide / 2, y - HIGH / 2, wide, HIGH)
             cover.set_facecolor(colour)
             label.set_position((x, y))
-            label.set_text(LABELS.get(part, part) if place else "")
+            label.set_text(drawn.labels.get(part, part) if place else "")
         plan.set_title(about.title)
         formula.set_text(about.formula)
         formula.set_color(colour)
         shapes.set_text(about.shapes)
         purpose.set_text(about.purpose)
         code.set_text(about.code)
-        where.set_text(f"“Attention Is All You Need”, {about.paper}")
-        times = len(BOXES[part])
+        where.set_text(f"{drawn.source}{about.where}")
+        times = len(drawn.boxes[part])
         return (
-            f"{about.title}: {times} {'box' if times == 1 else 'boxes'} in the map of the encoder–decoder. "
+            f"{about.title}: {times} {'box' if times == 1 else 'boxes'} in the map of the {drawn.of}. "
             f"{about.purpose} Formula: {about.formula.replace('$', '')}. Shapes: {about.shapes}. "
-            f"Code: {'; '.join(about.code.splitlines())}. Paper: {about.paper}."
+            f"Code: {'; '.join(about.code.splitlines())}. {drawn.source}{about.where}."
         ).replace("\n", " ")
 
     return update
+
+
+TRANSLATION = Map("encoder–decoder", PARTS, BOXES, LABELS, {}, KINDS, "“Attention Is All You Need”, ")
+
+
+@live.lab(height=4.6, part=live.Choice("part", tuple(PARTS), "cross"))
+def diagram_lab(figure: "Figure") -> live.Update:
+    """Show the translation model of 2017; the chosen part shows its formula, its shapes and its code."""
+    return show(figure, TRANSLATION, _draw_streams)

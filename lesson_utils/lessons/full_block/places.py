@@ -146,7 +146,7 @@ def depth_lab(figure: "Figure") -> live.Update:
     lines: dict[tuple[str, str], Any] = {}
     for norm, (colour, dashes) in STYLES.items():
         for name, ax in (("scales", scale_ax), ("alike", alike_ax), ("gradients", layer_ax)):
-            label = f"{norm}-norm" + ", all parameters" * (ax is layer_ax)
+            label = f"{norm}-norm" + " (third panel: all parameters)" * (ax is layer_ax)
             (lines[norm, name],) = ax.plot([], [], dashes, color=colour, label=label)
         (lines[norm, "looking"],) = layer_ax.plot(
             [],
@@ -155,7 +155,7 @@ def depth_lab(figure: "Figure") -> live.Update:
             color=colour,
             marker="x" if norm == "post" else "+",
             ms=6,
-            label=f"{norm}-norm, $W_Q$ and $W_K$",
+            label=f"{norm}-norm, third panel: $W_Q$ and $W_K$",
         )
     scale_ax.set(ylim=(0, 9), ylabel="standard deviation of the stream")
     alike_ax.set(ylim=(-0.05, 1.05), ylabel="mean cosine of two tokens")
@@ -180,9 +180,9 @@ def depth_lab(figure: "Figure") -> live.Update:
                 f"{start.looking[-1]:.2g}"
             )
         pre, post = now["pre"], now["post"]
-        scale_ax.set_title(f"Pre-norm grows to {pre.scales[-1]:.1f}")
-        alike_ax.set_title(f"Tokens of post-norm: {post.alike[-1]:.2f}")
-        layer_ax.set_title(f"Post-norm $W_Q$, $W_K$: {formats.power(post.looking[-1])}")
+        scale_ax.set_title(f"Pre-norm: stream to {pre.scales[-1]:.1f}")
+        alike_ax.set_title(f"Post-norm: cosine {post.alike[-1]:.2f}")
+        layer_ax.set_title(f"Crosses end at {formats.power(post.looking[-1])}")
         return f"Before training, {depth} layers, d_model {d_model}: {'. '.join(clauses)}."
 
     return update

@@ -4,12 +4,6 @@ from lesson_utils.classroom.quiz import Option, Prediction, Question
 
 PREDICTIONS = (
     Prediction(
-        "boxes",
-        ("attention", "feed-forward", "add & norm"),
-        right="add & norm",
-        happened="One such box follows each attention and each feed-forward layer, so there are five.",
-    ),
-    Prediction(
         "alike",
         ("about 0", "about 0.5", "about 1"),
         right="about 1",
@@ -22,15 +16,9 @@ PREDICTIONS = (
         happened="What a part adds grows with what it reads, so the factors multiply. With norms the stream stays below 8.",
     ),
     Prediction(
-        "pattern",
-        ("what it makes of the first", "100 times that", "that plus 7"),
-        right="what it makes of the first",
-        happened="Layer norm forgets size and offset, and keeps the pattern.",
-    ),
-    Prediction(
         "batch",
-        ("layer norm's", "batch norm's", "both"),
-        right="layer norm's",
+        ("layer norm", "batch norm", "both"),
+        right="layer norm",
         happened="Layer norm looks at one token only. With batch norm the other tokens count, too.",
     ),
     Prediction(
@@ -43,13 +31,25 @@ PREDICTIONS = (
         "still_writes",
         ("the norms", "feed-forward", "the mask", "the scaling"),
         right="the mask",
-        happened="When the model writes, there is no future to see. Every other part is missed.",
+        happened="When the model writes, there is no future to see. With any other part off, it makes mistakes.",
+    ),
+    Prediction(
+        "small_start",
+        ("only pre-norm", "pre-norm and the small start", "all three"),
+        right="pre-norm and the small start",
+        happened="Both begin with a stream of ordinary size. With the usual start and no norm, nothing is learnt.",
+    ),
+    Prediction(
+        "higher_rate",
+        ("both", "only pre-norm", "only the small start", "neither"),
+        right="both",
+        happened="In these runs the small start does well at each rate at which pre-norm does.",
     ),
     Prediction(
         "no_mask",
-        ("next symbols and strings", "next symbols only", "neither"),
-        right="next symbols only",
-        happened="Next symbols are right because the model looks ahead. On its own it finds nothing ahead, and fails.",
+        ("both", "one", "none"),
+        right="one",
+        happened="One reads the answer off the later symbols. The other does not use what the later symbols are.",
     ),
     Prediction(
         "readers",
@@ -59,28 +59,33 @@ PREDICTIONS = (
     ),
     Prediction(
         "neurons",
-        ("one letter anywhere", "a letter in a certain place", "a whole word"),
-        right="a letter in a certain place",
-        happened="One neuron waits for an n after an i, another for a quotation mark that opens.",
+        ("fewer than one in ten", "about a third", "nearly all"),
+        right="about a third",
+        happened="A third end in the same character. In most neurons the strongest places have less in common.",
+    ),
+    Prediction(
+        "erased",
+        ("about 1", "about a half", "about 0"),
+        right="about a half",
+        happened="The parts have learnt to subtract, because the output uses the same table.",
     ),
     Prediction(
         "vanishes",
         ("at the bottom", "at the top", "nowhere"),
         right="at the top",
         happened="In the top layers all tokens are nearly one vector, so what queries and keys do hardly matters there.",
-        usual="at the bottom",
     ),
     Prediction(
         "learners",
-        ("only pre-norm", "three", "all five"),
-        right="three",
-        happened="Post-norm learns, too, if its first steps are small. Without any norm nothing is learnt.",
+        ("none", "two", "all three"),
+        right="two",
+        happened="Post-norm learns if its first steps are small: with warm-up, or at a third of the rate.",
     ),
     Prediction(
         "starved",
-        ("both", "one", "none"),
-        right="one",
-        happened="Both runs fail. In one of them the bottom layer gets nearly as much as in a run that learns.",
+        ("starved, and it fails", "starved, but it learns", "not starved, and slow"),
+        right="not starved, and slow",
+        happened="Its share never falls below 1/33. It learns something, but far less than at a third of the rate.",
     ),
     Prediction(
         "seven",
@@ -122,7 +127,7 @@ QUESTIONS = (
             ),
             Option(
                 "Over the d_model features of one token.",
-                "One mean and one variance for each of the B · T tokens.",
+                "Each of the B · T tokens has its own mean and its own variance.",
                 right=True,
             ),
             Option(
@@ -136,7 +141,7 @@ QUESTIONS = (
         (
             Option(
                 "About 2.3: squares add up.",
-                "1 + 12 · 0.36 = 5.3, and its root is 2.3. So the untrained stack grew.",
+                "1 + 12 · 0.36 = 5.3, and its root is 2.3. The untrained stack of section 5 grew in this way.",
                 right=True,
             ),
             Option(
@@ -154,68 +159,46 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "(From section 7.) Our 12-layer post-norm model did not learn at the full rate without warm-up. What does that show?",
+        "Leave “x +” out of an untrained stack of 48 layers, but keep the norms. What did we measure at the top and at the bottom?",
         (
             Option(
-                "Its gradients vanish in the early layers before training begins.",
-                "Before the first step its bottom layer got half as much as the top. It lost its share in the steps after.",
+                "The stream explodes.",
+                "It does so with “x +” and without norms. A norm keeps what each part reads at size 1.",
             ),
             Option(
-                "Post-norm can't be trained at all.",
-                "With 200 steps of warm-up it learnt the task.",
+                "The gradient falls below 10⁻¹³.",
+                "It does so without “x +” and without norms. With norms it fell to 0.07.",
             ),
             Option(
-                "12 layers are too many for this task.",
-                "Pre-norm with 12 layers learns it, without warm-up.",
-            ),
-            Option(
-                "Its first steps must be small, at this depth and rate.",
-                "That is what was seen: the same model learns with a slow start, and with a third of the rate.",
+                "The tokens become one vector, and some gradient is left.",
+                "With norms, what is lost first without the plus sign is the tokens.",
                 right=True,
+            ),
+            Option(
+                "Nothing changes, because the norms replace “x +”.",
+                "The tokens had cosine 1.00 after four layers, with all norms in place.",
             ),
         ),
     ),
     Question(
-        "A bug leaves out the causal mask during training. Which measure gives it away?",
+        "Our 12 layers without any norm learnt the task when W_O and W_2 began at a fifth of their size. What follows?",
         (
             Option(
-                "The training loss: it is higher than it should be.",
-                "It can be as low as with a mask, or lower: the answer can be read off the input.",
+                "Norms are useless.",
+                "With the usual start, the stack without norms learnt nothing, and pre-norm learnt.",
             ),
             Option(
-                "What the model writes on its own.",
-                "Writing, it has no future to read from. Accuracy with the right symbols given stays near 1.",
+                "Here the stream must not explode at the start, and a norm is one way to prevent this.",
+                "Both learners began with a stream of ordinary size.",
                 right=True,
             ),
             Option(
-                "The gradient: it becomes NaN after some steps.",
-                "Nothing overflows. The bug is quiet, and that is what makes it bad.",
+                "Twelve layers are too few to need a norm.",
+                "With the usual start they did: without norms nothing was learnt.",
             ),
             Option(
-                "The shapes: the scores no longer fit.",
-                "A mask has no influence on any shape.",
-            ),
-        ),
-    ),
-    Question(
-        "The reversing model did as well when it was trained without feed-forward layers. What follows?",
-        (
-            Option(
-                "This task does not need them.",
-                "Moving letters is attention's job. The next characters of a text were 0.4 bits worse without them.",
-                right=True,
-            ),
-            Option(
-                "They can be left out of any Transformer.",
-                "Without them, the next characters of a text cost 0.4 bits more.",
-            ),
-            Option(
-                "They had not been trained for long enough to be of use.",
-                "With them the model got every string right, too: there was nothing left to gain.",
-            ),
-            Option(
-                "Attention can replace them, given as many parameters.",
-                "Not on text: six layers of attention alone, with as many parameters, stayed behind.",
+                "A smaller learning rate would have done the same.",
+                "At a tenth of the rate, the usual start without norms learnt nothing either.",
             ),
         ),
     ),

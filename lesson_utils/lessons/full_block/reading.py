@@ -1,8 +1,9 @@
-"""The use of feed-forward layers: models that read text, their loss in bits, and what single neurons wait for."""
+"""The use of feed-forward layers: models that read text, their loss in bits, and where single neurons fire."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -52,45 +53,96 @@ def feeding(model: GPT, function: Callable[..., Array]) -> AbstractContextManage
     return changed([(part, "inner", Computed(part.inner, function)) for part in parts])
 
 
-def firing(model: GPT, ids: Ids, layer: int = 1) -> Array:
-    """Return how strongly each neuron of a layer's feed-forward part fires on each character: (B, T) → (B, T, d_ff)."""
-    mask = causal_mask(ids.shape[1])
-    x = model.tokens.forward(ids)[0]
-    for block in model.stack.blocks[:layer]:
-        x = block.forward(x, mask)[0]
-    block = model.stack.blocks[layer]
-    attention, feed = block.attention, block.feed_forward
-    x = attention.forward(x, lambda x: attention.inner.forward(x, mask=mask))[0]
+def parts(model: GPT, ids: Ids, attention: bool = True) -> Iterator[tuple[str, Array]]:
+    """Run a GPT part by part, and yield each part's name and the stream that it leaves: "input" first.
+
+    Args:
+        attention: False leaves the attention of all blocks out.
+    """
+    x, mask = model.tokens.forward(ids)[0], causal_mask(ids.shape[1])
+    yield "input", x
+    for block in model.stack.blocks:
+        if attention:
+            x = block.attention.forward(x, partial(block.attention.inner.forward, mask=mask))[0]
+        yield "attention", x
+        x = block.feed_forward.forward(x, block.feed_forward.inner.forward)[0]
+        yield "feed-forward", x
+
+
+def firing(model: GPT, ids: Ids, layer: int = 1, attention: bool = True) -> Array:
+    """Return how strongly each neuron of a layer's feed-forward part fires on each character: (B, T) → (B, T, d_ff).
+
+    Args:
+        attention: False leaves the attention of all blocks out.
+    """
+    x = [x for name, x in parts(model, ids, attention) if name == "attention"][layer]
+    feed = model.stack.blocks[layer].feed_forward
     normed = feed.norm.forward(x)[0] if feed.norm else x
     return ops.relu(feed.inner.wide.forward(normed)[0])
 
 
+def own_share(model: GPT, ids: Ids) -> list[float]:
+    """Return how much of each token's own vector the stream still holds: at the input, and after each part.
+
+    The share is (x · e) / (e · e), with e the token's vector from the table, in the mean over ids, (B, T).
+    """
+    own, _ = model.tokens.embedding.forward(ids)  # (B, T, d_model)
+    return [float(((x * own).sum(axis=-1) / (own**2).sum(axis=-1)).mean()) for _, x in parts(model, ids)]
+
+
 class Neuron(NamedTuple):
-    """A neuron and what it fires at most."""
+    """A neuron and where it fires most."""
 
     number: int
-    ends: str  # the two characters, the last of which it fires at most often
-    share: float  # of its strongest places, how many are those
+    ends: str  # the two characters in which most of its strongest places end
+    share: float  # of its strongest places, how many end in these two
+    letter: float  # and how many in the same last character
     places: list[str]  # the strongest, each with the characters before it
 
 
-def neurons(model: GPT, vocabulary: Vocabulary, ids: Ids, how_many: int = 5, strongest: int = 20) -> list[Neuron]:
-    """Find the neurons whose strongest places are most alike, one for each place; from 400 windows of a text."""
-    windows = ids[: min(400, len(ids) // LENGTH) * LENGTH].reshape(-1, LENGTH)
-    fires = firing(model, windows)[:, 8:]  # each with eight characters before it
+BEFORE = 8  # each place is shown with so many characters before it
+
+
+def _windows(ids: Ids) -> Ids:
+    """Cut 400 windows from the beginning of a text."""
+    return ids[: min(400, len(ids) // LENGTH) * LENGTH].reshape(-1, LENGTH)
+
+
+def every_neuron(model: GPT, vocabulary: Vocabulary, ids: Ids, strongest: int = 20) -> list[Neuron]:
+    """Find the places in a text where each neuron of the second layer fires most, and what they have in common."""
+    windows = _windows(ids)
+    fires = firing(model, windows)[:, BEFORE:]
     found = []
     for number in range(fires.shape[-1]):
         top = np.argsort(-fires[..., number], axis=None)[: 4 * strongest]
         rows, places = np.unravel_index(top, fires.shape[:2])
-        texts = [vocabulary.decode(windows[i, at : at + 9]) for i, at in zip(rows, places, strict=True)]
+        texts = [vocabulary.decode(windows[i, at : at + BEFORE + 1]) for i, at in zip(rows, places, strict=True)]
         texts = list(dict.fromkeys(texts))[:strongest]  # each once
-        ends, count = Counter(text[-2:] for text in texts).most_common(1)[0]
-        found.append(Neuron(number, ends, count / len(texts), texts))
+        ends, pairs = Counter(text[-2:] for text in texts).most_common(1)[0]
+        _, letters = Counter(text[-1] for text in texts).most_common(1)[0]
+        found.append(Neuron(number, ends, pairs / len(texts), letters / len(texts), texts))
+    return found
+
+
+def tidiest(found: list[Neuron], how_many: int = 5) -> list[Neuron]:
+    """Pick the neurons whose strongest places end most often in the same two characters, one for each two."""
     chosen: dict[str, Neuron] = {}
     for neuron in sorted(found, key=lambda neuron: -neuron.share):
         if neuron.ends[0] != neuron.ends[1]:  # not in rows of blanks or asterisks
             chosen.setdefault(neuron.ends, neuron)
     return list(chosen.values())[:how_many]
+
+
+def mean_firing(
+    model: GPT, vocabulary: Vocabulary, ids: Ids, neuron: Neuron, attention: bool = True
+) -> tuple[float, float]:
+    """Return how strongly a neuron fires at its two characters, and at the last of them after any other one."""
+    windows = _windows(ids)
+    first, last = vocabulary.encode(neuron.ends)
+    fires = firing(model, windows, attention=attention)[:, BEFORE:, neuron.number]
+    there = windows[:, BEFORE:] == last
+    after_first = windows[:, BEFORE - 1 : -1] == first
+    return float(fires[there & after_first].mean()), float(fires[there & ~after_first].mean())
 
 
 @plots.still(9.2, 3.1)
@@ -112,9 +164,9 @@ def neurons_plot(figure: "Figure", chosen: list[Neuron]) -> str:
                 ax.text(at, y, char, va="center", ha="center", family="monospace", size=11.5, bbox=look)
         clauses.append(f"neuron {neuron.number} at {neuron.ends!r} in {neuron.share:.0%} of its strongest places")
     first = chosen[0]
-    ax.set_title(
-        f"Neuron {first.number} waits for “{first.ends[-1]}” after “{first.ends[0]}”; others, for other places"
-    )
+    earlier, later = ("a blank" if char == " " else f"“{char}”" for char in first.ends)
+    ax.set_title(f"Neuron {first.number} fires most strongly at {later} after {earlier}")
     return (
-        f"Neuron {first.number} waits for {first.ends[-1]!r} after {first.ends[0]!r}. Most often: {'; '.join(clauses)}."
+        f"Neuron {first.number} fires most strongly at {first.ends[-1]!r} after {first.ends[0]!r}. Most often: "
+        f"{'; '.join(clauses)}."
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,16 +21,23 @@ if TYPE_CHECKING:
 
 
 @cache
-def cosines(residual: bool, norm: NormPlace = "pre", depth: int = 12, seed: int = 0) -> Array:
-    """Through an untrained stack: the cosine of each two tokens, after each layer, (depth + 1, T, T)."""
-    config = StackConfig(vocab=1, d_model=32, num_heads=4, num_layers=depth, norm=norm)
+def cosines(residual: bool, only: str = "", depth: int = 12, seed: int = 0) -> Array:
+    """Through an untrained stack: the cosine of each two tokens, after each layer, (depth + 1, T, T).
+
+    Args:
+        only: "attention" or "feed_forward" leaves the other part out of each layer.
+    """
+    config = StackConfig(vocab=1, d_model=32, num_heads=4, num_layers=depth)
     rng = np.random.default_rng(seed)
     stack = Stack(config, rng)
     x = rng.normal(size=(1, 16, 32)).astype(np.float32)  # (B, T, d_model)
     found = [_cosines(x)]
     for block in stack.blocks:
-        block.attention.skip = block.feed_forward.skip = residual
-        x, _ = block.forward(x)
+        for name in ("attention", "feed_forward"):
+            part = getattr(block, name)
+            part.skip = residual
+            if only in ("", name):
+                x, _ = part.forward(x, part.inner.forward)
         found.append(_cosines(x))
     return np.concatenate(found)
 
@@ -54,7 +61,7 @@ LAYERS_DRAWN = (0, 1, 2, 4, 12)  # layers
 @plots.still(9.4, 3.5)
 def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int = 2) -> str:
     """Draw how alike tokens become with depth: each pair of tokens in some layers, and the mean in all."""
-    means = {"x + f(x)": likeness(with_it), "f(x) alone": likeness(without)}
+    means = {"x + f(norm(x))": likeness(with_it), "f(norm(x))": likeness(without)}
     halves: Any = figure.subfigures(1, 2, width_ratios=(1.9, 1))
     left, right = halves
     colours = plots.colour_map(*plots.WEIGHTS_MAP)
@@ -71,7 +78,7 @@ def likeness_plot(figure: "Figure", with_it: Array, without: Array, layer: int =
     tokens = with_it.shape[-1]
     left.suptitle(f"Without “x +”, {tokens} tokens become one", x=0.01, ha="left", weight="bold", size=12.5)
     ax = right.subplots()
-    looks = ((plots.BLUE, "-", 0.25), (plots.ORANGE, "--", 0.04))
+    looks = ((plots.BLUE, "-", 0.46), (plots.ORANGE, "--", 0.04))
     for (name, mean), (colour, dashes, below) in zip(means.items(), looks, strict=True):
         ax.plot(mean, dashes, color=colour)
         ax.text(len(mean) - 1, mean[-1] - below, name, color=colour, ha="right", va="top", weight="bold")
@@ -143,7 +150,7 @@ def river(figure: "Figure", written: Sequence[Array]) -> str:
     ax.text(places[0] - 0.02, middle, f"{stream[0]:.1f}", weight="bold", color=plots.BLUE, ha="right", va="center")
     end = places[-1] + 0.6
     ax.text(end, middle, f"{stream[-1]:.1f}", weight="bold", color=plots.BLUE, ha="left", va="center")
-    key = "thin arrow: reads\n(a normed copy)\nwide band: writes"
+    key = "thin arrow: reads\n(normalized)\nwide band: writes\nwidths: σ; their\nsquares add up"
     ax.text(7.93, 2.95, key, color=plots.GREY, va="center", size=10.5, linespacing=1.25)
     layers = (len(sizes) - 1) // 2
     ax.set_title(f"{layers} layers add to the stream, and it grows from {stream[0]:.1f} to {stream[-1]:.1f}")
@@ -156,9 +163,42 @@ def river(figure: "Figure", written: Sequence[Array]) -> str:
     )
 
 
+# --- With “x +” and without, with norms and without -----------------------------------------------------------------
+
+
+class Fate(NamedTuple):
+    """The fate of tokens on the way up, and of a gradient of norm 1 on the way down."""
+
+    size: float  # standard deviation of the stream at the top; it begins with 1
+    alike: float  # mean cosine of two tokens there
+    gradient: float  # norm of what reaches the input
+
+
+FOUR: dict[str, tuple[bool, NormPlace]] = {
+    "x + f(norm(x))": (True, "pre"),
+    "f(norm(x))": (False, "pre"),
+    "x + f(x)": (True, "none"),
+    "f(x)": (False, "none"),
+}
+
+
+def fate(residual: bool, norm: NormPlace, depth: int, seeds: int = 3) -> Fate:
+    """Send random tokens up an untrained stack and a random gradient down; the median over seeds. d_model is 32."""
+    return Fate(*np.median([_one_fate(residual, norm, depth, seed) for seed in range(seeds)], axis=0))
+
+
 @cache
-def stream_without_norm(depth: int) -> float:
-    """Return the standard deviation at the top of an untrained stack without any norm; d_model 32."""
-    rng = np.random.default_rng(0)
-    stack = Stack(StackConfig(vocab=1, d_model=32, num_layers=depth, norm="none"), rng)
-    return float(stack.forward(rng.normal(size=(2, 8, 32)).astype(np.float32))[0].std())
+def _one_fate(residual: bool, norm: NormPlace, depth: int, seed: int) -> Fate:
+    rng = np.random.default_rng(seed)
+    config = StackConfig(vocab=1, d_model=32, num_heads=4, num_layers=depth, norm=norm, dtype=np.float64)
+    blocks = Stack(config, rng).blocks
+    x, dy = rng.normal(size=(2, 2, 8, 32))  # (B, T, d_model) each
+    dy /= np.linalg.norm(dy)
+    caches = []
+    for block in blocks:
+        block.attention.skip = block.feed_forward.skip = residual
+        x, cache = block.forward(x)
+        caches.append(cache)
+    for block, cache in zip(reversed(blocks), reversed(caches), strict=True):
+        dy = block.backward(dy, cache)
+    return Fate(float(x.std()), float(likeness(_cosines(x)).mean()), float(np.linalg.norm(dy)))
