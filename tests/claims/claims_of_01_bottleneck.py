@@ -89,7 +89,7 @@ as_written(
     right=lab.answer(one_way, word)[0] == word[::-1],
     one_late=experiment.weight_on(looks, 1) > 0.9 > 0.1 > experiment.weight_on(looks, 0, 1),
     decides=decides[:, ::-1].diagonal().min() > 0.8,
-    from_other_starts=all(late > 0.9 and itself > 0.9 for late, itself in lab.ONE_LETTER_LATE),
+    from_other_starts=all(late > 0.9 and itself > 0.9 for late, itself in lab.OTHER_STARTS),
 )
 
 # %% maps

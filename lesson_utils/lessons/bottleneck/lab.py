@@ -18,12 +18,12 @@ from lesson_utils.lessons.bottleneck.figures import (
     kept_plot,
 )
 from lesson_utils.lessons.bottleneck.gradients import gradient_lab, gradient_norms, new_cell, vanish_or_explode
-from lesson_utils.lessons.bottleneck.maps import looks_and_causes, one_off
+from lesson_utils.lessons.bottleneck.maps import looks_and_causes, map_and_causes
 from lesson_utils.lessons.bottleneck.networks import one_vector
 from lesson_utils.lessons.bottleneck.runs import (
     KEPT_OF_16,
     LONGER,
-    ONE_LETTER_LATE,
+    OTHER_STARTS,
     PASSED_ON,
     TIMES_ASKED,
     memory_plot,

@@ -40,7 +40,7 @@ def looks_and_causes(figure: "Figure", models: Mapping[str, Seq2Seq], word: str)
 
 
 @plots.still(9.0, 4.3)
-def one_off(figure: "Figure", model: Seq2Seq, word: str) -> str:
+def map_and_causes(figure: "Figure", model: Seq2Seq, word: str) -> str:
     """Draw both maps of one model side by side, with the weight on the letter written and on the one after it.
 
     The first letter written has none after it, so that both means leave it out.

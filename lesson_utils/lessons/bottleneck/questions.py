@@ -40,11 +40,11 @@ PREDICTIONS = (
     ),
     Prediction(
         "shift",
-        ("that of letter s", "the one before it", "the one after it"),
+        ("that of this letter", "the one before it", "the one after it"),
         right="the one after it",
-        happened="The state after it has read letter s as well, and all answers are right. As an explanation, this map "
-        "is wrong about every letter but the first.",
-        usual="that of letter s",
+        happened="The state after it has read this letter as well, and all answers are right. As an explanation, this map "
+        "is wrong about every letter but the last of the word.",
+        usual="that of this letter",
     ),
     Prediction(
         "influence",
@@ -70,7 +70,7 @@ PREDICTIONS = (
         "gates",
         ("much longer", "about as long", "shorter"),
         right="about as long",
-        happened="Half-open gates replace half of the state at every step. The gates have to learn to stay open.",
+        happened="At × 1 half-open gates forget about as fast as the RNN. The gates have to learn to stay open.",
         usual="much longer",
     ),
     Prediction(

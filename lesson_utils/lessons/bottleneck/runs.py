@@ -36,7 +36,7 @@ KEPT_OF_16: dict[str, tuple[float, ...]] = {
 }
 # `measure_late`, from two other starts: of the model that reads in one direction, the weight one letter late, and the
 # influence of the letter itself.
-ONE_LETTER_LATE = ((0.99, 1.0), (0.99, 1.0))
+OTHER_STARTS = ((0.99, 1.0), (0.99, 1.0))
 # `measure_passing`: strings right, by length, of a network 64 wide of whose vector only so many numbers are passed on.
 PASSED_ON: dict[int, tuple[float, ...]] = {
     16: (0.99, 0.87, 0.39, 0.06, 0.0, 0.0, 0.0, 0.0, 0.0),
