@@ -1,4 +1,4 @@
-"""Section 6: what a pass costs on a cache, and drafts that a model verifies."""
+"""Section 5: what a pass costs on a cache, and drafts that a model verifies."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
