@@ -4,7 +4,8 @@ from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.efficient_attention.bill import share_of_pairs
 from lesson_utils.lessons.efficient_attention.cache import MODELS, count
 from lesson_utils.lessons.efficient_attention.choose import BITS, TEXTS, WAYS, WINDOWS, choice
-from lesson_utils.lessons.efficient_attention.memory import MAPS
+from lesson_utils.lessons.efficient_attention.memory import MAPS, recall
+from lesson_utils.lessons.efficient_attention.reach import TEXTS as TEXTS_READ
 
 # %% bill-lab
 by_clock = {T: bill.share(bill.pairs) for T, bill in measured.items()}
@@ -33,12 +34,14 @@ as_written(
 as_written(same=np.abs(d_q - by_stored_weights).max() < 1e-10)
 
 # %% window-checked
+p = lab.perplexity
 as_written(
-    first_wins=all(p("window", "64 1", t) < p("window", "128 0", t) for t in lab.TEXTS),
-    hurts=all(p("window", "64 0", t) > 1.8 * p("full", "all", t) for t in lab.TEXTS),
+    first_wins=all(p("window", "64 1", t) < p("window", "128 0", t) for t in TEXTS_READ),
+    hurts=all(p("window", "64 0", t) > 1.8 * p("full", "all", t) for t in TEXTS_READ),
 )
 
 # %% sink-table
+p = lab.perplexity
 as_written(
     no_other_token=all(p("other", n) > 0.9 * p("window", "64 0") for n in (1, 20)),
     even_higher=p("other", 1) > 1.3 * p("window", "64 0"),
@@ -51,7 +54,7 @@ as_written(exact=error < 1e-5, fewer=20 < causal.sum() / mask.sum() < 40)
 
 # %% best-keys
 as_written(
-    better=all(lab.perplexity("best", 16, t) < lab.perplexity("window", "64 1", t) for t in lab.TEXTS),
+    better=all(lab.perplexity("best", 16, t) < lab.perplexity("window", "64 1", t) for t in TEXTS_READ),
     enough=lab.perplexity("best", 64) < 1.1 * lab.perplexity("full", "all"),
     not_enough=lab.perplexity("best", 8) > 1.5 * lab.perplexity("full", "all"),
     between=lab.perplexity("best", 64) < lab.perplexity("hitters", "32 32") < lab.perplexity("window", "64 1"),
@@ -109,15 +112,15 @@ as_written(
 as_written(same=max(np.abs(at_once - x).max() for x in (one_by_one, np.concatenate(in_chunks))) < 1e-10)
 
 # %% memory-table
-sums, elu, less = ([lab.recall(n, feature_map=f).everything for n in (32, 64)] for f in MAPS)
-slow = lab.recall(64, overwrite=True, rate=0.2)
+sums, elu, less = ([recall(n, feature_map=f).everything for n in (32, 64)] for f in MAPS)
+slow = recall(64, overwrite=True, rate=0.2)
 as_written(
     holds=min(sums) > 0.95,
     elu_forgets=max(elu) < 0.3,
     one_in_seven=0.1 < elu[1] < 0.18,
     it_is_the_mean=min(less) > 0.95,
-    coin=0.35 < lab.recall(32).rewritten < 0.65,
-    rate_1_forgets=lab.recall(64, overwrite=True).oldest < 0.3,
+    coin=0.35 < recall(32).rewritten < 0.65,
+    rate_1_forgets=recall(64, overwrite=True).oldest < 0.3,
     rate_of_a_fifth=slow.everything > 0.93 and slow.rewritten > 0.93,
-    dense_is_harder=lab.recall(64, dense=True).everything < sums[1],
+    dense_is_harder=recall(64, dense=True).everything < sums[1],
 )

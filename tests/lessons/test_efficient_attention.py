@@ -24,14 +24,16 @@ from lesson_utils.maths import attention, efficient, fast_weights, models
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_matrix_holds_twice_its_width_and_the_feature_map_is_what_forgets(seed):
     assert memory.softmax_recall(256, seed) == 1
-    assert lab.recall(64, seed=seed).everything > 0.95
-    assert lab.recall(16, seed=seed, feature_map="elu + 1").everything < 0.5
-    assert lab.recall(32, seed=seed, feature_map="elu + 1").everything < 0.3
+    assert memory.recall(64, seed=seed).everything > 0.95
+    assert memory.recall(16, seed=seed, feature_map="elu + 1").everything < 0.5
+    assert memory.recall(32, seed=seed, feature_map="elu + 1").everything < 0.3
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_three_ways_to_forget(seed):
-    adds, fades, overwrites = (lab.recall(64, seed=seed, **rule) for rule in ({}, {"decay": 0.9}, {"overwrite": True}))
+    adds, fades, overwrites = (
+        memory.recall(64, seed=seed, **rule) for rule in ({}, {"decay": 0.9}, {"overwrite": True})
+    )
     assert adds.oldest == pytest.approx(adds.newest, abs=0.08)
     assert fades.newest > 0.97
     assert fades.oldest < 0.1
@@ -125,12 +127,12 @@ def test_longer_keys_mend_the_feature_map_in_part_and_its_mean_does_in_whole():
 
     short, long = (right(efficient.elu_feature_map(n * np.sqrt(memory.D_K) * keys)) for n in (1, 12))
     assert short < 0.5 < 0.8 < long
-    assert lab.recall(16, feature_map=memory.MAPS[2]).everything > 0.99
+    assert memory.recall(16, feature_map=memory.MAPS[2]).everything > 0.99
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_delta_rule_at_a_small_rate_remembers_and_corrects(seed):
-    slow, fast = (lab.recall(64, overwrite=True, rate=rate, seed=seed) for rate in (0.2, 1.0))
+    slow, fast = (memory.recall(64, overwrite=True, rate=rate, seed=seed) for rate in (0.2, 1.0))
     assert slow.everything > 0.93 > 0.7 > fast.everything
     assert slow.rewritten > 0.93
 
@@ -140,7 +142,7 @@ def test_figures_run_by_the_exercises_are_the_library_s():
     for model in cache.MODELS:
         assert model.cache(3000, 8, count) == model.cache(3000, 8, cache.count)
     assert lab.savings_table(count) == lab.savings_table(cache.count)
-    assert memory.recall_by(step, 32) == pytest.approx(lab.recall(32, overwrite=True).everything, abs=0.01)
+    assert memory.recall_by(step, 32) == pytest.approx(memory.recall(32, overwrite=True).everything, abs=0.01)
     for kind in rounding_lesson.KINDS:
         for sharing in rounding_lesson.SHARING:
             x = rounding_lesson.sample()[kind]

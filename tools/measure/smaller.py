@@ -1,4 +1,4 @@
-"""What the trained model bears beyond windows and plain rounding: `savings` measures and stores it.
+"""Ways to keep less of each token beyond windows and plain rounding, which `savings` measures and stores.
 
 Keys rounded by channel; the directions of the keys and values that the model makes; other tokens in place of the first;
 a sink without a value; keys that got most weight so far.

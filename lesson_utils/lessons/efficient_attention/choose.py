@@ -17,14 +17,14 @@ READ = 50e9  # bytes a second, of a good laptop's memory
 ROWS = 64  # queries at a time in a prompt
 MEMORIES = (1, 4, 16)  # GB
 TEXTS = (1, 4, 16, 64)
-WAYS = ("all T × T weights", "64 rows at a time")
+WAYS = ("all weights", "64 rows")
 WINDOWS = ("all", "256", "128", "64")
 BITS = (16, 4, 3)
 SCALES = 0.75  # bits a number more, where keys are rounded by channel and values by vector
 
 
 class Chosen(NamedTuple):
-    """What a choice takes."""
+    """A choice of savings: its bytes and its loss."""
 
     weights_of_pairs: float  # bytes while one prompt is read, in one layer
     caches: float  # bytes of all texts
@@ -62,7 +62,7 @@ def choice(texts: int, way: str, window: str, bits: int) -> Chosen:
     neutral="Without any saving the choice does not fit; what each saving brings is seen only when it is chosen.",
     memory=live.Choice("memory (GB)", MEMORIES, 4),
     texts=live.Choice("texts at once", TEXTS, 64),
-    way=live.Choice("a prompt is read with", WAYS, WAYS[0]),
+    way=live.Choice("a prompt with", WAYS, WAYS[0]),
     window=live.Choice("window (and the first)", WINDOWS, "all"),
     bits=live.Choice("bits of the cache", BITS, 16),
 )
@@ -71,7 +71,7 @@ def choose_lab(figure: "Figure") -> live.Update:
     left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
     names = ("the model", "weights of pairs", "caches")
     bars = left.barh([0, 1, 2], [1, 1, 1], 0.55, color=[plots.GREY, plots.ORANGE, plots.BLUE])
-    words = [left.text(1, n, "", va="center") for n in range(3)]
+    words = [left.text(1, n, "", va="center", bbox={"fc": "white", "ec": "none", "pad": 1}) for n in range(3)]
     (limit,) = left.plot([1, 1], [-0.5, 2.5], "--", color=plots.INK, lw=1.8)
     left.set_yticks(range(3), names)
     left.invert_yaxis()

@@ -11,14 +11,14 @@ from lesson_utils.lessons.efficient_attention.bill import (
 from lesson_utils.lessons.efficient_attention.cache import cache_lab, directions_table, savings_table
 from lesson_utils.lessons.efficient_attention.choose import choose_lab
 from lesson_utils.lessons.efficient_attention.decoding import most_likely, price, price_plot, speculate
-from lesson_utils.lessons.efficient_attention.memory import memory_lab, recall, recall_table
+from lesson_utils.lessons.efficient_attention.memory import memory_lab, recall_table
 from lesson_utils.lessons.efficient_attention.reach import (
-    TEXTS,
     best_keys,
     perplexity,
     sink_table,
     window_attention,
     window_lab,
+    window_table,
 )
 from lesson_utils.lessons.efficient_attention.roofline import measured_roofline, roofline
 from lesson_utils.lessons.efficient_attention.rounding import round_lab

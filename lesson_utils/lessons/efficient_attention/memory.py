@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 D_K, VALUES, RUNS = 32, 64, 20
 ENDS = 8  # pairs at each end of the text that are counted apart
 PAIRS = (4, 8, 16, 32, 64, 128, 256)
-MAPS = ("none", "elu + 1", "elu + 1, less its mean")
+MAPS = ("none", "elu + 1", "elu+1 − mean")
 RATES = (0.1, 0.2, 0.3, 0.5, 1.0)
+RULES = {"off": 0.0} | {f"rate {rate:g}": rate for rate in RATES}
 Step = Callable[[Array, Array, Array, float], Array]  # the exercise's: memory, key, value, rate -> memory
 
 
@@ -157,8 +158,7 @@ def recall_table(step: Step) -> str:
     neutral="With 4 pairs every rule recalls nearly all: the question is of 64.",
     pairs=live.Choice("pairs written", PAIRS, PAIRS[0]),
     feature_map=live.Choice("feature map", MAPS, "none"),
-    overwrite=live.Switch("overwrite (delta rule)", False),
-    rate=live.Choice("rate (delta rule)", RATES, 1.0),
+    writes=live.Choice("delta rule", tuple(RULES), "off"),
     decay=live.Slider("decay γ", 0.8, 1.0, 1.0, 0.02),
 )
 def memory_lab(figure: "Figure") -> live.Update:
@@ -178,8 +178,10 @@ def memory_lab(figure: "Figure") -> live.Update:
     right.set_xticks(range(4), names)
     right.set_yticks((0, 0.5, 1), ("0", "50 %", "100 %"))
 
-    def update(pairs: int, feature_map: str, overwrite: bool, rate: float, decay: float) -> str:
-        found = recall(pairs, decay, overwrite, feature_map, rate=rate if overwrite else 1.0)
+    def update(pairs: int, feature_map: str, writes: str, decay: float) -> str:
+        rate = RULES[writes]
+        overwrite = rate > 0
+        found = recall(pairs, decay, overwrite, feature_map, rate=rate or 1.0)
         image.set_data(found.alike)
         shares = found.oldest, found.newest, found.everything, found.rewritten
         for n, (bar, text, share) in enumerate(zip(bars, texts, shares, strict=True)):

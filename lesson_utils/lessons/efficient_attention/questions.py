@@ -83,8 +83,8 @@ PREDICTIONS = (
     ),
     Prediction(
         "pays",
-        ("from 64 on", "from about 1,000 on", "from 4,096 on"),
-        right="from about 1,000 on",
+        ("from 64 on", "from about 500 on", "from 4,096 on"),
+        right="from about 500 on",
         happened="Under a causal mask the chunks cost something, and tiles are a faster rival than all weights.",
     ),
 )

@@ -37,6 +37,7 @@ def perplexity(part: str, key: object, text: str = ALL_TEXTS) -> float:
 
 WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 4)  # stored are 2 first tokens, too: they do what 1 and 4 do
 TEXTS = (ALL_TEXTS, "story", "report", "manual")
+SHOWN = ("64 0", "128 0", "64 1")  # windows of the table
 COLOURS = dict(zip(KEPT, (plots.ORANGE, plots.BLUE, plots.GREEN), strict=True))
 LENGTH = 512  # of the mask that is drawn
 
@@ -103,6 +104,17 @@ def window_lab(figure: "Figure") -> live.Update:
     return update
 
 
+def window_table() -> str:
+    """List SmolLM2's perplexity on each text with all tokens, the last 64 or 128, or the last 64 and the first."""
+    lines = [f"perplexity{'all':>12}{'last 64':>10}{'last 128':>11}{'last 64 and the first':>24}"]
+    for text in TEXTS:
+        full, *others = (perplexity(*key, text) for key in (("full", "all"), *(("window", w) for w in SHOWN)))
+        lines.append(
+            f"{text:10}{full:12.1f}" + "".join(f"{p:{n}.1f}" for p, n in zip(others, (10, 11, 24), strict=True))
+        )
+    return "\n".join(lines)
+
+
 def sink_table() -> str:
     """List SmolLM2's perplexity with the last 64 tokens and something in place of the first (stored)."""
     rows = (
@@ -144,11 +156,12 @@ def best_keys(figure: "Figure") -> str:
     fixed = perplexity("hitters", "32 32")
     ax.plot([64], [fixed], "D", color=plots.ORANGE, ms=9)
     ax.annotate(
-        "the last 32, and 32 that got most so far",
+        "the last 32, and the 32 that got most so far",
         (64, fixed),
-        (10, -2),
+        (-30, 70),
         textcoords="offset points",
         color=plots.ORANGE,
+        arrowprops={"arrowstyle": "-", "color": plots.ORANGE},
     )
     few, wide = 16, 2  # this many of the best keys; this window of WINDOWS
     chosen, recent = (three_figures(p) for p in (perplexity("best", few), window[wide]))

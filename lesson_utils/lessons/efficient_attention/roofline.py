@@ -37,7 +37,7 @@ class Point(NamedTuple):
 
 
 class Roofline(NamedTuple):
-    """What was measured on this machine: weights with n tokens, a cache with n queries a head."""
+    """Products measured on this machine: weights with n tokens, a cache with n queries a head."""
 
     weights: list[Point]
     cache: list[Point]
@@ -98,7 +98,7 @@ def roofline(figure: "Figure", measured: Roofline) -> str:
         ax.annotate(
             f"{n} token{'s' * (n > 1)}: {as_time(p.seconds)}",
             (p.per_byte, p.rate),
-            (6, -16),
+            (8, 8) if n == 1 else (6, -16),
             textcoords="offset points",
             color=plots.BLUE,
         )

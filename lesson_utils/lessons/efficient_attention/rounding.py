@@ -39,7 +39,7 @@ def by_channel(x: Array, bits: SupportsIndex, group: int = GROUP) -> Array:
 
 # --- The figure -----------------------------------------------------------------------------------------------------
 
-SHARING = ("the numbers of one vector", "one channel of 32 tokens")
+SHARING = ("each vector", "each channel")
 KINDS = ("keys", "values")
 BITS = (2, 3, 4, 16)
 STORED = {SHARING[0]: "vector", SHARING[1]: "channel"}  # parts of real.json
@@ -125,8 +125,9 @@ def round_lab(figure: "Figure", rounding: Rounding) -> live.Update:
         right.set_title(f"Perplexity {three_figures(here)}")
         return (
             f"96 {kind} of SmolLM2, {bits} bits a number, a scale for {sharing}: the rounded ones are off by "
-            f"{100 * error(x, few):.2g} % (root mean square). Perplexity of the model with all keys and values so "
-            f"rounded (values always by vector), stored: {three_figures(here)}; at 16 bits {three_figures(full)}."
+            f"{100 * error(x, few):.2g} % (root mean square). Perplexity of the model with all keys so rounded, by "
+            "channel in groups of 32 tokens, "
+            f"and values by vector, stored: {three_figures(here)}; at 16 bits {three_figures(full)}."
         )
 
     return update
