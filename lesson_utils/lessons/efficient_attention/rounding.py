@@ -125,9 +125,9 @@ def round_lab(figure: "Figure", rounding: Rounding) -> live.Update:
         right.set_title(f"Perplexity {three_figures(here)}")
         return (
             f"96 {kind} of SmolLM2, {bits} bits a number, a scale for {sharing}: the rounded ones are off by "
-            f"{100 * error(x, few):.2g} % (root mean square). Perplexity of the model with all keys so rounded, by "
-            "channel in groups of 32 tokens, "
-            f"and values by vector, stored: {three_figures(here)}; at 16 bits {three_figures(full)}."
+            f"{100 * error(x, few):.2g} % (root mean square). Perplexity of the model with all keys so rounded "
+            f"(channels in groups of 32 tokens) and values by vector, stored: "
+            f"{three_figures(here)}; at 16 bits {three_figures(full)}."
         )
 
     return update
