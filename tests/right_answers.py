@@ -430,6 +430,14 @@ RIGHT = {
         "(np.eye(len(k)) - rate * np.outer(k, k)) @ S + rate * np.outer(k, v)",
         {"read": "old = np.einsum('i,ij->j', k, S)", "write": "change = np.einsum('i,j->ij', k, error)"},
     ],
+    "rounded": [
+        {"alike": "step[step == 0] = 1"},
+        {"alike": "step = step + (step == 0)", "whole": "whole = np.rint((x - low) / step)"},
+        "y = x if axis == 1 else x.T\nlow = y.min(axis=1)[:, None]\nspan = y.max(axis=1)[:, None] - low\nspan[span == 0] = 1\n"
+        "n = 2**bits - 1\nout = np.round((y - low) / span * n) / n * span + low\nreturn out if axis == 1 else out.T",
+        "out = x.astype(float)\nlines = out if axis == 1 else out.T\nfor line in lines:\n    levels = np.linspace(line.min(), line.max(), 2**bits)\n"
+        "    line[:] = levels[np.abs(line[:, None] - levels).argmin(axis=1)]\nreturn out",
+    ],
     "cache_bytes": [
         "2 * kv_heads * d_head * bits // 8 * ((layers - local_layers) * tokens + local_layers * min(tokens, window))",
         "total = 0\nfor layer in range(layers):\n    kept = min(tokens, window) if layer < local_layers else tokens\n    total += 2 * kept * kv_heads * d_head * bits / 8\nreturn total",

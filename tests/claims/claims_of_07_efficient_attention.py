@@ -2,58 +2,91 @@
 
 from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.efficient_attention.bill import share_of_pairs
-from lesson_utils.lessons.efficient_attention.cache import MODELS
-from lesson_utils.lessons.efficient_attention.memory import MAPS
+from lesson_utils.lessons.efficient_attention.cache import MODELS, count
+from lesson_utils.lessons.efficient_attention.choose import BITS, TEXTS, WAYS, WINDOWS, choice
+from lesson_utils.lessons.efficient_attention.memory import MAPS, recall
+from lesson_utils.lessons.efficient_attention.reach import TEXTS as TEXTS_READ
 
 # %% bill-lab
-by_clock = {T: bill.pairs / (bill.pairs + bill.linear) for T, bill in measured.items()}
+by_clock = {T: bill.share(bill.pairs) for T, bill in measured.items()}
 as_written(rises=by_clock[2048] > by_clock[64] + 0.3, earlier=by_clock[256] > share_of_pairs(256, 128))
+
+# %% clock-table
+at_1024, at_64 = measured[1024], measured[64]
+as_written(
+    narrow_products=at_1024.share(at_1024.products) > share_of_pairs(1024, 128),
+    softmax=at_1024.bare > at_1024.products,
+    checks=at_64.pairs > at_64.bare,
+)
 
 # %% online-used
 as_written(exact=np.abs(by_tiles - exact).max() < 1e-5)
 
-# %% store-measured
-as_written(less=in_tiles.bytes < 0.03 * all_at_once.bytes, exact=error < 1e-5)
+# %% four-ways
+fresh, kept_array, rows, tiled = four
+as_written(
+    bytes_at_the_third=rows.bytes < 0.05 * kept_array.bytes and tiled.bytes < 0.1 * fresh.bytes,
+    time_at_the_second=fresh.seconds - kept_array.seconds > kept_array.seconds - min(rows.seconds, tiled.seconds),
+    about_as_fast=0.6 < tiled.seconds / rows.seconds < 1.7,
+)
 
-# %% store-curve
-growth = {way: of[4096] / of[1024] for way, of in peaks.items()}
-as_written(square=growth["all weights"] > 14, in_tiles=growth["in tiles"] < 2)
+# %% backward
+as_written(same=np.abs(d_q - by_stored_weights).max() < 1e-10)
 
 # %% window-checked
+p = lab.perplexity
 as_written(
-    first_wins=all(p("window", "64 1", t) < p("window", "128 0", t) for t in lab.TEXTS),
-    hurts=all(p("window", "64 0", t) > 1.8 * p("full", "all", t) for t in lab.TEXTS),
+    first_wins=all(p("window", "64 1", t) < p("window", "128 0", t) for t in TEXTS_READ),
+    hurts=all(p("window", "64 0", t) > 1.8 * p("full", "all", t) for t in TEXTS_READ),
 )
+
+# %% sink-table
+p = lab.perplexity
+as_written(
+    no_other_token=all(p("other", n) > 0.9 * p("window", "64 0") for n in (1, 20)),
+    even_higher=p("other", 1) > 1.3 * p("window", "64 0"),
+    a_part=1.3 * p("window", "64 1") < p("sink", "score") < 0.9 * p("window", "64 0"),
+    nothing=p("sink", "constant") > 0.95 * p("window", "64 0"),
+)
+
+# %% window-measured
+as_written(exact=error < 1e-5, fewer=20 < causal.sum() / mask.sum() < 40)
 
 # %% best-keys
 as_written(
-    better=all(p("best", 16, t) < p("window", "64 1", t) for t in lab.TEXTS),
-    enough=p("best", 64) < 1.1 * p("full", "all"),
-    not_enough=p("best", 8) > 1.5 * p("full", "all"),
-    few=p("best", 2) > 5 * p("full", "all"),
+    better=all(lab.perplexity("best", 16, t) < lab.perplexity("window", "64 1", t) for t in TEXTS_READ),
+    enough=lab.perplexity("best", 64) < 1.1 * lab.perplexity("full", "all"),
+    not_enough=lab.perplexity("best", 8) > 1.5 * lab.perplexity("full", "all"),
+    between=lab.perplexity("best", 64) < lab.perplexity("hitters", "32 32") < lab.perplexity("window", "64 1"),
 )
 
 # %% cache-lab
-sizes = {m.name: m.cache(131_072, 16, cache_bytes) / (2 * m.parameters) for m in MODELS}
-as_written(three=sum(size > 1 for size in sizes.values()) == 3, five=4.5 < sizes["Llama 2 7B"] < 5.5)
-
-# %% untrained
-full = p("full", "all")
+many = {m.name: [n * m.cache(8192, 16, count) / m.weights for n in (1, 14, 15, 64)] for m in MODELS}
 as_written(
-    eight_free=p("bits", 8) < 1.01 * full,
-    four_shows=1.35 * full < p("bits", 4) < 1.45 * full,
-    three_not=p("bits", 3) > 4 * full,
-    ruined=p("heads", 1) > 20 * full and p("rank", 192) > 3 * full,
+    none_alone=all(of[0] < 1 for of in many.values()),
+    fifteen=many["Llama 3.1 8B"][1] < 1 < many["Llama 3.1 8B"][2],
+    four=sum(of[3] > 1 for of in many.values()) == 4,
 )
 
-# %% memory-table
-sums, elu = ([lab.recall(n, feature_map=f).everything for n in (32, 64)] for f in MAPS)
+# %% round-lab
+full, three = lab.perplexity("full", "all"), {way: lab.perplexity(way, 3) for way in ("minimum", "vector", "channel")}
 as_written(
-    holds=min(sums) > 0.95,
-    elu_forgets=max(elu) < 0.3,
-    at_16=lab.recall(16, feature_map="elu + 1").everything < 0.5,
-    coin=0.35 < lab.recall(32).rewritten < 0.65,
+    channel=1.02 * full < three["channel"] < 1.06 * full,
+    vector=1.28 * full < three["vector"] < 1.36 * full,
+    at_once=2.1 * full < three["minimum"] < 2.2 * full,
+    values_do_not_mind=lab.perplexity("only, 3 bits", "values by channel") < 1.1 * full,
+    keys_do=lab.perplexity("only, 3 bits", "keys by vector") > 1.2 * full,
 )
+
+# %% directions
+as_written(
+    weights=lab.perplexity("rank", 192) > 8 * full,
+    made=1.35 * full < lab.perplexity("directions", 192) < 1.6 * full,
+    ruined=lab.perplexity("heads", 1) > 20 * full,
+)
+
+# %% mla
+as_written(same=np.abs(unpacked - absorbed).max() < 1e-9 * np.abs(unpacked).max())
 
 # %% speculate-run
 as_written(
@@ -62,4 +95,32 @@ as_written(
     most=sum(text.accepted for text in texts[4]) > 0.6 * sum(text.drafted for text in texts[4]),
     fewer=passes[4] < 0.5 * passes[0],
     less_and_less=passes[8] > 0.5 * passes[4],
+)
+
+# %% choose-lab
+found = {(way, w, b): choice(64, way, w, b) for way in WAYS for w in WINDOWS for b in BITS}
+fit = {key: one for key, one in found.items() if one.total <= 4e9}
+least = min(fit, key=lambda key: fit[key].perplexity)
+as_written(
+    opens_too_large=found[WAYS[0], "all", 16].total > 12e9 and 64 in TEXTS,
+    four_bits=least == (WAYS[1], "all", 4) and (WAYS[0], "all", 4) not in fit,
+    both_hardly_more=found[WAYS[1], "256", 4].perplexity < 1.03 * found[WAYS[1], "256", 16].perplexity,
+    not_in_one_gigabyte=found[WAYS[1], "all", 3].total > 1e9 > found[WAYS[1], "256", 16].total,
+)
+
+# %% parallel-recurrent
+as_written(same=max(np.abs(at_once - x).max() for x in (one_by_one, np.concatenate(in_chunks))) < 1e-10)
+
+# %% memory-table
+sums, elu, less = ([recall(n, feature_map=f).everything for n in (32, 64)] for f in MAPS)
+slow = recall(64, overwrite=True, rate=0.2)
+as_written(
+    holds=min(sums) > 0.95,
+    elu_forgets=max(elu) < 0.3,
+    one_in_seven=0.1 < elu[1] < 0.18,
+    it_is_the_mean=min(less) > 0.95,
+    coin=0.35 < recall(32).rewritten < 0.65,
+    rate_1_forgets=recall(64, overwrite=True).oldest < 0.3,
+    rate_of_a_fifth=slow.everything > 0.93 and slow.rewritten > 0.93,
+    dense_is_harder=recall(64, dense=True).everything < sums[1],
 )

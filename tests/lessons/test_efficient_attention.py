@@ -4,29 +4,36 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.efficient_attention import bill, cache, decoding, exercises, lab, memory, reach, tiles
+from lesson_utils.lessons.efficient_attention import (
+    bill,
+    cache,
+    choose,
+    decoding,
+    exercises,
+    lab,
+    memory,
+    reach,
+    roofline,
+    tiles,
+    ways,
+)
+from lesson_utils.lessons.efficient_attention import rounding as rounding_lesson
 from lesson_utils.maths import attention, efficient, fast_weights, models
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_matrix_holds_twice_its_width_and_the_feature_map_is_what_forgets(seed):
     assert memory.softmax_recall(256, seed) == 1
-    assert lab.recall(64, seed=seed).everything > 0.95
-    assert lab.recall(16, seed=seed, feature_map="elu + 1").everything < 0.5
-    assert lab.recall(32, seed=seed, feature_map="elu + 1").everything < 0.3
-
-
-@pytest.mark.parametrize("length", [1.0, 3.0, 12.0])
-def test_longer_keys_do_not_mend_the_feature_map(length):
-    keys, values = memory.draw(32)
-    features = efficient.elu_feature_map(length * keys)
-    said = (features @ memory.written(features, values, 1.0, False)).argmax(axis=-1)
-    assert (said == values).mean() < 0.35
+    assert memory.recall(64, seed=seed).everything > 0.95
+    assert memory.recall(16, seed=seed, feature_map="elu + 1").everything < 0.5
+    assert memory.recall(32, seed=seed, feature_map="elu + 1").everything < 0.3
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_three_ways_to_forget(seed):
-    adds, fades, overwrites = (lab.recall(64, seed=seed, **rule) for rule in ({}, {"decay": 0.9}, {"overwrite": True}))
+    adds, fades, overwrites = (
+        memory.recall(64, seed=seed, **rule) for rule in ({}, {"decay": 0.9}, {"overwrite": True})
+    )
     assert adds.oldest == pytest.approx(adds.newest, abs=0.08)
     assert fades.newest > 0.97
     assert fades.oldest < 0.1
@@ -59,27 +66,6 @@ def test_attention_by_the_exercise_is_attention(T, tile):
     assert lab.attend_in_tiles(step, Q, K, V, tile) == pytest.approx(attention.scaled_dot_product_attention(Q, K, V)[0])
 
 
-def test_figures_run_by_the_exercises_are_the_library_s():
-    mask, count, step = (exercise.function() for exercise in exercises.EXERCISES[1:])
-    for kind in ("window", "window + first"):
-        np.testing.assert_array_equal(reach.mask_of(kind, 4, mask), reach.mask_of(kind, 4))
-    for model in cache.MODELS:
-        assert model.cache(3000, 8, count) == model.cache(3000, 8, cache.count)
-    assert memory.recall_by(step, 32) == pytest.approx(lab.recall(32, overwrite=True).everything, abs=0.01)
-
-
-def test_curves_grow_as_they_are_asked_for():
-    window, bits = lab.window_lab(), lab.cache_lab.example()
-    assert "128 " not in window.picture.alt
-    assert "1 kept" not in window.picture.alt
-    assert "128 47" in window.set(window=128).alt
-    assert "1 kept: 16" in window.set(keep=1).alt
-    lines = {
-        size: np.array(testing.drawing(bits).axes[1].lines[0].get_xdata()) for size in (16, 4) if bits.set(bits=size)
-    }
-    assert [len(line) for line in lines.values()] == [1, 5]
-
-
 @pytest.mark.parametrize(
     ("T", "window", "keep", "tile"), [(50, 7, 2, 16), (20, 64, 1, 8), (33, 1, 0, 10), (64, 5, 4, 3)]
 )
@@ -90,28 +76,6 @@ def test_attention_in_a_window_is_attention_under_its_mask(T, window, keep, tile
     assert reach.window_attention(Q, K, V, window, keep, tile) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("kind", reach.KINDS)
-def test_no_mask_of_the_figure_looks_ahead(kind):
-    for size in (2, 5, 12):
-        mask = reach.mask_of(kind, size)
-        assert not np.triu(mask, 1).any()
-        assert mask.diagonal().all()
-
-
-def test_a_window_widens_by_itself_less_one_a_layer():
-    for layers in (1, 3, 15, 16):
-        known = efficient.reach(reach.mask_of("window", 4), layers)
-        assert known[-1].sum() == min(1 + 3 * layers, reach.T)
-
-
-def test_one_step_with_shared_heads_is_attention_with_repeated_ones():
-    rng = np.random.default_rng(0)
-    q, (K, V) = rng.normal(size=(6, 4)), rng.normal(size=(2, 2, 9, 4))
-    repeated = (attention.repeat_heads(x[None], 6)[0] for x in (K, V))
-    expected, _ = attention.scaled_dot_product_attention(q[:, None], *repeated)
-    assert cache.one_step(q, K, V) == pytest.approx(expected[:, 0])
-
-
 def test_published_configurations_in_bytes_a_token():
     """As their papers and configuration files say: 2 · layers · heads · width numbers of 16 bits, or the latent."""
     a_token = {m.name: m.cache(1, 16, cache.count) for m in cache.MODELS}
@@ -119,6 +83,9 @@ def test_published_configurations_in_bytes_a_token():
     assert a_token["Llama 3.1 8B"] * 4 == a_token["Llama 2 7B"]
     assert a_token["SmolLM2 135M"] == 23_040
     assert a_token["DeepSeek-V3"] == 61 * 576 * 2
+    saved = {m.name: m.without(131_072, 16, cache.count) / m.cache(131_072, 16, cache.count) for m in cache.MODELS}
+    assert saved["SmolLM2 135M"] == 3
+    assert [round(saved[name]) for name in ("Falcon 7B", "DeepSeek-V3")] == [71, 71]
     gemma = next(m for m in cache.MODELS if m.local_layers)
     assert gemma.cache(5000, 16, cache.count) - gemma.cache(4000, 16, cache.count) == 8 * 2 * 8 * 256 * 2 * 1000
 
@@ -152,11 +119,128 @@ def test_the_table_of_drafts_says_what_follows_most_often():
     assert decoding.most_likely(ids, 3)[1, 2] == 0
 
 
+def test_longer_keys_mend_the_feature_map_in_part_and_its_mean_does_in_whole():
+    keys, values = memory.draw(16)
+
+    def right(features):
+        return memory.told(features, values, memory.written(features, values, 1.0, False)).mean()
+
+    short, long = (right(efficient.elu_feature_map(n * np.sqrt(memory.D_K) * keys)) for n in (1, 12))
+    assert short < 0.5 < 0.8 < long
+    assert memory.recall(16, feature_map=memory.MAPS[2]).everything > 0.99
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_delta_rule_at_a_small_rate_remembers_and_corrects(seed):
+    slow, fast = (memory.recall(64, overwrite=True, rate=rate, seed=seed) for rate in (0.2, 1.0))
+    assert slow.everything > 0.93 > 0.7 > fast.everything
+    assert slow.rewritten > 0.93
+
+
+def test_figures_run_by_the_exercises_are_the_library_s():
+    _, _, rounding, count, step = (exercise.function() for exercise in exercises.EXERCISES)
+    for model in cache.MODELS:
+        assert model.cache(3000, 8, count) == model.cache(3000, 8, cache.count)
+    assert lab.savings_table(count) == lab.savings_table(cache.count)
+    assert memory.recall_by(step, 32) == pytest.approx(memory.recall(32, overwrite=True).everything, abs=0.01)
+    for kind in rounding_lesson.KINDS:
+        for sharing in rounding_lesson.SHARING:
+            x = rounding_lesson.sample()[kind]
+            ours, theirs = (
+                rounding_lesson.shared_by(x, 3, sharing, way) for way in (rounding_lesson.rounded, rounding)
+            )
+            np.testing.assert_allclose(ours, theirs)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("bits", [1, 3, 8])
+def test_rounding_keeps_both_ends_and_is_off_by_half_a_step_at_most(axis, bits):
+    x = np.random.default_rng(bits).normal(3, 2, size=(6, 9))
+    few = rounding_lesson.rounded(x, bits, axis)
+    step = (x.max(axis=axis, keepdims=True) - x.min(axis=axis, keepdims=True)) / (2**bits - 1)
+    assert np.abs(few - x).max() <= (0.5 * step).max() + 1e-12
+    np.testing.assert_allclose(few.min(axis=axis), x.min(axis=axis))
+    np.testing.assert_allclose(few.max(axis=axis), x.max(axis=axis))
+    assert max(len(np.unique(row.round(9))) for row in np.moveaxis(few, axis, -1)) <= 2**bits
+
+
+def test_an_unfinished_group_of_keys_is_not_rounded():
+    x = np.random.default_rng(0).normal(size=(2, 70, 5))
+    few = rounding_lesson.by_channel(x, 2)
+    np.testing.assert_array_equal(few[:, 64:], x[:, 64:])
+    np.testing.assert_allclose(few[:, 32:64], rounding_lesson.rounded(x[:, 32:64], 2, -2))
+
+
+def test_keys_but_not_values_have_large_channels():
+    errors = {
+        kind: [
+            rounding_lesson.error(x, rounding_lesson.shared_by(x, 3, sharing)) for sharing in rounding_lesson.SHARING
+        ]
+        for kind, x in rounding_lesson.sample().items()
+    }
+    assert errors["keys"][1] < 0.5 * errors["keys"][0]
+    assert 0.5 < errors["values"][1] / errors["values"][0] < 1.5
+
+
+def test_four_ways_give_the_same_outputs():
+    Q, K, V = np.random.default_rng(1).normal(size=(3, 150, 8)).astype(np.float32)
+    expected = attention.scaled_dot_product_attention(Q, K, V)[0]
+    kept = np.ones((150, 150), np.float32)
+    for output in (
+        ways.with_fresh_arrays(Q, K, V),
+        ways.in_one_array(Q, K, V, kept),
+        ways.some_rows_at_a_time(Q, K, V, kept[:40]),
+        ways.in_tiles(5 * Q / 5, K, V, rows=64, keys=32),
+    ):
+        assert output == pytest.approx(expected, abs=1e-5)
+
+
+def test_measured_ways_count_the_bytes_of_what_they_keep():
+    Q, K, V = np.ones((3, 256, 8), np.float32)
+    fresh, one, rows, tiles_ = ways.measured_ways(Q, K, V, rounds=1)
+    assert fresh.bytes > one.bytes >= 256 * 256 * 4 > rows.bytes
+    assert tiles_.bytes < one.bytes
+
+
+def test_a_roofline_counts_its_own_products():
+    measured = roofline.measured_roofline(side=64, cache=(2, 100, 8))
+    assert [p.per_byte for p in measured.weights] == [n / 4 for n in roofline.TOKENS]
+    assert [p.per_byte for p in measured.cache] == [n / 4 for n in roofline.SHARING]
+    assert measured.weights[2].multiply_adds == 4 * 64 * 64
+    assert measured.ridge > 0
+
+
+def test_a_choice_counts_the_cache_of_each_text():
+    way = choose.WAYS[1]
+    one, four = (choose.choice(texts, way, "all", 16) for texts in (1, 4))
+    smol = next(m for m in cache.MODELS if m.name.startswith("SmolLM2"))
+    assert one.caches == smol.cache(choose.TOKENS, 16, cache.count)
+    assert four.caches == 4 * one.caches
+    assert choose.choice(1, way, "64", 16).caches == one.caches * 65 / choose.TOKENS
+    assert choose.choice(1, way, "all", 4).caches == one.caches * 4.75 / 16
+    assert choose.choice(1, choose.WAYS[0], "all", 16).weights_of_pairs == 128 * one.weights_of_pairs
+
+
 def test_stored_results_hold_each_setting_on_each_text():
     stored = reach.real()
     texts = set(reach.TEXTS[1:])
-    assert set(stored["window"]) == {f"{size} {keep}" for size in reach.WINDOWS for keep in reach.KEPT}
+    assert set(stored["window"]) >= {f"{size} {keep}" for size in reach.WINDOWS for keep in reach.KEPT}
+    assert set(stored["together"]) == {f"{w} {b}" for w in choose.WINDOWS[1:] for b in choose.BITS[1:]}
     assert set(stored["tokens"]) == texts
     parts = [part for part in stored.values() if isinstance(part, dict)][1:]
     assert all(set(one) == texts for part in parts for one in part.values())
     assert reach.perplexity("full", "all") == pytest.approx(np.prod(list(stored["full"]["all"].values())) ** (1 / 3))
+
+
+def test_curves_grow_as_they_are_asked_for():
+    window, rounds = lab.window_lab(), lab.round_lab.example()
+    assert "128 " not in window.picture.alt
+    assert "1 kept" not in window.picture.alt
+    assert "128 47" in window.set(window=128).alt
+    assert "1 kept: 16" in window.set(keep=1).alt
+    lines = {
+        size: np.array(testing.drawing(rounds).axes[2].lines[0].get_xdata())
+        for size in (16, 3)
+        if rounds.set(bits=size)
+    }
+    assert [len(line) for line in lines.values()] == [1, 3]

@@ -15,9 +15,11 @@ import lesson_utils
 from lesson_utils.classroom.files import put
 from lesson_utils.maths import attention, models, ops, pretrained
 from lesson_utils.maths.layers import KeyValueCache
+from tools.measure import smaller
 from tools.measure.texts import texts
 
 FILE = Path(lesson_utils.__file__).parent / "lessons" / "efficient_attention" / "real.json"
+ROOT = Path(__file__).resolve().parents[2]
 FROM = 160  # the first token whose prediction counts: everything before is long enough for windows to matter
 WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 2, 4)
 BEST = (1, 2, 4, 8, 16, 32, 64)
@@ -100,6 +102,11 @@ def run() -> None:
     for block in model.stack.blocks:
         inner = block.attention.inner
         bases.append(np.linalg.svd(np.hstack([inner.W_K.value, inner.W_V.value]), full_matrices=False)[2].T)
+    rotary = model.config.rotation
+    assert rotary is not None
+    readme = np.array(real.tokenizer.encode((ROOT / "README.md").read_text(encoding="utf-8")))[:900]
+    made = smaller.directions(model, readme)
+    typical = smaller.typical_scores(model, readme)
     table: dict[str, Any] = {"from": FROM, "tokens": {}}
     for name, text in texts().items():
         ids = np.array(real.tokenizer.encode(text))
@@ -121,6 +128,20 @@ def run() -> None:
         note("heads", "1", perplexity(ids, changes=[averaged for _ in layers]))
         for rank in RANKS:
             note("rank", str(rank), perplexity(ids, changes=[through(basis[:, :rank]) for basis in bases]))
+        for rank in smaller.DIRECTIONS:
+            note("directions", str(rank), perplexity(ids, changes=[through(basis[:, :rank]) for basis in made]))
+        for token in smaller.OTHERS:
+            note("other", str(token), perplexity(ids, smaller.window(T, 64, token)))
+        for name_, attend in smaller.ways_to_attend(rotary, typical).items():
+            note(*name_, perplexity(ids, attend=attend()))
+        for size in smaller.WINDOWS:
+            for bits in smaller.TOGETHER:
+                note(
+                    "together", f"{size} {bits}", perplexity(ids, window(T, size, 1), attend=smaller.kivi(rotary, bits))
+                )
+        for bits in smaller.BITS:
+            note("minimum", str(bits), perplexity(ids, changes=[smaller.by_vector(bits) for _ in layers]))
     FILE.parent.mkdir(exist_ok=True)
     put(FILE, json.dumps(table, indent=1) + "\n")
+    smaller.write_sample(model, np.array(real.tokenizer.encode(texts()["story"])), FILE.parent / "keys.npz")
     print(f"{FILE.name}: {FILE.stat().st_size:,} bytes")

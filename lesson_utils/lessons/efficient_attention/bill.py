@@ -1,4 +1,4 @@
-"""Section 1, the bill; and the figure that every saving ends on: bytes, measured seconds, what was lost."""
+"""Section 1, what attention costs; and the table that savings end on: bytes, measured seconds, what was lost."""
 
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import formats, live, plots
-from lesson_utils.maths import attention, costs, efficient, ops
+from lesson_utils.maths import attention, costs, ops
+from lesson_utils.maths.attention import attention_forward
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.machine import thread_time
 
@@ -46,16 +47,6 @@ def peak_bytes(call: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
-def peaks(lengths: Sequence[int] = (256, 512, 1024, 2048, 4096)) -> dict[str, dict[int, int]]:
-    """Bytes at most of attention with all weights at once, and in tiles, at each length."""
-    ways: dict[str, Callable[..., Any]] = {
-        "all weights": attention.scaled_dot_product_attention,
-        "in tiles": efficient.online_attention,
-    }
-    inputs = np.random.default_rng(0).normal(size=(3, max(lengths), D_HEAD)).astype(np.float32)
-    return {name: {T: peak_bytes(partial(way, *inputs[:, :T])) for T in lengths} for name, way in ways.items()}
-
-
 class Measured(NamedTuple):
     """A way to compute something: what it took, and what was lost."""
 
@@ -70,64 +61,14 @@ def measure(name: str, call: Callable[[], Any], lost: str) -> Measured:
     return Measured(name, peak_bytes(call), seconds(call), lost)
 
 
-@plots.still(9.0, 2.5)
-def three_numbers(figure: "Figure", rows: Sequence[Measured]) -> str:
-    """Draw each way's bytes and seconds as bars, and say what was lost; all are compared with the first one."""
-    axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1, 1))
-    y, first = np.arange(len(rows)), rows[0]
-    clauses = []
-    for ax, values, unit in (
-        (axes[0], [r.bytes for r in rows], as_bytes),
-        (axes[1], [r.seconds for r in rows], as_time),
-    ):
-        ax.barh(y, values, height=0.55, color=[plots.GREY] + [plots.BLUE] * (len(rows) - 1))
-        ax.set(xlim=(0, 1.55 * max(values)), xticks=())
-        ax.spines["bottom"].set_visible(False)
-        ax.tick_params(axis="y", length=0)
-        for n, value in enumerate(values):
-            ratio = value / values[0]
-            times = "" if n == 0 else f", {ratio:.0%}" if 0.0095 < ratio < 9.995 else f", {ratio:.1g}×"
-            ax.text(value + 0.03 * max(values), n, f"{unit(value)}{times}", va="center")
-    axes[0].set_yticks(y, [row.name for row in rows])
-    axes[0].invert_yaxis()
-    axes[2].set_axis_off()
-    for n, row in enumerate(rows):
-        axes[2].text(0, n, row.lost, va="center", transform=axes[2].get_yaxis_transform())
-        clauses.append(
-            f"{row.name}: {as_bytes(row.bytes)}, {as_time(row.seconds)}, lost: {row.lost}".replace("\n", " ")
-        )
-    least = min(rows[1:], key=lambda row: row.bytes)
-    axes[0].set_title(f"Bytes: down to {formats.short(100 * least.bytes / first.bytes)} %")
-    axes[1].set_title("Seconds, measured")
-    axes[2].set_title("What was lost")
-    return f"{least.name} takes {least.bytes / first.bytes:.2%} of the bytes of {first.name}. {'; '.join(clauses)}."
-
-
-@plots.still(7.6, 3.3)
-def memory_curve(figure: "Figure", peaks: dict[str, dict[int, int]]) -> str:
-    """Draw the most bytes that each way took, by length; and the input and output, which nobody saves."""
-    ax = figure.add_subplot(xlabel="length T", ylabel="bytes at most")
-    lengths = list(next(iter(peaks.values())))
-    clauses, growth = [], []
-    for (name, found), colour in zip(peaks.items(), (plots.ORANGE, plots.BLUE), strict=True):
-        values = [found[T] for T in lengths]
-        ax.plot(lengths, values, "o-", color=colour)
-        ax.text(
-            lengths[-1] * 1.08, values[-1], f"{name}\n{as_bytes(values[-1])}", color=colour, va="center", weight="bold"
-        )
-        growth.append(f"{name} × {values[-1] / values[0]:.0f}")
-        clauses.append(f"{name}: {', '.join(f'{T} {as_bytes(n)}' for T, n in found.items())}")
-    ends = [16 * T * D_HEAD for T in lengths]
-    ax.plot(lengths, ends, ":", color=plots.GREY, lw=1.6)
-    ax.text(lengths[2], ends[2] / 2.6, "Q, K, V and the output themselves", color=plots.GREY, size=10)
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set_xticks(lengths, [f"{T:,}" for T in lengths])
-    ax.set_yticks([1e5, 1e6, 1e7, 1e8], ["100 kB", "1 MB", "10 MB", "100 MB"])
-    ax.minorticks_off()
-    ax.set(xlim=(lengths[0] * 0.9, lengths[-1] * 2.1))
-    ax.set_title(f"{lengths[-1] // lengths[0]} times the length: {', '.join(growth)}")
-    return f"Memory grows, from T = {lengths[0]} to {lengths[-1]}: {', '.join(growth)}. {'; '.join(clauses)}."
+def compared(rows: Sequence[Measured]) -> str:
+    """List each way's bytes and seconds, against the first one's, and what was lost."""
+    lines, first = [f"{'':18}{'bytes at most':>22}{'time':>20}   lost"], rows[0]
+    for row in rows:
+        size = f"{as_bytes(row.bytes)} ({row.bytes / first.bytes:.1%})"
+        time = f"{as_time(row.seconds)} ({row.seconds / first.seconds:.0%})"
+        lines.append(f"{row.name:18}{size:>22}{time:>20}   {row.lost}")
+    return "\n".join(lines)
 
 
 def amount(n: float) -> str:
@@ -154,7 +95,13 @@ class Bill(NamedTuple):
     """Seconds of one block, forward, by length: what grows with T, and what grows with T²."""
 
     linear: float  # projections and feed-forward network
-    pairs: float  # scores, softmax, weights · values
+    pairs: float  # scores, softmax, weights · values, by the library
+    bare: float = 0.0  # the same without the library's checks
+    products: float = 0.0  # only Q Kᵀ and weights · values
+
+    def share(self, part: float) -> float:
+        """Return the share of a block's time, if pairs take `part`."""
+        return part / (part + self.linear)
 
 
 def measured_bill(lengths: Sequence[int] = LENGTHS) -> dict[int, Bill]:
@@ -171,31 +118,33 @@ def measured_bill(lengths: Sequence[int] = LENGTHS) -> dict[int, Bill]:
     for T in lengths:
         x = rng.normal(size=(T, D)).astype(np.float32)
         heads = attention.split_heads(x[None], HEADS)  # (1, h, T, d_k)
+        weights: Array = rng.random((1, HEADS, T, T), np.float32)
         pairs = partial(attention.scaled_dot_product_attention, heads, heads, heads)
-        found[T] = Bill(seconds(partial(each_by_itself, x)), seconds(pairs))
+        bare = partial(attention_forward, heads, heads, heads, None)
+        found[T] = Bill(
+            seconds(partial(each_by_itself, x)),
+            seconds(pairs),
+            seconds(bare),
+            seconds(lambda heads=heads, weights=weights: (heads @ heads.swapaxes(-1, -2), weights @ heads)),  # type: ignore[misc]
+        )
     return found
+
+
+def clock_table(measured: dict[int, Bill], lengths: Sequence[int] = (64, 256, 1024)) -> str:
+    """List the share of pairs in a block's time when parts of the work between pairs are left out."""
+    rows = {
+        "counted multiply-adds": [share_of_pairs(T, D) for T in lengths],
+        "the clock: the two products alone": [measured[T].share(measured[T].products) for T in lengths],
+        "  and softmax": [measured[T].share(measured[T].bare) for T in lengths],
+        "  and the library's checks": [measured[T].share(measured[T].pairs) for T in lengths],
+    }
+    lines = [f"{'share of pairs, width 128':36}" + "".join(f"{f'T = {T:,}':>12}" for T in lengths)]
+    return "\n".join([*lines, *(f"{name:36}" + "".join(f"{x:12.0%}" for x in of) for name, of in rows.items())])
 
 
 def share_of_pairs(T: Any, d: float) -> Any:
     """Return the share of a block's multiply-adds that are between pairs: 2 T² d of 2 T² d + 12 T d²."""
     return T / (T + 6 * d)
-
-
-def table_1(T: int, d: int) -> str:
-    """Compute the paper's Table 1, and two rows more, from the library's counts."""
-    kinds = {
-        "self-attention": costs.attention_cost(T, d, 1),
-        "recurrence": costs.recurrent_cost(T, d),
-        "feed-forward": costs.feed_forward_cost(T, d, 4 * d),
-        "fully connected": costs.dense_cost(T, d),
-    }
-    lines = [f"T = {T}, d = {d}     multiply-adds   parameters   steps in a row   path"]
-    for name, cost in kinds.items():
-        path = "none" if np.isinf(cost.path_length) else f"{cost.path_length:.0f}"
-        lines.append(
-            f"{name:18}{amount(cost.multiply_adds):>15}{amount(cost.parameters):>13}{cost.sequential_steps:17}{path:>7}"
-        )
-    return "\n".join(lines)
 
 
 @live.lab(

@@ -1,4 +1,4 @@
-"""Section 6: what a pass costs on a cache, and drafts that a model verifies."""
+"""Section 5: what a pass costs on a cache, and drafts that a model verifies."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 AT_ONCE = (1, 2, 4, 8, 16, 32)
 
 
-def price(cached: int = 200, d_model: int = 256, num_layers: int = 6) -> dict[int, float]:
-    """Seconds of one pass over n new tokens behind a cache of `cached`, by n; a GPT that was never trained will do."""
+class Price(NamedTuple):
+    """Seconds of one pass over n new tokens, by n; and of one product that reads as many bytes as the parameters."""
+
+    passes: dict[int, float]
+    reading: float
+
+
+def price(cached: int = 200, d_model: int = 512, num_layers: int = 8) -> Price:
+    """Time passes over n new tokens behind a cache of `cached`; a GPT that was never trained will do."""
     config = GPTConfig(vocab=512, d_model=d_model, num_heads=4, num_layers=num_layers, max_length=cached + 64)
     model, rng = GPT(config, np.random.default_rng(0)), np.random.default_rng(1)
     past = model.new_past()
@@ -28,14 +35,21 @@ def price(cached: int = 200, d_model: int = 256, num_layers: int = 6) -> dict[in
         for cache in past:
             cache.length = cached  # forget them again
 
-    return {n: seconds(lambda n=n: one_pass(n), repeats=7) for n in AT_ONCE}  # type: ignore[misc]
+    numbers = sum(parameter.value.size for parameter in model.params().values())
+    matrix = np.ones((numbers // d_model, d_model), np.float32)
+    vector = np.ones(d_model, np.float32)
+    passes = {n: seconds(lambda n=n: one_pass(n), repeats=7) for n in AT_ONCE}  # type: ignore[misc]
+    return Price(passes, seconds(lambda: matrix @ vector, repeats=7))
 
 
 @plots.still(9.0, 3.2)
-def price_plot(figure: "Figure", prices: dict[int, float]) -> str:
+def price_plot(figure: "Figure", price: Price) -> str:
     """Draw the price of one pass over n new tokens, in passes over one."""
-    ax, one = figure.add_subplot(), prices[1]
-    n, cost = list(prices), [time / one for time in prices.values()]
+    ax, one = figure.add_subplot(), price.passes[1]
+    n, cost = list(price.passes), [time / one for time in price.passes.values()]
+    reading = price.reading / one
+    ax.axhline(reading, color=plots.ORANGE, ls="--", lw=1.6)
+    ax.annotate("reading alone", (n[-1], reading), (0, 5), textcoords="offset points", ha="right", color=plots.ORANGE)
     ax.plot(n, n, ":", color=plots.GREY)
     ax.plot(n, cost, "o-", color=plots.BLUE)
     ax.set_xscale("log", base=2)
@@ -47,7 +61,10 @@ def price_plot(figure: "Figure", prices: dict[int, float]) -> str:
     ax.annotate("at once", (n[-2], cost[-2]), (0, -18), textcoords="offset points", color=plots.BLUE)
     ax.set_title(f"{n[-1]} tokens at once cost as much as {cost[-1]:.1f} single ones")
     listed = ", ".join(f"{k}: {c:.1f}" for k, c in zip(n, cost, strict=True))
-    return f"{n[-1]} tokens in one pass cost {cost[-1]:.1f} times one token ({as_time(one)}). By number: {listed}."
+    return (
+        f"{n[-1]} tokens in one pass cost {cost[-1]:.1f} times one token ({as_time(one)}). By number: {listed}. "
+        f"Reading as many bytes in one product takes {reading:.0%} of a pass over one token."
+    )
 
 
 def most_likely(ids: Ids, vocab: int) -> Ids:

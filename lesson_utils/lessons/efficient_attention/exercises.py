@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lesson_utils.lessons.efficient_attention import mistakes
+from lesson_utils.lessons.efficient_attention.rounding import rounded
 from lesson_utils.maths import costs, fast_weights
 from lesson_utils.mistakes.exercise import Case, Exercise
 
@@ -198,4 +199,56 @@ and values, each d_head wide. bits: of each number. Returns one number.""",
     praise="Six configurations: shared heads, few bits, local layers before and beyond their window.",
 )
 
-EXERCISES = (_ONLINE, _MASK, _BYTES, _DELTA)
+# --- Rounding with a scale for each row or each column ----------------------------------------------------------------
+
+
+def _rounded_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, T: int, d: int, bits: int, axis: int, shift: float = 0.0) -> Case:
+        return Case(label, (rng.normal(shift, 2.0, size=(T, d)) * np.linspace(0.5, 3, d), bits, axis))
+
+    flat = rng.normal(size=(4, 3))
+    flat[:, 1] = 1.5
+    return [
+        case("3 bits, a scale for each row", 5, 7, 3, 1),
+        case("3 bits, a scale for each column", 5, 7, 3, 0),
+        case("1 bit by row", 4, 6, 1, 1),
+        case("2 bits by column, all numbers far above 0", 6, 3, 2, 0, 20.0),
+        case("4 bits by row, all numbers far below 0", 3, 9, 4, 1, -20.0),
+        case("a square array by column", 4, 4, 2, 0),
+        Case("a column in which all numbers are alike", (flat, 2, 0)),
+        case("8 bits by row", 2, 5, 8, 1),
+    ]
+
+
+_ROUNDED = Exercise(
+    name="rounded",
+    called="my_rounded",
+    takes="x, bits, axis",
+    task="""Round numbers to 2^bits levels, evenly spaced from the smallest to the largest.
+
+x: (T, d). axis: 1, each row has levels of its own; 0, each column has.
+The first level is the smallest number of the row or column, the last one the largest.
+If all are alike, they stay. Returns the rounded numbers, (T, d). NumPy only; x stays as it was.""",
+    reference=rounded,
+    steps={
+        "low": "low = x.min(axis=axis, keepdims=True)",
+        "high": "high = x.max(axis=axis, keepdims=True)",
+        "step": "step = (high - low) / (2**bits - 1)",
+        "alike": "step = np.where(step == 0, 1, step)",
+        "whole": "whole = np.round((x - low) / step)  # 0, 1, …, 2^bits − 1",
+        "answer": "return low + whole * step",
+    },
+    cases=_rounded_cases,
+    returns=("rounded",),
+    hints=(
+        "Which whole number, from 0 to 2^bits − 1, stands for each x? Which two numbers must be kept to turn it back?",
+        "2^bits levels have 2^bits − 1 gaps between them: `step = (high - low) / (2**bits - 1)`, with `low` and `high` along "
+        "`axis` and `keepdims=True`.",
+        "`low + np.round((x - low) / step) * step`. Where `step` is 0, put 1 in its place.",
+    ),
+    mistakes=mistakes.ROUNDED,
+    library=(rounded,),
+    praise="Eight arrays: rows and columns, one bit and eight, numbers far from 0, a column in which all are alike.",
+)
+
+EXERCISES = (_ONLINE, _MASK, _ROUNDED, _BYTES, _DELTA)

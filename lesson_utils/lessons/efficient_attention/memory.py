@@ -1,4 +1,4 @@
-"""Section 5: a matrix as memory; what it holds, and three ways to forget."""
+"""Section 6: a matrix as memory; what it holds, and three ways to forget."""
 
 import math
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import live, plots
+from lesson_utils.classroom.formats import minus
 from lesson_utils.maths import efficient, fast_weights
 from lesson_utils.maths.checks import Array, Ids
 
@@ -17,18 +18,24 @@ if TYPE_CHECKING:
 D_K, VALUES, RUNS = 32, 64, 20
 ENDS = 8  # pairs at each end of the text that are counted apart
 PAIRS = (4, 8, 16, 32, 64, 128, 256)
-MAPS = ("none", "elu + 1")
+MAPS = ("none", "elu + 1", "elu+1 − mean")
+RATES = (0.1, 0.2, 0.3, 0.5, 1.0)
+RULES = {"off": 0.0} | {f"rate {rate:g}": rate for rate in RATES}
 Step = Callable[[Array, Array, Array, float], Array]  # the exercise's: memory, key, value, rate -> memory
 
 
+# The mean of elu(x) + 1 over many x of variance 1: the part that all features share.
+MEAN = np.float32(efficient.elu_feature_map(np.random.default_rng(0).normal(size=100_000)).mean())
+
+
 class Recall(NamedTuple):
-    """Shares of right answers, and one memory, (D_K, VALUES), to look at."""
+    """Shares of right answers, and how alike the keys of one run are, (pairs, pairs), to look at."""
 
     oldest: float  # of the first pairs written, up to ENDS
     newest: float  # of the last
     everything: float
     rewritten: float  # of keys that were written twice, the newer value
-    memory: Array
+    alike: Array  # products of the features of the first 16 keys
 
 
 def draw(pairs: int, seed: int = 0, dtype: type = np.float32) -> tuple[Array, Ids]:
@@ -44,45 +51,74 @@ def phi(keys: Array, feature_map: str) -> Array:
     if feature_map == "none":
         return keys
     features = efficient.elu_feature_map(math.sqrt(D_K) * keys)
+    if feature_map == MAPS[2]:
+        features = features - MEAN
     return features / np.linalg.norm(features, axis=-1, keepdims=True)
 
 
-def written(features: Array, values: Ids, decay: float, overwrite: bool, step: Step | None = None) -> Array:
-    """Return the memory after all pairs, (RUNS, D_K, VALUES); values are one-hot. `step` writes one pair."""
+def codes(dense: bool, dtype: type = np.float32) -> Array:
+    """Return the vectors that stand for the VALUES values, (VALUES, VALUES): one-hot, or random ones of length 1."""
+    if not dense:
+        return np.eye(VALUES, dtype=dtype)
+    vectors: Array = np.random.default_rng(5).normal(size=(VALUES, VALUES)).astype(dtype)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+def written(
+    features: Array,
+    values: Ids,
+    decay: float,
+    overwrite: bool,
+    step: Step | None = None,
+    rate: float = 1.0,
+    dense: bool = False,
+) -> Array:
+    """Return the memory after all pairs, (RUNS, D_K, VALUES). `step` writes one pair."""
     S = np.zeros((RUNS, D_K, VALUES), features.dtype)
-    one_hot = np.eye(VALUES, dtype=features.dtype)[values]  # (RUNS, pairs, VALUES)
+    one_hot = codes(dense, features.dtype.type)[values]  # (RUNS, pairs, VALUES)
     if not overwrite:  # the same sum, in one product
         ages = decay ** np.arange(features.shape[1] - 1, -1, -1, dtype=features.dtype)
         return (features * ages[:, None]).swapaxes(-1, -2) @ one_hot
     if step is not None:
         for run, (keys, wanted) in enumerate(zip(features, one_hot, strict=True)):
             for k, v in zip(keys, wanted, strict=True):
-                S[run] = step(S[run], k, v, 1.0)
+                S[run] = step(S[run], k, v, rate)
         return S
     for t in range(features.shape[1]):
-        S = fast_weights.write(S, features[:, t], one_hot[:, t], decay, overwrite)
+        S = fast_weights.write(S, features[:, t], one_hot[:, t], decay, overwrite, rate)
     return S
 
 
-def told(features: Array, values: Ids, S: Array) -> Array:
-    """Ask with each key, and return whether the value that the memory says most of is right, (RUNS, pairs)."""
-    return np.asarray((features @ S).argmax(axis=-1) == values)
+def told(features: Array, values: Ids, S: Array, dense: bool = False) -> Array:
+    """Ask with each key, and return whether the value most like the answer is right, (RUNS, pairs)."""
+    return np.asarray((features @ S @ codes(dense, S.dtype.type).T).argmax(axis=-1) == values)
 
 
 @lru_cache(600)
-def recall(pairs: int, decay: float = 1.0, overwrite: bool = False, feature_map: str = "none", seed: int = 0) -> Recall:
+def recall(
+    pairs: int,
+    decay: float = 1.0,
+    overwrite: bool = False,
+    feature_map: str = "none",
+    seed: int = 0,
+    rate: float = 1.0,
+    dense: bool = False,
+) -> Recall:
     """Write pairs, then ask with each key; the answer is the value that the memory says most of."""
     keys, values = draw(pairs, seed)
     features = phi(keys, feature_map)
-    S = written(features, values, decay, overwrite)
-    right = told(features, values, S)
+    S = written(features, values, decay, overwrite, rate=rate, dense=dense)
+    right = told(features, values, S, dense)
     few = min(ENDS, pairs)
 
     again = np.concatenate([features[:, : pairs // 2]] * 2, axis=1)  # each key twice, with two values
-    twice = written(again, values, decay, overwrite)
-    newer = (again[:, pairs // 2 :] @ twice).argmax(axis=-1) == values[:, pairs // 2 :]
+    twice = written(again, values, decay, overwrite, rate=rate, dense=dense)
+    newer = told(again[:, pairs // 2 :], values[:, pairs // 2 :], twice, dense)
     first, last = float(right[:, :few].mean()), float(right[:, -few:].mean())
-    return Recall(first, last, float(right.mean()), float(newer.mean()), S[0])
+    unit = draw(16, seed)[0][0]
+    unit = phi(unit, feature_map)
+    unit = unit / np.linalg.norm(unit, axis=-1, keepdims=True)
+    return Recall(first, last, float(right.mean()), float(newer.mean()), unit @ unit.T)
 
 
 def softmax_recall(pairs: int, seed: int = 0) -> float:
@@ -94,19 +130,22 @@ def softmax_recall(pairs: int, seed: int = 0) -> float:
     return float((said.argmax(axis=-1) == values).mean())
 
 
-def recall_by(step: Step, pairs: int) -> float:
+def recall_by(step: Step, pairs: int, rate: float = 1.0) -> float:
     """Write pairs with somebody's step of the delta rule, and return the share that is recalled."""
     keys, values = draw(pairs)
-    return float(told(keys, values, written(keys, values, 1.0, True, step)).mean())
+    return float(told(keys, values, written(keys, values, 1.0, True, step, rate)).mean())
 
 
 def recall_table(step: Step) -> str:
     """Right answers by number of pairs, for each way to keep them; `step` is the delta rule's."""
     ways: dict[str, Callable[[int], float]] = {
         "attention, all pairs kept": softmax_recall,
-        "a matrix, no feature map": lambda n: recall(n).everything,
-        "a matrix, elu + 1": lambda n: recall(n, feature_map="elu + 1").everything,
-        "delta rule, no feature map": lambda n: recall_by(step, n),
+        "a sum, no feature map": lambda n: recall(n).everything,
+        "  values as dense vectors": lambda n: recall(n, dense=True).everything,
+        "a sum, elu + 1": lambda n: recall(n, feature_map=MAPS[1]).everything,
+        "  less the features' mean": lambda n: recall(n, feature_map=MAPS[2]).everything,
+        "delta rule, rate 1": lambda n: recall_by(step, n),
+        "delta rule, rate 0.2": lambda n: recall_by(step, n, 0.2),
     }
     lines = [f"{'pairs written':28}" + "".join(f"{n:6}" for n in PAIRS)]
     for name, ask in ways.items():
@@ -118,18 +157,19 @@ def recall_table(step: Step) -> str:
     height=4.3,
     neutral="With 4 pairs every rule recalls nearly all: the question is of 64.",
     pairs=live.Choice("pairs written", PAIRS, PAIRS[0]),
-    decay=live.Slider("decay γ", 0.8, 1.0, 1.0, 0.02),
-    overwrite=live.Switch("overwrite (delta rule)", False),
     feature_map=live.Choice("feature map", MAPS, "none"),
+    writes=live.Choice("delta rule", tuple(RULES), "off"),
+    decay=live.Slider("decay γ", 0.8, 1.0, 1.0, 0.02),
 )
 def memory_lab(figure: "Figure") -> live.Update:
-    """Show a matrix that is written to, and how much it tells of the old, the new and the corrected pairs."""
-    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
-    image = left.imshow(
-        np.zeros((D_K, VALUES)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, aspect="auto"
-    )
-    left.set(xlabel=f"value ({VALUES})", ylabel=f"entry of the key ({D_K})", xticks=(), yticks=())
+    """Show how alike the keys are, and how much a matrix tells of the old, the new and the corrected pairs."""
+    left, right = figure.subplots(1, 2, width_ratios=(0.75, 1))
+    image = left.imshow(np.zeros((16, 16)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1)
+    left.set(xlabel="key", ylabel="key")
+    left.set_xticks((0, 7, 15), ("1", "8", "16"))
+    left.set_yticks((0, 7, 15), ("1", "8", "16"))
     left.spines[:].set_visible(False)
+    figure.colorbar(image, ax=left, label="product k · k′", shrink=0.9)
     names = (f"first {ENDS}\nwritten", f"last {ENDS}\nwritten", "all", "keys written\ntwice: newest")
     bars = right.bar(range(4), [1] * 4, 0.62, color=[plots.BLUE] * 3 + [plots.GREEN])
     texts = [right.text(n, 1, "", ha="center", va="bottom") for n in range(4)]
@@ -138,21 +178,27 @@ def memory_lab(figure: "Figure") -> live.Update:
     right.set_xticks(range(4), names)
     right.set_yticks((0, 0.5, 1), ("0", "50 %", "100 %"))
 
-    def update(pairs: int, decay: float, overwrite: bool, feature_map: str) -> str:
-        found = recall(pairs, decay, overwrite, feature_map)
-        image.set_data(found.memory / (np.abs(found.memory).max() or 1))
+    def update(pairs: int, feature_map: str, writes: str, decay: float) -> str:
+        rate = RULES[writes]
+        overwrite = rate > 0
+        found = recall(pairs, decay, overwrite, feature_map, rate=rate or 1.0)
+        image.set_data(found.alike)
         shares = found.oldest, found.newest, found.everything, found.rewritten
         for n, (bar, text, share) in enumerate(zip(bars, texts, shares, strict=True)):
             bar.set_height(share)
-            text.set_position((n, share + 0.01))
+            text.set_position((n, share))
             text.set_text(f"{share:.0%}")
-        rule = "overwrites" if overwrite else "fades" if decay < 1 else "adds"
-        left.set_title(f"It {rule}: {pairs} pairs in {D_K} × {VALUES} numbers")
-        right.set_title(f"{found.everything:.0%} of all, {found.rewritten:.0%} of the corrected")
+        rule = f"overwrites at rate {rate:g}" if overwrite else "adds"
+        if decay < 1:
+            rule = f"{rule} and fades" if overwrite else "fades"
+        apart = float(found.alike[np.triu_indices(16, 1)].mean())
+        left.set_title(f"Overlap of two keys: {minus(f'{apart:.2f}')}")
+        right.set_title(f"{pairs} pairs: {found.everything:.0%}; corrected: {found.rewritten:.0%}")
         return (
             f"It tells {found.everything:.0%} of {pairs} pairs: of the oldest {ENDS} {found.oldest:.0%}, of the newest "
             f"{ENDS} {found.newest:.0%}; of keys written twice the newest value for {found.rewritten:.0%}. A memory of "
-            f"{D_K} × {VALUES} numbers that {rule}, decay {decay:g}, feature map {feature_map}; {RUNS} runs."
+            f"{D_K} × {VALUES} numbers that {rule}, decay {decay:g}, feature map {feature_map}; {RUNS} runs. Two "
+            f"different keys have a product of {minus(f'{apart:.2f}')} on average."
         )
 
     return update

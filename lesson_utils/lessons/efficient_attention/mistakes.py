@@ -103,3 +103,26 @@ BYTES = (
     change("local and global exchanged", "Local and global layers are exchanged: `layers - local_layers` of them keep all tokens.", everywhere="rows = local_layers * tokens", local="rows = rows + (layers - local_layers) * min(tokens, window)"),
     change("what is thrown away", "`tokens - window` is what a local layer throws away. It keeps `min(tokens, window)`.", local=("rows = rows + local_layers * max(0, tokens - window)", "rows = rows + local_layers * (tokens - window)")),
 )
+
+# --- Rounding with a scale for each row or each column --------------------------------------------------------------------
+
+ROUNDED = (
+    change("axis exchanged", "Rows and columns are exchanged. With axis 1 the minimum is taken along each row, `x.min(axis=axis, keepdims=True)`.", low="low = x.min(axis=1 - axis, keepdims=True)", high="high = x.max(axis=1 - axis, keepdims=True)"),
+    change("one scale for all", "You take one smallest and one largest number for the whole array. Each row or column has its own: `axis=axis, keepdims=True`.", low="low = x.min()", high="high = x.max()"),
+    change("always by row", "You leave out `axis` and always go along the rows. With axis 0 each column has levels of its own.", low="low = x.min(axis=1, keepdims=True)", high="high = x.max(axis=1, keepdims=True)"),
+    change("always by column", "You always go along the columns. With axis 1 each row has levels of its own: `axis=axis`.", low="low = x.min(axis=0, keepdims=True)", high="high = x.max(axis=0, keepdims=True)"),
+    change("one level too many", "You divide the range into 2^bits gaps, which makes 2^bits + 1 levels: one more than the bits can tell apart. There are 2^bits − 1 gaps.", step="step = (high - low) / 2**bits"),
+    change("as many levels as bits", "You make as many levels as there are bits. Each bit doubles their number: 2^bits levels.", step="step = (high - low) / (bits - 1 + (bits == 1))"),
+    change("one level too few", "You leave one level unused. 2^bits levels have 2^bits − 1 gaps between them.", step="step = (high - low) / max(2**bits - 2, 1)"),
+    change("twice the bits", "`2 * bits` is not 2^bits. In Python the power is `2**bits`.", step="step = (high - low) / (2 * bits - 1)"),
+    change("minimum not added back", "You return how far each number lies above the smallest one. Add `low` again.", answer="return whole * step"),
+    change("whole numbers returned", "These are the whole numbers that would be stored. Turn them back: `low + whole * step`.", answer="return whole"),
+    change("minimum not taken off", "You round x / step, so the levels are multiples of the step, and the smallest number is no level. Take `low` off before, and add it after.", whole="whole = np.round(x / step)", answer="return whole * step"),
+    change("minimum added, never taken off", "You add `low` and have not taken it off before rounding: `(x - low) / step`.", whole="whole = np.round(x / step)"),
+    change("rounded down", "You round down, so that each number comes out too small, by half a step on average. Round to the nearest level: `np.round`.", whole=("whole = np.floor((x - low) / step)", "whole = ((x - low) / step).astype(int)")),
+    change("rounded up", "You round up, so that each number comes out too large, by half a step on average. Round to the nearest level: `np.round`.", whole="whole = np.ceil((x - low) / step)"),
+    change("around 0", "You use levels on both sides of 0, as wide as the largest absolute value. Where all numbers lie far from 0, most of these levels are wasted: go from the smallest number to the largest.", "step = np.abs(x).max(axis=axis, keepdims=True) / max(2**(bits - 1) - 1, 1)\nreturn np.round(x / step) * step", "step = np.abs(x).max(axis=axis, keepdims=True) / (2**(bits - 1) - 1)\nreturn np.round(x / step) * step"),
+    change("all alike", "In the column in which all numbers are alike the step is 0, and 0 / 0 is NaN. Put 1 in its place, or leave these numbers as they are.", alike=""),
+    change("largest for the range", "The range is the largest number less the smallest. You divide the largest number itself into steps.", step="step = high / (2**bits - 1)"),
+    change("levels at the middle of the steps", "You put each level into the middle of a step, so that neither the smallest nor the largest number is a level. The task wants both to be levels.", "low = x.min(axis=axis, keepdims=True)\nhigh = x.max(axis=axis, keepdims=True)\nstep = (high - low) / 2**bits\nstep = np.where(step == 0, 1, step)\nwhole = np.minimum(np.floor((x - low) / step), 2**bits - 1)\nreturn low + (whole + 0.5 * (high > low)) * step"),
+)

@@ -4,51 +4,24 @@ from lesson_utils.classroom.quiz import Option, Prediction, Question
 
 PREDICTIONS = (
     Prediction(
-        "half",
-        ("at 512 tokens", "at 3,072 tokens", "at 32,768 tokens"),
-        right="at 3,072 tokens",
-        happened="Pairs cost half of a block at six times its width. Before that, most of the work is done token by token.",
-    ),
-    Prediction(
-        "clock",
-        ("earlier", "later", "at the same length"),
-        right="earlier",
-        happened="Softmax multiplies little, but it reads and writes all scores several times, and that takes time.",
-        usual="at the same length",
-    ),
-    Prediction(
-        "tile_size",
-        ("one key a tile", "all keys in one tile", "all are the same"),
-        right="all are the same",
-        happened="Online softmax is exact with tiles of any size. Only rounding differs.",
-    ),
-    Prediction(
         "forgotten",
         ("the early keys", "the late keys", "all alike"),
         right="the early keys",
         happened="The keys before a jump of the maximum should have shrunk, and they did not.",
     ),
     Prediction(
-        "slower",
-        ("yes, it computes more", "no, mostly faster"),
-        right="no, mostly faster",
-        happened="The scores of a tile stay in the fast cache. Less traffic to memory saves more than the extra products cost.",
-        usual="yes, it computes more",
+        "ways",
+        ("to one kept array", "to a few rows", "to tiles"),
+        right="to one kept array",
+        happened="Fetching fresh memory for each large array takes more time than anything that the later steps save.",
+        usual="to tiles",
     ),
     Prediction(
         "first",
         ("64 more tokens", "the first token", "both about the same"),
         right="the first token",
-        happened="One token brings the perplexity down further than 64 others, because many heads put weight on it when "
-        "they have nothing to look for.",
+        happened="The first token brings the perplexity down further than 64 recent ones, on each of three texts.",
         usual="64 more tokens",
-    ),
-    Prediction(
-        "layers",
-        ("12 layers", "16 layers", "48 layers"),
-        right="16 layers",
-        happened="Each layer adds three positions, because the position itself is one of the four in its window.",
-        usual="12 layers",
     ),
     Prediction(
         "best",
@@ -57,23 +30,43 @@ PREDICTIONS = (
         happened="A small share of the keys holds nearly all of the weight.",
     ),
     Prediction(
-        "larger",
-        ("none", "three", "all six"),
-        right="three",
-        happened="Both Llamas and SmolLM2 would keep more for the text than for the model itself.",
+        "texts",
+        ("about 2", "about 15", "about 150"),
+        right="about 15",
+        happened="The weights are kept once, and each text brings a cache of 1.07 GB.",
     ),
     Prediction(
-        "bits",
-        ("nothing to be seen", "some 40 % more perplexity", "a ruined model"),
-        right="some 40 % more perplexity",
-        happened="At 8 bits there is nothing to be seen, and at 3 bits the perplexity is more than fourfold.",
+        "scale",
+        ("all numbers of one key", "one channel of many keys", "it makes no difference"),
+        right="one channel of many keys",
+        happened="A few channels are large in nearly every key. With a scale of their own they spoil no others.",
+        usual="all numbers of one key",
     ),
     Prediction(
-        "time",
-        ("only the second", "only the third", "both"),
-        right="only the second",
-        happened="Shared heads save time because less is read. NumPy must turn whole numbers of 8 bits into floats first.",
-        usual="both",
+        "roof",
+        ("about eight times", "about three times", "about as long"),
+        right="about as long",
+        happened="The matrix is read once in both cases, and there is time to multiply while it is read.",
+        usual="about eight times",
+    ),
+    Prediction(
+        "price",
+        ("about 1", "a few", "about 32"),
+        right="a few",
+        happened="What is done once for a pass, such as reading the parameters, is shared by all new tokens.",
+        usual="about 32",
+    ),
+    Prediction(
+        "accepted",
+        ("about a tenth", "about half", "most of them"),
+        right="most of them",
+        happened="Greedy text of so small a model repeats itself, so a table of pairs often guesses right.",
+    ),
+    Prediction(
+        "choice",
+        ("a window of 256", "4 bits, all tokens", "both together"),
+        right="4 bits, all tokens",
+        happened="4 bits just fit, if the weights of pairs are not written down, and lose least. A window saves more bytes.",
     ),
     Prediction(
         "hold",
@@ -90,22 +83,9 @@ PREDICTIONS = (
     ),
     Prediction(
         "pays",
-        ("from 16 on", "from a few hundred on", "from some thousands on"),
-        right="from a few hundred on",
-        happened="The work grows with the length in place of its square, and short texts have little to save.",
-    ),
-    Prediction(
-        "price",
-        ("about 1", "a few", "about 32"),
-        right="a few",
-        happened="A pass is mostly reading: every parameter and the whole cache. That is done once for all new tokens.",
-        usual="about 32",
-    ),
-    Prediction(
-        "accepted",
-        ("about a tenth", "about half", "most of them"),
-        right="most of them",
-        happened="Greedy text of so small a model repeats itself, so a table of pairs often guesses right.",
+        ("from 64 on", "from about 500 on", "from 4,096 on"),
+        right="from about 500 on",
+        happened="Under a causal mask the chunks cost something, and tiles are a faster rival than all weights.",
     ),
 )
 
@@ -128,7 +108,7 @@ QUESTIONS = (
             ),
             Option(
                 "needs half the memory.",
-                "Speed says nothing about memory, and the weights of pairs were never most of it at this length.",
+                "Speed says nothing about memory: twice as fast can mean as many bytes, or more.",
             ),
         ),
     ),
@@ -141,7 +121,7 @@ QUESTIONS = (
             ),
             Option(
                 "They are multiplied by e².",
-                "That is the sign that goes wrong most: they counted relative to a lower maximum, so they must shrink.",
+                "The sign is wrong: the sums are relative to a lower maximum, so they must shrink.",
             ),
             Option(
                 "They are multiplied by e⁻².",
@@ -174,36 +154,24 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "*Further*, section 5: a memory of 32 × 64 numbers adds up pairs of keys and values. Which pairs does it lose first, when it is too full?",
+        "A model writes one text at a time. Then it writes 16 texts at once. What becomes of the multiply-adds for each number read?",
         (
-            Option("The oldest.", "That is fading, with a decay. A plain sum knows no order."),
             Option(
-                "All alike: the answers blur.",
-                "Each pair adds noise to every answer, and none is older or newer than another.",
+                "They rise for the weights, and stay for the caches.",
+                "All texts share the weights, so each weight is used 16 times. Each text has a cache of its own.",
                 right=True,
             ),
-            Option("The newest.", "They are added like all others. A full memory refuses nothing."),
             Option(
-                "Those whose key comes twice.",
-                "For those it adds up both values, which is another loss: it can't correct.",
-            ),
-        ),
-    ),
-    Question(
-        "Llama 3.1 has 32 heads of queries and 8 of keys and values. Against 32 of each, its cache takes …",
-        (
-            Option("a quarter of the bytes.", "Keys and values are kept, queries are not: 8 / 32.", right=True),
-            Option(
-                "a sixteenth of the bytes.",
-                "Keys and values shrink by 4 each, but they add up; the factors do not multiply.",
+                "They rise for both.",
+                "The caches of 16 texts are 16 different caches. Each is read for one new token.",
             ),
             Option(
-                "as many bytes, read four times less often.",
-                "Fewer vectors are kept: it is the memory itself that shrinks.",
+                "They stay for both.",
+                "Each weight that is read once now serves 16 tokens.",
             ),
             Option(
-                "five eighths of the bytes.",
-                "That counts queries among what is kept. The queries of the past are never asked again.",
+                "They rise for the caches only.",
+                "It is the other way round: the weights are shared by all texts, a cache by none.",
             ),
         ),
     ),

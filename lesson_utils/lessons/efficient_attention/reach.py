@@ -1,8 +1,7 @@
-"""Section 3: who may look where, how far that reaches after some layers, and what a trained model bears."""
+"""Section 3: a model that was trained to see all, and sees only some keys."""
 
 import json
 import math
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +10,12 @@ import numpy as np
 
 from lesson_utils.classroom import drawings, live, plots
 from lesson_utils.classroom.formats import three_figures
-from lesson_utils.maths import attention, efficient
-from lesson_utils.maths.checks import Array, Mask
+from lesson_utils.maths import attention
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-T = 48
-KINDS = ("all", "global", "block", "window", "window + first", "strided")
 ALL_TEXTS = "all three"
 
 
@@ -36,79 +33,12 @@ def perplexity(part: str, key: object, text: str = ALL_TEXTS) -> float:
     return math.exp(sum(math.log(p) for p in stored.values()) / len(stored))
 
 
-# --- Masks and their reach ------------------------------------------------------------------------------------------
-
-
-Rolling = Callable[[int, int, int], Any]  # the exercise's: length, window, first tokens kept -> mask
-
-
-def rolling(T: int, window: int, keep: int) -> Mask:
-    """Make the mask of the exercise: the last `window` positions, the first `keep`, and nothing ahead."""
-    return (efficient.window_mask(T, window - 1) | (np.arange(T) < keep)) & attention.causal_mask(T)
-
-
-def mask_of(kind: str, size: int, rolling_mask: Rolling = rolling) -> Mask:
-    """Make a causal mask of T positions; `size` is the window, the stride or the block."""
-    window = np.asarray(rolling_mask(T, size, 0), bool)
-    masks = {
-        "all": lambda: np.ones((T, T), bool),
-        "window": lambda: window,
-        "window + first": lambda: np.asarray(rolling_mask(T, size, 1), bool),
-        "strided": lambda: efficient.strided_mask(T, size) | window,
-        "block": lambda: efficient.block_mask(T, size),
-        "global": lambda: efficient.global_mask(T, [0, T // 2]) | np.eye(T, dtype=bool),
-    }
-    return masks[kind]() & attention.causal_mask(T)
-
-
-@live.lab(
-    height=3.9,
-    example=lambda: rolling,
-    neutral="After one layer a position knows what the mask shows, and no more.",
-    kind=live.Choice("kind", KINDS, "window"),
-    size=live.Slider("size", 2, 12, 4),
-    layers=live.Slider("layers", 1, 18, 1),
-)
-def reach_lab(figure: "Figure", rolling_mask: Rolling) -> live.Update:
-    """Show a mask, and what each position can know of after some layers.
-
-    Args:
-        rolling_mask: the learner's, for the two kinds with a window.
-    """
-    left, right = figure.subplots(1, 2)
-    images = []
-    for ax, colour in ((left, plots.BLUE), (right, plots.ORANGE)):
-        from matplotlib.colors import ListedColormap
-
-        image = ax.imshow(np.zeros((T, T)), cmap=ListedColormap(["#EEEEEE", colour]), vmin=0, vmax=1)
-        ax.set(xlabel="key", ylabel="query")
-        ax.set_xticks((0, 16, 32, 47))
-        ax.set_yticks((0, 16, 32, 47))
-        ax.spines[:].set_visible(False)
-        images.append(image)
-
-    def update(kind: str, size: int, layers: int) -> str:
-        mask = mask_of(kind, size, rolling_mask)
-        known = efficient.reach(mask | np.eye(T, dtype=bool), layers)
-        images[0].set_data(mask)
-        images[1].set_data(known)
-        pairs, whole = int(mask.sum()), T * (T + 1) // 2
-        last = int(known[-1].sum())
-        left.set_title(f"{kind}: {pairs / whole:.0%} of the pairs")
-        right.set_title(f"{layers} layer{'s' * (layers > 1)}: the last knows {last} of {T}")
-        return (
-            f"After {layers} layers the last position knows of {last} of {T}, with the mask '{kind}' of size {size}: "
-            f"{pairs} of {whole} pairs are computed. Left, the mask of one layer; right, its reach."
-        )
-
-    return update
-
-
 # --- A window on a trained model ------------------------------------------------------------------------------------
 
-WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 2, 4)
+WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 4)  # stored are 2 first tokens, too: they do what 1 and 4 do
 TEXTS = (ALL_TEXTS, "story", "report", "manual")
-COLOURS = dict(zip(KEPT, (plots.ORANGE, plots.BLUE, plots.GREEN, plots.PURPLE), strict=True))
+SHOWN = ("64 0", "128 0", "64 1")  # windows of the table
+COLOURS = dict(zip(KEPT, (plots.ORANGE, plots.BLUE, plots.GREEN), strict=True))
 LENGTH = 512  # of the mask that is drawn
 
 
@@ -129,7 +59,7 @@ def window_lab(figure: "Figure") -> live.Update:
     left.set_yticks((0, 256, 512))
     left.add_patch(Polygon([(0, 0), (0, LENGTH), (LENGTH, LENGTH)], fc="#EEEEEE", zorder=0.5))
     band = Polygon([(0, 0)], fc=drawings.tint(plots.BLUE, 0.8))
-    first = Rectangle((0, 0), 1, LENGTH, fc=plots.ORANGE)
+    first = Rectangle((0, 0), 1, LENGTH)  # wider than it is, or nobody would see it
     left.add_patch(band)
     left.add_patch(first)
     lines = {}
@@ -152,7 +82,8 @@ def window_lab(figure: "Figure") -> live.Update:
         curves = {k: [perplexity("window", f"{size} {k}", text) for size in tried] for k in KEPT if k <= keep}
         all_seen = perplexity("full", "all", text)
         band.set_xy([(0, 0), (0, window), (LENGTH - window, LENGTH), (LENGTH, LENGTH)])
-        first.set_width(3 * keep)
+        first.set_width(6 if keep else 0)
+        first.set_facecolor(COLOURS[keep])
         for k, line in lines.items():
             curve = curves.get(k, [])
             line.set_data(tried[: len(curve)], curve)
@@ -171,6 +102,31 @@ def window_lab(figure: "Figure") -> live.Update:
         )
 
     return update
+
+
+def window_table() -> str:
+    """List SmolLM2's perplexity on each text with all tokens, the last 64 or 128, or the last 64 and the first."""
+    lines = [f"perplexity{'all':>12}{'last 64':>10}{'last 128':>11}{'last 64 and the first':>24}"]
+    for text in TEXTS:
+        full, *others = (perplexity(*key, text) for key in (("full", "all"), *(("window", w) for w in SHOWN)))
+        lines.append(
+            f"{text:10}{full:12.1f}" + "".join(f"{p:{n}.1f}" for p, n in zip(others, (10, 11, 24), strict=True))
+        )
+    return "\n".join(lines)
+
+
+def sink_table() -> str:
+    """List SmolLM2's perplexity with the last 64 tokens and something in place of the first (stored)."""
+    rows = (
+        ("the last 64, and nothing else", perplexity("window", "64 0")),
+        ("  and token 0", perplexity("window", "64 1")),
+        ("  and token 1 in its place", perplexity("other", 1)),
+        ("  and token 20 in its place", perplexity("other", 20)),
+        ("  and the score of token 0, not its value", perplexity("sink", "score")),
+        ("  and one number for each head as a score", perplexity("sink", "constant")),
+        ("all tokens", perplexity("full", "all")),
+    )
+    return "\n".join(f"{name:44}{three_figures(p):>8}" for name, p in rows)
 
 
 @plots.still(9.0, 3.4)
@@ -197,13 +153,24 @@ def best_keys(figure: "Figure") -> str:
         "the last and the first", (WINDOWS[2], window[2]), (6, 10), textcoords="offset points", color=plots.BLUE
     )
     ax.annotate("all keys", (1, full), (0, 5), textcoords="offset points")
+    fixed = perplexity("hitters", "32 32")
+    ax.plot([64], [fixed], "D", color=plots.ORANGE, ms=9)
+    ax.annotate(
+        "the last 32, and the 32 that got most so far",
+        (64, fixed),
+        (-30, 70),
+        textcoords="offset points",
+        color=plots.ORANGE,
+        arrowprops={"arrowstyle": "-", "color": plots.ORANGE},
+    )
     few, wide = 16, 2  # this many of the best keys; this window of WINDOWS
     chosen, recent = (three_figures(p) for p in (perplexity("best", few), window[wide]))
     ax.set_title(f"{few} well-chosen keys ({chosen}) beat a window of {WINDOWS[wide]} ({recent})")
     listed = ", ".join(f"{k}: {three_figures(p)}" for k, p in zip(best, kept, strict=True))
     return (
         f"{few} keys chosen by score give perplexity {chosen}, a window of {WINDOWS[wide]} and the first token "
-        f"{recent}, all keys {three_figures(full)}. Best keys, by number: {listed}. Stored results of SmolLM2-135M, "
+        f"{recent}, the last 32 with the 32 keys that got most weight so far {three_figures(fixed)}, all keys "
+        f"{three_figures(full)}. Best keys, by number: {listed}. Stored results of SmolLM2-135M, "
         "three texts."
     )
 
