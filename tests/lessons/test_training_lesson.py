@@ -100,7 +100,7 @@ def test_late_digits_are_compared_with_the_next_ones(monkeypatch):
     said[:40, 8] = tasks.ISO.encode("-")[0]
     seen = film._example()
     monkeypatch.setattr(film, "predicted", lambda model, dates: said)
-    (wrong, further), (day_wrong, day_further) = lab.late(seen, 100)
+    (wrong, further), (day_wrong, day_further) = film.late(seen, 100)
     assert 0.2 < wrong <= 0.25
     assert further == 1
     assert (day_wrong, day_further) == (0.02, 0)
@@ -307,7 +307,7 @@ def test_a_head_that_gives_nothing_costs_nothing():
 
 
 def test_heads_are_taken_away_one_at_a_time_and_together(model):
-    found = lab.sums(model, most=2)
+    found = pruning.sums(model, most=2)
     assert len(found["alone"]) == 2
     assert len(found["same"]) == 4
     assert all(0 <= n <= 2 for n in found["same"])

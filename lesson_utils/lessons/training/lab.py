@@ -8,14 +8,13 @@ from lesson_utils.lessons.training.experiment import (
     dates_of,
     exact,
     exact_as,
-    predicted,
     rungs,
     training_days,
     transformer,
     translate,
 )
-from lesson_utils.lessons.training.film import Camera, film_lab, late, late_table
-from lesson_utils.lessons.training.pruning import heads_map, sums, sums_plot
+from lesson_utils.lessons.training.film import Camera, film_lab, late_table
+from lesson_utils.lessons.training.pruning import heads_map, sums_plot
 from lesson_utils.lessons.training.recipes import blind_table, clip_table, schedules_plot, stored, today_table
 from lesson_utils.lessons.training.slopes import slope_lab
 from lesson_utils.lessons.training.survival import larger_table, starts, survival_lab
