@@ -1,19 +1,55 @@
 """What the text of notebook 08 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
+from lesson_utils.lessons.training import film as camera_film
+from lesson_utils.lessons.training import pruning, rates, recipes, survival
+from lesson_utils.lessons.training import slopes as microscope
 from lesson_utils.lessons.training.survival import claims_of_rates
 
 # %% train
 as_written(STEPS == 1000, works=right >= 0.99, rung=50 < below < 120)
 
-# %% places
-share = (lab.predicted(film.at(STEPS * 8 // 100), (dates, answers)) == answers[:, 1:]).mean(axis=0)
-as_written(STEPS == 1000, frame=share[[1, 4, 10]].min() > 0.8, rest=share[[2, 3, 8, 9]].max() < 0.7)
+# %% model
+as_written(lowest=abs(np.log(days) / 11 - lab.rungs()["all before"]) < 1e-9, days=days == 32_872)
+
+# %% film-lab
+early_shares = film.places[STEPS * 8 // 100]
+as_written(
+    STEPS == 1000,
+    frame=early_shares[[0, 1, 4, 7, 10]].min() > 0.9,
+    guesses=early_shares[[2, 3, 6, 8, 9]].max() < 0.7,
+)
+
+# %% late-code
+as_written(
+    STEPS == 1000,
+    the_next_digit=min(further for _, further in camera_film.late(film, STEPS * 2 // 10)) > 0.9,
+    the_two_latest=set(np.argsort(film.places[STEPS * 2 // 10])[:2].tolist()) == {2, 8},
+)
 
 # %% unseen-code
-said = {written: lab.translate(model, written) for written in known + mixed + others}
-mixes = [said[written] == "2021-03-03" for written in known + mixed]
-as_written(STEPS == 1000, mixes=np.mean(mixes) > 0.7, order=said["2021/3/3"] != "2021-03-03")
+forms = {form: lab.exact_as(model, form) for form in lab.FORMS}
+as_written(
+    STEPS == 1000,
+    some=min(forms["3 March, 2021"], forms["3 Mar 2021"], forms["Mar 3, 2021"]) > 0.95,
+    not_all=0.5 < forms["Wed 3 March 2021"] < 0.65 and 0.5 < forms["03/03/2021"] < 0.65,
+    order=forms["2021/3/3"] < 0.01,
+    century=lab.translate(model, "3 August 1850") != "1850-08-03",
+    month_13=lab.translate(model, "3/13/2021") == "2021-13-03",
+)
+
+# %% slope-lab
+for (_, floats, activation), (slope, found) in microscope._prepare(early).items():
+    if floats == "float64":
+        off = [abs(secant - slope.right) / abs(slope.right) for secant, _ in found]
+        kinks = [n for _, n in found]
+        first = kinks.index(0)  # the largest ε without a switch
+        claims = {"lowest": 1e-7 < microscope.EPSILONS[int(np.argmin(off))] < 1e-4}
+        if activation == "GELU":
+            claims["square"] = all(8 < off[n] / off[n + 1] < 12 for n in range(5))
+        else:
+            claims["drop"] = off[first - 1] / off[first] > 1000 and not any(kinks[first:])
+        as_written(STEPS == 1000, **claims)
 
 # %% sum-code
 as_written(right=off["yours"] < 1e-9, found=min(off["all zeros"], off["plain mean"]) > 1e-2)
@@ -21,9 +57,66 @@ as_written(right=off["yours"] < 1e-9, found=min(off["all zeros"], off["plain mea
 # %% page-check
 as_written(all_right=max(errors) < 1e-7)
 
+# %% embedding-check
+as_written(sums=np.abs(twice - slopes).max() < 1e-7, once_is_wrong=np.abs(once - slopes).max() > 0.1)
+
+# %% blind-code
+loss, blind = (
+    {run: np.array(recipes.result("again", *run, what)) for run in recipes.BLIND} for what in ("loss", "blind")
+)
+dead, near = ("post", "warm-up", 0.032), ("post", "warm-up", 0.016)
+as_written(
+    reads=all(blind["pre", "nothing", 0.008] > 2),
+    blind=all(blind[dead] == loss[dead]) and all(abs(loss[dead] - 2.29) < 0.01),
+    reads_a_little=all(abs(loss[near][:2] - 0.94) < 0.02) and all(abs(blind[near][:2] - 1.29) < 0.02),
+    in_the_figure=[round(x, 2) for x in lab.starts("post", "warm-up", 0.016, "loss")[:2]] == [0.94, 0.94],
+    so_are_the_others=all(
+        abs(x - 2.29) < 0.03 for rate in (0.032, 0.064) for x in lab.starts("post", "warm-up", rate, "loss")
+    ),
+    none_explodes=all(x < np.log(14) for recipe in rates.RECIPES for x in survival.past_the_cliff(*recipe)),
+)
+
+# %% clip-code
+harder = {norm: np.array(recipes.result("clip 0.01", norm, "nothing", 0.008)) for norm in ("pre", "post")}
+as_written(no_harm=all((harder[norm] > lab.starts(norm, "nothing", 0.008)).all() for norm in harder))
+
+# %% schedule-plot
+by_kind = {
+    kind: [np.mean(recipes.result(f"schedule {kind}", "pre", "nothing", rate)) for rate in (0.004, 0.008, 0.016)]
+    for kind in ("constant", "linear", "cosine", "stable, then down")
+}
+best = [max(by_kind, key=lambda kind: by_kind[kind][n]) for n in range(3)]
+as_written(
+    constant_first=by_kind["constant"][0] > max(by_kind["linear"][0], by_kind["cosine"][0]),
+    a_fifth=0.15 < by_kind["linear"][2] - by_kind["constant"][2] < 0.25,
+    worth_more=np.all(np.diff(np.subtract(by_kind["linear"], by_kind["constant"])) > 0),
+    best=best == ["stable, then down", "stable, then down", "linear"],
+)
+
+# %% today-code
+faster = {
+    (norm, part): np.array(recipes.result("beta_2 0.95", norm, part, rate))
+    for norm, rate in recipes.STEEP.items()
+    for part in ("nothing", "warm-up")
+}
+as_written(
+    doubles=min(faster["pre", "nothing"]) > 1.3 * max(lab.starts("pre", "nothing", 0.032)),
+    qk_norm=1.8 < np.mean(recipes.result("QK-norm", "pre", "nothing", 0.032)) / 0.27 < 2.3,
+    qk_norm_no_warm_up=max(recipes.result("QK-norm", "pre", "warm-up", 0.032)) < 0.06,
+    decay=0.03 < np.mean(recipes.result("weight decay 0.1", "pre", "nothing", 0.008)) - 0.861 < 0.07,
+    no_warm_up=max(*faster["pre", "warm-up"], *faster["post", "warm-up"]) < 0.01,
+)
+
+# %% sums-plot
+same = sorted(n for of in found for n in of["same"])
+as_written(more=all(of["together"] > 1.1 * sum(of["alone"]) for of in found), formats=same == [2] + 7 * [3] + 8 * [4])
+
 # %% rates-larger
 as_written(**claims_of_rates())
 
-# %% heads-code
-mean = {h: np.mean(x) for h, x in share.items()}
-as_written(hill=min(mean[4], mean[8]) > max(mean[1], mean[16]), low=min(mean.values()) > 0.7)
+# %% heads-map
+cost = [pruning.wrong(model, [head]) for head in pruning.heads_of(model)]
+as_written(STEPS == 1000, a_few=3 <= sum(x > 0.5 for x in cost) <= 5, hardly=sum(x < 0.05 for x in cost) >= 2)
+
+# %% mine-reads
+as_written(reads=0.6 < lab.exact(mine) < right, same=max(abs(a - b) for a, b in zip(own, library, strict=True)) < 1e-6)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from contextlib import nullcontext
 from datetime import date
 from functools import partial
 
@@ -10,8 +11,9 @@ import pytest
 
 from lesson_utils.classroom import course
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.training import beside, experiment, film, lab, pruning, rates, slopes, survival
+from lesson_utils.lessons.training import experiment, film, lab, pruning, rates, recipes, schedules, slopes, survival
 from lesson_utils.maths import attention, ops, tasks, training
+from lesson_utils.maths.gradcheck import numerical_gradient
 from lesson_utils.maths.ops import softmax_backward
 
 
@@ -66,17 +68,42 @@ def test_a_film_goes_back_to_what_the_model_knew():
     model = experiment.transformer(d_model=8, num_heads=2)
     start = {name: param.value.copy() for name, param in model.params().items()}
     camera = lab.Camera(model, 40)
-    history = training.fit(model, partial(lab.batches, batch=4), 40, callback=camera, progress=False)
+    rng, adam = np.random.default_rng(0), training.Adam(model.params())
+    for step in camera.steps():
+        adam.zero_grad()
+        camera.note(model.loss_and_grad(lab.batches(rng, 4)), float(step))
+        adam.step()
     seen = camera.film
     assert (seen.steps[0], seen.steps[-1]) == (0, 40)
-    assert set(seen.kept) == set(seen.right) == camera.steps
-    assert seen.history is history
+    assert set(seen.kept) == set(seen.right) == set(seen.places) == camera.kept_at
+    assert seen.history.norms == list(range(1, 41))
+    assert len(seen.history.losses) == 40
+    assert seen.history.seconds > 0
     for step, values in ((0, start), (40, {name: param.value for name, param in model.params().items()})):
         for name, param in seen.at(step).params().items():
             np.testing.assert_array_equal(param.value, values[name])
     with pytest.raises(ValueError, match="step=33 was not kept"):
         seen.at(33)
-    assert len(lab.Camera(model, 1000).steps) == 9
+    assert len(lab.Camera(model, 1000).kept_at) == 9
+
+
+def test_places_and_whole_dates_are_counted_on_the_same_dates(model):
+    seen = film.Camera(model, 10).film
+    assert seen.places[0].shape == (11,)
+    assert seen.right[0] <= seen.places[0].min()
+
+
+def test_late_digits_are_compared_with_the_next_ones(monkeypatch):
+    true = lab.dates_of(n=2000)[1][:, 1:]
+    said = true.copy()
+    said[:500, 2] = true[:500, 3]  # one place too far; some years have the same digit twice
+    said[:40, 8] = tasks.ISO.encode("-")[0]
+    seen = film._example()
+    monkeypatch.setattr(film, "predicted", lambda model, dates: said)
+    (wrong, further), (day_wrong, day_further) = film.late(seen, 100)
+    assert 0.2 < wrong <= 0.25
+    assert further == 1
+    assert (day_wrong, day_further) == (0.02, 0)
 
 
 def test_a_frame_leaves_out_what_the_model_cannot_read(model):
@@ -94,9 +121,9 @@ def test_a_frame_leaves_out_what_the_model_cannot_read(model):
 @pytest.mark.slow
 def test_slopes_are_right_and_the_wrong_backward_is_wrong_where_it_should(model):
     found = slopes.slopes(model)
-    for (name, floats), slope in found.items():
+    for (name, floats, _), slope in found.items():
         before = slope.array.copy()
-        secant = slope.secant(1e-5 if floats == "float64" else 1e-2)
+        secant, _ = slope.secant(1e-5 if floats == "float64" else 1e-2)
         np.testing.assert_array_equal(slope.array, before)
         assert secant == pytest.approx(slope.right, rel=1e-4 if floats == "float64" else 0.3)
         assert (slope.wrong == pytest.approx(slope.right, rel=1e-3)) == (name == "W_V")
@@ -104,10 +131,24 @@ def test_slopes_are_right_and_the_wrong_backward_is_wrong_where_it_should(model)
 
 
 @pytest.mark.slow
+def test_gelu_has_no_kinks_and_an_error_that_falls_as_the_square(model):
+    found = slopes.slopes(model)
+    smooth = found["W_V", "float64", "GELU"]
+    errors = [abs(smooth.secant(epsilon)[0] - smooth.right) for epsilon in (1e-1, 1e-2, 1e-3)]
+    assert errors[0] / errors[1] == pytest.approx(100, rel=0.1)
+    assert errors[1] / errors[2] == pytest.approx(100, rel=0.1)
+    assert [smooth.secant(epsilon)[1] for epsilon in slopes.EPSILONS] == [0] * len(slopes.EPSILONS)
+    kinks = [found["embedding", "float64", "ReLU"].secant(epsilon)[1] for epsilon in slopes.EPSILONS]
+    assert kinks[0] > 0
+    assert kinks[-1] == 0
+    assert kinks[:8] == sorted(kinks[:8], reverse=True)  # a smaller interval holds fewer
+
+
+@pytest.mark.slow
 def test_the_microscope_draws_what_was_asked_for_and_no_more():
     figure = lab.slope_lab.example()
     assert "Best yet: ε = 0.1, " in figure.picture.alt
-    (drawn,) = (len(line.get_xdata()) for line in testing.drawing(figure).axes[1].lines[:1])
+    drawn = len(testing.drawing(figure).axes[1].lines[0].get_xdata())
     assert drawn == 1
     figure.set(epsilon=1e-12)
     assert len(testing.drawing(figure).axes[1].lines[0].get_xdata()) == len(slopes.EPSILONS)
@@ -117,32 +158,50 @@ def test_the_microscope_draws_what_was_asked_for_and_no_more():
 
 
 @pytest.fixture
-def own(monkeypatch):
-    """The exercises' functions, by name, in a training of eight steps."""
-    monkeypatch.setattr(beside, "STEPS", 8)
+def own():
+    """The exercises' functions, by name."""
     lesson = course.named("training")
     return {name: lesson.exercise(name).function() for name in lesson.exercises}
 
 
+def losses(own=None):
+    """Train for eight steps with smoothed targets, by the functions given or by the library."""
+    model, rng = experiment.transformer(dtype=np.float64, smoothing=0.1), np.random.default_rng(0)
+    adam, changes = training.Adam(model.params()), nullcontext()
+    if own:
+        adam = lab.OwnAdam(model.params(), own["adam_step"])
+        changes = lab.backward_by(own["softmax_backward"], own["attention_backward"], own["smoothed_loss"])
+    found = []
+    with changes:
+        for _ in range(8):
+            adam.zero_grad()
+            found.append(model.loss_and_grad(lab.batches(rng, 16)))
+            adam.step(8e-3)
+    return found
+
+
 def test_a_training_by_the_exercises_is_the_library_s(own):
-    expected = beside.losses(0.1, [])
-    parts = beside.own_parts(own["softmax_backward"], own["attention_backward"], own["smoothed_loss"])
-    assert beside.losses(0.1, parts, own["adam_step"]) == pytest.approx(expected, rel=1e-12)
-    assert beside.losses(0.1, []) == expected  # the library is put back
+    expected = losses()
+    assert losses(own) == pytest.approx(expected, rel=1e-12)
+    assert losses() == expected  # the library is put back
     assert ops.softmax_backward is softmax_backward
 
 
 @pytest.mark.parametrize("wrong", ["softmax_backward", "attention_backward", "adam_step", "smoothed_loss"])
 def test_each_of_the_four_functions_runs(own, wrong):
-    expected, right = beside.losses(0.1, []), own[wrong]
+    expected, right = losses(), own[wrong]
     own[wrong] = {
         "softmax_backward": lambda dweights, weights: weights * dweights,
         "attention_backward": lambda *arrays: [0 * gradient for gradient in right(*arrays)],
         "adam_step": lambda value, grad, *rest: right(value, 0 * grad, *rest),
         "smoothed_loss": lambda *arrays: 2 * right(*arrays),
     }[wrong]
-    parts = beside.own_parts(own["softmax_backward"], own["attention_backward"], own["smoothed_loss"])
-    assert beside.losses(0.1, parts, own["adam_step"]) != pytest.approx(expected, rel=1e-6)
+    assert losses(own) != pytest.approx(expected, rel=1e-6)
+
+
+def test_two_losses_are_drawn_beside_each_other():
+    picture = lab.beside([3.0, 2.0, 1.0], [3.0, 2.0, 1.5])
+    assert "The two losses differ by at most 5e-01. In 3 steps the loss falls from 3.00" in picture.alt
 
 
 # --- Learning rates ---------------------------------------------------------------------------------------------------
@@ -171,6 +230,45 @@ def test_a_run_is_what_it_says():
     assert rates.run("pre", "nothing", 1e30, seed=0, steps=20).exact == 0
 
 
+def test_a_run_is_asked_with_the_sources_of_other_dates():
+    found = rates.run("pre", "nothing", 1e-9, seed=0, steps=1)  # it has learnt nothing, so sources hardly matter
+    assert found.blind == pytest.approx(found.loss, rel=0.01)
+    assert found.blind != found.loss
+
+
+def test_the_cliff_s_runs_are_those_that_fail_at_higher_rates_than_the_best():
+    assert survival.past_the_cliff("post", "warm-up")[-3:] == [2.2886, 2.2851, 2.2612]
+    assert len(survival.past_the_cliff("post", "warm-up")) == 9
+    assert all(0.7 < loss < 2.4 for recipe in rates.RECIPES for loss in survival.past_the_cliff(*recipe))
+
+
+@pytest.mark.parametrize("kind", schedules.SCHEDULES)
+def test_schedules_rise_alike_and_end_as_they_say(kind):
+    rate = partial(schedules.rate_at, kind, peak=2.0, warmup=10, total=101)
+    assert [rate(step) for step in (1, 5, 10)] == [0.2, 1.0, 2.0]
+    assert rate(101) == pytest.approx(2.0 if kind == "constant" else 0)
+    line = [training.warmup_linear(step, peak=2.0, warmup=10, total=101) for step in range(1, 101)]
+    if kind == "linear":
+        assert [rate(step) for step in range(1, 101)] == pytest.approx(line)
+
+
+def test_what_else_a_recipe_can_choose_is_stored_whole():
+    assert set(recipes.stored()) == {*recipes.trainings(), *(f"pruning, {seed}" for seed in range(recipes.MODELS))}
+    for name in recipes.trainings():
+        measures = ("exact", "loss", "blind") if name.startswith("again") else ("exact", "loss")
+        assert {what: len(of) for what, of in recipes.stored()[name].items()} == dict.fromkeys(measures, rates.STARTS)
+
+
+def test_qk_norm_s_backward_pass_is_that_of_its_forward_pass():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape) for shape in ((4, 3), (6, 3), (6, 5))]
+    up = rng.normal(size=(4, 5))
+    found = recipes.normed_backward(up, recipes.normed_forward(*arrays)[1])
+    for gradient, array in zip(found, arrays, strict=True):
+        slopes_of = numerical_gradient(lambda _: float((up * recipes.normed_forward(*arrays)[0]).sum()), array)
+        np.testing.assert_allclose(gradient, slopes_of, atol=1e-7)
+
+
 def test_results_are_stored_by_recipe(tmp_path, monkeypatch):
     monkeypatch.setattr(rates, "STORED", tmp_path / "rates.json")
     results = {
@@ -192,12 +290,12 @@ def test_results_are_stored_by_recipe(tmp_path, monkeypatch):
 
 def test_heads_are_ranked_by_what_is_lost_without_them(model):
     batch = lab.dates_of(n=10)
-    order = lab.by_importance(model, batch)
+    order = pruning.by_importance(model, batch)
     assert len(set(order)) == 12
     losses = [pruning.loss_without(model, batch, [head]) for head in order]
     assert losses == sorted(losses)
     heads = [pruning.Head("cross", 0, 1), pruning.Head("encoder", 0, 3), pruning.Head("cross", 0, 0)]
-    assert lab.without(heads) == {"cross": {0: [1, 0]}, "encoder": {0: [3]}}
+    assert pruning.without(heads) == {"cross": {0: [1, 0]}, "encoder": {0: [3]}}
     assert pruning.loss_without(model, batch, []) == pytest.approx(model.loss(batch))
 
 
@@ -207,3 +305,12 @@ def test_a_head_that_gives_nothing_costs_nothing():
     assert pruning.loss_without(copy, lab.dates_of(n=10), [pruning.Head("cross", 0, 1)]) == pytest.approx(
         copy.loss(lab.dates_of(n=10))
     )
+
+
+def test_heads_are_taken_away_one_at_a_time_and_together(model):
+    found = pruning.sums(model, most=2)
+    assert len(found["alone"]) == 2
+    assert len(found["same"]) == 4
+    assert all(0 <= n <= 2 for n in found["same"])
+    two = [{"alone": [0.1, 0.1], "together": 0.4}, {"alone": [0.05, 0.05], "together": 0.1}]
+    assert "Together the four cost 1.0 to 2.0 times what they cost one at a time" in lab.sums_plot(two).alt

@@ -1,6 +1,6 @@
 """The experiment of notebook 08: written dates to ISO dates, what guessing would reach, and how a model is judged."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 
 from lesson_utils.maths import models, tasks
 from lesson_utils.maths.checks import Ids
+from lesson_utils.maths.tasks import written_dates
 
 LENGTH = 11  # symbols to predict: ten characters, and the end
 Batch = tuple[Ids, Ids]
@@ -55,12 +56,41 @@ def exact(model: models.Transformer, batch: Batch | None = None, knock_out: Knoc
     return float((predicted(model, batch, knock_out) == batch[1][:, 1:]).all(axis=1).mean())
 
 
+FORMS: dict[str, Callable[[date], str]] = {  # that no date of the training is written in
+    "3 Mar 2021": lambda day: f"{day.day} {_month(day)[:3]} {day.year}",
+    "3 March, 2021": lambda day: f"{day.day} {_month(day)}, {day.year}",
+    "Mar 3, 2021": lambda day: f"{_month(day)[:3]} {day.day}, {day.year}",
+    "Mar 3 2021": lambda day: f"{_month(day)[:3]} {day.day} {day.year}",
+    "March 3 2021": lambda day: f"{_month(day)} {day.day} {day.year}",
+    "Wed 3 March 2021": lambda day: f"{written_dates.WEEKDAYS[day.weekday()]} {day.day} {_month(day)} {day.year}",
+    "03/03/2021": lambda day: f"{day.day:02}/{day.month:02}/{day.year}",
+    "2021/3/3": lambda day: f"{day.year}/{day.month}/{day.day}",
+}
+
+
+def _month(day: date) -> str:
+    return written_dates.MONTHS[day.month - 1]
+
+
+def exact_as(model: models.Transformer, form: str, n: int = 300) -> float:
+    """Return the share of held-out dates that come out right if they are written in one of `FORMS`."""
+    days = [date.fromisoformat(iso) for _, iso in tasks.date_pairs(np.random.default_rng(99), n, held_out=True)]
+    source, _, target = tasks.encode_dates([(FORMS[form](day), day.isoformat()) for day in days])
+    return exact(model, (source, target))
+
+
 def translate(model: models.Transformer, written: str) -> str:
     """Return what the model writes for a date."""
     return tasks.ISO.decode(model.decode(tasks.WRITTEN.encode(written)[None], LENGTH)[0])
 
 
 # --- What guessing reaches -------------------------------------------------------------------------------------------
+
+
+def training_days() -> int:
+    """Count the days that are not held out."""
+    first, last = tasks.FIRST_DAY, tasks.LAST_DAY
+    return sum(not tasks.held_out(first + timedelta(n)) for n in range((last - first).days + 1))
 
 
 @cache

@@ -1,15 +1,19 @@
 """The training of one model, kept as a film: a loss curve that grows, and snapshots to go back to."""
 
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lesson_utils.classroom import live, plots
-from lesson_utils.lessons.training.experiment import LENGTH, dates_of, exact, rungs, transformer
+from lesson_utils.lessons.training.experiment import LENGTH, dates_of, predicted, rungs, transformer
 from lesson_utils.maths import models, tasks, training
 from lesson_utils.maths.checks import Array
+from lesson_utils.maths.machine import keep_freed_memory
+from lesson_utils.maths.progress_bar import Bar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +23,8 @@ SHARES = (0, 0.04, 0.08, 0.1, 0.12, 0.16, 0.2, 0.25, 1)  # of all steps: close t
 LONGEST = 22  # characters of a typed date
 SMOOTH = 10  # steps; a point of the curve is a mean over so many
 END = "∎"
-DATES = 200  # held out, that each snapshot is judged by
+PLACES = tuple("yyyy-mm-dd" + END)
+DATES = 500  # held out, that each snapshot is judged by
 REDRAW = 0.7  # seconds between two pictures of the curve, at least
 
 
@@ -29,6 +34,7 @@ class Film(NamedTuple):
     total: int  # steps
     history: training.History
     right: dict[int, float]  # step -> share of held-out dates that are right to the last symbol
+    places: dict[int, Array]  # step -> the same by symbol, (11,)
     kept: dict[int, models.Transformer]
 
     @property
@@ -43,40 +49,50 @@ class Film(NamedTuple):
 
 
 class Camera:
-    """A callback of `training.fit` that makes a film, and draws the loss curve meanwhile.
+    """Counts the steps of a training, keeps the model at some of them, and draws the loss curve meanwhile.
 
     Args:
         model: the one that is to be trained.
-        steps: for how many steps.
+        total: for how many steps.
     """
 
-    def __init__(self, model: models.Transformer, steps: int) -> None:
-        self.model, self.steps = model, {round(steps * share) for share in SHARES}
-        self.film = Film(steps, training.History(), {}, {})
-        self._shown: Any = None
-        self._next = 0.0  # when the curve is drawn again
+    def __init__(self, model: models.Transformer, total: int) -> None:
+        self.model, self.kept_at = model, {round(total * share) for share in SHARES}
+        self.film = Film(total, training.History(), {}, {}, {})
         self._keep(0)
 
-    def watch(self) -> None:
-        """Show the curve, here; it grows while the model is trained."""
+    def steps(self) -> Iterator[int]:
+        """Yield 1, 2, … total, with a bar, and with a curve that grows; matrices are multiplied on one thread."""
         from IPython.display import display
 
-        self._shown = display(curve(self.film), display_id=True)
+        shown, drawn, started = display(curve(self.film), display_id=True), 0.0, time.perf_counter()
+        keep_freed_memory()
+        with training.single_thread(), closing(Bar(self.film.total, disable=False)) as bar:
+            for step in range(1, self.film.total + 1):
+                yield step
+                history = self.film.history
+                history.seconds = time.perf_counter() - started
+                bar.advance(float(np.mean(history.losses[-50:])))
+                if step in self.kept_at:
+                    self._keep(step)
+                    if shown is not None and (step == self.film.total or time.monotonic() > drawn + REDRAW):
+                        shown.update(curve(self.film))
+                        drawn = time.monotonic()
 
-    def __call__(self, step: int, loss: float, history: training.History) -> None:
-        self.film = self.film._replace(history=history)
-        if step in self.steps:
-            self._keep(step)
-            if self._shown is not None and (step == self.film.total or time.monotonic() > self._next):
-                self._shown.update(curve(self.film))
-                self._next = time.monotonic() + REDRAW
+    def note(self, loss: float, norm: float) -> None:
+        """Write down the loss of a step, and the length of its gradient."""
+        self.film.history.losses.append(loss)
+        self.film.history.norms.append(norm)
 
     def _keep(self, step: int) -> None:
         kept = models.Transformer(self.model.config, np.random.default_rng(0))
         for own, param in zip(kept.params().values(), self.model.params().values(), strict=True):
             own.value[...] = param.value
+        dates = dates_of(n=DATES)
+        hits = predicted(kept, dates) == dates[1][:, 1:]  # (N, 11)
         self.film.kept[step] = kept
-        self.film.right[step] = exact(kept, dates_of(n=DATES))
+        self.film.right[step] = float(hits.all(axis=1).mean())
+        self.film.places[step] = hits.mean(axis=0)
 
 
 def smooth(losses: Any) -> tuple[Array, Array]:
@@ -141,16 +157,17 @@ def frame(model: models.Transformer, typed: str) -> Frame:
 def _example() -> Film:
     """Make a film of a model that has learnt nothing: its numbers are shaken from step to step."""
     camera, rng = Camera(transformer(), 100), np.random.default_rng(0)
-    for step in sorted(camera.steps)[1:]:
+    for step in sorted(camera.kept_at)[1:]:
         for param in camera.model.params().values():
             param.value += 0.05 * rng.normal(size=param.value.shape).astype(param.value.dtype)
-        camera(step, 0.1, training.History(list(np.linspace(3, 0.1, step))))
+        camera.film.history.losses[:] = np.linspace(3, 0.1, step)
+        camera._keep(step)
     return camera.film
 
 
 @live.lab(
     width=9.4,
-    height=4.4,
+    height=4.6,
     neutral="At step 0 the model has learnt nothing: no symbol is right, and the map shows no pattern.",
     controls=lambda film: {
         "step": live.Choice("training step", tuple(film.steps), 0),
@@ -160,25 +177,23 @@ def _example() -> Film:
     example=lambda: (_example(),),
 )
 def film_lab(figure: "Figure", film: Film) -> live.Update:
-    """Drag the training step: what the model makes of a date, where it looks meanwhile, and how far the loss is."""
+    """Drag the training step: where the model looks for each symbol of a date, and how often that symbol is right."""
     ask = lru_cache(128)(lambda step, typed: frame(film.at(step), typed))
-    left, right = figure.subplots(1, 2, width_ratios=(1.75, 1))
+    left, right = figure.subplots(1, 2, width_ratios=(2.2, 1), gridspec_kw={"wspace": 0.03})
     cmap = plots.colour_map(*plots.WEIGHTS_MAP)
     image = left.imshow(np.zeros((LENGTH, LONGEST)), cmap=cmap, vmin=0, vmax=1, aspect="auto", zorder=1)
-    image.set_extent((-0.5, LONGEST - 0.5, LENGTH - 0.5, -0.5))
-    figure.colorbar(image, ax=left, label="weight", shrink=0.7, ticks=(0, 0.5, 1), pad=0.01)
     left.set(xlim=(-2, LONGEST - 0.4), ylim=(LENGTH - 0.4, -2), xticks=(), yticks=(), autoscale_on=False)
-    left.set(xlabel="what it reads →", ylabel="← what it writes")
+    left.set(xlabel="what it reads →  (darker: more attention)", ylabel="← what it writes")
     left.spines[:].set_visible(False)
     font: dict[str, Any] = {"ha": "center", "va": "center", "family": "DejaVu Sans Mono", "size": 12, "zorder": 3}
     columns = [left.text(n, -1.1, "", **font) for n in range(LONGEST)]
-    rows = [left.text(-1.2, n, "", **font) for n in range(LENGTH)]
-    losses = film.history.losses
-    x, y = smooth(losses) if losses else (np.zeros(1), np.zeros(1))
-    right.plot(x, y, color=plots.BLUE, lw=1.6, zorder=0.6)
-    right.set(xlim=(0, film.total), ylim=(0, 3.6), xlabel="training step", ylabel="loss (nats a symbol)")
-    draw_rungs(right, film.total * 0.99)
-    (dot,) = right.plot([0], [0], "o", color=plots.INK, ms=9, zorder=3, clip_on=False)
+    rows = [left.text(0, n, "", **font) for n in range(LENGTH)]
+    bars = right.barh(range(LENGTH), np.zeros(LENGTH), height=0.72, color=plots.BLUE)
+    right.set(xlim=(0, 1), ylim=(LENGTH - 0.4, -2), xticks=(0, 0.5, 1), yticks=range(LENGTH))
+    right.set_yticklabels(PLACES, family="DejaVu Sans Mono")
+    right.set_xlabel("share right, held-out dates")
+    right.spines["left"].set_visible(False)
+    right.tick_params(axis="y", length=0)
 
     def update(step: int, typed: str, head: str) -> str:
         seen = ask(step, typed)
@@ -186,16 +201,18 @@ def film_lab(figure: "Figure", film: Film) -> live.Update:
         weights = seen.weights.mean(axis=0) if head == "mean" else seen.weights[int(head)]  # (T, S)
         image.set_data(weights)
         image.set_extent((-0.5, S - 0.5, T - 0.5, -0.5))
+        left.set_xlim(-1.8, max(S, 13) - 0.4)
         for n, label in enumerate(columns):
             label.set_text(("␣" if seen.read[n] == " " else seen.read[n]) if n < S else "")
         for n, label in enumerate(rows):
             label.set_text(seen.written[n] if n < T else "")
+            label.set_x(-1.1)
+        for bar, share in zip(bars, film.places[step], strict=True):
+            bar.set_width(share)
         written = seen.written.removesuffix(END)
         title = f"Step {step:,}: {seen.read} → {written}"
         left.set_title(title if len(title) <= 46 else f"{seen.read} →\n{written}")
-        at = int(np.abs(x - step).argmin())
-        dot.set_data([step], [y[at]])
-        right.set_title(f"{film.right[step]:.0%} of held-out dates right")
+        right.set_title(f"{film.right[step]:.0%} of dates all right")
         note = f" Left out, as it knows no such character: {seen.left_out}." if seen.left_out else ""
         if not typed:
             note = " Nothing was typed: it got 1."
@@ -203,9 +220,38 @@ def film_lab(figure: "Figure", film: Film) -> live.Update:
             f"{seen.written[t]}: {seen.read[int(row.argmax())]} {row.max():.2f}" for t, row in enumerate(weights)
         )
         which = "mean of the heads" if head == "mean" else f"head {head}"
+        shares = ", ".join(f"{place} {share:.2f}" for place, share in zip(PLACES, film.places[step], strict=True))
         return (
-            f"{title}. Loss {y[at]:.2f}, {film.right[step]:.0%} of held-out dates right.{note} "
-            f"Cross-attention, {which}, largest weight of each symbol written: {peaks}."
+            f"{title}. {film.right[step]:.0%} of held-out dates right in every symbol.{note} "
+            f"Cross-attention, {which}, largest weight of each symbol written: {peaks}. "
+            f"Share of held-out dates right in each symbol: {shares}."
         )
 
     return update
+
+
+# --- What comes late --------------------------------------------------------------------------------------------------
+
+
+def late(film: Film, step: int) -> list[tuple[float, float]]:
+    """Count on held-out dates, at a step, how often two late symbols are wrong, and what is written in their place.
+
+    Returns:
+        for the year's third digit and the day's first: the share that is wrong; and of these, the share that has the
+        digit of the next place.
+    """
+    dates = dates_of(n=2000)
+    said, true = predicted(film.at(step), dates), dates[1][:, 1:]
+    found = []
+    for place in (2, 8):
+        wrong = said[:, place] != true[:, place]
+        found.append((float(wrong.mean()), float((said[wrong, place] == true[wrong, place + 1]).mean())))
+    return found
+
+
+def late_table(film: Film) -> str:
+    """List what `late` counts at three steps."""
+    lines = [f"{'':10}{'year, third digit':26}day, first digit", "step      " + "wrong  of these, the next  " * 2]
+    for step in (round(film.total * share) for share in (0.12, 0.16, 0.2)):
+        lines.append(f"{step:4}" + "".join(f"{wrong:11.2f}{further:16.2f}" for wrong, further in late(film, step)))
+    return "\n".join(line.rstrip() for line in lines)

@@ -11,7 +11,6 @@ from lesson_utils.maths import models, ops
 from lesson_utils.maths.checks import Array
 
 CHOOSE, JUDGE = 200, 300  # dates that heads are chosen by, and judged by
-LOOKS: Any = ({"color": plots.GREY, "ls": "--"}, {"color": plots.BLUE}, {"color": plots.ORANGE})
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,9 +50,25 @@ def by_importance(model: models.Transformer, batch: Batch) -> list[Head]:
     return sorted(heads_of(model), key=lambda head: loss_without(model, batch, [head]))
 
 
-def prune(model: models.Transformer, order: Sequence[Head], batch: Batch, most: int = 6) -> list[float]:
-    """Return the share of dates right without the first 0, 1, … `most` heads of an order."""
-    return [exact(model, batch, without(order[:n])) for n in range(most + 1)]
+def wrong(model: models.Transformer, heads: Sequence[Head]) -> float:
+    """Return the share of held-out dates that come out wrong without these heads."""
+    return round(1 - exact(model, dates_of(n=JUDGE), without(heads)), 3)
+
+
+def sums(model: models.Transformer, most: int = 4) -> dict[str, Any]:
+    """Take the least important heads away, each alone and all together, and count what the formats agree on.
+
+    Returns:
+        alone, together: shares of held-out dates that come out wrong.
+        same: of the heads that all formats choose, how many each format alone chooses, too.
+    """
+
+    def chosen(styles: tuple[int, ...]) -> list[Head]:
+        return by_importance(model, dates_of(held_out=False, n=CHOOSE, styles=styles))[:most]
+
+    heads = chosen((0, 1, 2, 3))
+    same = [len(set(heads) & set(chosen((style,)))) for style in range(4)]
+    return {"alone": [wrong(model, [head]) for head in heads], "together": wrong(model, heads), "same": same}
 
 
 @plots.still(9.4, 3.4)
@@ -74,35 +89,23 @@ def heads_map(figure: "Figure", model: models.Transformer) -> str:
     return f"{title}. Share of held-out dates wrong without one head: {listed}."
 
 
-@plots.still(9.4, 3.8)
-def prune_plot(
-    figure: "Figure", model: models.Transformer, orders: Mapping[tuple[int, ...], Sequence[Head]], most: int = 6
-) -> str:
-    """Accuracy by number of heads removed: chosen on all formats, and on one.
-
-    Args:
-        orders: two orders to remove heads in, by the styles of the dates that chose; each judged on those styles and,
-            where there are any, on the others.
-    """
-    axes, alt = figure.subplots(1, 2, sharey=True), []
-    for ax, (styles, order) in zip(axes, orders.items(), strict=True):
-        others = tuple({0, 1, 2, 3} - set(styles))
-        judged = {"training dates, as those that chose": dates_of(held_out=False, n=CHOOSE, styles=styles)}
-        judged["held-out dates, the same formats"] = dates_of(n=JUDGE, styles=styles)
-        if others:
-            judged["held-out dates, other formats"] = dates_of(n=JUDGE, styles=others)
-        shares = {label: prune(model, order, batch, most) for label, batch in judged.items()}
-        for (label, share), look in zip(shares.items(), LOOKS, strict=False):
-            ax.plot(range(most + 1), share, marker="o", ms=5, label=label, **look)
-        ax.set(xlabel="heads removed, least important first", ylim=(0, 1.05), xticks=range(most + 1))
-        first, *_, last = shares.values()
-        gap = max(a - b for a, b in zip(first, last, strict=True))
-        name = "one format" if others else "all formats"
-        elsewhere = "others" if others else "held-out dates"
-        title = f"Chosen on {name}:\n{elsewhere} get up to {gap:.2f} fewer right"
-        ax.set_title(title)
-        listed = "; ".join(f"{label}: {', '.join(f'{x:.2f}' for x in of)}" for label, of in shares.items())
-        alt.append(f"{title}. Right by number of heads removed, {listed}.".replace("\n", " "))
-    axes[0].set_ylabel("share of dates right")
-    axes[1].legend(loc="lower left", fontsize=10)
-    return " ".join(alt)
+@plots.still(9.4, 3.4)
+def sums_plot(figure: "Figure", found: Sequence[Mapping[str, Any]]) -> str:
+    """Draw what four heads cost one at a time, stacked, beside what they cost together; a pair of bars a model."""
+    ax = figure.add_subplot()
+    alt = []
+    for n, of in enumerate(found):
+        bottom = 0.0
+        for k, cost in enumerate(of["alone"]):
+            label = "one head at a time, stacked" if n == k == 0 else None
+            ax.bar(n - 0.2, cost, 0.36, bottom, color=plots.BLUE, edgecolor="white", lw=1.5, label=label)
+            bottom += cost
+        ax.bar(n + 0.2, of["together"], 0.36, color=plots.ORANGE, label="all four at once" if n == 0 else None)
+        alt.append(f"start {n}: {' + '.join(f'{x:.2f}' for x in of['alone'])}, together {of['together']:.2f}")
+    ax.set_xticks(range(len(found)), [f"start {n}" for n in range(len(found))])
+    ax.set(ylabel="share of dates wrong", ylim=(0, 1.15 * max(of["together"] for of in found)))
+    ax.legend(loc="upper left", fontsize=10, ncols=2)
+    ratios = [of["together"] / max(sum(of["alone"]), 1e-9) for of in found]
+    title = f"Together the four cost {min(ratios):.1f} to {max(ratios):.1f} times what they cost one at a time"
+    ax.set_title(title)
+    return f"{title}. Share of held-out dates wrong without heads: {'; '.join(alt)}."

@@ -18,6 +18,7 @@ import numpy as np
 
 from lesson_utils.classroom.files import put
 from lesson_utils.lessons.training import experiment
+from lesson_utils.lessons.training.schedules import rate_at
 from lesson_utils.maths import training
 
 STORED = Path(__file__).with_name("learning_rates.json")
@@ -47,23 +48,47 @@ class Run(NamedTuple):
     loss: float  # on held-out dates, without smoothing, nats a symbol
     clipped: float  # share of steps whose gradient was longer than `CLIP`, whether it was clipped or not
     losses: list[float]  # in training, a mean for each `WINDOW`; shorter if the loss was no number any more
+    blind: float = float("inf")  # on held-out dates, each with the source of another one
 
 
-def run(norm: str, left_out: str, rate: float, seed: int, steps: int = STEPS, width: int = WIDTH) -> Run:
+class Choices(NamedTuple):
+    """The further choices of a recipe; the defaults are those of the notebook's learning rates."""
+
+    schedule: str = "linear"
+    beta_2: float = 0.999
+    weight_decay: float = 0.0
+    clip: float = CLIP
+
+
+AS_SHOWN = Choices()
+
+
+def run(
+    norm: str,
+    left_out: str,
+    rate: float,
+    seed: int,
+    steps: int = STEPS,
+    width: int = WIDTH,
+    choices: Choices = AS_SHOWN,
+) -> Run:
     """Train once."""
     warmup, smoothing, clipping = (part not in left_out for part in PARTS)
     model = experiment.transformer(seed, d_model=width, num_layers=2, norm=norm, smoothing=SMOOTHING * smoothing)
+    betas = (0.9, choices.beta_2)
+    optimizer = training.Adam(model.params(), betas=betas, weight_decay=choices.weight_decay)
     kept: list[training.History] = []
     rising = WARMUP * warmup * steps // STEPS
-    schedule = partial(training.warmup_linear, peak=rate, warmup=rising, total=steps + 1)
+    schedule = partial(rate_at, choices.schedule, peak=rate, warmup=rising, total=steps + 1)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # at a rate that is too high
             training.fit(
                 model,
                 partial(experiment.batches, batch=BATCH),
                 steps,
+                optimizer=optimizer,
                 schedule=schedule,
-                clip=CLIP if clipping else None,
+                clip=choices.clip if clipping else None,
                 callback=lambda step, loss, history: kept.append(history) if step == 1 else None,
                 seed=seed,
                 progress=False,
@@ -77,7 +102,9 @@ def run(norm: str, left_out: str, rate: float, seed: int, steps: int = STEPS, wi
     clipped = round(float((norms > CLIP).mean()), 3) if len(norms) else 1.0
     if lost:
         return Run(0.0, float("inf"), clipped, curve)
-    return Run(round(experiment.exact(model), 3), round(model.loss(experiment.dates_of()), 4), clipped, curve)
+    source, target = experiment.dates_of()
+    ends = (round(model.loss((given, target)), 4) for given in (source, np.roll(source, 1, axis=0)))
+    return Run(round(experiment.exact(model), 3), next(ends), clipped, curve, next(ends))
 
 
 @cache

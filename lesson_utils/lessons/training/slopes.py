@@ -1,5 +1,6 @@
 """A slope under the microscope: the loss along one parameter, its secant, and what a backward pass says."""
 
+import itertools
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,8 +9,9 @@ import numpy as np
 from lesson_utils.classroom import live, plots
 from lesson_utils.classroom.formats import minus, power
 from lesson_utils.lessons.training.experiment import Batch, dates_of, transformer
-from lesson_utils.maths import attention, models, training
+from lesson_utils.maths import attention, models, ops, training
 from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models.experiments import changed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +29,9 @@ FLOATS = {"float64": np.float64, "float32": np.float32}
 def without_row_sum(dweights: Array, weights: Array, out: Array | None = None) -> Array:
     """Compute a wrong backward pass of softmax: it forgets the sum over the row."""
     return np.multiply(dweights, weights, out=out)
+
+
+ACTIVATIONS = {"ReLU": "relu", "GELU": "gelu"}
 
 
 class Slope(NamedTuple):
@@ -50,29 +55,38 @@ class Slope(NamedTuple):
             self.array[self.entry] = before
         return np.array(found)
 
-    def secant(self, epsilon: float) -> float:
-        below, above = self.losses(epsilon, np.array([-1.0, 1.0]))
-        return float((above - below) / (2 * epsilon))
+    def secant(self, epsilon: float) -> tuple[float, int]:
+        """Return the secant's slope, and how many ReLUs switch on or off between θ − ε and θ + ε."""
+        seen: list[Any] = []
+        library = ops.relu_forward
+
+        def watched(x: Array) -> Any:
+            seen.append(x > 0)
+            return library(x)
+
+        with changed([(ops, "relu_forward", watched)]):
+            below, above = self.losses(epsilon, np.array([-1.0, 1.0]))
+        half = len(seen) // 2  # so many layers each
+        kinks = sum(int((a != b).sum()) for a, b in zip(seen[:half], seen[half:], strict=True))
+        return float((above - below) / (2 * epsilon)), kinks
 
 
 def gradient(model: models.Transformer, batch: Batch, right: bool = True) -> dict[str, Array]:
     """Return all gradients by backpropagation, right or `without_row_sum`."""
     for param in model.params().values():
         param.grad[...] = 0
-    from unittest import mock  # here: no other lesson needs it, and it takes 9 ms to import
-
     backward = attention.softmax_backward if right else without_row_sum
-    with mock.patch.object(attention, "softmax_backward", backward):
+    with changed([(attention, "softmax_backward", backward)]):
         model.loss_and_grad(batch)
     return {name: param.grad.copy() for name, param in model.params().items()}
 
 
-def slopes(model: models.Transformer, n: int = 2) -> dict[tuple[str, str], Slope]:
-    """Find the entry with the steepest slope, on the loss of n dates, for each of `PARAMETERS` and kind of float."""
+def slopes(model: models.Transformer, n: int = 2) -> dict[tuple[str, str, str], Slope]:
+    """Find the entry with the steepest slope, on the loss of n dates: by parameter, kind of float and activation."""
     source, target = dates_of(n=500)
     batch, found = (source[:n], target[:n]), {}
-    for floats, dtype in FLOATS.items():
-        config = models.TransformerConfig(**{**vars(model.config), "dtype": dtype})
+    for (floats, dtype), (name_of, activation) in itertools.product(FLOATS.items(), ACTIVATIONS.items()):
+        config = models.TransformerConfig(**{**vars(model.config), "dtype": dtype, "activation": activation})
         copy = models.Transformer(config, np.random.default_rng(0))
         for name, param in copy.params().items():
             param.value[...] = model.params()[name].value
@@ -83,7 +97,7 @@ def slopes(model: models.Transformer, n: int = 2) -> dict[tuple[str, str], Slope
             # Steep, and told apart from the wrong one where that one differs.
             index = tuple(int(i) for i in np.unravel_index(np.abs(which * right[name]).argmax(), gap.shape))
             values = float(right[name][index]), float(wrong[name][index])
-            found[label, floats] = Slope(copy, copy.params()[name].value, index, batch, *values)
+            found[label, floats, name_of] = Slope(copy, copy.params()[name].value, index, batch, *values)
     return found
 
 
@@ -95,9 +109,10 @@ def _prepare(early: models.Transformer) -> Any:
 
 @live.lab(
     width=9.4,
-    height=4.0,
+    height=4.2,
     parameter=live.Choice("parameter", tuple(PARAMETERS), "W_Q"),
     epsilon=live.LogSlider("ε", EPSILONS[-1], EPSILONS[0], EPSILONS[0], steps_per_decade=2),
+    activation=live.Choice("activation", tuple(ACTIVATIONS), "ReLU"),
     floats=live.Choice("numbers", tuple(FLOATS), "float64"),
     wrong=live.Switch("a wrong backward", False),
     neutral="Only the largest ε is drawn, for the right backward pass.",
@@ -117,13 +132,18 @@ def slope_lab(figure: "Figure", measured: Any) -> live.Update:
     left.legend(loc="lower right", fontsize=10)
     right.set(xscale="log", yscale="log", xlim=(0.2, 5e-13), ylim=(1e-11, 30))
     right.set(xlabel="ε, ever smaller →", ylabel="|secant − tangent| / |slope|")
-    (error,) = right.plot(EPSILONS, np.ones(len(EPSILONS)), "o-", color=plots.ORANGE, ms=4, lw=1.6)
-    (dot,) = right.plot([1], [1], "o", color=plots.INK, ms=11, mfc="none", mew=2)
+    (error,) = right.plot(EPSILONS, np.ones(len(EPSILONS)), "-", color=plots.ORANGE, lw=1.6)
+    look = {"ls": "none", "color": plots.ORANGE}
+    (smooth,) = right.plot([1], [1], marker="o", ms=5, label="no ReLU switches inside", **look)
+    (kinked,) = right.plot([1], [1], marker="s", ms=7, mfc="none", mew=1.6, label="a ReLU switches inside", **look)
+    (dot,) = right.plot([1], [1], "o", color=plots.INK, ms=13, mfc="none", mew=2)
+    right.legend(loc="upper right", fontsize=10)
 
-    def update(parameter: str, epsilon: float, floats: str, wrong: bool) -> str:
-        slope, secants = measured[parameter, floats]
+    def update(parameter: str, epsilon: float, activation: str, floats: str, wrong: bool) -> str:
+        slope, found = measured[parameter, floats, activation]
+        secants, kinks = zip(*found, strict=True)
         place = int(np.abs(np.log(np.array(EPSILONS) / epsilon)).argmin())
-        losses = ask((parameter, floats), EPSILONS[place])
+        losses = ask((parameter, floats, activation), EPSILONS[place])
         unit = abs(slope.right) * EPSILONS[place] or 1.0
         sign = 1 if slope.right >= 0 else -1  # drawn as a rise
         changes = sign * (losses - losses[len(PLACES) // 2]) / unit
@@ -132,20 +152,28 @@ def slope_lab(figure: "Figure", measured: Any) -> live.Update:
         said = slope.wrong if wrong else slope.right
         ratio = sign * said / abs(slope.right or 1.0)
         tangent.set_ydata([-2 * ratio, 2 * ratio])
-        errors = np.abs(np.array(secants) - said) / abs(slope.right or 1.0)
-        error.set_data(EPSILONS[: place + 1], np.maximum(errors[: place + 1], 2e-11))  # it grows as ε shrinks
-        dot.set_data([EPSILONS[place]], [max(errors[place], 2e-11)])
-        left.set_title(f"Secant {minus(f'{secants[place]:.6f}')}, tangent {minus(f'{said:.6f}')}")
+        errors = np.maximum(np.abs(np.array(secants) - said) / abs(slope.right or 1.0), 2e-11)
+        drawn = np.arange(len(EPSILONS)) <= place  # the curve grows as ε shrinks
+        switched = np.array(kinks) > 0
+        error.set_data(np.array(EPSILONS)[drawn], errors[drawn])
+        for points, chosen in ((smooth, drawn & ~switched), (kinked, drawn & switched)):
+            points.set_data(np.array(EPSILONS)[chosen], errors[chosen])
+        dot.set_data([EPSILONS[place]], [errors[place]])
+        left.set_title(
+            f"Secant {minus(f'{secants[place]:.6f}')}, tangent {minus(f'{said:.6f}')};\n"
+            f"{kinks[place] or 'no'} ReLU{'s switch' if kinks[place] != 1 else ' switches'} between θ − ε and θ + ε"
+        )
         best = int(errors[: place + 1].argmin())
-        if errors[best] > 0.01:
-            title = f"No ε helped: off by {errors[best]:.0%} or more"
+        if errors[best] > 0.05:
+            title = f"No ε helped:\noff by {errors[best]:.0%} or more"
         else:
-            title = f"Best yet: ε = {power(EPSILONS[best])}, {power(max(errors[best], 1e-11))} off"
+            title = f"Best yet: ε = {power(EPSILONS[best])},\n{power(errors[best])} off"
         right.set_title(title)
         way = "without the row's sum in softmax" if wrong else "right"
+        heads = [ax.get_title(loc="left").replace("\n", " ") for ax in (left, right)]
         return (
-            f"{left.get_title(loc='left')}, at ε = {power(EPSILONS[place])}, in {floats}, for one entry of "
-            f"{parameter}; backward {way}. They differ by {power(max(errors[place], 1e-11))} of the slope. {title}."
+            f"{heads[0]}, at ε = {power(EPSILONS[place])}, in {floats}, with {activation}, for one entry of "
+            f"{parameter}; backward {way}. They differ by {power(errors[place])} of the slope. {heads[1]}."
         )
 
     return update

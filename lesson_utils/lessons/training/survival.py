@@ -7,11 +7,14 @@ import numpy as np
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.training import rates
+from lesson_utils.lessons.training.experiment import rungs
+from lesson_utils.lessons.training.film import draw_rungs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENOUGH = 0.5  # of the held-out dates right: such a rate has survived
+NONE = 0.05  # of the held-out dates right: such a run has failed
 
 
 def means(norm: str, left_out: str, what: str = "exact") -> list[float]:
@@ -101,59 +104,64 @@ def as_text(rate: float) -> str:
     return f"{rate:.4f}".rstrip("0")
 
 
+def past_the_cliff(norm: str, left_out: str) -> list[float]:
+    """Return the held-out losses of all runs at higher rates than the best one that get hardly a date right."""
+    found = rates.stored()[rates.key(norm, left_out)]
+    best = int(np.argmax(means(norm, left_out)))
+    pairs = zip(found["exact"][best + 1 :], found["loss"][best + 1 :], strict=True)
+    return [loss for of in pairs for right, loss in zip(*of, strict=True) if right < NONE]
+
+
 @live.lab(
     width=9.4,
-    height=4.0,
+    height=4.2,
     neutral="Nothing is left out, and the norm stands before: the questions are of what is left out, and of post-norm.",
     norm=live.Choice("norm", ("pre", "post"), "pre"),
     left_out=live.Choice("left out", rates.LEFT_OUT, "nothing"),
-    rate=live.Choice("learning rate", rates.RATES, rates.RATES[4]),
 )
 def survival_lab(figure: "Figure") -> live.Update:
-    """Accuracy over eight learning rates, with a part of the recipe left out; and the loss of one run."""
-    left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
+    """Show which of eight learning rates work with a part of the recipe left out, and where the losses of all end."""
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
     places = np.arange(len(rates.RATES))
-    left.set(
-        xlim=(-0.5, len(places) - 0.5),
-        ylim=(0, 1.3),
-        yticks=np.arange(6) / 5,
-        xlabel="learning rate",
-        ylabel="held-out dates right",
-    )
-    left.set_xticks(places, [as_text(rate) for rate in rates.RATES], size=10)
+    left.set(xlim=(-0.5, len(places) - 0.5), ylim=(0, 1.3), yticks=(0, 0.5, 1))
+    left.set(xlabel="learning rate", ylabel="share of held-out dates right")
+    right.set(xlim=(-0.5, len(places) + 1.4), ylim=(0, 2.9))
+    right.set(xlabel="learning rate", ylabel="loss of held-out dates (nats)")
+    for ax in (left, right):
+        ax.set_xticks(places, [as_text(rate) if n % 2 else "" for n, rate in enumerate(rates.RATES)], size=10)
     left.axhline(ENOUGH, color=plots.GREY, lw=0.8, ls=":", zorder=0.5)
     (whole,) = left.plot(places, places, "--", color=plots.GREY, lw=1.6, label="nothing left out")
     (mean,) = left.plot(places, places, "-", color=plots.BLUE, label="mean of the starts (circles)")
-    dots = left.plot(places, np.zeros((len(places), rates.STARTS)), "o", color=plots.BLUE, ms=5, mfc="none")
-    (chosen,) = left.plot([0], [0], "o", color=plots.INK, ms=13, mfc="none", mew=2, clip_on=False)
+    look = {"color": plots.BLUE, "ms": 6, "mfc": "none", "mew": 1.4, "clip_on": False}
+    dots = left.plot(places, np.zeros((len(places), rates.STARTS)), "o", **look)
+    ends = right.plot(places, np.zeros((len(places), rates.STARTS)), "o", **look)
     left.legend(loc="upper left", fontsize=10)
-    steps = np.arange(rates.STEPS // rates.WINDOW) * rates.WINDOW + rates.WINDOW / 2
-    right.set(xlim=(0, rates.STEPS), ylim=(0, 4), xlabel="training step", ylabel="loss in training (nats)")
-    (curve,) = right.plot(steps, steps, color=plots.BLUE)
+    draw_rungs(right, len(places) + 1.35)
 
-    def update(norm: str, left_out: str, rate: float) -> str:
-        found, n = rates.stored()[rates.key(norm, left_out)], rates.RATES.index(rate)
-        averages = means(norm, left_out)
+    def update(norm: str, left_out: str) -> str:
+        found = rates.stored()[rates.key(norm, left_out)]
         whole.set_ydata(means(norm, "nothing"))
+        averages = means(norm, left_out)
         mean.set_ydata(averages)
-        for seed, line in enumerate(dots):
-            line.set_ydata([of[seed] for of in found["exact"]])
-        chosen.set_data([n], [averages[n]])
-        losses = found["losses"][n]
-        curve.set_data(steps[: len(losses)], np.clip(losses, 0, 50))
+        for seed, lines in enumerate(zip(dots, ends, strict=True)):
+            for line, what in zip(lines, ("exact", "loss"), strict=True):
+                line.set_ydata([of[seed] for of in found[what]])
         alive = survivors(norm, left_out)
         without = "" if left_out == "nothing" else f", without {left_out}"
         count = f"{len(alive) or 'none'} of {len(rates.RATES)} rates"
         left.set_title(f"{norm}-norm{without}:\n{count} get more than half right")
-        clipped = float(np.mean(found["clipped"][n]))
-        right.set_title(
-            f"At {as_text(rate)}: {averages[n]:.0%} right;\ngradient longer than 1 in {clipped:.0%} of steps"
-        )
+        failed = past_the_cliff(norm, left_out)
+        near = sum(min(abs(loss - rung) for rung in rungs().values()) < 0.1 for loss in failed)
+        right.set_title(f"{near} of {len(failed)} runs past the cliff\nend within 0.1 of a rung")
         listed = ", ".join(f"{as_text(r)}: {a:.2f}" for r, a in zip(rates.RATES, averages, strict=True))
-        titles = (left.get_title(loc="left"), right.get_title(loc="left"))
-        head = ". ".join(text.replace("\n", " ") for text in titles)
+        losses = ", ".join(
+            f"{as_text(r)}: {a:.2f}" for r, a in zip(rates.RATES, means(norm, left_out, "loss"), strict=True)
+        )
+        head = ". ".join(ax.get_title(loc="left").replace("\n", " ") for ax in (left, right))
         return (
-            f"{head}. Share right by learning rate, mean of {rates.STARTS}: {listed}. Loss at the end {losses[-1]:.2f}."
+            f"{head}. Share right by learning rate, mean of {rates.STARTS}: {listed}. "
+            f"Loss of held-out dates: {losses}. Rungs: "
+            f"{', '.join(f'{name} {loss:.2f}' for name, loss in rungs().items())}."
         )
 
     return update
