@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
-def by_context(model: models.GPT | Table, ids: "Ids", lengths: Sequence[int] = LENGTHS, places: int = 1500) -> list[float]:
+def by_context(
+    model: models.GPT | Table, ids: "Ids", lengths: Sequence[int] = LENGTHS, places: int = 1500
+) -> list[float]:
     """Measure the loss in bits on the same characters of a text, with the last n characters to read, for each n."""
     longest = max(LENGTHS)
     at = np.linspace(longest, len(ids) - 1, places).astype(int)
@@ -27,7 +29,9 @@ def by_context(model: models.GPT | Table, ids: "Ids", lengths: Sequence[int] = L
         if isinstance(model, Table):
             p = model.probabilities(contexts)
         else:
-            p = np.concatenate([ops.softmax(model.forward(part, last=True)[0][:, -1]) for part in np.array_split(contexts, 12)])
+            p = np.concatenate(
+                [ops.softmax(model.forward(part, last=True)[0][:, -1]) for part in np.array_split(contexts, 12)]
+            )
         answers = np.take_along_axis(p, ids[at][:, None], axis=1).astype(float)
         found.append(float(-np.log2(np.maximum(answers, 1e-30)).mean()))
     return found
@@ -62,7 +66,8 @@ def context_plot(figure: "Figure", curves: Mapping[str, Sequence[float]], tables
     )
     ax.set_title(finding)
     listed = "; ".join(
-        f"{name}: " + ", ".join(f"{n} {v:.2f}" for n, v in zip(LENGTHS, values, strict=True)) for name, values in curves.items()
+        f"{name}: " + ", ".join(f"{n} {v:.2f}" for n, v in zip(LENGTHS, values, strict=True))
+        for name, values in curves.items()
     )
     return (
         f"{finding}. With {best} characters: table {tables[best]:.2f} bits, {last} {at_best:.2f}. Bits by characters "

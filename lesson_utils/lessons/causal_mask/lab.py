@@ -6,7 +6,7 @@ from lesson_utils.lessons.causal_mask.contexts import by_context, context_plot
 from lesson_utils.lessons.causal_mask.counting import Table, seen_before
 from lesson_utils.lessons.causal_mask.heads import looks_lab, maps_of, reach
 from lesson_utils.lessons.causal_mask.influence import influence, influence_plot
-from lesson_utils.lessons.causal_mask.ladder import RUNGS, build, ladder_plot
+from lesson_utils.lessons.causal_mask.ladder import RUNGS, climb, ladder_plot, trained_gpt
 from lesson_utils.lessons.causal_mask.leaks import KINDS, Peeking, allowed, leak, leak_lab, maps, weights_table
 from lesson_utils.lessons.causal_mask.watched import (
     Watch,
