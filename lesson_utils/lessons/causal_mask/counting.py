@@ -1,11 +1,11 @@
 """A language model without training: a table of which character followed the last n, counted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils.lessons.causal_mask.watched import read, words_in
+from lesson_utils.lessons.causal_mask.watched import Seen, known_words, read, word_shares, words_in
 from lesson_utils.maths import tasks
 from lesson_utils.maths.checks import Array
 
@@ -87,6 +87,23 @@ def seen_before(table: Table, contexts: "Ids") -> float:
     code = (np.asarray(contexts, np.int64) * table.V ** np.arange(contexts.shape[1])[::-1]).sum(axis=1)
     c = table.counted[contexts.shape[1]]
     return float((_looked_up(c.contexts, c.totals, code) > 0).mean())
+
+
+def print_tables(
+    tables: Mapping[int, Table],
+    held_out: tuple["Ids", "Ids"],
+    vocabulary: tasks.Vocabulary,
+    text: str,
+    watch: Seen,
+) -> None:
+    """List for each table its loss, how much of what it meets it has seen, and what it writes; then the watched GPT."""
+    known, last = known_words(text), held_out[0][:, -LONGEST:]  # (B, 7): the ends of the windows
+    print("characters   bits   seen before   real words   what it writes (of 8 texts, the one with most words)")
+    for n, table in tables.items():
+        texts = table.writes(vocabulary, text[:1], 120)
+        seen, real = seen_before(table, last[:, -n:]), word_shares(texts, known)[0]
+        print(f"{n:10} {table.bits(held_out):6.2f} {seen:13.0%} {real:12.0%}   {texts[0][:58]}")
+    print(f"{'the GPT':>10} {watch.bits[-1]:6.2f} {'':13} {watch.shares[-1]:12.0%}   {watch.texts[-1][:58]}")
 
 
 def _count(ids: "Ids", n: int, V: int) -> Counted:

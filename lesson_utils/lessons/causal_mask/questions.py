@@ -4,12 +4,6 @@ from lesson_utils.classroom.quiz import Option, Prediction, Question
 
 PREDICTIONS = (
     Prediction(
-        "same_row",
-        ("the first", "the last", "none"),
-        right="the last",
-        happened="All keys lie in the last query's past, so the mask hides nothing from it.",
-    ),
-    Prediction(
         "too_late",
         ("yes", "no"),
         right="yes",
