@@ -41,8 +41,11 @@ def maps(figure: "Figure", bidirectional: Array, causal: Array) -> str:
             for row in zip(A, gone, strict=True)
         )
         texts.append(f"{name}, {share}, rows: {rows}")
-    ax.set_title("The last row stays, the first sees only itself")
-    return f"The last row stays, the first sees only itself. Two maps of weights of {T} tokens. {'. '.join(texts)}."
+    stays = ["the first sees only itself"] * bool(causal[0, 0] == 1)
+    stays = ["the last row stays"] * np.allclose(causal[-1], bidirectional[-1]) + stays
+    finding = ", ".join(stays).capitalize() or "No row is what the mask should leave"
+    ax.set_title(finding)
+    return f"{finding}. Two maps of weights of {T} tokens. {'. '.join(texts)}."
 
 
 @plots.still(9.0, 3.3)

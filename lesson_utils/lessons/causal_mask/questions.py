@@ -66,9 +66,9 @@ PREDICTIONS = (
     ),
     Prediction(
         "speed",
-        ("less than 50 times", "about 100 times", "about 257 times"),
+        ("less than 50 times", "about 100 times", "about 256 times"),
         right="less than 50 times",
-        happened="Each pass has a fixed cost, and one large product is faster than many small ones.",
+        happened="One pass over many symbols takes far less time than as many passes over one symbol.",
     ),
 )
 
@@ -109,7 +109,7 @@ QUESTIONS = (
             ),
             Option(
                 "A table of eight characters would be better still.",
-                "Section 4 tried five, six and seven. The loss rose each time, since long contexts are rare or new.",
+                "Section 4 tried five, six and seven, and the loss rose each time.",
             ),
             Option(
                 "The two losses can't be compared.",
@@ -148,7 +148,7 @@ QUESTIONS = (
             ),
             Option(
                 "Because memory is cheap, and computing is not.",
-                "It is not: for long texts the cache becomes the largest thing in memory.",
+                "For long texts the cache itself can become the largest thing in memory.",
             ),
             Option(
                 "Because later tokens do not change them.",
