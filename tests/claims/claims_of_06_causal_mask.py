@@ -62,10 +62,25 @@ as_written(
 )
 
 # %% reach
-REACH
+from lesson_utils.lessons.causal_mask.contexts import LENGTHS
+
+short, long = (dict(zip(LENGTHS, values, strict=True)) for values in curves.values())
+as_written(
+    up_to_four=all(counted[n] < min(short[n], long[n]) for n in (1, 2, 3, 4)),
+    from_six=max(long[n] for n in LENGTHS if n >= 6) < min(counted.values()) and min(counted, key=counted.get) == 4,
+    flat=long[16] - min(long.values()) < 0.05 < long[8] - min(long.values()),
+    first_gpt=short[16] < counted[4] < short[12],
+    rise=short[64] > short[48] and long[64] > long[48],
+)
 
 # %% climb
-CLIMB
+means = [np.mean(values) for values in losses.values()]
+as_written(
+    positions=np.argmin(np.diff(means)) == lab.RUNGS.index("+ positions") - 1 and round(means[4] - means[5], 2) == 0.45,
+    head_beats_pairs=max(losses["one head"]) < counted["table of 1"],
+    norm_brings_nothing=means[4] > means[3],
+    far_behind=min(means) > counted["table of 4"] + 0.4,
+)
 
 # %% peeking
 as_written(too_good=found["peeking, small"] < 0.5 < 2 < found["honest, small"])

@@ -48,8 +48,7 @@ def influence_plot(figure: "Figure", found: Mapping[str, Array]) -> str:
         colours = plots.colour_map(*plots.WEIGHTS_MAP)
         image = ax.imshow(shown, cmap=colours, norm=LogNorm(top * 1e-4, top), interpolation="nearest")
         figure.colorbar(image, ax=ax, shrink=0.8, label="gradient")
-        finding = f"{name}: {ahead} of {pairs} outputs see ahead" if ahead else f"{name}: no output sees ahead"
-        finding = finding.replace("outputs see", "pairs look")
-        ax.set(title=finding, xlabel="input", ylabel="output")
-        told.append(finding)
+        finding = f"{ahead} of {pairs} pairs look ahead" if ahead else "no output looks ahead"
+        ax.set(title=f"{name}:\n{finding}", xlabel="input", ylabel="output")
+        told.append(f"{name}: {finding}")
     return f"{'. '.join(told)}. Maps of the gradient of each output with respect to each input; white is exactly 0."

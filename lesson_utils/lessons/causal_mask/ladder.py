@@ -95,7 +95,7 @@ def ladder_plot(figure: "Figure", losses: Mapping[str, Sequence[float]], marks: 
     ax = figure.add_subplot(xlabel="bits a character, on text it was not trained on")
     for name, value in marks.items():
         ax.axvline(value, color=plots.GREY, lw=1, ls=":")
-        ax.text(value, -0.75, f"{name}: {value:.2f}", color=plots.GREY, ha="center", va="bottom", size=10.5)
+        ax.text(value, -0.9, f" {name}: {value:.2f}", color=plots.GREY, ha="left", va="center", size=10.5)
     for row, values in enumerate(losses.values()):
         if row:
             ax.plot([means[row - 1], means[row]], [row, row], color=plots.GREY, lw=1.4, zorder=1)
@@ -104,8 +104,8 @@ def ladder_plot(figure: "Figure", losses: Mapping[str, Sequence[float]], marks: 
         ax.plot(values, [row] * len(values), "o", color=colour, ms=8, zorder=3)
         change = f"  ({steps[row - 1]:+.2f})".replace("-", "−") if row else ""
         ax.text(max(*values, means[max(row - 1, 0)]) + 0.05, row, f"{means[row]:.2f}{change}", va="center")
-    ax.set(ylim=(len(names) - 0.5, -0.8), yticks=range(len(names)), yticklabels=names)
-    ax.set_xlim(min(*means, *marks.values()) - 0.15, max(*means, *marks.values()) + 0.75)
+    ax.set(ylim=(len(names) - 0.5, -1.3), yticks=range(len(names)), yticklabels=names)
+    ax.set_xlim(min(*means, *marks.values()) - 0.15, max(*means, *marks.values()) + 0.5)
     ax.tick_params(axis="y", length=0)
     finding = f"{names[largest + 1].lstrip('+ ').capitalize()} bring most: {-steps[largest]:.2f} bits"
     ax.set_title(finding)

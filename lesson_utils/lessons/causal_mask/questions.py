@@ -32,7 +32,7 @@ PREDICTIONS = (
         "part",
         ("four heads", "the feed-forward layer", "residual connections", "positions"),
         right="positions",
-        happened="PART-HAPPENED",
+        happened="Without positions a head sees which characters came before, but not in which order.",
     ),
     Prediction(
         "loss",
