@@ -22,9 +22,7 @@ as_written(
 
 # %% fills
 last_two, every = ({key: rows[n] for key, rows in weights.items()} for n in (0, 1))
-wrong = [
-    key for key, row in last_two.items() if not np.allclose(row, ops.softmax(four[0, :2]).tolist() + [0, 0], atol=1e-3)
-]
+wrong = [key for key, row in last_two.items() if not np.allclose(row, [*ops.softmax(four[0, :2]), 0, 0], atol=1e-3)]
 as_written(
     one_wrong=wrong == [("add −1e9", np.float16)] and np.isnan(last_two[wrong[0]]).all(),
     nan=all(
@@ -62,12 +60,10 @@ as_written(
 )
 
 # %% reach
-from lesson_utils.lessons.causal_mask.contexts import LENGTHS
-
-short, long = (dict(zip(LENGTHS, values, strict=True)) for values in curves.values())
+short, long = (dict(zip(lab.LENGTHS, values, strict=True)) for values in curves.values())
 as_written(
     up_to_four=all(counted[n] < min(short[n], long[n]) for n in (1, 2, 3, 4)),
-    from_six=max(long[n] for n in LENGTHS if n >= 6) < min(counted.values()) and min(counted, key=counted.get) == 4,
+    from_six=max(long[n] for n in lab.LENGTHS if n >= 6) < min(counted.values()) and min(counted, key=counted.get) == 4,
     flat=long[16] - min(long.values()) < 0.05 < long[8] - min(long.values()),
     first_gpt=short[16] < counted[4] < short[12],
     rise=short[64] > short[48] and long[64] > long[48],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.causal_mask import caching, capstone, contexts, counting, ladder, lab, leaks, watched, writing
+from lesson_utils.lessons.causal_mask import caching, capstone, contexts, counting, lab, ladder, leaks, watched, writing
 from lesson_utils.maths import attention, models, ops, tasks, training
 
 TEXT = tasks.python_text()[:2000]
