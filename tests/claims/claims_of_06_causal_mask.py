@@ -1,6 +1,7 @@
 """What the text of notebook 06 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
+from lesson_utils.lessons.causal_mask.contexts import LENGTHS
 
 # %% side-by-side
 as_written(last=np.allclose(causal[-1], both_ways[-1]), first=causal[0, 0] == 1)
@@ -60,10 +61,10 @@ as_written(
 )
 
 # %% reach
-short, long = (dict(zip(lab.LENGTHS, values, strict=True)) for values in curves.values())
+short, long = (dict(zip(LENGTHS, values, strict=True)) for values in curves.values())
 as_written(
     up_to_four=all(counted[n] < min(short[n], long[n]) for n in (1, 2, 3, 4)),
-    from_six=max(long[n] for n in lab.LENGTHS if n >= 6) < min(counted.values()) and min(counted, key=counted.get) == 4,
+    from_six=max(long[n] for n in LENGTHS if n >= 6) < min(counted.values()) and min(counted, key=counted.get) == 4,
     flat=long[16] - min(long.values()) < 0.05 < long[8] - min(long.values()),
     first_gpt=short[16] < counted[4] < short[12],
     rise=short[64] > short[48] and long[64] > long[48],

@@ -1,4 +1,4 @@
-"""How far back a prediction reaches: the loss by the number of characters that a model may read."""
+"""The loss by the number of characters that a model may read."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -16,7 +16,7 @@ LONGEST = 7  # a context and the next character must fit into 64 bits
 
 
 class Counted(NamedTuple):
-    """What followed each context of one length; contexts and pairs are written as single numbers, in order."""
+    """The counts behind each context of one length; contexts and pairs are written as single numbers, in order."""
 
     contexts: "Ids"
     totals: "Ids"  # how often each context occurred
@@ -26,7 +26,7 @@ class Counted(NamedTuple):
 
 
 class Table:
-    """Which characters followed the last n ones, for each n from 0 to `order`.
+    """A table of the characters that followed the last n ones, for each n from 0 to `order`.
 
     Where a context is rare, the shorter context counts more: a context that occurred N times, before K different
     characters, is trusted by N / (N + K), and the rest falls to the context that is one character shorter.

@@ -1,4 +1,4 @@
-"""Who sees whom, by one backward pass."""
+"""A map of which outputs depend on which inputs, by one backward pass."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
