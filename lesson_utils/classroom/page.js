@@ -71,7 +71,7 @@
     resting.set(figure, setTimeout(() => announce(figure), 700));
   };
   // When a cell is run by Shift+Enter, JupyterLab scrolls the next cell to the middle, and the picture out at the top. In
-  // JupyterLite the picture comes after that, and stands out at the bottom.
+  // a browser's Python the picture comes after that, and stands out at the bottom.
   const showWhole = (element) => {
     const cell = element.closest(".jp-Cell");
     const panel = cell?.closest(".jp-WindowedPanel-outer");
