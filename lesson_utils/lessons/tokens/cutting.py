@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from lesson_utils.maths.checks import Ids
 
 MONO = "DejaVu Sans Mono"
+GAP = 0.012  # inches, on both sides of a piece
 LINE = 60  # characters, where tokens are counted by the line
-SHOWN = 'A range object will be empty if "r[0]" does not meet the value constraint of the strawberry.'
+SHOWN = (
+    "A range object will be empty if r[0] does not meet the value constraint. "
+    "Is version 9.11 of the strawberry class larger than 9.9?"
+)
 LETTER, MERGED = d.tint(plots.GREY, 0.13), (d.tint(plots.BLUE, 0.32), d.tint(plots.ORANGE, 0.3))
 
 
@@ -47,14 +51,17 @@ def cut(ids: Sequence[int], ranks: Mapping[Pair, int], base: int) -> list[int]:
 class Strip:
     """Lines of text in a monospaced font, each piece with a colour of its own: letters grey, merged ones in turn."""
 
-    def __init__(self, page: "Axes", top: float, lines: int, columns: int, size: float = 14.0, leading: float = 0.44):
+    SIZE, LEADING = 14.0, 0.44  # points; inches
+    STEP = 0.602 * SIZE / 72  # the width of a character of DejaVu Sans Mono, inches
+
+    def __init__(self, page: "Axes", top: float, lines: int, columns: int, left: float = 0.0):
         from matplotlib.collections import PolyCollection
 
-        self.step, self.top, self.leading, self.columns = 0.602 * size / 72, top, leading, columns
+        self.left, self.top, self.columns = left, top, columns
         self.tiles = PolyCollection([], linewidths=0, zorder=1)
         page.add_collection(self.tiles, autolim=False)
-        look: dict[str, Any] = {"va": "baseline", "family": "monospace", "size": size, "zorder": 3}
-        self.lines = [page.text(0, top - i * leading, "", **look) for i in range(lines)]
+        look: dict[str, Any] = {"va": "baseline", "family": "monospace", "size": self.SIZE, "zorder": 3}
+        self.lines = [page.text(left, top - i * self.LEADING, "", **look) for i in range(lines)]
 
     def set(self, pieces: Sequence[str]) -> None:
         """Write the pieces one behind the other; a piece that does not fit on its line goes on in the next one."""
@@ -64,11 +71,9 @@ class Strip:
             colour = LETTER if len(piece) == 1 else MERGED[merged % 2]
             merged += len(piece) > 1
             for row in range(start // self.columns, (end - 1) // self.columns + 1):
-                left = max(start - row * self.columns, 0)
-                right = min(end - row * self.columns, self.columns)
-                low = self.top - row * self.leading - 0.1
-                gap = 0.012
-                squares.append(d.corners(left * self.step + gap, low, right * self.step - gap, low + 0.34))
+                left, right = (np.clip(n - row * self.columns, 0, self.columns) * self.STEP for n in (start, end))
+                low = self.top - row * self.LEADING - 0.1
+                squares.append(d.corners(self.left + left + GAP, low, self.left + right - GAP, low + 0.34))
                 colours.append(colour)
             text += "".join(map(visible, piece))
         for i, line in enumerate(self.lines):
@@ -77,7 +82,7 @@ class Strip:
         self.tiles.set_facecolor(colours or "none")
 
 
-@plots.still(9.0, 3.5)
+@plots.still(7.8, 3.5)
 def by_hand(
     figure: "Figure",
     merge: Callable[..., Any],
@@ -103,7 +108,7 @@ def by_hand(
             told.append(f"{_shown(names[first])} + {_shown(names[second])}")
         strip = Strip(ax, y, 1, len(line))
         strip.set([names[id_] for id_ in ids])
-        right = strip.step * len(line) + 0.25
+        right = strip.STEP * len(line) + 0.25
         ax.text(right, y, f"{len(ids)} pieces", va="baseline")
         ax.text(right + 1.1, y, f"merge {told[-1]}" if n else "", va="baseline", family="monospace", size=12)
     finding = f"{count} merges make {len(ids)} pieces of {before} characters"
@@ -125,12 +130,12 @@ def _example() -> tuple["Ids", Measured, tasks.Vocabulary]:
 
 
 @live.lab(
-    height=4.1,
+    height=3.7,
     neutral="Nothing is merged yet, and the curve has one point.",
     example=_example,
     merges=live.Choice("merges", LEVELS, 0),
     reads=live.Choice("pieces that the table reads", ORDERS, 1),
-    text=live.Word("text", SHOWN, longest=150),
+    text=live.Word("text", SHOWN, longest=180),
 )
 def merges_lab(figure: "Figure", learned: "Ids", measured: Measured, vocabulary: tasks.Vocabulary) -> live.Update:
     """Show a text in pieces after so many merges, and what tables of pieces pay for a character."""
@@ -138,12 +143,12 @@ def merges_lab(figure: "Figure", learned: "Ids", measured: Measured, vocabulary:
     width, height = figure.get_size_inches()
     wide, tall = 5.5, height - d.TITLE
     page = d.paper(figure.add_axes((0.08 / width, 0, wide / width, tall / height)), wide, tall)
-    strip = Strip(page, tall - 0.42, 5, 46)
-    note = page.text(0, 1.05, "", va="top", linespacing=1.5)
+    strip = Strip(page, tall - 0.42, 4, 46)
+    note = page.text(0, 1.0, "", va="top", linespacing=1.5)
     chart = figure.add_axes((6.25 / width, 0.6 / height, 2.65 / width, (height - 0.6 - d.TITLE) / height))
     chart.set(xlabel="merges", ylabel="bits a character")
     x = np.log10(1 + np.array(LEVELS))
-    bits = measured.bits / measured.characters  # (levels, orders)
+    bits = measured.bits  # (levels, orders)
     chart.set(xlim=(-0.15, x[-1] + 0.15), ylim=(bits.min() - 0.2, bits.max() + 0.2))
     chart.set_xticks([x[LEVELS.index(n)] for n in (0, 10, 100, 1000)], ["0", "10", "100", "1,000"])
     (curve,) = chart.plot([], [], color=plots.BLUE, marker="o", ms=5)
@@ -169,16 +174,16 @@ def merges_lab(figure: "Figure", learned: "Ids", measured: Measured, vocabulary:
         dot.set_data([x[level]], [paid])
         page.set_title(f"{len(pieces)} pieces, after {merges:,} merges", x=0)
         chart.set_title(f"{paid:.2f} bits a character")
-        unknown = pieces.count("□")
+        unknown = "□" in pieces
         note.set_text(
             f"Held-out text: {a_line:.1f} tokens a line of {LINE} characters,\n"
             f"{measured.characters / measured.tokens[level]:.2f} characters a token.\n"
-            + (f"{unknown} of the characters above are unknown: □" if unknown else "Grey: a single character. Blue, orange: merged.")
+            + ("□ is a character that it does not know." if unknown else "Grey: a single character. Blue, orange: merged.")
         )
         return (
             f"{len(pieces)} pieces, after {merges:,} merges: {' | '.join(map(_shown, pieces))}. Held-out text has "
-            f"{a_line:.1f} tokens a line of {LINE} characters. The table that reads {reads} pieces pays {paid:.2f} bits a "
-            f"character."
+            f"{a_line:.1f} tokens a line of {LINE} characters. The table that reads {reads} piece{'s' * (reads > 1)} pays "
+            f"{paid:.2f} bits a character."
         )
 
     return update

@@ -38,14 +38,19 @@ def commonest_pair(ids: "Ids", size: int) -> Pair:
     return tuple(int(n) for n in divmod(int(codes.argmax()), size))  # type: ignore[return-value]
 
 
-def learn(ids: "Ids", count: int, base: int) -> "Ids":
-    """Return the first `count` merges of a text as pairs of ids, (count, 2); fewer, if nothing is left to merge.
+def learn(ids: "Ids", count: int, base: int, wall: int | None = None) -> "Ids":
+    """Return the first `count` merges of a text as pairs of ids, (count, 2); fewer, if no pair occurs twice.
 
     What a merge changes is counted again, and nothing else: a quick version of the loop in the notebook.
+
+    Args:
+        base: how many ids there are before the first merge.
+        wall: an id that is never merged, so that no piece crosses it.
     """
     size = base + count
     counts = np.zeros((size, size), np.int32)
     np.add.at(counts, (ids[:-1], ids[1:]), 1)
+    _wall_off(counts, wall)
     largest, pairs = counts.max(axis=1), []
     for new in range(base, size):
         first = int(largest.argmax())
@@ -55,9 +60,15 @@ def learn(ids: "Ids", count: int, base: int) -> "Ids":
         pairs.append(pair)
         merged = merge_pairs(ids, pair, new)
         touched = _recount(counts, ids, merged, pair, new)
+        _wall_off(counts, wall)
         largest[touched] = counts[touched].max(axis=1)
         ids = merged
     return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _wall_off(counts: "Ids", wall: int | None) -> None:
+    if wall is not None:
+        counts[wall] = counts[:, wall] = 0
 
 
 def _recount(counts: "Ids", old: "Ids", merged: "Ids", pair: Pair, new: int) -> "Ids":

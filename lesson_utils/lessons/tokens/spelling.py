@@ -8,7 +8,8 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import plots
-from lesson_utils.lessons.tokens.cutting import LETTER, MERGED, MONO, Strip, characters, cut
+from lesson_utils.lessons.causal_mask.watched import visible
+from lesson_utils.lessons.tokens.cutting import Strip, characters, cut
 from lesson_utils.lessons.tokens.pieces import spelled
 from lesson_utils.maths import tasks
 from lesson_utils.maths.checks import Array
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from lesson_utils.maths.checks import Ids
 
-SIZES = (25, 50, 100, 200, 400, 800, 1600)  # how many words are learned from
-STARTS = 5  # different shuffles of the words
+SIZES = (25, 50, 100, 200, 400, 800)  # how many words are learned from
+STARTS = 3  # different shuffles of the words
 
 
 class Counter(NamedTuple):
@@ -44,26 +45,27 @@ def bags(words: Sequence[str], vocabulary: tasks.Vocabulary, merges: "Ids") -> A
     return found
 
 
-def learned_weights(X: Array, y: Array) -> Array:
-    """Return a number for each piece, so that their sum is the count: least squares, the shortest such numbers."""
-    weights: Array = X.T @ np.linalg.solve(X @ X.T + 1e-6 * np.eye(len(X)), y)
-    return weights
-
-
 def count_letters(X: Array, counts: Array, sizes: Sequence[int] = SIZES, starts: int = STARTS) -> Counter:
-    """Learn to count a letter from some words, and judge on the others; means of several shuffles.
+    """Learn to count a letter from some words, and judge on all others; means of several shuffles.
+
+    The counter adds up a number for each piece of a word. Least squares finds the numbers; where several would do, it
+    takes the smallest ones, so a piece that it has never met counts 0.
 
     Args:
         X: how often each piece occurs in each word, (words, pieces).
         counts: how often the letter does, (words,).
     """
+    X = X[:, X.any(axis=0)]
+    products = X @ X.T  # (words, words): all that least squares asks of the words
     found = np.full((3, starts, len(sizes)), np.nan)
     for start in range(starts):
         order = np.random.default_rng(start).permutation(len(X))
         for column, size in enumerate(sizes):
             learned, asked = order[:size], order[size:]
-            right = np.round(X[asked] @ learned_weights(X[learned], counts[learned])) == counts[asked]
-            known = ~(X[asked][:, ~X[learned].any(axis=0)]).any(axis=1)
+            some = products[np.ix_(learned, learned)] + 1e-6 * np.eye(size)
+            said = products[np.ix_(asked, learned)] @ np.linalg.solve(some, counts[learned])
+            right = np.round(said) == counts[asked]
+            known = ~X[asked][:, ~X[learned].any(axis=0)].any(axis=1)
             found[0, start, column] = right.mean()
             for row, which in ((1, known), (2, ~known)):
                 if which.any():
@@ -107,25 +109,38 @@ def counters_plot(figure: "Figure", counters: Mapping[str, Counter], always: flo
 
 ASKED = ("strawberry", " strawberry", "Strawberry", "9.11", "9.9", "3.11", "1234567")
 # What the tokenizer of SmolLM2-135M makes of them; a test compares, where the model is installed.
-SMOLLM: dict[str, tuple[str, ...]] = {}
+SMOLLM: dict[str, tuple[str, ...]] = {
+    "strawberry": ("st", "raw", "berry"),
+    " strawberry": (" strawberry",),
+    "Strawberry": ("St", "raw", "berry"),
+    "9.11": ("9", ".", "1", "1"),
+    "9.9": ("9", ".", "9"),
+    "3.11": ("3", ".", "1", "1"),
+    "1234567": ("1", "2", "3", "4", "5", "6", "7"),
+}
 
 
-@plots.still(8.4, 3.6)
+@plots.still(8.4, 3.75)
 def asked_plot(figure: "Figure", merges: "Ids", vocabulary: tasks.Vocabulary) -> str:
     """Draw how the notebook's tokenizer and a real one cut words and numbers."""
     ax = d.sheet(figure)
     base, names = len(vocabulary), spelled(merges, characters(vocabulary))
     ranks = {(int(a), int(b)): rank for rank, (a, b) in enumerate(merges)}
-    told = []
-    columns = (0.0, f"ours, {len(merges):,} merges"), (4.0, "SmolLM2's, 48,900 merges")
-    for left, name in columns:
-        ax.text(left, 2.9, name, weight="bold", color=plots.GREY)
-    for row, text in enumerate(ASKED):
-        ours = [names[id_] for id_ in cut(vocabulary.encode(text).tolist(), ranks, base)]
-        for (left, _), pieces in zip(columns, (ours, SMOLLM[text]), strict=True):
-            _tiles(ax, left, 2.5 - 0.4 * row, pieces)
-        told.append(f"“{text}”: {' | '.join(ours)} and {' | '.join(SMOLLM[text])}")
-    one = " and ".join(f"{len(pieces)}" for pieces in (cut(vocabulary.encode(ASKED[0]).tolist(), ranks, base), SMOLLM[ASKED[0]]))
-    finding = f"“strawberry” has 10 letters, and here {one} pieces"
+    ours = {text: [names[id_] for id_ in cut(vocabulary.encode(text).tolist(), ranks, base)] for text in ASKED}
+    columns = ((0.1, f"this notebook's, {len(merges):,} merges", ours), (4.3, "SmolLM2's, 48,900 merges", SMOLLM))
+    for left, name, found in columns:
+        ax.text(left, 3.07, name, weight="bold", color=plots.GREY)
+        for row, text in enumerate(ASKED):
+            strip = Strip(ax, 2.65 - 0.41 * row, 1, 12, left=left)
+            strip.set(found[text])
+            count = len(found[text])
+            ax.text(left + 1.75, 2.65 - 0.41 * row, f"{count} piece{'s' * (count > 1)}", color=plots.GREY)
+    first = ASKED[0]
+    finding = f"“{first}” has {len(first)} letters, {len(ours[first])} pieces here, and {len(SMOLLM[first])} in SmolLM2"
     ax.set_title(finding)
-    return f"{finding}. Ours and SmolLM2's: {'; '.join(told)}."
+    told = (f"“{text}”: {_listed(ours[text])}; {_listed(SMOLLM[text])}" for text in ASKED)
+    return f"{finding}. Cut by this notebook's tokenizer; by SmolLM2's. {'. '.join(told)}."
+
+
+def _listed(pieces: Sequence[str]) -> str:
+    return " | ".join("".join(map(visible, piece)) for piece in pieces)

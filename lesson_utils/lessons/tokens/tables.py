@@ -1,18 +1,21 @@
 """Tables that count pieces, as notebook 06 counts characters, and what they pay for a character of held-out text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils.lessons.causal_mask.counting import Table
+from lesson_utils.classroom import plots
+from lesson_utils.lessons.causal_mask.counting import LONGEST, Table
 from lesson_utils.lessons.tokens.pieces import merge_pairs
 from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from lesson_utils.maths.checks import Ids
 
-LEVELS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 300, 500, 700, 1000, 1400, 2000)  # numbers of merges
+LEVELS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 350, 500, 700, 1000, 1400, 2000)  # numbers of merges
 ORDERS = (1, 2, 3, 4)  # how many pieces a table reads
 
 
@@ -21,23 +24,24 @@ class Measured(NamedTuple):
 
     tokens: "Ids"  # of the held-out text, (levels,)
     characters: int  # of the same text
-    bits: Array  # of the whole held-out text, by the table of each order, (levels, orders)
+    bits: Array  # a character, by the table of each order, (levels, orders)
+    letters: Array  # a character, by tables of 1 to 7 characters, without any merge
 
 
 def costs(table: Table, ids: "Ids") -> Array:
-    """Return −log₂ p of every id of a text, (T,), where the table reads what came before; the first reads nothing."""
+    """Return −ln p of every id of a text, in nats, when the table reads 0, 1 … `order` ids before it: (order + 1, T)."""
     p = np.full(len(ids), 1 / table.V)
     code = np.zeros(len(ids), np.int64)
-    for back in range(table.order + 1):
-        reads = np.arange(len(ids)) >= back  # at the beginning there is less to read
+    found = []
+    for back, c in enumerate(table.counted):
         if back:
             code[back:] += ids[:-back] * table.V ** (back - 1)
-        c = table.counted[back]
         total, kinds = (_looked_up(c.contexts, values, code) for values in (c.totals, c.kinds))
         count = _looked_up(c.pairs, c.counts, code * table.V + ids)
-        known = reads & (total > 0)
+        known = (np.arange(len(ids)) >= back) & (total > 0)  # at the beginning there is less to read
         p = np.where(known, (count + kinds * p) / np.maximum(total + kinds, 1), p)
-    return -np.log2(p)
+        found.append(-np.log(p))
+    return np.array(found)
 
 
 def measure(
@@ -50,13 +54,47 @@ def measure(
 ) -> Measured:
     """Count tables of the training text in pieces, for each number of merges, and have them read the held-out text."""
     tokens, bits, characters, done = [], [], len(held_out), 0
+    letters = costs(Table(train, LONGEST, base), held_out)[1:].mean(axis=1) / np.log(2)
     for level in levels:
         for new, (first, second) in enumerate(merges[done:level], base + done):
             train, held_out = (merge_pairs(ids, (int(first), int(second)), new) for ids in (train, held_out))
         done = level
         tokens.append(len(held_out))
-        bits.append([costs(Table(train, order, base + level), held_out).sum() for order in orders])
-    return Measured(np.array(tokens), characters, np.array(bits))
+        bits.append(costs(Table(train, max(orders), base + level), held_out).sum(axis=1)[list(orders)])
+    return Measured(np.array(tokens), characters, np.array(bits) / np.log(2) / characters, letters)
+
+
+def seen_before(table: Table, ids: "Ids") -> float:
+    """Return the share of the contexts in a text that occurred in what the table has counted."""
+    n = table.order
+    code = sum(ids[n - back : len(ids) + 1 - back] * table.V ** (back - 1) for back in range(1, n + 1))
+    c = table.counted[n]
+    return float((_looked_up(c.contexts, c.totals, code) > 0).mean())
+
+
+@plots.still(8.6, 3.9)
+def look_back(figure: "Figure", measured: Measured, farthest: float = 8.2) -> str:
+    """Draw what tables pay, by how many characters they look back on average."""
+    ax = figure.add_subplot(xlabel="characters that the table looks back, on average", ylabel="bits a character")
+    a_token = measured.characters / measured.tokens  # characters
+    ax.plot(range(1, 1 + LONGEST), measured.letters, color=plots.GREEN, ls=":", marker="s", label="reads 1 to 7 characters")
+    looks = ((0, "1 piece", plots.BLUE, "-", "o"), (1, "2 pieces", plots.ORANGE, "--", "D"))
+    told = []
+    for column, name, colour, line, mark in looks:
+        x, y = (column + 1) * a_token, measured.bits[:, column]
+        ax.plot(x, y, color=colour, ls=line, marker=mark, ms=5, label=f"reads {name}, 0 to {LEVELS[-1]:,} merges")
+        told.append(f"{name}: " + ", ".join(f"{n} merges {b:.2f} at {a:.1f}" for n, a, b in zip(LEVELS, x, y, strict=True)))
+    ax.set(xlim=(0.7, farthest))
+    ax.legend(loc="upper right")
+    best, pairs = measured.letters.min(), measured.bits[:, 1]
+    far = 2 * a_token[pairs.argmin()]
+    finding = (
+        f"Characters pay {best:.2f} bits at best, looking {1 + measured.letters.argmin()} back; "
+        f"pieces {pairs.min():.2f}, looking {far:.1f} back"
+    )
+    ax.set_title(finding)
+    letters = ", ".join(f"{n} {bits:.2f}" for n, bits in enumerate(measured.letters, 1))
+    return f"{finding}. Bits a character, by characters looked back. Characters: {letters}. {'. '.join(told)}."
 
 
 def _looked_up(names: "Ids", values: "Ids", wanted: "Ids") -> "Ids":
