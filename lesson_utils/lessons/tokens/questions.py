@@ -17,12 +17,6 @@ PREDICTIONS = (
         usual="t, h",
     ),
     Prediction(
-        "length",
-        ("about 2", "about 4", "about 8"),
-        right="about 4",
-        happened="Frequent words become single pieces, and rare ones stay in parts of one to three letters.",
-    ),
-    Prediction(
         "one_piece",
         ("they fall", "they stay about the same", "they rise"),
         right="they fall",

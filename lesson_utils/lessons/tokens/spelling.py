@@ -90,14 +90,18 @@ def counters_plot(figure: "Figure", counters: Mapping[str, Counter], always: flo
     looks = [(plots.BLUE, "-", "o"), (plots.GREEN, "-.", "s"), (plots.ORANGE, "--", "D")]
     for (name, counter), (colour, line, mark) in zip(counters.items(), looks, strict=False):
         ax.plot(SIZES, counter.right, color=colour, ls=line, marker=mark, label=name)
+    last = counters[list(counters)[-1]]
+    for values, words, up in ((last.known, "… all pieces have occurred", 0.03), (last.unknown, "… a piece has not", -0.08)):
+        ax.plot(SIZES, values, color=plots.ORANGE, lw=1, ls=":")
+        ax.text(SIZES[-1], values[-1] + up, words, color=plots.ORANGE, ha="right", size=10)
     ax.axhline(always, color=plots.GREY, lw=1.2, ls=":", label="always the commonest number")
     ax.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
     ax.minorticks_off()
     ax.set(ylim=(0, 1.04))
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     ax.legend(loc="lower right")
-    first, last = list(counters)[0], list(counters)[-1]
-    finding = f"After {SIZES[2]} words: {counters[first].right[2]:.0%} right by letters, {counters[last].right[2]:.0%} by pieces"
+    first = counters[list(counters)[0]]
+    finding = f"After {SIZES[2]} words: {first.right[2]:.0%} right by letters, {last.right[2]:.0%} by pieces"
     finding = finding.replace("%", " %")
     ax.set_title(finding)
     listed = "; ".join(

@@ -20,12 +20,22 @@ ORDERS = (1, 2, 3, 4)  # how many pieces a table reads
 
 
 class Measured(NamedTuple):
-    """What was found with each number of merges, `LEVELS`."""
+    """What was found with each number of merges, `LEVELS`; costs of the whole held-out text, in whole bits."""
 
     tokens: "Ids"  # of the held-out text, (levels,)
     characters: int  # of the same text
-    bits: Array  # a character, by the table of each order, (levels, orders)
-    letters: Array  # a character, by tables of 1 to 7 characters, without any merge
+    totals: "Ids"  # by the table of each order, (levels, orders)
+    of_letters: "Ids"  # by tables of 1 to 7 characters, without any merge
+
+    @property
+    def bits(self) -> Array:
+        """Bits a character by the table of each order, (levels, orders)."""
+        return self.totals / self.characters
+
+    @property
+    def letters(self) -> Array:
+        """Bits a character by tables of 1 to 7 characters."""
+        return self.of_letters / self.characters
 
 
 def costs(table: Table, ids: "Ids") -> Array:
@@ -53,15 +63,20 @@ def measure(
     orders: Sequence[int] = ORDERS,
 ) -> Measured:
     """Count tables of the training text in pieces, for each number of merges, and have them read the held-out text."""
-    tokens, bits, characters, done = [], [], len(held_out), 0
-    letters = costs(Table(train, LONGEST, base), held_out)[1:].mean(axis=1) / np.log(2)
+    tokens, totals, characters, done = [], [], len(held_out), 0
+    of_letters = _whole_bits(costs(Table(train, LONGEST, base), held_out)[1:])
     for level in levels:
         for new, (first, second) in enumerate(merges[done:level], base + done):
             train, held_out = (merge_pairs(ids, (int(first), int(second)), new) for ids in (train, held_out))
         done = level
         tokens.append(len(held_out))
-        bits.append(costs(Table(train, max(orders), base + level), held_out).sum(axis=1)[list(orders)])
-    return Measured(np.array(tokens), characters, np.array(bits) / np.log(2) / characters, letters)
+        totals.append(_whole_bits(costs(Table(train, max(orders), base + level), held_out)[list(orders)]))
+    return Measured(np.array(tokens), characters, np.array(totals), of_letters)
+
+
+def _whole_bits(nats: Array) -> "Ids":
+    """Add up the last axis, and return whole bits."""
+    return np.round(nats.sum(axis=-1) / np.log(2)).astype(np.int64)
 
 
 def seen_before(table: Table, ids: "Ids") -> float:
