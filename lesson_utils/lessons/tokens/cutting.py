@@ -1,6 +1,7 @@
 """A text, cut into coloured pieces: merge by merge on one line, and live for any number of merges."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,12 +38,12 @@ def cut(ids: Sequence[int], ranks: Mapping[Pair, int], base: int) -> list[int]:
     """Cut a short text: of all pairs that are there, merge the one that was learned first, until none is left."""
     ids = list(ids)
     while True:
-        known = [ranks[pair] for pair in zip(ids, ids[1:], strict=False) if pair in ranks]
+        known = [ranks[pair] for pair in pairwise(ids) if pair in ranks]
         if not known:
             return ids
         new, merged, at = base + min(known), [], 0
         while at < len(ids):
-            together = ranks.get(tuple(ids[at : at + 2])) == new - base  # type: ignore[call-overload]
+            together = at + 1 < len(ids) and ranks.get((ids[at], ids[at + 1])) == new - base
             merged.append(new if together else ids[at])
             at += 1 + together
         ids = merged
@@ -178,12 +179,12 @@ def merges_lab(figure: "Figure", learned: "Ids", measured: Measured, vocabulary:
         note.set_text(
             f"Held-out text: {a_line:.1f} tokens a line of {LINE} characters,\n"
             f"{measured.characters / measured.tokens[level]:.2f} characters a token.\n"
-            + ("□ is a character that it does not know." if unknown else "Grey: a single character. Blue, orange: merged.")
+            + ("□: a character that it does not know" if unknown else "Grey: a single character; blue, orange: merged")
         )
         return (
             f"{len(pieces)} pieces, after {merges:,} merges: {' | '.join(map(_shown, pieces))}. Held-out text has "
-            f"{a_line:.1f} tokens a line of {LINE} characters. The table that reads {reads} piece{'s' * (reads > 1)} pays "
-            f"{paid:.2f} bits a character."
+            f"{a_line:.1f} tokens a line of {LINE} characters. The table that reads {reads} piece{'s' * (reads > 1)} "
+            f"pays {paid:.2f} bits a character."
         )
 
     return update

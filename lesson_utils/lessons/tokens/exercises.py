@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lesson_utils.lessons.tokens import pieces
+from lesson_utils.maths.checks import Array
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 # --- Merging one pair -----------------------------------------------------------------------------------------------
@@ -13,7 +14,9 @@ from lesson_utils.mistakes.exercise import Case, Exercise, change
 _PAIR = "i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair"
 
 
-def _loop(test: str = _PAIR, then: str = "merged.append(new)\ni += 2", until: str = "i < len(ids)", last: str = "") -> str:
+def _loop(
+    test: str = _PAIR, then: str = "merged.append(new)\ni += 2", until: str = "i < len(ids)", last: str = ""
+) -> str:
     """Return the loop of the solution with some of its parts replaced; `last` stands behind both branches."""
     parts = [f"while {until}:", f"    if {test}:", textwrap.indent(then, " " * 8), "    else:"]
     parts += ["        merged.append(ids[i])", "        i += 1"]
@@ -73,7 +76,10 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
             "In a run such as a a a you merge overlapping pairs, so that the id in the middle is used twice. An id that was merged is used up: a a a becomes new a.",
             *(
                 f"{_at()}merged = ids.copy()\nmerged[at] = new\nreturn {end}"
-                for end in ("np.delete(merged, at + 1)", "np.array([x for i, x in enumerate(merged) if i - 1 not in at])")
+                for end in (
+                    "np.delete(merged, at + 1)",
+                    "np.array([x for i, x in enumerate(merged) if i - 1 not in at])",
+                )
             ),
         ),
         change(
@@ -170,7 +176,7 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
 
 def _bits_cases(rng: np.random.Generator) -> Sequence[Case]:
     def case(label: str, T: int, longest: int = 9, dtype: type = np.float64) -> Case:
-        nats = rng.gamma(2.0, 1.5, size=T).astype(dtype)
+        nats: Array = rng.gamma(2.0, 1.5, size=T).astype(dtype)
         return Case(label, (nats, rng.integers(1, longest + 1, size=T)))
 
     return [
@@ -241,7 +247,11 @@ nats and lengths stay as they were.""",
         change(
             "multiplied",
             "You multiply by the characters a token has. The bits of one token are shared among its characters: divide.",
-            answer=("return bits.mean() * lengths.mean()", "return bits.sum() * lengths.sum()", "return (bits * lengths).mean()"),
+            answer=(
+                "return bits.mean() * lengths.mean()",
+                "return bits.sum() * lengths.sum()",
+                "return (bits * lengths).mean()",
+            ),
         ),
         change(
             "the whole text",
@@ -269,5 +279,3 @@ nats and lengths stay as they were.""",
 
 
 EXERCISES = (_MERGE, _BITS)
-
-

@@ -90,8 +90,9 @@ def counters_plot(figure: "Figure", counters: Mapping[str, Counter], always: flo
     looks = [(plots.BLUE, "-", "o"), (plots.GREEN, "-.", "s"), (plots.ORANGE, "--", "D")]
     for (name, counter), (colour, line, mark) in zip(counters.items(), looks, strict=False):
         ax.plot(SIZES, counter.right, color=colour, ls=line, marker=mark, label=name)
-    last = counters[list(counters)[-1]]
-    for values, words, up in ((last.known, "… all pieces have occurred", 0.03), (last.unknown, "… a piece has not", -0.08)):
+    first, *_, last = counters.values()
+    notes = (last.known, "… all pieces have occurred", 0.03), (last.unknown, "… a piece has not", -0.08)
+    for values, words, up in notes:
         ax.plot(SIZES, values, color=plots.ORANGE, lw=1, ls=":")
         ax.text(SIZES[-1], values[-1] + up, words, color=plots.ORANGE, ha="right", size=10)
     ax.axhline(always, color=plots.GREY, lw=1.2, ls=":", label="always the commonest number")
@@ -100,7 +101,6 @@ def counters_plot(figure: "Figure", counters: Mapping[str, Counter], always: flo
     ax.set(ylim=(0, 1.04))
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     ax.legend(loc="lower right")
-    first = counters[list(counters)[0]]
     finding = f"After {SIZES[2]} words: {first.right[2]:.0%} right by letters, {last.right[2]:.0%} by pieces"
     finding = finding.replace("%", " %")
     ax.set_title(finding)
@@ -108,7 +108,11 @@ def counters_plot(figure: "Figure", counters: Mapping[str, Counter], always: flo
         f"{name}: " + ", ".join(f"{n} {value:.2f}" for n, value in zip(SIZES, counter.right, strict=True))
         for name, counter in counters.items()
     )
-    return f"{finding}. Share of new words whose {letter}'s are counted right, by words learned from: {listed}; always the commonest number: {always:.2f}."
+    return (
+        f"{finding}. Share of new words whose {letter}'s are counted right, by words learned from: {listed}; always "
+        f"the commonest number: {always:.2f}. By the last, after {SIZES[-1]} words: {last.known[-1]:.2f} if all pieces "
+        f"have occurred, {last.unknown[-1]:.2f} if one has not."
+    )
 
 
 ASKED = ("strawberry", " strawberry", "Strawberry", "9.11", "9.9", "3.11", "1234567")

@@ -39,7 +39,7 @@ class Measured(NamedTuple):
 
 
 def costs(table: Table, ids: "Ids") -> Array:
-    """Return −ln p of every id of a text, in nats, when the table reads 0, 1 … `order` ids before it: (order + 1, T)."""
+    """Return −ln p of each id of a text, when the table reads 0, 1 … `order` ids before it: (order + 1, T)."""
     p = np.full(len(ids), 1 / table.V)
     code = np.zeros(len(ids), np.int64)
     found = []
@@ -92,13 +92,15 @@ def look_back(figure: "Figure", measured: Measured, farthest: float = 8.2) -> st
     """Draw what tables pay, by how many characters they look back on average."""
     ax = figure.add_subplot(xlabel="characters that the table looks back, on average", ylabel="bits a character")
     a_token = measured.characters / measured.tokens  # characters
-    ax.plot(range(1, 1 + LONGEST), measured.letters, color=plots.GREEN, ls=":", marker="s", label="reads 1 to 7 characters")
+    name = f"reads 1 to {LONGEST} characters"
+    ax.plot(range(1, 1 + LONGEST), measured.letters, color=plots.GREEN, ls=":", marker="s", label=name)
     looks = ((0, "1 piece", plots.BLUE, "-", "o"), (1, "2 pieces", plots.ORANGE, "--", "D"))
     told = []
     for column, name, colour, line, mark in looks:
         x, y = (column + 1) * a_token, measured.bits[:, column]
         ax.plot(x, y, color=colour, ls=line, marker=mark, ms=5, label=f"reads {name}, 0 to {LEVELS[-1]:,} merges")
-        told.append(f"{name}: " + ", ".join(f"{n} merges {b:.2f} at {a:.1f}" for n, a, b in zip(LEVELS, x, y, strict=True)))
+        listed = (f"{n} merges {b:.2f} at {a:.1f}" for n, a, b in zip(LEVELS, x, y, strict=True))
+        told.append(f"{name}: {', '.join(listed)}")
     ax.set(xlim=(0.7, farthest))
     ax.legend(loc="upper right")
     best, pairs = measured.letters.min(), measured.bits[:, 1]
