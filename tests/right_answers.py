@@ -437,10 +437,10 @@ RIGHT = {
     "merge_pairs": [
         {},
         {
-            "loop": "while i < len(ids):\n    if i < len(ids) - 1 and ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n        i = i + 2\n    else:\n        merged.append(ids[i])\n        i = i + 1"
+            "loop": "i = 0\nwhile i < len(ids):\n    if i < len(ids) - 1 and ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n        i = i + 2\n    else:\n        merged.append(ids[i])\n        i = i + 1"
         },
         {
-            "loop": "while i < len(ids):\n    if tuple(ids[i : i + 2]) == pair:\n        merged += [new]\n        i += 2\n        continue\n    merged += [ids[i]]\n    i += 1"
+            "loop": "i = 0\nwhile i < len(ids):\n    if tuple(ids[i : i + 2]) == pair:\n        merged += [new]\n        i += 2\n        continue\n    merged += [ids[i]]\n    i += 1"
         },
         """
         a, b = pair

@@ -17,8 +17,8 @@ _PAIR = "i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair"
 def _loop(
     test: str = _PAIR, then: str = "merged.append(new)\ni += 2", until: str = "i < len(ids)", last: str = ""
 ) -> str:
-    """Return the loop of the solution with some of its parts replaced; `last` stands behind both branches."""
-    parts = [f"while {until}:", f"    if {test}:", textwrap.indent(then, " " * 8), "    else:"]
+    """Return a loop with an index, as many write it, with some of its parts replaced; `last` is behind both branches."""
+    parts = ["i = 0", f"while {until}:", f"    if {test}:", textwrap.indent(then, " " * 8), "    else:"]
     parts += ["        merged.append(ids[i])", "        i += 1"]
     return "\n".join([*parts, *([textwrap.indent(last, "    ")] if last else [])])
 
@@ -56,19 +56,19 @@ that does not occur in ids. Go from left to right. An id that was merged is used
 a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
     reference=pieces.merge_pairs,
     steps={
-        "start": "merged, i = [], 0",
-        "loop": _loop(),
+        "start": "merged = []",
+        "loop": "for id_ in ids:\n    if merged and (merged[-1], id_) == pair:\n        merged[-1] = new  # both are used up\n    else:\n        merged.append(id_)",
         "answer": "return np.array(merged)",
     },
     cases=_pair_cases,
     returns=("merged",),
     hints=(
-        "Walk along the ids with an index i. When the ids at i and i + 1 are the pair, write `new` once. How far does i "
-        "move then?",
-        "It moves by 2, because both ids are used up. Otherwise write `ids[i]` and move by 1. At the last id there is no "
-        "neighbour: ask `i + 1 < len(ids)` first.",
-        "In a `while` loop: `if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:` append `new` and add 2 to i; `else:` append "
-        "`ids[i]` and add 1. At the end, `np.array(merged)`.",
+        "Write the new text id by id into a list, `merged`. When the last id in it and the next id of the text are the pair, "
+        "what has to happen to the last one?",
+        "It becomes `new`, and the next id is not written: both are used up. Otherwise append the next id. While the list is "
+        "empty, there is no last id: ask `if merged and …` first.",
+        "`for id_ in ids:` if `(merged[-1], id_) == pair`, then `merged[-1] = new`, else `merged.append(id_)`. At the end, "
+        "`np.array(merged)`. (An index that moves on by 2 behind a pair does the same.)",
     ),
     mistakes=(
         change(
