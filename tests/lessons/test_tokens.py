@@ -185,12 +185,12 @@ def figure():
 
 
 def test_merges_make_fewer_and_longer_pieces(figure):
-    before = figure.set(merges=0, text="the class").alt
-    after = figure.set(merges=200, text="the class").alt
+    before = figure.set(count=0, text="the class").alt
+    after = figure.set(count=200, text="the class").alt
     assert before.startswith("9 pieces, after 0 merges: t | h | e | ␣")
     assert int(after.split()[0]) < 9
 
 
 def test_a_character_that_is_not_in_the_text_is_unknown(figure):
-    assert "□" in figure.set(merges=0, text="a☂b").alt
-    assert figure.set(merges=10, text="").alt.startswith("0 pieces")
+    assert "□" in figure.set(count=0, text="a☂b").alt
+    assert figure.set(count=10, text="").alt.startswith("0 pieces")

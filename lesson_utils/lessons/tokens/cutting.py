@@ -134,11 +134,11 @@ def _example() -> tuple["Ids", Measured, tasks.Vocabulary]:
     height=3.7,
     neutral="Nothing is merged yet, and the curve has one point.",
     example=_example,
-    merges=live.Choice("merges", LEVELS, 0),
+    count=live.Choice("merges", LEVELS, 0),
     reads=live.Choice("pieces that the table reads", ORDERS, 1),
     text=live.Word("text", SHOWN, longest=180),
 )
-def merges_lab(figure: "Figure", learned: "Ids", measured: Measured, vocabulary: tasks.Vocabulary) -> live.Update:
+def merges_lab(figure: "Figure", merges: "Ids", measured: Measured, vocabulary: tasks.Vocabulary) -> live.Update:
     """Show a text in pieces after so many merges, and what tables of pieces pay for a character."""
     figure.set_layout_engine("none")
     width, height = figure.get_size_inches()
@@ -154,26 +154,26 @@ def merges_lab(figure: "Figure", learned: "Ids", measured: Measured, vocabulary:
     chart.set_xticks([x[LEVELS.index(n)] for n in (0, 10, 100, 1000)], ["0", "10", "100", "1,000"])
     (curve,) = chart.plot([], [], color=plots.BLUE, marker="o", ms=5)
     (dot,) = chart.plot([], [], "D", color=plots.ORANGE, ms=9)
-    names, base = spelled(learned, characters(vocabulary)), len(vocabulary)
-    ranks = {(int(a), int(b)): rank for rank, (a, b) in enumerate(learned)}
+    names, base = spelled(merges, characters(vocabulary)), len(vocabulary)
+    ranks = {(int(a), int(b)): rank for rank, (a, b) in enumerate(merges)}
 
-    def cut_at(text: str, merges: int) -> list[str]:
-        known = {pair: rank for pair, rank in ranks.items() if rank < merges}
+    def cut_at(text: str, count: int) -> list[str]:
+        known = {pair: rank for pair, rank in ranks.items() if rank < count}
         pieces: list[str] = []
         for part in _known_parts(text, vocabulary):
             unknown = part[0] not in vocabulary.characters
             pieces += ["□"] if unknown else [names[id_] for id_ in cut(vocabulary.encode(part).tolist(), known, base)]
         return pieces
 
-    def update(merges: int, reads: int, text: str) -> str:
-        pieces = cut_at(text, merges)
+    def update(count: int, reads: int, text: str) -> str:
+        pieces = cut_at(text, count)
         strip.set(pieces)
-        level, order = LEVELS.index(merges), ORDERS.index(reads)
+        level, order = LEVELS.index(count), ORDERS.index(reads)
         a_line = LINE * measured.tokens[level] / measured.characters
         paid = bits[level, order]
         curve.set_data(x[: level + 1], bits[: level + 1, order])
         dot.set_data([x[level]], [paid])
-        page.set_title(f"{len(pieces)} pieces, after {merges:,} merges", x=0)
+        page.set_title(f"{len(pieces)} pieces, after {count:,} merges", x=0)
         chart.set_title(f"{paid:.2f} bits a character")
         unknown = "□" in pieces
         note.set_text(
@@ -182,7 +182,7 @@ def merges_lab(figure: "Figure", learned: "Ids", measured: Measured, vocabulary:
             + ("□: a character that it does not know" if unknown else "Grey: a single character; blue, orange: merged")
         )
         return (
-            f"{len(pieces)} pieces, after {merges:,} merges: {' | '.join(map(_shown, pieces))}. Held-out text has "
+            f"{len(pieces)} pieces, after {count:,} merges: {' | '.join(map(_shown, pieces))}. Held-out text has "
             f"{a_line:.1f} tokens a line of {LINE} characters. The table that reads {reads} piece{'s' * (reads > 1)} "
             f"pays {paid:.2f} bits a character."
         )

@@ -91,10 +91,10 @@ def counters_plot(figure: "Figure", counters: Mapping[str, Counter], always: flo
     for (name, counter), (colour, line, mark) in zip(counters.items(), looks, strict=False):
         ax.plot(SIZES, counter.right, color=colour, ls=line, marker=mark, label=name)
     first, *_, last = counters.values()
-    notes = (last.known, "… all pieces have occurred", 0.03), (last.unknown, "… a piece has not", -0.08)
-    for values, words, up in notes:
-        ax.plot(SIZES, values, color=plots.ORANGE, lw=1, ls=":")
-        ax.text(SIZES[-1], values[-1] + up, words, color=plots.ORANGE, ha="right", size=10)
+    ax.plot(SIZES, last.known, color=plots.ORANGE, lw=1, ls=":")
+    ax.text(SIZES[0], last.known[0] + 0.03, "… all pieces have occurred", color=plots.ORANGE, size=10)
+    ax.plot(SIZES, last.unknown, color=plots.ORANGE, lw=1, ls=":")
+    ax.text(SIZES[-1], last.unknown[-1] - 0.09, "… a piece has not", color=plots.ORANGE, ha="right", size=10)
     ax.axhline(always, color=plots.GREY, lw=1.2, ls=":", label="always the commonest number")
     ax.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
     ax.minorticks_off()
