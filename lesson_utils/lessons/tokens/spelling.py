@@ -1,4 +1,4 @@
-"""How many r's? A counter that learns from words and their counts, and reads letters or pieces."""
+"""A counter of r's, which learns from words and their counts, and reads letters or pieces."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ STARTS = 3  # different shuffles of the words
 
 
 class Counter(NamedTuple):
-    """What a counter gets right of the words that it has not learned from, by how many it has learned from."""
+    """The shares of new words that a counter gets right, by how many words it has learned from."""
 
     right: Array  # shares of all these words, (sizes,)
     known: Array  # shares of those whose pieces have all occurred, (sizes,)

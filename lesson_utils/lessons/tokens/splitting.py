@@ -1,4 +1,4 @@
-"""What comes before merging: bytes in place of characters, and cuts that no merge may cross."""
+"""Two steps before merging: bytes in place of characters, and cuts that no merge may cross."""
 
 import re
 from typing import TYPE_CHECKING

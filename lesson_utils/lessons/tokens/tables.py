@@ -1,4 +1,4 @@
-"""Tables that count pieces, as notebook 06 counts characters, and what they pay for a character of held-out text."""
+"""Tables that count pieces, as notebook 06 counts characters, and their price for a character of held-out text."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,7 @@ ORDERS = (1, 2, 3, 4)  # how many pieces a table reads
 
 
 class Measured(NamedTuple):
-    """What was found with each number of merges, `LEVELS`; costs of the whole held-out text, in whole bits."""
+    """The costs of the held-out text, in whole bits, after each number of merges in `LEVELS`."""
 
     tokens: "Ids"  # of the held-out text, (levels,)
     characters: int  # of the same text
