@@ -106,6 +106,11 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
             loop=_loop("(ids[i], ids[i + 1]) == pair", until="i < len(ids) - 1"),
         ),
         change(
+            "a for loop that cannot skip",
+            "Two things to mend.\n1. A `for` loop over positions also visits the second id of a merged pair and writes it again. Compare with the last id that you have written instead, or use `while` and move on by 2.\n2. The last id of the text is lost: the loop ends one position too early.",
+            "merged = []\nfor i in range(len(ids) - 1):\n    if ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n    else:\n        merged.append(ids[i])\nreturn np.array(merged)",
+        ),
+        change(
             "reads beyond the end",
             "At the last id you look at `ids[i + 1]`, which is not there. Ask first: `i + 1 < len(ids) and …`.",
             loop=(_loop("(ids[i], ids[i + 1]) == pair"), _loop("ids[i] == pair[0] and ids[i + 1] == pair[1]")),
