@@ -442,6 +442,87 @@ RIGHT = {
         "2 * kv_heads * d_head * bits // 8 * ((layers - local_layers) * tokens + local_layers * min(tokens, window))",
         "total = 0\nfor layer in range(layers):\n    kept = min(tokens, window) if layer < local_layers else tokens\n    total += 2 * kept * kv_heads * d_head * bits / 8\nreturn total",
     ],
+    "merge_pairs": [
+        {},
+        {
+            "loop": "i = 0\nwhile i < len(ids):\n    if i < len(ids) - 1 and ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n        i = i + 2\n    else:\n        merged.append(ids[i])\n        i = i + 1"
+        },
+        {
+            "loop": "i = 0\nwhile i < len(ids):\n    if tuple(ids[i : i + 2]) == pair:\n        merged += [new]\n        i += 2\n        continue\n    merged += [ids[i]]\n    i += 1"
+        },
+        """
+        a, b = pair
+        merged, skip = [], False
+        for i in range(len(ids)):
+            if skip:
+                skip = False
+                continue
+            if ids[i] == a and i + 1 < len(ids) and ids[i + 1] == b:
+                merged.append(new)
+                skip = True
+            else:
+                merged.append(ids[i])
+        return np.array(merged)
+        """,
+        """
+        ids = ids.tolist()
+        i = 0
+        while i < len(ids) - 1:
+            if (ids[i], ids[i + 1]) == pair:
+                ids[i : i + 2] = [new]
+            i += 1
+        return np.array(ids)
+        """,
+        """
+        merged = []
+        for id_ in ids:
+            if merged and (merged[-1], id_) == pair:
+                merged[-1] = new
+            else:
+                merged.append(id_)
+        return np.asarray(merged)
+        """,
+        """
+        out, used = ids.copy(), -1
+        keep = np.ones(len(ids), dtype=bool)
+        for i in np.flatnonzero((ids[:-1] == pair[0]) & (ids[1:] == pair[1])):
+            if i > used:
+                out[i], keep[i + 1], used = new, False, i + 1
+        return out[keep]
+        """,
+        """
+        text = "".join(map(chr, ids)).replace(chr(pair[0]) + chr(pair[1]), chr(new))
+        return np.array([ord(c) for c in text])
+        """,
+        """
+        def walk(ids):
+            if len(ids) < 2:
+                return ids
+            if (ids[0], ids[1]) == pair:
+                return [new] + walk(ids[2:])
+            return [ids[0]] + walk(ids[1:])
+        return np.array(walk(list(ids)))
+        """,
+    ],
+    "bits_per_character": [
+        {},
+        "nats.sum() / math.log(2) / lengths.sum()",
+        "np.sum(nats) / (np.log(2) * np.sum(lengths))",
+        "nats.mean() / math.log(2) / lengths.mean()",
+        "nats.sum() * math.log2(math.e) / lengths.sum()",
+        "-np.log2(np.exp(-nats)).sum() / lengths.sum()",
+        "-np.log2(np.exp(-nats)).mean() / np.mean(lengths)",
+        "np.average(nats / lengths, weights=lengths) / math.log(2)",
+        "sum(nats) / math.log(2) / sum(lengths)",
+        """
+        bits = characters = 0
+        for n, length in zip(nats, lengths):
+            bits += n / math.log(2)
+            characters += length
+        return bits / characters
+        """,
+        "tokens_a_character = len(lengths) / lengths.sum(); return (nats / np.log(2)).mean() * tokens_a_character",
+    ],
 }
 
 STRANGE = {
@@ -504,4 +585,28 @@ STRANGE = {
         "raise ValueError('return')",
     ],
     "add_positions": ["X + 1", "0 * X", "X - table[:X.shape[1]]", "X @ table.T"],
+    "merge_pairs": [
+        "ids",
+        "np.array([new])",
+        "np.zeros_like(ids)",
+        "ids[::-1].copy()",
+        "np.append(ids, new)",
+        "raise ValueError('return')",
+        "ids.replace(pair, new)",
+        "np.array([*dict.fromkeys(ids.tolist())])",
+        "np.array([new if n in pair else n for n in ids][::2])",
+        "ids[:-1]",
+    ],
+    "bits_per_character": [
+        "0.0",
+        "nats",
+        "nats.max()",
+        "np.nan",
+        "raise ValueError('return')",
+        "nats.bits()",
+        "nats.sum() / lengths.sum() / math.log(10)",
+        "np.median(nats) / math.log(2) / np.median(lengths)",
+        "nats[0] / math.log(2) / lengths[0]",
+        "lengths.sum()",
+    ],
 }

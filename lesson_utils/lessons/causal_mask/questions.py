@@ -4,12 +4,6 @@ from lesson_utils.classroom.quiz import Option, Prediction, Question
 
 PREDICTIONS = (
     Prediction(
-        "same_row",
-        ("the first", "the last", "none"),
-        right="the last",
-        happened="All keys lie in the last query's past, so nothing is hidden from it.",
-    ),
-    Prediction(
         "too_late",
         ("yes", "no"),
         right="yes",
@@ -28,40 +22,41 @@ PREDICTIONS = (
         happened="Their past is all padding, so nothing is left that they may attend to.",
     ),
     Prediction(
-        "cut_off",
-        ("by rounding only", "by some percent", "completely"),
-        right="by rounding only",
-        happened="Under a causal mask, each prediction is made as if the text had ended there.",
+        "table",
+        ("the GPT", "the table", "both the same"),
+        right="the table",
+        happened="A table of the last four characters is a strong opponent. A loss by itself does not show what attention brings.",
+        usual="the GPT",
     ),
     Prediction(
-        "hesitates",
-        ("about 2", "about 4", "about 8"),
-        right="about 4",
-        happened="The GPT is surer than pairs of characters allow, so it looks back further than one character.",
+        "part",
+        ("four heads", "the feed-forward layer", "residual connections", "positions"),
+        right="positions",
+        happened="Without positions a head sees which characters came before, but not in which order.",
     ),
     Prediction(
         "loss",
         ("the honest one", "the one that peeks", "both the same"),
         right="the one that peeks",
-        happened="It copies its right-hand neighbour, which is the answer. When it writes, there is none.",
+        happened="It copies its right-hand neighbour, which is the answer. When it writes, it has no such neighbour.",
     ),
     Prediction(
         "further_back",
         ("the lower", "the upper", "both alike"),
         right="the upper",
-        happened="The lower layer reads its neighbourhood, and the upper one spreads its weight further back.",
+        happened="In this model the upper layer spreads its weight further back. With rotary positions it is the other way round.",
     ),
     Prediction(
         "greedy",
         ("it repeats itself", "it invents words", "it stops early"),
         right="it repeats itself",
-        happened="The likeliest continuation of a phrase is the same each time, so the text goes round in circles.",
+        happened="The likeliest continuation of a phrase is the same each time, so the same phrases come again.",
     ),
     Prediction(
         "real_words",
         ("τ = 0", "τ = 0.8", "τ = 1.5", "τ = 1.5, top-p = 0.5"),
         right="τ = 0",
-        happened="Greedy drawing repeats a few phrases of real words. It has the fewest different ones.",
+        happened="Greedy drawing repeats a few phrases of real words. It also has the fewest different words.",
     ),
     Prediction(
         "positions",
@@ -71,9 +66,9 @@ PREDICTIONS = (
     ),
     Prediction(
         "speed",
-        ("less than 50 times", "about 100 times", "about 257 times"),
+        ("less than 50 times", "about 100 times", "about 256 times"),
         right="less than 50 times",
-        happened="Each pass has a fixed cost, and one large product is faster than many small ones.",
+        happened="One pass over many symbols takes far less time than as many passes over one symbol.",
     ),
 )
 
@@ -101,24 +96,24 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "(From section 3.) A query may attend to nothing, and hidden scores are −1e9 in float32. What does it get?",
+        "On the same text a GPT has a loss of 1.94 bits, and a table of the last four characters has 1.86. What follows?",
         (
             Option(
-                "Equal weights on all that is hidden.",
-                "All scores are the same, and softmax only sees differences. No error, no NaN: a silent leak.",
+                "The GPT has not learned anything.",
+                "It has learned a lot: without any knowledge it would pay log₂ V bits. But counting learned a little more.",
+            ),
+            Option(
+                "At this size and with these steps, counting is as good.",
+                "What attention adds shows where a table has nothing to count: with more training, and further back.",
                 right=True,
             ),
             Option(
-                "Zero weights: it looks at nothing.",
-                "That is what this library gives it, with −∞ and a division by 1 in place of 0.",
+                "A table of eight characters would be better still.",
+                "Section 4 tried five, six and seven, and the loss rose each time.",
             ),
             Option(
-                "NaN, as soon as all its scores are hidden.",
-                "NaN comes with −∞, from −∞ − (−∞). −1e9 − (−1e9) is 0.",
-            ),
-            Option(
-                "All its weight on itself.",
-                "Its own score is hidden like the others: nothing sets it apart.",
+                "The two losses can't be compared.",
+                "They can: both are bits a character, on the same windows of held-out text.",
             ),
         ),
     ),
@@ -145,28 +140,6 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "A model has a validation loss of 4.6 bits a character on a text whose unigram entropy is 4.6 bits. What has it learnt?",
-        (
-            Option(
-                "Nothing: it guesses among all characters alike.",
-                "A model that knows nothing pays log₂ V, which is more: it has learnt the frequencies.",
-            ),
-            Option(
-                "How frequent each character is, and no more.",
-                "That is what the unigram entropy charges. Everything below it comes from context.",
-                right=True,
-            ),
-            Option(
-                "Spelling: which letters follow each other.",
-                "Spelling is order. It would bring the loss below the unigram entropy.",
-            ),
-            Option(
-                "The text by heart: it could recite it.",
-                "Then the training loss would be near 0.",
-            ),
-        ),
-    ),
-    Question(
         "Why may keys and values of earlier positions be kept in a cache?",
         (
             Option(
@@ -175,7 +148,7 @@ QUESTIONS = (
             ),
             Option(
                 "Because memory is cheap, and computing is not.",
-                "It is not: for long texts the cache becomes the largest thing in memory.",
+                "For long texts the cache itself can become the largest thing in memory.",
             ),
             Option(
                 "Because later tokens do not change them.",

@@ -9,7 +9,7 @@ import numpy as np
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import plots
 from lesson_utils.lessons.causal_mask.leaks import Peeking
-from lesson_utils.maths import models, tasks, training
+from lesson_utils.maths import models, tasks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -195,53 +195,3 @@ def read_along(seen: Seen) -> None:
 
 def _print_row(seen: Seen, n: int) -> None:
     print(f"{seen.steps[n]:5} {seen.bits[n]:6.2f} {seen.shares[n]:12.0%}   {seen.texts[n][:72]}")
-
-
-PEOPLE = 0.6, 1.3  # bits a character of English prose, Shannon (1951)
-
-
-@plots.still(9.2, 4.7)
-def loss_plot(figure: "Figure", history: training.History, watch: Seen, rungs: Mapping[str, float]) -> str:
-    """Draw the loss in bits a character and as characters to choose from, beside what simpler models reach."""
-    losses = np.array([bits(loss) for loss in history.losses])
-    window = max(1, len(losses) // 60)
-    smooth = np.convolve(losses, np.ones(window) / window, mode="valid")
-    last, (_, below) = watch.bits[-1], min(rungs.items(), key=lambda rung: rung[1])
-    where = f"{abs(below - last):.1f} {'below' if last < below else 'above'} what pairs tell"
-    finding = f"{last:.2f} bits, {where}: as unsure as between {characters(last)} characters"
-    ax = figure.add_subplot(xlabel="training steps", ylabel="bits a character")
-    for name, height in rungs.items():
-        ax.axhline(height, color=plots.GREY, lw=1, ls=":")
-        ax.text(0.985 * len(losses), height + 0.08, f"{name}: {height:.2f}", color=plots.GREY, ha="right")
-    ax.axhspan(*PEOPLE, color=d.tint(plots.PURPLE, 0.22), lw=0)
-    ax.text(
-        0.985 * len(losses),
-        0.95,
-        "people reading English prose (Shannon, 1951)",
-        color=plots.PURPLE,
-        ha="right",
-        va="center",
-    )
-    ax.plot(window / 2 + np.arange(len(smooth)), smooth, color=plots.BLUE, label="training (moving average)")
-    ax.plot(watch.steps, watch.bits, "o", color=plots.ORANGE, label="validation", zorder=3, clip_on=False)
-    for n, dx, dy, ha in (
-        (0, 0.015, -0.45, "left"),
-        (min(2, len(watch.steps) - 1), 0.01, 0.42, "left"),
-        (-1, -0.005, -0.42, "right"),
-    ):
-        snippet = f"“{watch.texts[n][:26]}”".replace("$", r"\$")
-        x = watch.steps[n] + dx * len(losses)
-        ax.text(x, watch.bits[n] + dy, snippet, family="monospace", size=10, ha=ha, va="center", color=plots.ORANGE)
-    top = min(max(watch.bits[0], *rungs.values()), 10) + 0.6
-    ax.set(ylim=(0, top), xlim=(0, len(losses)))
-    ax.legend(loc="upper center", bbox_to_anchor=(0.55, 0.9))
-    felt = ax.twinx()
-    felt.set(ylim=(0, top), ylabel="as unsure as between … characters")
-    felt.set_yticks(range(int(top) + 1), [str(2**n) for n in range(int(top) + 1)])
-    ax.set_title(finding)
-    points = ", ".join(f"{step}: {loss:.2f}" for step, loss in zip(watch.steps, watch.bits, strict=True))
-    lines = ", ".join(f"{name} {height:.2f}" for name, height in rungs.items())
-    return (
-        f"{finding}. Validation loss by step: {points}. Lines to compare with: {lines}; people {PEOPLE[0]} to "
-        f"{PEOPLE[1]}. It writes at first: {watch.texts[0][:40]}; at the end: {watch.texts[-1][:60]}"
-    )

@@ -1,0 +1,8 @@
+from lesson_utils.classroom.course import Lesson
+
+LESSON = Lesson(
+    11,
+    "Tokens",
+    "What does a model read, if neither letters nor words?",
+    exercises=("merge_pairs", "bits_per_character"),
+)

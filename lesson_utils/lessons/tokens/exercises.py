@@ -1,0 +1,286 @@
+"""The exercises of notebook 11."""
+
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+
+from lesson_utils.lessons.tokens import pieces
+from lesson_utils.maths.checks import Array
+from lesson_utils.mistakes.exercise import Case, Exercise, change
+
+# --- Merging one pair -----------------------------------------------------------------------------------------------
+
+_PAIR = "i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair"
+
+
+def _loop(
+    test: str = _PAIR, then: str = "merged.append(new)\ni += 2", until: str = "i < len(ids)", last: str = ""
+) -> str:
+    """Return a loop with an index, as many write it, with some of its parts replaced; `last` is behind both branches."""
+    parts = ["i = 0", f"while {until}:", f"    if {test}:", textwrap.indent(then, " " * 8), "    else:"]
+    parts += ["        merged.append(ids[i])", "        i += 1"]
+    return "\n".join([*parts, *([textwrap.indent(last, "    ")] if last else [])])
+
+
+def _at(pair: str = "(ids[:-1] == pair[0]) & (ids[1:] == pair[1])") -> str:
+    """Return the line that finds all places of the pair at once."""
+    return f"at = np.flatnonzero({pair})\n"
+
+
+def _pair_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, ids: Sequence[int], pair: tuple[int, int] = (4, 7), new: int = 20) -> Case:
+        return Case(label, (np.array(ids), pair, new))
+
+    return [
+        case("a text with the pair twice", [5, 4, 7, 9, 7, 4, 4, 7, 6, 8]),
+        case("the pair at the beginning and at the end", [4, 7, 6, 9, 5, 4, 7]),
+        case("a run of three, such as a a a", [6, 4, 4, 4, 9, 5], (4, 4), 11),
+        case("runs of two, four and five", [4, 4, 6, 4, 4, 4, 4, 8, 4, 4, 4, 4, 4, 9], (4, 4), 31),
+        case("the first of the pair as the last id", [7, 4, 9, 4, 7, 8, 4]),
+        case("a pair that is not there", [5, 7, 4, 9, 7, 4, 6], new=12),
+        case("pairs in a row", [4, 7, 4, 7, 4, 7, 5], new=10),
+        case("a single id", [4]),
+        case("60 ids", rng.integers(3, 7, size=60).tolist(), (5, 3), 40),
+        case("60 ids with runs", rng.integers(3, 5, size=60).tolist(), (3, 3), 50),
+    ]
+
+
+_MERGE = Exercise(
+    name="merge_pairs",
+    takes="ids, pair, new",
+    task="""Put `new` in the place of each `pair` of neighbours.
+
+ids: (T,), whole numbers. pair: two of them, (a, b); they may be equal. new: an id
+that does not occur in ids. Go from left to right. An id that was merged is used up:
+a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
+    reference=pieces.merge_pairs,
+    steps={
+        "start": "merged = []",
+        "loop": "for id_ in ids:\n    if merged and (merged[-1], id_) == pair:\n        merged[-1] = new  # both are used up\n    else:\n        merged.append(id_)",
+        "answer": "return np.array(merged)",
+    },
+    cases=_pair_cases,
+    returns=("merged",),
+    hints=(
+        "Write the new text id by id into a list, `merged`. When the last id in it and the next id of the text are the pair, "
+        "what has to happen to the last one?",
+        "It becomes `new`, and the next id is not written: both are used up. Otherwise append the next id. While the list is "
+        "empty, there is no last id: ask `if merged and …` first.",
+        "`for id_ in ids:` if `(merged[-1], id_) == pair`, then `merged[-1] = new`, else `merged.append(id_)`. At the end, "
+        "`np.array(merged)`. (An index that moves on by 2 behind a pair does the same.)",
+    ),
+    mistakes=(
+        change(
+            "an id used twice",
+            "In a run such as a a a you merge overlapping pairs, so that the id in the middle is used twice. An id that was merged is used up: a a a becomes new a.",
+            *(
+                f"{_at()}merged = ids.copy()\nmerged[at] = new\nreturn {end}"
+                for end in (
+                    "np.delete(merged, at + 1)",
+                    "np.array([x for i, x in enumerate(merged) if i - 1 not in at])",
+                )
+            ),
+        ),
+        change(
+            "the second id stays",
+            "Behind each new id the second id of the pair is still there. The pair has two ids, so move on by 2 when you merge: `i += 2`.",
+            f"{_at()}merged = ids.copy()\nmerged[at] = new\nreturn merged",
+            loop=_loop(then="merged.append(new)\ni += 1"),
+        ),
+        change(
+            "both places filled",
+            "You write `new` twice, in the place of each of the two ids. The pair becomes one id, and the text gets shorter.",
+            f"{_at()}merged = ids.copy()\nmerged[at] = new\nmerged[at + 1] = new\nreturn merged",
+            loop=_loop(then="merged += [new, new]\ni += 2"),
+        ),
+        change(
+            "only the first pair",
+            "Only the first pair of the text is merged. Go on behind it, up to the end.",
+            f"{_at()}if len(at) == 0:\n    return ids.copy()\nmerged = ids.copy()\nmerged[at[0]] = new\nreturn np.delete(merged, at[0] + 1)",
+            loop=_loop(then="return np.array([*merged, new, *ids[i + 2:]])"),
+        ),
+        change(
+            "the last id is lost",
+            "The last id is lost where it belongs to no pair. The loop must also reach the last id, `while i < len(ids)`, and ask whether there is a neighbour: `i + 1 < len(ids)`.",
+            loop=_loop("(ids[i], ids[i + 1]) == pair", until="i < len(ids) - 1"),
+        ),
+        change(
+            "a for loop that cannot skip",
+            "Two things to mend.\n1. A `for` loop over positions also visits the second id of a merged pair and writes it again. Compare with the last id that you have written instead, or use `while` and move on by 2.\n2. The last id of the text is lost: the loop ends one position too early.",
+            "merged = []\nfor i in range(len(ids) - 1):\n    if ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n    else:\n        merged.append(ids[i])\nreturn np.array(merged)",
+        ),
+        change(
+            "reads beyond the end",
+            "At the last id you look at `ids[i + 1]`, which is not there. Ask first: `i + 1 < len(ids) and …`.",
+            loop=(_loop("(ids[i], ids[i + 1]) == pair"), _loop("ids[i] == pair[0] and ids[i + 1] == pair[1]")),
+        ),
+        change(
+            "in either order",
+            "You also merge the pair turned round, b a. The order counts: the first id must be `pair[0]`, and the second `pair[1]`.",
+            loop=(
+                _loop("i + 1 < len(ids) and {ids[i], ids[i + 1]} == set(pair)"),
+                _loop("i + 1 < len(ids) and sorted((ids[i], ids[i + 1])) == sorted(pair)"),
+            ),
+        ),
+        change(
+            "turned round",
+            "You look for b a, the pair turned round. The first id must be `pair[0]`, and the second `pair[1]`.",
+            loop=_loop("i + 1 < len(ids) and (ids[i + 1], ids[i]) == pair"),
+        ),
+        change(
+            "only the first id compared",
+            "You merge wherever the first id of the pair stands, whatever follows it. Compare the neighbour, too: `ids[i + 1] == pair[1]`.",
+            loop=_loop("i + 1 < len(ids) and ids[i] == pair[0]"),
+        ),
+        change(
+            "the pair is kept",
+            "You write `new` and also the two ids of the pair. `new` stands in their place.",
+            loop=_loop(then="merged += [*pair, new]\ni += 2"),
+        ),
+        change(
+            "the pair is dropped",
+            "The pair is gone, and nothing stands in its place. Append `new` where the pair was.",
+            loop=_loop(then="i += 2"),
+        ),
+        change(
+            "from the right",
+            "In a run such as a a a, you merge the last two. Go from left to right: a a a becomes new a.",
+            loop="i = len(ids) - 1\nwhile i >= 0:\n    if i > 0 and (ids[i - 1], ids[i]) == pair:\n        merged.insert(0, new)\n        i -= 2\n    else:\n        merged.insert(0, ids[i])\n        i -= 1",
+        ),
+        change(
+            "a slice compared with a tuple",
+            "`ids[i:i + 2] == pair` compares number by number and gives two answers, which `if` can't take. Write `tuple(ids[i:i + 2]) == pair`, or compare both ids.",
+            loop=(_loop("ids[i:i + 2] == pair"), _loop("i + 1 < len(ids) and ids[i:i + 2] == pair")),
+        ),
+        change(
+            "nothing is merged",
+            "No pair is merged. `pair` is a tuple of two numbers: a list or an array is never equal to it. Compare `(ids[i], ids[i + 1]) == pair`.",
+            "ids.copy()",
+            loop=_loop("i + 1 < len(ids) and [ids[i], ids[i + 1]] == pair"),
+        ),
+        change(
+            "single ids replaced",
+            "You replace single ids, wherever they stand. Only the two of them as neighbours, a and then b, become `new`.",
+            "np.where((ids == pair[0]) | (ids == pair[1]), new, ids)",
+            "np.where(np.isin(ids, pair), new, ids)",
+            "np.where(ids == pair[0], new, ids)",
+        ),
+        change(
+            "stopped in the loop",
+            "Your `return` stands inside the loop, which ends in its first round. It belongs below, as far left as `while`.",
+            loop=_loop(last="return np.array(merged)"),
+        ),
+    ),
+    library=(pieces.merge_pairs,),
+    praise="Ten texts: pairs at both ends, runs of equal ids, a pair that is not there. With this step you can learn a tokenizer.",
+)
+
+# --- Bits a character -----------------------------------------------------------------------------------------------
+
+
+def _bits_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, T: int, longest: int = 9, dtype: type = np.float64) -> Case:
+        nats: Array = rng.gamma(2.0, 1.5, size=T).astype(dtype)
+        return Case(label, (nats, rng.integers(1, longest + 1, size=T)))
+
+    return [
+        case("6 tokens", 6),
+        case("a single token", 1),
+        case("40 tokens of up to 15 characters", 40, 15),
+        case("tokens that are single characters", 7, 1),
+        case("float32 input", 12, dtype=np.float32),
+        Case("two tokens of 1 and 9 characters", (np.array([4.0, 1.0]), np.array([1, 9]))),
+    ]
+
+
+_BITS = Exercise(
+    name="bits_per_character",
+    takes="nats, lengths",
+    task="""Bits a character, from what a model pays for each token.
+
+nats: (T,), −ln p of each token. lengths: (T,), how many characters each token has.
+Returns one number: all bits, divided by all characters.
+nats and lengths stay as they were.""",
+    steps={
+        "bits": "bits = nats / math.log(2)",
+        "answer": "return bits.sum() / lengths.sum()",
+    },
+    cases=_bits_cases,
+    returns=("bits",),
+    hints=(
+        "Two steps: turn nats into bits, then divide what the whole text costs by its number of characters. What is −log₂ p, "
+        "if you know −ln p?",
+        "log₂ p = ln p / ln 2, so divide by `math.log(2)`. Sum the bits of all tokens, and sum the lengths of all tokens.",
+    ),
+    mistakes=(
+        change(
+            "nats are not bits",
+            "These are nats a character. A nat is 1 / ln 2 bits, about 1.44: divide by `math.log(2)`.",
+            bits="bits = nats",
+        ),
+        change(
+            "times ln 2",
+            "You multiply by ln 2, which turns bits into nats. From nats to bits, divide by `math.log(2)`.",
+            bits=("bits = nats * math.log(2)", "bits = nats * np.log(2)"),
+        ),
+        change(
+            "the logarithm of the nats",
+            "`nats` is a logarithm already, −ln p. To change its base, divide by `math.log(2)`; no second logarithm is needed.",
+            bits=("bits = np.log2(nats)", "bits = np.log(nats) / math.log(2)", "bits = -np.log2(nats)"),
+        ),
+        change(
+            "bits a token",
+            "This is bits a token. Divide by the number of characters, `lengths.sum()`, not by the number of tokens.",
+            answer=("return bits.mean()", "return bits.sum() / len(lengths)"),
+        ),
+        change(
+            "a mean of ratios",
+            "You divide token by token and then average, so that a token of one character counts as much as one of nine. Divide the sum of all bits by the sum of all characters.",
+            answer=("return (bits / lengths).mean()", "return np.mean(bits / lengths)"),
+        ),
+        change(
+            "a sum of ratios",
+            "You divide token by token and add the results up. Add up first: all bits, divided by all characters.",
+            answer="return (bits / lengths).sum()",
+        ),
+        change(
+            "upside down",
+            "This is characters a bit. Turn it around: bits divided by characters.",
+            answer=("return lengths.sum() / bits.sum()", "return lengths.mean() / bits.mean()"),
+        ),
+        change(
+            "multiplied",
+            "You multiply by the characters a token has. The bits of one token are shared among its characters: divide.",
+            answer=(
+                "return bits.mean() * lengths.mean()",
+                "return bits.sum() * lengths.sum()",
+                "return (bits * lengths).mean()",
+            ),
+        ),
+        change(
+            "the whole text",
+            "This is what the whole text costs. Divide by its number of characters, `lengths.sum()`.",
+            answer="return bits.sum()",
+        ),
+        change(
+            "weighted by length",
+            "This averages the tokens' bits, weighted by their lengths: a number of bits a token. Divide the sum of all bits by the sum of all characters.",
+            answer=("return (bits * lengths).sum() / lengths.sum()", "return np.average(bits, weights=lengths)"),
+        ),
+        change(
+            "not added up",
+            "You return a number for each token. Add up all bits and all characters, then divide once.",
+            answer="return bits / lengths",
+        ),
+        change(
+            "a perplexity",
+            "This is a perplexity, 2 to the power of the bits. The bits themselves are asked for.",
+            answer="return 2 ** (bits.sum() / lengths.sum())",
+        ),
+    ),
+    praise="Right for six texts. In this unit, models with different tokenizers can be compared.",
+)
+
+
+EXERCISES = (_MERGE, _BITS)

@@ -1,0 +1,116 @@
+"""What the text of notebook 11 claims of its cells. Each part runs behind the cell that it names."""
+
+from lesson_utils.classroom.claims import as_written
+from lesson_utils.lessons.tokens.spelling import SIZES, SMOLLM
+from lesson_utils.lessons.tokens.tables import LEVELS
+
+# %% words
+as_written(
+    one_in_twenty=0.045 < len(new) / len(asked) < 0.055,
+    a_hundred=95 < len(set(text)) < 110,
+    a_quarter=0.25 < list(kinds.values()).count(1) / len(kinds) < 0.3,
+)
+
+# %% pairs
+as_written(blanks=pairs.most_common(1)[0][0] == (" ", " "))
+
+# %% back
+as_written(back="".join(piece[i] for i in tokens) == line, fewer=len(tokens) < 0.6 * len(line))
+
+# %% two-thousand
+at = {level: measured.bits[n] for n, level in enumerate(LEVELS)}  # bits a character, by 1 to 4 pieces
+a_token = measured.characters / measured.tokens
+names = spell(merges)
+as_written(
+    two_thousand=len(merges) == 2000,
+    they_fall=round(at[0][0], 2) == 3.34 and round(at[2000][0], 1) == 2.0,
+    the_last_raise=at[2000][0] > at[1400][0] and at[2000][0] - at[1400][0] < 0.03,
+    falls_until_then=(np.diff(measured.bits[:-1, 0]) < 0).all(),
+    four_change_little=np.ptp(measured.bits[:, 3]) < 0.07,
+    four_characters=round(a_token[-1], 1) == 4.0 and round(60 / a_token[-1]) == 15,
+    object_is_one="object" in names,
+    strawberry=[names[i] for i in encode("strawberry", merges)] == ["str", "a", "w", "ber", "r", "y"],
+    never="strawberry" not in text,
+)
+
+# %% look-back
+letters, one, two = measured.letters, measured.bits[:, 0], measured.bits[:, 1]
+near = [(b, n * a) for n, column in ((1, one), (2, two)) for b, a in zip(column, a_token, strict=True) if n * a <= 4]
+as_written(
+    together=max(abs(b - np.interp(a, range(1, 8), letters)) for b, a in near) < 0.15,
+    five_is_worse=(np.diff(letters[3:]) > 0).all() and letters.argmin() == 3,
+    two_are_best_at_six=5.5 < 2 * a_token[two.argmin()] < 6.5,
+    best=round(two.min(), 2) == 1.84 and round(letters.min(), 2) == 1.90,
+    no_other_order=measured.bits.min() == two.min(),
+)
+
+# %% seen
+shares = {}
+for count, reads in ((0, 5), (350, 2), (0, 6), (700, 2)):
+    counted, read = (lab.apply(ids, merges[:count], V) for ids in (train, held_out))
+    shares[count, reads] = lab.seen_before(lab.Table(counted, reads, V + count), read)
+as_written(more_often=shares[350, 2] > shares[0, 5] + 0.03 and shares[700, 2] > shares[0, 6] + 0.03)
+
+# %% compare
+found = {}
+for count, reads in ((0, 4), (700, 2)):
+    counted, read = (lab.apply(ids, merges[:count], V) for ids in (train, held_out))
+    nats = lab.costs(lab.Table(counted, reads, V + count), read)[reads]
+    found[count] = len(read), nats.mean() / np.log(2), nats.sum() / np.log(2) / len(held_out)
+as_written(
+    a_token=[round(found[count][1], 2) for count in (0, 700)] == [1.90, 5.56],
+    a_character=[round(found[count][2], 2) for count in (0, 700)] == [1.90, 1.84],
+    a_third=0.3 < found[700][0] / found[0][0] < 0.36,
+)
+
+# %% asked
+as_written(
+    in_front=len(SMOLLM["strawberry"]) == 3 and len(SMOLLM[" strawberry"]) == 1,
+    single_digits=len(SMOLLM["1234567"]) == 7,
+    our_numbers=[[names[i] for i in encode(text, merges)][-1] for text in ("9.11", "9.9")] == ["11", "9"],
+)
+
+# %% counters
+by_letters, _, by_pieces = counters.values()
+as_written(
+    sixty=0.57 < by_pieces.right[SIZES.index(100)] < 0.63,
+    no_r=round(none, 2) == 0.56,
+    letters=(by_letters.right == 1).all() and SIZES[0] == 25,
+    known=by_pieces.known[-1] > 0.98 and by_pieces.unknown[-1] < 0.75,
+)
+
+# %% versions
+as_written(most=len(versions) / len(numbers) > 0.6)
+
+# %% languages
+tokens_of = {name: lab.SMOLLM_TOKENS[name] / len(lab.to_bytes(sentence)) for name, sentence in lab.ARTICLE.items()}
+stay = [
+    len(lab.apply(lab.to_bytes(lab.ARTICLE[n]), byte_merges, 256)) / len(lab.to_bytes(lab.ARTICLE[n]))
+    for n in ("Greek", "Hindi", "Chinese")
+]
+as_written(
+    hindi=max(lab.SMOLLM_TOKENS, key=lab.SMOLLM_TOKENS.get) == "Hindi",
+    seven_times=round(lab.SMOLLM_TOKENS["Hindi"] / lab.SMOLLM_TOKENS["English"]) == 7,
+    three_bytes=len("म".encode()) == 3,
+    a_byte=round(tokens_of["Hindi"], 1) == 0.4 and round(tokens_of["English"], 1) == 0.2,
+    single_bytes=min(stay) > 0.95,
+)
+
+# %% walls
+as_written(
+    crosses=any(p == "of the " for p in both["without walls"]) and crossing == 0,
+    three_for_sixteen=[sum("object" in p for p in pieces) for pieces in both.values()] == [16, 3],
+)
+
+# %% walls-bits
+as_written(a_little=[round(bits, 3) for bits in best.values()] == [1.839, 1.813])
+
+# %% shuffled
+as_written(rises=(np.diff(found.bits[:, 0]) > 0).all())
+
+# %% other-counters
+as_written(
+    the_same=all(
+        np.all(np.diff([counter.right[2] for counter in learn_to_count(letter).values()]) < 0) for letter in "rest"
+    )
+)

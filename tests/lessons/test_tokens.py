@@ -1,0 +1,196 @@
+"""The numbers behind notebook 11: merges, cuts and their way back, tables of pieces, a counter of letters."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson_utils.lessons.causal_mask.counting import Table
+from lesson_utils.lessons.tokens import cutting, pieces, spelling, splitting, tables
+from lesson_utils.maths import tasks
+
+TEXT = tasks.python_text()[:4000]
+VOCABULARY = tasks.text_vocabulary(TEXT)
+BASE = len(VOCABULARY)
+
+texts = st.lists(st.integers(0, 3), min_size=1, max_size=60).map(np.array)  # few ids, so that pairs and runs are common
+pairs = st.tuples(st.integers(0, 3), st.integers(0, 3))
+
+
+def merged_by_hand(ids, pair, new):
+    """One id after the other."""
+    found, at = [], 0
+    while at < len(ids):
+        together = tuple(ids[at : at + 2]) == pair
+        found.append(new if together else ids[at])
+        at += 1 + together
+    return found
+
+
+# --- Merging --------------------------------------------------------------------------------------------------------
+
+
+@given(texts, pairs)
+def test_a_merge_is_what_going_from_left_to_right_finds(ids, pair):
+    before = ids.copy()
+    assert pieces.merge_pairs(ids, pair, 9).tolist() == merged_by_hand(ids.tolist(), pair, 9)
+    assert (ids == before).all()
+
+
+@given(texts, pairs)
+def test_a_merge_shortens_a_text_by_the_pairs_that_it_replaces(ids, pair):
+    merged = pieces.merge_pairs(ids, pair, 9)
+    assert len(ids) - len(merged) == (merged == 9).sum()
+    assert not any(tuple(two) == pair for two in pairwise(merged))
+
+
+@given(texts, pairs)
+def test_a_merge_can_be_taken_back(ids, pair):
+    whole = [n for id_ in pieces.merge_pairs(ids, pair, 9).tolist() for n in (pair if id_ == 9 else (id_,))]
+    assert whole == ids.tolist()
+
+
+@given(texts)
+def test_the_quick_loop_learns_what_the_plain_loop_learns(ids):
+    plain, rest = [], ids
+    for new in range(4, 12):
+        if len(rest) < 2 or Counter(pairwise(rest)).most_common(1)[0][1] < 2:
+            break
+        plain.append(pieces.commonest_pair(rest, new))
+        rest = pieces.merge_pairs(rest, plain[-1], new)
+    learned = pieces.learn(ids, 8, 4)
+    # Its counts overlap in runs, as those of the notebook do: a a a has two pairs.
+    assert [tuple(pair) for pair in learned.tolist()] == plain
+
+
+def test_of_pairs_that_are_as_frequent_the_smallest_ids_come_first():
+    assert pieces.commonest_pair(np.array([3, 1, 0, 2, 3, 1, 0, 2]), 4) == (0, 2)
+
+
+def test_the_commonest_pair_comes_first_and_later_ones_are_never_more_frequent():
+    """Counted as neighbours, so that a run of three has two pairs, though one merge uses them up."""
+    ids, counts = VOCABULARY.encode(TEXT), []
+    for new, pair in enumerate(pieces.learn(ids, 60, BASE).tolist(), BASE):
+        ((_, most),) = Counter(pairwise(ids.tolist())).most_common(1)
+        counts.append(Counter(pairwise(ids.tolist()))[tuple(pair)])
+        assert counts[-1] == most
+        ids = pieces.merge_pairs(ids, tuple(pair), new)
+    assert counts == sorted(counts, reverse=True)
+
+
+@given(texts)
+def test_no_merge_crosses_a_wall(ids):
+    learned = pieces.learn(ids, 8, 4, wall=0)
+    assert 0 not in learned
+
+
+# --- Cutting, and back -----------------------------------------------------------------------------------------------
+
+MERGES = pieces.learn(VOCABULARY.encode(TEXT), 150, BASE)
+NAMES = pieces.spelled(MERGES, cutting.characters(VOCABULARY))
+RANKS = {(int(a), int(b)): rank for rank, (a, b) in enumerate(MERGES)}
+written = st.text(VOCABULARY.characters, max_size=80)
+
+
+@given(written)
+def test_decoding_gives_the_text_back(text):
+    ids = VOCABULARY.encode(text)
+    tokens = pieces.apply(ids, MERGES, BASE)
+    assert "".join(NAMES[id_] for id_ in tokens) == text
+    assert pieces.expanded(tokens, MERGES, BASE).tolist() == ids.tolist()
+
+
+@given(written)
+def test_merging_the_first_learned_first_is_applying_all_in_their_order(text):
+    ids = VOCABULARY.encode(text)
+    assert cutting.cut(ids.tolist(), RANKS, BASE) == pieces.apply(ids, MERGES, BASE).tolist()
+
+
+@given(st.text(max_size=40).filter(lambda text: not any(0xD800 <= ord(c) < 0xE000 for c in text)))
+def test_bytes_know_every_character(text):
+    ids = splitting.to_bytes(text)
+    learned = pieces.learn(splitting.to_bytes(TEXT), 50, 256)
+    tokens = pieces.apply(ids, learned, 256)
+    assert bytes(pieces.expanded(tokens, learned, 256).tolist()).decode() == text
+
+
+@given(written)
+def test_splitting_loses_nothing(text):
+    assert "".join(splitting.WORDS.findall(text)) == text
+    assert VOCABULARY.decode(splitting.split(text, VOCABULARY)) == text  # walls are paddings, which are left out
+
+
+def test_words_are_split_as_gpt_2_splits_them():
+    found = splitting.WORDS.findall("It's 3.11, isn't  it? dog_2\n  x")
+    assert found == ["It", "'s", " 3", ".", "11", ",", " isn", "'t", " ", " it", "?", " dog", "_", "2", "\n ", " x"]
+
+
+# --- Tables ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [0, 1, 3])
+def test_what_a_text_costs_is_what_the_table_of_notebook_06_says(order):
+    ids = VOCABULARY.encode(TEXT)
+    table, read = Table(ids[:3000], order, BASE), ids[3000:3050]
+    costs = tables.costs(table, read)[order]
+    for t in range(50):
+        p = table.probabilities(read[None, max(0, t - order) : t])[0, read[t]]
+        assert costs[t] == pytest.approx(-np.log(p))
+
+
+def test_merges_change_tokens_and_not_characters():
+    ids = VOCABULARY.encode(TEXT)
+    found = tables.measure(ids[:3500], ids[3500:], MERGES, BASE, (0, 10, 150), (1, 2))
+    assert found.characters == 500 == found.tokens[0]
+    assert (np.diff(found.tokens) < 0).all()
+    assert found.bits.shape == (3, 2)
+    tokens = pieces.apply(ids[3500:], MERGES, BASE)
+    table = Table(pieces.apply(ids[:3500], MERGES, BASE), 2, BASE + 150)
+    assert found.bits[2, 1] == pytest.approx(tables.costs(table, tokens)[2].sum() / np.log(2) / 500, abs=0.002)
+
+
+# --- Counting letters -----------------------------------------------------------------------------------------------
+
+
+def test_bags_count_pieces():
+    words = ["error", "class"]
+    X = spelling.bags(words, VOCABULARY, MERGES)
+    lengths = [len(name) for name in NAMES]
+    assert (X @ lengths).tolist() == [5, 5]
+    letters = spelling.bags(words, VOCABULARY, MERGES[:0])
+    assert letters[0, VOCABULARY.encode("r")[0]] == 3
+
+
+def test_who_reads_letters_learns_to_count_exactly():
+    words = spelling.words_of(tasks.python_text())[::10]
+    X = spelling.bags(words, VOCABULARY, MERGES[:0])
+    counts = np.array([word.count("r") for word in words])
+    found = spelling.count_letters(X, counts, (10, 200), 2)
+    assert found.right[1] == 1 > found.right[0]
+
+
+def test_words_are_found_whole():
+    assert spelling.words_of("The class Foo has fooBar, and classes_2; class") == ["class", "classes"]
+
+
+# --- The live figure ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def figure():
+    return cutting.merges_lab.example()
+
+
+def test_merges_make_fewer_and_longer_pieces(figure):
+    before = figure.set(count=0, text="the class").alt
+    after = figure.set(count=200, text="the class").alt
+    assert before.startswith("9 pieces, after 0 merges: t | h | e | ␣")
+    assert int(after.split()[0]) < 9
+
+
+def test_a_character_that_is_not_in_the_text_is_unknown(figure):
+    assert "□" in figure.set(count=0, text="a☂b").alt
+    assert figure.set(count=10, text="").alt.startswith("0 pieces")
