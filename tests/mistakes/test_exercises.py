@@ -687,6 +687,13 @@ def test_what_a_learner_wrote_is_escaped():
     assert "&lt;b&gt;" in page
 
 
+@pytest.mark.parametrize("number", [0.0, 5.0, np.inf, np.nan])
+def test_an_infinite_result_is_like_no_other(number):
+    assert not same(Outcome(np.array([1.0, number])), Outcome(np.array([1.0, -np.inf])))
+    assert not same(Outcome(np.array([1.0, -np.inf])), Outcome(np.array([1.0, number])))
+    assert same(Outcome(np.array([number])), Outcome(np.array([number])))
+
+
 @pytest.mark.parametrize(
     "numbers", [[], [0.0], [2.5], [2.5, 2.5], [0.0, 2.5], [1.0, 0.0], [np.nan, 2.5, -3.0], [np.inf]]
 )
