@@ -118,12 +118,11 @@ def _bug(exercise: Exercise, candidate: _Candidate, seen: str) -> Bug:
         what = f"has `{after}` where `{before}` belongs" if after else f"leaves out `{before}`"
         source = f"# One {what}"
     else:
-        words = [
-            f"has {_line(text)}" if text.strip() else f"leaves out {_line(exercise.steps[step]) or step}"
-            for step, text in known.texts.items()
-        ]
-        what = " and ".join(words).replace(" and has ", " and ")
-        if "has " in words or len(what) > 180:  # the code is too long for a sentence
+        gone = [_line(exercise.steps[step]) or step for step, text in known.texts.items() if not text.strip()]
+        new = [_line(text) for text in known.texts.values() if text.strip()]
+        parts = [f"{verb} {' and '.join(lines)}" for verb, lines in (("has", new), ("leaves out", gone)) if lines]
+        what = ", and ".join(parts)
+        if "" in new or len(what) > 180:  # the code is too long for a sentence
             what = f"has the bug “{name}”"
         source = f"def {exercise.name}({exercise.takes}):\n{textwrap.indent(known.text, '    ')}"
     cases = tuple(case for case, d in zip(exercise.drawn, candidate.differs, strict=True) if d)
