@@ -454,7 +454,8 @@ def test_a_changed_argument_and_another_dtype_are_named():
         return softmax(x)
 
     says(in_place, "changes its argument `x` in place")
-    says(lambda x: softmax(x.astype(float)), "float32 went in", "came out as float64", "math.sqrt")
+    says(lambda x: softmax(x.astype(float)), "float32 went in", "came out as float64", "`: write `x.dtype` there")
+    says(lambda x: softmax(x) * np.ones(1), "float32 went in", "came out as float64", "math.sqrt")
 
 
 def test_the_librarys_own_function_is_no_solution():

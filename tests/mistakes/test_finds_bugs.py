@@ -155,7 +155,7 @@ HIDDEN = {
             for n in range(1, 6):
                 assert np.array_equal(causal_mask(n, n + 2), causal_mask(n, n + 2))
         """,
-        (1, 14),
+        (1, 15),
         ("its own reference",),
     ),
     "K = Q": (
@@ -203,7 +203,7 @@ HIDDEN = {
     ),
     "no assert": (
         "def my_test(causal_mask): print(causal_mask(3, 5))",
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "only printed": (
@@ -212,17 +212,17 @@ HIDDEN = {
             if not np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0):
                 print("wrong")
         """,
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "compared, then forgotten": (
         "def my_test(causal_mask): same = np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)",
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "returned": (
         "def my_test(causal_mask): return np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)",
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "caught": (
@@ -233,7 +233,7 @@ HIDDEN = {
             except Exception:
                 print("failed")
         """,
-        (0, 14),
+        (0, 15),
         ("no assert",),
     ),
     "a pair in brackets": (
@@ -241,17 +241,17 @@ HIDDEN = {
         def my_test(causal_mask):
             assert (np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0), "wrong mask")
         """,
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "all, not called": (
         "def my_test(causal_mask): assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).all",
-        (3, 14),
+        (3, 15),
         ("no assert",),
     ),
     "any": (
         "def my_test(causal_mask): assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).any()",
-        (5, 14),
+        (6, 15),
         ("random results pass",),
     ),
     "never reached": (
@@ -262,7 +262,7 @@ HIDDEN = {
 
             causal_mask(3, 5)
         """,
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "only errors": (
