@@ -22,6 +22,7 @@ from lesson_utils.mistakes.explain.errors import error_message, foreign_words, i
 from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import style_remarks
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
+from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.recognise.search import recognise
 from lesson_utils.mistakes.run.kernel import kernel_as_before, mend_modules
 from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp, ending, stopped
@@ -65,7 +66,7 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
         bank = Bank(exercise)
     if todo := stub_problem(function, outcomes[0]):
         return verdict(None, f"{todo}, run its cell, then run this one again.")
-    if exercise.broken and _does_the_same(exercise, outcomes):
+    if exercise.broken and _is_untouched(exercise, function) and _does_the_same(exercise, outcomes):
         return verdict(None, exercise.symptom)
     if outcomes[-1].timed_out:
         label = bank.cases[len(outcomes) - 1].label
@@ -88,6 +89,13 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
         return verdict(False, OVERWRITTEN)
     also = style_remarks(exercise, function, outcomes, bank.wanted)
     return verdict(True, exercise.praise + (f"\nRight, and yet: {' '.join(also)}" if also else ""))
+
+
+def _is_untouched(exercise: Exercise, function: Any) -> bool:
+    """Tell whether the lines of a broken stub stand as they were; who changed them in vain is told of the mistake."""
+    mine = learner_code(function)
+    broken = ast.parse(exercise.body(exercise.broken)).body
+    return mine is None or [*map(ast.unparse, mine.body)] == [*map(ast.unparse, broken)]
 
 
 def _does_the_same(exercise: Exercise, outcomes: Sequence[Outcome]) -> bool:
@@ -113,7 +121,7 @@ def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str
         return ""
     named = [fault for fault in bank.changes if fault.name in (name or "").split("; ")]
     for i, (outcome, wanted) in enumerate(zip(outcomes, bank.wanted, strict=True)):
-        made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i))]
+        made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i)) if dtype]  # to NumPy, None is float64
         for result, got, want in zip(bank.exercise.returns, _dtypes(outcome), _dtypes(wanted), strict=False):
             if got is None or want is None or got in made:
                 continue

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from learners import cell
 from right_answers import RIGHT, bodies
 
 from lesson_utils.classroom.course import LESSONS
@@ -261,6 +262,16 @@ def test_what_is_mended_wrongly_is_answered_as_ever():
     names = exercise.names()
     exec("def mended_merge(x):\n    return x.swapaxes(-1, -2).reshape(x.shape[:-3] + (x.shape[-2], -1))", names)
     assert run(exercise, names["mended_merge"]).passed is False
+
+
+def test_who_changes_the_lines_in_vain_is_told_of_the_mistake():
+    exercise = exercises.MENDS[1]
+    changed = exercise.stub.replace("np.where(mask, -np.inf, scores)", "np.where(~mask, scores, -np.inf)")
+    assert changed != exercise.stub
+    result = run(exercise, cell(changed, exercise.names())["mended_hiding"])
+    assert (result.passed, result.misconception) == (False, "mask inverted")
+    reworded = exercise.stub.replace("    scores =", "    # look here\n    scores =")  # the same lines
+    assert run(exercise, cell(reworded, exercise.names())["mended_hiding"]).message == exercise.symptom
 
 
 def test_the_triage_finds_the_part_of_every_patient(capsys):

@@ -1387,4 +1387,60 @@ BLIND = (
         """,
         says=("One thing more: `mask` has dtype float64",),
     ),
+    Blind(
+        "attention",
+        "weights hidden behind softmax, and not scaled",
+        """
+        weights = ops.softmax(Q @ K.swapaxes(-1, -2))
+        if mask is not None:
+            weights = np.where(mask, weights, 0)
+        output = weights @ V
+        return output, weights
+        """,
+        says=(
+            "The scale is missing",
+            "You hide weights after softmax",
+        ),
+        never=("very large",),
+    ),
+    Blind(
+        "causal_mask",
+        "numbers to add, counted from the start",
+        """
+        mask = np.zeros((T_q, T_k))
+        mask[np.triu_indices(T_q, k=1, m=T_k)] = -np.inf
+        return mask
+        """,
+        says=(
+            r"1\. These are numbers to be added",
+            r"2\. You treat the queries as the \*first\*",
+        ),
+    ),
+    Blind(
+        "add_positions",
+        "rows from 1, and float64",
+        """
+        B, T, d = X.shape
+        out = X + table[1:T + 1]
+        return out
+        """,
+        says=(
+            "You start with row 1",
+            "One thing more: float32 went in",
+        ),
+    ),
+    Blind(
+        "mend_step",
+        "the cache of values in another order than the output",
+        """
+        q = x @ W_Q
+        K = np.concatenate([K, x @ W_K])
+        v = x @ W_V
+        weights = ops.softmax(q @ K.T / math.sqrt(K.shape[-1]))
+        output = weights @ np.concatenate([V, v])
+        return output, K, np.concatenate([v, V])
+        """,
+        says=("every row stands one place too late",),
+        never=("is mixed",),
+    ),
 )

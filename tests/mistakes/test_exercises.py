@@ -454,7 +454,8 @@ def test_a_changed_argument_and_another_dtype_are_named():
         return softmax(x)
 
     says(in_place, "changes its argument `x` in place")
-    says(lambda x: softmax(x.astype(float)), "float32 went in", "came out as float64", "math.sqrt")
+    says(lambda x: softmax(x.astype(float)), "float32 went in", "came out as float64", "`: write `x.dtype` there")
+    says(lambda x: softmax(x) * np.ones(1), "float32 went in", "came out as float64", "math.sqrt")
 
 
 def test_the_librarys_own_function_is_no_solution():
@@ -685,6 +686,13 @@ def test_what_a_learner_wrote_is_escaped():
     page = check.softmax(tags)._repr_mimebundle_()["text/html"]
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
+
+
+@pytest.mark.parametrize("number", [0.0, 5.0, np.inf, np.nan])
+def test_an_infinite_result_is_like_no_other(number):
+    assert not same(Outcome(np.array([1.0, number])), Outcome(np.array([1.0, -np.inf])))
+    assert not same(Outcome(np.array([1.0, -np.inf])), Outcome(np.array([1.0, number])))
+    assert same(Outcome(np.array([number])), Outcome(np.array([number])))
 
 
 @pytest.mark.parametrize(

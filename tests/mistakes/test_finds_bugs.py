@@ -1,5 +1,6 @@
 """`check.finds_bugs`: a test is judged by the bugs that it finds, and what hides the others is named."""
 
+import re
 import textwrap
 
 import numpy as np
@@ -78,8 +79,19 @@ HIDDEN = {
     ),
     "equal sizes": (
         "def my_test(causal_mask): m = causal_mask(4, 4); assert (m == np.tril(np.ones((4, 4), bool))).all()",
-        (11, 14),
+        (12, 15),
         ("equal sizes",),
+    ),
+    "equal sizes, beside a bug that no size hides": (
+        """
+        def my_test(attention):
+            x = np.ones((4, 4))
+            output, weights = attention(x, x, x)
+            assert np.allclose(weights, 0.25)
+            assert np.allclose(output, 1)
+        """,
+        (2, 16),
+        ("no mask", "special numbers", "equal sizes", "one sample", "inputs"),
     ),
     "saturated": (
         """
@@ -143,7 +155,7 @@ HIDDEN = {
             for n in range(1, 6):
                 assert np.array_equal(causal_mask(n, n + 2), causal_mask(n, n + 2))
         """,
-        (1, 14),
+        (1, 15),
         ("its own reference",),
     ),
     "K = Q": (
@@ -191,7 +203,7 @@ HIDDEN = {
     ),
     "no assert": (
         "def my_test(causal_mask): print(causal_mask(3, 5))",
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "only printed": (
@@ -200,17 +212,17 @@ HIDDEN = {
             if not np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0):
                 print("wrong")
         """,
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "compared, then forgotten": (
         "def my_test(causal_mask): same = np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)",
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "returned": (
         "def my_test(causal_mask): return np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0)",
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "caught": (
@@ -221,7 +233,7 @@ HIDDEN = {
             except Exception:
                 print("failed")
         """,
-        (0, 14),
+        (0, 15),
         ("no assert",),
     ),
     "a pair in brackets": (
@@ -229,17 +241,17 @@ HIDDEN = {
         def my_test(causal_mask):
             assert (np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0), "wrong mask")
         """,
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "all, not called": (
         "def my_test(causal_mask): assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).all",
-        (3, 14),
+        (3, 15),
         ("no assert",),
     ),
     "any": (
         "def my_test(causal_mask): assert (causal_mask(3, 5) == (np.tri(3, 5, 2) > 0)).any()",
-        (5, 14),
+        (6, 15),
         ("random results pass",),
     ),
     "never reached": (
@@ -250,7 +262,7 @@ HIDDEN = {
 
             causal_mask(3, 5)
         """,
-        (1, 14),
+        (1, 15),
         ("no assert",),
     ),
     "only errors": (
@@ -279,7 +291,7 @@ def test_bugs_are_counted_and_what_hides_the_others_is_named(source, count, mist
     assert result.mistakes == mistakes
     assert all(text in result.text for text, _ in result.groups)
     described = "\n".join(line for _, lines in result.groups for line in lines)
-    assert all(name in described for name in result.survivors)
+    assert len(re.findall(r"(?:\bOne|: one|; one|And one) (?:has|leaves out) ", described)) == len(result.survivors)
     assert described.count("It shows, for instance, on ") >= len(result.groups)
 
 
@@ -389,7 +401,7 @@ REFUSED = {
             e = np.exp(Q @ K.T)
             assert np.allclose(attention(Q, K, V)[1], e / e.sum(-1, keepdims=True))
         """,
-        "passes with this bug. no scale",
+        r"But it passes a wrong one, which leaves out `scores = ",
     ),
     "fails at times": (
         "def my_test(softmax): assert softmax(np.random.normal(size=4)).max() < 0.6",
@@ -541,10 +553,10 @@ def test_the_function_is_found_by_any_of_its_names():
 def test_the_answer_counts_describes_and_explains():
     result = judged(HIDDEN["equal sizes"][0])
     assert "All sizes are equal in each call" in result.text
-    assert "queries counted from the start: `return j <= i`. Seen: a server hid" in result.text
+    assert "One has `return j <= i`. Seen: a server hid" in result.text
     assert "It shows, for instance, on T_q = 2 and T_k = 5" in result.text
     page = result._repr_mimebundle_()
     assert "return j &lt;= i</code>" in page["text/html"]
     assert 'href="https://github.com/hyprstream/hyprstream/issues/1521"' in page["text/html"]
-    assert 'aria-label="11 of 14 bugs found"' in page["text/html"]
+    assert 'aria-label="12 of 15 bugs found"' in page["text/html"]
     assert page["text/plain"].startswith("Not yet. Your test passes the right `causal_mask`")

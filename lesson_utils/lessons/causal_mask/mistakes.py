@@ -11,6 +11,7 @@ from lesson_utils.mistakes.exercise import both, change
 _INVERTED = change('inverted', 'This is True where the query may **not** look. Here True means may attend: turn it around.', "np.triu(np.ones((T_q, T_k), bool), k=1 + T_k - T_q)", compare="return j > i + T_k - T_q")
 _TRANSPOSED = change('transposed', 'This is the upper triangle: each query sees itself and what comes after it. Rows are queries, columns are keys; the past is on the left, so keep the lower triangle.', "np.triu(np.ones((T_q, T_k), bool), k=T_k - T_q)", compare="return j >= i + T_k - T_q")
 _FROM_THE_START = change('queries counted from the start', 'You treat the queries as the *first* T_q positions. They are the last: query i stands at position i + T_k − T_q, so the diagonal is moved by `k=T_k - T_q`.', compare="return j <= i")
+_TO_ADD = change('numbers to add', 'These are numbers to be added to scores. A mask in this course holds True (may attend) and False.', "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -np.inf)", "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -1e9)")
 MASK = (
     _INVERTED,
     change('cannot see itself', "No query sees its own position, and where T_q = T_k the first sees nothing at all. The last visible key is the query's own: j ≤ i + T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
@@ -23,8 +24,9 @@ MASK = (
     change("moved by T_k", "You move by T_k, or by T_q, alone. Query i stands at position i + T_k − T_q.", compare=("return j <= i + T_k", "return j <= i + T_q")),
     change('axes swapped', 'Your mask has a row for each key. Rows are queries: shape (T_q, T_k).', *(f"np.{f}" for f in ("tri(T_k, T_q, dtype=bool)", "tri(T_k, T_q, k=T_k - T_q, dtype=bool)", "tri(T_k, T_q, k=T_q - T_k, dtype=bool)")), i="i = np.arange(T_q)", j="j = np.arange(T_k)[:, None]", compare=("return j <= i + T_k - T_q", "return j <= i")),
     change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T_q)[:, None]`.", i="i = np.arange(T_q)"),
-    change('square', 'Your mask is square. There are T_q queries and T_k keys: shape (T_q, T_k).', "np.tri(T_k, dtype=bool)", "np.tri(T_q, dtype=bool)"),
-    change('numbers to add', 'These are numbers to be added to scores. A mask in this course holds True (may attend) and False.', *(f"np.where(np.tri(T_q, T_k, k={k}) > 0, 0, {n})" for k in ("T_k - T_q", "0") for n in ("-np.inf", "-1e9"))),
+    change('square', 'Your mask is square. There are T_q queries and T_k keys: shape (T_q, T_k).', "np.tri(T_k, dtype=bool)", "np.tri(T_q, dtype=bool)", i="i = np.arange(T_k)[:, None]", compare="return j <= i"),
+    _TO_ADD,
+    both(_TO_ADD, _FROM_THE_START, "np.where(np.tri(T_q, T_k) > 0, 0, -np.inf)", "np.where(np.tri(T_q, T_k) > 0, 0, -1e9)"),
     change("everything visible", "Every query may see every key. Hide the future: True only where j ≤ i + T_k − T_q.", "np.ones((T_q, T_k), bool)"),
     change("only itself", "Each query sees itself only. It may also see what lies before it: j ≤ i + T_k − T_q.", "np.eye(T_q, T_k, dtype=bool)", compare="return j == i + T_k - T_q"),
 )

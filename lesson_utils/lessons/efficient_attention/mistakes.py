@@ -71,7 +71,7 @@ DELTA = (
     change("rate left out", "You leave the rate out: the whole error is corrected at once. Multiply by `rate`.", answer="return S + change"),
     change("rate on the value only", "The rate multiplies the value alone, so the memory forgets more than it learns. It multiplies the whole error, v − old.", error="error = rate * v - old", answer="return S + change"),
     change("only the change", "You return what is to be added. Add it to S.", answer="return rate * change"),
-    change("memory faded", "You let the memory fade by 1 − rate, everywhere. The delta rule leaves what other keys wrote; it corrects along k only.", answer="return (1 - rate) * S + rate * np.outer(k, v)"),
+    change("memory faded", "You let the memory fade by 1 − rate, everywhere. The delta rule leaves what other keys wrote; it corrects along k only.", error="error = v", answer="return (1 - rate) * S + rate * change"),
     change("not an outer product", "You multiply key and error entry by entry. Each entry of the key meets each of the error: `np.outer(k, error)`, (d_k, d_v).", write="change = k * error"),
     change("error squared", "You square the error, which loses its sign. The gradient of ½ error² is the error itself.", error="error = (v - old) ** 2"),
     change("read after writing", "You read after the value has been added: then the memory's answer holds v already. Read first.", read="old = k @ (S + np.outer(k, v))"),

@@ -47,6 +47,7 @@ SPLIT = (
 MERGE = (
     change('reshaped without a swap', 'You reshape at once. Reshape never moves an entry past another, so tokens of one head end up in one row. Swap T and h first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.', swap=""),
     change('not joined', 'You return the pieces of each token beside each other, (..., T, h, d_k), and not joined. Return them reshaped to (..., T, h·d_k).', join="return x"),
+    change('leading axes joined', 'The leading axes are joined with T: `-1` takes all that is left. Keep them: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, num_heads * d_k)"),
     change('columns of the heads alternate', "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.", swap="x = np.moveaxis(x, -3, -1)"),
     change('wrong axes swapped', 'You swap d_k with another axis. T and h must change places: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(-1, -2)", "x = x.swapaxes(-1, -3)"), join=("return x.reshape(*leading, T, num_heads * d_k)", "return x")),
     change(
@@ -114,7 +115,7 @@ MULTI = (
     change("W_O in front", "You put W_O in front. Each row is a token, so the matrix comes after it: `joined @ W_O`.", mix="output = W_O @ joined"),
     change("W_O before the merge", "You multiply each head by W_O before the heads are joined. Join first, (..., T, h·d_v), then `@ W_O`.", merge="joined = heads @ W_O", mix="output = attention.merge_heads(joined)"),
     change('scaled by the whole width', "You divide the scores by √d_model, or √(h·d_k): the root of the whole width. Each head's dot products have d_k terms: √d_k. `attention.scaled_dot_product_attention` does it for you.", attend=[_OWN.format(size, "") for size in ("W_Q.shape[1]", "x.shape[-1]")]),
-    change("scaled by another size", "You divide by the root of a size that is not d_k, such as the number of heads or of tokens. d_k is the width of a head's key: `K.shape[-1]`.", attend=[_OWN.format(size, "") for size in ("num_heads", "x.shape[-2]", "V.shape[-1]")]),
+    change("scaled by another size", "You divide by the root of a size that is not d_k, such as d_model / h, the number of heads or of tokens. d_k is the width of a head's key: `K.shape[-1]`.", attend=[_OWN.format(size, "") for size in ("x.shape[-1] // num_heads", "num_heads", "x.shape[-2]", "V.shape[-1]")]),
     change("divided by d_k", "You divide by d_k itself. Divide by its root.", attend="weights = ops.softmax(Q @ K.swapaxes(-1, -2) / Q.shape[-1])\nheads = weights @ V"),
     change('not scaled', 'Your scores are not divided by √d_k. `attention.scaled_dot_product_attention` does it for you.', attend="weights = ops.softmax(Q @ K.swapaxes(-1, -2))\nheads = weights @ V"),
     change("scaled twice", "You divide by √d_k, and `scaled_dot_product_attention` does so once more. Leave your own division out.", attend=("heads, weights = attention.scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V)", "heads, weights = attention.scaled_dot_product_attention(Q, K, V)\nheads = heads / math.sqrt(Q.shape[-1])")),

@@ -1,6 +1,7 @@
 """Right numbers in the wrong form: what is left to mend of a list, a masked array, a dtype, or a changed argument."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_co
 from lesson_utils.mistakes.run.outcome import Outcome
 
 LEFT = "The numbers are right; one thing is left."
+ASKS_FOR_FLOAT64 = r"float64|np\.double|dtype=float\b|astype\(float\)"
 IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
 
 
@@ -30,7 +32,7 @@ def _problems(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outco
     if outcome.changed:
         yield f"The result is right, but {changes_in_place(exercise, function, outcome.changed)}"
     arrays = [(name, np.asarray(got), want) for name, got, want in rows if isinstance(want, np.ndarray)]
-    yield from (problem for row in arrays if (problem := _dtype_problem(exercise, *row)))
+    yield from (problem for row in arrays if (problem := _dtype_problem(exercise, function, *row)))
 
 
 def _no_array(name: str, got: Any, want: Any) -> str | None:
@@ -50,7 +52,7 @@ def _objects(name: str, got: Any, want: Any) -> str | None:
 CONTAINERS = (_no_array, masked_entries, _objects)
 
 
-def _dtype_problem(exercise: Exercise, name: str, got: np.ndarray, want: np.ndarray) -> str | None:
+def _dtype_problem(exercise: Exercise, function: Any, name: str, got: np.ndarray, want: np.ndarray) -> str | None:
     if want.dtype == bool and got.dtype != bool:
         return f"{LEFT} `{name}` has dtype {got.dtype}, and masks here are boolean: add `dtype=bool`, or compare, `mask > 0`."
     if want.dtype.kind == "i" and got.dtype.kind == "f":
@@ -60,10 +62,16 @@ def _dtype_problem(exercise: Exercise, name: str, got: np.ndarray, want: np.ndar
     if want.dtype == np.float64:
         return f"{LEFT} `{name}` has dtype {got.dtype}; expected float64. Did you ask for another?"
     given = next((p for p in exercise.parameters if p in ("x", "X", "Q", "scores", "logits")), exercise.parameters[0])
+    head = f"{LEFT} {want.dtype} went in, `{name}` came out as {got.dtype}."
+    mine = learner_code(function)
+    for line in ast.walk(mine.tree) if mine else ():
+        is_line = isinstance(line, ast.stmt) and not hasattr(line, "body")
+        if mine and is_line and re.search(ASKS_FOR_FLOAT64, text := ast.unparse(line)):
+            at = mine.first_line + line.lineno - 1  # type: ignore[attr-defined]
+            return f"{head} Line {at} asks for that, `{text}`: write `{given}.dtype` there."
     masks = ", arithmetic on a boolean mask (`~mask * -1e9`), `np.where(mask, 0, -np.inf)` (write `np.where(mask, scores, -np.inf)`), `np.finfo(float).min`"
     return (
-        f"{LEFT} {want.dtype} went in, `{name}` came out as {got.dtype}. What makes a float64: another array that is float64 "
-        f"(convert it: `.astype({given}.dtype)`), `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype={given}.dtype`)"
+        f"{head} What makes a float64: another array that is float64 (convert it: `.astype({given}.dtype)`), `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype={given}.dtype`)"
         f"{masks if 'mask' in exercise.parameters else ''}."
     )
 

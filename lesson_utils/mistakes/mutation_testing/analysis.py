@@ -25,7 +25,7 @@ AGAIN = 12  # and so often on the right function, to see whether it fails at tim
 SLOW = 0.2  # seconds of computing for one run of a test; dozens have to be waited for
 ALTOGETHER = 30.0  # seconds by the clock on the wall; a busy machine needs some for dozens of quick runs
 EVERY = 4  # after so many bugs, the right function must pass again
-DESCRIBED = 4  # survivors of one reason that are described; more are named
+DESCRIBED = 4  # survivors of one reason that are described; more are told in short
 TOO_TIGHT = "Your test passes the right `{}`, but not one that is as right and rounds otherwise. It fails{} With another order of the sums, or `einsum`, the last digits are others. Compare with `np.allclose(a, b)`, which allows for that; for float32, with `atol=1e-4`."
 NO_SEED = "Your test calls the function with other numbers each time that it runs, and finds these in some runs only. Give it a seed, `rng = np.random.default_rng(0)`, and inputs that show them each time."
 
@@ -94,9 +94,9 @@ def _answer(test: Any, trial: partial[Run], exercise: Exercise, first: Run, bugs
 
 
 def _described(bugs: Sequence[Bug]) -> tuple[str, ...]:
-    """Return a line for each of the first bugs, and one with the names of the others."""
-    first, others = bugs[:DESCRIBED], [bug.name for bug in bugs[DESCRIBED:]]
-    return (*(bug.in_words for bug in first), *([", ".join(others)] if others else []))
+    """Return a line for each of the first bugs, and one for all the others, in short."""
+    others = [f"one {bug.what}" for bug in bugs[DESCRIBED:]]
+    return (*(f"One {bug.in_words}" for bug in bugs[:DESCRIBED]), *([f"And {'; '.join(others)}."] if others else []))
 
 
 # --- Tests that don't get as far as the bugs ------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _hint(trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bu
         if re.search(r"==|array_equal", line) and any(x.dtype.kind == "f" for x in arrays):
             return "`==` wants equal numbers, and computed ones may differ in the last digits. Compare them with `np.allclose(a, b)`."
         if bug := next((bug for bug in bugs if trial(bug.function).passed), None):
-            return f"\nBut it passes with this bug. {bug.in_words}. Is that what it expects?"
+            return f"\nBut it passes a wrong one, which {bug.in_words} Is that what it expects?"
     return f"\nThe last call gave {names} of the shapes {[x.shape for x in arrays]}." if arrays else ""
 
 

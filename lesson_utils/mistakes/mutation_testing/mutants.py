@@ -26,7 +26,8 @@ class Bug:
     """A wrong version of an exercise's function."""
 
     name: str
-    in_words: str  # the lines that are other ones, where the bug was seen in public, and a case in which it shows
+    what: str  # it does, to stand behind "one"
+    in_words: str  # the same in a sentence, where the bug was seen in public, and a case in which it shows
     function: Callable[..., Any]
     source: str
     cases: tuple[Case, ...]  # of the exercise, in which its result is another one
@@ -114,19 +115,19 @@ def _bug(exercise: Exercise, candidate: _Candidate, seen: str) -> Bug:
     known, name = candidate.known, candidate.known.name or "another slip"
     if known.slip:
         before, after = known.slip.texts()
-        change = f"`{after}` where `{before}` belongs" if after else f"`{before}` is left out"
-        source = f"# {change}"
+        what = f"has `{after}` where `{before}` belongs" if after else f"leaves out `{before}`"
+        source = f"# One {what}"
     else:
-        words = [
-            _line(text) if text.strip() else f"{_line(exercise.steps[step]) or step} is left out"
-            for step, text in known.texts.items()
-        ]
-        short = [part for n, part in enumerate(words) if n == 0 or len("; ".join(words[: n + 1])) <= 130]
-        change = "; ".join(short) + (" …" if len(short) < len(words) else "") if all(words) else ""
+        gone = [_line(exercise.steps[step]) or step for step, text in known.texts.items() if not text.strip()]
+        new = [_line(text) for text in known.texts.values() if text.strip()]
+        parts = [f"{verb} {' and '.join(lines)}" for verb, lines in (("has", new), ("leaves out", gone)) if lines]
+        what = ", and ".join(parts)
+        if "" in new or len(what) > 180:  # the code is too long for a sentence
+            what = f"has the bug “{name}”"
         source = f"def {exercise.name}({exercise.takes}):\n{textwrap.indent(known.text, '    ')}"
     cases = tuple(case for case, d in zip(exercise.drawn, candidate.differs, strict=True) if d)
-    in_words = f"{name}{': ' if change else ''}{change}{seen}. It shows, for instance, on {cases[0].label}"
-    return Bug(name, in_words, known.program, source, cases)
+    in_words = f"{what}{seen}. It shows, for instance, on {cases[0].label}."
+    return Bug(name, what, in_words, known.program, source, cases)
 
 
 def _line(text: str) -> str:

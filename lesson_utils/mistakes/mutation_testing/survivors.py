@@ -47,13 +47,27 @@ def _shows(study: Study, bug: Bug) -> bool:
 
 def _shows_with_other_numbers(study: Study, bug: Bug) -> bool:
     others = [redrawn(call.arguments, np.random.default_rng(0)) for call in study.calls[:3]]
-    pairs = [(quick(bug.function, arguments), quick(study.exercise.right, arguments)) for arguments in others]
-    return any(not right.error and not same(wrong, right) for wrong, right in pairs)
+    return any(_differs(study, bug, arguments) for arguments in others)
+
+
+def _differs(study: Study, bug: Bug, arguments: tuple[Any, ...]) -> bool:
+    right = quick(study.exercise.right, arguments)
+    return not right.error and not same(quick(bug.function, arguments), right)
 
 
 def _sizes_differ(call: Call | Case) -> bool:
     sizes = {n for x in _arrays(call) for n in x.shape[-2:]}
     return len(sizes or {x for x in call.arguments if type(x) is int}) > 1
+
+
+def _needs_other_sizes(study: Study, bug: Bug) -> bool:
+    """Make the experiment whether a case in which the bug shows hides it when all its sizes are made equal."""
+
+    def shows(case: Case, size: int) -> bool:
+        return _differs(study, bug, redrawn(case.arguments, np.random.default_rng(0), size))
+
+    sized = [case for case in bug.cases if _arrays(case)]  # else the sizes themselves are the arguments
+    return _lacks(_sizes_differ)(study, bug) and (not sized or any(shows(c, 0) and not shows(c, 4) for c in sized))
 
 
 def _axes(call: Call | Case) -> int:
@@ -75,9 +89,9 @@ ABOUT_INPUTS = (
     ("always a mask", _lacks(lambda call: any(x is None for x in call.arguments)), "Every call has a mask, or whatever else may be left out. Leave it out in another call."),
     ("no large numbers", _lacks(lambda call: any(np.abs(x).max(initial=0) > 500 for x in _arrays(call))), "No number in your inputs is large. Try some above 1000."),
     ("special numbers", _shows_with_other_numbers, "The numbers in your inputs are special: all equal, zero, very large, or the same in two arrays. With random numbers in each array these bugs show."),
-    ("equal sizes", _lacks(_sizes_differ), "All sizes are equal in each call, so no axis or size can be the wrong one. Make them different."),
+    ("equal sizes", _needs_other_sizes, "All sizes are equal in each call, so no axis or size can be the wrong one. Make them different."),
     ("one sample", lambda study, bug: max(map(_axes, study.calls)) < min(map(_axes, bug.cases)), "No call has as many axes (of more than 1) as the cases in which these bugs show. Add a leading axis or two, as a batch and heads are."),
-    ("inputs", lambda study, bug: True, "On your inputs the result is right all the same."),
+    ("inputs", lambda study, bug: True, "On your inputs the result is right all the same. Call it on inputs like those that are named here, too."),
 )  # fmt: skip
 
 

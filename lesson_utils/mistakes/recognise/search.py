@@ -110,14 +110,17 @@ class Search:
         return Diagnosis(best.message, best.name, explains_errors=explained)
 
     def _fits(self, fault: Fault, abstain: bool) -> bool:
-        """Tell whether a fault does the same in every case; with `abstain`, an error on one side says neither yes nor no."""
+        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no."""
         seen, has_values = 0, False
         for i, outcome in enumerate(self.outcomes):
             agreed = agree(fault.outcome(i), outcome)
             if agreed and outcome.error:
                 here = same_place(fault.outcome(i).error, outcome.error, self.bank.exercise.parameters)
                 agreed = here or (None if abstain else False)
-            if agreed is False or (agreed is None and (not abstain or i not in self.wrong)):
+            silent = (
+                abstain and i in self.wrong and (outcome.error or not fault.parts)
+            )  # a pair that stops explains no values
+            if agreed is False or (agreed is None and not silent):
                 return False
             seen += bool(agreed) and i in self.wrong
             has_values |= (
@@ -278,7 +281,7 @@ def _entries(outcome: Outcome, wanted: Outcome) -> int:
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
-    return {word for word in words if word.isdigit()}
+    return {word for word in words if word.isdigit() and word not in "01"}  # sums begin at 0, and loops at either
 
 
 @dataclass(frozen=True)
