@@ -33,3 +33,11 @@ def written(exercise, body):
 
 def checked(exercise, body):
     return run(EXERCISES[exercise], written(exercise, body))
+
+
+def verdict(answer):
+    """The verdict on an answer of the blind bank."""
+    exercise = EXERCISES[answer.exercise]
+    if f"def {exercise.function_name}" in answer.body:
+        return run(exercise, cell(textwrap.dedent(answer.body), exercise.names())[exercise.function_name])
+    return run(exercise, written(answer.exercise, answer.body))

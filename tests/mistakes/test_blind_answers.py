@@ -1,22 +1,12 @@
 """No answer that once misled the checker misleads it again: it is told what it must be, and nothing that is not so."""
 
 import re
-import textwrap
 
 import pytest
 from blind_answers import BLIND
-from learners import EXERCISES, cell, written
-
-from lesson_utils.mistakes.judge import run
+from learners import verdict
 
 NO_REASON = r"would be right|should do what|step is missing above|another result each time"
-
-
-def verdict(answer):
-    exercise = EXERCISES[answer.exercise]
-    if f"def {exercise.function_name}" in answer.body:
-        return run(exercise, cell(textwrap.dedent(answer.body), exercise.names())[exercise.function_name])
-    return run(exercise, written(answer.exercise, answer.body))
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
