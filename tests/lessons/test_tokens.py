@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils.lessons.causal_mask.counting import Table
 from lesson_utils.lessons.tokens import cutting, pieces, spelling, splitting, tables
+from lesson_utils.lessons.tokens.counting import Table
 from lesson_utils.maths import tasks
 
 TEXT = tasks.python_text()[:4000]

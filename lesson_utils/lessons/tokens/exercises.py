@@ -41,6 +41,7 @@ def _pair_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a pair that is not there", [5, 7, 4, 9, 7, 4, 6], new=12),
         case("pairs in a row", [4, 7, 4, 7, 4, 7, 5], new=10),
         case("a single id", [4]),
+        case("ids of two digits", [14, 7, 4, 70, 4, 7, 47]),
         case("60 ids", rng.integers(3, 7, size=60).tolist(), (5, 3), 40),
         case("60 ids with runs", rng.integers(3, 5, size=60).tolist(), (3, 3), 50),
     ]
@@ -173,7 +174,7 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
         ),
     ),
     library=(pieces.merge_pairs,),
-    praise="Ten texts: pairs at both ends, runs of equal ids, a pair that is not there. With this step you can learn a tokenizer.",
+    praise="Eleven texts: pairs at both ends, runs of equal ids, a pair that is not there. With this step you can learn a tokenizer.",
 )
 
 # --- Bits a character -----------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Notebook 11 calls these names as `lab.name`."""
 
-from lesson_utils.lessons.causal_mask.counting import Table
+from lesson_utils.lessons.tokens.counting import Table
 from lesson_utils.lessons.tokens.cutting import by_hand, merges_lab
 from lesson_utils.lessons.tokens.pieces import apply, learn
 from lesson_utils.lessons.tokens.spelling import asked_plot, bags, count_letters, counters_plot, words_of

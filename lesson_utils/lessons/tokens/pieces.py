@@ -34,7 +34,7 @@ def merge_pairs(ids: "Ids", pair: Pair, new: int) -> "Ids":
 
 def commonest_pair(ids: "Ids", size: int) -> Pair:
     """Return the most frequent pair of neighbours among `size` ids; of several, the one with the smallest ids."""
-    codes = np.bincount(ids[:-1] * size + ids[1:])
+    codes = np.bincount(ids[:-1] * size + ids[1:])  # overlapping ones count, too
     return tuple(int(n) for n in divmod(int(codes.argmax()), size))  # type: ignore[return-value]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import plots
-from lesson_utils.lessons.causal_mask.counting import LONGEST, Table
+from lesson_utils.lessons.tokens.counting import LONGEST, Table
 from lesson_utils.lessons.tokens.pieces import merge_pairs
 from lesson_utils.maths.checks import Array
 
