@@ -135,6 +135,21 @@
     name(figure);
     announce(figure);
   };
+  // A check that is run again shows the hints that were open before.
+  const opened = new WeakMap(); // of each cell
+  const hint = (fold) => /^Hint \d/.test(fold.firstElementChild?.textContent) && fold.closest(".jp-Cell");
+  const remember = ({ target }) => {
+    const cell = target.isConnected && hint(target);
+    if (!cell) return;
+    if (!opened.has(cell)) opened.set(cell, new Set());
+    opened.get(cell)[target.open ? "add" : "delete"](target.firstElementChild.textContent);
+  };
+  addEventListener("toggle", remember, true);
+  const reopen = (fold) => {
+    if (fold.dataset.seen) return;
+    fold.dataset.seen = "yes";
+    if (opened.get(hint(fold) || fold)?.has(fold.firstElementChild.textContent)) fold.open = true;
+  };
   const picture = (image) => {
     if (image.dataset.shown) return;
     image.dataset.shown = "yes";
@@ -144,6 +159,7 @@
     document.querySelectorAll(".live-figure").forEach(start);
     document.querySelectorAll(".jp-OutputArea-output[data-mime-type$=stderr]").forEach(advise);
     document.querySelectorAll(".jp-OutputArea-output > .jp-RenderedHTML img").forEach(picture);
+    document.querySelectorAll(".jp-OutputArea-output [role=status] details").forEach(reopen);
   };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
   look();

@@ -1,10 +1,18 @@
 """The answer of a check, as text and as a page."""
 
 import html
+import keyword
 import re
 from dataclasses import dataclass, field
 
 COLOURS = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}
+# A comment, a text, or a keyword, in a style each. The colours are those of JupyterLab's editor, in each of its themes.
+PYTHON = re.compile(rf"""(#.*)|(\"{{3}}[\s\S]*?\"{{3}}|"[^"\n]*"|'[^'\n]*')|\b({"|".join(keyword.kwlist)})\b""")
+STYLES = (
+    "font-style:italic",
+    "color:var(--jp-mirror-editor-string-color,inherit)",
+    "font-weight:bold;color:var(--jp-mirror-editor-keyword-color,inherit)",
+)
 
 
 def to_html(text: str) -> str:
@@ -28,6 +36,16 @@ def details(summary: str, body: str) -> str:
     return f'<details style="margin:4px 0"><summary style="cursor:pointer">{summary}</summary>{body}</details>'
 
 
+def code_to_html(source: str) -> str:
+    """Return Python code as HTML, with its comments, texts and keywords told apart."""
+    coloured = PYTHON.sub(_coloured, html.escape(source, quote=False))
+    return f'<pre style="margin:8px 0">{coloured}</pre>'
+
+
+def _coloured(found: re.Match[str]) -> str:
+    return f'<span style="{STYLES[(found.lastindex or 1) - 1]}">{found[0]}</span>'
+
+
 @dataclass(frozen=True)
 class CheckResult:
     """The verdict of a check. `passed` is None for a stub that nobody has worked on yet."""
@@ -45,7 +63,7 @@ class CheckResult:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Show the message, and below it hints and solution, closed."""
         summary = "Compare with our solution" if self.passed else "Show a solution"
-        help_ = details(summary, f"<pre>{html.escape(self.solution)}</pre>") if self.solution else ""
+        help_ = details(summary, code_to_html(self.solution)) if self.solution else ""
         for n, hint in reversed(list(enumerate(self.hints, 1))):
             if not self.passed:  # each hint holds the next one, so nobody reads further than they need
                 help_ = details(f"Hint {n} of {len(self.hints)}", f"<p>{to_html(hint)}</p>{help_}")

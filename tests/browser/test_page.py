@@ -121,6 +121,25 @@ def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
 
 
 @pytest.mark.long_form
+def test_hints_stay_open_when_a_check_is_run_again(lab):
+    with lab.open(NOTEBOOK.name) as notebook:
+        notebook.run_cell("setup")
+        notebook.run_cell("weighted-average", RIGHT.replace("weights @ values", "values"))
+        notebook.run_cell("weighted-average-check")
+        hints = notebook.page.locator(".jp-OutputArea-output [role=status] details")
+        assert hints.count() > 1
+        hints.first.locator("summary").first.click()
+        for _ in range(2):
+            notebook.run_cell("weighted-average-check")
+            notebook.page.locator(".jp-OutputArea-output details[open]").wait_for()
+            assert notebook.page.locator(".jp-OutputArea-output details[open]").count() == 1
+        hints.first.locator("summary").first.click()
+        notebook.page.wait_for_timeout(300)
+        notebook.run_cell("weighted-average-check")
+        assert notebook.page.locator(".jp-OutputArea-output details[open]").count() == 0
+
+
+@pytest.mark.long_form
 def test_a_reload_while_a_cell_runs_is_said(lab, tmp_path):
     with lab.open(NOTEBOOK.name) as notebook:
         page = notebook.page

@@ -200,7 +200,7 @@ def test_a_case_is_revealed_with_its_link_when_it_is_opened():
     shown = lab.reveal()._repr_mimebundle_()
     assert shown["text/plain"].count("https://github.com/") == 15
     assert all(bug in shown["text/plain"] for bug in examined.BUGS)
-    in_sight = re.sub(r"<pre>.*?</pre>", "", shown["text/html"], flags=re.S)
+    in_sight = re.sub(r"<pre.*?</pre>", "", shown["text/html"], flags=re.S)
     assert re.findall(r"<summary[^>]*>([^<]*)</summary>", in_sight) == [f"Patient {n}" for n in casefile.PATIENTS]
     assert all(bug not in in_sight for bug in examined.BUGS if bug)
     assert lab.reveal(3).patients == (3,)

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import html
 import itertools
 import json
 import random
@@ -33,6 +34,7 @@ from lesson_utils.mistakes.recognise.tree_edits import edits
 from lesson_utils.mistakes.run import limits
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
+from lesson_utils.mistakes.verdict import code_to_html
 
 pytestmark = pytest.mark.walks
 
@@ -673,6 +675,13 @@ def test_hints_open_one_by_one_and_the_solution_comes_last():
     found = re.findall(r"<summary[^>]*>([^<]+)</summary>", page)
     assert found == ["Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3", "Show a solution"]
     assert page.count("</details></details></details></details>") == 1  # each inside the one before
+
+
+def test_a_solution_is_shown_as_it_stands():
+    for exercise in EXERCISES.values():
+        shown = code_to_html(exercise.solution)
+        assert html.unescape(re.sub(r"</?(pre|span)[^>]*>", "", shown)) == exercise.solution, exercise.name
+    assert code_to_html('x = "if <b>"  # or not').count("<span") == 2  # neither word in them is a keyword
 
 
 def test_who_has_passed_sees_the_solution_and_no_hints():
