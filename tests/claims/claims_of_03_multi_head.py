@@ -63,9 +63,17 @@ as_written(
 )
 
 # %% slow-code
-more_steps, larger = (starts(16, count=3, **settings).accuracy for settings in ({"steps": 4000}, {"d_ff": 112}))
+more_steps, larger = (slow[what] for what in ("8 times the steps", "larger network"))
+faster, one, four = (np.array(at_rate(2e-2, h)) for h in (16, 1, 4))
 new_parameters = 96 * (32 + 32 + 1), 2 * 32 * 16 * (8 - 2)  # of d_ff = 112 in place of 16; of wider keys
 as_written(STEPS == 500, not_unable=more_steps.min() > 0.995, about_half=0.44 < larger.min() < larger.max() < 0.6)
+as_written(
+    STEPS == 500,
+    faster=(round(faster.min(), 2), round(faster.max(), 2)) == (0.96, 0.99),
+    one_head=abs(one - 0.5).max() < 0.05,
+    four_heads=four.min() > 0.995,
+    four_before=surveys[4].accuracy[:3].min() > 0.98,
+)
 as_written(a_few_more=0 < new_parameters[0] - new_parameters[1] < 100)
 
 # %% tasks-plot
@@ -79,13 +87,19 @@ as_written(
 )
 
 # %% removal
-found = figures.one_each(np.stack([lab.examine(by_heads[4], 100, multi_head, [i]).right for i in range(4)]), high=0.9)
-as_written(STEPS == 500, one_each=found)
+without = [lab.examine(by_heads[4], 100, multi_head, [i]).right for i in range(4)]
+found = figures.one_each(np.stack(without), high=0.9)
+pale = lab.examine(by_heads[4], 100).profile[:, list(lab.OFFSETS)]  # (h, 4)
+pale = (pale > 0.05) & (pale < 0.5)
+as_written(STEPS == 500, one_each=found, pale=pale.any(), not_needed=np.stack(without)[pale].min() > 0.99)
 
 # %% all-starts
 alone = [figures.one_each(without) for without in surveys[4].zeros]
 by_mean = [figures.one_each(without) for without in surveys[4].means]
 worst = np.argsort(surveys[4].accuracy)[:3]
+to_guessing = [start for start, without in enumerate(surveys[4].zeros) if (without.min(axis=1) < 0.1).all()]
+as_written(STEPS == 500, five=[start for start in to_guessing if alone[start]] == [0, 1, 2, 9, 10])
+as_written(STEPS == 500, others=[start for start, own in enumerate(alone) if not own] == [5, 7, 8])
 as_written(STEPS == 500, nine=sum(alone) == 9, the_same=alone == by_mean, worst=not any(alone[i] for i in worst))
 
 # %% circuits-plot

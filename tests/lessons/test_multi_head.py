@@ -110,6 +110,20 @@ def test_widths_are_drawn_anew_from_each_start():
     assert (drawn[0] != drawn[2]).any()
 
 
+def test_a_task_is_trained_as_in_the_notebook_at_the_rate_that_is_asked_for(monkeypatch):
+    """By default with the notebook's own rate, so that one table may hold both."""
+    highest = []
+
+    def fit(model, batches, steps, schedule, **_):
+        assert batches(np.random.default_rng(0))[1].shape == (64, 24, 4)
+        highest.append(max(map(schedule, range(1, steps + 1))))
+
+    monkeypatch.setattr(experiment.training, "fit", fit)
+    for asked in ({}, {"peak": 2e-2}):
+        lab.share_on_task(4, 2, 500, 0, **asked)
+    assert highest == pytest.approx([5e-3, 2e-2], rel=0.05)
+
+
 def test_each_head_has_an_offset_of_its_own_or_not():
     mine = np.where(np.eye(4)[[2, 0, 3, 1]] == 1, 0.1, 1.0)
     assert figures.one_each(mine)

@@ -34,7 +34,7 @@ PREDICTIONS = (
         ("1 or 2 heads", "4 or 8 heads", "16 heads"),
         right="4 or 8 heads",
         happened="Their medians of twelve starts are 0.99 and 0.98. Fewer heads blur the four offsets, and sixteen "
-        "heads of width 2 fall short in 500 steps.",
+        "heads of width 2 fall short in 500 steps at this learning rate.",
     ),
     Prediction(
         "width",
@@ -45,9 +45,10 @@ PREDICTIONS = (
     ),
     Prediction(
         "slow",
-        ("more steps", "a larger network", "both", "neither"),
-        right="more steps",
-        happened="After 4,000 steps all three starts get every answer right. With the larger network it is about half.",
+        ("only more steps", "only a higher rate", "more steps, or a higher rate", "a larger network"),
+        right="more steps, or a higher rate",
+        happened="All three starts get every answer right after 4,000 steps, and nearly every answer at four times the "
+        "rate. With the larger network it is about half.",
     ),
     Prediction(
         "circle",
@@ -120,7 +121,7 @@ QUESTIONS = (
     ),
     Question(
         "With d_model = 32, four heads got nearly all answers right in 500 steps, and sixteen heads about a third. Which "
-        "change let sixteen heads catch up in as many steps?",
+        "change let sixteen heads catch up in as many steps, at the same learning rate?",
         (
             Option(
                 "None: sixteen looks are too many for four offsets.",
@@ -128,7 +129,7 @@ QUESTIONS = (
             ),
             Option(
                 "Keys of width 8 in place of 2.",
-                "With wider keys a head can single out one place of 24. Wider values helped too, but less.",
+                "With wider keys a head learns faster to single out one place of 24. Wider values helped too, but less.",
                 right=True,
             ),
             Option(
