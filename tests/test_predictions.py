@@ -116,7 +116,7 @@ FALLS = Prediction("slope", ("rises", "falls"), right="rises", happened="It rise
 
 def test_what_a_prediction_is_told():
     assert FALLS.reply("rises") == "You predicted “rises”, and you were right. It rises first."
-    assert FALLS.reply("falls") == "You, and most textbooks, predicted “falls”. It rises first."
+    assert FALLS.reply("falls") == "“falls” is the natural guess. It rises first."
 
 
 @pytest.mark.parametrize("change", [{"options": ("rises",)}, {"right": "stays"}, {"usual": "stays"}])

@@ -86,8 +86,8 @@ class Prediction:
         """Return the comparison of an option with what happened."""
         if chosen == self.right:
             return f"You predicted “{chosen}”, and you were right. {self.happened}"
-        who = "You, and most textbooks," if chosen == self.usual else "You"
-        return f"{who} predicted “{chosen}”. {self.happened}"
+        guess = f"“{chosen}” is the natural guess." if chosen == self.usual else f"You predicted “{chosen}”."
+        return f"{guess} {self.happened}"
 
 
 RUN = "Now run the next cell."
