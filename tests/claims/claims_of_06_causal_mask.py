@@ -70,10 +70,34 @@ as_written(
 )
 
 # %% reach
-CLAIM-REACH
+level = counted[7]
+means = {name: dict(zip(LENGTHS, values.mean(axis=1), strict=True)) for name, values in curves.items()}
+long = means["GPT, 2,400 steps"]
+as_written(
+    best_is_seven=min(counted, key=lambda n: counted[n].mean()) == 7,
+    none_beats_it=min(min(found.values()) for found in means.values()) > level.mean(),
+    same_length=all(counted[n].mean() < min(found[n] for found in means.values()) - 0.05 for n in (1, 2, 3, 4)),
+    gains=long[8] - min(long.values()) > 0.02 > long[16] - min(long.values()),
+    mean=round(mixed["2,400 steps and table of 7"], 2) == 1.61
+    and round(bits_of[7] - mixed["2,400 steps and table of 7"], 2) == 0.12,
+    control=0 < mixed["2,400 steps"] - mixed["both GPTs"] < 0.02,
+)
 
 # %% climb
-CLAIM-CLIMB
+gain = {}
+for order in lab.ORDERS:
+    means = np.mean([list(start[order].values()) for start in starts], axis=0)
+    gain[order] = dict(zip(lab.ORDERS[order], -np.diff(means), strict=True))
+    as_written(
+        far_behind=min(means) > counted["table of 4 characters"] + 0.4, head=means[0] < counted["table of 1 character"]
+    )
+late, first = gain.values()
+as_written(
+    late=max(late, key=late.get) == "positions" and round(late["positions"], 2) == 0.44,
+    first=max(first, key=first.get) == "four heads" and round(first["positions"], 2) == 0.06,
+    heads=late["four heads"] < 0.5 * first["four heads"],
+    norm=late["layer norm"] < 0 and first["layer norm"] < 0,
+)
 
 # %% peeking
 as_written(too_good=found["peeking, small"] < 0.5 < 2 < found["honest, small"])

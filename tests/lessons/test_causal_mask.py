@@ -153,6 +153,10 @@ def test_windows_hold_a_text_once_and_their_bits_are_the_loss(model):
     found = lab.window_bits(model, batch)
     assert found.shape == (len(batch[0]),)
     assert found.mean() == pytest.approx(lab.bits(model.loss(batch)), rel=1e-4)
+    table = lab.count(VOCABULARY.encode(TEXT), 1, len(VOCABULARY))[1]
+    assert lab.mixed_bits([model], batch) == pytest.approx(found.mean())
+    assert lab.mixed_bits([table, table], batch) == pytest.approx(table.bits(batch))
+    assert lab.mixed_bits([model, table], batch) < (lab.mixed_bits([model], batch) + table.bits(batch)) / 2
     assert lab.uncertain(np.array([1.0, 3.0, 1.0, 3.0])) == pytest.approx(2 * np.sqrt(4 / 3) / 2)
 
 

@@ -78,13 +78,17 @@ class Table:
             p = np.where(total > 0, (kept + c.discount * kinds * p) / np.maximum(total, 1), p)
         return p
 
-    def window_bits(self, batch: tuple["Ids", "Ids"]) -> Array:
-        """Return the mean loss of each window in bits a character: x, y (B, T) → (B,). It reads what a GPT reads."""
+    def answers(self, batch: tuple["Ids", "Ids"]) -> Array:
+        """Return the probability of each target: x, y (B, T) → (B, T). The table reads what a GPT reads, or less."""
         x, y = batch
         found = [
             self.probabilities(x[:, max(0, t + 1 - self.order) : t + 1], y[:, t : t + 1]) for t in range(x.shape[1])
         ]
-        return np.asarray(-np.log2(np.concatenate(found, axis=1)).mean(axis=1))
+        return np.concatenate(found, axis=1)
+
+    def window_bits(self, batch: tuple["Ids", "Ids"]) -> Array:
+        """Return the mean loss of each window in bits a character: x, y (B, T) → (B,)."""
+        return np.asarray(-np.log2(self.answers(batch)).mean(axis=1))
 
     def bits(self, batch: tuple["Ids", "Ids"]) -> float:
         """Return the mean loss in bits a character on windows x, y, each (B, T)."""

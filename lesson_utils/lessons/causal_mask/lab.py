@@ -2,7 +2,7 @@
 
 from lesson_utils.lessons.causal_mask.caching import cache_lab, cache_times
 from lesson_utils.lessons.causal_mask.capstone import in_double, parameters
-from lesson_utils.lessons.causal_mask.contexts import by_context, context_plot
+from lesson_utils.lessons.causal_mask.contexts import by_context, context_plot, mixed_bits
 from lesson_utils.lessons.causal_mask.counting import Table, count, print_tables
 from lesson_utils.lessons.causal_mask.heads import looks_lab, maps_of, reach
 from lesson_utils.lessons.causal_mask.influence import influence, influence_plot

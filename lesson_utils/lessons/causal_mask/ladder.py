@@ -1,5 +1,6 @@
 """A GPT built part by part: what each part brings, and how that depends on the order."""
 
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,7 @@ def _fit(model: models.GPT, train: "Ids", steps: int, seed: int) -> None:
     training.fit(model, batches, steps, schedule=schedule, seed=seed, progress=False)
 
 
-@plots.still(9.4, 4.3)
+@plots.still(9.4, 4.6)
 def ladder_plot(figure: "Figure", starts: Sequence[Mapping[str, Losses]], marks: Mapping[str, float]) -> str:
     """Draw the loss after each addition, a ladder for each order, a dot for each start; marks are other models.
 
@@ -97,6 +98,7 @@ def ladder_plot(figure: "Figure", starts: Sequence[Mapping[str, Losses]], marks:
     losses = {order: np.array([list(start[order].values()) for start in starts]) for order in orders}
     every = np.concatenate([found.ravel() for found in losses.values()] + [np.array(list(marks.values()))])
     axes = figure.subplots(1, len(orders), squeeze=False)[0]
+    behind = {"fc": "white", "ec": "none", "pad": 0.6}  # so that no dotted line runs through a text
     figure.supxlabel("bits a character, on text the model was not trained on", size=11)
     largest, told = [], []
     for ax, order in zip(axes, orders, strict=True):
@@ -114,15 +116,15 @@ def ladder_plot(figure: "Figure", starts: Sequence[Mapping[str, Losses]], marks:
             ax.plot(values, [row] * len(values), "o", color=colour, ms=7, zorder=3)
             change = f" ({-gains[row - 1]:+.2f})".replace("-", "−") if row else ""
             end = max(*values, means[max(row - 1, 0)]) + 0.07
-            behind = {"fc": "white", "ec": "none", "pad": 0.6}  # so that no dotted line runs through a number
             ax.text(end, row, f"{means[row]:.2f}{change}", va="center", size=10.5, bbox=behind, zorder=2)
         for name, value in marks.items():
-            ax.text(value, -0.65, f"{name}: {value:.2f}", color=plots.GREY, ha="center", va="bottom", size=10)
-        ax.set(ylim=(len(names) - 0.5, -1.6), yticks=range(len(names)))
+            label = textwrap.fill(f"{name}: {value:.2f}", 11)
+            ax.text(value, -0.6, label, color=plots.GREY, ha="center", va="bottom", size=10, bbox=behind)
+        ax.set(ylim=(len(names) - 0.5, -2.3), yticks=range(len(names)))
         ax.set_yticklabels([names[0], *(f"+ {name}" for name in names[1:])])
-        ax.set_xlim(every.min() - 0.35, every.max() + 0.75)
+        ax.set_xlim(every.min() - 0.45, every.max() + 0.85)
         ax.tick_params(axis="y", length=0)
-        ax.set_title(order)
+        ax.set_title(order, weight="normal")
         listed = "; ".join(
             f"{name} {', '.join(f'{value:.2f}' for value in values)}"
             for name, values in zip(names, losses[order].T, strict=True)
@@ -135,7 +137,7 @@ def ladder_plot(figure: "Figure", starts: Sequence[Mapping[str, Losses]], marks:
         if len(parts) == 1
         else "Which part brings most depends on the order: " + ", ".join(f"{name} {gain:.2f}" for name, gain in largest)
     )
-    figure.suptitle(finding)
+    figure.suptitle(finding, x=0.01, ha="left", weight="bold", size=13)
     lines = "; ".join(f"{name} {value:.2f}" for name, value in marks.items())
     return (
         f"{finding}. Bits a character after each addition, a number for each start. {'. '.join(told)}. Lines: {lines}."

@@ -69,13 +69,18 @@ def windows(ids: "Ids", T: int) -> tuple["Ids", "Ids"]:
     return ids[: B * T].reshape(B, T), ids[1 : B * T + 1].reshape(B, T)
 
 
-def window_bits(model: models.GPT, batch: tuple["Ids", "Ids"]) -> Array:
-    """Return the mean loss of each window in bits a character: x, y (B, T) → (B,)."""
+def answers(model: models.GPT, batch: tuple["Ids", "Ids"]) -> Array:
+    """Return the probability that a GPT gives to each target: x, y (B, T) → (B, T)."""
     found = []
     for x, y in zip(*(np.array_split(part, max(1, len(part) // 64)) for part in batch), strict=True):
-        logs = ops.log_softmax(model.forward(x)[0].astype(float))  # (B, T, V)
-        found.append(-np.take_along_axis(logs, y[..., None], axis=-1)[..., 0].mean(axis=-1))
-    return np.concatenate(found) / np.log(2)
+        p = ops.softmax(model.forward(x)[0].astype(float))  # (B, T, V)
+        found.append(np.take_along_axis(p, y[..., None], axis=-1)[..., 0])
+    return np.concatenate(found)
+
+
+def window_bits(model: models.GPT, batch: tuple["Ids", "Ids"]) -> Array:
+    """Return the mean loss of each window in bits a character: x, y (B, T) → (B,)."""
+    return np.asarray(-np.log2(answers(model, batch)).mean(axis=-1))
 
 
 def uncertain(values: Array) -> Array:
