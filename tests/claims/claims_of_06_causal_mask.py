@@ -116,7 +116,7 @@ as_written(
 )
 
 # %% cuts
-adapts = min(kept) == 1 and max(kept) > 40
+adapts = min(kept) == 1 and max(kept) == 39
 circles = share[0.0, 1.0][1] < share[0.8, 1.0][1] - 0.2
 as_written(adapts=adapts, circles=circles, words_back=share[1.5, 1.0][0] < share[1.5, 0.5][0] - 0.3)
 

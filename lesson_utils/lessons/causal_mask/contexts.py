@@ -72,9 +72,8 @@ def context_plot(figure: "Figure", curves: Mapping[str, Array], tables: Mapping[
     counted = {n: float(values.mean()) for n, values in tables.items()}
     ax.plot(list(counted), list(counted.values()), color=plots.GREEN, ls=":", marker="s", ms=7, label="table")
     ax.axhline(level, color=plots.GREEN, lw=1, ls=":")
-    ax.text(
-        LENGTHS[-1] * 1.06, level + 0.03, f"best table, {best} characters", color=plots.GREEN, ha="right", va="bottom"
-    )
+    ax.text(1, level - 0.04, f"best table: {best} characters", color=plots.GREEN, ha="left", va="top")
+    ax.set_ylim(bottom=level - 0.25)
     ax.set_xticks(LENGTHS, map(str, LENGTHS))
     ax.minorticks_off()
     ax.legend(loc="upper right", title="bars: ± 2 standard errors\nof the difference to the best table")
