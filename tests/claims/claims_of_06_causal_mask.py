@@ -2,6 +2,8 @@
 
 from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.causal_mask.contexts import LENGTHS
+from lesson_utils.lessons.causal_mask.ladder import ORDERS
+from lesson_utils.lessons.causal_mask.watched import uncertain
 
 # %% side-by-side
 as_written(last=np.allclose(causal[-1], both_ways[-1]), first=causal[0, 0] == 1)
@@ -63,7 +65,7 @@ bits_of = {n: table.bits(held_out) for n, table in tables.items()}
 lead = gpt_bits - tables[4].window_bits(held_out)
 as_written(
     four=round(bits_of[4], 2) == 1.83 and round(gpt_bits.mean(), 2) == 1.99,
-    table_wins=lead.mean() > 2 * lab.uncertain(lead),
+    table_wins=lead.mean() > 2 * uncertain(lead),
     falls=list(bits_of.values()) == sorted(bits_of.values(), reverse=True) and round(bits_of[7], 2) == 1.73,
     less_and_less=bits_of[4] - bits_of[5] > bits_of[5] - bits_of[6] > 0,
     words=lab.word_shares(tables[4].writes(vocabulary, text[:1], 120), lab.known_words(text))[0] > 0.8,
@@ -85,9 +87,9 @@ as_written(
 
 # %% climb
 gain = {}
-for order in lab.ORDERS:
+for order in ORDERS:
     means = np.mean([list(start[order].values()) for start in starts], axis=0)
-    gain[order] = dict(zip(lab.ORDERS[order], -np.diff(means), strict=True))
+    gain[order] = dict(zip(ORDERS[order], -np.diff(means), strict=True))
     as_written(
         far_behind=min(means) > counted["table of 4 characters"] + 0.4, head=means[0] < counted["table of 1 character"]
     )

@@ -37,7 +37,7 @@ def test_the_right_mask_leaks_exactly_nothing_and_every_wrong_one_visibly(kind, 
 @pytest.mark.slow
 def test_a_leak_by_rounding_is_called_so():
     alt = lab.leak_lab.example(kind="late, renormalised", layers=4).picture.alt
-    assert alt.startswith("Rounding: 5 of 6 outputs before")
+    assert alt.startswith("Rounding: 5 of 6 earlier outputs")
 
 
 @pytest.mark.parity
@@ -157,7 +157,7 @@ def test_windows_hold_a_text_once_and_their_bits_are_the_loss(model):
     assert lab.mixed_bits([model], batch) == pytest.approx(found.mean())
     assert lab.mixed_bits([table, table], batch) == pytest.approx(table.bits(batch))
     assert lab.mixed_bits([model, table], batch) < (lab.mixed_bits([model], batch) + table.bits(batch)) / 2
-    assert lab.uncertain(np.array([1.0, 3.0, 1.0, 3.0])) == pytest.approx(2 * np.sqrt(4 / 3) / 2)
+    assert watched.uncertain(np.array([1.0, 3.0, 1.0, 3.0])) == pytest.approx(2 * np.sqrt(4 / 3) / 2)
 
 
 def test_a_table_writes_what_it_has_counted():
@@ -196,8 +196,8 @@ def test_the_title_of_the_figure_of_contexts_is_read_off_its_curves():
 
 
 def test_each_model_of_the_ladder_has_the_parts_that_it_is_given():
-    for order in lab.ORDERS.values():
-        assert sorted(order) == sorted(lab.ORDERS["positions late"])
+    for order in ladder.ORDERS.values():
+        assert sorted(order) == sorted(ladder.ORDERS["positions late"])
         for n in range(len(order) + 1):
             parts = order[:n]
             m = ladder.build(parts, 20, np.random.default_rng(0))

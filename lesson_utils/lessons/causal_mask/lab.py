@@ -3,10 +3,10 @@
 from lesson_utils.lessons.causal_mask.caching import cache_lab, cache_times
 from lesson_utils.lessons.causal_mask.capstone import in_double, parameters
 from lesson_utils.lessons.causal_mask.contexts import by_context, context_plot, mixed_bits
-from lesson_utils.lessons.causal_mask.counting import Table, count, print_tables
+from lesson_utils.lessons.causal_mask.counting import count, print_tables
 from lesson_utils.lessons.causal_mask.heads import looks_lab, maps_of, reach
 from lesson_utils.lessons.causal_mask.influence import influence, influence_plot
-from lesson_utils.lessons.causal_mask.ladder import ORDERS, climb, ladder_plot, trained_gpt
+from lesson_utils.lessons.causal_mask.ladder import climb, ladder_plot, trained_gpt
 from lesson_utils.lessons.causal_mask.leaks import KINDS, Peeking, allowed, leak, leak_lab, maps, weights_table
 from lesson_utils.lessons.causal_mask.watched import (
     Watch,
@@ -16,7 +16,6 @@ from lesson_utils.lessons.causal_mask.watched import (
     read,
     read_along,
     triangle,
-    uncertain,
     unsure,
     window_bits,
     windows,

@@ -211,13 +211,13 @@ def leak_lab(figure: "Figure", causal_mask: CausalMask) -> live.Update:
         before = moved[:position]
         count = int((before > 0).sum())
         if position == 0:
-            finding = "Token 0 is the first: no output stands before it"
+            finding = "Token 0 is first: no output is earlier"
         elif not count:
-            finding = f"No leak: outputs before token {position} do not move"
+            finding = "No leak: no earlier output moves"
         elif before.max() < ROUNDING:
-            finding = f"Rounding: {count} of {position} outputs before token {position} move"
+            finding = f"Rounding: {count} of {position} earlier outputs move"
         else:
-            finding = f"Leak: {count} of {position} outputs before token {position} move"
+            finding = f"Leak: {count} of {position} earlier outputs move"
         ax.set_title(finding)
         ahead = np.triu(weights, 1).sum() / T
         map_ax.set_title(f"{kind}:\n{ahead:.0%} looks ahead")  # the alternative text says of which layer
