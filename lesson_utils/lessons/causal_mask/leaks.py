@@ -188,8 +188,8 @@ def leak_lab(figure: "Figure", causal_mask: CausalMask) -> live.Update:
     ax.set(ylim=(FLOOR, 2.1), xlabel="output", ylabel="how far each output moves")
     ax.set_yticks([-5, *range(-4, 2)], ["rounding", "0.0001", "0.001", "0.01", "0.1", "1", "10"])
     ax.axhline(BREAK, color=plots.GREY, lw=1, ls=(0, (2, 3)))
-    ax.bar([-9], [0], color=plots.ORANGE, label="before the change")
-    ax.bar([-9], [0], color=plots.BLUE, label="from the change on")
+    ax.bar([-9], [0], color=plots.ORANGE, label="earlier outputs")
+    ax.bar([-9], [0], color=plots.BLUE, label="the others")
     ax.legend(loc="upper left", ncols=2)
     drawn = {"T": 0}
 
