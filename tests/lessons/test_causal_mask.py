@@ -56,6 +56,8 @@ def test_pytorch_takes_the_opposite_mask_in_one_place():
     weights = layer(x, x, x, attn_mask=ours)[1].detach().numpy()[0]
     assert (weights[:4][np.tri(5, dtype=bool)[:4]] == 0).all()  # each query sees its future only
     assert np.isnan(weights[4]).all()  # the last one nothing
+    silent = layer(x, x, x, attn_mask=ours, need_weights=False)[0].detach().numpy()[0, 4]
+    np.testing.assert_allclose(silent, layer.out_proj.bias.detach().numpy(), atol=1e-6)  # its heads give zeros
     assert (layer(x, x, x, attn_mask=~ours)[1].detach().numpy()[0][~ours.numpy()] == 0).all()
 
 
