@@ -87,7 +87,7 @@ def open_course(words):
 
 def copy_notebooks():
     """Copy the notebooks for the learner. No copy is ever overwritten: a newer version is put beside it."""
-    from tools.start import without_outputs
+    from tools.start import version_of, without_outputs
 
     os.makedirs(MINE, exist_ok=True)
     record = os.path.join(MINE, ".versions.json")  # which versions of each notebook have been copied
@@ -144,16 +144,6 @@ def put(path, content):
     finally:
         if os.path.exists(beside):
             os.remove(beside)
-
-
-def version_of(notebook):
-    """Return a hash of a notebook's text and code. Outputs don't count, because running it changes them."""
-    try:
-        cells = json.loads(read(notebook).decode("utf-8"))["cells"]
-        content = [[cell["cell_type"], "".join(cell["source"])] for cell in cells]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # not a notebook any more
-        return None
-    return hashlib.sha256(json.dumps(content).encode("utf-8")).hexdigest()
 
 
 def test(words):

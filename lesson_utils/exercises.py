@@ -6,16 +6,23 @@ until then, so that the cells below an unsolved exercise run.
 The other way round, `check.finds_bugs(my_test)` says which bugs a learner's test finds.
 """
 
+import io
+import linecache
+import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lesson_utils.classroom import course, newest, progress
+from lesson_utils.classroom import course, progress
 
 if TYPE_CHECKING:
     from lesson_utils.mistakes.exercise import Exercise
     from lesson_utils.mistakes.mutation_testing.result import TestResult
     from lesson_utils.mistakes.verdict import CheckResult
+
+SAME = "\nThis is the same function as at the last check. If you have changed it since, run its cell first."
 
 
 class _Exercises(Mapping[str, "Exercise"]):
@@ -76,12 +83,12 @@ class _ExerciseCheck:
         from lesson_utils.mistakes.run.limits import ending
         from lesson_utils.mistakes.verdict import CheckResult
 
-        if problem := newest.did_not_run(function):
+        if problem := _did_not_run(function):
             return CheckResult(False, problem)
-        with ending(), newest.printing():  # that it is at work, the check says at once
+        with ending(), _printing():  # that it is at work, the check says at once
             result = run(self._exercise, function)
         if result.passed is False and _last.get(self._exercise.name, (None,))[0] is function:
-            result = replace(result, message=result.message + newest.SAME)
+            result = replace(result, message=result.message + SAME)
         _last[self._exercise.name] = function, bool(result.passed)
         if result.passed:
             progress.note(self._exercise.name)
@@ -102,6 +109,46 @@ class _ExerciseCheck:
             return own
         print(f"From here on our `{name}` runs. When yours is right, run this cell again, and yours takes its place.")
         return self._exercise.function()
+
+
+def _did_not_run(function: Any) -> str:
+    """Return what to do if a newer version of the function stands in a cell that ended in an error; else "".
+
+    IPython keeps the source of every cell that was run, and that of the cell where a function was made. If the newest
+    cell with a `def` of this name is another one, that cell made no function.
+    """
+    code, name = getattr(function, "__code__", None), getattr(function, "__name__", "")
+    shell = _shell()
+    if shell is None or code is None or shell.user_ns.get(name) is not function:
+        return ""
+    made_in = "".join(linecache.getlines(code.co_filename)).strip()
+    cells = [source.strip() for source in shell.user_ns.get("In", ())]
+    definition = re.compile(rf"^\s*(?:async\s+)?def\s+{re.escape(name)}\b", re.M)
+    written = next((source for source in reversed(cells) if definition.search(source)), made_in)
+    if made_in not in cells or written == made_in:
+        return ""
+    return (
+        f"The newest version of `{name}` did not run, because its cell ended in an error. Mend the error, run the "
+        "cell, and check again. (A verdict now would be about the version before.)"
+    )
+
+
+def _shell() -> Any:
+    """Return IPython's shell, if there is one."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    """Show what a learner's function prints under a line that says where it comes from."""
+    printed = io.StringIO()
+    try:
+        with redirect_stdout(printed):
+            yield
+    finally:
+        if text := printed.getvalue().rstrip("\n"):
+            print(f"Your function printed:\n{text}")
 
 
 _last: dict[str, tuple[Any, bool]] = {}  # of each exercise, the function checked last, and whether it was right

@@ -482,6 +482,7 @@ import importlib.util, itertools, os, shutil, signal, sys
 spec = importlib.util.spec_from_file_location("course", "course.py")
 course = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(course)
+import tools.start  # or each process would import it, and most moments to be killed at would lie in there
 
 def copy(folder, moment):
     count = 0

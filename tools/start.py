@@ -1,21 +1,36 @@
 """Checks and says what comes before JupyterLab starts, for `python course.py`. It runs before anything is installed."""
 
+import hashlib
 import json
 import os
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
 
 from tools import __main__ as commands
 
+ELSEWHERE = re.compile(r"\[Open in \w+\]\([^)]*\)( · )?")  # links of no use to somebody who has opened the notebook
+
 
 def without_outputs(notebook: str | Path) -> str:
     """Return the text of a notebook as it stands before it is run: stored outputs would answer what it asks."""
     content = json.loads(Path(notebook).read_text(encoding="utf-8"))
     for cell in content["cells"]:
+        cell["source"] = ELSEWHERE.sub("", "".join(cell["source"])).splitlines(keepends=True)
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def version_of(notebook: str | Path) -> str | None:
+    """Return a hash of a notebook's text and code, without what copies leave out, and outputs, which a run changes."""
+    try:
+        cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
+        content = [[cell["cell_type"], ELSEWHERE.sub("", "".join(cell["source"]))] for cell in cells]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # not a notebook any more
+        return None
+    return hashlib.sha256(json.dumps(content).encode("utf-8")).hexdigest()
 
 
 def check_port(port: str, stop: Callable[[str], None]) -> None:

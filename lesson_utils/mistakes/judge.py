@@ -25,9 +25,8 @@ from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
 from lesson_utils.mistakes.recognise.search import recognise
 from lesson_utils.mistakes.run.kernel import kernel_as_before, mend_modules
 from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp, ending, stopped
-from lesson_utils.mistakes.run.outcome import Outcome, same
+from lesson_utils.mistakes.run.outcome import Outcome, readable, same
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
-from lesson_utils.mistakes.run.settled import readable
 from lesson_utils.mistakes.verdict import CheckResult
 
 

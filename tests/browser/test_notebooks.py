@@ -1,15 +1,11 @@
 """Every notebook in JupyterLab in a real browser: it runs clean, its live figures move, and a saved copy shows them."""
 
-import shutil
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_llama
-
-from tools.browser import driver
 
 pytestmark = pytest.mark.slow
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
@@ -21,24 +17,6 @@ def marks(name):
     if name.startswith(SOON_RUN):
         return []
     return [pytest.mark.long_form] if name.startswith(THEN) else [pytest.mark.long_form, pytest.mark.own_job]
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """JupyterLab on copies of the notebooks, whose models come trained."""
-    if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
-        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
-    if not driver.find_chromium():
-        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
-    import matplotlib.font_manager  # noqa: F401  # on a new machine it reports on stderr that it collects the fonts
-
-    folder = tmp_path_factory.mktemp("notebooks")
-    for path in NOTEBOOKS:
-        shutil.copy(path, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COURSE_TRAIN", "no")
-        with driver.jupyterlab(folder) as server:
-            yield server
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])

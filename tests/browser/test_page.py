@@ -1,12 +1,8 @@
 """What stands on a notebook's page is legible in each look; after a restart and a reload, it says what to do."""
 
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-from tools.browser import driver
 
 pytestmark = pytest.mark.slow
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "00_start_here.ipynb"
@@ -67,18 +63,6 @@ WRONG = """() => {
     for (const edge of edges) if (parseFloat(getComputedStyle(edge).borderTopWidth) < 1) say(edge, 'without an edge')
     return found
 }"""
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
-        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
-    if not driver.find_chromium():
-        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
-    folder = tmp_path_factory.mktemp("notebooks")
-    shutil.copy(NOTEBOOK, folder)
-    with driver.jupyterlab(folder) as server:
-        yield server
 
 
 def test_each_look(lab):

@@ -1,14 +1,10 @@
 """Run as everybody runs it, by Shift+Enter: figures stay in sight, and who hears the page hears what they show."""
 
-import shutil
 import tarfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import by_hand
 import pytest
-
-from tools.browser import driver
 
 pytestmark = pytest.mark.slow
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
@@ -22,21 +18,6 @@ VIOLATIONS = """async rules => (await axe.run({include: [['.jp-OutputArea-output
 
 def marks(name):
     return [] if name.startswith("00") else [pytest.mark.long_form, pytest.mark.own_job]
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
-        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
-    if not driver.find_chromium():
-        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
-    folder = tmp_path_factory.mktemp("notebooks")
-    for path in NOTEBOOKS:
-        shutil.copy(path, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COURSE_TRAIN", "no")
-        with driver.jupyterlab(folder) as server:
-            yield server
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)], ids=lambda size: f"{size[0]} × {size[1]}")

@@ -12,16 +12,20 @@ as_written(
 
 # %% kept
 k = kept[16]
-as_written(order_lost=k.present > 0.85 > 0.45 > k.in_place, anagrams=kept[12].anagrams > 0.6)
+as_written(
+    places_lost=0.87 < k.present < 0.95 and 1 / 3 < k.in_place < 0.45,
+    roughly_where=0.87 < k.in_order < 0.95,
+    anagrams=kept[12].anagrams > 0.6,
+)
 
 # %% fixed-right
 as_written(eight=right[8] > 0.5, ten=right[10] < 0.5, sixteen=right[16] < 0.1)
 
 # %% bits-counted
 as_written(
-    all_runs=all(present > 0.85 > 0.45 > place for present, place, _ in lab.KEPT_OF_16.values()),
-    mostly_anagrams=all(anagrams > 0.6 for _, _, anagrams in lab.KEPT_OF_16.values()),
-    this_run=abs(lab.KEPT_OF_16["this run"][1] - kept[16].in_place) < 0.05,
+    all_runs=all(min(present, pairs) > 0.85 > 0.45 > place for present, place, pairs, _ in lab.KEPT_OF_16.values()),
+    mostly_anagrams=all(anagrams > 0.6 for *_, anagrams in lab.KEPT_OF_16.values()),
+    this_run=np.abs(np.subtract(lab.KEPT_OF_16["this run"][:3], kept[16][:3])).max() < 0.05,
     bits=(round(everything - order), round(order)) == (22, 44),
     far_more=kept[16].prompted > kept[16].in_place + 0.2,
 )
@@ -37,6 +41,14 @@ longest = {
 gains = [longest[2 * size, steps] - longest[size, steps] for size in (16, 32, 64) for steps in (2500, 10_000)]
 as_written(a_few_letters=all(2 <= gain <= 4 for gain in gains), each_fails=max(longest.values()) < 20)
 
+# %% passed-on
+eight, narrow = lab.CAPACITY_LENGTHS.index(8), lab.CAPACITY[None, 32, 2500]
+as_written(
+    nearly_as_many=max(np.subtract(lab.PASSED_ON[64], lab.PASSED_ON[32])) < 0.07,
+    twice=lab.PASSED_ON[32][eight] > 2 * narrow[eight],
+    as_well=all(few >= share for few, share in zip(lab.PASSED_ON[16], narrow, strict=True)),
+)
+
 # %% accuracy
 inside = [share[name][length] for name in ("Bahdanau", "Luong") for length in range(4, 21, 2)]
 as_written(
@@ -50,8 +62,13 @@ as_written(same=lab.accuracy(yours, 12) == lab.accuracy(bahdanau, 12))
 
 # %% doubles
 for model in models.values():
-    different, doubled = lab.with_doubles(model, 8)
-    as_written(doubles=doubled < 0.2 if model is fixed else doubled > 0.9)
+    shares = lab.with_doubles(model, 8)
+    as_written(
+        doubles=shares.doubled < 0.2 if model is fixed else shares.doubled > 0.9,
+        apart=0.6 < shares.apart < shares.different if model is fixed else shares.apart > 0.75,
+    )
+apart = [lab.with_doubles(model, 8).apart for model in attentive.values()]
+as_written(one_in_five=abs(apart[0] - 0.8) < 0.03, holds_all=apart[1] > 0.97)
 
 # %% memory
 at = dict(zip(lab.CAPACITY_LENGTHS, range(9), strict=True))
@@ -146,5 +163,6 @@ one, others = memory["one fixed vector"], [*memory["Bahdanau"], *memory["Luong"]
 as_written(
     learned=min(one) > 30 * max(memory["untrained"]),
     shorter=max(others) < min(one),
-    not_none=memory["Bahdanau"][1] > 50 * memory["untrained"][1],
+    backwards=memory["Bahdanau"][1] > 50 * memory["untrained"][1],
+    forwards=1 / 200 < memory["Bahdanau"][0] / memory["untrained"][0] < 1 / 50,
 )

@@ -44,13 +44,14 @@ def test_accuracy_counts_whole_strings_and_their_ends():
 
 def test_kept_tells_letters_from_their_places():
     perfect = lab.kept(Oracle(), 6, 50)
-    assert perfect[:2] == (1, 1)
+    assert perfect[:3] == (1, 1, 1)
     assert perfect.anagrams == 0  # nothing is wrong
     assert perfect.prompted == perfect.prompted_last == 1
     swapped = lab.kept(Oracle(lambda ids: ids[:, [1, 0, *range(2, ids.shape[1])]]), 6, 50)
     assert swapped.present == swapped.anagrams == swapped.prompted_last == 1
     assert 4 / 6 <= swapped.in_place < 0.75  # the two are equal once in 26
     assert swapped.chance == perfect.chance
+    assert 1 - 1 / 10 < swapped.in_order < 1 - 1 / 20  # of up to 15 pairs, one is the wrong way round
 
 
 def test_chance_is_what_an_answer_to_another_string_gets():
@@ -87,9 +88,11 @@ def test_doubled_letters_stand_in_pairs():
             return super().decode(source, max_length)
 
     spy = Spy()
-    assert lab.with_doubles(spy, 7, 30) == (1, 1)
-    different, doubled = spy.seen
-    assert different.shape == doubled.shape == (30, 7)
+    assert lab.with_doubles(spy, 7, 30) == (1, 1, 1)
+    different, apart, doubled = spy.seen
+    assert different.shape == apart.shape == doubled.shape == (30, 7)
+    np.testing.assert_array_equal(np.sort(apart), np.sort(np.delete(np.repeat(apart[:, :4], 2, axis=1), 7, axis=1)))
+    assert (apart[:, 1:] != apart[:, :-1]).all()
     assert all(len(set(row)) == 7 for row in different)
     np.testing.assert_array_equal(doubled[:, 0:6:2], doubled[:, 1:6:2])
     assert all(len(set(row)) == 4 for row in doubled)
@@ -179,9 +182,16 @@ def test_the_control_asks_with_the_state_before(luong):
     assert not np.allclose(weights_of(before)[0], weights_of(luong)[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("change", [controls.asking_before, lambda model: controls.reading_every(model, 3)])
-def test_gradients_of_the_controls_are_those_of_the_loss(change):
-    config = Seq2SeqConfig(9, 9, "concat", d_embed=3, d_hidden=4, dtype=np.float64)
+@pytest.mark.parametrize(
+    ("attention", "change"),
+    [
+        ("concat", controls.asking_before),
+        ("concat", lambda model: controls.reading_every(model, 3)),
+        (None, lambda model: controls.passing_on(model, 2)),
+    ],
+)
+def test_gradients_of_the_controls_are_those_of_the_loss(attention, change):
+    config = Seq2SeqConfig(9, 9, attention, d_embed=3, d_hidden=4, dtype=np.float64)
     model = change(Seq2Seq(config, np.random.default_rng(0)))
     rng = np.random.default_rng(1)
     source = rng.integers(3, 9, size=(2, 5))
@@ -207,6 +217,17 @@ def test_states_that_may_not_be_read_get_no_weight(luong):
     np.testing.assert_array_equal(weights_of(controls.reading_every(luong, 40))[:, -1], 1)
 
 
+def test_only_some_numbers_are_passed_on():
+    model = lab.untrained(None, 8)
+    narrow = controls.passing_on(model, 4)
+    assert narrow.num_params() == model.num_params()
+    x = np.random.default_rng(0).normal(size=(2, 5, model.config.d_embed)).astype(np.float32)
+    (states, end), (few_states, few) = model.encoder.forward(x)[0], narrow.encoder.forward(x)[0]
+    np.testing.assert_array_equal(few_states, states)
+    np.testing.assert_array_equal(few, end * np.array([1, 1, 0, 0, 1, 1, 0, 0]))  # half of each direction's
+    np.testing.assert_array_equal(controls.passing_on(model, 8).encoder.forward(x)[0][1], end)
+
+
 # --- Further runs -------------------------------------------------------------------------------------------------
 
 
@@ -214,6 +235,7 @@ def test_stored_runs_are_complete():
     assert set(runs.SEEN) == {1, 2, 4, 40}
     assert {len(shares) for shares in runs.SEEN.values()} == {len(lab.CAPACITY_LENGTHS)}
     assert set(lab.TIMES_ASKED) <= set(lab.SMALL)
+    assert {len(shares) for shares in runs.PASSED_ON.values()} == {len(lab.CAPACITY_LENGTHS)}
 
 
 @pytest.mark.slow
@@ -221,8 +243,10 @@ def test_each_further_run_can_be_measured_again():
     """With few steps: everything is a share, and nothing is learned yet."""
     assert len(runs.measure_seen(4, 2, 10)) == len(lab.CAPACITY_LENGTHS)
     assert 0 <= runs.measure_rows("concat before", 1, 2) <= 1
-    present, in_place, anagrams = runs.measure_kept(1, 16, 2)
+    present, in_place, in_order, anagrams = runs.measure_kept(1, 16, 2)
     assert anagrams <= in_place <= present <= 1
+    assert 0 <= in_order <= 1
+    assert len(runs.measure_passing(8, 16, 2, 10)) == len(lab.CAPACITY_LENGTHS)
     late, itself = runs.measure_late(1, "cat", 2)
     assert 0 < late < 1
     assert abs(itself) < 0.1

@@ -205,10 +205,10 @@ def test_titles_say_what_the_numbers_say():
     assert "In 2 of 3 starts, each head has an offset of its own (dark frame): starts 0, 2." in alt
     losses = {1: [3.0] * 20, 4: [3.0] * 10 + [1.0] * 10}
     alt = lab.accuracy_plot({1: a_survey(right=0.3), 4: a_survey(right=0.9)}, losses).alt
-    assert alt.startswith("4 heads do best, from 0.90 to 0.90.")
+    assert alt.startswith("4 heads do best: 0.90.")
     assert alt.endswith("1 heads: 3.00, 4 heads: 1.00.")
     alt = lab.tasks_plot({(2, 4): [0.9], (2, 8): [0.8, 0.7, 0.9], (8, 4): [0.1], (8, 8): [0.2]}).alt
-    assert alt.startswith("Best median: 4 heads for 2, 8 heads for 8 offsets.")
+    assert alt.startswith("Best median: 4 and 8 heads for 2 and 8 offsets.")
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.positional_encoding import lab, lengths
+from lesson_utils.lessons.positional_encoding import lab, lengths, order, turns
 from lesson_utils.maths import models, positions
 
 L = 8
@@ -50,12 +50,12 @@ def steps(*levels):
     return np.repeat(levels, (L, L // 2, L // 2)).astype(float)
 
 
-def test_the_title_of_the_length_plot_says_who_held():
+def test_the_title_of_the_length_plot_says_who_gets_worse():
     one_holds = {"learned": steps(1, 0.2, 0.1), "rotary": steps(1, 1, 0.97), "none": steps(0.2, 0.2, 0.1)}
     alt = lab.length_plot(one_holds, "share correct", max).alt
-    assert alt.startswith("Worse beyond 7: learned; holds: rotary; never learnt it: none. Share correct by position")
+    assert alt.startswith("Worse beyond 7: learned; task not learned: no positions. Share correct by position")
     all_hold = {"alibi": steps(2.7, 2.6, 2.5)}
-    assert lab.length_plot(all_hold, "bits", min).alt.startswith("Holds: ALiBi. Bits by position")
+    assert lab.length_plot(all_hold, "bits", min).alt.startswith("Worse beyond 7 by more than 0.2 bits: none of them.")
 
 
 def test_labels_of_curves_stand_apart_and_inside():
@@ -84,7 +84,7 @@ def test_one_row_twice_is_noticed():
 @pytest.mark.slow
 def test_turned_hands_keep_their_angle_wherever_they_stand():
     figure = lab.rotary_lab()
-    assert len({figure.set(position=m, distance=7).alt.partition(",")[0] for m in (7, 30, 60)}) == 1
+    assert len({figure.set(position=m, distance=7).alt.partition(",")[0] for m in (40, 70, 100)}) == 1
     assert "q · k = 1.00 at distance 5" in figure.set(distance=5).alt
 
 
@@ -111,3 +111,78 @@ def test_stretch_curves_show_each_method():
     np.testing.assert_array_equal(curves["interpolation", 1], plain)
     np.testing.assert_array_equal(curves["window", 2], lab.by_position(model, batch, window=L).bits)
     assert np.abs(curves["interpolation", 2] - curves["larger base", 2]).max() > 1e-6
+
+
+def test_steps_of_digits_and_of_the_sines_that_are_drawn():
+    at = np.arange(16)[:, None]
+    assert order.largest_step((at // 2 ** np.arange(4) % 2).astype(float)) == 1.0
+    assert "binary digits 100%, sines 43%" in lab.digits_beside_sines().alt
+    assert order.largest_step(np.arange(5.0)[:, None]) == 0.25
+
+
+def test_words_are_compared_and_not_rows():
+    before = np.arange(6.0).reshape(3, 2)
+    swapped = before[[2, 1, 0]]
+    assert lab.two_sentences(["a", "b", "c"], [2, 1, 0], before, swapped).alt.startswith("3 of 3 words keep")
+    other = swapped.copy()
+    other[0] += 1
+    assert lab.two_sentences(["a", "b", "c"], [2, 1, 0], before, other).alt.endswith("has changed: c.")
+
+
+def test_whole_turns_of_the_fastest_hand():
+    assert turns.on_turns(64) == [5, 11, 18, 24, 30, 36, 43, 49, 55, 62]
+    assert turns.on_turns(6) == [5]
+
+
+def test_weights_by_offset():
+    weights = np.tril(np.arange(16.0).reshape(4, 4))
+    offsets = turns.by_offset(weights)
+    np.testing.assert_array_equal(offsets[3], [15, 14, 13, 12])
+    np.testing.assert_array_equal(offsets[1], [5, 4, 0, 0])
+
+
+def test_share_on_turns_and_by_chance():
+    T = 12
+    offsets = np.zeros((T, T))
+    offsets[:, 5] = 0.75
+    offsets[:, 6] = 0.25
+    share, even = turns.share_on_turns(offsets)
+    np.testing.assert_allclose(share, 0.75)
+    np.testing.assert_allclose(even[[4, 5, 11]], [0, 1 / 6, 2 / 12])
+
+
+def test_the_five_back_head_is_found():
+    model, (ids, _) = gpt("none"), lab.recall(np.random.default_rng(1), 3, 2 * L)
+    _, cache = model.forward(ids)
+    maps = np.concatenate([m.mean(axis=0) for m in model.maps(cache)["decoder"]])
+    found = turns.five_back(model, ids, L)
+    assert any(np.array_equal(found, weights) for weights in maps)
+    assert np.diagonal(found[:L, :L], -5).mean() == max(np.diagonal(m[:L, :L], -5).mean() for m in maps)
+
+
+def test_held_hands():
+    """No hand held, or held beyond all distances: the model itself. All held at 0: no positions at all."""
+    model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 20, 2 * L)
+    usual = lab.by_position(model, batch).correct
+    np.testing.assert_array_equal(lab.held(model, batch, (), 0), usual)
+    np.testing.assert_array_equal(lab.held(model, batch, (0, 1, 2, 3), 2 * L), usual)
+    still = lab.by_position(model, batch, rotate=lambda x, at: x).correct
+    np.testing.assert_array_equal(lab.held(model, batch, (0, 1, 2, 3), 0), still)
+    one = lab.held(model, batch, (0,), 2)
+    np.testing.assert_array_equal(lab.held(model, batch, (0,), 2, to=2), one)
+    assert (lab.held(model, batch, (0,), 2, to=5) != one).any()
+    np.testing.assert_array_equal(one[:3], usual[:3])
+    assert (one != usual).any()
+
+
+@pytest.mark.slow
+def test_dotted_lines_wait_for_the_end_of_training():
+    figure = lab.turns_lab.example()
+    inside, beyond = figure.set(position=20).alt, figure.set(position=50).alt
+    assert inside.endswith("within the training length.")
+    assert "dotted lines; spread evenly it would be 16%" in beyond
+
+
+def test_the_score_peaks_where_query_and_key_agree():
+    alt = lab.score_by_distance(positions.rotary, best=9).alt
+    assert alt.startswith("The score is highest 9 apart, and peaks again every 6 or 7 positions")

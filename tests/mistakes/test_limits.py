@@ -13,7 +13,7 @@ from learners import EXERCISES, checked
 from lesson_utils.exercises import check
 from lesson_utils.mistakes import judge
 from lesson_utils.mistakes.judge import run
-from lesson_utils.mistakes.run import lapack, limits
+from lesson_utils.mistakes.run import limits, sandbox
 from lesson_utils.mistakes.run.limits import TimeUp, counted_lines, ending, left, stopped
 from lesson_utils.mistakes.run.sandbox import attempt
 
@@ -32,8 +32,8 @@ def test_no_edit_of_an_answer_gives_lapack_what_is_not_finite(monkeypatch):
     def noted(real):
         return lambda *arguments, **keywords: (given.extend(arguments), real(*arguments, **keywords))[1]
 
-    for name in [name for name in lapack.REAL if name.startswith("lstsq")]:  # lstsq_m and lstsq_n before NumPy 2.1
-        monkeypatch.setitem(lapack.REAL, name, noted(lapack.REAL[name]))
+    for name in [name for name in sandbox.REAL if name.startswith("lstsq")]:  # lstsq_m and lstsq_n before NumPy 2.1
+        monkeypatch.setitem(sandbox.REAL, name, noted(sandbox.REAL[name]))
     began = time.monotonic()
     result = checked("shift_matrix", BY_LEAST_SQUARES)
     assert result.passed is False
@@ -57,7 +57,7 @@ def test_lapack_raises_what_it_cannot_use_and_prints_nothing(capfd, monkeypatch)
         os.write(2, b"parameter number 4 had an illegal value\n")
         return matrix
 
-    monkeypatch.setitem(lapack.REAL, "inv", prints)
+    monkeypatch.setitem(sandbox.REAL, "inv", prints)
     attempt(np.linalg.inv, (np.eye(3),))
     os.write(1, b"heard")
     assert capfd.readouterr() == ("heard", "")

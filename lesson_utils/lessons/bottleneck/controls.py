@@ -1,7 +1,11 @@
-"""Controls: one thing of a look back is changed, and everything else stays.
+"""Controls: one thing is changed, and everything else stays.
 
 AskedBefore     Luong's decoder, but its query is the state *before* the step
 EveryNth        Luong's decoder, but it may read only every n-th state of the encoder
+
+And one of the fixed vector:
+
+Narrow          the encoder, but only some of the numbers of its end are passed on
 """
 
 import copy
@@ -9,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.maths.checks import Array
+from lesson_utils.maths.checks import Array, Mask
 from lesson_utils.maths.models import Seq2Seq
 from lesson_utils.maths.models.decoders import Decoded, Luong, LuongCache, Memory
-from lesson_utils.maths.recurrent import recurrence_backward, recurrence_forward
-from lesson_utils.maths.scores import attend_backward, attend_forward
+from lesson_utils.maths.recurrent import Recurrent
+from lesson_utils.maths.recurrent.through_time import Unrolled
 
 
 def asking_before(model: Seq2Seq) -> Seq2Seq:
@@ -26,6 +30,13 @@ def reading_every(model: Seq2Seq, n: int) -> Seq2Seq:
     return _with_decoder(model, EveryNth(model.decoder, n))
 
 
+def passing_on(model: Seq2Seq, numbers: int) -> Seq2Seq:
+    """Return a model with the parameters of one with a fixed vector, of which only so many numbers are passed on."""
+    other = copy.copy(model)
+    other.encoder = Narrow(model.encoder, numbers)
+    return other
+
+
 def _with_decoder(model: Seq2Seq, decoder: Luong) -> Seq2Seq:
     other = copy.copy(model)
     other.decoder = decoder
@@ -35,24 +46,10 @@ def _with_decoder(model: Seq2Seq, decoder: Luong) -> Seq2Seq:
 class AskedBefore(Luong):
     """Luong's decoder in everything, but α_t = softmax(score(q_{t−1}, keys))."""
 
+    asks = slice(None, -1)  # the states before each step
+
     def __init__(self, other: Any) -> None:
         vars(self).update(vars(other))  # its parameters are shared
-
-    def forward(self, y: Array, state: Array, memory: Memory) -> tuple[Decoded, LuongCache]:
-        a, inputs = self._inputs(y)
-        states, run = recurrence_forward(self.cell.kind, a, state, self._weights())
-        queries = states[:-1, :, : memory.keys.shape[-1]].swapaxes(0, 1)  # (B, T, d_hidden), before each step
-        score = [param.value for param in self.score]
-        (contexts, alignment), look = attend_forward(self.kind, queries, memory.keys, score, memory.mask)
-        return Decoded(states, contexts.swapaxes(0, 1), alignment), LuongCache(inputs, run, look, memory.end)
-
-    def backward(self, dstates: Array, dcontexts: Array, cache: LuongCache) -> tuple[Array, Array, Memory]:
-        dqueries, dkeys, dscore = attend_backward(dcontexts.swapaxes(0, 1), cache.look)
-        for param, grad in zip(self.score, dscore, strict=True):
-            param.grad += grad
-        dstates[:-1, :, : dqueries.shape[-1]] += dqueries.swapaxes(0, 1)
-        da, dstate, dweights = recurrence_backward(dstates, cache.run)
-        return self._inputs_backward(da, dweights, cache.inputs), dstate, Memory(dkeys, np.zeros_like(cache.end))
 
 
 class EveryNth(Luong):
@@ -67,3 +64,20 @@ class EveryNth(Luong):
         seen = np.arange(S)[::-1] % self._n == 0
         mask = np.broadcast_to(seen, (B, S)) if memory.mask is None else memory.mask & seen
         return super().forward(y, state, memory._replace(mask=mask))
+
+
+class Narrow(Recurrent):
+    """The encoder in everything, but only the first numbers of each direction's end are passed on."""
+
+    def __init__(self, other: Any, numbers: int) -> None:
+        vars(self).update(vars(other))
+        directions = 1 + self.bidirectional
+        own = np.arange(self.W_h.value.shape[-2]) < numbers // directions  # of one direction
+        self._open = np.tile(own, directions)
+
+    def forward(self, x: Array, mask: Mask | None = None) -> tuple[tuple[Array, Array], Unrolled]:
+        (outputs, end), cache = super().forward(x, mask)
+        return (outputs, end * self._open), cache
+
+    def backward(self, doutputs: tuple[Array, Array], cache: Unrolled) -> Array:
+        return super().backward((doutputs[0], doutputs[1] * self._open), cache)

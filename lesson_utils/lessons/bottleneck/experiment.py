@@ -83,6 +83,7 @@ class Kept(NamedTuple):
 
     present: float  # share of the letters that are somewhere in the answer, each as often as it was read
     in_place: float  # share of the letters that stand where they should
+    in_order: float  # share of pairs of letters whose earlier one stands before the later one; by chance 1/2
     chance: float  # `present`, had the model answered another string of the test
     anagrams: float  # share of the wrong answers that have all letters, and no other: only their order is wrong
     prompted: float  # share of the letters that are right when all letters before them in the answer are given
@@ -101,6 +102,7 @@ def kept(model: Seq2Seq, length: int, tests: int = 300) -> Kept:
     return Kept(
         present=float(np.minimum(counts, wanted).sum() / target.size),
         in_place=float(in_place.mean()),
+        in_order=_pairs_in_order(written, target),
         chance=float(np.minimum(np.roll(counts, 1, axis=0), wanted).sum() / target.size),
         anagrams=float((counts == wanted)[wrong].all(axis=1).mean()) if wrong.any() else 0.0,
         prompted=float(prompted.mean()),
@@ -113,13 +115,32 @@ def _letters(ids: tasks.Ids) -> Array:
     return (ids[..., None] == np.arange(tasks.FIRST_SYMBOL, len(LETTERS))).sum(axis=1)
 
 
-def with_doubles(model: Seq2Seq, length: int, tests: int = 200) -> tuple[float, float]:
-    """Return the share of strings that come out right: of different letters, and of letters in pairs, aabbcc…"""
+def _pairs_in_order(written: tasks.Ids, wanted: tasks.Ids) -> float:
+    """Return the share of pairs of letters that stand in the right order, of letters that occur once in both."""
+    right = pairs = 0
+    for said, string in zip(written.tolist(), wanted.tolist(), strict=True):
+        once = [letter for letter in said if said.count(letter) == string.count(letter) == 1]
+        places = np.array([string.index(letter) for letter in once])
+        right += int(np.triu(places[:, None] < places, 1).sum())
+        pairs += len(once) * (len(once) - 1) // 2
+    return right / max(pairs, 1)
+
+
+class Doubles(NamedTuple):
+    """The share of strings that come out right, by how letters repeat in them."""
+
+    different: float  # every letter once
+    apart: float  # half as many letters, twice each, far from each other: abcdabcd
+    doubled: float  # the same in pairs: aabbccdd
+
+
+def with_doubles(model: Seq2Seq, length: int, tests: int = 200) -> Doubles:
+    """Measure what becomes of strings whose letters repeat."""
     rng = np.random.default_rng(2)
     different = np.stack([rng.permutation(26)[:length] for _ in range(tests)]) + tasks.FIRST_SYMBOL
-    doubled = np.repeat(different, 2, axis=1)[:, :length]
-    one, two = (float(right_letters(model, source).all(axis=1).mean()) for source in (different, doubled))
-    return one, two
+    half = different[:, : (length + 1) // 2]
+    sources = different, np.tile(half, 2)[:, :length], np.repeat(half, 2, axis=1)[:, :length]
+    return Doubles(*(float(right_letters(model, source).all(axis=1).mean()) for source in sources))
 
 
 def reach(model: Seq2Seq, backwards: bool = False) -> Array:

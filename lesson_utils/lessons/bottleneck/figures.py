@@ -35,33 +35,36 @@ def _where_it_falls(lengths: Sequence[int], shares: Sequence[float]) -> tuple[fl
 
 @plots.still(8.4, 3.9)
 def kept_plot(figure: "Figure", measured: Mapping[int, Kept], at: int = 16) -> str:
-    """Draw what one fixed vector keeps, by length: which letters there were, and where."""
+    """Draw what one fixed vector keeps, by length: which letters there were, in which order, and where."""
     lengths = list(measured)
-    present, in_place, chance = (
-        [getattr(kept, name) for kept in measured.values()] for name in ("present", "in_place", "chance")
+    present, in_order, in_place, chance = (
+        [getattr(kept, name) for kept in measured.values()] for name in ("present", "in_order", "in_place", "chance")
     )
     ax = figure.add_subplot(xlim=(lengths[0] - 0.5, lengths[-1] + 5.6))
-    shares_by_length(ax, "letters of the string")
+    shares_by_length(ax, "share")
     ax.fill_between(lengths, in_place, present, color="#EEEEEE", lw=0)
-    ax.text(
-        at, (measured[at].present + measured[at].in_place) / 2, "order lost", ha="center", va="center", color=plots.GREY
-    )
+    middle = (measured[at].present + measured[at].in_place) / 2
+    ax.text(at, middle, "places lost", ha="center", va="center", color=plots.GREY)
     for values, name, (colour, dash, marker) in (
-        (present, "in the answer,\nanywhere", (plots.BLUE, "-", "o")),
+        (in_order, "pairs in the\nright order", (plots.GREEN, "-.", "^")),
+        (present, "letters in the answer", (plots.BLUE, "-", "o")),
         (in_place, "in the right place", LOOKS["one fixed vector"]),
         (chance, "in the answer to\nanother string", (plots.GREY, ":", "")),
     ):
         ax.plot(lengths, values, dash, color=colour, marker=marker, clip_on=False)
-        ax.text(lengths[-1] + 0.5, values[-1], name, color=colour, va="center" if marker else "bottom")
+        y = values[-1] + 0.06 * (values is in_order) - 0.05 * (values is present)  # the two end near each other
+        ax.text(lengths[-1] + 0.5, y, name, color=colour, va="center" if marker else "bottom")
     ax.set_xticks(lengths)
     finding = (
         f"Of {at} letters, {measured[at].present:.0%} are in the answer, {measured[at].in_place:.0%} in their place"
     )
     ax.set_title(finding)
-    rows = "; ".join(f"{n}: {k.present:.0%}, {k.in_place:.0%}, {k.chance:.0%}" for n, k in measured.items())
+    rows = "; ".join(
+        f"{n}: {k.present:.0%}, {k.in_place:.0%}, {k.in_order:.0%}, {k.chance:.0%}" for n, k in measured.items()
+    )
     return (
-        f"{finding}. Shares of a string's letters by its length: anywhere in the answer, in the right place, in the "
-        f"answer to another string. {rows}."
+        f"{finding}. Shares by the length of a string: its letters anywhere in the answer, in the right place, pairs "
+        f"of letters in the right order, its letters in the answer to another string. {rows}."
     )
 
 
@@ -113,7 +116,8 @@ CAPACITY: dict[tuple[str | None, int, int], tuple[float, ...]] = {  # attention,
 }
 
 
-# `with_doubles` at 8 letters, of one fixed vector, trained where every second letter repeats the one before it.
+# `with_doubles` at 8 letters, of one fixed vector, trained where every second letter repeats the one before it:
+# of different letters, and of letters in pairs.
 TRAINED_ON_REPEATS = (0.225, 0.805)
 
 

@@ -20,7 +20,8 @@ PREDICTIONS = (
         "doubling",
         ("twice as long", "a few letters", "not at all"),
         right="a few letters",
-        happened="Each doubling of the vector buys two to four letters, and every size fails at some length.",
+        happened="Each doubling of the vector, and of the network with it, buys two to four letters. Every size fails at "
+        "some length.",
         usual="twice as long",
     ),
     Prediction(
@@ -108,8 +109,8 @@ QUESTIONS = (
                 "Too strong: with more training, the same size brings some of them back whole.",
             ),
             Option(
-                "The letters arrive, but not in order.",
-                "A larger vector, or more training, moves the limit to longer strings. It stays a limit.",
+                "Most letters arrive, but many of them in a wrong place.",
+                "A larger network, or more training, moves the limit to longer strings. It stays a limit.",
                 right=True,
             ),
         ),

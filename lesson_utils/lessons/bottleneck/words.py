@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TAIL = "qzjvkxwhfgpbmdyu"  # what the slider puts behind a word: no words, so that nothing can be guessed
+TAIL = "qzjvkxwhfgpbmdyu"  # what the slider puts after a word: no words, so that nothing can be guessed
 LONGEST = 24  # letters
 END = "∎"
 WIDTH, HEIGHT, LEFT = 9.4, 4.3, 1.45  # inches; the letters begin at LEFT
@@ -41,7 +41,7 @@ class Said(NamedTuple):
     height=HEIGHT,
     example=lambda: (untrained(), {"Luong": untrained("general"), "Bahdanau": untrained("additive")}),
     word=live.Word("word", "attention", longest=40),
-    more=live.Slider("letters behind it", 0, len(TAIL), 3),
+    more=live.Slider("letters after it", 0, len(TAIL), 3),
     step=live.Slider("step of the decoder", 1, LONGEST + 1, 4),
     look=live.Choice("attention", ("Luong", "Bahdanau"), "Luong"),
 )

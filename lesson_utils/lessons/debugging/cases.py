@@ -131,7 +131,7 @@ CASES = {
         "Q @ K.T",
         "Q @ K.T / sqrt(d_k)",
         "No gauge rings: with d_k = 8 it learns as well. Only other code with the same weights tells (notebook 02 "
-        "shows what it does at d_k = 512).",
+        "shows what it does with 32 keys at d_k = 512).",
         "A teaching repository; its authors suspect it of the peaks in their losses.",
         "PAIR-code/tiny-transformers/issues/71",
     ),

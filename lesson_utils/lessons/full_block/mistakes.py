@@ -88,7 +88,7 @@ FEED_FORWARD = (
     change('matrices exchanged', 'You use W₂ first. W₁, (d_model, d_ff), widens; W₂, (d_ff, d_model), narrows.', first="hidden = x @ W_2", second="y = hidden @ W_1", b_1=("hidden = hidden + b_1", "hidden = hidden + b_2"), b_2=("return y + b_2", "return y + b_1")),
     change("one matrix twice", "You use one matrix twice. W_1 widens, W_2 narrows.", second="y = hidden @ W_1"),
     change('product the wrong way round', 'A token is a row of x, and rows meet a matrix from the left: `x @ W_1`, not `W_1 @ x`.', first="hidden = W_1 @ x"),
-    change("second product the wrong way round", "You put W_2 in front. Each row is a token, so the matrix stands behind: `hidden @ W_2`.", second="y = W_2 @ hidden"),
+    change("second product the wrong way round", "You put W_2 in front. Each row is a token, so the matrix comes after it: `hidden @ W_2`.", second="y = W_2 @ hidden"),
     change('matrices transposed', 'You transpose a matrix. W₁ is (d_model, d_ff) and W₂ (d_ff, d_model): both fit as they are.', first="hidden = x @ W_1.T"),
     change("second matrix transposed", "You transpose W_2. Its shape is (d_ff, d_model) already: `hidden @ W_2`.", second=("y = hidden @ W_2.T", "y = hidden @ W_1.T")),
     change('entry by entry', '`*` multiplies entry by entry. A matrix product is `@`.', first="hidden = x * W_1"),

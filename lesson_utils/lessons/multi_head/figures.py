@@ -68,7 +68,7 @@ def accuracy_plot(figure: "Figure", surveys: Mapping[int, Survey], losses: Mappi
     heads = list(surveys)
     accuracy = {h: np.sort(survey.accuracy) for h, survey in surveys.items()}
     medians = {h: float(np.median(shares)) for h, shares in accuracy.items()}
-    best = max(heads, key=medians.__getitem__)
+    best = [h for h in heads if medians[h] > max(medians.values()) - 0.03]
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
     for place, h in enumerate(heads):
         _swarm(left, place, accuracy[h])
@@ -79,7 +79,8 @@ def accuracy_plot(figure: "Figure", surveys: Mapping[int, Survey], losses: Mappi
     left.set_xticks(range(len(heads)), [f"{h}" for h in heads])
     left.set(xlim=(-0.5, len(heads) - 0.5), ylim=(0, 1.16), yticks=(0, 0.25, 0.5, 0.75, 1))
     left.set(xlabel="heads (above: the median of the starts)", ylabel="share of right answers")
-    left.set_title(f"{best} heads do best, from {accuracy[best][0]:.2f} to {accuracy[best][-1]:.2f}")
+    reached = " and ".join(f"{medians[h]:.2f}" for h in best)
+    left.set_title(f"{' and '.join(map(str, best))} heads do best: {reached}")
     styles = dict(zip(heads, itertools.cycle(((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)))), strict=False))
     colours = (plots.INK, plots.GREEN, plots.BLUE, plots.PURPLE, plots.ORANGE)
     ends = {}
@@ -92,9 +93,8 @@ def accuracy_plot(figure: "Figure", surveys: Mapping[int, Survey], losses: Mappi
     right.set_title(f"One start each ends at {min(ends.values()):.2f} to {max(ends.values()):.2f}")
     right.legend(title="heads", loc="lower left", ncols=2)
     listed = (f"{h}: median {medians[h]:.2f}, from {a[0]:.2f} to {a[-1]:.2f}" for h, a in accuracy.items())
-    alt = (
-        f"{left.get_title(loc='left')}. Share of right answers by number of heads, {len(accuracy[best])} starts each: "
-    )
+    starts = len(accuracy[best[0]])
+    alt = f"{left.get_title(loc='left')}. Share of right answers by number of heads, {starts} starts each: "
     alt += f"{'; '.join(listed)}. Loss of one start, mean of the last ten steps, in nats: "
     return alt + ", ".join(f"{h} heads: {end:.2f}" for h, end in ends.items()) + "."
 
@@ -136,7 +136,7 @@ def head_jobs(figure: "Figure", model: models.Encoder, multi_head: MultiHeadAtte
         names = ", ".join(f"{o} {share:.2f}" for o, share in zip(offsets, without[head], strict=True))
         where = f"looks at {place}" if place else "looks at no single offset"
         told.append(f"Head {head} {where}; right answers without it, by offset: {names}")
-        below.set_title(f"Without it, {_and([o for o, x in zip(offsets, lost, strict=True) if x])}", size=11)
+        below.set_title(f"Without it, {_and([o for o, x in zip(offsets, lost, strict=True) if x])}", size=9.5)
     axes[0, 0].set_ylabel("query")
     axes[1, 0].set_ylabel("right answers")
     figure.colorbar(image, ax=axes[0], label="weight", ticks=(0, 0.25, 0.5), extend="max", shrink=0.8)

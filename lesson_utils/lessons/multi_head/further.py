@@ -33,7 +33,7 @@ def tasks_plot(figure: "Figure", shares: Mapping[tuple[int, int], Sequence[float
     """
     ax = figure.add_subplot()
     tasks = sorted({places for places, _ in shares})
-    best, told = {}, []
+    best, told, ends = {}, [], []
     looks = ((plots.GREEN, "s", "--"), (plots.BLUE, "o", "-"), (plots.PURPLE, "^", ":"))
     for places, (colour, marker, line) in zip(tasks, looks, strict=False):
         heads = sorted(h for task, h in shares if task == places)
@@ -43,19 +43,27 @@ def tasks_plot(figure: "Figure", shares: Mapping[tuple[int, int], Sequence[float
         for h in heads:
             values = shares[places, h]
             ax.plot([h] * len(values), values, marker, color=colour, ms=6, mec="white", mew=0.6)
-        ax.text(1.08 * heads[-1], medians[-1], f"{places} offsets", color=colour, weight="bold", va="center")
+        ends.append((medians[-1], f"{places} offsets", colour))
         told.append(
             f"{places} offsets: " + ", ".join(f"{h} heads {m:.2f}" for h, m in zip(heads, medians, strict=True))
         )
+    lowest = -1.0
+    for median, name, colour in sorted(ends):
+        lowest = max(median, lowest + 0.08)
+        ax.text(1.08 * max(h for _, h in shares), lowest, name, color=colour, weight="bold", va="center")
     ax.set_xscale("log", base=2)
     counts = sorted({h for _, h in shares})
     ax.set_xticks(counts, [str(h) for h in counts])
     ax.minorticks_off()
     ax.set(xlim=(0.9, 27), ylim=(0, 1.05), xlabel="heads", ylabel="share of right answers")
-    found = ", ".join(f"{h} heads for {places}" for places, h in best.items())
-    title = f"Best median: {found} offsets"
+    found, wanted = (_listed([str(n) for n in numbers]) for numbers in (best.values(), best))
+    title = f"Best median: {found} heads for {wanted} offsets"
     ax.set_title(title)
     return f"{title}. Median share of right answers, {'; '.join(told)}."
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(", ".join(words).rsplit(", ", 1))
 
 
 @plots.still(9.4, 3.9)

@@ -43,8 +43,8 @@ the cosine of the same angle in column 2i + 1. NumPy only.""",
     cases=_table_cases,
     returns=("table",),
     hints=(
-        "First a matrix of all angles, (length, d_model / 2): one row a position, one column a pair. Then its sines and "
-        "its cosines go to their columns.",
+        "For the angles you need a column of positions, (length, 1), and a row of divisors, (d_model / 2,). Which exponents "
+        "stand in that row? Write down the first three.",
         "`np.arange(length)[:, None]` is a column of positions, `base ** (np.arange(0, d_model, 2) / d_model)` a row of "
         "divisors. Dividing one by the other, NumPy forms all combinations. (`np.arange(0, d_model, 2)` counts 0, 2, 4 …: "
         "it is the 2i of the formula already.)",

@@ -19,5 +19,6 @@ from lesson_utils.lessons.positional_encoding.order import (
     two_sentences,
     verdicts,
 )
-from lesson_utils.lessons.positional_encoding.rotary import rotary_lab, score_maps
+from lesson_utils.lessons.positional_encoding.rotary import rotary_lab, score_by_distance, score_maps
 from lesson_utils.lessons.positional_encoding.table import clock_lab, rotation_drawn, similarity_lab, table_lab
+from lesson_utils.lessons.positional_encoding.turns import held, turns_lab

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = ("none", "sinusoidal", "learned", "rotary", "alibi")
-NAMES = {"none": "none", "sinusoidal": "sinusoidal", "learned": "learned", "rotary": "rotary", "alibi": "ALiBi"}
+NAMES = {kind: kind for kind in KINDS} | {"none": "no positions", "alibi": "ALiBi"}
+NAMES["window"] = "rotary + window"  # a rotary model whose queries see the last keys only
 LOOKS: dict[str, tuple[str, Any]] = {  # colour and line
     "none": (plots.INK, (0, (1, 1))),
     "sinusoidal": (plots.BLUE, "-"),
     "learned": (plots.PURPLE, ":"),
     "rotary": (plots.ORANGE, "--"),
     "alibi": (plots.GREEN, "-."),
+    "window": (plots.ORANGE, "-"),
 }
 BACK, SYMBOLS = 5, 12
 RECALL_VOCABULARY = FIRST_SYMBOL + SYMBOLS
@@ -88,9 +90,9 @@ def stretch_table(curves: Mapping[str, Array], first: int = 0) -> str:
     """List the means of `stretches`, a row a kind, to be printed."""
     L = len(next(iter(curves.values()))) // 2
     heads = [f"{a}–{b}" for a, b in ((first, L - 1), (L, L + L // 2 - 1), (L + L // 2, 2 * L - 1))]
-    rows = [f"{'positions':12}" + "".join(f"{head:>9}" for head in heads)]
+    rows = [f"{'positions':16}" + "".join(f"{head:>9}" for head in heads)]
     for kind, curve in curves.items():
-        rows.append(f"{NAMES[kind]:12}" + "".join(f"{mean:9.2f}" for mean in stretches(curve, first)))
+        rows.append(f"{NAMES[kind]:16}" + "".join(f"{mean:9.2f}" for mean in stretches(curve, first)))
     return "\n".join(rows)
 
 
@@ -102,13 +104,15 @@ def length_plot(
     best: Callable[..., str],
     first: int = 0,
     bottom: float = 0.0,
+    guessing: float | None = None,
 ) -> str:
-    """Curves over positions `first` … 2L − 1, by kind, named where they end; the training length is shaded.
+    """Draw curves over positions `first` … 2L − 1, by kind, named where they end; the training length is shaded.
 
     Args:
-        quantity: what the curves show: "share correct" or "bits a character".
+        quantity: what the curves show: "share correct" or "bits per character".
         best: `max` or `min`, what is best of it.
         bottom: where the axis begins.
+        guessing: what guessing would give, where that is to be drawn.
     """
     L = len(next(iter(curves.values()))) // 2
     ends = {kind: stretches(curve, first) for kind, curve in curves.items()}
@@ -122,11 +126,15 @@ def length_plot(
         ax.plot(at, curve[first:], ls=line, color=colour)
     top = 1.05 if best is max else 1.02 * max(float(curve[first:].max()) for curve in curves.values())
     ax.set(xlim=(-0.5, 2 * L - 0.5), ylim=(bottom, top), xlabel="position", ylabel=quantity, title=finding)
-    order = sorted(curves, key=lambda kind: float(curves[kind][-5:].mean()))
-    heights = _apart([float(curves[kind][-5:].mean()) for kind in order], 0.062 * (top - bottom), bottom, top)
+    order = sorted(curves, key=lambda kind: float(curves[kind][-1]))
+    heights = _apart([float(curves[kind][-1]) for kind in order], 0.062 * (top - bottom), bottom, top)
     for kind, height in zip(order, heights, strict=True):
         colour, _ = LOOKS[kind]
-        ax.text(2 * L, height, NAMES[kind], color=colour, va="center", weight="bold", clip_on=False)
+        ax.plot([2 * L - 1, 2 * L + 0.5], [curves[kind][-1], height], color=colour, lw=0.8, clip_on=False)
+        ax.text(2 * L + 0.8, height, NAMES[kind], color=colour, va="center", weight="bold", clip_on=False)
+    if guessing is not None:
+        ax.axhline(guessing, color=plots.GREY, lw=1)
+        ax.text(0, guessing, "guessing", color=plots.GREY, va="bottom", size=9)
     ticks = {0: "0", L // 2: f"{L // 2}", L: f"{L} (1×)", L + L // 2: f"{L + L // 2} (1.5×)", 2 * L - 1: "2×"}
     ax.set_xticks(list(ticks), list(ticks.values()))
     listed = "; ".join(f"{NAMES[kind]} " + ", ".join(f"{x:.2f}" for x in end) for kind, end in ends.items())
@@ -137,7 +145,7 @@ def length_plot(
 
 
 def _apart(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Heights of labels, ascending, moved apart by at least `gap`, within low … high."""
+    """Move the heights of labels, ascending, apart by at least `gap`, within low … high."""
     moved: list[float] = []
     for height in heights:
         moved.append(max(height, moved[-1] + gap) if moved else max(height, low + gap / 2))
@@ -149,22 +157,17 @@ def _apart(heights: Sequence[float], gap: float, low: float, high: float) -> lis
 
 
 def _finding(ends: Mapping[str, Stretches], last: int, more_is_better: bool) -> str:
-    """Say who has learnt it, who loses it beyond the training length, and who does not."""
-    if more_is_better:
-        never = [NAMES[kind] for kind, end in ends.items() if end.trained < 0.5]
-        ends = {kind: end for kind, end in ends.items() if end.trained >= 0.5}
-    lost = [NAMES[kind] for kind, end in ends.items() if not _held(end, more_is_better)]
-    held = [NAMES[kind] for kind in ends if NAMES[kind] not in lost]
-    parts = [f"Worse beyond {last}: {', '.join(lost)}"] * bool(lost)
-    parts += [f"{'holds' if len(held) == 1 else 'hold'}: {', '.join(held)}"] * bool(held)
-    if more_is_better and never:
-        parts.append(f"never learnt it: {', '.join(never)}")
-    text = "; ".join(parts)
-    return text[0].upper() + text[1:]
+    """Say who gets worse beyond the training length, and who has not learned the task within it."""
+    not_yet = [kind for kind, end in ends.items() if more_is_better and end.trained < 0.5]
+    limit = "" if more_is_better else " by more than 0.2 bits"
+    worse = [kind for kind, end in ends.items() if kind not in not_yet and not _held(end, more_is_better)]
+    named = ", ".join(NAMES[kind] for kind in worse) or "none of them"
+    text = f"Worse beyond {last}{limit}: {named}"
+    return text + "; task not learned: " * bool(not_yet) + ", ".join(NAMES[kind] for kind in not_yet)
 
 
 def _held(end: Stretches, more_is_better: bool) -> bool:
-    """Little lost: 0.05 of the share correct, or 0.2 bits."""
+    """Return whether little is lost beyond the training length: 0.05 of the share correct, or 0.2 bits."""
     loss = end.trained - min(end) if more_is_better else max(end) - end.trained
     return loss < (0.05 if more_is_better else 0.2)
 
@@ -210,8 +213,8 @@ def stretch_curves(model: GPT, batch: tuple[Ids, Ids], L: int) -> dict[tuple[str
     return curves
 
 
-def _measured(model: GPT, batch: tuple[Ids, Ids], L: int = 32) -> tuple[dict[tuple[str, int], Array], int]:
-    return stretch_curves(model, batch, L), L
+def _measured(model: GPT, pages: tuple[Ids, Ids], L: int = 32) -> tuple[dict[tuple[str, int], Array], int]:
+    return stretch_curves(model, pages, L), L
 
 
 def _example() -> tuple[GPT, tuple[Ids, Ids]]:
@@ -223,7 +226,7 @@ def _example() -> tuple[GPT, tuple[Ids, Ids]]:
 
 @live.lab(
     height=4.0,
-    neutral="At factor 1 nothing is changed yet.",
+    neutral="At factor 1 nothing is changed yet; the dotted curve appears with the first change.",
     controls=lambda curves, L: {
         "method": live.Choice("method", METHODS, "larger base"),
         "factor": live.Choice("factor", FACTORS, 1),
@@ -232,7 +235,7 @@ def _example() -> tuple[GPT, tuple[Ids, Ids]]:
     example=_example,
 )
 def stretch_lab(figure: "Figure", curves: Mapping[tuple[str, int], Array], L: int) -> live.Update:
-    """Rotary positions stretched without training: bits by position, by method and factor."""
+    """Show rotary positions stretched without training: bits by position, by method and factor."""
     ax = figure.add_subplot()
     plain = curves["larger base", 1]
     T = len(plain)
@@ -245,7 +248,7 @@ def stretch_lab(figure: "Figure", curves: Mapping[tuple[str, int], Array], L: in
     (line,) = ax.plot(at, smooth["larger base", 1], color=plots.ORANGE)
     top = 1.02 * max(curve.max() for curve in smooth.values())
     ax.set(xlim=(-0.5, T - 0.5), ylim=(0.8 * min(c.min() for c in smooth.values()), top))
-    ax.set(xlabel="position (dotted: nothing changed)", ylabel="bits a character")
+    ax.set(xlabel="position (dotted: nothing changed)", ylabel="bits per character")
     ax.set_xticks([n * L for n in range(T // L + 1)], [f"{n}×" if n else "0" for n in range(T // L + 1)])
 
     def update(method: str, factor: int) -> str:

@@ -6,62 +6,51 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lesson_utils.classroom import plots
-from lesson_utils.classroom.drawings import arrow, sheet
+from lesson_utils.classroom.formats import minus
 from lesson_utils.maths import positions
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import GPT, Encoder
 from lesson_utils.maths.tasks import Ids
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-def _strip(ax: "Axes", left: float, middle: float, vector: Array, top: float) -> None:
-    """Draw a vector as a row of coloured squares."""
-    cmap = plots.colour_map(*plots.SCORES_MAP)
-    from matplotlib.patches import Rectangle
-
-    for n, entry in enumerate(vector):
-        colour = cmap(0.5 + 0.5 * entry / top)
-        ax.add_patch(Rectangle((left + 0.2 * n, middle - 0.16), 0.2, 0.32, fc=colour, ec="white", lw=0.8))
-    ax.add_patch(Rectangle((left, middle - 0.16), 0.2 * len(vector), 0.32, fill=False, ec=plots.GREY, lw=1))
-
-
-@plots.still(9.2, 3.0)
-def two_sentences(
-    figure: "Figure", words: Sequence[str], order: Sequence[int], before: Array, after: Array, means: str = "without P"
-) -> str:
-    """Draw the words' output vectors in two orders, as strips of colour; lines join the same word.
+@plots.still(9.2, 3.6)
+def two_sentences(figure: "Figure", words: Sequence[str], order: Sequence[int], before: Array, after: Array) -> str:
+    """Draw each word's output vector in two sentences, one strip of colour above the other.
 
     Args:
         words: of the first sentence.
         order: of the second, as places in the first.
         before, after: their outputs, (T, d) each, row by row of its sentence.
-        means: what is done about positions.
     """
-    same = np.abs(after - before[list(order)]).max(axis=-1) < 1e-9  # of the second sentence
-    finding = f"{int(same.sum())} of {len(words)} words keep their vector {means}"
-    ax = sheet(figure)
-    ax.set_title(finding[0].upper() + finding[1:])
-    top = float(np.abs(np.concatenate([before, after])).max())
-    width = 0.2 * before.shape[1]
-    rows = np.linspace(1.9, 0.45, len(words))
-    for row, (y, word) in enumerate(zip(rows, words, strict=True)):
-        ax.text(0.85, y, word, ha="right", va="center")
-        _strip(ax, 1.0, y, before[row], top)
-        ax.text(8.2, y, words[order[row]], ha="left", va="center")
-        _strip(ax, 8.05 - width, y, after[row], top)
-        colour = plots.GREY if same[row] else plots.ORANGE
-        left, right, at = 1.1 + width, 7.95 - width, 7.5 - width
-        arrow(ax, (left, rows[order[row]]), (right, y), colour)
-        sign = "=" if same[row] else "≠"
-        on_arrow = np.interp(at, (left, right), (rows[order[row]], y))
-        ax.text(at, on_arrow + 0.2, sign, color=colour, size=15, weight="bold", ha="center", va="center")
-    second = [words[n] for n in order]
-    changed = [word for word, equal in zip(second, same, strict=True) if not equal]
-    ax.text(1.0, 2.28, f"output in “{' '.join(words)}”", va="center")
-    ax.text(8.05, 2.28, f"output in “{' '.join(second)}”", va="center", ha="right")
+    gaps = [float(np.abs(after[list(order).index(n)] - before[n]).max()) for n in range(len(words))]
+    changed = [word for word, gap in zip(words, gaps, strict=True) if gap >= 1e-9]
+    finding = f"{len(words) - len(changed)} of {len(words)} words keep their output vector"
+    sentences = [" ".join(words), " ".join(words[n] for n in order)]
+    d, gap_rows = before.shape[1], 3  # two strips and a space for each word
+    strips = np.full((gap_rows * len(words) - 1, d), np.nan)
+    labels = {}
+    ax = figure.add_subplot()
+    for n, (word, gap) in enumerate(zip(words, gaps, strict=True)):
+        top = gap_rows * n
+        strips[top], strips[top + 1] = before[n], after[list(order).index(n)]
+        labels[top], labels[top + 1] = (f"{word} in “{sentence}”" for sentence in sentences)
+        verdict, colour = ("the same", plots.GREEN) if gap < 1e-9 else (f"differ by up to {gap:.2f}", plots.ORANGE)
+        ax.axhline(top + 0.5, color="white", lw=1.5)
+        ax.text(d - 0.3, top + 0.5, verdict, color=colour, weight="bold", va="center")
+    largest = float(np.nanmax(np.abs(strips)))
+    look: Any = {"aspect": "auto", "interpolation": "nearest", "cmap": plots.colour_map(*plots.SCORES_MAP)}
+    image = ax.imshow(strips, vmin=-largest, vmax=largest, **look)
+    bar = figure.colorbar(image, ax=ax, label="entry", pad=0.24, ticks=(-largest, 0, largest))
+    bar.ax.set_yticklabels([minus(f"{end:.2f}") if end else "0" for end in (-largest, 0, largest)])
+    ax.set_title(finding)
+    ax.set_yticks(list(labels), list(labels.values()))
+    ax.set_xticks(range(d))
+    ax.set_xlabel("column of the output")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
     return f"{finding}. Words whose vector has changed: {', '.join(changed) or 'none'}."
 
 
@@ -79,7 +68,7 @@ def equivariance_gap(model: Encoder | GPT, ids: Ids, rng: np.random.Generator, s
 # --- Four ideas for a table -----------------------------------------------------------------------------------------
 
 
-def ideas(length: int, d_model: int = 16) -> dict[str, Array]:
+def ideas(length: int, d_model: int = 6) -> dict[str, Array]:
     """Four tables that one might think of, (length, d_model) each."""
     at = np.arange(length)[:, None]
     return {
@@ -90,17 +79,17 @@ def ideas(length: int, d_model: int = 16) -> dict[str, Array]:
     }
 
 
-def _smooth(table: Array) -> bool:
-    """Tell if a step to the next position is never more than half of the longest way between two rows."""
+def largest_step(table: Array) -> float:
+    """Return the largest step to the next row, as a share of the largest distance between any two rows."""
     step = np.linalg.norm(np.diff(table, axis=0), axis=1).max()
-    return bool(step <= 0.5 * np.linalg.norm(table[:, None] - table[None], axis=-1).max())
+    return float(step / np.linalg.norm(table[:, None] - table[None], axis=-1).max())
 
 
 REQUIREMENTS: dict[str, Callable[[Array, Array], bool]] = {  # of a table for 32 positions and one for 64
     "bounded": lambda short, long: bool(np.abs(long).max() <= 1),
     "same row at any length": lambda short, long: np.array_equal(short, long[: len(short)]),
     "rows differ": lambda short, long: len(np.unique(long.round(9), axis=0)) == len(long),
-    "no jumps": lambda short, long: _smooth(long),
+    "smooth": lambda short, long: largest_step(long) <= 0.5,
 }
 
 
@@ -112,25 +101,31 @@ def verdicts(make: Callable[[int], Mapping[str, Array]] = ideas) -> dict[str, di
 
 @plots.still(9.2, 4.2)
 def digits_beside_sines(figure: "Figure", length: int = 16, columns: int = 4) -> str:
-    """Binary digits of the position, fastest first, beside sines whose waves get longer in the same way."""
+    """Draw binary digits of the position, fastest first, beside sines whose waves get longer in the same way."""
     left, right = figure.subplots(1, 2, sharey=True)
     at = np.arange(length)
     binary = at[:, None] // 2 ** np.arange(columns) % 2  # (length, columns)
-    sines = np.sin(np.pi * (at[:, None] + 0.5) / 2 ** np.arange(columns))
+    sines = np.sin(at[:, None] / 2 ** np.arange(columns))
     look: Any = {"aspect": "auto", "interpolation": "nearest", "cmap": plots.colour_map(*plots.SCORES_MAP)}
-    left.imshow(1 - 2 * binary, vmin=-2.2, vmax=2.2, **look)
+    left.imshow(binary, vmin=-1, vmax=1, **look)
     image = right.imshow(sines, vmin=-1, vmax=1, **look)
-    for row, column in np.ndindex(*binary.shape):
-        left.text(column, row, str(binary[row, column]), ha="center", va="center", size=9)
+    for (row, column), digit in np.ndenumerate(binary):
+        left.text(column, row, str(digit), color="white" if digit else "black", ha="center", va="center", size=9)
     figure.colorbar(image, ax=right, ticks=(-1, 0, 1), label="entry")
-    left.set(xlabel="digit, fastest first", ylabel="position", title="Digits jump (7 to 8: all four)")
-    right.set(xlabel="column: a sine of the same period", title="Sines count, too, without jumps")
+    steps = [f"{largest_step(table):.0%}" for table in (binary.astype(float), sines)]
+    left.set(xlabel="digit repeats after", ylabel="position", title=f"Digits: largest step {steps[0]}")
+    right.set(xlabel="sine repeats after", title=f"Sines: largest step {steps[1]}")
+    left.set_xticks(range(columns), [f"{2 ** (n + 1)}" for n in range(columns)])
+    right.set_xticks(range(columns), [f"{2 * np.pi * 2**n:.1f}" for n in range(columns)])
     for ax in (left, right):
-        ax.set_xticks(range(columns), [f"every {2**n}" if n else "every 1" for n in range(columns)])
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
+        for column in range(1, columns):
+            ax.axvline(column - 0.5, color="white", lw=3)
     left.set_yticks(range(length))
+    words = f"the last {columns} binary digits of the positions 0 to {length - 1}"
     return (
-        f"Binary digits jump and sines do not. Left, the last {columns} binary digits of the positions 0 to "
-        f"{length - 1}: digit n changes every 2^n positions. Right, sines with the same periods: softer stripes."
+        "The largest step to the next position, as a share of the largest distance between two rows: binary digits "
+        f"{steps[0]}, sines {steps[1]}. Left, {words}: each repeats after twice as many positions as the one before. "
+        "Right, sines whose waves get longer in the same way: softer stripes."
     )

@@ -11,29 +11,16 @@ PREDICTIONS = (
         "terms come.",
     ),
     Prediction(
-        "added",
-        ("dog and man", "all three", "none"),
-        right="all three",
-        happened="Even the word that stays where it is gets another vector, because the words it looks at have moved.",
-    ),
-    Prediction(
         "whole",
         ("neither", "only the GPT", "both"),
         right="only the GPT",
-        happened="The encoder treats a sentence as a set of words. The mask of the GPT says what came before, so the "
-        "order matters.",
-    ),
-    Prediction(
-        "digits",
-        ("bounded", "the same at any length", "different in each row", "without jumps"),
-        right="without jumps",
-        happened="From position 7 to position 8 four digits change at once. The other three demands are met.",
+        happened="The encoder treats a sentence as a set of words. The mask shows each token of the GPT another set.",
     ),
     Prediction(
         "table",
         ("all of them", "about half", "about a quarter", "only the first"),
         right="about a quarter",
-        happened="Nine of the pairs come full circle. The others are too slow for so few positions.",
+        happened="Nine of the pairs make a full turn. The others are too slow for so few positions.",
     ),
     Prediction(
         "rotary",
@@ -42,37 +29,41 @@ PREDICTIONS = (
         happened="Both hands turn by the same angle, so the angle between them stays, and q · k with it.",
     ),
     Prediction(
-        "maps",
-        ("all four", "sinusoidal, rotary and ALiBi", "rotary and ALiBi", "ALiBi alone"),
-        right="rotary and ALiBi",
-        happened="These two are built so. Random matrices destroy what the bare sinusoidal table would have promised.",
-    ),
-    Prediction(
         "recall",
         ("sinusoidal", "rotary", "ALiBi", "none of the five"),
         right="none of the five",
-        happened="At that distance all five fail. Rotary positions hold for a while, and the table breaks at the edge.",
-        usual="sinusoidal",
+        happened="So far out all five fail. The rotary model is right for a while, and both tables fail from the edge on.",
+    ),
+    Prediction(
+        "turns",
+        ("at the nearest keys", "at the first keys", "5 back, plus whole turns", "at all keys alike"),
+        right="5 back, plus whole turns",
+        happened="The fastest hand points the same way after every whole turn. The head mistakes one turn for another.",
+    ),
+    Prediction(
+        "held",
+        ("pair 0", "pair 1", "pair 2", "none of them alone"),
+        right="pair 1",
+        happened="In training this hand made half a turn. If it stops there, the model is right at every position.",
     ),
     Prediction(
         "window",
         ("all that had learned the task", "rotary", "sinusoidal and rotary", "none"),
         right="rotary",
-        happened="With a window rotary positions meet no new distance. To the two tables the positions themselves are "
+        happened="With a window the rotary model meets no new distance. For the two tables the positions themselves are "
         "new.",
     ),
     Prediction(
         "text",
         ("none of them", "the learned table alone", "all but ALiBi", "all four"),
         right="all but ALiBi",
-        happened="Positions that a model has never met do more harm than no positions. ALiBi only knows distances.",
+        happened="The two tables and rotary positions do more harm there than no positions. ALiBi loses nothing.",
     ),
     Prediction(
         "stretch",
         ("interpolation", "a larger base", "a window"),
         right="a window",
-        happened="On this text what is near matters most, so the window has the lowest loss at every length. It can "
-        "never look far back.",
+        happened="The window has the lowest loss at every length. But it can never look far back.",
     ),
 )
 
@@ -118,20 +109,20 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "A model with sinusoidal positions was trained on 32 tokens, and fails at token 40. Why?",
+        "A rotary head has learned to look five back within 32 positions. At position 60 it looks 49 or 55 back. Why?",
         (
             Option(
-                "The table has no row 40: it was made for 32 tokens.",
-                "The formula has a value for any position. The learned table is the one that ends.",
+                "Its fastest hand has never been seen at these angles.",
+                "The fastest hand has come round nearly five times in training. It has shown all of its angles.",
             ),
             Option(
-                "The values of row 40 are larger than those before.",
-                "Sines and cosines stay between −1 and 1, and every row has the same length.",
-            ),
-            Option(
-                "Row 40 is there, but was never trained on.",
-                "A value for each position is not yet a model that knows what to do with it.",
+                "A hand that made half a turn in training keeps turning, and gives far keys as much score as near ones.",
+                "Stop this one hand at the longest distance of the training, and the head looks five back again.",
                 right=True,
+            ),
+            Option(
+                "Rotary positions are absolute, so position 60 is new to the model.",
+                "They are relative: the score depends on the distance. It is the long distances that are new.",
             ),
         ),
     ),

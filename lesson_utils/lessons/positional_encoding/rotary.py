@@ -1,10 +1,12 @@
 """Rotary positions: two hands that turn together; and what four kinds of positions do to the scores."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lesson_utils.classroom import formats, live, plots
+from lesson_utils.maths import positions
 from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
@@ -18,8 +20,8 @@ QUERY_ANGLE, KEY_ANGLE, RATE = 20.0, 65.0, 9.0  # degrees: of q and k at positio
 @live.lab(
     height=4.1,
     neutral="It shows one position; what changes on the way to the next takes a move.",
-    position=live.Slider("query at position m", 0, 60, 12),
-    distance=live.Slider("key stands back by", 0, 12, 2),
+    position=live.Slider("query at position m", 40, 100, 50),
+    distance=live.Slider("key stands back by", 0, 40, 2),
 )
 def rotary_lab(figure: "Figure") -> live.Update:
     """Show a query and a key as hands in one plane; their angle depends on the distance of their positions alone."""
@@ -36,11 +38,11 @@ def rotary_lab(figure: "Figure") -> live.Update:
         label = plane.text(0, 0, name, color=colour, weight="bold", size=14, ha="center", va="center")
         drawn[name] = hand, label
     (arc,) = plane.plot([], [], color=plots.PURPLE, lw=2.4)
-    at = np.linspace(0, 12, 121)
+    at = np.linspace(0, 40, 161)
     chart.plot(at, np.cos(np.radians(QUERY_ANGLE - KEY_ANGLE + RATE * at)), color=plots.INK)
     (dot,) = chart.plot([3], [0], "o", color=plots.PURPLE, ms=12, clip_on=False)
     chart.axhline(0, color=plots.GREY, lw=1, ls=":")
-    chart.set(xlim=(0, 12), ylim=(-1.05, 1.1), xlabel="distance m − n", ylabel="q · k after turning")
+    chart.set(xlim=(0, 40), ylim=(-1.1, 1.1), xlabel="distance m − n", ylabel="q · k after turning")
 
     def update(position: int, distance: int) -> str:
         q, k = QUERY_ANGLE + RATE * position, KEY_ANGLE + RATE * (position - distance)
@@ -61,6 +63,49 @@ def rotary_lab(figure: "Figure") -> live.Update:
         )
 
     return update
+
+
+# --- The score of a whole query -------------------------------------------------------------------------------------
+
+
+@plots.still(9.2, 4.4)
+def score_by_distance(
+    figure: "Figure", rotate: Callable[[Array, Array], Array], d_k: int = 8, distances: int = 64, best: int = 5
+) -> str:
+    """Draw a query's score against distance, the part of each pair and their sum; query and key agree `best` apart.
+
+    Args:
+        rotate: `rotate(x, positions)`, the learner's.
+    """
+    key: Array = np.ones((1, d_k))
+    query = rotate(key, np.array([-float(best)]))
+    at = np.arange(distances, dtype=float)  # the key stands at position 0
+    parts = rotate(np.repeat(query, distances, axis=0), at) * rotate(key, np.zeros(1))  # (distances, d_k)
+    pairs = parts.reshape(distances, d_k // 2, 2).sum(axis=-1)
+    score = pairs.sum(axis=1)
+    peaks = [n for n in range(1, distances - 1) if score[n] > max(score[n - 1], score[n + 1])]
+    steps = " or ".join(str(n) for n in sorted(set(np.diff(peaks))))
+    listed = ", ".join(map(str, peaks))
+    finding = f"The score is highest {int(score.argmax())} apart, and peaks again every {steps} positions"
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1.1))
+    waves = positions.wavelengths(d_k)
+    looks = zip((plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE), ("-", "--", ":", "-."), strict=True)
+    clauses = []
+    for i, (colour, line) in enumerate(looks):
+        upper.plot(at, pairs[:, i], line, color=colour, lw=1.8)
+        clauses.append(f"pair {i}: one turn in {formats.three_figures(waves[i])} positions")
+        upper.text(1.01, 0.92 - 0.28 * i, clauses[-1], color=colour, transform=upper.transAxes, va="center", size=10)
+    lower.plot(at, score, color=plots.INK)
+    lower.plot(peaks, score[peaks], "o", color=plots.INK, ms=6)
+    lower.text(1.01, 0.5, f"sum: peaks at\n{listed}", transform=lower.transAxes, va="center", size=10)
+    upper.set(title=finding, ylabel="part of a pair")
+    lower.set(xlabel="distance m − n", ylabel="score, their sum", xlim=(0, distances - 1))
+    for ax in (upper, lower):
+        ax.axhline(0, color=plots.GREY, lw=1, ls=":")
+    return (
+        f"{finding}: at {listed}. Above, the part of each of the {d_k // 2} pairs, {'; '.join(clauses)}. "
+        "Below, their sum, which is the score of a query and a key by their distance."
+    )
 
 
 # --- What positions do to the scores --------------------------------------------------------------------------------

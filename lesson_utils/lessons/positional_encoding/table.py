@@ -64,7 +64,7 @@ def table_lab(figure: "Figure", make_table: Callable[[int, int, float], Array]) 
             clauses.append(f"sin {i}: wavelength {formats.three_figures(waves[i])}")
             name.set_text(clauses[-1])
         whole = int((waves <= length).sum())
-        table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns come full circle within {length} positions")
+        table_ax.set_title(f"{whole} of {d_model // 2} pairs of columns make a full turn within {length} positions")
         waves_ax.set_title(
             f"Wavelengths from {formats.three_figures(waves[0])} to {formats.three_figures(waves[-1])} positions"
         )
@@ -129,14 +129,14 @@ def clock_lab(figure: "Figure") -> live.Update:
     return update
 
 
-@plots.still(8.4, 4.0)
+@plots.still(9.2, 5.0)
 def rotation_drawn(figure: "Figure", offset: int = 3, d_model: int = 8, base: float = 10.0) -> str:
     """Draw the matrix that moves on by `offset`: its blocks, with their numbers, and by how much each turns."""
     from matplotlib.patches import Rectangle
 
     M = positions.shift_matrix(offset, d_model, base)
     ax, dials = figure.subplots(1, 2, width_ratios=(1.5, 1))
-    image = ax.imshow(M, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1.4, vmax=1.4)
+    image = ax.imshow(M, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1)
     figure.colorbar(image, ax=ax, shrink=0.8, ticks=(-1, 0, 1), label="entry")
     angles = [offset * 360 / wave for wave in positions.wavelengths(d_model, base)]
     turn = np.linspace(0, 2 * np.pi, 80)
@@ -144,7 +144,9 @@ def rotation_drawn(figure: "Figure", offset: int = 3, d_model: int = 8, base: fl
         ax.add_patch(Rectangle((2 * n - 0.5, 2 * n - 0.5), 2, 2, fill=False, ec=plots.INK, lw=2))
         for i, j in np.ndindex(2, 2):
             number = formats.minus(f"{M[2 * n + i, 2 * n + j]:z.2f}")
-            ax.text(2 * n + j, 2 * n + i, number, ha="center", va="center", size=10)
+            dark = abs(M[2 * n + i, 2 * n + j]) > 0.7
+            colour = "white" if dark else plots.INK
+            ax.text(2 * n + j, 2 * n + i, number, ha="center", va="center", size=9, color=colour)
         x, y, arc = 2.6 * (n % 2), -3.1 * (n // 2), np.radians(np.linspace(0, angle, 60))
         dials.plot(x + np.sin(turn), y + np.cos(turn), color="#BBBBBB", lw=1)
         dials.plot(x + 0.5 * np.sin(arc), y + 0.5 * np.cos(arc), color=plots.GREEN, lw=2)

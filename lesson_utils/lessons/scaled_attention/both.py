@@ -1,12 +1,13 @@
 """Section 6: a model of one head, trained with the root and without it, from a tame and from a wild start."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lesson_utils.classroom import plots
-from lesson_utils.maths import models, tasks
+from lesson_utils.maths import models, tasks, training
 from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
@@ -35,6 +36,42 @@ def examine(model: models.Encoder, n: int = 200) -> Result:
     return Result(right, np.quantile(slopes, [0.05, 0.5, 0.95]), w[0])
 
 
+def root_or_smaller_steps(steps: int = 100, seed: int = 0) -> tuple[list[float], list[float]]:
+    """Begin the notebook's training twice: with the root, and without it but with an eighth of W_Q and of its rate.
+
+    Gradients are not clipped, since that would mix the parameters' gradients.
+
+    Returns:
+        the losses of both.
+    """
+    sizes: Any = {"d_model": 64, "num_heads": 1, "num_layers": 1, "d_ff": 16, "max_length": LENGTH}
+    config = models.EncoderConfig(vocab=23, classes=23, outputs=PLACES, positions="learned", **sizes)
+    schedule = partial(training.warmup_linear, peak=5e-3, warmup=50, total=650)
+    losses = []
+    for factor, part in ((1 / 8, 1.0), (1.0, 1 / 8)):
+        model = models.Encoder(config, np.random.default_rng(seed))
+        (head,) = model.heads()["encoder"]
+        head.scale, head.W_Q.value = factor, part * head.W_Q.value
+        slower = _Slower(head.W_Q, part)
+        batches = partial(tasks.gather, batch=64)
+        history = training.fit(
+            model, batches, steps, schedule=schedule, clip=None, callback=slower, seed=seed, progress=False
+        )
+        losses.append(history.losses)
+    return losses[0], losses[1]
+
+
+class _Slower:
+    """Shortens each step of one parameter, as a smaller learning rate does: a callback for `training.fit`."""
+
+    def __init__(self, param: Any, part: float) -> None:
+        self._param, self._part, self._before = param, part, param.value.copy()
+
+    def __call__(self, *_: Any) -> None:
+        self._param.value = self._before + self._part * (self._param.value - self._before)
+        self._before = self._param.value.copy()
+
+
 @plots.still(9.0, 3.9)
 def with_and_without(figure: "Figure", runs: Mapping[str, tuple[Result, Sequence[float]]]) -> str:
     """Draw the losses of two trainings, smoothed, and what their heads look at in one sequence.
@@ -55,10 +92,12 @@ def with_and_without(figure: "Figure", runs: Mapping[str, tuple[Result, Sequence
         ax.set_xticks(ticks, [str(n) for n in ticks])
         ax.set_yticks(ticks, [str(n) for n in ticks])
         ax.set_title(f"{_typeset(name)}: {result.right.mean():.2f} right")
+        by_place = ", ".join(f"{share:.2f}" for share in result.right)
+        ax.set_xlabel(f"key\nby place: {by_place.replace(',', '')}", size=11)
         largest = result.weights.max(axis=-1)
         alts.append(
             f"{name}, the loss falls to {np.mean(losses[-9:]):.2f}, {result.right.mean():.2f} of the answers are right "
-            f"and a query's largest weight is {largest.mean():.2f} on average"
+            f"({by_place} by place) and a query's largest weight is {largest.mean():.2f} on average"
         )
     curves.set(xlabel="training step", ylabel="loss", ylim=(0, None))
     curves.legend(loc="lower left")

@@ -186,7 +186,7 @@ VARIANCE = (
     change('scaled already', '1 is the variance for entries of variance 1, after dividing by √d_k. Here the entries have variance a² / 3, and nothing is divided.', "1"),
     change('one entry', 'This is the variance of one entry. A product of two has (a² / 3)², and the score adds up d_k products.', "a**2 / 3"),
     change('entry not squared, width a', 'Two things to mend.\n1. The interval from −a to a has width 2a: an entry has variance (2a)² / 12 = a² / 3.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2 / 12"),
-    change('entry not squared, without the third', 'Two things to mend.\n1. An entry has variance a² / 3; a² it would be if every entry were −a or a.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2"),
+    change('entry not squared, without the third', 'Two things to mend.\n1. An entry has variance a² / 3; it would be a² if every entry were −a or a.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2"),
     change('2a not squared', 'Your result is as if one entry had the variance 2a² / 12. The width is 2a, and (2a)² = 4a²: an entry has variance 4a² / 12 = a² / 3. A product has (a² / 3)², and d_k of them are added.', "(2 * a**2 / 12) ** 2", entry="entry = 2 * a**2 / 12", product=("product = entry**2", "product = entry")),
     change('third not squared', 'You squared a², but not the third: (a² / 3)² = a⁴ / 9.', product="product = a**4 / 3"),
     change('3 squared, a not', 'You squared the 3, but not a²: (a² / 3)² = a⁴ / 9.', product="product = a**2 / 9"),

@@ -182,6 +182,8 @@ class Luong(Decoder):
     Source: Luong et al. (2015), section 3.1, without input feeding.
     """
 
+    asks = slice(1, None)  # the states that ask, of T + 1: those after each step
+
     def __init__(self, config: Any, rng: Rng) -> None:
         super().__init__(config, rng)
         self.kind, d_h, dtype = config.attention, config.d_hidden, config.dtype
@@ -194,7 +196,7 @@ class Luong(Decoder):
     def forward(self, y: Array, state: Array, memory: Memory) -> tuple[Decoded, LuongCache]:
         a, inputs = self._inputs(y)
         states, run = recurrence_forward(self.cell.kind, a, state, self._weights())
-        queries = states[1:, :, : memory.keys.shape[-1]].swapaxes(0, 1)  # (B, T, d_hidden)
+        queries = states[self.asks, :, : memory.keys.shape[-1]].swapaxes(0, 1)  # (B, T, d_hidden)
         score = [param.value for param in self.score]
         (contexts, alignment), look = attend_forward(self.kind, queries, memory.keys, score, memory.mask)
         return Decoded(states, contexts.swapaxes(0, 1), alignment), LuongCache(inputs, run, look, memory.end)
@@ -203,7 +205,7 @@ class Luong(Decoder):
         dqueries, dkeys, dscore = attend_backward(dcontexts.swapaxes(0, 1), cache.look)
         for param, grad in zip(self.score, dscore, strict=True):
             param.grad += grad
-        dstates[1:, :, : dqueries.shape[-1]] += dqueries.swapaxes(0, 1)
+        dstates[self.asks, :, : dqueries.shape[-1]] += dqueries.swapaxes(0, 1)
         da, dstate, dweights = recurrence_backward(dstates, cache.run)
         return self._inputs_backward(da, dweights, cache.inputs), dstate, Memory(dkeys, np.zeros_like(cache.end))
 

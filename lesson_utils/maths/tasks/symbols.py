@@ -51,7 +51,7 @@ def gather(
 ) -> Pair:
     """Draw sequences in which every position reports the symbols at k fixed places, counted from itself in a circle.
 
-    One head computes one weighted average, so k places need k heads.
+    One head computes one weighted average, from which it is hard to tell what came from where.
 
     Args:
         offsets: k offsets; position t reports position (t + offset) mod T. Default: `scattered_offsets(T, k)`.

@@ -1,7 +1,9 @@
 """Calls of functions that may do anything: on copies, within limits, and the kernel is left as it was."""
 
+import contextlib
 import linecache
 import math
+import os
 import sys
 import threading
 import warnings
@@ -15,11 +17,11 @@ import numpy as np
 
 from lesson_utils.mistakes.run import kernel
 from lesson_utils.mistakes.run.kernel import kernel_as_before
-from lesson_utils.mistakes.run.lapack import finite_lapack
 from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp, limited_memory, stopped
-from lesson_utils.mistakes.run.outcome import Outcome
-from lesson_utils.mistakes.run.settled import settled, settled_error
+from lesson_utils.mistakes.run.outcome import Outcome, settled, settled_error
 
+ROUTINES = getattr(np.linalg, "_umath_linalg", None)  # all of np.linalg calls LAPACK here
+REAL = {name: routine for name, routine in vars(ROUTINES).items() if isinstance(routine, np.ufunc)} if ROUTINES else {}
 EMPTY: dict[str, Callable[..., np.ndarray]] = {"empty": np.empty, "empty_like": np.empty_like}
 
 
@@ -167,3 +169,51 @@ def _where(function: Any, error: BaseException) -> tuple[str, str, dict[str, Any
     line = linecache.getline(str(file), found.tb_lineno).strip()
     variables = dict(found.tb_frame.f_locals)
     return f" in line {found.tb_lineno} of its cell: `{line}`" if line else "", line, variables
+
+
+@contextmanager
+def finite_lapack() -> Iterator[None]:
+    """Make NaN and ∞ a LinAlgError in `np.linalg`, however it was imported.
+
+    With them LAPACK may never end. It runs in C, where no limit on time reaches it, and what it prints is lost.
+    """
+    before = {name: getattr(ROUTINES, name) for name in REAL}
+    for name, routine in GUARDED.items():
+        setattr(ROUTINES, name, routine)
+    try:
+        yield
+    finally:
+        for name, routine in before.items():
+            setattr(ROUTINES, name, routine)
+
+
+def _guarded(name: str) -> Callable[..., Any]:
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        for x in arguments:
+            if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "fc" and not np.isfinite(x).all():
+                raise np.linalg.LinAlgError("NaN or ∞ in a matrix that `np.linalg` is given")
+        with _nothing_printed():
+            return REAL[name](*arguments, **keywords)
+
+    return call
+
+
+@contextmanager
+def _nothing_printed() -> Iterator[None]:
+    """Send what C code prints nowhere; Python's own streams are others."""
+    kept: dict[int, int] = {}
+    with contextlib.suppress(OSError, AttributeError):  # no such streams, or no room for another
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            kept[stream] = os.dup(stream)
+            os.dup2(nowhere, stream)
+        os.close(nowhere)
+    try:
+        yield
+    finally:
+        for stream, copy in kept.items():
+            os.dup2(copy, stream)
+            os.close(copy)
+
+
+GUARDED = {name: _guarded(name) for name in REAL}
