@@ -49,7 +49,7 @@ PREDICTIONS = (
         "greedy",
         ("it repeats itself", "it invents words", "it stops early"),
         right="it repeats itself",
-        happened="Greedy drawing leaves nothing to chance, so when the same context comes again, the same text follows.",
+        happened="Greedy drawing leaves nothing to chance, so even a similar context can bring the same text.",
     ),
     Prediction(
         "real_words",
@@ -67,7 +67,7 @@ PREDICTIONS = (
         "speed",
         ("less than 50 times", "about 100 times", "about 256 times"),
         right="less than 50 times",
-        happened="Every pass has a cost that does not depend on the number of symbols, so a short pass takes nearly as long as a longer one.",
+        happened="Every pass has a cost that does not depend on the number of symbols, so a short pass over all symbols takes less than twice as long as a pass over one.",
     ),
 )
 
