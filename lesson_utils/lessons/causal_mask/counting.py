@@ -1,11 +1,11 @@
 """A language model without training: a table of which character followed the last n, counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lesson_utils.lessons.causal_mask.watched import Seen, known_words, read, word_shares, words_in
+from lesson_utils.lessons.causal_mask.watched import Seen, known_words, read, uncertain, word_shares, words_in
 from lesson_utils.maths import tasks
 from lesson_utils.maths.checks import Array
 
@@ -19,55 +19,80 @@ class Counted(NamedTuple):
     """The counts behind each context of one length; contexts and pairs are written as single numbers, in order."""
 
     contexts: "Ids"
-    totals: "Ids"  # how often each context occurred
+    totals: "Ids"  # of all characters that followed it
     kinds: "Ids"  # how many different characters followed it
     pairs: "Ids"  # a context and the next character
     counts: "Ids"
+    discount: float  # what is taken from each count
 
 
 class Table:
     """A table of the characters that followed the last n ones, for each n from 0 to `order`.
 
-    Where a context is rare, the shorter context counts more: a context that occurred N times, before K different
-    characters, is trusted by N / (N + K), and the rest falls to the context that is one character shorter.
+    A little is taken from every count, and goes to the prediction from the context that is one character shorter. In
+    shorter contexts it does not count how often a character came, but before how many different longer contexts.
 
     Args:
         ids: the text to count, (T,).
         order: how many characters a context has at most, up to 7.
         V: how many symbols there are.
+        shorter: the table of one character less, which reads contexts that are shorter, as at the beginning of a
+            window. Default: it is counted, too.
 
-    Source: Witten & Bell (1991), method C.
+    Source: Kneser & Ney (1995), interpolated as by Chen & Goodman (1999), with one discount for each length.
     """
 
-    def __init__(self, ids: "Ids", order: int, V: int) -> None:
+    def __init__(self, ids: "Ids", order: int, V: int, shorter: "Table | None" = None) -> None:
         if not 0 <= order <= LONGEST:
             raise ValueError(f"order={order} must lie between 0 and {LONGEST}")
         self.order, self.V = order, V
-        self.counted = [_count(ids, n, V) for n in range(order + 1)]
+        self.shorter = shorter or (Table(ids, order - 1, V) if order else None)
+        occurrences = sum(
+            (np.asarray(ids[i : len(ids) - order + i], np.int64) * V ** (order - i) for i in range(order + 1)),
+            np.zeros(1, np.int64),
+        )
+        counted = [_counted(occurrences, V)]
+        for n in reversed(range(order)):
+            counted.append(_counted(counted[-1].pairs % V ** (n + 1), V))  # each longer context counts once
+        self.counted = counted[::-1]
 
-    def probabilities(self, contexts: "Ids") -> Array:
-        """Return the probabilities of the next character: contexts (N, n) → (N, V). More than `order` is not read."""
+    def probabilities(self, contexts: "Ids", symbols: "Ids | None" = None) -> Array:
+        """Return the probability of each symbol (N, k), by default of all V: contexts (N, n) → (N, k).
+
+        More than the last `order` characters are not read.
+        """
         contexts = np.asarray(contexts, np.int64)
         N, n = contexts.shape
-        p = np.full((N, self.V), 1 / self.V)
+        if self.shorter and n < self.order:
+            return self.shorter.probabilities(contexts, symbols)
+        symbols = np.arange(self.V)[None] if symbols is None else symbols
+        p = np.full((N, symbols.shape[1]), 1 / self.V)
         code = np.zeros(N, np.int64)
-        for back in range(min(n, self.order) + 1):
+        for back in range(self.order + 1):
             if back:
                 code = code + contexts[:, -back] * self.V ** (back - 1)
             c = self.counted[back]
             total, kinds = (_looked_up(c.contexts, values, code)[:, None] for values in (c.totals, c.kinds))
-            count = _looked_up(c.pairs, c.counts, code[:, None] * self.V + np.arange(self.V))  # (N, V)
-            p = np.where(total > 0, (count + kinds * p) / np.maximum(total + kinds, 1), p)
+            count = _looked_up(c.pairs, c.counts, code[:, None] * self.V + symbols)  # (N, k)
+            kept = np.maximum(count - c.discount, 0)
+            p = np.where(total > 0, (kept + c.discount * kinds * p) / np.maximum(total, 1), p)
         return p
 
-    def bits(self, batch: tuple["Ids", "Ids"]) -> float:
-        """Return the mean loss in bits a character on windows x, y, each (B, T): what a GPT reads, it reads."""
+    def answers(self, batch: tuple["Ids", "Ids"]) -> Array:
+        """Return the probability of each target: x, y (B, T) → (B, T). The table reads what a GPT reads, or less."""
         x, y = batch
-        found = []
-        for t in range(x.shape[1]):
-            p = self.probabilities(x[:, max(0, t + 1 - self.order) : t + 1])
-            found.append(np.take_along_axis(p, y[:, t : t + 1], axis=1))
-        return float(-np.log2(np.concatenate(found)).mean())
+        found = [
+            self.probabilities(x[:, max(0, t + 1 - self.order) : t + 1], y[:, t : t + 1]) for t in range(x.shape[1])
+        ]
+        return np.concatenate(found, axis=1)
+
+    def window_bits(self, batch: tuple["Ids", "Ids"]) -> Array:
+        """Return the mean loss of each window in bits a character: x, y (B, T) → (B,)."""
+        return np.asarray(-np.log2(self.answers(batch)).mean(axis=1))
+
+    def bits(self, batch: tuple["Ids", "Ids"]) -> float:
+        """Return the mean loss in bits a character on windows x, y, each (B, T)."""
+        return float(self.window_bits(batch).mean())
 
     def writes(self, vocabulary: tasks.Vocabulary, prompt: str, length: int, texts: int = 8) -> list[str]:
         """Continue a prompt several times at τ = 0.7, and return the texts as `writes` does, most words first."""
@@ -82,6 +107,14 @@ class Table:
         return sorted(written, key=lambda text: -len(words_in(text)))
 
 
+def count(ids: "Ids", longest: int, V: int) -> dict[int, Table]:
+    """Count the tables of 1 to `longest` characters of a text (T,), by their order."""
+    tables: dict[int, Table] = {}
+    for order in range(1, longest + 1):
+        tables[order] = Table(ids, order, V, tables.get(order - 1))
+    return tables
+
+
 def seen_before(table: Table, contexts: "Ids") -> float:
     """Return the share of contexts (N, n) that occurred in the text that the table has counted; n is its order."""
     code = (np.asarray(contexts, np.int64) * table.V ** np.arange(contexts.shape[1])[::-1]).sum(axis=1)
@@ -94,26 +127,36 @@ def print_tables(
     held_out: tuple["Ids", "Ids"],
     vocabulary: tasks.Vocabulary,
     text: str,
+    gpt: Array,
     watch: Seen,
 ) -> None:
-    """List for each table its loss, how much of what it meets it has seen, and what it writes; then the watched GPT."""
+    """List for each table its loss, how much of what it meets it has seen, and what it writes; then the GPT.
+
+    Args:
+        held_out: windows x and y, each (B, T).
+        gpt: the GPT's loss on each of these windows, in bits, (B,).
+    """
     known, last = known_words(text), held_out[0][:, -LONGEST:]  # (B, 7): the ends of the windows
     print("characters   bits   seen before   real words   what it writes (of 8 texts, the one with most words)")
+    found = {}
     for n, table in tables.items():
         texts = table.writes(vocabulary, text[:1], 120)
         seen, real = seen_before(table, last[:, -n:]), word_shares(texts, known)[0]
-        print(f"{n:10} {table.bits(held_out):6.2f} {seen:13.0%} {real:12.0%}   {texts[0][:58]}")
-    print(f"{'the GPT':>10} {watch.bits[-1]:6.2f} {'':13} {watch.shares[-1]:12.0%}   {watch.texts[-1][:58]}")
+        found[n] = table.window_bits(held_out)
+        print(f"{n:10} {found[n].mean():6.2f} {seen:13.0%} {real:12.0%}   {texts[0][:58]}")
+    print(f"{'the GPT':>10} {gpt.mean():6.2f} {'':13} {watch.shares[-1]:12.0%}   {watch.texts[-1][:58]}")
+    best = min(found, key=lambda n: found[n].mean())
+    lead = gpt - found[best]  # (B,)
+    print(f"The table of {best} needs {lead.mean():.3f} ± {uncertain(lead):.3f} bits less than the GPT.")
 
 
-def _count(ids: "Ids", n: int, V: int) -> Counted:
-    windows: Sequence[Ids] = [np.asarray(ids[i : len(ids) - n + i], np.int64) for i in range(n + 1)]
-    code = np.zeros(len(windows[0]), np.int64)
-    for window in windows:
-        code = code * V + window
-    pairs, counts = np.unique(code, return_counts=True)
+def _counted(occurrences: "Ids", V: int) -> Counted:
+    """Count pairs of a context and the next character, each written as context · V + character."""
+    pairs, counts = np.unique(occurrences, return_counts=True)
     contexts, at, kinds = np.unique(pairs // V, return_index=True, return_counts=True)
-    return Counted(contexts, np.add.reduceat(counts, at), kinds, pairs, counts)
+    once, twice = (int((counts == n).sum()) for n in (1, 2))
+    discount = once / (once + 2 * twice) if once and twice else 0.5
+    return Counted(contexts, np.add.reduceat(counts, at), kinds, pairs, counts, discount)
 
 
 def _looked_up(names: "Ids", values: "Ids", wanted: "Ids") -> "Ids":

@@ -36,8 +36,9 @@ def influence(model: models.GPT, ids: "Ids") -> Array:
 
 @plots.still(9.0, 3.9)
 def influence_plot(figure: "Figure", found: Mapping[str, Array]) -> str:
-    """Draw for several models which inputs each output depends on; what is exactly 0 stays white."""
-    from matplotlib.colors import LogNorm
+    """Draw for several models which inputs each output depends on; what is exactly 0 is hatched."""
+    from matplotlib.colors import ListedColormap, LogNorm
+    from matplotlib.patches import Rectangle
 
     told = []
     for ax, (name, matrix) in zip(figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True):
@@ -45,10 +46,13 @@ def influence_plot(figure: "Figure", found: Mapping[str, Array]) -> str:
         pairs = len(matrix) * (len(matrix) - 1) // 2
         shown = np.where(matrix > 0, matrix, np.nan)
         top = float(np.nanmax(shown))
-        colours = plots.colour_map(*plots.WEIGHTS_MAP)
-        image = ax.imshow(shown, cmap=colours, norm=LogNorm(top * 1e-4, top), interpolation="nearest")
+        name_of_map, steps = plots.WEIGHTS_MAP
+        seen = ListedColormap(plots.colour_map(name_of_map, steps)(np.linspace(0.2, 1, steps)))  # no white among them
+        T = len(matrix)
+        ax.add_patch(Rectangle((-0.5, -0.5), T, T, fc="white", ec="#C8C8C8", lw=0, hatch="////"))
+        image = ax.imshow(np.clip(shown, top * 1e-4, None), cmap=seen, norm=LogNorm(top * 1e-4, top), zorder=2)
         figure.colorbar(image, ax=ax, shrink=0.8, label="gradient")
         finding = f"{ahead} of {pairs} pairs look ahead" if ahead else "no output looks ahead"
         ax.set(title=f"{name}:\n{finding}", xlabel="input", ylabel="output")
         told.append(f"{name}: {finding}")
-    return f"{'. '.join(told)}. Maps of the gradient of each output with respect to each input; white is exactly 0."
+    return f"{'. '.join(told)}. Maps of the gradient of each output with respect to each input; hatched is exactly 0."

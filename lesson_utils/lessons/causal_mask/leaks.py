@@ -185,11 +185,11 @@ def leak_lab(figure: "Figure", causal_mask: CausalMask) -> live.Update:
     map_ax.set(xlabel="key (orange: the changed token)", ylabel="query")
     bars = ax.bar(np.arange(LONGEST), np.ones(LONGEST), bottom=FLOOR)
     zeros = [ax.text(i, FLOOR + 0.08, "0", ha="center", color=plots.INK) for i in range(LONGEST)]
-    ax.set(ylim=(FLOOR, 2.1), xlabel="output", ylabel="how far it moves")
+    ax.set(ylim=(FLOOR, 2.1), xlabel="output", ylabel="how far each output moves")
     ax.set_yticks([-5, *range(-4, 2)], ["rounding", "0.0001", "0.001", "0.01", "0.1", "1", "10"])
     ax.axhline(BREAK, color=plots.GREY, lw=1, ls=(0, (2, 3)))
-    ax.bar([-9], [0], color=plots.ORANGE, label="before the changed token")
-    ax.bar([-9], [0], color=plots.BLUE, label="from it on")
+    ax.bar([-9], [0], color=plots.ORANGE, label="earlier outputs")
+    ax.bar([-9], [0], color=plots.BLUE, label="the others")
     ax.legend(loc="upper left", ncols=2)
     drawn = {"T": 0}
 
@@ -211,13 +211,13 @@ def leak_lab(figure: "Figure", causal_mask: CausalMask) -> live.Update:
         before = moved[:position]
         count = int((before > 0).sum())
         if position == 0:
-            finding = "Token 0 is the first: none stands before"
+            finding = "Token 0 is first: no output is earlier"
         elif not count:
-            finding = f"No leak: {position} before token {position} stay"
+            finding = "No leak: no earlier output moves"
         elif before.max() < ROUNDING:
-            finding = f"Rounding: {count} of {position} before token {position} move"
+            finding = f"Rounding: {count} of {position} earlier outputs move"
         else:
-            finding = f"Leak: {count} of {position} before token {position} move"
+            finding = f"Leak: {count} of {position} earlier outputs move"
         ax.set_title(finding)
         ahead = np.triu(weights, 1).sum() / T
         map_ax.set_title(f"{kind}:\n{ahead:.0%} looks ahead")  # the alternative text says of which layer

@@ -9,7 +9,8 @@ import numpy as np
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import plots
 from lesson_utils.lessons.causal_mask.leaks import Peeking
-from lesson_utils.maths import models, tasks
+from lesson_utils.maths import models, ops, tasks
+from lesson_utils.maths.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,6 +61,31 @@ def triangle(figure: "Figure", line: str = "The class") -> str:
 
 def bits(nats: float) -> float:
     return nats / float(np.log(2))
+
+
+def windows(ids: "Ids", T: int) -> tuple["Ids", "Ids"]:
+    """Cut a whole text into windows that do not overlap: x and y, each (B, T); y[:, t] comes after x[:, t]."""
+    B = (len(ids) - 1) // T
+    return ids[: B * T].reshape(B, T), ids[1 : B * T + 1].reshape(B, T)
+
+
+def answers(model: models.GPT, batch: tuple["Ids", "Ids"]) -> Array:
+    """Return the probability that a GPT gives to each target: x, y (B, T) → (B, T)."""
+    found = []
+    for x, y in zip(*(np.array_split(part, max(1, len(part) // 64)) for part in batch), strict=True):
+        p = ops.softmax(model.forward(x)[0].astype(float))  # (B, T, V)
+        found.append(np.take_along_axis(p, y[..., None], axis=-1)[..., 0])
+    return np.concatenate(found)
+
+
+def window_bits(model: models.GPT, batch: tuple["Ids", "Ids"]) -> Array:
+    """Return the mean loss of each window in bits a character: x, y (B, T) → (B,)."""
+    return np.asarray(-np.log2(answers(model, batch)).mean(axis=-1))
+
+
+def uncertain(values: Array) -> Array:
+    """Return two standard errors of the mean of independent values, along the last axis."""
+    return np.asarray(2 * values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
 
 
 def bigram_entropy(ids: "Ids") -> float:
@@ -183,7 +209,7 @@ class Watch:
         _print_row(self.seen, -1)
 
 
-HEADINGS = "steps   bits   real words   what it writes (τ = 0.7; of 8 texts, the one with most words)"
+HEADINGS = "steps   bits   real words   what it writes (of 8 texts, the one with most words)"
 
 
 def read_along(seen: Seen) -> None:
