@@ -6,10 +6,13 @@ from lesson_utils.lessons.efficient_attention.cache import MODELS, count
 from lesson_utils.lessons.efficient_attention.choose import BITS, TEXTS, WAYS, WINDOWS, choice
 from lesson_utils.lessons.efficient_attention.memory import MAPS, recall
 from lesson_utils.lessons.efficient_attention.reach import TEXTS as TEXTS_READ
+from lesson_utils.lessons.efficient_attention.rounding import SHARING, sample, shared_by
+from lesson_utils.lessons.efficient_attention.rounding import error as part_lost
 
 # %% bill-lab
 by_clock = {T: bill.share(bill.pairs) for T, bill in measured.items()}
 as_written(rises=by_clock[2048] > by_clock[64] + 0.3, earlier=by_clock[256] > share_of_pairs(256, 128))
+as_written(a_book=0.5 < share_of_pairs(100_000, 4096) < 0.9, a_chat=share_of_pairs(400, 4096) < 0.05)
 
 # %% clock-table
 at_1024, at_64 = measured[1024], measured[64]
@@ -25,7 +28,8 @@ as_written(exact=np.abs(by_tiles - exact).max() < 1e-5)
 # %% four-ways
 fresh, kept_array, rows, tiled = four
 as_written(
-    bytes_at_the_third=rows.bytes < 0.05 * kept_array.bytes and tiled.bytes < 0.1 * fresh.bytes,
+    a_quarter_at_the_second=0.2 * fresh.bytes < kept_array.bytes < 0.3 * fresh.bytes,
+    a_hundredth_at_the_third=rows.bytes < 0.015 * fresh.bytes and tiled.bytes < 0.015 * fresh.bytes,
     time_at_the_second=fresh.seconds - kept_array.seconds > kept_array.seconds - min(rows.seconds, tiled.seconds),
     about_as_fast=0.6 < tiled.seconds / rows.seconds < 1.7,
 )
@@ -69,12 +73,16 @@ as_written(
 )
 
 # %% round-lab
+real_values = sample()["values"]
+off_by = [part_lost(real_values, shared_by(real_values, 3, sharing)) for sharing in SHARING]
 full, three = lab.perplexity("full", "all"), {way: lab.perplexity(way, 3) for way in ("minimum", "vector", "channel")}
 as_written(
     channel=1.02 * full < three["channel"] < 1.06 * full,
     vector=1.28 * full < three["vector"] < 1.36 * full,
     at_once=2.1 * full < three["minimum"] < 2.2 * full,
     values_do_not_mind=lab.perplexity("only, 3 bits", "values by channel") < 1.1 * full,
+    a_channels_scale_lowers_the_error=off_by[1] < 0.8 * off_by[0],
+    values_by_channel_are_no_better=lab.perplexity("only, 3 bits", "values by channel") > three["channel"],
     keys_do=lab.perplexity("only, 3 bits", "keys by vector") > 1.2 * full,
 )
 

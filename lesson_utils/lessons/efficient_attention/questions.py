@@ -46,7 +46,7 @@ PREDICTIONS = (
         "roof",
         ("about eight times", "about three times", "about as long"),
         right="about as long",
-        happened="The matrix is read once in both cases, and there is time to multiply while it is read.",
+        happened="Most of the time is the cost of a pass over the weights, and the tokens share it.",
         usual="about eight times",
     ),
     Prediction(

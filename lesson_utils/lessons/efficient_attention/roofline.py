@@ -44,7 +44,10 @@ class Roofline(NamedTuple):
 
     @property
     def reading(self) -> float:
-        """Bytes that are fetched in a second by the product with two tokens: one token has a routine of its own."""
+        """Bytes of weights per second of a pass with two tokens: the reading, and all else that a pass costs.
+
+        One token has a routine of its own, which can be faster.
+        """
         return self.weights[1].bytes / self.weights[1].seconds
 
     @property
@@ -54,7 +57,7 @@ class Roofline(NamedTuple):
 
     @property
     def ridge(self) -> float:
-        """Multiply-adds per byte at which computing takes as long as reading."""
+        """Multiply-adds per byte at which computing takes as long as a pass with two tokens."""
         return self.most / self.reading
 
 
@@ -78,7 +81,7 @@ def measured_roofline(side: int = SIDE, cache: tuple[int, int, int] = CACHE) -> 
 
 @plots.still(9.0, 3.9)
 def roofline(figure: "Figure", measured: Roofline) -> str:
-    """Draw multiply-adds a second over multiply-adds per byte, under the two limits of this machine."""
+    """Draw multiply-adds a second over multiply-adds per byte, the time of two tokens and the limit of computing."""
     ax = figure.add_subplot(xlabel="multiply-adds for each byte that is read", ylabel="multiply-adds a second")
     points, cached, ridge = measured.weights, measured.cache, measured.ridge
     at = np.array([points[0].per_byte, ridge, points[-1].per_byte * 1.3])
@@ -109,7 +112,14 @@ def roofline(figure: "Figure", measured: Roofline) -> str:
         textcoords="offset points",
         color=plots.ORANGE,
     )
-    ax.annotate("limit: reading", (at[0] * 1.02, 0.55 * at[0] * measured.reading), color=plots.GREY)
+    ax.annotate(
+        "the time of 2 tokens",
+        (points[3].per_byte, points[3].per_byte * measured.reading),
+        (-10, 8),
+        textcoords="offset points",
+        ha="right",
+        color=plots.GREY,
+    )
     ax.annotate("limit: computing", (points[-3].per_byte, 1.3 * measured.most), color=plots.GREY)
     two, sixteen = (next(p for p in points if p.n == n) for n in (2, 16))
     times = sixteen.seconds / two.seconds
@@ -118,6 +128,6 @@ def roofline(figure: "Figure", measured: Roofline) -> str:
     cache_listed = ", ".join(f"{p.n}: {p.rate / cached[0].rate:.1f}" for p in cached)
     return (
         f"16 tokens at once take {times:.1f} times as long as 2. A matrix of {points[0].bytes / 1e6:.0f} MB times n "
-        f"tokens: {listed}. Computing takes as long as reading at {ridge:.1f} multiply-adds per byte. Rate of a cache "
-        f"with n queries a head, against one: {cache_listed}."
+        f"tokens: {listed}. Computing takes as long as the pass with 2 at {ridge:.1f} multiply-adds per byte. "
+        f"Rate of a cache with n queries a head, against one: {cache_listed}."
     )
