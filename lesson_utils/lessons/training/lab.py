@@ -13,7 +13,7 @@ from lesson_utils.lessons.training.experiment import (
     transformer,
     translate,
 )
-from lesson_utils.lessons.training.film import Camera, film_lab, late_table
+from lesson_utils.lessons.training.film import Camera, curve, film_lab, late_table
 from lesson_utils.lessons.training.pruning import heads_map, sums_plot
 from lesson_utils.lessons.training.recipes import blind_table, clip_table, schedules_plot, stored, today_table
 from lesson_utils.lessons.training.slopes import slope_lab

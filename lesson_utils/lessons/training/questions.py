@@ -13,7 +13,7 @@ PREDICTIONS = (
         "early",
         ("20 and the dashes", "the month", "the day"),
         right="20 and the dashes",
-        happened="These can be guessed without reading the source, so they are learnt first.",
+        happened="The dashes need no source, and the century is a choice between only two.",
     ),
     Prediction(
         "month",
@@ -32,21 +32,18 @@ PREDICTIONS = (
         ("yes, always", "no, some middle ε is best", "no, a larger one does"),
         right="no, some middle ε is best",
         happened="A large step leaves the place whose slope is asked for, and a tiny one is lost in rounding.",
-        usual="yes, always",
     ),
     Prediction(
         "notice",
         ("all three", "all but W_V", "only W_V"),
         right="all but W_V",
-        happened="The slopes of W_V do not pass through the softmax. Those of W_Q and of the embedding do.",
-        usual="all three",
+        happened="No softmax of attention lies between cross-attention's W_V and the loss. W_Q and the embedding act through one.",
     ),
     Prediction(
         "sum",
         ("only yours", "yours and the zeros", "all three"),
         right="all three",
         happened="Each row of weights sums to 1, whatever the scores are. The true slope of that loss is 0.",
-        usual="only yours",
     ),
     Prediction(
         "warmup",
@@ -76,8 +73,7 @@ PREDICTIONS = (
         "add_up",
         ("about as much", "more", "less"),
         right="more",
-        happened="Heads back each other up: what one costs alone does not say what several cost together.",
-        usual="about as much",
+        happened="Some dates survive each removal but not all four. What one head costs does not say what four cost.",
     ),
 )
 
