@@ -279,7 +279,7 @@ def test_every_lesson_that_trains_has_its_file():
 
 def test_all_files_together_are_small():
     sizes = {path.parent.name: path.stat().st_size for path in trained.FOLDER.glob("*/trained.npz")}
-    assert sum(sizes.values()) <= 3_000_000, sizes
+    assert sum(sizes.values()) <= 3_500_000, sizes
 
 
 @pytest.mark.parametrize("name", [lesson.name for lesson in tool.lessons()])

@@ -26,6 +26,7 @@ from lesson_utils.lessons.debugging.mended import readings
 from lesson_utils.maths import models
 from lesson_utils.mistakes.judge import run
 
+CLINIC = next(lesson for lesson in LESSONS if lesson.name == "debugging")
 ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs")))
 SIZES = {"d_model": 8, "num_heads": 2, "num_layers": 2, "dtype": np.float64}
 
@@ -160,7 +161,7 @@ def test_the_notebooks_instruments_are_the_labs():
 def exercises_notebook():
     from pathlib import Path
 
-    return Path(__file__).parents[2] / "notebooks" / LESSONS[-1].notebook
+    return Path(__file__).parents[2] / "notebooks" / CLINIC.notebook
 
 
 # --- The case file ----------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ TREATED = {  # by the property that the exercise's bug breaks
 @pytest.mark.parametrize("exercise", exercises.MENDS, ids=lambda e: e.name)
 def test_a_mended_function_cures_the_model_that_the_broken_one_makes_ill(exercise):
     part = exercise.name.removeprefix("mend_")
-    mended = LESSONS[-1].exercise(exercise.name).function()
+    mended = CLINIC.exercise(exercise.name).function()
     ill, well = (readings(part, function) for function in (exercise.program(exercise.broken), mended))
     assert {name for name, (_, alarm) in ill.items() if alarm} == TREATED[part]
     assert not any(alarm for _, alarm in well.values())
@@ -311,7 +312,7 @@ def test_a_mended_function_cures_the_model_that_the_broken_one_makes_ill(exercis
 def test_a_model_can_run_on_every_right_answer(exercise):
     base = next(
         e
-        for e in (lesson.exercise(n) for lesson in LESSONS[:-1] for n in lesson.exercises)
+        for e in (lesson.exercise(n) for lesson in LESSONS if lesson is not CLINIC for n in lesson.exercises)
         if e.mistakes == exercise.mistakes
     )
     for body in bodies(RIGHT, base):

@@ -4,6 +4,7 @@ Keys rounded by channel; the directions of the keys and values that the model ma
 a sink without a value; keys that got most weight so far.
 """
 
+import io
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lesson_utils.classroom import files
 from lesson_utils.lessons.efficient_attention.rounding import GROUP, by_channel, rounded
 from lesson_utils.maths import attention, models, ops
 from lesson_utils.maths.layers import KeyValueCache
@@ -49,7 +51,9 @@ def write_sample(model: models.GPT, ids: np.ndarray, file: Path) -> None:
     """Write the keys and values of one head, behind the first token, for the notebook to draw."""
     wide = appended(model, ids)[LAYER][1 : SHOWN + 1].astype(np.float16)
     half, d_k = wide.shape[1] // 2, model.config.d_model // model.config.num_heads
-    np.savez_compressed(file, keys=wide[:, :d_k], values=wide[:, half : half + d_k])
+    sample = io.BytesIO()
+    np.savez_compressed(sample, keys=wide[:, :d_k], values=wide[:, half : half + d_k])
+    files.put(file, sample.getvalue())
 
 
 def window(T: int, size: int, kept: int) -> np.ndarray:

@@ -103,7 +103,7 @@ QUESTIONS = (
             ),
             Option(
                 "The loss alone does not show that attention was needed.",
-                "A strong simple opponent shows what a loss is worth. In section 4 no GPT was better than the longest tables.",
+                "A strong simple opponent shows what a loss is worth. In section 4 no causal GPT beat the longest tables.",
                 right=True,
             ),
             Option(
@@ -151,12 +151,12 @@ QUESTIONS = (
             ),
             Option(
                 "Because later tokens do not change them.",
-                "Under a causal mask an earlier position never looks ahead, in no layer. What was computed stays right.",
+                "Under a causal mask an earlier position never looks ahead, in any layer. What was computed stays right.",
                 right=True,
             ),
             Option(
                 "Because an encoder keeps them, too.",
-                "A bidirectional encoder can't: there a new token changes every earlier output from layer 1 on.",
+                "A bidirectional encoder can't: there a new token changes every earlier output from the first layer on.",
             ),
         ),
     ),

@@ -104,10 +104,8 @@ def cache_lab(figure: "Figure") -> live.Update:
             word.set_text(as_bytes(size))
         more = sum(size > m.weights for size, m in zip(sizes, MODELS, strict=True))
         s = "s" * (texts > 1)
-        ax.set_title(
-            f"{texts} text{s} of {context:,} tokens: {more or 'no'} cache{'s are' if more > 1 else ' is'} larger "
-            "than the weights"
-        )
+        exceed = f"{more or 'no'} cache{'s exceed' if more > 1 else ' exceeds'} the weights"
+        ax.set_title(f"{texts} text{s} of {context:,} tokens: {exceed}")
         listed = "; ".join(f"{m.name} ({m.kept}) {as_bytes(size)}" for m, size in zip(MODELS, sizes, strict=True))
         beyond = [m.name for m in MODELS if context > m.context]
         return (

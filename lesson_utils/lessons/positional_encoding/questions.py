@@ -32,7 +32,7 @@ PREDICTIONS = (
         "recall",
         ("sinusoidal", "rotary", "ALiBi", "none of the five"),
         right="none of the five",
-        happened="So far out all five fail. The rotary model is right for a while, and both tables fail from the edge on.",
+        happened="So far out all five fail. The rotary model is right for a while, and both tables fail soon after the edge.",
     ),
     Prediction(
         "turns",
@@ -44,7 +44,7 @@ PREDICTIONS = (
         "held",
         ("pair 0", "pair 1", "pair 2", "none of them alone"),
         right="pair 1",
-        happened="In training this hand made half a turn. If it stops there, the model is right at every position.",
+        happened="In training this hand made half a turn. If it stops there, the model is right from position 48 on, too.",
     ),
     Prediction(
         "window",

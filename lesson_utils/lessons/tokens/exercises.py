@@ -204,7 +204,7 @@ nats: (T,), −ln p of each token. lengths: (T,), how many characters each token
 Returns one number: all bits, divided by all characters.
 nats and lengths stay as they were.""",
     steps={
-        "bits": "bits = nats / math.log(2)",
+        "bits": "bits = nats / np.log(2)",
         "answer": "return bits.sum() / lengths.sum()",
     },
     cases=_bits_cases,
@@ -212,23 +212,23 @@ nats and lengths stay as they were.""",
     hints=(
         "Two steps: turn nats into bits, then divide what the whole text costs by its number of characters. What is −log₂ p, "
         "if you know −ln p?",
-        "log₂ p = ln p / ln 2, so divide by `math.log(2)`. Sum the bits of all tokens, and sum the lengths of all tokens.",
+        "log₂ p = ln p / ln 2, so divide by `np.log(2)`. Sum the bits of all tokens, and sum the lengths of all tokens.",
     ),
     mistakes=(
         change(
             "nats are not bits",
-            "These are nats a character. A nat is 1 / ln 2 bits, about 1.44: divide by `math.log(2)`.",
+            "These are nats a character. A nat is 1 / ln 2 bits, about 1.44: divide by `np.log(2)`.",
             bits="bits = nats",
         ),
         change(
             "times ln 2",
-            "You multiply by ln 2, which turns bits into nats. From nats to bits, divide by `math.log(2)`.",
-            bits=("bits = nats * math.log(2)", "bits = nats * np.log(2)"),
+            "You multiply by ln 2, which turns bits into nats. From nats to bits, divide by `np.log(2)`.",
+            bits="bits = nats * np.log(2)",
         ),
         change(
             "the logarithm of the nats",
-            "`nats` is a logarithm already, −ln p. To change its base, divide by `math.log(2)`; no second logarithm is needed.",
-            bits=("bits = np.log2(nats)", "bits = np.log(nats) / math.log(2)", "bits = -np.log2(nats)"),
+            "`nats` is a logarithm already, −ln p. To change its base, divide by `np.log(2)`; no second logarithm is needed.",
+            bits=("bits = np.log2(nats)", "bits = np.log(nats) / np.log(2)", "bits = -np.log2(nats)"),
         ),
         change(
             "bits a token",

@@ -92,7 +92,14 @@ def counters_plot(figure: "Figure", counters: Mapping[str, Counter], always: flo
         ax.plot(SIZES, counter.right, color=colour, ls=line, marker=mark, label=name)
     first, *_, last = counters.values()
     ax.plot(SIZES, last.known, color=plots.ORANGE, lw=1, ls=":")
-    ax.text(SIZES[0], last.known[0] + 0.03, "words whose pieces have all occurred", color=plots.ORANGE, size=10)
+    ax.text(
+        SIZES[0],
+        last.known[0] + 0.01,
+        "words whose pieces\nhave all occurred",
+        va="bottom",
+        color=plots.ORANGE,
+        size=10,
+    )
     ax.plot(SIZES, last.unknown, color=plots.ORANGE, lw=1, ls=":")
     ax.text(SIZES[-1], last.unknown[-1] - 0.09, "words with a new piece", color=plots.ORANGE, ha="right", size=10)
     ax.axhline(always, color=plots.GREY, lw=1.2, ls=":", label="always the commonest number")

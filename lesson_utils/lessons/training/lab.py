@@ -5,7 +5,6 @@ from lesson_utils.lessons.training.experiment import (
     FORMS,
     aligned,
     batches,
-    dates_of,
     exact,
     exact_as,
     rungs,
