@@ -14,7 +14,7 @@ as_written(lowest=abs(np.log(days) / 11 - lab.rungs()["all before"]) < 1e-9, day
 
 # %% film-lab
 early_shares = film.places[STEPS * 8 // 100]
-sources, targets = lab.dates_of()
+sources, targets = camera_film.dates_of()
 of_another = camera_film.predicted(film.at(STEPS * 8 // 100), (np.roll(sources, 1, axis=0), targets)) == targets[:, 1:]
 as_written(
     STEPS == 1000,

@@ -215,7 +215,7 @@ def width_lab(figure: "Figure", surveys: Mapping[tuple[int, int], Survey]) -> li
             points = [(keys.index(k) + shift, share) for k in known for share in surveys[k, width].accuracy]
             line.set_data(*zip(*points, strict=True) if points else ([], []))
         shares = ", ".join(f"{share:.2f}" for share in found.accuracy)
-        left.set_title(f"{heads} heads: {found.sharpness[0]:.2f} of the weight\nis on the largest key, on average")
+        left.set_title(f"{heads} heads: the largest weight\nof a row is {found.sharpness[0]:.2f} on average")
         right.set_title(f"Keys {d_k} wide, values {d_v} wide:\n{shares} right")
         sharp = int((found.profile[0].max(axis=-1) >= 0.5).sum())
         return (

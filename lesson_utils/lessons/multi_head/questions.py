@@ -33,7 +33,7 @@ PREDICTIONS = (
         "experiment",
         ("1 or 2 heads", "4 or 8 heads", "16 heads"),
         right="4 or 8 heads",
-        happened="Their medians of twelve starts are 0.99 and 0.98. Fewer heads blur the four offsets, and sixteen "
+        happened="Four and eight heads have medians of 0.99 and 0.98. Fewer heads blur the four offsets, and sixteen "
         "heads of width 2 fall short in 500 steps at this learning rate.",
     ),
     Prediction(
@@ -125,7 +125,7 @@ QUESTIONS = (
         (
             Option(
                 "None: sixteen looks are too many for four offsets.",
-                "Sixteen heads with wider keys got every answer right. Heads that are left over did no harm.",
+                "Sixteen heads with wider keys got every answer right. Each offset had three to five heads.",
             ),
             Option(
                 "Keys of width 8 in place of 2.",
