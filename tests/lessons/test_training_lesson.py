@@ -27,12 +27,12 @@ def model():
 
 def test_dates_are_of_the_days_and_styles_asked_for():
     for held_out in (True, False):
-        source, target = lab.dates_of(held_out, 20, (2,))
+        source, target = experiment.dates_of(held_out, 20, (2,))
         for row, iso in zip(source, target, strict=True):
             year, month, day = tasks.ISO.decode(iso).split("-")
             assert tasks.WRITTEN.decode(row) == f"{int(day)}/{int(month)}/{year}"
             assert tasks.held_out(date.fromisoformat(f"{year}-{month}-{day}")) == held_out
-    np.testing.assert_array_equal(lab.dates_of(n=7)[0], lab.dates_of(n=7)[0])
+    np.testing.assert_array_equal(experiment.dates_of(n=7)[0], experiment.dates_of(n=7)[0])
 
 
 def test_the_rungs_are_the_losses_of_who_counts():
@@ -51,7 +51,7 @@ def test_the_rungs_are_the_losses_of_who_counts():
 
 
 def test_exact_is_what_decoding_gives(model):
-    source, target = lab.dates_of(n=30)
+    source, target = experiment.dates_of(n=30)
     for param in model.params().values():
         param.value += 0.1
     decoded = model.decode(source, 11)
@@ -94,7 +94,7 @@ def test_places_and_whole_dates_are_counted_on_the_same_dates(model):
 
 
 def test_late_digits_are_compared_with_the_next_ones(monkeypatch):
-    true = lab.dates_of(n=2000)[1][:, 1:]
+    true = experiment.dates_of(n=2000)[1][:, 1:]
     said = true.copy()
     said[:500, 2] = true[:500, 3]  # one place too far; some years have the same digit twice
     said[:40, 8] = tasks.ISO.encode("-")[0]
@@ -289,7 +289,7 @@ def test_results_are_stored_by_recipe(tmp_path, monkeypatch):
 
 
 def test_heads_are_ranked_by_what_is_lost_without_them(model):
-    batch = lab.dates_of(n=10)
+    batch = experiment.dates_of(n=10)
     order = pruning.by_importance(model, batch)
     assert len(set(order)) == 12
     losses = [pruning.loss_without(model, batch, [head]) for head in order]
@@ -302,8 +302,8 @@ def test_heads_are_ranked_by_what_is_lost_without_them(model):
 def test_a_head_that_gives_nothing_costs_nothing():
     copy = experiment.transformer(3, dtype=np.float64)
     copy.blocks[0].cross.inner.W_O.value[8:16] = 0  # the rows of head 1
-    assert pruning.loss_without(copy, lab.dates_of(n=10), [pruning.Head("cross", 0, 1)]) == pytest.approx(
-        copy.loss(lab.dates_of(n=10))
+    assert pruning.loss_without(copy, experiment.dates_of(n=10), [pruning.Head("cross", 0, 1)]) == pytest.approx(
+        copy.loss(experiment.dates_of(n=10))
     )
 
 

@@ -516,8 +516,7 @@ def test_a_broken_link_stops_the_build(book, tmp_path, monkeypatch, capfd):
     from tools.site import build
 
     text = (build.DOCS / "index.md").read_text(encoding="utf-8") + "\n[nowhere](notebooks/11_nothing.ipynb)\n"
-    shutil.copy(build.DOCS / "conf.py", tmp_path)
-    shutil.copytree(build.DOCS / "_static", tmp_path / "_static")
+    shutil.copytree(build.DOCS, tmp_path, ignore=shutil.ignore_patterns("_build"), dirs_exist_ok=True)
     (tmp_path / "index.md").write_text(text, encoding="utf-8")
     monkeypatch.setattr(build, "DOCS", tmp_path)
     with pytest.raises(SystemExit):

@@ -44,7 +44,7 @@ PREDICTIONS = (
         "held",
         ("pair 0", "pair 1", "pair 2", "none of them alone"),
         right="pair 1",
-        happened="In training this hand made half a turn. If it stops there, the model is right from position 48 on, too.",
+        happened="In training this hand made half a turn. If it stops there, the model is right at the later positions, too.",
     ),
     Prediction(
         "window",
