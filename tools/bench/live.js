@@ -60,11 +60,11 @@ window.bench = {
         return node.watch.shown.at(-1) - node.watch.pressed
     },
 
-    // Waits until the kernel has nothing to do, and nothing has changed for a third of a second.
+    // Waits until the kernel has nothing to do, and nothing has changed for a fifth of a second.
     async settled(node) {
         const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel
-        const quiet = () => performance.now() - Math.max(node.watch.moved, node.watch.changed) > 300
-        while (kernel.status !== 'idle' || !quiet()) await new Promise(done => setTimeout(done, 50))
+        const quiet = () => performance.now() - Math.max(node.watch.moved, node.watch.changed) > 200
+        while (kernel.status !== 'idle' || !quiet()) await new Promise(done => setTimeout(done, 20))
     },
 
     startAgain(node) {
