@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lesson_utils.classroom.live import Lab
     from collections.abc import Callable
 
+    from lesson_utils.classroom.live import Lab
     from lesson_utils.mistakes.exercise import Exercise
     from lesson_utils.mistakes.verdict import CheckResult
 

@@ -6,7 +6,7 @@ No message names the part that is wrong: it says which instrument to look at.
 from collections.abc import Mapping
 from typing import Any
 
-from lesson_utils.lessons.debugging import casefile, examined
+from lesson_utils.lessons.debugging import casefile
 from lesson_utils.lessons.debugging.cases import CASES
 from lesson_utils.mistakes.verdict import CheckResult
 
@@ -26,23 +26,42 @@ PARTS = (
     "none",
 )
 # More parts than one may be said of these.
-ALSO = {"": ("scale",), "no scale": ("none",), "mask after softmax": ("softmax",), "mask from the first key": ("cache",)}
-ALSO["rotary pairs"] = ALSO["positions start again"] = ()
+ALSO: dict[str, tuple[str, ...]] = {
+    "": ("scale",),
+    "no scale": ("none",),
+    "mask after softmax": ("softmax",),
+    "mask from the first key": ("cache",),
+}
 NEEDS = {  # a gauge that must be unlike a healthy model's if this part is wrong, and what to say if it is not
     "mask": ("ahead", "If a mask let queries look ahead, the map would have weight above its diagonal. It has none."),
     "softmax": ("sums", "If softmax were wrong, the weights of some query would not sum to 1. Here all of them do."),
-    "heads": ("time", "If heads were cut or joined wrongly, earlier outputs would hold pieces of later tokens. None moves."),
+    "heads": (
+        "time",
+        "If heads were cut or joined wrongly, earlier outputs would hold pieces of later tokens. None moves.",
+    ),
     "norm": (
         "single",
         "A norm over the batch or over the sequence has nothing to compare a single symbol with, so all single symbols "
         "would come out alike. Here they differ.",
     ),
-    "positions": ("order", "If positions were missing, shuffled symbols would give shuffled outputs. Here order matters."),
+    "positions": (
+        "order",
+        "If positions were missing, shuffled symbols would give shuffled outputs. Here order matters.",
+    ),
     "cache": ("cache", "With a cache and without, the outputs agree to rounding. So the cache is in order."),
-    "targets": ("by hand", "The loss in training is what you get by hand from the logits. Wrong targets would part the two."),
-    "loss": ("by hand", "The loss in training is what you get by hand from the logits. A wrong loss would part the two."),
+    "targets": (
+        "by hand",
+        "The loss in training is what you get by hand from the logits. Wrong targets would part the two.",
+    ),
+    "loss": (
+        "by hand",
+        "The loss in training is what you get by hand from the logits. A wrong loss would part the two.",
+    ),
     "table": ("start", "The loss before training is a healthy model's. A table of the wrong size would change it."),
-    "data": ("by hand", "On a page of the text the loss by hand is the one in training. So it has learnt from the whole text."),
+    "data": (
+        "by hand",
+        "On a page of the text the loss by hand is the one in training. So it has learnt from the whole text.",
+    ),
     "dropout": ("again", "Run twice, it gives the same outputs to the last digit. Nothing in it is drawn at random."),
 }
 EXPLAINS = {  # gauges that this part can make unlike a healthy model's
@@ -74,28 +93,33 @@ SEEN = {  # what is seen where a gauge is unlike a healthy model's
     "ahead": "The map has weight above its diagonal.",
 }
 ORDER = ("again", "rows", "single", "ahead", "sums", "time", "order", "cache", "by hand", "start", "curve")
-CONFUSED = {  # what was said, of which part that is really wrong
-    ("loss", "targets"): "The logged loss falls to almost nothing. No loss function that is wrong by itself makes a model "
-    "so sure. What is it sure of? Let it write.",
-    ("targets", "loss"): "With other targets the logged loss could still fall to 0. Here it hardly falls, or is larger "
+CONFUSED = {  # what is said, of what is really wrong
+    "loss, not targets": "The logged loss falls to almost nothing, so the model is sure of something. Of what? Let it "
+    "write.",
+    "targets, not loss": "With other targets the logged loss could still fall to 0. Here it hardly falls, or is larger "
     "than it should be from the first step on.",
-    ("data", "targets"): "A model that knows its few rows by heart starts where a healthy one does. This one starts much "
-    "lower, before it has seen any data.",
-    ("data", "loss"): "A model that knows its few rows by heart logs a loss near 0. This one logs a large loss.",
-    ("loss", "data"): "The loss starts where a healthy model's does, so the formula is in order. Compare how it ends with "
-    "what you get by hand on a page of the text.",
-    ("targets", "data"): "The loss starts where a healthy model's does. A model that is asked for the symbol it was given "
-    "starts much lower.",
-    ("table", "loss"): "The logits are in order: by hand the loss is another one than the log's. A table that is too "
+    "data, not targets": "A model that knows its few rows by heart starts where a healthy one does. This one starts "
+    "much lower, before it has seen any data.",
+    "data, not loss": "A model that knows its few rows by heart logs a loss near 0. This one logs a large loss.",
+    "loss, not data": "The loss starts where a healthy model's does, so the formula is in order. Compare how it ends "
+    "with what you get by hand on a page of the text.",
+    "targets, not data": "The loss starts where a healthy model's does. A model that is asked for the symbol it was "
+    "given starts much lower.",
+    "table, not loss": "The logits are in order: by hand the loss is another one than the log's. A table that is too "
     "large would show in both.",
-    ("table", "targets"): "A table that is too large makes the first loss larger. This one is too small.",
-    ("positions", "cache"): "Without a cache order matters as it should, so the positions are there. When are they wrong?",
-    ("scale", "cache"): "A scale that is missing changes outputs in the same way with a cache and without.",
+    "table, not targets": "A table that is too large makes the first loss larger. This one is too small.",
+    "positions, not cache": "Without a cache order matters as it should, so the positions are there. When are they "
+    "wrong?",
+    "scale, not cache": "A missing scale changes outputs in the same way with a cache and without.",
+    **dict.fromkeys(
+        ("loss, not positions", "targets, not positions", "data, not positions"),
+        "The log starts and ends where a healthy one does. So training was right, and what runs now is other code.",
+    ),
 }
 HINTS = (
     "Begin with what explains most. Does the same input give the same output? Do other rows matter? Does the future?",
-    "A leak in time can come from the mask, the softmax, the heads or the norm. The map tells the first two: weight above "
-    "the diagonal, or sums that are not 1. A single symbol alone tells the norm.",
+    "A leak in time can come from the mask, the softmax, the heads or the norm. The map tells the first two: weight "
+    "above the diagonal, or sums that are not 1. A single symbol alone tells the norm.",
     "If no instrument notices anything but the loss, compute it by hand from the logits, and compare it with the log.",
 )
 
@@ -114,8 +138,8 @@ def reading(patient: int) -> dict[str, bool]:
 def against(patient: int, said: str) -> str:
     """Return what speaks against a part that is not the one."""
     truth, read = right(patient)[0], reading(patient)
-    if (said, truth) in CONFUSED:
-        return CONFUSED[said, truth]
+    if confused := CONFUSED.get(f"{said}, not {truth}"):
+        return confused
     unexplained = [gauge for gauge in ORDER if read[gauge] and gauge not in EXPLAINS[said]]
     if said in NEEDS and not read[NEEDS[said][0]]:
         return NEEDS[said][1]
@@ -126,7 +150,8 @@ def against(patient: int, said: str) -> str:
 
 
 def _the(part: str) -> str:
-    return {"data": "the data", "targets": "wrong targets", "dropout": "dropout"}.get(part, f"a wrong {part}")
+    plural = ("data", "heads", "positions", "targets")
+    return "dropout" if part == "dropout" else f"wrong {part}" if part in plural else f"a wrong {part}"
 
 
 def diagnosis(said: Any) -> CheckResult:

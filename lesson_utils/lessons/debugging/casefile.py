@@ -1,6 +1,6 @@
 """The case file: patients to examine, and their gauges, without names."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def lines() -> Ids:
 
 
 def page() -> Ids:
-    """Return a page of what the patients read, to compute a loss on: 16 rows, each with the symbol after it, (16, 33)."""
+    """Return a page of what the patients read, to compute a loss on: rows with the symbol after them, (16, 33)."""
     return examined.page()
 
 
@@ -135,7 +135,7 @@ def _largest(strip: int, moved: list[float]) -> str:
 
 
 def _picture(found: examined.Examined) -> Array:
-    """Return the strips as an image, (7, 12, 3): a cell for each output, grey where nothing moves, orange where wrong."""
+    """Return the strips as an image, (7, 12, 3): a cell for each output, grey where it is still, orange where wrong."""
     from matplotlib.colors import to_rgb
 
     still, moves, wrong = (np.array(to_rgb(colour)) for colour in (STILL, MOVES, plots.ORANGE))
@@ -197,13 +197,13 @@ def case_lab(figure: "Figure") -> live.Update:
         end = float(np.mean(found.losses[-3:]))
         moving.set_title(f"Loss {found.start:.1f} → {end:.2f}; by hand {found.by_hand:.2f}", size=11)
         strips.set_title(f"{len(ringing) or 'No'} of {len(GAUGES)} gauges unlike healthy", size=11)
-        weights.set_title(f"{found.ahead:.0%} of all weights look ahead", size=11)
+        weights.set_title(f"{found.ahead:.0%} looks ahead", size=11)
         written.set_text(f"{who} writes: “{found.sample}”")
         readings = "; ".join(f"{name} {number}" for name, number in zip(STRIPS, said, strict=True))
         return (
             f"{who}: {len(ringing) or 'no'} of {len(GAUGES)} gauges unlike a healthy model's"
-            f"{': ' + ', '.join(ringing) if ringing else ''}. Loss in training {found.start:.1f}, at the end {end:.2f}, "
-            f"by hand {found.by_hand:.2f}. {readings}. Of all attention weights {found.ahead:.0%} lie on later "
+            f"{': ' + ', '.join(ringing) if ringing else ''}. Loss in training {found.start:.1f}, at the end {end:.2f}"
+            f", by hand {found.by_hand:.2f}. {readings}. Of all attention weights {found.ahead:.0%} lie on later "
             f"symbols. It writes: {found.sample}"
         )
 
@@ -235,5 +235,6 @@ def examine(patient: int, seed: int = 0) -> None:
 def _extremes(found: examined.Examined) -> list[tuple[str, float]]:
     strips = _strips(found)
     return [
-        (name, max(moved[: examined.CHANGED] if row == 0 else moved)) for row, (name, (moved, _)) in enumerate(zip(STRIPS, strips, strict=True))
+        (name, max(moved[: examined.CHANGED] if row == 0 else moved))
+        for row, (name, (moved, _)) in enumerate(zip(STRIPS, strips, strict=True))
     ]

@@ -27,8 +27,8 @@ CASES = {
         "heads",
         "heads.reshape(B, T, h * d_k)",
         "heads.swapaxes(1, 2).reshape(B, T, h * d_k)",
-        "Pieces of later tokens land in earlier outputs: a leak in time. The map is in order, because the mistake comes "
-        "behind it. A single token is merged rightly, so the cache and the whole run part.",
+        "Pieces of later tokens land in earlier outputs: a leak in time. The map is in order, because the mistake "
+        "comes behind it. A single token is merged rightly, so the cache and the whole run part.",
         "In a repository for teaching. Its training test had passed: “the copy task is too easy”.",
         "jsbaan/transformer-from-scratch/pull/6",
     ),
@@ -53,8 +53,8 @@ CASES = {
         "mask",
         "softmax(scores)",
         "softmax(where(causal, scores, -inf))",
-        "The map has weight above its diagonal, earlier outputs move, and the loss is far below what text allows. When it "
-        "writes by itself, what it relied on is not there yet.",
+        "The map has weight above its diagonal, earlier outputs move, and the loss is far below what text allows. "
+        "When it writes by itself, what it relied on is not there yet.",
         "Four models of a widely used library saw the future from one version on: “CLM training loss collapses”.",
         "huggingface/transformers/issues/48745",
     ),
@@ -62,8 +62,8 @@ CASES = {
         "norm",
         "x.mean(axis=0), x.var(axis=0)",
         "x.mean(axis=-1), x.var(axis=-1)",
-        "A row depends on its neighbours. Alone it has variance 0, and nothing is left of its symbols: so the order test "
-        "reads 0, and all single symbols come out alike.",
+        "A row depends on its neighbours. Alone it has variance 0, and nothing is left of its symbols: so the order "
+        "test reads 0, and all single symbols come out alike.",
         "A layer norm with `reduction_indices=0`, “as they would be for batch normalization”.",
         "GokuMohandas/fast-weights/issues/9",
     ),
@@ -71,8 +71,8 @@ CASES = {
         "targets",
         "loss(ids, targets=ids)",
         "loss(ids[:, :-1], targets=ids[:, 1:])",
-        "The loss begins too low, ends at 0, and nothing leaks: the model is asked for the symbol that it was given. So it "
-        "repeats the last one. By hand, for the next symbol, the loss is large.",
+        "The loss begins too low, ends at 0, and nothing leaks: the model is asked for the symbol that it was given. "
+        "So it repeats the last one. By hand, for the next symbol, the loss is large.",
         "“We are training them to predict token N, given tokens 0–N inclusive!”",
         "Project-MONAI/GenerativeModels/issues/314",
     ),
@@ -80,8 +80,8 @@ CASES = {
         "positions",
         "x = table[ids]",
         "x = table[ids] + positions[:T]",
-        "The order test reads 0: what goes in shuffled comes out shuffled. Under a causal mask the model still learns a "
-        "good deal.",
+        "The order test reads 0: what goes in shuffled comes out shuffled. Under a causal mask the model still "
+        "learns a good deal.",
         "One slice was missing, so each place got the same vector.",
         "DiffPoseTalk/DiffPoseTalk/issues/20",
     ),
@@ -89,8 +89,8 @@ CASES = {
         "softmax",
         "softmax(scores, axis=-2)",
         "softmax(scores, axis=-1)",
-        "The weights of a query do not sum to 1; those of a key do. A later query takes weight from an earlier one: a leak "
-        "in time, and a loss that is far too good.",
+        "The weights of a query do not sum to 1; those of a key do. A later query takes weight from an earlier one: "
+        "a leak in time, and a loss that is far too good.",
         "In a much-read collection of annotated papers. With its images nobody could measure a difference.",
         "labmlai/annotated_deep_learning_paper_implementations/issues/146",
     ),
@@ -108,7 +108,8 @@ CASES = {
         "mask",
         "softmax(scores) * mask",
         "softmax(where(mask, scores, -inf))",
-        "The weights of later symbols are 0, but softmax has divided by their sum: enough for a leak that training finds.",
+        "The weights of later symbols are 0, but softmax has divided by their sum: enough for a leak that training "
+        "finds.",
         "In a library of image models: “The mask should be applied before the softmax.”",
         "huggingface/pytorch-image-models/pull/2236",
     ),
@@ -125,8 +126,8 @@ CASES = {
         "mask",
         "where(mask, -inf, scores)",
         "where(mask, scores, -inf)",
-        "Each symbol sees only what comes after it: a leak in time, a loss near 0. An additive mask of 0 and −∞, read as "
-        "booleans, does the same.",
+        "Each symbol sees only what comes after it: a leak in time, a loss near 0. An additive mask of 0 and −∞, "
+        "read as booleans, does the same.",
         "In a best-selling book's repository: two functions of one library take masks the opposite way round.",
         "rasbt/LLMs-from-scratch/issues/1061",
     ),
@@ -134,8 +135,8 @@ CASES = {
         "table",
         "table = rng.normal(size=(V, d))",
         "table = rng.normal(size=(V, d)) / sqrt(d)",
-        "The loss begins at 18, and a healthy model's at 5: this one is sure of itself, and wrong. Training mends most of "
-        "it.",
+        "The loss begins at 18, and a healthy model's at 5: this one is sure of itself, and wrong. Training mends "
+        "most of it.",
         "The first loss of a T5 was about 110, where 11 was expected.",
         "huggingface/transformers/pull/26441",
     ),
@@ -159,8 +160,8 @@ CASES = {
         "dropout",
         "dropout(x, rate)",
         "dropout(x, rate if training else 0)",
-        "The same input gives two outputs. Every instrument that compares two runs notices, and means something else by "
-        "it: so ask this first.",
+        "The same input gives two outputs. Every instrument that compares two runs notices, and means something else "
+        "by it: so ask this first.",
         "In nanoGPT. Its author: “Whoa hold on this is an actual bug”.",
         "karpathy/nanoGPT/pull/240",
     ),
@@ -168,8 +169,8 @@ CASES = {
         "data",
         "rng = np.random.default_rng(0)  # in each step",
         "rng = np.random.default_rng(0)  # once",
-        "The code of the model is right, and the loss falls to almost 0: it knows 16 rows by heart. On a page of the text "
-        "the loss by hand is large.",
+        "The code of the model is right, and the loss falls to almost 0: it knows 16 rows by heart. On a page of the "
+        "text the loss by hand is large.",
         "Workers that load data inherit one seed: the same random numbers in each of them, and in each epoch.",
         "pytorch/pytorch/issues/5059",
     ),
@@ -177,8 +178,8 @@ CASES = {
         "loss",
         "loss = sum(loss_of(part) for part in parts)",
         "loss = sum(loss_of(part) for part in parts) / len(parts)",
-        "The logged loss is twice what it should be from the first step on. Adam divides by the size of the gradient, so "
-        "the model learns as well as any.",
+        "The logged loss is twice what it should be from the first step on. Adam divides by the size of the "
+        "gradient, so the model learns as well as any.",
         "“As gradient_accumulation_steps increases, the loss also increases.”",
         "huggingface/transformers/issues/37766",
     ),
@@ -186,8 +187,8 @@ CASES = {
         "positions",
         "turn(x[i], x[i + d_k // 2])",
         "turn(x[2 * i], x[2 * i + 1])",
-        "The weights were trained with the other pairing. Order matters, nothing leaks, the cache agrees: only the loss by "
-        "hand is not the log's.",
+        "The weights were trained with the other pairing. Order matters, nothing leaks, the cache agrees: only the "
+        "loss by hand is not the log's.",
         "SmolLM2 and LLaMA in Crystal: the first words were right, then came garbage.",
         "NeuraLegion/shainet/pull/111",
     ),
@@ -219,14 +220,15 @@ LEADS = {
 
 
 def diagnoses(triage: Callable[..., Any]) -> None:
-    """Print, for each patient, where a triage sends it and which part is wrong."""
-    numbers = triage(casefile.gauges())  # (20,)
+    """Print how many patients a triage sends where, and who is sent to a wrong place; no part is named."""
+    numbers = [int(number) for number in triage(casefile.gauges())]  # 20
+    for number, place in enumerate(SAID):
+        sent = [str(patient) for patient, n in zip(casefile.PATIENTS, numbers, strict=True) if n == number]
+        print(f"{place:26} {', '.join(sent) or 'nobody'}")
     parts = [CASES[bug].part for bug in examined.BUGS]
-    print(f"patient  {'the triage says':24} wrong is")
-    for patient, number, part in zip(casefile.PATIENTS, numbers, parts, strict=True):
-        print(f"{patient:7}  {SAID[int(number)]:24} {part}")
-    right = sum(int(number) in LEADS.get(part, ()) for number, part in zip(numbers, parts, strict=True))
-    print(f"{right} of {len(parts)} are sent to the right place.")
+    wrong = [p for p, n, part in zip(casefile.PATIENTS, numbers, parts, strict=True) if n not in LEADS.get(part, ())]
+    right = len(parts) - len(wrong)
+    print(f"{right} of {len(parts)} are sent to the right place; wrong are {', '.join(map(str, wrong)) or 'none'}.")
 
 
 def diagnosis(patient: int) -> list[str]:

@@ -105,25 +105,25 @@ def train(bug: str, seed: int = 0, steps: int = STEPS) -> tuple[broken.Patient, 
 def examine(bug: str, seed: int = 0, steps: int = STEPS) -> tuple[broken.Patient, Examined]:
     """Train a patient, and measure it with all instruments."""
     model, start, losses = train(bug, seed, steps)
-    return model, Examined(start, losses, *gauges(model), sample(model))
+    return model, Examined(start, losses, sample=sample(model), **gauges(model))
 
 
-def gauges(model: broken.Patient) -> tuple[Any, ...]:
-    """Measure with the instruments that need no training, in the order of `Examined`."""
+def gauges(model: broken.Patient) -> dict[str, Any]:
+    """Measure with the instruments that need no training."""
     rows = lines()
     rng = np.random.default_rng(7)
     shuffles = np.stack([rng.permutation(T) for _ in range(SHUFFLES)])
-    return (
-        instruments.loss_by_hand(model, page()),
-        instruments.again(model, rows[0]),
-        instruments.leak_in_time(model, rows[0], CHANGED).tolist(),
-        instruments.leak_across_rows(model, rows[0], rows[1:]).tolist(),
-        instruments.order(model, rows[0], shuffles).tolist(),
-        instruments.cache_parity(model, rows[0], PROMPT).tolist(),
-        instruments.row_sums(model, rows[0]).tolist(),
-        instruments.single_symbols(model, np.unique(rows[0])[:4]),
-        instruments.looks_ahead(model, rows[0]),
-    )
+    return {
+        "by_hand": instruments.loss_by_hand(model, page()),
+        "again": instruments.again(model, rows[0]),
+        "time": instruments.leak_in_time(model, rows[0], CHANGED).tolist(),
+        "rows": instruments.leak_across_rows(model, rows[0], rows[1:]).tolist(),
+        "order": instruments.order(model, rows[0], shuffles).tolist(),
+        "parity": instruments.cache_parity(model, rows[0], PROMPT).tolist(),
+        "sums": instruments.row_sums(model, rows[0]).tolist(),
+        "single": instruments.single_symbols(model, np.unique(rows[0])[:4]),
+        "ahead": instruments.looks_ahead(model, rows[0]),
+    }
 
 
 def sample(model: broken.Patient, length: int = 56) -> str:
@@ -186,9 +186,9 @@ def measure() -> None:
         results[bug] = {name: rounded(value) for name, value in found._asdict().items()}
         if bug not in AS_HEALTHY:
             weights[f"patient_{place}"] = weights_of(model)
-        told = " ".join(f"{np.max(gauge):8.1e}" for gauge in (found.again, found.time[:CHANGED], *found[5:11]))
-        print(f"{bug or 'healthy':26} {found.start:5.2f} {found.losses[-1]:5.2f} {found.by_hand:5.2f} {told}", flush=True)
-        print(f"    {found.sample}", flush=True)
+        print(f"{bug or 'healthy':26} {found.start:5.2f} {found.losses[-1]:5.2f} {found.by_hand:5.2f}", flush=True)
+        worst = (found.again, max(found.time[:CHANGED]), *map(max, found[5:9]), found.single, found.ahead)
+        print("   ", *(f"{x:8.1e}" for x in worst), found.sample, flush=True)
     told_lines = (f"{json.dumps(bug)}: {json.dumps(found, ensure_ascii=False)}" for bug, found in results.items())
     put(STORED, "{\n" + ",\n".join(told_lines) + "\n}\n")
     whole = io.BytesIO()

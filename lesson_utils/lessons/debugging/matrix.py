@@ -95,11 +95,13 @@ def matrix_lab(figure: "Figure") -> live.Update:
     finds = np.array([list(found(bug).values()) for bug in ROWS])  # (bugs, instruments)
     left.imshow(np.where(finds[..., None], yes, no), aspect="auto", extent=(0, k, n, 0))
     broken_up = {"loss at the start": "loss at\nthe start", "leak across rows": "leak across\nrows"}
-    left.set_xticks(np.arange(k) + 0.5, [broken_up.get(name, name.replace(" ", "\n", 1)) for name in INSTRUMENTS], size=10)
+    left.set_xticks(
+        np.arange(k) + 0.5, [broken_up.get(name, name.replace(" ", "\n", 1)) for name in INSTRUMENTS], size=10
+    )
     left.set_yticks(np.arange(n) + 0.5, ROWS, size=10.5)
     labels.set_xticks([0.5, 1.5], ["trains to\n100 %?", "writes\nas well?"], size=10)
     labels.set_yticks([])
-    for ax, columns in ((left, k), (labels, 2)):
+    for ax in (left, labels):
         ax.xaxis.tick_top()
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)

@@ -47,7 +47,8 @@ def net(figure: "Figure", tests: Mapping[str, Test]) -> str:
     title = f"{len(ill) - len(slips)} of {len(ill)} bugs are caught; {len(slips)} slip through"
     ax.set_title(title)
     listed = "; ".join(
-        f"{name}: {', '.join(str(n + 1) for n in np.flatnonzero(found[:, i])) or 'nobody'}" for i, name in enumerate(tests)
+        f"{name}: {', '.join(str(n + 1) for n in np.flatnonzero(found[:, i])) or 'nobody'}"
+        for i, name in enumerate(tests)
     )
     return (
         f"{title}{': ' + ', '.join(map(str, slips)) if slips else ''}. "

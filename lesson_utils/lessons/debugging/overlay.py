@@ -1,4 +1,4 @@
-"""Two axes in one place, so that a live figure draws tick labels and whatever else stays once, and not on every frame."""
+"""Two axes in one place: a live figure draws tick labels, and whatever else stays, once and not on every frame."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -18,12 +18,6 @@ PREDICTIONS = (
         usual="It stays near ln V.",
     ),
     Prediction(
-        "no_mask",
-        ("higher", "about the same", "far lower"),
-        right="far lower",
-        happened="Without the mask each symbol sees the next one, and the next one is what the model has to predict.",
-    ),
-    Prediction(
         "by_heart",
         ("the healthy model", "the wrong backward pass", "softmax twice", "unshifted targets"),
         right="unshifted targets",
@@ -40,7 +34,7 @@ PREDICTIONS = (
         "rounding",
         ("rounding", "a bug"),
         right="a bug",
-        happened="Rounding is some hundred times smaller here, and it does not begin at one part of the model.",
+        happened="Rounding is some hundred times smaller here, and the difference begins at one part of the model.",
         usual="rounding",
     ),
     Prediction(

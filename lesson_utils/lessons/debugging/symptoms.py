@@ -108,7 +108,9 @@ def symptoms_lab(figure: "Figure") -> live.Update:
         axes.axvline(value, color=plots.GREY, lw=1, ls=":", zorder=0.5)
         axes.text(value * 1.15, -0.9, name, size=9.5, color=plots.GREY, zorder=0.5)
     number_less = np.array([of["perplexity"] is None for of in found.values()])
-    lines = chart.hlines(np.arange(len(names))[~number_less], right, np.array(places)[~number_less], color="#D5D5D5", lw=1.6)
+    lines = chart.hlines(
+        np.arange(len(names))[~number_less], right, np.array(places)[~number_less], color="#D5D5D5", lw=1.6
+    )
     (dots,) = chart.plot(
         np.array(places)[~number_less], np.arange(len(names))[~number_less], "o", color=plots.GREY, ms=5
     )

@@ -1,8 +1,8 @@
 """The tasks that notice a bug: broken models, trained on four tasks.
 
-`python -m lesson_utils.lessons.debugging.tried` trains them all again, some seconds each (or those that it is given), and
-writes `tried.json` beside this file: the share of symbols right in training (each predicted from the true ones before it), and the share right
-when the model writes by itself.
+`python -m lesson_utils.lessons.debugging.tried` trains them all again, some seconds each (or those that are named
+behind it), and writes `tried.json` beside this file: the share of symbols right in training (each predicted from the
+true ones before it), and the share right when the model writes by itself.
 """
 
 import json
