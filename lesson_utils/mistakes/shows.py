@@ -1,4 +1,4 @@
-"""Whether an input shows the bug of a function that is to be mended: the broken lines beside the right ones."""
+"""An input shows the bug of a function that is to be mended, or it does not: the broken lines beside the right ones."""
 
 from typing import Any
 

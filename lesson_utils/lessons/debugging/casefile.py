@@ -153,7 +153,7 @@ def _picture(found: examined.Examined) -> Array:
     patient=live.Choice("patient", (HEALTHY, *PATIENTS), HEALTHY),
 )
 def case_lab(figure: "Figure") -> live.Update:
-    """The gauges, a map and a sample of a patient without a name, or of a healthy model."""
+    """Show the gauges, a map and a sample of a patient without a name, or of a healthy model."""
     grid = figure.add_gridspec(2, 3, height_ratios=(1, 0.13), width_ratios=(1, 1.15, 1))
     right, T, at = examined.stored()[""], examined.T, examined.CHANGED
     curve, moving = overlay(figure, grid[0, 0], xlim=(0, examined.STEPS), ylim=(0, 9))

@@ -13,7 +13,7 @@ VOCAB, LONGEST = 6, 16
 
 @dataclass
 class ToyPast:
-    """What a toy keeps: the sum of all that it has seen, and how many symbols those were."""
+    """The past of a toy: the sum of all that it has seen, and how many symbols those were."""
 
     total: Array | float = 0.0
     length: int = 0
