@@ -171,8 +171,7 @@ def diagnosis(said: Any) -> CheckResult:
     head = f"{len(good)} of {len(said)} patients are named rightly{': ' + ', '.join(good) if good else ''}."
     if open_:
         head += f" {open_} {'has' if open_ == 1 else 'have'} no diagnosis yet."
-    twins = [number for number in (9, 10) if number in named and number not in wrong]
-    if twins:
+    if all(number in named and number not in wrong for number in (9, 10)):
         head += " Of 9 and 10 one is healthy, and nothing here says which: a twin will."
     passed = not wrong and not open_
     return CheckResult(passed, "\n".join([head, *lines]), "; ".join(sorted(set(wrong.values()))) or None, HINTS)

@@ -177,7 +177,7 @@ MENDS = (
         """Heads side by side again: x (..., h, T, d_k). Returns (..., T, h·d_k). NumPy only;
 x stays as it was.""",
         "It runs, and the shape is right. Symptom: change one token, and outputs of other tokens change, before and "
-        "behind it. Split, then merged, x does not come back.",
+        "after it. Split, then merged, x does not come back.",
         "Name the entries: with h = 2, T = 3, d_k = 2, number x from 0 to 11. Which numbers must stand in row 0?",
     ),
     _mend(
@@ -187,7 +187,7 @@ x stays as it was.""",
         """The causal mask of the last T_q of T_k positions, (T_q, T_k), True = may attend.
 Returns booleans. NumPy; no `attention.causal_mask`.""",
         "It runs, and in training it is right. Symptom: with a cache the model writes other text than without. One new "
-        "query behind a long past sees the first key only.",
+        "query after a long past sees the first key only.",
         "Print it for T_q = 1, T_k = 4. Where in the sequence does that query stand?",
     ),
     _mend(
@@ -196,7 +196,7 @@ Returns booleans. NumPy; no `attention.causal_mask`.""",
         "the stream is normed",
         """A pre-norm block: x (..., T, d_model); attend, feed_forward, norm_1, norm_2 are
 functions of such arrays. Returns y, (..., T, d_model); x stays as it was.""",
-        "It runs and trains, and no gauge rings. Symptom: where attend and feed_forward return zeros, the block should "
+        "It runs and trains, and no gauge notices. Symptom: where attend and feed_forward return zeros, the block should "
         "give back x. It does not.",
         "Let attend and feed_forward return zeros. What should y be?",
     ),

@@ -74,7 +74,7 @@ QUESTIONS = (
             ),
             Option(
                 "Train with another seed, to see whether the result is stable.",
-                "A leak is perfectly stable: every seed finds it.",
+                "A leak is stable: models with other seeds use it, too.",
             ),
             Option(
                 "Replace a late symbol and see whether earlier outputs move.",
