@@ -18,6 +18,7 @@ from lesson_utils.classroom import course
 from lesson_utils.classroom.course import Lesson
 from lesson_utils.classroom.files import put
 from lesson_utils.classroom.stand_in import WIDGET_VIEW
+from tools import release
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -30,6 +31,9 @@ BEFORE = (
     "mybinder.org/v2/gh/",
     "research.google.com/github/",
     "ghcr.io/",
+    "{https://github.com/",  # BibTeX
+    "repository-code: https://github.com/",  # CITATION.cff
+    "url: https://github.com/",  # .github/ISSUE_TEMPLATE
 )
 ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
 TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
@@ -105,8 +109,8 @@ def minutes(lesson: Lesson) -> tuple[int, int]:
 
 def texts() -> list[Path]:
     """Return the files in which the repository's address stands, beside pyproject.toml."""
-    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / ".github").glob("*.md")]
-    return [ROOT / "README.md", *sorted(pages), *sorted(NOTEBOOKS.glob("*.ipynb"))]
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / ".github").glob("*.md"), *(ROOT / ".github").glob("*/config.yml")]
+    return [ROOT / "README.md", ROOT / "CITATION.cff", *sorted(pages), *sorted(NOTEBOOKS.glob("*.ipynb"))]
 
 
 def write_address(address: str) -> int:
@@ -190,9 +194,9 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     for path in texts():
-        if path.suffix == ".md":
+        if path.suffix != ".ipynb":
             text = with_address(path.read_text(encoding="utf-8"), address)
-            put(path, with_hours(with_minutes(with_table(text, "notebooks/"))))
+            put(path, release.with_version(with_hours(with_minutes(with_table(text, "notebooks/")))))
     for number in re.findall(r"^\| (\d\d) \|.*\| \| \|$", (ROOT / TEACHING).read_text(encoding="utf-8"), re.M):
         print(f"{TEACHING}: write into the table for teachers what to ask about notebook {number}, and what turns out")
     for path in paths:

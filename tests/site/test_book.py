@@ -27,7 +27,8 @@ from tools.site import frames
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(save.NOTEBOOKS.glob("*.ipynb"))}
-OWN = [f"docs/{name}" for name in ("platforms", "teaching", "other_courses", "65_million", "contributing")]
+OWN = ["platforms", "teaching", "other_courses", "65_million", "contributing", "security", "changelog"]
+OWN = [f"docs/{name}" for name in OWN]
 PAGES = ["index", *NOTEBOOKS, *OWN]
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
 every_page = pytest.mark.parametrize("name", [*PAGES, "search"])

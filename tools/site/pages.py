@@ -7,7 +7,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # Where a page stands in the repository, and in the book. Servers often hide folders whose names begin with a dot.
-MOVED = {"docs/index.md": "index.md", ".github/CONTRIBUTING.md": "docs/contributing.md"}
+MOVED = {
+    "docs/index.md": "index.md",
+    ".github/CONTRIBUTING.md": "docs/contributing.md",
+    ".github/SECURITY.md": "docs/security.md",
+}
 SITE = re.compile(r"\[([^]]+)\]\(https://[\w-]+\.github\.io/[\w.-]+/((?:notebooks|docs|chat)[^)]*)\)")
 LINK = re.compile(r"(?<=\]\()([\w./-]+)(?=[#)])")
 
