@@ -38,6 +38,7 @@ BEFORE = (
 ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
 TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
 MINUTES = re.compile(r"(\| \| Minutes \| Project \|.*\n(?:\|---)+\|)((?:\n\|.*\|)*)")
+PATHS = re.compile(r"(\| \| Take \| Minutes \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
 HOURS = re.compile(r"(core of the course takes )\d+( hours, and everything in it )\d+")
 PAGES = re.compile(  # where the site is
     r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:(?:lite|notebooks|docs|chat)/|index\.html))"
@@ -89,6 +90,21 @@ def with_minutes(text: str) -> str:
         number = f"{lesson.number:02}"
         end = rest.get(number) or f"| `lab.{next(iter(lesson.figures()), '')}` | | |"
         rows.append(f"| {number} | {', '.join(map(str, minutes(lesson)))} {end}")
+    return text.replace(table[0], "\n".join(rows))
+
+
+def with_paths(text: str) -> str:
+    """Return `text` with the minutes of each way through the course: the cores of the notebooks in its row."""
+    table = PATHS.search(text)
+    if not table:
+        return text
+    cores = {lesson.notebook: minutes(lesson)[0] for lesson in course.LESSONS}
+    rows = [table[1]]
+    for row in table[2].strip().splitlines():
+        _, who, what, time, _ = row.split("|")
+        if taken := re.findall(r"\(notebooks/(\w+\.ipynb)\)", what):
+            time = f" {sum(cores[name] for name in taken)} "
+        rows.append(f"|{who}|{what}|{time}|")
     return text.replace(table[0], "\n".join(rows))
 
 
@@ -196,7 +212,9 @@ def main() -> None:
     for path in texts():
         if path.suffix != ".ipynb":
             text = with_address(path.read_text(encoding="utf-8"), address)
-            put(path, release.with_version(with_hours(with_minutes(with_table(text, "notebooks/")))))
+            for write in (with_minutes, with_paths, with_hours, release.with_version):
+                text = write(text)
+            put(path, with_table(text, "notebooks/"))
     for number in re.findall(r"^\| (\d\d) \|.*\| \| \|$", (ROOT / TEACHING).read_text(encoding="utf-8"), re.M):
         print(f"{TEACHING}: write into the table for teachers what to ask about notebook {number}, and what turns out")
     for path in paths:

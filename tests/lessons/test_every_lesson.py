@@ -199,6 +199,13 @@ def test_the_readme_says_how_long_the_course_takes():
     assert save.with_hours(readme) == readme, "run: python course.py save"
 
 
+def test_the_ways_through_the_course_take_the_minutes_of_their_notebooks():
+    page = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    assert save.with_paths(page) == page, "run: python course.py save"
+    evening = sum(save.minutes(LESSONS[number])[0] for number in (0, 2, 6))
+    assert re.search(rf"^\| I have one evening \|.*\| {evening} \|$", page, re.M)
+
+
 def test_teachers_read_how_long_each_notebook_takes_and_project_what_is_there():
     page = (ROOT / save.TEACHING).read_text(encoding="utf-8")
     assert save.with_minutes(page) == page, "run: python course.py save"

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from lesson_utils.classroom.stand_in import is_live_figure
-from tools.site import fetch, frames, pages
+from tools.site import fetch, findings, frames, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -57,6 +57,7 @@ def build_book(site: Path, with_lite: bool) -> None:
         pages.add(source, DOCS)
         unpack_mathjax(source / "_static" / "mathjax")
         frames.add(source)
+        findings.add(source)
         close_answers(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
         command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]

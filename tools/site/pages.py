@@ -12,7 +12,7 @@ MOVED = {
     ".github/CONTRIBUTING.md": "docs/contributing.md",
     ".github/SECURITY.md": "docs/security.md",
 }
-SITE = re.compile(r"\[([^]]+)\]\(https://[\w-]+\.github\.io/[\w.-]+/((?:notebooks|docs|chat)[^)]*)\)")
+SITE = re.compile(r"\[([^]]+)\]\(https://[\w-]+\.github\.io/[\w.-]+/((?:notebooks|docs)[^)]*)\)")
 LINK = re.compile(r"(?<=\]\()([\w./-]+)(?=[#)])")
 
 
