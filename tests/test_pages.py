@@ -30,7 +30,7 @@ def shown_by(source, names, file):
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("page", ["README.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/own_exercises.md", "docs/own_figures.md"])
 def test_code_on_a_page_prints_what_stands_below_it(page):
     blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
     assert any(stands for _, stands in blocks)

@@ -27,7 +27,18 @@ from tools.site import frames
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(save.NOTEBOOKS.glob("*.ipynb"))}
-OWN = ["findings", "platforms", "teaching", "other_courses", "65_million", "contributing", "security", "changelog"]
+OWN = [
+    "findings",
+    "platforms",
+    "teaching",
+    "own_exercises",
+    "own_figures",
+    "other_courses",
+    "65_million",
+    "contributing",
+    "security",
+    "changelog",
+]
 OWN = [f"docs/{name}" for name in OWN]
 PAGES = ["index", *NOTEBOOKS, *OWN]
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
