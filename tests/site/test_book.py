@@ -27,7 +27,20 @@ from tools.site import frames
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(save.NOTEBOOKS.glob("*.ipynb"))}
-PAGES = ["index", *NOTEBOOKS, "docs/65_million"]
+OWN = [
+    "findings",
+    "platforms",
+    "teaching",
+    "own_exercises",
+    "own_figures",
+    "other_courses",
+    "65_million",
+    "contributing",
+    "security",
+    "changelog",
+]
+OWN = [f"docs/{name}" for name in OWN]
+PAGES = ["index", *NOTEBOOKS, *OWN]
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
 every_page = pytest.mark.parametrize("name", [*PAGES, "search"])
 
@@ -509,7 +522,9 @@ def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path, capsys):
     for name in ("index", *NOTEBOOKS):
         assert "JupyterLite" in (book / f"{name}.html").read_text(encoding="utf-8")
     for name in PAGES:
-        assert "JupyterLite" not in (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
+        text = (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
+        assert not re.search(r'href="[^"]*\blite/', text)
+        assert "JupyterLite" not in text or name in OWN
 
 
 def test_a_broken_link_stops_the_build(book, tmp_path, monkeypatch, capfd):

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from lesson_utils.classroom.stand_in import is_live_figure
-from tools.site import fetch, frames
+from tools.site import fetch, findings, frames, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -52,13 +52,12 @@ def build_book(site: Path, with_lite: bool) -> None:
         source, doctrees = Path(name, "source"), Path(name, "doctrees")
         shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
         shutil.copytree(DOCS / "_static", source / "_static")
-        (source / "docs").mkdir()
-        shutil.copy(DOCS / "65_million.md", source / "docs")
-        for folder, files in ((DOCS, ("conf.py", "index.md")), (ROOT, ("README.md", "LICENSE", "pyproject.toml"))):
-            for file in files:
-                shutil.copy(folder / file, source)
+        for file in (DOCS / "conf.py", ROOT / "LICENSE", ROOT / "pyproject.toml"):
+            shutil.copy(file, source)
+        pages.add(source, DOCS)
         unpack_mathjax(source / "_static" / "mathjax")
         frames.add(source)
+        findings.add(source)
         close_answers(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
         command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
