@@ -153,7 +153,7 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Of an attention only softmax's backward pass is wrong. Which gradient is right all the same?",
+        "In an attention, only softmax's backward pass is wrong. Which gradient is right all the same?",
         (
             Option("dQ", "dQ = dS K / √d_k is made from the gradient at the scores, which comes out of softmax."),
             Option("dK", "dK = dSᵀ Q / √d_k is made from the gradient at the scores, which comes out of softmax."),
