@@ -17,7 +17,7 @@ NEAR = range(16, 25)  # layers of the induction heads, and of the head that they
 TOKENS = (7, 21)  # seeds of two sets of random tokens
 
 
-def neither(layers: range = NEAR) -> Array:
+def neither(layers: range = NEAR) -> Ids:
     """Return heads of some layers that are neither induction nor previous-token heads, counted through all layers."""
     previous, induction = saved()["scores_real"][[0, 3]]
     plain = np.flatnonzero((previous < 0.3) & (induction < 0.3))
@@ -50,8 +50,8 @@ def knock_outs() -> Part:
             rows = [whole, *(lost(measures.strongest(scores, k), by) for k in COUNTS[1:])]
             found[f"knock_{kind}_{by}"] = np.array(rows)  # (counts, 3)
             print(kind, by, np.round(rows, 2).tolist(), flush=True)
-        rows = [[whole] * DRAWS, *([lost(out, by) for out in others(k)] for k in COUNTS[1:])]
-        found[f"knock_others_{by}"] = np.array(rows).swapaxes(0, 1)  # (draws, counts, 3)
+        drawn = [[whole] * DRAWS, *([lost(out, by) for out in others(k)] for k in COUNTS[1:])]
+        found[f"knock_others_{by}"] = np.array(drawn).swapaxes(0, 1)  # (draws, counts, 3)
         print("others", by, np.round(found[f"knock_others_{by}"][:, :, 1], 2).tolist(), flush=True)
     again = [None, *(measures.strongest(scores, k) for scores, k in ((induction, 4), (previous, 1))), *others(4)]
     found["knock_again"] = np.array([[lost(out, by, 21) for by in ("zero", "mean")] for out in again])
@@ -128,48 +128,50 @@ def names() -> Part:
     return found | {"words_off": np.array(list(outs)), "words_written": np.array(lists)}
 
 
-PAGES = ("story", "next page", "report", "manual")
-PAGE_LENGTH, SKIPPED = 64, 16
+def names_control() -> Part:
+    """Measure the surnames without nine other heads of the layers of the nine induction heads, in eight draws."""
+    drawn = [[recall.surname_nats(real(), who, knock_out=out) for who in recall.PEOPLE] for out in others(9)]
+    print(np.round(drawn, 2).tolist(), flush=True)
+    return {"names_nine_others": np.array(drawn)}
+
+
+PAGES = ("the page\nthat chose", "next page", "report", "manual")
+PAGE_LENGTH, SKIPPED = 96, 16
 OUT = (27, 54)
 
 
-def pages() -> list[Ids]:
-    """Return four pages: two of one story, a report, a manual; (1, length + 1) each."""
-    encode = real().tokenizer.encode
-    other = [encode(text)[None, : PAGE_LENGTH + 1] for text in (REPORT, texts()["manual"])]
-    return [story(length=PAGE_LENGTH), story(start=PAGE_LENGTH, length=PAGE_LENGTH), *other]
-
-
 def worth() -> Part:
-    """Measure what each head is worth, on each of the pages and on copying: (layers, heads) each."""
-    model, found = real().model, {}
-    texts_ = dict(zip(PAGES, [(page, SKIPPED) for page in pages()], strict=True)) | {
-        "copying": (repeated(1), measures.COPIED - 1)
-    }
-    for name, (ids, first) in texts_.items():
-        whole = measures.losses(model, ids)[:, first:].mean()
-        found[name] = measures.without_each_head(model, ids, first) - whole
-        print(name, np.round(np.sort(found[name], axis=None)[[0, 135, -3, -2, -1]], 3), flush=True)
-    return {"worth_names": np.array(list(found)), "worth": np.stack(list(found.values())).astype(np.float32)}
+    """Measure what each head is worth, switched off alone, on a page of the story: (layers, heads)."""
+    ids = story(length=PAGE_LENGTH)
+    whole = measures.losses(real().model, ids)[:, SKIPPED:].mean()
+    return {"worth": (measures.without_each_head(real().model, ids, SKIPPED) - whole).astype(np.float32)}
+
+
+def worth_copying() -> Part:
+    """Measure what each head is worth, switched off alone, for the second copy of random tokens: (layers, heads)."""
+    ids, first = repeated(1), measures.COPIED - 1
+    whole = measures.losses(real().model, ids)[:, first:].mean()
+    return {"worth_copying": (measures.without_each_head(real().model, ids, first) - whole).astype(np.float32)}
 
 
 def pruning() -> Part:
-    """Leave out the heads that matter least to a page, and heads at random; judge by each page and by copying."""
-    model, known, judges = real().model, saved()["worth"], pages()
-    twice, rng = repeated(1), np.random.default_rng(4)
-    orders = [np.argsort(known[n], axis=None) for n in range(len(PAGES))]
-    draws = [rng.permutation(known[0].size) for _ in range(DRAWS)]
+    """Leave out the heads that matter least to a page, and heads at random; judge by four pages and by copying."""
+    model, encode, rng = real().model, real().tokenizer.encode, np.random.default_rng(4)
+    other = [encode(text)[None, : PAGE_LENGTH + 1] for text in (REPORT, texts()["manual"])]
+    judges = [story(length=PAGE_LENGTH), story(start=PAGE_LENGTH, length=PAGE_LENGTH), *other]
+    order, twice = np.argsort(saved()["worth"], axis=None), repeated(1)
+    orders = [order, *(rng.permutation(order) for _ in range(DRAWS))]
 
     def judged(out: Any) -> list[float]:
         on = [float(measures.losses(model, ids, knock_out=out)[:, SKIPPED:].mean()) for ids in judges]
         return [*on, measures.copying(model, twice, knock_out=out)[1]]
 
     found: Part = {"pruned_pages": np.array(PAGES), "pruned_counts": np.array(OUT), "pruned_whole": judged(None)}
-    for name, kinds in (("chosen", orders), ("drawn", draws)):
-        rows = [[judged(measures.heads_of(order[:k], 9)) for order in kinds] for k in OUT]
-        found[f"pruned_{name}"] = np.array(rows)  # (counts, chosen by or draws, judged by)
-        print(name, np.round(rows, 2).tolist(), flush=True)
-    return found
+    rows = []
+    for k in OUT:
+        rows.append([judged(measures.heads_of(one[:k], 9)) for one in orders])
+        print(k, np.round(rows[-1], 2).tolist(), flush=True)
+    return found | {"pruned": np.array(rows)}  # (counts, [chosen, eight draws], [four pages, copying])
 
 
 SENTENCES = (
@@ -227,10 +229,10 @@ def first_token() -> Part:
     print(np.median(norms, axis=1), found["first_same"], flush=True)
     by_length = []
     for length in LENGTHS:
-        maps = measures.all_maps(model, story(length=length)[:, :-1])[0, :, :, 3:, 0]
+        maps = measures.all_maps(model, story(length=length)[:, :-1])[0, :, :, 16:, 0]
         by_length.append((float(maps.mean()), int((maps.mean(axis=-1) > 0.5).sum())))
     chat = p.chat([("user", "What is the capital of France?")])[None]
-    maps = measures.all_maps(model, chat)[0, :, :, 3:, 0]
+    maps = measures.all_maps(model, chat)[0, :, :, 16:, 0]
     by_length.append((float(maps.mean()), int((maps.mean(axis=-1) > 0.5).sum())))
     print(by_length, chat.shape, flush=True)
     return found | {

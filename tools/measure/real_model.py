@@ -103,10 +103,7 @@ def writing() -> Part:
 
 
 def sink() -> Part:
-    """Measure the weight on the first token: by layer, with other first tokens, and with the first token hidden.
-
-    The lengths of its vectors and its values are measured, too.
-    """
+    """Measure the weight on the first token: by layer, with other first tokens, and with the first token hidden."""
     model = real().model
     text = story()[:, :-1]
     T = text.shape[1]
@@ -122,21 +119,11 @@ def sink() -> Part:
         others.append(shares(np.concatenate([begin[None], text[:, 1:]], axis=1))[..., 0].mean())
     hidden = np.tri(T, dtype=bool)
     hidden[1:, 0] = False
-    stream = measures.streams(model, text)
-    norms = np.stack([np.linalg.norm(x[0], axis=-1) for x in stream])  # (layers + 1, T)
-    _, cache = model.forward(text)
-    values = np.stack(
-        [np.linalg.norm(c.attention.inner.attended.V[0], axis=-1).mean(axis=0) for c in cache.stack.blocks]
-    )  # (layers, T)
-    lost = [measures.losses(model, story(), mask=mask)[0, 16:].mean() for mask in (np.tri(T, dtype=bool), hidden)]
     return {
         "sink_shares": own[..., 0],
         "sink_words": np.array(SINK_TEXTS),
         "sink_by_word": np.array(others),
         "sink_hidden": shares(text, mask=hidden),
-        "sink_lost": np.array(lost),
-        "sink_norms": np.stack([norms[:, 0], np.median(norms[:, 1:], axis=1)]),
-        "sink_values": np.stack([values[:, 0], np.median(values[:, 1:], axis=1)]),
     }
 
 
@@ -147,7 +134,6 @@ def effect() -> Part:
     T = ids.shape[1]
     logits, cache = model.forward(ids)
     maps = np.stack(model.maps(cache)["decoder"], axis=1)[0]
-    weight = np.array([maps[:, :, j + 1 :, j].mean() for j in range(T - 1)])
     p = np.exp(log_softmax(logits[0, -1]))
     moved = []
     for j in range(T - 1):
@@ -160,7 +146,6 @@ def effect() -> Part:
     return {
         "effect_tokens": np.array(tokenizer.tokens(ids[0])),
         "effect_weight": last,
-        "effect_mean": weight,
         "effect_moved": np.array(moved),
     }
 
@@ -183,7 +168,9 @@ PARTS: dict[str, Callable[[], Part]] = {
     "knock_outs": circuits.knock_outs,
     "path_patching": circuits.path_patching,
     "names": circuits.names,
+    "names_control": circuits.names_control,
     "worth": circuits.worth,
+    "worth_copying": circuits.worth_copying,
     "pruning": circuits.pruning,
     "sink": sink,
     "first_token": circuits.first_token,

@@ -38,7 +38,7 @@ def knock_out_lab(figure: "Figure") -> live.Update:
     at = np.arange(len(COUNTS))
     chart.axhline(GUESSING, color=plots.INK, lw=1, ls=":")
     chart.text(-0.1, GUESSING + 0.15, f"guessing: ln 49,152 = {GUESSING:.1f}", size=10.5)
-    curves = [
+    curves: list[tuple[Any, str, int | None]] = [
         (chart.plot(at, row[:, 1], color="#C9C9C9", lw=1.2)[0], "others", n)
         for n, row in enumerate(lost("others", "zero"))
     ]

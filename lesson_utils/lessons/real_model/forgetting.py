@@ -129,20 +129,21 @@ def windows_plot(figure: "Figure") -> str:
     for n, (ax, text) in enumerate(zip(axes, texts, strict=True)):
         ax.barh(rows, lost[:, n], 0.7, color=colours)
         for y, value in zip(rows, lost[:, n], strict=True):
-            ax.text(value * 1.06, y, f"{value:.1f}" if value < 10 else f"{value:.0f}", va="center", size=10.5)
-        ax.set_xscale("log")
-        ax.set_xlim(0.6 * min(lost[:, n]), 3.2 * max(lost[:, n]))
-        ax.set_xticks([])
-        ax.minorticks_off()
+            ax.text(
+                value + 0.03 * max(lost[:, n]),
+                y,
+                f"{value:.1f}" if value < 10 else f"{value:.0f}",
+                va="center",
+                size=10.5,
+            )
+        ax.set(xlim=(0, 1.25 * max(lost[:, n])), xticks=(0,))
         ax.set_yticks(rows, names if n == 0 else [""] * len(names))
         ax.invert_yaxis()
         ax.set_title(text, size=11.5)
     sink, best = names.index("window 64, first"), names.index("16 best keys")
     figure.suptitle(
-        f"With the first token, a window of 64 is enough for a story\n({lost[0, 0]:.0f} → {lost[sink, 0]:.0f}), "
-        f"and fails where a text refers back ({lost[0, 3]:.1f} → {lost[sink, 3]:.0f}). The 16 best keys still find it "
-        f"({lost[best, 3]:.1f}). "
-        "Perplexity.",
+        f"Perplexity. A window of 64 with the first token: a story {lost[0, 0]:.0f} → {lost[sink, 0]:.0f},\n"
+        f"but a text that refers back {lost[0, 3]:.1f} → {lost[sink, 3]:.0f}. The 16 best keys: {lost[best, 3]:.1f}.",
         x=0.01,
         ha="left",
         size=12,

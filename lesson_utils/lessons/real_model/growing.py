@@ -184,9 +184,7 @@ def positions_plot(figure: "Figure") -> str:
     curves, scores, profile = figure.subplots(1, 3, width_ratios=(1.1, 1, 1))
     for kind, runs, pairs_ in zip(kinds, right, pair, strict=True):
         curves.plot(steps, runs.T, color=POSITIONS[kind], lw=1.5)
-        scores.plot(
-            pairs_[:, -1, 0], runs[:, -1], "o", color=POSITIONS[kind], ms=9, alpha=0.85, label=kind
-        )
+        scores.plot(pairs_[:, -1, 0], runs[:, -1], "o", color=POSITIONS[kind], ms=9, alpha=0.85, label=kind)
     curves.set(xlabel="training step", ylabel="share of the copy right", ylim=(0, 1.02), xlim=(0, steps[-1]))
     scores.set(
         xlabel="best previous-token score, layer 0", xlim=(0, 1), ylim=(0, 1.02), ylabel="share right at the end"
@@ -218,3 +216,14 @@ def positions_plot(figure: "Figure") -> str:
         f"{len(no_pair)} runs copy more than half without a previous-token head. Share right after {steps[-1]} steps, "
         f"and the best previous-token score of layer 0, for three seeds: {listed}. Stored results."
     )
+
+
+def without_table() -> str:
+    """List what the runs of `positions_plot` get right without each head of layer 0."""
+    known: Any = stored()
+    lines = [f"{'right at the end':22}all heads   without one head of layer 0   without the other"]
+    runs = zip(known["positions_kinds"], known["positions_right"][:, :, -1], known["positions_without"], strict=True)
+    for kind, right, without in runs:
+        for seed, (whole, (one, other)) in enumerate(zip(right, without, strict=True)):
+            lines.append(f"{f'{kind}, seed {seed}':22}{whole:9.0%} {one:29.0%} {other:19.0%}")
+    return "\n".join(lines)

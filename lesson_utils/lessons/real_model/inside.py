@@ -49,48 +49,48 @@ def sink_plot(figure: "Figure") -> str:
     )
 
 
-CASES = ("as it is", "first token hidden\nfrom the start", "…hidden from\nthe middle")
+CASES = (
+    "as it is",
+    "first token hidden\nfrom the start",
+    "first token hidden\nfrom the middle",
+    "…and one in the middle\nsees only itself",
+)
+COLOURS = plots.BLUE, plots.PURPLE, plots.ORANGE, plots.GREEN
 
 
-@plots.still(9.8, 5.0)
+@plots.still(9.8, 4.7)
 def hiding_plot(figure: "Figure") -> str:
-    """Draw what happens to the story's page if its first token is hidden: from the start on, or from the middle."""
+    """Draw where the weight of the second half of a page goes if the first token is hidden, in three ways."""
     known: Any = stored()
     shares, norms, lost = known["first_shares"], known["first_norms"], known["first_lost"]
-    T, near = shares.shape[1], 12
-    grid = figure.subplots(2, 4, width_ratios=(1, 1, 1, 0.8))
-    tops = []
-    for case, name in enumerate(CASES):
-        top, below = grid[0, case], grid[1, case]
-        colour = (plots.BLUE, plots.PURPLE, plots.ORANGE)[case]
-        top.bar(range(near), norms[case, :near], color=colour)
-        top.set(ylim=(0, 1.1 * norms.max()), xticks=(0, 5, 10))
-        top.set_title(f"{name[0].upper()}{name[1:]}", size=11.5)
-        below.bar(range(near), shares[case, :near], color=colour)
-        below.set(ylim=(0, 0.45), xlabel="position", xticks=(0, 5, 10))
-        n = int(shares[case].argmax())
-        tops.append((n, float(shares[case, n]), int(norms[case].argmax()), float(norms[case].max())))
-        below.set_title(f"most on {n}: {shares[case, n]:.0%}", size=11.5)
-    grid[0, 0].set_ylabel("length of the stream\nafter 15 layers")
-    grid[1, 0].set_ylabel("weight, second half\nof the page")
-    figure.delaxes(grid[1, 3])
-    cost = grid[0, 3]
-    rises = lost - lost[0]
-    cost.bar([0, 1], rises[1:], color=[plots.PURPLE, plots.ORANGE])
-    for x, rise in enumerate(rises[1:]):
-        cost.text(x, rise + 0.03, f"{rise:+.2f}", ha="center", size=11)
-    cost.set_xticks([0, 1], ["start", "middle"])
-    cost.set(ylim=(0, 1.25 * rises.max()), ylabel="nats per token")
-    cost.set_title("What it costs", size=11.5)
+    half = shares.shape[1] // 2
+    shown = np.array([0, 1, 2, 3, half - 1, half, half + 1, half + 2])
+    at = np.array([0, 1, 2, 3, 5, 6, 7, 8])  # with a gap for the tokens between
+    grid = figure.subplots(2, 4, sharey="row")
+    told = []
+    for case, (name, colour) in enumerate(zip(CASES, COLOURS, strict=True)):
+        top, below = grid[:, case]
+        top.bar(at, norms[case, shown] / 1000, color=colour)
+        below.bar(at, shares[case, shown], color=colour)
+        for ax in (top, below):
+            ax.set_xticks(at, [str(n) for n in shown], size=10)
+            ax.text(4, 0, "…", ha="center", va="bottom")
+        below.set(ylim=(0, 0.42), xlabel="position")
+        n, longest = int(shares[case].argmax()), int(norms[case].argmax())
+        rise = lost[case] - lost[0]
+        top.set_title(name[0].upper() + name[1:] + ("\n" if case == 0 else ""), size=11)
+        below.set_title(f"{shares[case, n]:.0%} on token {n}:\n{lost[case]:.2f} nats", size=11)
+        told.append(
+            f"{name.replace(chr(10), ' ')}: {rise:+.2f} nats per token, most weight, {shares[case, n]:.0%}, on "
+            f"token {n}, longest vector, {norms[case, longest]:,.0f}, at token {longest}"
+        )
+    grid[0, 0].set_ylabel("length of the stream\nafter 15 layers, thousands")
+    grid[1, 0].set_ylabel("weight of the\nsecond half's queries")
     label(figure)
-    told = "; ".join(
-        f"{name.replace(chr(10), ' ')}: the longest vector is at position {longest} (length {size:,.0f}), "
-        f"the most weight, {share:.0%}, is on position {n}"
-        for name, (n, share, longest, size) in zip(CASES, tops, strict=True)
-    )
     return (
-        f"Hidden from the start, the first token costs {rises[1]:.2f} nats per token; hidden from the middle on, "
-        f"{rises[2]:.2f}. Of {T} positions, {told}. Stored results."
+        f"Hidden from the start, the first token costs {lost[1] - lost[0]:.2f} nats per token; hidden from the middle "
+        f"on, {lost[2] - lost[0]:.2f}; with another token that sees only itself, {lost[3] - lost[0]:.2f}. "
+        f"{'; '.join(told)}. The median token has a length of {np.median(norms[0]):.0f}. Stored results."
     )
 
 

@@ -6,7 +6,13 @@ from lesson_utils.lessons.real_model.chatting import answer, chat, load, pieces,
 from lesson_utils.lessons.real_model.finding import census, census_lab, heads_above
 from lesson_utils.lessons.real_model.forgetting import divisor_plot, forget_lab, windows_plot
 from lesson_utils.lessons.real_model.grow import by_hand, copied, grow, repeats
-from lesson_utils.lessons.real_model.growing import chain_drawn, grow_lab, positions_plot, trap_plot
+from lesson_utils.lessons.real_model.growing import (
+    chain_drawn,
+    grow_lab,
+    positions_plot,
+    trap_plot,
+    without_table,
+)
 from lesson_utils.lessons.real_model.inside import effect_plot, hidden_table, hiding_plot, lens_lab, sink_plot
 from lesson_utils.lessons.real_model.own import runs_on
 from lesson_utils.lessons.real_model.recall import names_plot, recalls, word_list

@@ -144,7 +144,7 @@ def without_each_head(model: GPT, ids: Ids, first: int) -> Array:
                 y, _ = block.forward(x, mask)
             for later in blocks[layer + 1 :]:
                 y, _ = later.forward(y, mask)
-            found[layer, head] = of_next(logits_of(model, y), ids)[:, first:].mean()
+            found[layer, head] = of_next(logits_of(model, y[:, first:]), ids[:, first:]).mean()
         x, _ = block.forward(x, mask)
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.maths.attention import repeat_heads, scaled_dot_product_attention, split_heads
 from lesson_utils.maths.checks import Array, Ids, Mask
-from lesson_utils.maths.layers import Attend
+from lesson_utils.maths.layers import Attend, KnockOut
 from lesson_utils.maths.layers.blocks import EncoderCache, EncoderLayer
 from lesson_utils.maths.models import GPT
 from lesson_utils.maths.models.experiments import changed
@@ -44,6 +44,7 @@ def run_patched(
     readers: Mapping[int, Sequence[int]],
     inputs: Inputs = patched_inputs,
     by: str = "zero",
+    detour: bool = False,
 ) -> Patched:
     """Run a model in which some heads make one of their inputs without what `head` has written.
 
@@ -55,6 +56,7 @@ def run_patched(
         readers: {layer: heads}, all of them above `head`.
         inputs: as `patched_inputs`.
         by: take all of its output out ("zero"), or all but its mean over batch and positions ("mean").
+        detour: also take out what the feed-forward network of its layer makes of its output.
     """
     if min(readers) <= head[0]:
         raise ValueError(f"head {head[0]}.{head[1]} is read only above its layer; no reader may be in {min(readers)}")
@@ -64,10 +66,14 @@ def run_patched(
         reading = readers.get(layer, ())
         attend = reads(block, x, written, into, reading, inputs)
         with changed([(block.attention.inner, "attend", attend)] if reading else []):
-            x, cache = block.forward(x, mask)
+            below, (x, cache) = x, block.forward(x, mask)
         maps += [block.map(cache)[:, n] for n in reading]
         if layer == head[0]:
-            written = written_by(block, cache, head[1])
+            if detour:
+                with changed([(block.attention.inner, "knock_out", KnockOut((head[1],)))]):
+                    written = x - block.forward(below, mask)[0]
+            else:
+                written = written_by(block, cache, head[1])
             if by == "mean":
                 written = written - written.mean(axis=(0, 1))
     return Patched(measures.logits_of(model, x), np.stack(maps, axis=1))
@@ -90,15 +96,14 @@ def reads(block: EncoderLayer, x: Array, written: Array, into: str, reading: Seq
     def attend(Q: Array, K: Array, V: Array, mask: Mask | None = None) -> tuple[Array, Array]:
         matrices = (W.value for W in (inner.W_Q, inner.W_K, inner.W_V))
         made = inputs(x, written, lambda stream: norm.forward(stream)[0], *matrices, into)
-        changed_ones = []
+        mixed: list[Array] = []
         for n, (kept, now) in enumerate(zip((Q, K, V), made, strict=True)):
             new = split_heads(np.asarray(now, x.dtype), inner.num_heads if n == 0 else inner.num_kv_heads)
             if inner.rotary is not None and n < 2:
                 new = inner.rotary.turn(new, at)
-            mixed = kept.copy()
-            mixed[:, reading] = repeat_heads(new, inner.num_heads)[:, reading]
-            changed_ones.append(mixed)
-        return scaled_dot_product_attention(*changed_ones, mask)
+            mixed.append(kept.copy())
+            mixed[n][:, reading] = repeat_heads(new, inner.num_heads)[:, reading]
+        return scaled_dot_product_attention(mixed[0], mixed[1], mixed[2], mask)
 
     return attend
 

@@ -11,19 +11,6 @@ PREDICTIONS = (
         usual="step by step",
     ),
     Prediction(
-        "link",
-        ("nearly all", "about half", "less than a fifth"),
-        right="less than a fifth",
-        happened="The two heads of the next layer can't make up for the previous-token head.",
-        usual="about half",
-    ),
-    Prediction(
-        "trap",
-        ("learn nothing", "copy every period", "copy period 12 only"),
-        right="copy period 12 only",
-        happened="It looks 11 back by position, which is right at period 12 and nearly right at the half of 12.",
-    ),
-    Prediction(
         "positions",
         ("none", "about half of them", "all"),
         right="none",
@@ -38,24 +25,11 @@ PREDICTIONS = (
         usual="as long",
     ),
     Prediction(
-        "heads",
-        ("none", "a few", "about half", "nearly all"),
-        right="a few",
-        happened="A handful of heads look at what came after the same token. An untrained model has none.",
-    ),
-    Prediction(
         "lens",
-        ("steadily, from the start", "slowly, then late", "it is first early"),
-        right="slowly, then late",
-        happened="It climbs from thousands to tens within a few late layers, and is first only near the end.",
-        usual="steadily, from the start",
-    ),
-    Prediction(
-        "knock",
-        ("4 induction heads", "1 previous-token head", "4 other heads"),
-        right="4 other heads",
-        happened="In eight draws, four other heads of the same layers cost far less than one previous-token head.",
-        usual="1 previous-token head",
+        ("It climbs in each layer.", "It jumps in the last layers.", "It is first early."),
+        right="It jumps in the last layers.",
+        happened="It stays in the thousands for most layers. Then it is first within five layers.",
+        usual="It climbs in each layer.",
     ),
     Prediction(
         "names",
@@ -68,14 +42,14 @@ PREDICTIONS = (
         "wire",
         ("in the queries", "in the keys", "in the values", "alike in all three"),
         right="in the keys",
-        happened="A key has to say which token came before it, and this is what a previous-token head writes.",
+        happened="A key has to say which symbol came before it, and this is what the previous-token head writes.",
     ),
     Prediction(
-        "page",
-        ("It rises.", "It stays as it is.", "It falls."),
-        right="It falls.",
-        happened="The heads were chosen by this very page. Other pages judge otherwise.",
-        usual="It rises.",
+        "knock",
+        ("4 induction heads", "1 previous-token head", "4 other heads"),
+        right="4 other heads",
+        happened="In eight draws, four other heads of the same layers cost far less than one previous-token head.",
+        usual="1 previous-token head",
     ),
     Prediction(
         "sink",
@@ -126,25 +100,6 @@ PREDICTIONS = (
 )
 
 QUESTIONS = (
-    Question(
-        "What does an induction head look at?",
-        (
-            Option(
-                "The last place where the same token stood.",
-                "There it would find the token that it has. What came next stands one place further on.",
-            ),
-            Option("The token just before.", "That is a previous-token head, the other half of the pair."),
-            Option(
-                "What came after the same token.",
-                "And it hands this token over: what followed last time is likely to follow again.",
-                right=True,
-            ),
-            Option(
-                "The first token of the text.",
-                "Much of its weight is there while nothing repeats. That weight finds nothing to copy.",
-            ),
-        ),
-    ),
     Question(
         "A head scores 0.95 for induction, on texts that repeat every 12 tokens. What do you know of it?",
         (
@@ -216,24 +171,6 @@ QUESTIONS = (
                 "Hidden from the start, it is hidden from the second half, too.",
             ),
             Option("Its effect is large because its weight is large.", "The weight was as large in the first case."),
-        ),
-    ),
-    Question(
-        "27 of 270 heads were chosen by a page and switched off, and the loss of that page has fallen. Are they useless?",
-        (
-            Option(
-                "Yes: the model is better without them.",
-                "On this page, by which they were chosen. Other pages become worse.",
-            ),
-            Option(
-                "That has to be judged on another text.",
-                "What is chosen by a text fits this text. Other pages and copying show what it costs.",
-                right=True,
-            ),
-            Option(
-                "No: each of them is needed for any text.",
-                "Switched off one by one, most heads change next to nothing.",
-            ),
         ),
     ),
 )

@@ -88,7 +88,8 @@ def names_plot(figure: "Figure") -> str:
     rise = {name: nats[name] - nats["all"] for name in ROWS if name != "all"}
     worse = {name: int((of > 1).sum()) for name, of in rise.items()}
     ax.set_title(
-        f"Without 4 induction heads {worse['four']} of {len(people)} names cost\nover a nat more, and stay far from untold",
+        f"Without 4 induction heads {worse['four']} of {len(people)} names cost\n"
+        "over a nat more, and stay far from untold",
         size=12,
     )
     order = list(rise)
@@ -96,10 +97,12 @@ def names_plot(figure: "Figure") -> str:
         means.bar(n, rise[name].mean(), 0.6, color=ROWS[name][1], alpha=0.35)
         values = (spread - nats["all"]).mean(axis=1) if name == "others" else rise[name]
         means.plot(np.full(len(values), n), values, "o", color=ROWS[name][1], ms=5)
+    nine_others = (known["names_nine_others"] - nats["all"]).mean(axis=1)
+    means.plot(np.full(len(nine_others), len(order)), nine_others, "o", color=plots.GREY, ms=5)
     means.axhline(0, color=plots.GREY, lw=1)
-    means.set_xticks(range(len(order)), ["4 others\n(draws)", "16.0", "4 ind.\nheads", "9 ind.\nheads"])
+    means.set_xticks(range(len(order) + 1), ["4 others", "16.0", "4 ind.", "9 ind.", "9 others"], size=10.5)
     means.set(ylabel="nats more than with all heads")
-    means.set_title("Mean " + ", ".join(f"{rise[name].mean():+.1f}" for name in order).replace("-", "−"), size=12)
+    means.set_title(f"Nine off: {rise['nine'].mean():+.1f} nats\non average", size=12)
     label(figure)
     listed = "; ".join(
         f"{who} {', '.join(f'{nats[name][n]:.1f}' for name in ROWS)}, {untold[n]:.1f}" for n, who in enumerate(people)
@@ -109,7 +112,8 @@ def names_plot(figure: "Figure") -> str:
         f"nine {worse['nine']}, without 16.0 {worse['first']}, without four others {worse['others']}. The mean rise is "
         f"{rise['four'].mean():.1f}, {rise['nine'].mean():.1f}, {rise['first'].mean():.1f} and "
         f"{rise['others'].mean():.1f} nats; a surname that was never told costs {untold.mean():.1f}, with all heads "
-        f"{nats['all'].mean():.1f}. With all heads, others off, 16.0 off, four off, nine off, never told: {listed}. "
+        f"{nats['all'].mean():.1f}. Nine other heads off, in eight draws: {nine_others.min():+.1f} to "
+        f"{nine_others.max():+.1f}. With all heads, others off, 16.0 off, four off, nine off, never told: {listed}. "
         "Stored results."
     )
 

@@ -121,15 +121,24 @@ def wire_table() -> str:
 
 
 def cut(model: GPT, head: tuple[int, int], inputs: paths.Inputs) -> str:
-    """Take a head of a grown model out of each input of all heads above it: the share of the copy that is right."""
+    """Take a head of a grown model out of each input of all heads above it: the share of the copy that is right.
+
+    Alone, and with what the feed-forward network of its layer makes of its output.
+    """
     ids, periods = grow.repeats(np.random.default_rng(99), 128)
     settled = np.arange(1, grow.LENGTH + 1) >= periods[:, None]
     readers = {layer: range(model.config.num_heads) for layer in range(head[0] + 1, model.config.num_layers)}
-    lines = [f"all wires whole              {grow.copied(model):4.0%} right"]
+
+    def right(into: str, detour: bool) -> str:
+        logits = paths.run_patched(model, ids[:, :-1], head, into, readers, inputs, detour=detour).logits
+        return f"{(logits.argmax(axis=-1) == ids[:, 1:])[settled].mean():5.0%}"
+
+    lines = [f"{'':28}head alone   with its detour"]
+    lines.append(f"{'nothing missing':28}{grow.copied(model):10.0%}{grow.copied(model):18.0%}")
     for into in paths.INPUTS:
-        logits = paths.run_patched(model, ids[:, :-1], head, into, readers, inputs).logits
-        share = (logits.argmax(axis=-1) == ids[:, 1:])[settled].mean()
-        lines.append(f"head {head[0]}.{head[1]} missing in the {into:9}{share:4.0%} right")
+        lines.append(
+            f"{f'{head[0]}.{head[1]} missing in the {into}':28}{right(into, False):>10}{right(into, True):>18}"
+        )
     return "\n".join(lines)
 
 
