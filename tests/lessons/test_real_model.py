@@ -187,7 +187,7 @@ def test_the_learners_function_cuts_the_wire_of_a_grown_model():
     exercise = LESSONS[9].exercise("patched_inputs")
     model = grow.new_model(2)
     lines = wires.cut(model, (0, 1), exercise.function()).splitlines()
-    assert [line.split("in the ")[-1].split()[0] for line in lines[1:]] == list(paths.INPUTS)
+    assert [line.split("in the ")[-1].split()[0] for line in lines[2:]] == list(paths.INPUTS)
     assert lines == wires.cut(model, (0, 1), paths.patched_inputs).splitlines()
 
 
@@ -266,6 +266,86 @@ def test_what_is_stored_is_small_and_labelled():
     for name in ("census_lab", "knock_out_lab", "wire_lab", "forget_lab", "lens_lab"):
         figure = testing.drawing(getattr(lab, name).example())
         assert figure.get_supxlabel() == NOTE, name
+
+
+def test_the_stored_results_say_what_the_text_says():
+    known = stored()
+    assert known["scores_real"].shape == known["scores_random"].shape == (5, 30, 9)
+    assert len(lab.heads_above(known["scores_random"], "induction", 0.3)) == 0
+    four, one = known["knock_induction_zero"][3, 1], known["knock_previous_zero"][1, 1]
+    others = known["knock_others_zero"][:, 3, 1]
+    assert four > one > 9 > 2 * others.max()
+    assert (round(others.min(), 1), round(others.max(), 1), round(one, 1)) == (3.0, 3.7, 9.7)
+    again = known["knock_again"][1:, 0, 1]  # other tokens: four, 16.0, others
+    assert again[0] > again[1] > 2 * again[2:].max()
+
+
+def test_one_wire_carries_the_copy():
+    known = stored()
+    assert known["path_heads"][0].tolist() == list(paths.FIRST)
+    nats, whole = known["path_nats"], known["path_whole_nats"]  # (heads, inputs, tokens)
+    keys = paths.INPUTS.index("keys")
+    assert known["path_scores"][0, keys].max() < 0.01
+    assert nats[0, keys].mean() > 10.9
+    assert (nats[0].mean(axis=1) - whole.mean())[[0, 2]].round(1).tolist() == [1.1, 0.5]
+    assert (nats[1:].mean(axis=-1) - whole.mean()).max() < 0.4
+    assert np.abs(known["path_control_nats"] - whole).max() < 0.05
+    assert known["path_mean_nats"][keys].min() > 10.5
+
+
+def test_names_are_harder_and_not_lost():
+    known = stored()
+    nats = {
+        name: known[f"names_{name}"] for name in ("all", "four", "nine", "first", "untold", "others", "nine_others")
+    }
+    rise = {name: nats[name] - nats["all"] for name in nats}
+    assert int((rise["four"] > 1).sum()) == 9
+    assert rise["four"].mean() == pytest.approx(3.2, abs=0.05)
+    assert int((rise["first"] > 1).sum()) == 4
+    assert rise["nine"].min() > 4.6
+    assert (nats["nine"] < nats["untold"]).all()
+    assert np.abs(rise["others"]).max() < 1.2
+    assert np.abs(rise["nine_others"].mean(axis=1)).max() < 1
+
+
+def test_the_sink_is_the_token_that_sees_only_itself():
+    known = stored()
+    lost = known["first_lost"] - known["first_lost"][0]
+    np.testing.assert_allclose(lost, [0, 0.03, 2.05, 0.0], atol=0.01)
+    half = known["first_shares"].shape[1] // 2
+    assert known["first_shares"].argmax(axis=1)[[0, 1, 3]].tolist() == [0, 1, half]
+    assert known["first_norms"].argmax(axis=1).tolist() == [0, 1, 0, half]
+    assert known["first_norms"][0, 0] > 149 * np.median(known["first_norms"][0])
+    assert known["first_same"] < 1e-3  # hidden from the start: the text without its first token
+    start, middle, _ = known["first_moved"].T
+    assert 6.5 < (middle / start).min() < (middle / start).max() < 255
+
+
+def test_what_is_forgotten_pruned_and_divided():
+    known = stored()
+    ways, lost = [str(way) for way in known["windows"]], np.exp(known["windows_lost"])
+    assert lost[ways.index("window 64, first"), [0, 3]].round(0).tolist() == [21, 39]
+    assert lost[ways.index("window 128, first"), 3] < 1.4
+    rise = np.exp(known["pruned"][0] - known["pruned_whole"])[:, :4] - 1  # ([chosen, drawn], pages)
+    assert rise[0].round(2).tolist() == [-0.15, 0.15, 0.51, 0.30]
+    assert (rise[0, 1:] > rise[1:, 1:].min(axis=0)).all()
+    assert (rise[0, 1:] < rise[1:, 1:].max(axis=0)).all()
+    divided = np.exp(known["divisors_lost"])
+    usual = divided[known["divisors"].tolist().index(1)]
+    assert (usual / divided.min(axis=0)).max() < 1.02
+    half, twice = (divided[known["divisors"].tolist().index(factor)] for factor in (0.5, 2))
+    assert (twice > half).all()
+
+
+def test_four_runs_copy_without_the_pair():
+    known = stored()
+    right, previous = known["positions_right"][:, :, -1], known["positions_pair"][:, :, -1, 0]
+    assert known["positions_kinds"].tolist() == ["rotary", "learned", "sinusoidal"]
+    assert right[0].min() > 0.85
+    assert previous[0].min() > 0.5
+    copies = right[1:] > 0.5
+    assert copies.sum() == 4
+    assert previous[1:][copies].max() == pytest.approx(0.17, abs=0.005)
 
 
 def test_without_the_model_it_says_how_to_get_it(monkeypatch, capsys):

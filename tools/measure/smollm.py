@@ -1,4 +1,4 @@
-"""What measurements of the real model share: the model, loaded once, its texts, and the file that keeps the results."""
+"""Hold what measurements of the real model share: the model, loaded once, its texts, and the file of the results."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence

@@ -47,9 +47,7 @@ def knock_out_lab(figure: "Figure") -> live.Update:
         curves.append((chart.plot([0], [0], "o-", color=colour, ms=4, label=name)[0], kind, None))
     chart.legend(loc="upper left", bbox_to_anchor=(0, 0.72), fontsize=10.5)
     (dot,) = chart.plot([0], [0], "o", ms=13, color=plots.ORANGE, clip_on=False)
-    chart.set(
-        xlabel="heads switched off, of 270", ylabel="second copy, nats per token", ylim=(0, 14.5), xlim=(-0.2, 4.2)
-    )
+    chart.set(xlabel="", ylabel="second copy, nats per token", ylim=(0, 14.5), xlim=(-0.2, 4.2))
     chart.set_xticks(at, [str(n) for n in COUNTS])
     names = ["first copy", "second copy", "a story"]
     whole = lost("induction", "zero")[0, 0]
@@ -74,13 +72,15 @@ def knock_out_lab(figure: "Figure") -> live.Update:
             bar.set_width(value)
             text.set(text=f"{value:.1f}", x=max(value, 0.3) + 0.3)
         which = f"{count or 'no'} {kind if kind != 'others' else 'other'} head{'s' * (count != 1)}"
+        put = "zeros" if by == "zero" else "their mean"
+        chart.set_xlabel(f"heads of 270 whose outputs are {put}")
         chart.set_title(f"{which.capitalize()} off: copying costs {row[1]:.1f} nats")
         bars.set_title(f"…and a story {row[2]:.2f}, not {whole[2]:.2f}" if count else f"A story costs {row[2]:.2f}")
         some, middle = draws[:, so_far - 1, 1], np.median(draws, axis=0)[:so_far, 1]
         drawn = f" (median of eight draws, {some.min():.1f} to {some.max():.1f})" if kind == "others" and count else ""
         return (
             f"Copying costs {row[1]:.1f} nats per token with {which} off{drawn}, their outputs replaced by "
-            f"{'zeros' if by == 'zero' else 'their mean'}; guessing would cost {GUESSING:.1f}. First copy "
+            f"{put}; guessing would cost {GUESSING:.1f}. First copy "
             f"{row[0]:.1f}, "
             f"a story {row[2]:.2f} (with all heads {whole[2]:.2f}). Second copy by number of heads off: "
             f"{', '.join(f'{n}: {r:.1f}' for n, r in zip(COUNTS, middle, strict=False))}. "
@@ -103,7 +103,7 @@ def without(p: "Pretrained", heads: dict[int, list[int]], by: str = "zero") -> t
 def damage_plot(figure: "Figure") -> str:
     """Draw what each of the 270 heads is worth, switched off alone: for copying, and for a page of the story."""
     known: Any = stored()
-    worth = dict(zip(map(str, known["worth_names"]), known["worth"], strict=True))
+    worth = {"copying": known["worth_copying"], "story": known["worth"]}
     found = {}
     axes = figure.subplots(1, 2)
     for ax, name, title in zip(
@@ -147,57 +147,40 @@ def damage_plot(figure: "Figure") -> str:
 # --- The least important heads ----------------------------------------------------------------------------------------
 
 
-@plots.still(9.8, 4.0)
+@plots.still(9.4, 3.9)
 def prune_plot(figure: "Figure") -> str:
-    """Draw what it costs to leave out the 27 least important heads: chosen by one page, judged by another."""
+    """Draw what it costs to leave out the heads that matter least to one page: judged by four pages, and by copying."""
     known: Any = stored()
     pages, k = [str(page) for page in known["pruned_pages"]], int(known["pruned_counts"][0])
-    whole, chosen, drawn = known["pruned_whole"], known["pruned_chosen"][0], known["pruned_drawn"][0]
-    rises = 100 * (np.exp(chosen - whole) - 1)[:, : len(pages)]  # percent of perplexity, (chosen by, judged by)
-    random = 100 * (np.exp(drawn - whole) - 1)[:, : len(pages)]
-    table, copy = figure.subplots(1, 2, width_ratios=(1.55, 1))
-    top = float(np.abs(rises).max())
-    table.imshow(rises, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-top, vmax=top, aspect="auto")
-    for i, j in np.ndindex(rises.shape):
-        dark = abs(rises[i, j]) > 0.6 * top
-        table.text(
-            j,
-            i,
-            f"{rises[i, j]:+.0f} %".replace("-", "−"),
-            ha="center",
-            va="center",
-            size=12,
-            color="white" if dark else plots.INK,
-            weight="bold" if i == j else "normal",
-        )
-    table.set_xticks(range(len(pages)), pages)
-    table.set_yticks(range(len(pages)), pages)
-    table.set(xlabel="judged by", ylabel="chosen by")
-    table.spines[:].set_visible(False)
-    own, other = np.diag(rises), rises[~np.eye(len(pages), dtype=bool)]
-    table.set_title(
-        f"{k} heads out, perplexity: on the page that chose them {own.min():+.0f} to {own.max():+.0f} %,\n"
-        f"on another page {other.min():+.0f} to {other.max():+.0f} %".replace("-", "−"),
-        size=11.5,
+    rises = known["pruned"][0] - known["pruned_whole"]  # nats, ([chosen, eight draws], [four pages, copying])
+    percent = 100 * (np.exp(rises[:, : len(pages)]) - 1)
+    judged, copy = figure.subplots(1, 2, width_ratios=(2.6, 1))
+    for ax, values, names in ((judged, percent, pages), (copy, rises[:, len(pages) :], ["copying"])):
+        for n, column in enumerate(values.T):
+            ax.plot(np.full(len(column) - 1, n + 0.12), column[1:], "o", color=plots.GREY, ms=7, alpha=0.7)
+            ax.plot([n - 0.12], column[:1], "D", color=plots.ORANGE, ms=10)
+        ax.axhline(0, color=plots.GREY, lw=1)
+        ax.set_xticks(range(len(names)), names)
+        ax.set_xlim(-0.6, len(names) - 0.4)
+    judged.plot([], [], "D", color=plots.ORANGE, ms=10, label="chosen by the first page")
+    judged.plot([], [], "o", color=plots.GREY, ms=7, label="drawn at random, eight draws")
+    judged.legend(loc="upper left", fontsize=10.5)
+    judged.set(ylabel="perplexity above that of all heads, %", ylim=(None, 1.35 * percent.max()))
+    copy.set_ylabel("second copy, nats per token more")
+    chosen = percent[0]
+    judged.set_title(
+        f"{k} heads out: {chosen[0]:+.0f} % where they were chosen,\n"
+        f"{chosen[1:].min():+.0f} to {chosen[1:].max():+.0f} % elsewhere".replace("-", "−")
     )
-    copied, by_chance = chosen[:, -1] - whole[-1], drawn[:, -1] - whole[-1]
-    copy.plot(by_chance, np.ones(len(by_chance)), "o", color=plots.GREY, ms=8, alpha=0.8)
-    copy.plot(copied, np.zeros(len(copied)), "o", color=plots.ORANGE, ms=8, alpha=0.8)
-    copy.axvline(0, color=plots.GREY, lw=1)
-    copy.set_yticks([0, 1], ["chosen by\none of the\nfour pages", "drawn at\nrandom,\neight draws"])
-    copy.set(ylim=(1.6, -0.6), xlabel="copying: nats per token lost")
-    copy.set_title(f"Copying loses {copied.min():.1f} to {copied.max():.1f} nats", size=11.5)
+    copy.set_title(f"Copying loses\n{rises[0, -1]:.1f} nats")
     label(figure)
-    rows = "; ".join(
-        f"chosen by {page}: {', '.join(f'{name} {rise:+.0f} %' for name, rise in zip(pages, row, strict=True))}"
-        for page, row in zip(pages, rises, strict=True)
+    listed = "; ".join(
+        f"{page.replace(chr(10), ' ')} {own:+.0f} % (drawn {drawn.min():+.0f} to {drawn.max():+.0f})"
+        for page, own, drawn in zip(pages, chosen, percent[1:].T, strict=True)
     )
     return (
-        f"With {k} heads out, perplexity changes by {own.min():+.0f} to {own.max():+.0f} % on the page that chose them "
-        f"and by "
-        f"{other.min():+.0f} to {other.max():+.0f} % on another: {rows}. Eight random draws: "
-        f"{random.min():+.0f} to {random.max():+.0f} %, median {np.median(random):+.0f} %. Copying loses "
-        f"{copied.min():.2f} to {copied.max():.2f} nats, drawn at random "
-        f"{by_chance.min():.2f} to {by_chance.max():.2f}. "
-        "Stored results."
+        f"With {k} heads out, perplexity changes by {chosen[0]:+.0f} % on the page that chose them, and by "
+        f"{chosen[1:].min():+.0f} to {chosen[1:].max():+.0f} % on other pages: {listed}. Copying loses "
+        f"{rises[0, -1]:.2f} nats per token, and {rises[1:, -1].min():.2f} to {rises[1:, -1].max():.2f} without heads "
+        "drawn at random. Stored results."
     )

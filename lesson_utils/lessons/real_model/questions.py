@@ -52,6 +52,13 @@ PREDICTIONS = (
         usual="1 previous-token head",
     ),
     Prediction(
+        "page",
+        ("It rises.", "It stays as it is.", "It falls."),
+        right="It falls.",
+        happened="The heads were chosen by this very page. Other pages judge otherwise.",
+        usual="It rises.",
+    ),
+    Prediction(
         "sink",
         ("half as much", "about as much", "many times as much"),
         right="many times as much",

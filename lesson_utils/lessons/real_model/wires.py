@@ -41,7 +41,7 @@ def measured(head: str, into: str) -> tuple[Any, float]:
     neutral="Nothing is taken out at first.",
     controls=lambda: {
         "head": live.Choice("head", heads(), heads()[0]),
-        "into": live.Choice("its output is missing in their", (NOTHING, *paths.INPUTS), NOTHING),
+        "into": live.Choice("missing in the", (NOTHING, *paths.INPUTS), NOTHING),
     },
 )
 def wire_lab(figure: "Figure") -> live.Update:
@@ -94,7 +94,11 @@ def wire_lab(figure: "Figure") -> live.Update:
         ax.set_title("All wires are whole" if into == NOTHING else f"{head} is missing in the {into}", size=11.5)
         bars.set_title(f"Mean score {scores.mean():.2f}", size=11.5)
         cost.set_title(f"Copying costs {nats:.1f} nats", size=11.5)
-        told = "nothing is missing" if into == NOTHING else f"what head {head} writes is missing in their {into} alone"
+        told = (
+            f"nothing of head {head} is missing"
+            if into == NOTHING
+            else f"what head {head} writes is missing in their {into} alone"
+        )
         listed = ", ".join(f"{reader} {value:.2f}" for reader, value in zip(READERS, scores, strict=True))
         return (
             f"Copying costs {nats:.1f} nats per token when {told}; {without:.1f} with all wires. Induction scores of "
@@ -149,7 +153,7 @@ def cut_real(
     readers: Mapping[int, Sequence[int]] | None = None,
     inputs: paths.Inputs = paths.patched_inputs,
 ) -> str:
-    """Do the same to the real model, with any head, on one set of random tokens."""
+    """Take any head of the real model out of one input of others, on one set of random tokens."""
     ids = measures.copies(np.random.default_rng(7), len(p.tokenizer), 1)
     scores, nats = paths.copying_without(p.model, ids, head, into, readers, inputs=inputs)
     _, whole = measures.copying(p.model, ids)
