@@ -337,6 +337,13 @@ def test_what_is_forgotten_pruned_and_divided():
     assert (twice > half).all()
 
 
+def test_what_a_head_is_worth_depends_on_the_text():
+    copying, page = stored()["worth_copying"], stored()["worth"]
+    assert np.unravel_index(copying.argmax(), copying.shape) == paths.FIRST
+    assert int((np.abs(copying) < 0.1).sum()) == 182
+    assert page.max() < 0.2
+
+
 def test_four_runs_copy_without_the_pair():
     known = stored()
     right, previous = known["positions_right"][:, :, -1], known["positions_pair"][:, :, -1, 0]
