@@ -58,6 +58,45 @@ RIGHT = {
         return np.max(abs(parts - model.forward(ids[None])[0][0]), axis=-1)
         """,
     ],
+    "patched_inputs": [
+        {},
+        """
+        Q, K, V = (norm(x) @ W for W in (W_Q, W_K, W_V))
+        less = norm(x - written)
+        if into == "queries":
+            Q = less @ W_Q
+        elif into == "keys":
+            K = less @ W_K
+        else:
+            V = less @ W_V
+        return Q, K, V
+        """,
+        """
+        streams = {name: norm(x) for name in ("queries", "keys", "values")}
+        streams[into] = norm(x - written)
+        return streams["queries"] @ W_Q, streams["keys"] @ W_K, streams["values"] @ W_V
+        """,
+        """
+        q = k = v = x
+        if into == "queries": q = x - written
+        if into == "keys": k = x - written
+        if into == "values": v = x - written
+        return np.matmul(norm(q), W_Q), np.matmul(norm(k), W_K), np.matmul(norm(v), W_V)
+        """,
+        """
+        out = []
+        for name, W in zip(["queries", "keys", "values"], [W_Q, W_K, W_V]):
+            stream = x - written if name == into else x
+            out.append(norm(stream) @ W)
+        return tuple(out)
+        """,
+        "tuple(norm(x - written * (name == into)) @ W for name, W in zip(('queries', 'keys', 'values'), (W_Q, W_K, W_V)))",
+        """
+        def make(name, W):
+            return norm(x - written if into == name else x) @ W
+        return make("queries", W_Q), make("keys", W_K), make("values", W_V)
+        """,
+    ],
     "triage": [
         "np.array([next((n for n, c in enumerate((3, 2, 4, 5), 1) if g[c]), 5 if g[0] or g[1] else 0) for g in gauges])",
         {
