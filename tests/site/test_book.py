@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+import tarfile
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -22,7 +23,7 @@ from lesson_utils.classroom.page import SAYS
 from lesson_utils.classroom.stand_in import WIDGET_VIEW, is_live_figure
 from tools import save
 from tools.browser import driver, firefox
-from tools.site import frames
+from tools.site import frames, preview
 
 pytestmark = pytest.mark.long_form
 
@@ -186,6 +187,60 @@ def test_text_is_easy_to_read(name, mode, visit):
     assert page.evaluate("document.documentElement.dataset.theme") == mode
     page.locator("details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
     assert page.evaluate(FAINT) == []
+
+
+AXE, AXE_INTEGRITY = (
+    "4.14.1",
+    "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+)
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+VIOLATIONS = """async rules => (await axe.run(document, {runOnly: rules, resultTypes: ['violations']})).violations.map(
+    rule => `${rule.id}: ${rule.nodes.map(node => node.html.slice(0, 120)).join(' … ')}`)"""
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The script that looks for what keeps people out."""
+    from tools.site import fetch
+
+    try:
+        archive = fetch.from_npm("axe-core", AXE, AXE_INTEGRITY)
+    except fetch.Unreachable as error:
+        pytest.skip(str(error))
+    with tarfile.open(archive) as package:
+        return package.extractfile("package/axe.min.js").read().decode()
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@every_page
+def test_nobody_is_kept_out(name, mode, visit, axe):
+    page = visit(name, mode=mode)
+    page.locator("details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
+    page.evaluate(axe)
+    assert page.evaluate(VIOLATIONS, RULES) == []
+
+
+@every_page
+def test_a_page_says_what_it_is_to_those_who_link_to_it(name, book):
+    text = (book / f"{name}.html").read_text(encoding="utf-8")
+    owner, repository = save.slug().split("/")
+    base = f"https://{owner}.github.io/{repository}/"
+    assert f'<link rel="canonical" href="{base}{name}.html"' in text
+    found = dict(re.findall(r'<meta (?:name|property)="([\w:]+)" content="([^"]*)"', text))
+    if name != "search":
+        assert found["og:url"] == f"{base}{name}.html"
+        assert 10 < len(found["description"]) < 200
+        assert re.search(r"[.?:…]$", found["description"])
+        assert found["og:image"] == f"{base}_static/preview.png"
+        assert found["og:title"] in ("Attention, measured", re.search("<title>(.+?) —", text, re.S)[1].strip())
+        assert f"<loc>{base}{name}.html</loc>" in (book / "sitemap.xml").read_text(encoding="utf-8")
+    assert "icon.svg" in re.search(r'<link rel="icon"[^>]*>', text)[0]
+
+
+def test_the_picture_of_a_link_has_its_size(book):
+    with Image.open(book / "_static/preview.png") as picture:
+        assert picture.size == preview.SIZE
+        assert len(picture.convert("RGB").getcolors(1_000_000)) > 100
 
 
 def test_pictures_keep_their_colours_in_the_dark(visit):

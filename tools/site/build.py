@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 from lesson_utils.classroom.stand_in import is_live_figure
-from tools.site import fetch, findings, frames, pages
+from tools import save
+from tools.site import fetch, findings, frames, pages, preview
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -51,7 +52,9 @@ def build_book(site: Path, with_lite: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         source, doctrees = Path(name, "source"), Path(name, "doctrees")
         shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
-        shutil.copytree(DOCS / "_static", source / "_static")
+        for folder in ("_static", "_templates"):
+            shutil.copytree(DOCS / folder, source / folder)
+        preview.draw(source / "_static" / "preview.png")
         for file in (DOCS / "conf.py", ROOT / "LICENSE", ROOT / "pyproject.toml"):
             shutil.copy(file, source)
         pages.add(source, DOCS)
@@ -65,6 +68,8 @@ def build_book(site: Path, with_lite: bool) -> None:
         tag = ["-t", "lite"] if with_lite else []
         if subprocess.run([*command, *tag], cwd=ROOT).returncode:
             sys.exit("python -m tools site: Sphinx could not make the book; what it found wrong stands above.")
+    owner, repository = save.slug().split("/")
+    preview.list_pages(site, f"https://{owner}.github.io/{repository}/")
     written = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
     megabytes = sum(file.stat().st_size for file in written) / 1e6
     print(f"Book: {len(written)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
