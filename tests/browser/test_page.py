@@ -15,6 +15,27 @@ EDITED = (
 RIGHT = "def weighted_average(weights, values):\n    return weights @ values"
 LONG = "import os, time\nwhile not os.path.exists({!r}):\n    time.sleep(0.1)\ntrained = True"
 
+# A figure with a label and a value that are nearly too wide for a phone.
+WIDE = """from lesson_utils.classroom import live
+
+@live.lab(
+    width=3,
+    height=1,
+    gate=live.Slider("bias of the gate that keeps +", -2, 4, 0),
+    scale=live.Choice("a scale for", ("each vector", "each channel"), "each vector"),
+)
+def wide(figure):
+    figure.add_subplot()
+    return "A gate of {gate} and a scale for {scale}.".format
+
+wide()"""
+TRACK = {
+    ".noUi-base": "e => e.getBoundingClientRect().width > 60",
+    ".widget-readout": "e => e.scrollWidth <= e.clientWidth + 1",
+    ".widget-label": "e => e.scrollWidth <= e.clientWidth + 1",
+    ".widget-slider": "e => e.getBoundingClientRect().right <= e.closest('.jp-OutputArea').getBoundingClientRect().right + 1",
+}
+
 # What is wrong with the outputs: what is cut off, lies over another, can't be seen, or stands out too little.
 WRONG = """() => {
     const found = [], panel = document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect()
@@ -99,6 +120,20 @@ def test_each_look(lab):
         command("filebrowser:activate")
         found["beside the list of files"] = page.evaluate(WRONG)
         assert {look: wrong for look, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.long_form
+def test_on_a_phone_a_finger_can_hold_each_slider(lab):
+    with lab.open(NOTEBOOK.name, 390, 844) as notebook:
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look", WIDE)
+        page = notebook.page
+        notebook.ask("() => jupyterapp.shell.collapseLeft()")
+        page.locator(".live-figure img").wait_for()
+        page.wait_for_timeout(300)
+        assert page.locator(".live-figure .noUi-base").count() == 2
+        for part, measure in TRACK.items():
+            assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
 
 
 @pytest.mark.long_form
