@@ -33,7 +33,7 @@ TRACK = {
     ".noUi-base": "e => e.getBoundingClientRect().width > 60",
     ".widget-readout": "e => e.scrollWidth <= e.clientWidth + 1",
     ".widget-label": "e => e.scrollWidth <= e.clientWidth + 1",
-    ".widget-slider": "e => e.getBoundingClientRect().right <= e.closest('.jp-OutputArea').getBoundingClientRect().right + 1",
+    ".widget-slider": "e => e.offsetLeft + e.offsetWidth <= e.parentElement.clientWidth",
 }
 
 # What is wrong with the outputs: what is cut off, lies over another, can't be seen, or stands out too little.
