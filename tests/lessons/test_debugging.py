@@ -154,6 +154,12 @@ def test_a_leak_climbs_one_place_a_layer():
         assert moved.tolist() == [place >= 6 - layers for place in range(10)]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_leak_is_found_whatever_the_symbols(seed):
+    """Where the symbol before is the same, it is another one that takes the place."""
+    assert matrix.found("mask one too far", seed=seed)["leak in time"]
+
+
 def test_the_notebooks_instruments_are_the_labs():
     notebook = json.loads((exercises_notebook()).read_text(encoding="utf-8"))
     source = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}

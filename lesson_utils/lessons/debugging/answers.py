@@ -37,7 +37,7 @@ NEEDS = {  # a gauge that must be unlike a healthy model's if this part is wrong
     "softmax": ("sums", "If softmax were wrong, the weights of some query would not sum to 1. Here all of them do."),
     "heads": (
         "time",
-        "If heads were cut or joined wrongly, earlier outputs would hold pieces of later tokens. None moves.",
+        "If heads were joined wrongly, earlier outputs would hold pieces of later tokens. None moves.",
     ),
     "norm": (
         "single",

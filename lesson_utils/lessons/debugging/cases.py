@@ -91,7 +91,7 @@ CASES = {
         "softmax(scores, axis=-1)",
         "The weights of a query do not sum to 1; those of a key do. A later query takes weight from an earlier one: "
         "a leak in time, and a loss that is far too good.",
-        "In a much-read collection of annotated papers. With its images nobody could measure a difference.",
+        "In a much-read collection of annotated papers. One comparison of its images found no difference.",
         "labmlai/annotated_deep_learning_paper_implementations/issues/146",
     ),
     "": Case("none", "–", "–", "Nothing is wrong with this one.", "Rarely.", ""),

@@ -21,7 +21,8 @@ def leak_in_time(model: Any, ids: Ids, place: int) -> Array:
         ids: (T,).
     """
     changed = ids.copy()
-    changed[place] = ids[place - 1]
+    around = np.roll(ids, -place)  # the nearest symbol before it comes last
+    changed[place] = around[around != ids[place]][-1]
     before, after = (model.forward(row[None])[0][0] for row in (ids, changed))  # (T, V) each
     return np.abs(after - before).max(axis=-1)
 
