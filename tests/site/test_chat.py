@@ -17,6 +17,7 @@ import stand_in_model
 
 from lesson_utils.maths import pretrained
 from tests.browser.test_shift_enter import AXE, AXE_INTEGRITY, RULES
+from tools.bench import chat
 from tools.browser import driver, firefox
 from tools.site.chat.conversation import Conversation
 from tools.site.chat.own_attention import LINES
@@ -152,9 +153,9 @@ def ready(chromium, address):
 def natively(model, text=QUESTION):
     """What the same Python writes without a browser."""
     pieces = []
-    chat = Conversation(str(model))
-    chat.warm_up()
-    answer = chat.answer(text, 0, lambda piece, p: pieces.append(piece), lambda *_: None)
+    talk = Conversation(str(model))
+    talk.warm_up()
+    answer = talk.answer(text, 0, lambda piece, p: pieces.append(piece), lambda *_: None)
     with contextlib.suppress(StopIteration):  # by hand: playwright has a loop of its own
         while True:
             answer.send(None)
@@ -484,6 +485,14 @@ def test_a_tab_that_slept_goes_on(visit):
         session.send("Page.setWebLifecycleState", {"state": state})
     visit.says("Send", "#send")
     assert visit.tokens()
+
+
+@pytest.mark.own_job
+def test_the_bench_measures_it(chromium, address, capsys):
+    chat.measure(chromium, address)
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"\(goal [\d.]+\)$", printed, re.M)) == 7
+    assert "nan" not in printed
 
 
 # --- Another browser, and the published model -------------------------------------------------------------------------

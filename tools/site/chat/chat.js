@@ -97,9 +97,10 @@ const reactions = {
     showMaps();
   },
   problem({ problem, doing }) {
+    if (doing === "ask") return finish(problem);
     able($("start"), true);
-    if (doing === "ask") finish(problem);
-    else say(problem);
+    $("start").hidden = false;
+    say(problem);
   },
 };
 
@@ -118,15 +119,16 @@ const setUp = (first) => {
 
 // --- Talk ------------------------------------------------------------------------------------------------------------
 
-$("ask").onsubmit = (event) => {
+$("ask").onsubmit = async (event) => {
   event.preventDefault();
   if (asking) return stop();
   const text = $("text").value.trim();
   if (!text) return;
+  setAsking(true);
+  await settled;
   say("", "news");
   answer = newAnswer(text);
   $("text").value = "";
-  setAsking(true);
   tell("ask", { text, temperature: Number($("temperature").value) });
 };
 $("text").onkeydown = (event) => {
@@ -163,8 +165,10 @@ const watchOver = (ms) => {
 
 const restart = () => {
   const reason = "Your function did not come back, so the model is started again, with the original function.";
+  hold();
   if (asking) finish(reason);
   say(reason, "verdict");
+  say("The model is started again …");
   used = original;
   begin();
 };
@@ -200,6 +204,7 @@ const WHY = {
 const finish = (ended) => {
   clearTimeout(watch);
   setAsking(false);
+  if (!answer) return say(ended, "news");
   const { text, turn, tokens } = answer;
   const unsent = !(ended in WHY) || (ended === "full" && !tokens.length);
   if (unsent) {
@@ -235,6 +240,20 @@ const mention = (text) => {
 // --- Change ----------------------------------------------------------------------------------------------------------
 
 let pending; // what follows a change
+
+// A message waits until a change, or a new start, is over.
+let settled = Promise.resolve();
+let release;
+const hold = () => {
+  if (release) return;
+  settled = new Promise((resolve) => {
+    release = () => {
+      release = undefined;
+      resolve();
+    };
+  });
+};
+
 let experiments = [];
 
 const listExperiments = async () => {
@@ -269,8 +288,10 @@ const change = (lines = used) => {
   showHeads();
   const heads = [...off].map((number) => [Math.floor(number / facts.heads), number % facts.heads]);
   const window = $("window").value ? $("window").value.split(",").map(Number) : null;
+  hold();
   pending = (problem) => {
     clearTimeout(watch);
+    release();
     if (problem) return say(`${problem} The chat still runs on the lines before.`, "verdict");
     const [own, owned] = [lines, used].map((some) => some.trim() !== original.trim());
     say(own ? "The chat now runs on your lines." : owned ? "The chat runs on the original lines again." : "", "verdict");
@@ -309,7 +330,7 @@ const listing = (next) => next.map(([token, p]) => `${quoted(token)} ${percent(p
 
 const showMaps = () => {
   const { tokens, next, plain } = seen;
-  const texts = [`Behind the last token, the model expects ${listing(next)}.`];
+  const texts = [`After the last token, the model expects ${listing(next)}.`];
   if (JSON.stringify(next) !== JSON.stringify(plain)) texts.push(`Without your changes it expects ${listing(plain)}.`);
   $("expects").replaceChildren(...texts.map((textContent) => element("p", { textContent })));
   $("query").replaceChildren(...tokens.map((token, i) => element("option", { textContent: shown(token), value: i })));
