@@ -525,7 +525,7 @@ def test_the_published_model_writes_as_natively(tmp_path, chromium):
             assert ids == reference["ids"] + reference["greedy"]
         assert "".join(visit.ask()) == "The capital of France is Paris."
         visit.page.select_option("#experiment", index=1)
-        visit.says("Without your changes it expects “Brandt”", "#expects")
-        assert "expects “Brandt”" not in visit.page.locator("#expects p").first.inner_text()
+        visit.says("Without your changes it expects “Brand”", "#expects")
+        assert "expects “Brand”" not in visit.page.locator("#expects p").first.inner_text()
         assert visit.elsewhere == []
         visit.context.close()

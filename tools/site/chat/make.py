@@ -18,7 +18,7 @@ from tools.site import fetch, lite
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
 PACKAGE_DIGEST = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
-PAGE = ("index.html", "chat.css", "chat.js", "maps.js", "worker.js", "model.js")
+PAGE = ("index.html", "chat.css", "chat.js", "heads.js", "maps.js", "worker.js", "model.js")
 MODULES = ("conversation.py", "own_attention.py", "packed_products.py", "packed_products.wat")
 PART = 8 * 2**20  # bytes: what a lost connection costs at most, and what every host hands out
 
