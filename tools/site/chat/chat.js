@@ -3,7 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const BASE = new URL("./", location.href);
-const UNANSWERED = 4000; // ms after Stop, until the worker counts as stuck in somebody's function
+const PATIENT = 10_000; // ms, after which a worker that runs somebody's function counts as stuck in it
 const percent = (p) => (p >= 0.995 ? "more than 99\u00a0%" : p < 0.005 ? "less than 1\u00a0%" : `${Math.round(100 * p)}\u00a0%`);
 const quoted = (token) => `“${shown(token)}”`;
 const element = (name, properties = {}, children = []) => {
@@ -153,15 +153,16 @@ const setAsking = (is) => {
 
 const stop = () => {
   tell("stop");
-  watchOver(UNANSWERED);
+  watchOver(used);
 };
 
 // A function that never returns keeps its worker: only a new one helps.
 let watch;
-const watchOver = (ms) => {
+const watchOver = (lines) => {
   clearTimeout(watch);
-  watch = setTimeout(restart, ms);
+  if (isOwn(lines)) watch = setTimeout(restart, PATIENT);
 };
+const isOwn = (lines) => lines.trim() !== original.trim();
 
 const restart = () => {
   const reason = "Your function did not come back, so the model is started again, with the original function.";

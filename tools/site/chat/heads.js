@@ -67,15 +67,15 @@ const change = (lines = used) => {
     clearTimeout(watch);
     release();
     if (problem) return say(`${problem} The chat still runs on the lines before.`, "verdict");
-    const [own, owned] = [lines, used].map((some) => some.trim() !== original.trim());
-    say(own ? "The chat now runs on your lines." : owned ? "The chat runs on the original lines again." : "", "verdict");
+    const back = isOwn(used) ? "The chat runs on the original lines again." : "";
+    say(isOwn(lines) ? "The chat now runs on your lines." : back, "verdict");
     used = lines;
     $("said").replaceChildren();
     say("", "news");
     look();
   };
   tell("change", { wanted: { heads, window, lines } });
-  watchOver(2 * UNANSWERED);
+  watchOver(lines);
 };
 
 const showHeads = () => {
@@ -93,7 +93,7 @@ const showHeads = () => {
 const chosen = () => Number($("layer").value) * facts.heads + Number($("head").value);
 const look = () => {
   tell("look", { sentence: $("sentence").value });
-  if (used.trim() !== original.trim()) watchOver(5 * UNANSWERED);
+  watchOver(used);
 };
 $("try").onsubmit = (event) => {
   event.preventDefault();

@@ -38,6 +38,7 @@ const addressOf = (part, base) => new URL(`model/${part.name}`, base).href;
 
 // The whole file. tell({bytes, of}) is called as it comes, tell({note}) when something is in the way.
 async function modelBytes(base, tell) {
+  if (!self.DecompressionStream) throw new Trouble("This browser is too old for the model. A newer one can run it.");
   const manifest = await manifestOf(base);
   const waiting = {};
   const work = () => collected(base, manifest, tell);
