@@ -1,4 +1,7 @@
-"""The published site: `python -m tools site`. The book shows the stored notebooks, and its figures move."""
+"""The published site: `python -m tools site`. The book shows the stored notebooks, and its figures move.
+
+Beside it stand JupyterLite (`lite`) and a page to chat with a published model (`chat`).
+"""
 
 import argparse
 import json
@@ -26,8 +29,10 @@ CLOSED = "hide-output"  # the tag that MyST-NB knows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tools site", description="Build the book, and JupyterLite.")
-    parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite out")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools site", description="Build the book, JupyterLite and the chat."
+    )
+    parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite and the chat out")
     words = parser.parse_args()
     try:
         build(SITE, with_lite=not words.no_lite)
@@ -41,8 +46,10 @@ def build(site: Path, with_lite: bool) -> None:
     shutil.rmtree(site, ignore_errors=True)
     if with_lite:  # first: a book is not to promise what could not be built
         from tools.site import lite
+        from tools.site.chat import make
 
         lite.build(site / "lite")
+        make.build(site / "chat")
     build_book(site, with_lite)
 
 
@@ -63,6 +70,8 @@ def build_book(site: Path, with_lite: bool) -> None:
         findings.add(source)
         close_answers(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
+        if with_lite:
+            link_to_chat(source / "README.md")
         command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
         command += ["-d", doctrees, source, site]
         tag = ["-t", "lite"] if with_lite else []
@@ -73,6 +82,14 @@ def build_book(site: Path, with_lite: bool) -> None:
     written = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
     megabytes = sum(file.stat().st_size for file in written) / 1e6
     print(f"Book: {len(written)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
+
+
+def link_to_chat(readme: Path) -> None:
+    """Let the book's front page lead to the chat beside it, where README names the public address."""
+    text, here = readme.read_text(encoding="utf-8"), r'<a href="chat/index.html">\1</a>'
+    text, count = re.subn(r"\[([^]\n]+)\]\(https://\S+/chat/index\.html\)", here, text)
+    assert count == 1, "README has one link to the chat"
+    readme.write_text(text, encoding="utf-8")
 
 
 def unpack_mathjax(folder: Path) -> None:
