@@ -52,7 +52,7 @@ def problems(tag: str, root: Path = ROOT) -> list[str]:
 
 
 def main() -> None:
-    if found := problems(*sys.argv[1:2] or [""]):
+    if found := problems(sys.argv[1] if len(sys.argv) > 1 else ""):
         sys.exit("\n".join(found))
     sys.stdout.write(news()[2])
 

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from docutils.nodes import make_id
+from docutils.nodes import make_id  # type: ignore[import-untyped]
 
 from tools import save
 from tools.release import version
