@@ -21,7 +21,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import expressions
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
-from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
+from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.plausibility import REMOVING, Plausibility, has_own_reason, is_slip, nodes_of_tests
 from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs, written
@@ -30,6 +30,7 @@ from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
+NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
 PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 300  # that run while one edit is compiled
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
@@ -159,6 +160,29 @@ class Search:
         if not self._runs_as(learner):
             self.learner = None
             return None
+        best = self._best_edit(learner, Steps(EDITS), fits)
+        return Diagnosis(repair_message(best, learner.body, learner.first_line)) if best else None
+
+    def two_edits(self) -> Diagnosis | None:
+        """Find two edits of the learner's lines that make every case right together; the first brings the results nearer."""
+        learner, wanted = self.learner, self.bank.wanted[self.telling]
+        if learner is None:
+            return None
+        nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
+        for edit, outcome in self.tried:
+            if edit.kind not in ("statements swapped", "arithmetic", "picked"):
+                nearest.setdefault((distance(outcome, wanted), signature(outcome)), edit)
+        before, steps = distance(self.outcomes[self.telling], wanted), Steps(SECOND)
+        for (after, _), first in sorted(nearest.items(), key=lambda one: one[0][0])[:NEAREST]:
+            if after < before:
+                edited = learner.edited(first)
+                if second := self._best_edit(edited, steps, lambda edit: edit.kind != "arithmetic"):
+                    lines = (repair_message(first, learner.body, learner.first_line), repair_message(second, edited.body, learner.first_line))
+                    return Diagnosis("Two things to mend.\n1. {}\n2. {}".format(*lines))
+        return None
+
+    def _best_edit(self, learner: LearnerCode, steps: Steps, fits: Callable[[Edit], bool]) -> Edit | None:
+        """Return the most plausible edit that makes every case right, or None."""
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
         tests = frozenset(nodes_of_tests(learner.body))
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
@@ -168,12 +192,11 @@ class Search:
         reads = Counter(n.id for n in names if id(n) not in filled)
         plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts, reads)
         what = self.bank.ingredients(learner.variables(), learner.names)
-        steps, each = Steps(EDITS), 1 + self.lines // LINES
+        each = 1 + self.lines // LINES
         for edits in repairs(learner.body, list(self.bank.trees.values()), what):
             plausible = (edit for edit in edits if fits(edit) and plausibility.accepts(edit))
             if found := [edit for edit in within(steps, plausible, each) if self._mends(learner.function(edit), edit)]:
-                best = min(found, key=plausibility.rank)
-                return Diagnosis(repair_message(best, learner.body, learner.first_line))
+                return min(found, key=plausibility.rank)
         return None
 
     def edit_and_typed(self) -> Diagnosis | None:
@@ -262,7 +285,8 @@ class Search:
         assert function is not None
         before = self.bank.cases[self.telling].arguments
         given = copied(before)
-        return self._run(lambda *_: function(*given), self.telling) is not None and not changed(given, before)
+        outcome = self._run(lambda *_: function(*given), self.telling)
+        return outcome is not None and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
 
 
 def _is_number(x: Any) -> bool:
@@ -278,6 +302,23 @@ def _entries(outcome: Outcome, wanted: Outcome) -> int:
         for a, b in pairs
         if a.shape == b.shape and a.dtype.kind in "biuf"
     )
+
+
+def distance(outcome: Outcome, wanted: Outcome) -> float:
+    """Return how far results are from the right ones: for each, the share of wrong entries and the relative error; 3 for another shape."""
+    if outcome.error or outcome.timed_out or len(outcome.results()) != len(wanted.results()):
+        return 9.0
+    total = 0.0
+    for got, want in zip(outcome.results(), wanted.results(), strict=True):
+        a, b = np.asarray(got), np.asarray(want, float)
+        if a.shape != b.shape or a.dtype.kind not in "biuf":
+            total += 3
+            continue
+        a = a.astype(float)
+        with np.errstate(all="ignore"):
+            off = np.where(a == b, 0, np.abs(a - b) / (np.abs(a) + np.abs(b)))
+        total += float(np.nan_to_num(off, nan=1.0).mean() + (~np.isclose(a, b)).mean()) if a.size else 0
+    return total
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
@@ -303,6 +344,7 @@ STAGES = (
     Stage("a mutant of the solution", Search.mutant, lambda s: s.has_values and s.learner is None),
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
+    Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
     Stage("a mutant, as a remark", Search.mutant, lambda s: s.has_values and bool(s.learner) and not s.is_multiple),
 )
 
