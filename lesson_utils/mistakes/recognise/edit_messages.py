@@ -260,5 +260,5 @@ def mutant_message(edit: Edit) -> str:
 def same_numbers_message(edit: Edit) -> str:
     """Return the remark for lines unlike the solution's: results that are the same need not have gone wrong in the same way."""
     before, after = edit.texts()
-    changed = f"with `{after}` in the place of `{before}`" if after else f"without `{before}`"
-    return f"Our solution gives the same numbers {changed}; the mistake need not be the same."
+    changed = f"if `{before}` becomes `{after}`" if after else f"without `{before}`"
+    return f"For comparison: our solution gives the same wrong numbers as yours {changed}; the mistake need not be the same."
