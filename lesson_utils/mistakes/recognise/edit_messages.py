@@ -107,7 +107,7 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
     """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
     line = f"Line {first_line + edit.line - 1}"
     if edit.words:
-        return f"{line}: {_statement_cure(edit)} {REASONS[edit.kind]}"
+        return f"{line}: {_statement_cure(edit)} {REASONS[edit.kind].format(old=edit.words[0], new=edit.words[1])}"
     old, new = _changed_part(edit, body)
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
@@ -135,6 +135,9 @@ def _statement_cure(edit: Edit) -> str:
             return f"move `{first}` below the block, as far left as the block's first line."
         case "inserted":
             return f"put `{after}` above it.".replace("\n", "`, `")
+        case "axis" | "name" | "index":
+            cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
+            return f"{cure}, {'in each call' if edit.kind == 'axis' else 'each time'}."
     return f"write `{after}` instead of `{before}`."
 
 
