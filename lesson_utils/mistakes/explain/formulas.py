@@ -1,5 +1,6 @@
 """Formulas of answers that get functions as their parts, found by watching what they do with them."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -57,15 +58,11 @@ def _written(exercise: Exercise, function: Callable[..., Any], case: Case) -> tu
     return _sum_of(value, known) if isinstance(value, np.ndarray) else None, gets
 
 
-def _short(text: str, deep: int = 0) -> str:
-    """Return a formula with dots for what stands in brackets more than `deep` inside each other."""
-    said, depth = "", 0
-    for letter in text:
-        depth -= letter == ")"
-        said += letter if depth <= deep else ""
-        depth += letter == "("
-        said += "…" if letter == "(" and depth == deep + 1 else ""
-    return said
+def _short(text: str) -> str:
+    """Return a formula with dots for what stands in brackets."""
+    while (shorter := re.sub(r"\((?!…\))(?:[^()]|\(…\))*\)", "(…)", text)) != text:
+        text = shorter
+    return text
 
 
 def _differences(yours: dict[str, str], ours: dict[str, str]) -> str:
@@ -93,6 +90,8 @@ def formulas(
     (yours, given), (ours, asked) = _written(exercise, function, case), _written(exercise, exercise.right, case)
     if not yours or not ours or yours == ours:
         return ""
-    result, deep = exercise.returns[0], 0 if " + " in _short(yours) else 1
-    last = f" `{result}` is `{_short(yours, deep)}`; it should be `{_short(ours)}`." if _short(yours) != _short(ours) else ""
+    result, mine = exercise.returns[0], _short(yours)
+    if " " not in mine and "(" in yours:  # one call: what it gets says more
+        mine = mine.replace("…", _short(yours.partition("(")[2][:-1]))
+    last = f" `{result}` is `{mine}`; it should be `{_short(ours)}`." if _short(yours) != _short(ours) else ""
     return f"\nYours: `{result} = {yours}`. Asked for: `{result} = {ours}`.{_differences(given, asked)}{last}"

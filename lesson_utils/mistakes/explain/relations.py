@@ -152,7 +152,9 @@ def places(g: np.ndarray, w: np.ndarray) -> str:
         return ""
     if good.ndim == 1:
         wrong = np.flatnonzero(~good)
-        return f"The entries with index {_numbers(wrong)} are wrong, the others right." if len(wrong) < len(good) else ""
+        return (
+            f"The entries with index {_numbers(wrong)} are wrong, the others right." if len(wrong) < len(good) else ""
+        )
     for axis, what in ((-2, "row"), (-1, "column"), *((n, f"part along axis {n}") for n in range(good.ndim - 2))):
         clean = np.moveaxis(good, axis, 0).reshape(good.shape[axis], -1).all(axis=1)
         if clean.any() and not clean.all():

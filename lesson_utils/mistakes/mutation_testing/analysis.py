@@ -154,24 +154,21 @@ def _hint(trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bu
 
 def _is_rounding(trial: partial[Run], exercise: Exercise) -> bool:
     """Make the experiment whether the test passes if `==` and `array_equal` allow for rounding."""
-    mine = learner_code(trial.args[0])
-    tolerant = _Tolerant().visit(mine.tree) if mine else None
-    test = replace(mine, tree=ast.fix_missing_locations(tolerant)).function() if mine and tolerant else None
+    if (mine := learner_code(trial.args[0])) is None:
+        return False
+    text = ast.unparse(_Tolerant().visit(mine.tree)).replace("array_equal(", "allclose(")
+    test = replace(mine, tree=ast.parse(text).body[0]).function()  # type: ignore[arg-type]
     return test is not None and run(test, exercise, exercise.right).passed
 
 
 class _Tolerant(ast.NodeTransformer):
-    """Write `np.isclose(a, b)` for `a == b`, and `np.allclose` for `np.array_equal`."""
+    """Write `np.isclose(a, b)` for `a == b`, but not for shapes."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Eq) or isinstance(node.left, ast.Attribute | ast.Tuple):
-            return node  # shapes, say
-        call = ast.parse("np.isclose(_, _)", mode="eval").body
-        call.args = [node.left, *node.comparators]  # type: ignore[attr-defined]
-        return call
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
-        return ast.Attribute(node.value, "allclose", node.ctx) if node.attr == "array_equal" else node
+        is_shape = isinstance(node.left, ast.Attribute | ast.Tuple)
+        if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Eq) or is_shape:
+            return node
+        return ast.Call(ast.parse("np.isclose", mode="eval").body, [node.left, *node.comparators], [])
 
 
 def _draws(trial: partial[Run], exercise: Exercise, first: Run) -> bool:

@@ -21,6 +21,7 @@ REASONS = {
     "bound": "A slice `a:b` begins at a and ends before b.",
     "off by one": "The count is off by one.",
     "size": "`{old}` is the length of another axis.",
+    "backwards": "With a step of −1, `range` counts backwards.",
     "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
     "sides": "The two sides have changed places.",
     "brackets": "Without other brackets, Python works this out in another order than the formula.",

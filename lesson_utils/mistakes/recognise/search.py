@@ -23,6 +23,7 @@ from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
+from lesson_utils.mistakes.recognise.nearness import distance, is_number, right_entries
 from lesson_utils.mistakes.recognise.plausibility import REMOVING, Plausibility, has_own_reason, is_slip, nodes_of_tests
 from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs, written
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
@@ -42,6 +43,10 @@ BESIDE_ANOTHER = {
     "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
     "letters", "constant", "name",
 }  # fmt: skip
+SIGNS = {  # what stands in lines that hide something, or repeat something
+    "mask": {"mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array"},
+    "loop": {"for", "while"},
+}
 MANY = 40  # faults that return the same; more are not compared
 
 
@@ -98,7 +103,9 @@ class Search:
         found = (
             fault
             for fault in within(Steps(most), faults)
-            if may_match(fault.signature(self.telling), self.signature) and self._fits(fault, abstain)
+            if may_match(fault.signature(self.telling), self.signature)
+            and self._fits(fault, abstain)
+            and self._is_true(fault)
         )
         best = min(islice(found, MANY), key=self._distance, default=None)
         if best is None:
@@ -128,6 +135,16 @@ class Search:
                 bool(agreed) and i in self.wrong and outcome.is_telling() and np.size(outcome.results()[0]) > 1
             )
         return seen > 0 and (not abstain or has_values or 2 * seen >= len(self.wrong))
+
+    def _is_true(self, fault: Fault) -> bool:
+        """Tell whether what a typed message says of the answer's mask or loop can be said: it needs the words for one."""
+        if not self.words or fault.slip:
+            return True
+        return all(
+            not re.search(rf"\b[Yy]our {thing}\b", one.message) or any(word in self.words for word in words)
+            for one in fault.parts or (fault,)
+            for thing, words in SIGNS.items()
+        )
 
     def _distance(self, fault: Fault, edit: Edit | None = None) -> int:
         """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""
@@ -177,8 +194,9 @@ class Search:
             if after < before:
                 edited = learner.edited(first)
                 if second := self._best_edit(edited, steps, lambda edit: edit.kind != "arithmetic"):
-                    lines = (repair_message(first, learner.body, learner.first_line), repair_message(second, edited.body, learner.first_line))
-                    return Diagnosis("Two things to mend.\n1. {}\n2. {}".format(*lines))
+                    one = repair_message(first, learner.body, learner.first_line)
+                    other = repair_message(second, edited.body, learner.first_line)
+                    return Diagnosis(f"Two things to mend.\n1. {one}\n2. {other}")
         return None
 
     def _best_edit(self, learner: LearnerCode, steps: Steps, fits: Callable[[Edit], bool]) -> Edit | None:
@@ -213,6 +231,7 @@ class Search:
             and not (edit.kind in REMOVING and self._takes_a_variable(edit))
             and may_match(fault.signature(self.telling), signature(outcome))
             and self._works_alike(fault)
+            and self._is_true(fault)
             and (has_own_reason(edit) or self._is_nearer(fault, edit))
             and self._leads_to(fault, edit)
         ]
@@ -241,7 +260,11 @@ class Search:
         function = self.learner.function(edit) if self.learner else None
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
-            if after is None or not same(after, fault.outcome(i)) or _entries(before, wanted) > _entries(after, wanted):
+            if (
+                after is None
+                or not same(after, fault.outcome(i))
+                or right_entries(before, wanted) > right_entries(after, wanted)
+            ):
                 return False
         return True
 
@@ -279,7 +302,7 @@ class Search:
             outcome = self._run(function, i)
             first = first or outcome
             if outcome is None or not same(outcome, self.bank.wanted[i]):
-                if first and first.is_telling() and not all(map(_is_number, first.results())):
+                if first and first.is_telling() and not all(map(is_number, first.results())):
                     self.tried.append((edit, first))
                 return False
         assert function is not None
@@ -287,38 +310,6 @@ class Search:
         given = copied(before)
         outcome = self._run(lambda *_: function(*given), self.telling)
         return outcome is not None and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
-
-
-def _is_number(x: Any) -> bool:
-    """Tell whether it is a single number, which two mistakes have in common by chance."""
-    return np.size(x) == 1
-
-
-def _entries(outcome: Outcome, wanted: Outcome) -> int:
-    """Count the entries that are right."""
-    pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(outcome.results(), wanted.results(), strict=False)]
-    return sum(
-        int(np.isclose(a.astype(float), b.astype(float), equal_nan=True).sum())
-        for a, b in pairs
-        if a.shape == b.shape and a.dtype.kind in "biuf"
-    )
-
-
-def distance(outcome: Outcome, wanted: Outcome) -> float:
-    """Return how far results are from the right ones: for each, the share of wrong entries and the relative error; 3 for another shape."""
-    if outcome.error or outcome.timed_out or len(outcome.results()) != len(wanted.results()):
-        return 9.0
-    total = 0.0
-    for got, want in zip(outcome.results(), wanted.results(), strict=True):
-        a, b = np.asarray(got), np.asarray(want, float)
-        if a.shape != b.shape or a.dtype.kind not in "biuf":
-            total += 3
-            continue
-        a = a.astype(float)
-        with np.errstate(all="ignore"):
-            off = np.where(a == b, 0, np.abs(a - b) / (np.abs(a) + np.abs(b)))
-        total += float(np.nan_to_num(off, nan=1.0).mean() + (~np.isclose(a, b)).mean()) if a.size else 0
-    return total
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
