@@ -45,7 +45,7 @@ def _ignored(
 def _exchanged(x: Any, rng: np.random.Generator) -> list[Any]:
     """Return other values of the same kind, of several sorts, as one alone may change nothing; none for what can't be exchanged."""
     if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size:
-        return [x + np.asarray(rng.normal(size=x.shape), x.dtype), -x, x[..., ::-1]]
+        return [x + np.asarray(rng.normal(size=x.shape), x.dtype), x[..., ::-1]]
     if isinstance(x, np.ndarray) and x.dtype == bool and not x.all():
         return [np.ones_like(x), x[..., ::-1], np.zeros_like(x), *(rng.random((4, *x.shape)) < 0.3)]
     return [1.5 * x] if type(x) is float else []
