@@ -415,6 +415,15 @@ REFUSED = {
         "def my_test(attention): assert attention(*np.ones((3, 2, 2))).shape == (2, 2)",
         "returns 2 things: `output, weights = attention(...)`",
     ),
+    "a mask the wrong way round, compared exactly": (
+        """
+        def my_test(attention):
+            mask = np.arange(5) > np.arange(3)[:, None]
+            _, weights = attention(np.ones((3, 4)), np.ones((5, 4)), np.ones((5, 2)), mask)
+            assert (weights[mask] == 0).all()
+        """,
+        "But it passes a wrong one, which has `if mask is not None: ⏎ scores = np.where(mask, -np.inf, scores)`",
+    ),
     "assert in front of np.testing": (
         "def my_test(softmax): assert np.testing.assert_allclose(softmax(np.zeros(4)), 0.25)",
         "Leave out the `assert`",
