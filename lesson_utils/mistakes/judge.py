@@ -123,12 +123,15 @@ def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str
     for i, (outcome, wanted) in enumerate(zip(outcomes, bank.wanted, strict=True)):
         made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i)) if dtype]  # to NumPy, None is float64
         for result, got, want in zip(bank.exercise.returns, _dtypes(outcome), _dtypes(wanted), strict=False):
-            if got is None or want is None or got in made:
+            if got is None or want is None or (got in made and want not in made):
                 continue
             if want.kind == "b" and got.kind != "b":
                 return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: add `dtype=bool`."
-            if bank.exercise.dtype == "kept" and (got, want) == (np.float64, np.float32):
-                return f"\nOne thing more: float32 went in, and `{result}` came out as float64."
+            if (got, want) == (np.float64, np.float32) and (named or bank.exercise.dtype == "kept"):
+                start = "One thing more" if bank.exercise.dtype == "kept" else "By the way"
+                return f"\n{start}: float32 went in, and `{result}` came out as float64."
+            if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got.itemsize < want.itemsize:
+                return f"\nOne thing more: `{result}` has dtype {got}; expected {want}."
     return ""
 
 

@@ -1441,6 +1441,155 @@ BLIND = (
         return output, K, np.concatenate([v, V])
         """,
         says=("every row stands one place too late",),
-        never=("is mixed",),
+        never=("should not depend on it",),
+    ),
+    Blind(
+        "decode_step",
+        "the new position left out",
+        """
+        q, k, v = x @ W_Q, x @ W_K, x @ W_V
+        s = q @ K.T / x.shape[1] ** 0.5
+        out = ops.softmax(s) @ V if len(K) else np.zeros_like(v)
+        return out, np.concatenate([K, k]), np.concatenate([V, v])
+        """,
+        never=(r"[Mm]ask",),
+    ),
+    Blind(
+        "triage",
+        "one answer for all patients",
+        """
+        rings = gauges.any(axis=0)
+        for col, code in ((2, 2), (3, 1), (4, 3), (5, 4), (0, 5), (1, 5)):
+            if rings[col]:
+                return np.full(len(gauges), code)
+        return np.zeros(len(gauges), dtype=int)
+        """,
+        never=(r"does not depend",),
+    ),
+    Blind(
+        "merge_pairs",
+        "pairs that overlap",
+        """
+        out = []
+        skip = False
+        for i in range(len(ids)):
+            if i + 1 < len(ids) and ids[i] == pair[0] and ids[i + 1] == pair[1]:
+                out.append(new)
+                skip = pair[0] != pair[1]
+            elif skip:
+                skip = False
+            else:
+                out.append(ids[i])
+        return np.array(out)
+        """,
+        says=(r"some come more than once",),
+        never=(r"in another order",),
+    ),
+    Blind(
+        "weighted_average",
+        "a row too few, and divided twice",
+        """
+        out = []
+        for col in range(values.shape[1]):
+            s = 0.0
+            for i in range(len(weights) - 1):
+                s += weights[i] * values[i, col]
+            out.append(s / len(weights))
+        return np.array(out)
+        """,
+        says=(
+            r"leave out `- 1`",
+            r"leave out `/ len\(weights\)`",
+        ),
+    ),
+    Blind(
+        "delta_step",
+        "the rate twice, and a sum",
+        """
+        said = np.einsum('i,ij->j', k, S)
+        change = np.einsum('i,j->ij', rate * k, rate * (v + said))
+        return np.sum([S, change], axis=0)
+        """,
+        says=(
+            r"`v - said` instead of `v \+ said`",
+            r"leave out `rate \*`",
+        ),
+    ),
+    Blind(
+        "merge_heads",
+        "heads backwards, and below each other",
+        """
+        parts = [x[..., i, :, :] for i in range(x.shape[-3] - 1, -1, -1)]
+        return np.concatenate(parts, axis=-2)
+        """,
+        says=(
+            r"`axis=-1` instead of `axis=-2`",
+            r"`range` counts backwards",
+        ),
+    ),
+    Blind(
+        "mend_norm",
+        "two axes in each mean",
+        """
+        mean = x.mean(axis=(-2, -1), keepdims=True)
+        variance = np.square(x - mean).mean(axis=(-2, -1), keepdims=True)
+        return gamma * (x - mean) / np.sqrt(variance + eps) + beta
+        """,
+        says=(r"`axis=-1, keepdims=True` instead of `axis=\(-2, -1\), keepdims=True`, in each call",),
+    ),
+    Blind(
+        "mend_groups",
+        "the groups backwards, and no root",
+        """
+        n = len(Q) // len(K)
+        K, V = np.repeat(K[::-1], n, axis=0), np.repeat(V[::-1], n, axis=0)
+        scores = np.einsum('hqd,hkd->hqk', Q, K) / Q.shape[-1]
+        return ops.softmax(scores) @ V
+        """,
+        says=(
+            r"leave out `\[::-1\]`, each time",
+            r"`math.sqrt\(Q.shape\[-1\]\)` instead",
+        ),
+    ),
+    Blind(
+        "bits_per_character",
+        "in place, and decimals cut off",
+        """
+        nats /= np.log(2)
+        per_token = lengths.sum() // len(lengths)
+        return nats.mean() / per_token
+        """,
+        says=(
+            r"changes its argument `nats` in place",
+            r"`//` cuts off the decimals",
+        ),
+    ),
+    Blind(
+        "pre_norm_block",
+        "norms exchanged, and the first input added",
+        """
+        middle = x + attend(norm_2(x))
+        return x + feed_forward(norm_1(middle))
+        """,
+        says=(
+            r"`attend` gets `norm_2\(…\)`; it should get `norm_1\(…\)`",
+            r"`y` is `x \+ feed_forward\(…\)`; it should be",
+        ),
+    ),
+    Blind(
+        "sinusoids",
+        "exponents up to 1, in float32",
+        """
+        half = d_model // 2
+        rate = base ** -(np.arange(half) / max(half - 1, 1))
+        a = np.arange(length)[:, None] * rate
+        out = np.empty((length, d_model), dtype=np.float32)
+        out[:, ::2], out[:, 1::2] = np.sin(a), np.cos(a)
+        return out
+        """,
+        says=(
+            r"exponents run from 0 to 1",
+            r"dtype float32; expected float64",
+        ),
     ),
 )

@@ -575,7 +575,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
             [
                 "changes its argument `X` in place in line 2",
                 "The results are wrong, too",
-                "Along axis 0, 1 and 2 are wrong",
+                "Along axis 0, the parts with index 1 and 2 are wrong",
             ],
         ),
         ("score_variance", "d_k * a**4 / 12", ["it is 3/4 of what it should be, in every case"]),

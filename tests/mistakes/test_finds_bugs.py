@@ -291,7 +291,9 @@ def test_bugs_are_counted_and_what_hides_the_others_is_named(source, count, mist
     assert result.mistakes == mistakes
     assert all(text in result.text for text, _ in result.groups)
     described = "\n".join(line for _, lines in result.groups for line in lines)
-    assert len(re.findall(r"(?:\bOne|: one|; one|And one) (?:has|leaves out) ", described)) == len(result.survivors)
+    more = sum(map(int, re.findall(r"And (\d+) more, whose code stands below", described)))
+    assert len(re.findall(r"^One (?:has|leaves out) ", described, re.MULTILINE)) + more == len(result.survivors)
+    assert not more or "The code of those that survive" in dict(result.more)
     assert described.count("It shows, for instance, on ") >= len(result.groups)
 
 
@@ -414,6 +416,17 @@ REFUSED = {
     "a pair not unpacked": (
         "def my_test(attention): assert attention(*np.ones((3, 2, 2))).shape == (2, 2)",
         "returns 2 things: `output, weights = attention(...)`",
+    ),
+    "a mask the wrong way round, compared exactly": (
+        """
+        def my_test(attention):
+            rng = np.random.default_rng(1)
+            mask = np.arange(5) > np.arange(3)[:, None]
+            _, weights = attention(rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2)), mask)
+            assert (weights[mask] == 0).all()
+            assert np.allclose(weights.sum(axis=-1), 1)
+        """,
+        "But it passes a wrong one, which has `if mask is not None: ⏎ scores = np.where(mask, -np.inf, scores)`",
     ),
     "assert in front of np.testing": (
         "def my_test(softmax): assert np.testing.assert_allclose(softmax(np.zeros(4)), 0.25)",

@@ -80,7 +80,7 @@ GROUPED = (
 HALVES = (
     change("columns left as they are", "You turn neighbours: the columns are not permuted. Here column i belongs to column i + d/2.", "return positions.rotary(x, at)"),
     change("not put back", "Your columns stay in their new order. Bring them back: `[..., np.argsort(order)]`.", answer="return turned"),
-    change("permuted twice", "You apply the same order again. That undoes it for d = 2 and 6 at most; the way back is `np.argsort(order)`.", answer="return turned[..., order]"),
+    change("permuted twice", "You apply the same order again. That undoes it for d = 2 and d = 4 only; the way back is `np.argsort(order)`.", answer="return turned[..., order]"),
     change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
     change("halves exchanged", "You turn the wrong way round: either the second half comes first in your pairs, or the angle has the wrong sign. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
     change("mirrored", "Your pairs are i and d − 1 − i: the second half runs backwards. The partner of column i is i + d/2.", order="half = np.arange(x.shape[-1] // 2)\norder = np.stack([half, x.shape[-1] - 1 - half], axis=1).ravel()"),

@@ -43,11 +43,11 @@ def _ignored(
 
 
 def _exchanged(x: Any, rng: np.random.Generator) -> list[Any]:
-    """Return other values of the same kind; none for an argument that can't be exchanged."""
+    """Return other values of the same kind, of several sorts, as one alone may change nothing; none for what can't be exchanged."""
     if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size:
-        return [x + np.asarray(rng.normal(size=x.shape), x.dtype)]
+        return [x + np.asarray(rng.normal(size=x.shape), x.dtype), x[..., ::-1]]
     if isinstance(x, np.ndarray) and x.dtype == bool and not x.all():
-        return [np.ones_like(x), x[..., ::-1]]
+        return [np.ones_like(x), x[..., ::-1], np.zeros_like(x), *(rng.random((4, *x.shape)) < 0.3)]
     return [1.5 * x] if type(x) is float else []
 
 
@@ -55,7 +55,7 @@ def _leak(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.
     for k, (name, x) in enumerate(zip(exercise.parameters, case.arguments, strict=False)):
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or x.ndim < 2:
             continue
-        for axis, what in ((-2, "row"), (0, "part along the first axis")):
+        for axis in (-2, 0):
             if x.shape[axis] < 2 or (axis == 0 and x.ndim < 3):
                 continue
             new = x.copy()
@@ -66,9 +66,14 @@ def _leak(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.
                     continue  # rows of a matrix, say, that are no rows of the result
                 rows = [np.moveaxis(m, axis, 0).reshape(m.shape[axis], -1).any(axis=1) for m in (should, does)]
                 for row in np.flatnonzero(rows[1] & ~rows[0]):
-                    of = f"the last {what} of `{name}` changes"
-                    return f"{what.capitalize()} {row} of `{result}` changes when only {of}, so what should stay apart is mixed."
+                    mine, other = _part(result, int(row), axis, should.ndim), _part(name, -1, axis, x.ndim)
+                    return f"`{mine}` changes when only `{other}` changes. It should not depend on it."
     return None
+
+
+def _part(name: str, i: int, axis: int, axes: int) -> str:
+    """Return the index of a part along the first axis or the last but one, as Python writes it: `y[..., 0, :]`."""
+    return f"{name}[{i}]" if axis == 0 or axes == 2 else f"{name}[..., {i}, :]"
 
 
 def _moved(

@@ -136,7 +136,8 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
         how = f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞."
     if got.dtype.kind in "iu" and want.dtype.kind == "f" and (want != np.round(want)).any():
         how = f"`{name}` holds whole numbers ({got.dtype}), so everything behind the decimal point is cut off. {how}".strip()
-    said.append(how or places(got, want))
+    order = origins(got, want)
+    said.append(how or (f"`{name}`: {order}." if order else places(got, want)))
     hides = any(isinstance(x, np.ndarray) and x.dtype == bool for x in cases[i].arguments)
     for other, pairs in found.items():
         said += [weights_problem(other, *pair, hides) or "" for j, pair in pairs if j == i]

@@ -1,5 +1,6 @@
 """Formulas of answers that get functions as their parts, found by watching what they do with them."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,8 +34,8 @@ def _sum_of(value: Any, known: Terms) -> str | None:
     return said.strip() or "0"
 
 
-def _written(exercise: Exercise, function: Callable[..., Any], case: Case) -> str | None:
-    """Return the formula of what `function` makes of its parts."""
+def _written(exercise: Exercise, function: Callable[..., Any], case: Case) -> tuple[str | None, dict[str, str]]:
+    """Return the formula of what `function` makes of its parts, and what each part gets, in short."""
     known: Terms = []
 
     def watched(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +53,27 @@ def _written(exercise: Exercise, function: Callable[..., Any], case: Case) -> st
             known.append((name, argument.copy()))
         arguments.append(watched(name, argument) if callable(argument) else argument)
     value = quick(function, arguments).value
-    return _sum_of(value, known) if isinstance(value, np.ndarray) else None
+    calls = [text.removesuffix(")").partition("(") for text, _ in known if text.endswith(")")]
+    gets = {name: _short(given) for name, _, given in reversed(calls)}  # in its first call
+    return _sum_of(value, known) if isinstance(value, np.ndarray) else None, gets
+
+
+def _short(text: str) -> str:
+    """Return a formula with dots for what stands in brackets."""
+    while (shorter := re.sub(r"\((?!…\))(?:[^()]|\(…\))*\)", "(…)", text)) != text:
+        text = shorter
+    return text
+
+
+def _differences(yours: dict[str, str], ours: dict[str, str]) -> str:
+    """Return which parts get something else than they should; none whose name is said already."""
+    said, named = list[str](), ""
+    for name, asked in ours.items():  # the last first
+        given = yours.get(name, "nothing")
+        if given != asked and name not in named:
+            said.insert(0, f" `{name}` gets {given if name not in yours else f'`{given}`'}; it should get `{asked}`.")
+            named += f"{given} {asked}"
+    return "".join(said)
 
 
 def formulas(
@@ -66,7 +87,11 @@ def formulas(
     case = next((c for c, o, w in zip(cases, outcomes, wanted, strict=True) if not o.error and not same(o, w)), None)
     if case is None or not any(callable(argument) for argument in case.arguments):
         return ""
-    yours, ours = _written(exercise, function, case), _written(exercise, exercise.right, case)
-    if not yours or yours == ours:
+    (yours, given), (ours, asked) = _written(exercise, function, case), _written(exercise, exercise.right, case)
+    if not yours or not ours or yours == ours:
         return ""
-    return f"\nYours: `{exercise.returns[0]} = {yours}`. Asked for: `{exercise.returns[0]} = {ours}`."
+    result, mine = exercise.returns[0], _short(yours)
+    if " " not in mine and "(" in yours:  # one call: what it gets says more
+        mine = mine.replace("…", _short(yours.partition("(")[2][:-1]))
+    last = f" `{result}` is `{mine}`; it should be `{_short(ours)}`." if _short(yours) != _short(ours) else ""
+    return f"\nYours: `{result} = {yours}`. Asked for: `{result} = {ours}`.{_differences(given, asked)}{last}"

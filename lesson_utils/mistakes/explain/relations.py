@@ -152,14 +152,16 @@ def places(g: np.ndarray, w: np.ndarray) -> str:
         return ""
     if good.ndim == 1:
         wrong = np.flatnonzero(~good)
-        return f"Wrong are the entries {_numbers(wrong)}." if len(wrong) < len(good) else ""
+        return (
+            f"The entries with index {_numbers(wrong)} are wrong, the others right." if len(wrong) < len(good) else ""
+        )
     for axis, what in ((-2, "row"), (-1, "column"), *((n, f"part along axis {n}") for n in range(good.ndim - 2))):
         clean = np.moveaxis(good, axis, 0).reshape(good.shape[axis], -1).all(axis=1)
         if clean.any() and not clean.all():
             wrong = np.flatnonzero(~clean)
             many = len(wrong) > 1
             if what.startswith("part"):
-                return f"Along axis {axis}, {_numbers(wrong)} {'are' if many else 'is'} wrong, {_numbers(np.flatnonzero(clean))} right."
+                return f"Along axis {axis}, the parts with index {_numbers(wrong)} are wrong, the others right."
             return (
                 f"{what.capitalize()}{'s' * many} {_numbers(wrong)} {'are' if many else 'is'} wrong, the others right."
             )
@@ -201,7 +203,11 @@ def origins(got: np.ndarray, want: np.ndarray) -> str:
                 kind = {-1: "columns", -2: "rows"}.get(axis, "parts")
                 kind = "entries" if got.ndim == 1 else kind
                 along = f" along axis {axis}" if kind == "parts" else ""
-                return f"its {kind}{along} are those of the right result, in another order: {_runs(places)}"
+                if sorted(places) == list(range(len(right))):
+                    return f"its {kind}{along} are those of the right result, in another order: {_runs(places)}"
+                twice = ", and some come more than once" if len({*places}) < len(places) else ""
+                gone = ", and some are missing" if len({*places}) < len(right) else ""
+                return f"its {kind}{along} are the {kind} {_runs(places)} of the right result{twice or gone}"
     return ""
 
 

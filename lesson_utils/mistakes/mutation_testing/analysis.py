@@ -1,8 +1,10 @@
 """A learner's test, run on the right function and on each of its mutants: how many does it find, and why do some survive?"""
 
+import ast
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -15,6 +17,7 @@ from lesson_utils.mistakes.mutation_testing.result import TestResult
 from lesson_utils.mistakes.mutation_testing.spy import Run, key, otherwise_rounded, run
 from lesson_utils.mistakes.mutation_testing.subject import no_test, subject
 from lesson_utils.mistakes.mutation_testing.survivors import Study, reasons
+from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.kernel import kernel_as_before, mend_modules
 from lesson_utils.mistakes.run.limits import ending, left
 from lesson_utils.mistakes.run.outcome import Outcome, same
@@ -25,7 +28,7 @@ AGAIN = 12  # and so often on the right function, to see whether it fails at tim
 SLOW = 0.2  # seconds of computing for one run of a test; dozens have to be waited for
 ALTOGETHER = 30.0  # seconds by the clock on the wall; a busy machine needs some for dozens of quick runs
 EVERY = 4  # after so many bugs, the right function must pass again
-DESCRIBED = 4  # survivors of one reason that are described; more are told in short
+DESCRIBED = 3  # survivors of the first reason that are described; of each other reason, one
 TOO_TIGHT = "Your test passes the right `{}`, but not one that is as right and rounds otherwise. It fails{} With another order of the sums, or `einsum`, the last digits are others. Compare with `np.allclose(a, b)`, which allows for that; for float32, with `atol=1e-4`."
 NO_SEED = "Your test calls the function with other numbers each time that it runs, and finds these in some runs only. Give it a seed, `rng = np.random.default_rng(0)`, and inputs that show them each time."
 
@@ -88,15 +91,15 @@ def _answer(test: Any, trial: partial[Run], exercise: Exercise, first: Run, bugs
         found=found,
         survivors=tuple(bug.name for bug in (*survivors, *at_times)),
         mistakes=tuple(dict.fromkeys(name for name, _, _ in why)),
-        groups=tuple((text, _described(some)) for _, text, some in why),
+        groups=tuple((text, _described(some, 1 if n else DESCRIBED)) for n, (_, text, some) in enumerate(why)),
         more=(("The code of those that survive", code),) if code else (),
     )
 
 
-def _described(bugs: Sequence[Bug]) -> tuple[str, ...]:
-    """Return a line for each of the first bugs, and one for all the others, in short."""
-    others = [f"one {bug.what}" for bug in bugs[DESCRIBED:]]
-    return (*(f"One {bug.in_words}" for bug in bugs[:DESCRIBED]), *([f"And {'; '.join(others)}."] if others else []))
+def _described(bugs: Sequence[Bug], most: int) -> tuple[str, ...]:
+    """Return a line for each of the first bugs, and the number of the others, whose code stands below."""
+    more = [f"And {len(bugs) - most} more, whose code stands below."] if len(bugs) > most else []
+    return (*(f"One {bug.in_words}" for bug in bugs[:most]), *more)
 
 
 # --- Tests that don't get as far as the bugs ------------------------------------------------------------------------------
@@ -142,11 +145,30 @@ def _hint(trial: partial[Run], exercise: Exercise, first: Run, bugs: Sequence[Bu
     if re.search(r"assert (np|numpy)\.testing\.", line):
         return "`np.testing` asserts by itself, and returns None. Leave out the `assert` in front of it."
     if isinstance(error, AssertionError):
-        if re.search(r"==|array_equal", line) and any(x.dtype.kind == "f" for x in arrays):
+        if re.search(r"==|array_equal", line) and _is_rounding(trial, exercise):
             return "`==` wants equal numbers, and computed ones may differ in the last digits. Compare them with `np.allclose(a, b)`."
         if bug := next((bug for bug in bugs if trial(bug.function).passed), None):
             return f"\nBut it passes a wrong one, which {bug.in_words} Is that what it expects?"
     return f"\nThe last call gave {names} of the shapes {[x.shape for x in arrays]}." if arrays else ""
+
+
+def _is_rounding(trial: partial[Run], exercise: Exercise) -> bool:
+    """Make the experiment whether the test passes if `==` and `array_equal` allow for rounding."""
+    if (mine := learner_code(trial.args[0])) is None:
+        return False
+    text = ast.unparse(_Tolerant().visit(mine.tree)).replace("array_equal(", "allclose(")
+    test = replace(mine, tree=ast.parse(text).body[0]).function()  # type: ignore[arg-type]
+    return test is not None and run(test, exercise, exercise.right).passed
+
+
+class _Tolerant(ast.NodeTransformer):
+    """Write `np.isclose(a, b)` for `a == b`, but not for shapes."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        is_shape = isinstance(node.left, ast.Attribute | ast.Tuple)
+        if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Eq) or is_shape:
+            return node
+        return ast.Call(ast.parse("np.isclose", mode="eval").body, [node.left, *node.comparators], [])
 
 
 def _draws(trial: partial[Run], exercise: Exercise, first: Run) -> bool:

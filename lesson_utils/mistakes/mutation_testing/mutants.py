@@ -26,7 +26,6 @@ class Bug:
     """A wrong version of an exercise's function."""
 
     name: str
-    what: str  # it does, to stand behind "one"
     in_words: str  # the same in a sentence, where the bug was seen in public, and a case in which it shows
     function: Callable[..., Any]
     source: str
@@ -127,7 +126,7 @@ def _bug(exercise: Exercise, candidate: _Candidate, seen: str) -> Bug:
         source = f"def {exercise.name}({exercise.takes}):\n{textwrap.indent(known.text, '    ')}"
     cases = tuple(case for case, d in zip(exercise.drawn, candidate.differs, strict=True) if d)
     in_words = f"{what}{seen}. It shows, for instance, on {cases[0].label}."
-    return Bug(name, what, in_words, known.program, source, cases)
+    return Bug(name, in_words, known.program, source, cases)
 
 
 def _line(text: str) -> str:

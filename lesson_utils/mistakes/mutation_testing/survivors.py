@@ -77,7 +77,7 @@ def _axes(call: Call | Case) -> int:
 # The name, the experiment, and the reason in words. Of each table, the first that holds is given.
 ABOUT_ASSERTS = (
     ("its own reference", _compares_with_itself, "The function is compared with itself: each call has a twin with the same arguments, and both are wrong alike. Compare with numbers that you computed in another way."),
-    ("no assert", _reaches_no_assert, "No `assert` that is reached in your test can fail. What a test prints, compares or returns, nobody looks at. Write `assert` in front of what must hold."),
+    ("no assert", _reaches_no_assert, "No `assert` that is reached in your test can fail. What a test prints, compares or returns, nobody looks at. Write `assert` in front of what must hold, without brackets around it: `assert (a, b)` asserts a tuple, which is always true."),
     ("random results pass", lambda study, bug: study.altered(randomised).passed, "Random results of the right shapes pass, too: no `assert` looks at the numbers. Compare them with numbers that you computed in another way."),
     ("too loose", lambda study, bug: study.altered(inexact).passed, "Results with errors of 5 % pass, too. Compare whole arrays, with a small tolerance, as in `np.allclose(a, b, atol=1e-6)`."),
     ("only a sum", lambda study, bug: study.altered(shuffled).passed, "Results whose entries have changed places pass, too: your asserts look at a sum, a mean, a maximum or the like. Compare entry by entry."),
@@ -88,7 +88,7 @@ ABOUT_INPUTS = (
     ("no mask", _lacks(lambda call: any(x.dtype == bool and not x.all() for x in _arrays(call))), "No call has a mask that hides something. Give one with some False in it."),
     ("always a mask", _lacks(lambda call: any(x is None for x in call.arguments)), "Every call has a mask, or whatever else may be left out. Leave it out in another call."),
     ("no large numbers", _lacks(lambda call: any(np.abs(x).max(initial=0) > 500 for x in _arrays(call))), "No number in your inputs is large. Try some above 1000."),
-    ("special numbers", _shows_with_other_numbers, "The numbers in your inputs are special: all equal, zero, very large, or the same in two arrays. With random numbers in each array these bugs show."),
+    ("special numbers", _shows_with_other_numbers, "The numbers in your inputs are special: all equal, zero, very large, or the same in two arrays. With random numbers in each array, these bugs give other results than the right function. Compare those with numbers that you computed in another way."),
     ("equal sizes", _needs_other_sizes, "All sizes are equal in each call, so no axis or size can be the wrong one. Make them different."),
     ("one sample", lambda study, bug: max(map(_axes, study.calls)) < min(map(_axes, bug.cases)), "No call has as many axes (of more than 1) as the cases in which these bugs show. Add a leading axis or two, as a batch and heads are."),
     ("inputs", lambda study, bug: True, "On your inputs the result is right all the same. Call it on inputs like those that are named here, too."),

@@ -21,6 +21,7 @@ REASONS = {
     "bound": "A slice `a:b` begins at a and ends before b.",
     "off by one": "The count is off by one.",
     "size": "`{old}` is the length of another axis.",
+    "backwards": "With a step of −1, `range` counts backwards.",
     "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
     "sides": "The two sides have changed places.",
     "brackets": "Without other brackets, Python works this out in another order than the formula.",
@@ -107,7 +108,7 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
     """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
     line = f"Line {first_line + edit.line - 1}"
     if edit.words:
-        return f"{line}: {_statement_cure(edit)} {REASONS[edit.kind]}"
+        return f"{line}: {_statement_cure(edit)} {REASONS[edit.kind].format(old=edit.words[0], new=edit.words[1])}"
     old, new = _changed_part(edit, body)
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
@@ -135,6 +136,9 @@ def _statement_cure(edit: Edit) -> str:
             return f"move `{first}` below the block, as far left as the block's first line."
         case "inserted":
             return f"put `{after}` above it.".replace("\n", "`, `")
+        case "axis" | "name" | "index":
+            cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
+            return f"{cure}, {'in each call' if edit.kind == 'axis' else 'each time'}."
     return f"write `{after}` instead of `{before}`."
 
 
@@ -260,5 +264,5 @@ def mutant_message(edit: Edit) -> str:
 def same_numbers_message(edit: Edit) -> str:
     """Return the remark for lines unlike the solution's: results that are the same need not have gone wrong in the same way."""
     before, after = edit.texts()
-    changed = f"with `{after}` in the place of `{before}`" if after else f"without `{before}`"
-    return f"Our solution gives the same numbers {changed}; the mistake need not be the same."
+    changed = f"if `{before}` becomes `{after}`" if after else f"without `{before}`"
+    return f"For comparison: our solution gives the same wrong numbers as yours {changed}; the mistake need not be the same."

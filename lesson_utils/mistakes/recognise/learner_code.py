@@ -1,10 +1,11 @@
 """A learner's function as a tree that can be edited and run again."""
 
 import ast
+import copy
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lesson_utils.mistakes.exercise import expressions
@@ -40,6 +41,14 @@ class LearnerCode:
             return None
         found: Callable[..., Any] = names[self.tree.name]
         return found
+
+    def edited(self, edit: Edit) -> "LearnerCode":
+        """Return the code with an edit, as a tree of its own."""
+        if isinstance(edit.parent, ast.Module):
+            edit = Edit("", self.tree, "body", None, self.tree.body, edit.new, 0)
+        locate(edit.new)
+        with edit.applied():
+            return replace(self, tree=copy.deepcopy(self.tree))
 
     def variables(self) -> tuple[str, ...]:
         """Return the parameters, and the names that the body stores."""

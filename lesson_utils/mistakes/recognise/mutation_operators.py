@@ -87,6 +87,8 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
             for other in (g for g in group if g != name):
                 if not is_method or _is_method_of_arrays(other):
                     yield "function", with_fields(node, func=with_fields(func, attr=other))
+    if name == "range" and [*map(number, node.args[1:])] == [-1, -1]:
+        yield "backwards", with_fields(node, args=[_plus(node.args[0], 1)])
     if name == "len" and len(node.args) == 1:
         yield from (("size", parsed(f"({ast.unparse(node.args[0])}).shape[{axis}]")) for axis in (-1, -2))
     yield from _other_arguments(node, name, is_method)
@@ -111,7 +113,8 @@ def _other_axes(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[st
     axis = keywords.get("axis") or (node.args[first] if len(node.args) > first else None)
     arguments = node.args[:first] if "axis" not in keywords else node.args
     keeps = "keepdims" in keywords
-    for new, keep in itertools.product((-1, 0, 1, -2, None), (keeps, not keeps) if name in KEEPS else (keeps,)):
+    axes = (-1, 0, 1, -2, -3, None) if name in ("stack", "concatenate") else (-1, 0, 1, -2, None)
+    for new, keep in itertools.product(axes, (keeps, not keeps) if name in KEEPS else (keeps,)):
         is_same_axis = new == number(axis) and (axis is None) == (new is None)
         if not is_same_axis or keep != keeps:
             more = [] if new is None else [ast.keyword("axis", parsed(str(new)))]
@@ -316,6 +319,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield "sides", with_fields(node, slice=with_fields(node.slice, elts=[column, row]))
         case ast.Slice():
             yield from _slices(node)
+        case ast.ListComp(generators=[outer, inner]):
+            yield "sides", with_fields(node, generators=[inner, outer])
         case ast.Constant():
             yield from _constants(node)
         case ast.Attribute(attr="T"):

@@ -12,7 +12,8 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
-MEANT = {"results", "axis", "keepdims", "size", "sides", "brackets", "letters"}  # the same words in another place
+# The same words in another place.
+MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters"}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 TURNING = {"swapaxes", "transpose", "T"}
 

@@ -21,8 +21,9 @@ import numpy as np
 from lesson_utils.mistakes.exercise import expressions
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
-from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
+from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
+from lesson_utils.mistakes.recognise.nearness import distance, is_number, right_entries
 from lesson_utils.mistakes.recognise.plausibility import REMOVING, Plausibility, has_own_reason, is_slip, nodes_of_tests
 from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs, written
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
@@ -30,6 +31,7 @@ from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
+NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
 PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 300  # that run while one edit is compiled
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
@@ -41,6 +43,7 @@ BESIDE_ANOTHER = {
     "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
     "letters", "constant", "name",
 }  # fmt: skip
+HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
 MANY = 40  # faults that return the same; more are not compared
 
 
@@ -97,7 +100,9 @@ class Search:
         found = (
             fault
             for fault in within(Steps(most), faults)
-            if may_match(fault.signature(self.telling), self.signature) and self._fits(fault, abstain)
+            if may_match(fault.signature(self.telling), self.signature)
+            and self._fits(fault, abstain)
+            and self._is_true(fault)
         )
         best = min(islice(found, MANY), key=self._distance, default=None)
         if best is None:
@@ -127,6 +132,11 @@ class Search:
                 bool(agreed) and i in self.wrong and outcome.is_telling() and np.size(outcome.results()[0]) > 1
             )
         return seen > 0 and (not abstain or has_values or 2 * seen >= len(self.wrong))
+
+    def _is_true(self, fault: Fault) -> bool:
+        """Tell whether a message about a mask is for lines that hide something; a mask may have the same effect as their mistake."""
+        said = "" if fault.slip else fault.message
+        return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
 
     def _distance(self, fault: Fault, edit: Edit | None = None) -> int:
         """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""
@@ -159,6 +169,30 @@ class Search:
         if not self._runs_as(learner):
             self.learner = None
             return None
+        best = self._best_edit(learner, Steps(EDITS), fits)
+        return Diagnosis(repair_message(best, learner.body, learner.first_line)) if best else None
+
+    def two_edits(self) -> Diagnosis | None:
+        """Find two edits of the learner's lines that make every case right together; the first brings the results nearer."""
+        learner, wanted = self.learner, self.bank.wanted[self.telling]
+        if learner is None:
+            return None
+        nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
+        for edit, outcome in self.tried:
+            if edit.kind not in ("statements swapped", "arithmetic", "picked"):
+                nearest.setdefault((distance(outcome, wanted), signature(outcome)), edit)
+        before, steps = distance(self.outcomes[self.telling], wanted), Steps(SECOND)
+        for (after, _), first in sorted(nearest.items(), key=lambda one: one[0][0])[:NEAREST]:
+            if after < before:
+                edited = learner.edited(first)
+                if second := self._best_edit(edited, steps, lambda edit: edit.kind != "arithmetic"):
+                    one = repair_message(first, learner.body, learner.first_line)
+                    other = repair_message(second, edited.body, learner.first_line)
+                    return Diagnosis(f"Two things to mend.\n1. {one}\n2. {other}")
+        return None
+
+    def _best_edit(self, learner: LearnerCode, steps: Steps, fits: Callable[[Edit], bool]) -> Edit | None:
+        """Return the most plausible edit that makes every case right, or None."""
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
         tests = frozenset(nodes_of_tests(learner.body))
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
@@ -168,12 +202,11 @@ class Search:
         reads = Counter(n.id for n in names if id(n) not in filled)
         plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts, reads)
         what = self.bank.ingredients(learner.variables(), learner.names)
-        steps, each = Steps(EDITS), 1 + self.lines // LINES
+        each = 1 + self.lines // LINES
         for edits in repairs(learner.body, list(self.bank.trees.values()), what):
             plausible = (edit for edit in edits if fits(edit) and plausibility.accepts(edit))
             if found := [edit for edit in within(steps, plausible, each) if self._mends(learner.function(edit), edit)]:
-                best = min(found, key=plausibility.rank)
-                return Diagnosis(repair_message(best, learner.body, learner.first_line))
+                return min(found, key=plausibility.rank)
         return None
 
     def edit_and_typed(self) -> Diagnosis | None:
@@ -190,6 +223,7 @@ class Search:
             and not (edit.kind in REMOVING and self._takes_a_variable(edit))
             and may_match(fault.signature(self.telling), signature(outcome))
             and self._works_alike(fault)
+            and self._is_true(fault)
             and (has_own_reason(edit) or self._is_nearer(fault, edit))
             and self._leads_to(fault, edit)
         ]
@@ -218,7 +252,11 @@ class Search:
         function = self.learner.function(edit) if self.learner else None
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
-            if after is None or not same(after, fault.outcome(i)) or _entries(before, wanted) > _entries(after, wanted):
+            if (
+                after is None
+                or not same(after, fault.outcome(i))
+                or right_entries(before, wanted) > right_entries(after, wanted)
+            ):
                 return False
         return True
 
@@ -256,28 +294,14 @@ class Search:
             outcome = self._run(function, i)
             first = first or outcome
             if outcome is None or not same(outcome, self.bank.wanted[i]):
-                if first and first.is_telling() and not all(map(_is_number, first.results())):
+                if first and first.is_telling() and not all(map(is_number, first.results())):
                     self.tried.append((edit, first))
                 return False
         assert function is not None
         before = self.bank.cases[self.telling].arguments
         given = copied(before)
-        return self._run(lambda *_: function(*given), self.telling) is not None and not changed(given, before)
-
-
-def _is_number(x: Any) -> bool:
-    """Tell whether it is a single number, which two mistakes have in common by chance."""
-    return np.size(x) == 1
-
-
-def _entries(outcome: Outcome, wanted: Outcome) -> int:
-    """Count the entries that are right."""
-    pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(outcome.results(), wanted.results(), strict=False)]
-    return sum(
-        int(np.isclose(a.astype(float), b.astype(float), equal_nan=True).sum())
-        for a, b in pairs
-        if a.shape == b.shape and a.dtype.kind in "biuf"
-    )
+        outcome = self._run(lambda *_: function(*given), self.telling)
+        return outcome is not None and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
@@ -303,6 +327,7 @@ STAGES = (
     Stage("a mutant of the solution", Search.mutant, lambda s: s.has_values and s.learner is None),
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
+    Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
     Stage("a mutant, as a remark", Search.mutant, lambda s: s.has_values and bool(s.learner) and not s.is_multiple),
 )
 

@@ -3,9 +3,10 @@ applied to a learner's lines, one of them may make those right.
 """
 
 import ast
+import copy
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from lesson_utils.mistakes.recognise.ingredients import Ingredients
@@ -89,6 +90,33 @@ def repairs(
     yield edits(body, what)
     yield edits(body, what, add=True)
     yield _insertions(body, solution, what.names)
+    yield _throughout(body, what)
+
+
+def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
+    """Yield the edits that do the same in several places: another axis in each call, another name or index all over a line."""
+    groups: dict[tuple[str, str, str, int], list[Edit]] = {}
+    for edit in edits(body, what):
+        if edit.kind in ("axis", "name", "index"):
+            before, after = (_varying(edit.kind, node) for node in (edit.old, edit.new))
+            groups.setdefault((edit.kind, before, after, edit.line * (edit.kind != "axis")), []).append(edit)
+    for (kind, before, after, _), group in groups.items():
+        if len(group) > 1 and before and (after or kind == "index"):
+            with ExitStack() as stack:
+                for edit in group:
+                    stack.enter_context(edit.applied())
+                new = copy.deepcopy(body)
+            lines = [edit.line for edit in group]
+            yield Edit(kind, ast.Module(body, []), "body", None, body, new, min(lines), (before, after))
+
+
+def _varying(kind: str, node: object) -> str:
+    """Return what differs between places where the same slip is made: `axis=0`, a name, an index."""
+    if kind == "axis":
+        return ", ".join(ast.unparse(k) for k in getattr(node, "keywords", ()) if k.arg in ("axis", "keepdims"))
+    if kind == "name":
+        return getattr(node, "id", "")
+    return f"[{ast.unparse(node.slice)}]" if isinstance(node, ast.Subscript) else ""
 
 
 def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterator[Edit]:

@@ -1,0 +1,36 @@
+"""How near results are to the right ones: which of two mistakes is mended shows in this."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lesson_utils.mistakes.run.outcome import Outcome
+
+
+def is_number(x: Any) -> bool:
+    """Tell whether it is a single number, which two mistakes have in common by chance."""
+    return np.size(x) == 1
+
+
+def _pairs(outcome: Outcome, wanted: Outcome) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield each result that can be compared, beside what was expected."""
+    for got, want in zip(outcome.results(), wanted.results(), strict=False):
+        a, b = np.asarray(got), np.asarray(want)
+        if a.shape == b.shape and a.dtype.kind in "biuf":
+            yield a.astype(float), b.astype(float)
+
+
+def right_entries(outcome: Outcome, wanted: Outcome) -> int:
+    """Count the entries that are right."""
+    return sum(int(np.isclose(a, b, equal_nan=True).sum()) for a, b in _pairs(outcome, wanted))
+
+
+def distance(outcome: Outcome, wanted: Outcome) -> float:
+    """Return how far results are from the right ones: of each, the share of wrong entries and the relative error; 3 for another shape."""
+    total = 3.0 * len(wanted.results())
+    with np.errstate(all="ignore"):
+        for a, b in _pairs(outcome, wanted):
+            off = np.where(a == b, 0, np.abs(a - b) / (np.abs(a) + np.abs(b)))
+            total += np.mean(np.nan_to_num(off, nan=1.0)) + np.mean(~np.isclose(a, b)) - 3 if a.size else -3
+    return float(total)
