@@ -100,7 +100,7 @@ def names_plot(figure: "Figure") -> str:
     nine_others = (known["names_nine_others"] - nats["all"]).mean(axis=1)
     means.plot(np.full(len(nine_others), len(order)), nine_others, "o", color=plots.GREY, ms=5)
     means.axhline(0, color=plots.GREY, lw=1)
-    means.set_xticks(range(len(order) + 1), ["4 others", "16.0", "4 ind.", "9 ind.", "9 others"], size=10.5)
+    means.set_xticks(range(len(order) + 1), ["4\nothers", "16.0", "4\nind.", "9\nind.", "9\nothers"], size=10.5)
     means.set(ylabel="nats more than with all heads")
     means.set_title(f"Nine off: {rise['nine'].mean():+.1f} nats\non average", size=12)
     label(figure)
