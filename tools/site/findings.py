@@ -3,10 +3,9 @@
 import json
 import re
 import tomllib
+import unicodedata
 from pathlib import Path
 from typing import Any
-
-from docutils.nodes import make_id  # type: ignore[import-untyped]
 
 from tools import save
 from tools.release import version
@@ -78,8 +77,14 @@ def link(cells: list[dict[str, Any]], finding: dict[str, str]) -> str:
         if cell["cell_type"] == "markdown":
             heading = (re.findall(r"^##+ (.+)$", "".join(cell["source"]), re.MULTILINE) or [heading])[-1]
         elif cell["id"] == finding["figure"]:
-            return f"../notebooks/{finding['notebook']}.html#{make_id(heading)}"
+            return f"../notebooks/{finding['notebook']}.html#{anchor(heading)}"
     raise KeyError(finding["figure"])
+
+
+def anchor(heading: str) -> str:
+    """Return a section's name on its page, as Sphinx makes it; a test of the book follows these links."""
+    letters = unicodedata.normalize("NFKD", heading.lower()).encode("ascii", "ignore").decode()
+    return re.sub(r"^[\d-]+|-$", "", re.sub(r"[^a-z0-9]+", "-", letters))
 
 
 def bibtex(finding: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What other sites show of a link to the book: a picture; and what search engines read: the list of its pages."""
+"""For those who link to the book: the picture that other sites show, and the list of pages that search engines read."""
 
 import html
 import io
