@@ -1,4 +1,4 @@
-"""For those who link to the book: the picture that other sites show, and the list of pages that search engines read."""
+"""Pictures and lists for those who link to the book: what other sites show, and the pages that search engines read."""
 
 import html
 import io
