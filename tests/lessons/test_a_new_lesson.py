@@ -138,10 +138,9 @@ progress.here("toy")
 @pytest.fixture
 def course(tmp_path):
     """Return a copy of the course with one more lesson."""
-    for name in ("lesson_utils", "notebooks", "tests", "tools"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    (tmp_path / "docs").mkdir()
-    for name in ("README.md", "pyproject.toml", save.TEACHING):
+    for name in ("lesson_utils", "notebooks", "tests", "tools", "docs"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".*", "_build"))
+    for name in ("README.md", "pyproject.toml", "CITATION.cff"):
         shutil.copy(ROOT / name, tmp_path / name)
     package = tmp_path / "lesson_utils/lessons/toy"
     package.mkdir()

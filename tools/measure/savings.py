@@ -19,7 +19,6 @@ from tools.measure import smaller
 from tools.measure.texts import texts
 
 FILE = Path(lesson_utils.__file__).parent / "lessons" / "efficient_attention" / "real.json"
-ROOT = Path(__file__).resolve().parents[2]
 FROM = 160  # the first token whose prediction counts: everything before is long enough for windows to matter
 WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 2, 4)
 BEST = (1, 2, 4, 8, 16, 32, 64)
@@ -104,9 +103,10 @@ def run() -> None:
         bases.append(np.linalg.svd(np.hstack([inner.W_K.value, inner.W_V.value]), full_matrices=False)[2].T)
     rotary = model.config.rotation
     assert rotary is not None
-    readme = np.array(real.tokenizer.encode((ROOT / "README.md").read_text(encoding="utf-8")))[:900]
-    made = smaller.directions(model, readme)
-    typical = smaller.typical_scores(model, readme)
+    # The beginning of an old README: a text of which none of those below is a part, and which never changes.
+    old = np.array(real.tokenizer.encode(Path(__file__).with_name("typical.txt").read_text(encoding="utf-8")))[:900]
+    made = smaller.directions(model, old)
+    typical = smaller.typical_scores(model, old)
     table: dict[str, Any] = {"from": FROM, "tokens": {}}
     for name, text in texts().items():
         ids = np.array(real.tokenizer.encode(text))

@@ -56,7 +56,7 @@ def port(name: str = ORIGINAL, dtype: Any = np.float32) -> models.GPT:
     right = models.GPT(CONFIG, np.random.default_rng(0))
     model = models.GPT(models.GPTConfig(**{**vars(CONFIG), "dtype": dtype}), rng=None)
     for key, param in model.params().items():
-        param.value[...] = right.params()[key].value
+        param.value = right.params()[key].value.astype(dtype)
     if name in CHANGES:
         CHANGES[name](model)
     return model
