@@ -1,12 +1,19 @@
 """How Sphinx makes the book, in a folder that build.py fills. With the tag `lite`, JupyterLite will be beside it."""
 
+import html
 import tomllib
 from pathlib import Path, PurePosixPath
+
+from docutils import nodes
 
 PROJECT = tomllib.loads(Path(__file__).with_name("pyproject.toml").read_text(encoding="utf-8"))["project"]
 LITE = "../lite/lab/index.html"  # from a notebook's page
 
+OWNER, REPOSITORY = PROJECT["urls"]["Repository"].split("/")[-2:]
+
 project = html_title = "Attention and Transformers"
+html_baseurl = f"https://{OWNER}.github.io/{REPOSITORY}/"  # each page names it as the one to link to
+templates_path = ["_templates"]
 language = "en_GB"
 exclude_patterns = ["README.md"]  # the front page takes its sections from it
 extensions = ["myst_nb", "sphinx.ext.githubpages"]
@@ -64,7 +71,40 @@ def add_button(app, page, template, context, doctree):
             group["buttons"].insert(0, button)
 
 
+def describe(app, page, template, context, doctree):
+    """For search engines, and for sites that show a link: a page's title, its first sentences, and a picture."""
+    if doctree is None:  # the search
+        return
+    texts = (" ".join(paragraph.astext().split()) for paragraph in doctree.findall(nodes.paragraph))
+    text = next((text for text in texts if len(text) > 15), project)
+    title = context["title"] if page != context["root_doc"] else doctree.next_node(nodes.title).astext()
+    facts = {
+        "description": text if len(text) < 200 else text[:200].rpartition(". ")[0] + ".",  # whole sentences
+        "og:title": title,
+        "og:type": "website",
+        "og:url": context["pageurl"],
+        "og:image": f"{html_baseurl}_static/preview.png",
+        "og:image:alt": "The title of the course over its figure of a word and the words that it attends to.",
+        "twitter:card": "summary_large_image",
+    }
+    facts["og:description"] = facts["description"]
+    for name, value in facts.items():
+        kind = "property" if name.startswith("og:") else "name"
+        context["metatags"] += f'\n<meta {kind}="{name}" content="{html.escape(value)}">'
+
+
+def mend_names(app, page, template, context, doctree):
+    """Let who listens hear what others read: no head where a cell is empty, and a fold by the words on it."""
+    for old, new in (
+        ('<th class="head"><p></p></th>', '<td class="head"></td>'),
+        ('<summary aria-label="Toggle hidden content">', "<summary>"),
+    ):
+        context["body"] = context.get("body", "").replace(old, new)
+
+
 def setup(app):
+    app.connect("html-page-context", describe)
+    app.connect("html-page-context", mend_names)
     if app.tags.has("lite"):
         app.connect("source-read", add_link)
         app.connect("html-page-context", add_button, priority=502)  # after the theme's buttons

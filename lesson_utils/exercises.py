@@ -50,9 +50,12 @@ class _Check:
     def __init__(self, aided: bool = True) -> None:
         self._aided = aided
 
-    def __getattr__(self, name: str) -> "_ExerciseCheck":
+    def __getattr__(self, name: str) -> "_ExerciseCheck | _AnswerCheck":
         if name in (exercises := _Exercises()):
             return _ExerciseCheck(exercises[name], self._aided)
+        for lesson in course.LESSONS:
+            if name in lesson.answers:
+                return _AnswerCheck(lesson.answer(name), self._aided)
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(_Exercises())}")
 
     def finds_bugs(self, test: Any, of: Any = None) -> "TestResult":
@@ -68,7 +71,19 @@ class _Check:
         return result if self._aided else replace(result, more=())
 
     def __dir__(self) -> list[str]:
-        return ["finds_bugs", *_Exercises()]
+        return ["finds_bugs", *_Exercises(), *(name for lesson in course.LESSONS for name in lesson.answers)]
+
+
+class _AnswerCheck:
+    """The check of an answer that is no function: call it with the answer."""
+
+    def __init__(self, judge: Callable[[Any], "CheckResult"], aided: bool) -> None:
+        self._judge, self._aided = judge, aided
+
+    def __call__(self, answer: Any) -> "CheckResult":
+        """Say whether the answer is right, or what speaks against it."""
+        result = self._judge(answer)
+        return result if self._aided else replace(result, hints=())
 
 
 class _ExerciseCheck:
@@ -93,6 +108,12 @@ class _ExerciseCheck:
         if result.passed:
             progress.note(self._exercise.name)
         return result if self._aided else replace(result, hints=(), solution="")
+
+    def shows(self, *arguments: Any) -> "CheckResult":
+        """Say whether the bug in a function that is to be mended shows on these arguments."""
+        from lesson_utils.mistakes.shows import shows
+
+        return shows(self._exercise, arguments)
 
     def mine(self, function: Any) -> Callable[..., Any]:
         """Return the learner's function if it is right, and otherwise ours; print which.

@@ -14,6 +14,89 @@ OWN_SOFTMAX = "e = np.exp(scores - scores.max(-1, keepdims=True)); weights = e /
 
 
 RIGHT = {
+    "leak_across_rows": [
+        """
+        before = model.forward(ids.reshape(1, -1))[0]
+        after, _ = model.forward(np.vstack([others, ids]))
+        return abs(after[-1] - before[0]).max(1)
+        """,
+        """
+        batch = np.append(others, [ids], axis=0)
+        alone, company = model.forward(batch[-1:])[0], model.forward(batch)[0][-1:]
+        return np.max(np.abs(alone - company), axis=-1)[0]
+        """,
+        """
+        logits = model.forward(np.array([ids]))[0][0]
+        batch = np.array([*others, ids])
+        other = model.forward(batch)[0][len(others)]
+        return np.array([max(abs(a - b)) for a, b in zip(logits, other)])
+        """,
+        "np.linalg.norm(model.forward(np.r_[others, [ids]])[0][-1] - model.forward(ids[None])[0][0], np.inf, axis=-1)",
+    ],
+    "cache_parity": [
+        """
+        past = model.new_past()
+        logits, _ = model.forward(ids[:prompt][None], past)
+        for symbol in ids[prompt:]:
+            new, _ = model.forward(np.array([[symbol]]), past)
+            logits = np.concatenate([logits, new], axis=1)
+        return np.abs(logits - model.forward(ids[None])[0])[0].max(-1)
+        """,
+        """
+        past = model.new_past()
+        moved = np.empty(len(ids))
+        whole = model.forward(ids[None])[0][0]
+        moved[:prompt] = np.abs(model.forward(ids[None, :prompt], past)[0][0] - whole[:prompt]).max(axis=1)
+        for t in range(prompt, len(ids)):
+            moved[t] = np.abs(model.forward(ids[None, [t]], past)[0][0, 0] - whole[t]).max()
+        return moved
+        """,
+        """
+        past = model.new_past()
+        cuts = np.split(ids, range(prompt, len(ids)))
+        parts = np.vstack([model.forward(part[None], past)[0][0] for part in cuts if len(part)])
+        return np.max(abs(parts - model.forward(ids[None])[0][0]), axis=-1)
+        """,
+    ],
+    "patched_inputs": [
+        {},
+        """
+        Q, K, V = (norm(x) @ W for W in (W_Q, W_K, W_V))
+        less = norm(x - written)
+        if into == "queries":
+            Q = less @ W_Q
+        elif into == "keys":
+            K = less @ W_K
+        else:
+            V = less @ W_V
+        return Q, K, V
+        """,
+        """
+        streams = {name: norm(x) for name in ("queries", "keys", "values")}
+        streams[into] = norm(x - written)
+        return streams["queries"] @ W_Q, streams["keys"] @ W_K, streams["values"] @ W_V
+        """,
+        """
+        q = k = v = x
+        if into == "queries": q = x - written
+        if into == "keys": k = x - written
+        if into == "values": v = x - written
+        return np.matmul(norm(q), W_Q), np.matmul(norm(k), W_K), np.matmul(norm(v), W_V)
+        """,
+        """
+        out = []
+        for name, W in zip(["queries", "keys", "values"], [W_Q, W_K, W_V]):
+            stream = x - written if name == into else x
+            out.append(norm(stream) @ W)
+        return tuple(out)
+        """,
+        "tuple(norm(x - written * (name == into)) @ W for name, W in zip(('queries', 'keys', 'values'), (W_Q, W_K, W_V)))",
+        """
+        def make(name, W):
+            return norm(x - written if into == name else x) @ W
+        return make("queries", W_Q), make("keys", W_K), make("values", W_V)
+        """,
+    ],
     "triage": [
         "np.array([next((n for n, c in enumerate((3, 2, 4, 5), 1) if g[c]), 5 if g[0] or g[1] else 0) for g in gauges])",
         {

@@ -17,6 +17,7 @@ from unittest.mock import Mock
 import pytest
 import yaml
 
+from tools import save
 from tools.start import without_outputs
 
 ROOT = Path(__file__).parent.parent
@@ -448,8 +449,10 @@ def test_a_command_for_maintainers_is_handed_on_from_where_one_stands(course):
 def test_help_names_every_command_and_option(word, course, capsys):
     assert course(word) == 0
     text = capsys.readouterr().out
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in set(re.findall(r"python course\.py ([a-z]+)\b", readme)):
+    told = "".join(page.read_text(encoding="utf-8") for page in save.texts() if page.suffix == ".md")
+    commands = set(re.findall(r"python course\.py ([a-z]+)\b", told))
+    assert {"test", "real", "edition", "report", "format", "save"} <= commands
+    for command in commands:
         assert re.search(rf"^(python course\.py|   ) {command} ", text, re.M), command
     for option in ("--no-browser", "--port", "--edit", "--fast", "--rest", "--parity", "--site", "--hub", "--style"):
         assert option in text

@@ -6,6 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tools import save
+
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -45,15 +47,28 @@ def test_a_question_comes_before_every_live_figure(path):
             assert re.search(r"\*\*Predict:\*\*|\b(drag|move|type)\b", asked.source, re.I)  # or what to try
 
 
-def test_links_and_pictures_of_the_readme_exist():
-    for target in re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
+PAGES = [path for path in save.texts() if path.suffix == ".md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_of_a_page_exist(page):
+    """Those of docs/index.md are written for where it will stand, beside README; the site's builder makes one page."""
+    folder = ROOT if page.name == "index.md" else page.parent
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        made = page.name == "index.md" and target == "docs/findings.md"
+        assert made or target.startswith("https://") or (folder / target).exists(), target
+
+
+def test_the_readme_is_short():
+    """One screen and a half."""
+    words = re.findall(r"\S*\w\S*", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(words) <= 700
 
 
 def test_the_files_to_read_first_exist_and_are_short():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = readme.partition("### Read these eight files first")[2].partition("\n### ")[0]
-    files = re.findall(r"^- \[`(.+)`\]\(\1\): ", section, re.M)
+    page = (ROOT / ".github/CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = page.partition("## Read these eight files first")[2].partition("\n## ")[0]
+    files = re.findall(r"^- \[`(.+)`\]\(\.\./\1\): ", section, re.M)
     assert len(files) == 8
     for file in files:
         assert len((ROOT / file).read_text(encoding="utf-8").splitlines()) <= 250, file

@@ -12,11 +12,12 @@ from tools.__main__ import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 RUN, FIRST = ((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "readme"))
-JOBS, IMAGE_JOBS = (
+JOBS, IMAGE_JOBS, RELEASE_JOBS = (
     yaml.safe_load((ROOT / ".github/workflows" / name).read_text(encoding="utf-8"))["jobs"]
-    for name in ("course.yml", "image.yml")
+    for name in ("course.yml", "image.yml", "release.yml")
 )
-STEPS = [step for job in (*JOBS.values(), *IMAGE_JOBS.values()) for step in job["steps"]]
+ALL_JOBS = (*JOBS.values(), *IMAGE_JOBS.values(), *RELEASE_JOBS.values())
+STEPS = [step for job in ALL_JOBS for step in job.get("steps", ())]
 COMMANDS_RUN = "\n".join(step.get("run", "") for step in STEPS)
 
 
@@ -39,15 +40,19 @@ def test_github_runs_commands_and_files_that_there_are():
 
 
 def test_only_publishing_may_write():
-    for name in ("course.yml", "image.yml"):
+    for name in ("course.yml", "image.yml", "release.yml"):
         text = (ROOT / ".github/workflows" / name).read_text(encoding="utf-8")
         assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
-    own = {name: job["permissions"] for name, job in (JOBS | IMAGE_JOBS).items() if "permissions" in job}
-    assert own == {
+    jobs = JOBS | IMAGE_JOBS | RELEASE_JOBS
+    assert {name: job["permissions"] for name, job in jobs.items() if "permissions" in job} == {
         "publish": {"pages": "write", "id-token": "write"},
         "image": {"contents": "read", "packages": "write"},
+        "course": {"contents": "read", "pages": "write", "id-token": "write"},  # it holds `publish`
+        "package": {"id-token": "write"},
+        "release": {"contents": "write"},
     }
-    assert JOBS["publish"]["if"] == "github.ref == 'refs/heads/main' && github.event_name != 'pull_request'"
+    released = "github.ref == 'refs/heads/main' || startsWith(github.ref, 'refs/tags/v')"
+    assert JOBS["publish"]["if"] == f"({released}) && github.event_name != 'pull_request'"
     assert set(JOBS["publish"]["needs"]) == {"test", "site"}
     (push,) = (step for step in STEPS if "docker push" in step.get("run", ""))
     assert push["if"] == "github.event_name == 'workflow_dispatch'"
@@ -67,3 +72,16 @@ def test_what_ci_has_no_time_for_has_a_job_of_its_own():
         if "pytest.mark.own_job" in path.read_text(encoding="utf-8") and path != Path(__file__):
             place = path.relative_to(ROOT).as_posix()
             assert any(place.startswith(word) for word in named), place
+
+
+def test_a_release_is_tested_before_it_is_built_and_built_before_it_is_published():
+    """A tag that does not agree with version, changelog and citation stops it at once; nothing needs a password."""
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text)[True] == {"push": {"tags": ["v*"]}}  # `on` is a word for True
+    needs = {name: job.get("needs") for name, job in RELEASE_JOBS.items()}
+    assert needs == {"ready": None, "course": "ready", "build": "course", "package": "build", "release": "package"}
+    assert RELEASE_JOBS["course"]["uses"] == "./.github/workflows/course.yml"
+    assert "workflow_call" in yaml.safe_load((ROOT / ".github/workflows/course.yml").read_text(encoding="utf-8"))[True]
+    assert 'python -m tools.release "$GITHUB_REF_NAME"' in str(RELEASE_JOBS["ready"]["steps"])
+    assert "secrets." not in text
+    assert "password" not in str(RELEASE_JOBS)

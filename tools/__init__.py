@@ -1,7 +1,8 @@
 """The tools of maintainers and teachers. No learner installs them; `python -m tools` lists the commands.
 
 - `start`: what `course.py` looks at before it opens the course
-- `save`: runs the notebooks and stores their outputs, and writes README's tables
+- `save`: runs the notebooks and stores their outputs, and writes tables of notebooks
+- `release`: sees that a version is ready to be released
 - `prose`: reports on the text of the notebooks
 - `train`: trains what comes trained, and stores it beside its lesson
 - `teacher`: handouts, and a report of a class's mistakes

@@ -1,8 +1,8 @@
 """`python course.py save`: run the notebooks, and store them with outputs that a reader without a kernel can use.
 
 What changes from run to run without meaning anything (identifiers, timings, versions) is taken out, so that a diff
-shows what a change did. The repository's address is written into README and notebooks from pyproject.toml, and the
-table of all notebooks from what the lessons say of themselves.
+shows what a change did. The repository's address is written into texts and notebooks from pyproject.toml, and the
+tables of notebooks and their minutes from what the lessons say of themselves.
 """
 
 import argparse
@@ -18,22 +18,31 @@ from lesson_utils.classroom import course
 from lesson_utils.classroom.course import Lesson
 from lesson_utils.classroom.files import put
 from lesson_utils.classroom.stand_in import WIDGET_VIEW
+from tools import release
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SLUG = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
-# Where OWNER/REPO stands in README and notebooks, by what stands before it.
+TEACHING = Path("docs", "teaching.md")  # it holds the table for teachers
+# Where OWNER/REPO stands in texts and notebooks, by what stands before it.
 BEFORE = (
     "git+https://github.com/",
     "git clone https://github.com/",
     "mybinder.org/v2/gh/",
     "research.google.com/github/",
     "ghcr.io/",
+    "{https://github.com/",  # BibTeX
+    "repository-code: https://github.com/",  # CITATION.cff
+    "url: https://github.com/",  # .github/ISSUE_TEMPLATE
 )
 ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
 TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
 MINUTES = re.compile(r"(\| \| Minutes \| Project \|.*\n(?:\|---)+\|)((?:\n\|.*\|)*)")
-PAGES = re.compile(r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:lite|notebooks)/)")  # where the site is
+PATHS = re.compile(r"(\| \| Take \| Minutes \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
+HOURS = re.compile(r"(core of the course takes )\d+( hours, and everything in it )\d+")
+PAGES = re.compile(  # where the site is
+    r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:(?:lite|notebooks|docs|chat)/|index\.html))"
+)
 
 
 def slug() -> str:
@@ -68,7 +77,7 @@ def with_table(text: str, folder: str = "") -> str:
 
 
 def with_minutes(text: str) -> str:
-    """Return `text` with the minutes in README's table for teachers as the notebooks state them.
+    """Return `text` with the minutes in the table for teachers as the notebooks state them.
 
     A new lesson gets a row with its first live figure; its author fills in the rest.
     """
@@ -80,21 +89,48 @@ def with_minutes(text: str) -> str:
     for lesson in course.LESSONS:
         number = f"{lesson.number:02}"
         end = rest.get(number) or f"| `lab.{next(iter(lesson.figures()), '')}` | | |"
-        rows.append(f"| {number} | {minutes(lesson)} {end}")
+        rows.append(f"| {number} | {', '.join(map(str, minutes(lesson)))} {end}")
     return text.replace(table[0], "\n".join(rows))
 
 
-def minutes(lesson: Lesson) -> str:
+def with_paths(text: str) -> str:
+    """Return `text` with the minutes of each way through the course: the cores of the notebooks in its row."""
+    table = PATHS.search(text)
+    if not table:
+        return text
+    cores = {lesson.notebook: minutes(lesson)[0] for lesson in course.LESSONS}
+    rows = [table[1]]
+    for row in table[2].strip().splitlines():
+        _, who, what, time, _ = row.split("|")
+        if taken := re.findall(r"\(notebooks/(\w+\.ipynb)\)", what):
+            time = f" {sum(cores[name] for name in taken)} "
+        rows.append(f"|{who}|{what}|{time}|")
+    return text.replace(table[0], "\n".join(rows))
+
+
+def with_hours(text: str) -> str:
+    """Return `text` with the hours that all notebooks together take."""
+    core, whole = (round(sum(some) / 60) for some in zip(*map(minutes, course.LESSONS), strict=True))
+    return HOURS.sub(rf"\g<1>{core}\g<2>{whole}", text)
+
+
+def minutes(lesson: Lesson) -> tuple[int, int]:
     """Return the minutes of a notebook's core, and of all of it, as its first cell states them."""
     first = json.loads((NOTEBOOKS / lesson.notebook).read_text(encoding="utf-8"))["cells"][0]
     found = re.search(r"\*\*Time:\*\* about (\d+) minutes(?:, (\d+) with)?", "".join(first["source"]))
     if not found:
         raise ValueError(f"{lesson.notebook}: its first cell must say how long it takes: **Time:** about 60 minutes")
-    return f"{found[1]}, {found[2] or found[1]}"
+    return int(found[1]), int(found[2] or found[1])
+
+
+def texts() -> list[Path]:
+    """Return the files in which the repository's address stands, beside pyproject.toml."""
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / ".github").glob("*.md"), *(ROOT / ".github").glob("*/config.yml")]
+    return [ROOT / "README.md", ROOT / "CITATION.cff", *sorted(pages), *sorted(NOTEBOOKS.glob("*.ipynb"))]
 
 
 def write_address(address: str) -> int:
-    """Write it into pyproject.toml, README and notebooks, which are not run; how many files that changed.
+    """Write it into pyproject.toml, the texts and the notebooks, which are not run; how many files that changed.
 
     Raises:
         ValueError: the address is not of the form OWNER/REPO.
@@ -102,7 +138,7 @@ def write_address(address: str) -> int:
     if not re.fullmatch(SLUG, address):
         raise ValueError(f"{address!r} is not the address of a repository; it must look like OWNER/REPO")
     changed = 0
-    for path in (ROOT / "pyproject.toml", ROOT / "README.md", *sorted(NOTEBOOKS.glob("*.ipynb"))):
+    for path in (ROOT / "pyproject.toml", *texts()):
         old = path.read_text(encoding="utf-8")
         new = with_address(old, address)
         if path.suffix == ".toml":
@@ -173,12 +209,14 @@ def main() -> None:
         address = slug()
     except ValueError as error:
         parser.error(str(error))
-    readme = ROOT / "README.md"
-    text = with_address(readme.read_text(encoding="utf-8"), address)
-    text = with_minutes(with_table(text, "notebooks/"))
-    put(readme, text)
-    for number in re.findall(r"^\| (\d\d) \|.*\| \| \|$", text, re.M):
-        print(f"README.md: write into the table for teachers what to ask about notebook {number}, and how it turns out")
+    for path in texts():
+        if path.suffix != ".ipynb":
+            text = with_address(path.read_text(encoding="utf-8"), address)
+            for write in (with_minutes, with_paths, with_hours, release.with_version):
+                text = write(text)
+            put(path, with_table(text, "notebooks/"))
+    for number in re.findall(r"^\| (\d\d) \|.*\| \| \|$", (ROOT / TEACHING).read_text(encoding="utf-8"), re.M):
+        print(f"{TEACHING}: write into the table for teachers what to ask about notebook {number}, and what turns out")
     for path in paths:
         save(path, address)
         print(f"saved {path.name}, {path.stat().st_size // 1000} kB")

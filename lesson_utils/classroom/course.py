@@ -8,8 +8,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lesson_utils.classroom.live import Lab
     from lesson_utils.mistakes.exercise import Exercise
+    from lesson_utils.mistakes.verdict import CheckResult
 
 FOLDER = "lesson_utils.lessons"
 LESSONS: "tuple[Lesson, ...]"  # by number; found when they are asked for, because each of them imports this module
@@ -33,6 +36,7 @@ class Lesson:
     title: str
     question: str  # the one that the notebook opens and closes with
     exercises: tuple[str, ...] = ()  # their names, as in `check.<name>`
+    answers: tuple[str, ...] = ()  # names of checks of what is no function, as in `check.<name>` too
     package: str = ""  # where it was found
 
     @property
@@ -61,6 +65,11 @@ class Lesson:
     def predictions(self) -> tuple[Any, ...]:
         """Return its predictions (`quiz.Prediction`), in the order of the notebook."""
         return tuple(getattr(self.part("questions"), "PREDICTIONS", ()))
+
+    def answer(self, name: str) -> "Callable[[Any], CheckResult]":
+        """Return the check of an answer that is no function, from the module "answers"."""
+        found: Callable[[Any], CheckResult] = self.part("answers").ANSWERS[name]
+        return found
 
     @cache  # noqa: B019 (records live as long as the course does)
     def exercise(self, name: str) -> "Exercise":
@@ -94,7 +103,7 @@ def find() -> tuple[Lesson, ...]:
     lessons = sorted((replace(m.LESSON, package=m.__name__) for m in modules), key=lambda lesson: lesson.number)
     seen: dict[str, Lesson] = {}
     for lesson in lessons:
-        for name in (f"number {lesson.number}", *lesson.exercises):
+        for name in (f"number {lesson.number}", *lesson.exercises, *lesson.answers):
             if name in seen:
                 raise ValueError(f"{seen[name].package} and {lesson.package} both have {name}; choose another for one")
             seen[name] = lesson

@@ -115,6 +115,19 @@
     output.dataset.advised = "yes";
     sayBelow(output, "If a cell above makes this name: choose Run → Run All Above Selected Cell, then run this cell.");
   };
+  // A verdict is about what was run. JupyterLab marks the cells that were edited since.
+  const source = (cell) => [...cell.querySelectorAll(".cm-line")].map((line) => line.textContent).join("\n");
+  const compare = (verdict) => {
+    if (verdict.dataset.compared) return;
+    verdict.dataset.compared = "yes";
+    const cell = verdict.closest(".jp-CodeCell");
+    const [, name] = (cell && /\bcheck\.\w+\((\w+)\)/.exec(source(cell))) || [];
+    const says = verdict.textContent.includes("run its cell first");
+    const edited = [...(cell?.parentElement.querySelectorAll(".jp-CodeCell.jp-mod-dirty") ?? [])];
+    if (!name || says || !edited.some((other) => new RegExp(`^\\s*def ${name}\\b`, "m").test(source(other)))) return;
+    const then = "This verdict is about the version before. Run that cell, then this one.";
+    sayBelow(verdict.parentElement, `You edited the cell of ${name}, but you have not run it since. ${then}`);
+  };
   const start = (figure) => {
     if (figure.dataset.followed) return;
     figure.dataset.followed = "yes";
@@ -151,15 +164,16 @@
     if (opened.get(hint(fold) || fold)?.has(fold.firstElementChild.textContent)) fold.open = true;
   };
   const picture = (image) => {
-    if (image.dataset.shown) return;
+    if (image.dataset.shown || image.closest("[class^=still-]")) return; // that one stands in for a live figure
     image.dataset.shown = "yes";
     for (const later of [0, 150, 400]) setTimeout(() => showWhole(image), later);
   };
   const look = () => {
     document.querySelectorAll(".live-figure").forEach(start);
     document.querySelectorAll(".jp-OutputArea-output[data-mime-type$=stderr]").forEach(advise);
-    document.querySelectorAll(".jp-OutputArea-output > .jp-RenderedHTML img").forEach(picture);
+    document.querySelectorAll(".jp-OutputArea-output.jp-RenderedHTML img").forEach(picture);
     document.querySelectorAll(".jp-OutputArea-output [role=status] details").forEach(reopen);
+    document.querySelectorAll(".jp-OutputArea-output [role=status]:not(.no-answer)").forEach(compare);
   };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
   look();

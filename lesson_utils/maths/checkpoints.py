@@ -71,4 +71,7 @@ def load(model: Trainable, path: str | os.PathLike[str]) -> None:
         if not np.isfinite(stored_).all():
             raise ValueError(f"{path}: {name} holds NaN or infinite values; save a model that has none")
     for name, param in params.items():
-        param.value[...] = arrays[name]  # in place: an optimizer may be holding the array
+        if param.value.flags.writeable:
+            param.value[...] = arrays[name]  # in place: an optimizer may be holding the array
+        else:  # a model that was made without numbers
+            param.value = arrays[name]

@@ -273,6 +273,7 @@ SILENT = (  # what raises no error and does something else than meant
     (r"\.transpose\(\s*-2\s*,\s*-1\s*\)", "on two axes, NumPy reads `.transpose(-2, -1)` as “the axes in this order”, which changes nothing (in PyTorch it swaps them); write `.swapaxes(-1, -2)`"),
     (r"[\w)\]]\s*\^\s*[\w(]", "`^` is no power in Python but a bitwise “exclusive or”; a power is `**`"),
 )  # fmt: skip
+WORDS = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|"[^"\n]*"|'[^'\n]*'|#.*""")  # texts and comments
 
 
 def _formulas_and_silent_words(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> str:
@@ -281,7 +282,7 @@ def _formulas_and_silent_words(bank: Bank, function: Any, outcomes: Sequence[Out
         with contextlib.suppress(TimeUp), quiet(), stopped(1, busy=4):
             also = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
     with contextlib.suppress(OSError, TypeError):  # no source to look at
-        source = inspect.getsource(function)
+        source = WORDS.sub("", inspect.getsource(function))
         if silent := next((text for pattern, text in SILENT if re.search(pattern, source)), None):
             also += f"\nLook also at this: {silent}."
     return also

@@ -8,8 +8,33 @@ pytestmark = pytest.mark.slow
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "00_start_here.ipynb"
 NEW_KERNEL = "This picture does not follow its controls: the kernel is new. Run the set-up cell, then this one."
 NAME_ABOVE = "If a cell above makes this name: choose Run → Run All Above Selected Cell, then run this cell."
+EDITED = (
+    "You edited the cell of weighted_average, but you have not run it since. This verdict is about the version before. "
+    "Run that cell, then this one."
+)
 RIGHT = "def weighted_average(weights, values):\n    return weights @ values"
 LONG = "import os, time\nwhile not os.path.exists({!r}):\n    time.sleep(0.1)\ntrained = True"
+
+# A figure with a label and a value that are nearly too wide for a phone.
+WIDE = """from lesson_utils.classroom import live
+
+@live.lab(
+    width=3,
+    height=1,
+    gate=live.Slider("bias of the gate that keeps +", -2, 4, 0),
+    scale=live.Choice("a scale for", ("each vector", "each channel"), "each vector"),
+)
+def wide(figure):
+    figure.add_subplot()
+    return "A gate of {gate} and a scale for {scale}.".format
+
+wide()"""
+TRACK = {
+    ".noUi-base": "e => e.getBoundingClientRect().width > 60",
+    ".widget-readout": "e => e.scrollWidth <= e.clientWidth + 1",
+    ".widget-label": "e => e.scrollWidth <= e.clientWidth + 1",
+    ".widget-slider": "e => e.offsetLeft + e.offsetWidth <= e.parentElement.clientWidth",
+}
 
 # What is wrong with the outputs: what is cut off, lies over another, can't be seen, or stands out too little.
 WRONG = """() => {
@@ -98,6 +123,20 @@ def test_each_look(lab):
 
 
 @pytest.mark.long_form
+def test_on_a_phone_a_finger_can_hold_each_slider(lab):
+    with lab.open(NOTEBOOK.name, 390, 844) as notebook:
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look", WIDE)
+        page = notebook.page
+        notebook.ask("() => jupyterapp.shell.collapseLeft()")
+        page.locator(".live-figure img").wait_for()
+        page.wait_for_timeout(300)
+        assert page.locator(".live-figure .noUi-base").count() == 2
+        for part, measure in TRACK.items():
+            assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
+
+
+@pytest.mark.long_form
 def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
     with lab.open(NOTEBOOK.name) as notebook:
         page = notebook.page
@@ -118,6 +157,31 @@ def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
         notebook.run_cell("setup")
         notebook.run_cell("first-look")
         page.wait_for_function("document.querySelectorAll('.no-answer').length === 1")
+
+
+@pytest.mark.long_form
+def test_a_verdict_about_a_version_that_no_longer_stands_there_says_so(lab):
+    with lab.open(NOTEBOOK.name) as notebook:
+        notebook.run_cell("setup")
+        number = [cell["id"] for cell in notebook.cells].index("weighted-average")
+
+        def edit(source):
+            notebook.ask(f"({{content}}) => content.widgets[{number}].model.sharedModel.setSource({source!r})")
+
+        def notes():
+            notebook.run_cell("weighted-average-check")
+            notebook.page.locator(".jp-OutputArea-output [role=status][data-compared]").wait_for()
+            return notebook.page.locator(".no-answer").all_text_contents()
+
+        notebook.run_cell("weighted-average", RIGHT.replace("weights @ values", "values"))
+        edit(RIGHT)
+        assert notes() == [EDITED]
+        notebook.run_cell("weighted-average", RIGHT)
+        assert notes() == []
+        edit(RIGHT.replace("weights @ values", "("))
+        assert notes() == [EDITED], "green, under a cell that holds something else"
+        edit(RIGHT)
+        assert notes() == [], "as it was run"
 
 
 @pytest.mark.long_form

@@ -15,6 +15,12 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
 VIOLATIONS = """async rules => (await axe.run({include: [['.jp-OutputArea-output']]}, {runOnly: rules}))
     .violations.map(found => `${found.id}: ${found.nodes.map(node => node.html.slice(0, 200)).slice(0, 3)}`)"""
 
+PICTURE_IN_SIGHT = """node => {
+    const panel = node.closest('.jp-WindowedPanel-outer').getBoundingClientRect()
+    const box = node.querySelector('.jp-OutputArea-output img').getBoundingClientRect()
+    return (Math.min(box.bottom, panel.bottom) - Math.max(box.top, panel.top)) / box.height
+}"""
+
 
 def marks(name):
     return [] if name.startswith("00") else [pytest.mark.long_form, pytest.mark.own_job]
@@ -25,6 +31,27 @@ def marks(name):
 def test_controls_and_picture_stay_in_sight(lab, path, size):
     with lab.open(path.name, *size) as notebook:
         assert by_hand.not_in_sight(notebook) == {}
+
+
+@pytest.mark.long_form
+def test_a_picture_that_comes_late_is_in_sight(lab):
+    """The page has scrolled long before, as after a training: then a picture grows out of the window at the top."""
+    with lab.open("02_scaled_attention.ipynb", 1440, 900) as notebook:
+        page = notebook.page
+        notebook.run_cell("setup")
+        notebook.run_cell("by-hand")
+        number = [cell["id"] for cell in notebook.cells].index("symmetry")
+        late = "import time\ntime.sleep(2)\n" + "# trained\n" * 20 + "".join(notebook.cells[number]["source"])
+        notebook.ask(f"({{content}}) => content.widgets[{number}].model.sharedModel.setSource({late!r})")
+        cell, shares = by_hand.CELL.format(number), []
+        for _ in range(2):
+            notebook.ask(f"({{content}}) => {{ content.activeCellIndex = {number}; content.activate() }}")
+            page.keyboard.press("Shift+Enter")
+            page.wait_for_timeout(500)
+            page.wait_for_function(f"{cell}.model.executionCount && {cell}.model.executionState !== 'running'")
+            page.wait_for_timeout(800)  # until page.js has scrolled
+            shares.append(page.evaluate(f"({PICTURE_IN_SIGHT})({cell}.node)"))
+        assert min(shares) > 0.99
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])

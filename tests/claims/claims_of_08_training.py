@@ -23,6 +23,9 @@ as_written(
     the_first_is_read=of_another.mean(axis=0)[0] < 0.6,
     the_rest_is_not=of_another.mean(axis=0)[[1, 4, 7, 10]].min() > 0.85,
 )
+where = camera_film.frame(film.at(STEPS), "March 3, 2021").weights.mean(axis=0)[:, :5].sum(axis=1)  # on the letters
+blind = camera_film.predicted(film.at(STEPS), (sources, targets), {"cross": {0: range(4)}}) == targets[:, 1:]
+as_written(STEPS == 1000, dashes_look=where[[4, 7]].min() > 0.6, in_vain=blind.mean(axis=0)[[4, 7]].min() == 1)
 
 # %% late-code
 as_written(
@@ -40,6 +43,7 @@ as_written(
     order=forms["2021/3/3"] < 0.01,
     century=lab.translate(model, "3 August 1850") != "1850-08-03",
     month_13=lab.translate(model, "3/13/2021") == "2021-13-03",
+    month_17=lab.translate(model, "3/17/1984") == "1984-12-03",
 )
 
 # %% slope-lab

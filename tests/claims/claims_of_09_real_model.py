@@ -10,12 +10,11 @@ jump = before.right < 0.3 and after.right > 0.75 and after.previous.max() > 3 * 
 as_written(STEPS == 800, stuck=max(m.right for m in one) < 0.3, two=two[-1].right > 0.85, jump=jump)
 
 # %% grow-break
-_, no_previous, no_other, _, no_both = right.values()
-chain = no_previous < 0.2 and no_both < 0.1
-as_written(STEPS == 800, chain=chain, other=no_other > 0.8, all_heads=round(right["all heads"], 2) == 0.93)
+no_previous, no_other = right.values()
+as_written(STEPS == 800, chain=no_previous < 0.2, other=no_other > 0.8, all_heads=round(lab.copied(grown), 2) == 0.93)
 
 # %% own-run
-as_written(same=abs(plain - own) < 0.002)
+as_written(same=abs(lab.copied(grown) - lab.copied(grown, attend=my_attention)) < 0.002)
 
 # %% one-character
 as_written(smollm is None, much=with_numpy > 4 * with_math)

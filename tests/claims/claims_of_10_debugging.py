@@ -1,24 +1,63 @@
 """What the text of notebook 10 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.debugging import casefile
+from lesson_utils.lessons.debugging import answers, casefile, matrix
 
 # %% try
 places = (moved[:6] > 1e-3).nonzero()[0].tolist()
 as_written(two_layers=places == [4, 5], parity=parity > 0.1, rows=rows < 1e-5)
 
+# %% start-code
+as_written(width_256=9 < losses[0] < 10, own=own > 9, another=losses[1] < 5.5, small=abs(losses[2] - np.log(V)) < 0.1)
+starts = [lab.broken.patient("", vocab=V, d_model=d).loss((ids, targets)) for d in (32, 64, 128, 256)]
+as_written(grows=starts == sorted(starts), from_to=[round(starts[0], 1), round(starts[-1], 1)] == [5.3, 9.6])
+as_written(healthy_starts_at_5=abs(casefile.of(9).start - 5.0) < 0.05)
+
+# %% examine-one
+as_written(a_leak=leak_in_time(patient, ids, 6)[:6].max() > 1)
+
+# %% diagnosis-check
+silent = [n for n in casefile.PATIENTS[: casefile.CORE] if not any(casefile.alarms(casefile.of(n)))]
+as_written(two=silent == [9, 10], nothing_is_told=check.diagnosis(my_diagnosis).passed is None)
+well = check.diagnosis({n: answers.right(n)[0] for n in my_diagnosis})
+as_written(can_be_solved=well.passed is True)
+
+# %% net-code
+as_written(no_false_alarm="The healthy patient sets off no test" in lab.net(tests).alt)
+
+# %% triage-use-code
+gauges = casefile.gauges()  # (20, 6)
+nothing = (~gauges.any(axis=1)).nonzero()[0] + 1
+as_written(silent=nothing.tolist() == [9, 10, 20])
+
 # %% one-batch-code
 healthy, backward, twice, unshifted = ends.values()
 as_written(well=max(healthy, unshifted) < 0.01, first=unshifted < healthy, stuck=min(backward, twice) > 1)
+inverted = training.fit(lab.broken.patient("mask inverted", vocab=20), lambda rng: batch, 150, lr=1e-2, progress=False)
+as_written(inverted=inverted.losses[-1] < 0.05)
 
-# %% case-table
-gauges = casefile.gauges()  # (16, 6)
-silent = (~gauges.any(axis=1)).nonzero()[0] + 1
-as_written(well=silent.tolist() == [9, 14], too_good=gauges[[0, 3, 7, 10, 14]][:, 1:3].all())
-as_written(inverted=casefile.of(15).losses[-1] < 0.1)
+# %% matrix-lab
+as_written(twin=sum(matrix.found(bug)["right twin"] for bug in matrix.ROWS) == 16)
+as_written(cache_counts=not any(matrix.noticed("cache counts calls", task)[1] for task in ("copy", "reverse", "dates")))
+as_written(
+    gather_alone=[matrix.noticed("merged without the swap", task)[0] for task in matrix.tried.TASKS].count(True) == 1
+)
 
 # %% scrambled
 merged, split = lab.tried()["merged without the swap"], lab.tried()["split and merged without the swap"]
 learnt = min(told for task in ("copy", "reverse", "dates") for told, _ in merged[task])
 slower = max(told for told, _ in merged["gather-k"][:3]) < 0.8 < 0.98 < merged["gather-k"][3][0]
 as_written(learnt=learnt > 0.99, quarter=split["copy"][0][0] > 0.99 > 0.3 > split["reverse"][0][0], slower=slower)
+
+# %% twin-code
+apart = [[float(np.abs(port[part] - x).max()) for part, x in original.items()] for port in ports]
+first = [next(part for part, x in zip(original, found, strict=True) if x > 1e-5) for found in apart[:3]]
+as_written(first=first == ["attention 1", "feed-forward 1", "attention 3"], rounding=max(apart[3]) < 1e-5)
+as_written(B=3e-4 < apart[1][-1] <= 5.5e-4, jump=3e-4 < max(apart[1][:3]) < 5e-4)
+as_written(largest=abs(np.abs(original["logits"]).max() - 7.5) < 0.05)
+
+# %% twin-patients
+as_written(healthy_or_not=np.abs(theirs - right).max() > 0.1)
+
+# %% missing-code
+as_written(padding=np.abs(padded - alone).max() > 0.1, float16=np.exp(12) > np.finfo(np.float16).max)

@@ -75,6 +75,22 @@ def test_a_quiet_line_says_how_to_return():
     assert ">lab.point(name=&#x27;b&#x27;)</code>" in figure.outputs()[0]["text/html"]
 
 
+def test_at_its_start_a_figure_is_called_without_values():
+    """Whatever digits the start has: 10**-0.5 is a step of its slider, and a slider keeps twelve digits."""
+
+    @live.lab(width=2, height=1, temperature=live.LogSlider("τ", 0.01, 100, 10**-0.5))
+    def hot(figure):
+        figure.add_subplot()
+        return "It is {temperature}.".format
+
+    figure = hot()
+    assert ">lab.hot()</code>" in testing.page(figure)
+    figure.set(temperature=10.0)
+    assert ">lab.hot(temperature=10.0)</code>" in testing.page(figure)
+    figure.set(temperature=10**-0.5)
+    assert ">lab.hot()</code>" in testing.page(figure)
+
+
 @live.lab(
     width=2,
     height=1,

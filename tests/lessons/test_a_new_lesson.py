@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 from lesson_utils.classroom.course import LESSONS
+from tools import save
 
 ROOT = Path(__file__).parents[2]
 NUMBER = len(LESSONS)
@@ -139,8 +140,9 @@ def course(tmp_path):
     """Return a copy of the course with one more lesson."""
     for name in ("lesson_utils", "notebooks", "tests", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    for name in ("README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "docs").mkdir()
+    for name in ("README.md", "pyproject.toml", save.TEACHING):
+        shutil.copy(ROOT / name, tmp_path / name)
     package = tmp_path / "lesson_utils/lessons/toy"
     package.mkdir()
     for name, source in FILES.items():
@@ -164,7 +166,7 @@ def test_a_lesson_is_found_by_being_there(course):
     assert f"write into the table for teachers what to ask about notebook {NUMBER:02}" in said
     readme = (course / "README.md").read_text(encoding="utf-8")
     assert f"| {NUMBER:02} | [Toys](notebooks/{NUMBER:02}_toy.ipynb) | What is a toy? |" in readme
-    assert f"| {NUMBER:02} | 5, 5 | `lab.toy_lab` | | |" in readme
+    assert f"| {NUMBER:02} | 5, 5 | `lab.toy_lab` | | |" in (course / save.TEACHING).read_text(encoding="utf-8")
     others = " and ".join(f"not {lesson.name}" for lesson in LESSONS)
     chosen = (
         f"(test_every_lesson and {others}) or (test_exercises and twice) or toy"  # all but what is another lesson's

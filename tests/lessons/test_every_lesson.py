@@ -193,10 +193,25 @@ def test_the_two_tables_of_notebooks_are_what_the_records_say():
     assert all(f"(notebooks/{lesson.notebook})" in readme for lesson in LESSONS)
 
 
-def test_the_readme_says_how_long_each_notebook_takes_and_projects_what_is_there():
+def test_the_readme_says_how_long_the_course_takes():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert save.with_minutes(readme) == readme, "run: python course.py save"
-    shown = re.findall(r"^\| \d\d \| \d+, \d+ \| `lab\.(\w*)` \|", readme, re.M)
+    assert len(save.HOURS.findall(readme)) == 1
+    assert save.with_hours(readme) == readme, "run: python course.py save"
+
+
+def test_the_ways_through_the_course_take_the_minutes_of_their_notebooks():
+    page = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    assert save.with_paths(page) == page, "run: python course.py save"
+    evening = sum(save.minutes(LESSONS[number])[0] for number in (0, 2, 6))
+    assert re.search(rf"^\| I have one evening \|.*\| {evening} \|$", page, re.M)
+
+
+def test_teachers_read_how_long_each_notebook_takes_and_project_what_is_there():
+    page = (ROOT / save.TEACHING).read_text(encoding="utf-8")
+    assert save.with_minutes(page) == page, "run: python course.py save"
+    cores = sum(save.minutes(LESSONS[number])[0] for number in (2, 3, 4, 6, 9))
+    assert f"of 02, 03, 04, 06 and 09: {cores} minutes" in " ".join(page.split())
+    shown = re.findall(r"^\| \d\d \| \d+, \d+ \| `lab\.(\w*)` \|", page, re.M)
     for lesson, figure in zip(LESSONS, shown, strict=True):
         assert figure in {*lesson.figures(), ""}, lesson.notebook
 

@@ -16,7 +16,7 @@ from right_answers import RIGHT, bodies
 
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.real_model import breaking, changes, chatting, grow, lab, measures, own, together
+from lesson_utils.lessons.real_model import changes, chatting, grow, lab, measures, own, paths, recall, wires
 from lesson_utils.lessons.real_model.exercises import EXERCISES
 from lesson_utils.lessons.real_model.stored import CHANGES_FILE, NOTE, stored
 from lesson_utils.lessons.tokens import spelling, splitting
@@ -101,21 +101,6 @@ def test_it_forgets_what_it_is_told_to(rng):
     np.testing.assert_allclose(flat, 1 / 9, atol=0.02)
 
 
-def test_stops_that_forget_nothing_are_no_attention_of_their_own(rng):
-    assert measures.forgets() is measures.forgets(first=4) is None
-    Q, K, V = rng.normal(size=(3, 1, 2, 9, 4)).astype(np.float32)
-    for stops in ({"window": 4, "first": 1}, {"best": 2, "bits": 3}):
-        attends = measures.forgets(**stops), measures.forgetful(**stops)
-        np.testing.assert_array_equal(*(attend(Q, K, V, np.tri(9, dtype=bool))[0] for attend in attends))
-
-
-def test_the_cache_is_as_large_as_window_and_bits_make_it():
-    tokens, each = together.kept_bytes()
-    assert (tokens, each) == (measures.PAGE, 30 * 2 * 3 * 64 * 4)
-    assert together.kept_bytes(window=16, first=4, best=4) == (20, each)
-    assert together.kept_bytes(bits=4)[1] == 30 * 2 * 3 * (64 // 2 + 8)  # half a byte a number, and two float32
-
-
 def test_rounding_leaves_as_many_levels_as_the_bits_say(rng):
     x = rng.uniform(-1, 2, size=(3, 400))
     for bits in (1, 2, 5):
@@ -136,6 +121,74 @@ def test_removing_each_head_is_what_knock_out_does(rng):
     np.testing.assert_allclose(
         measures.logits_of(model, measures.streams(model, ids)[-1]), model.forward(ids)[0], atol=1e-12
     )
+
+
+# --- One wire cut -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_kv_heads", [4, 2])
+@pytest.mark.parametrize("into", paths.INPUTS)
+def test_one_input_of_one_head_lacks_what_another_has_written(rng, into, num_kv_heads):
+    """Against the formula, head by head, in float64."""
+    config = GPTConfig(
+        vocab=11, d_model=16, num_heads=4, num_kv_heads=num_kv_heads, num_layers=2, positions="rotary", dtype=np.float64
+    )
+    model, ids = GPT(config, rng), rng.integers(11, size=(2, 7))
+    lower, upper = model.stack.blocks
+    x, _ = model.tokens.forward(ids)
+    mask = np.tri(7)
+    after, cache = lower.forward(x, mask)
+    written = cache.attention.inner.merged[0][..., 4:8] @ lower.attention.inner.W_O.value[4:8]
+    norm, heads = upper.attention.norm, upper.attention.inner
+    streams = {name: norm.forward(after - written if name == into else after)[0] for name in paths.INPUTS}
+    group = 4 // num_kv_heads
+
+    def column(W, head):
+        return W.value[:, 4 * head : 4 * head + 4]
+
+    def turned(y):
+        return heads.rotary.turn(y, np.arange(7))
+
+    q = turned(streams["queries"] @ column(heads.W_Q, 2))
+    k = turned(streams["keys"] @ column(heads.W_K, 2 // group))
+    expected = attention.scaled_dot_product_attention(
+        q, k, streams["values"] @ column(heads.W_V, 2 // group), mask > 0
+    )[1]
+    done = paths.run_patched(model, ids, (0, 1), into, {1: [2]})
+    np.testing.assert_allclose(done.maps[:, 0], expected, atol=1e-12)
+    plain = model.forward(ids)[0]
+    assert np.abs(done.logits - plain).max() > 1e-4
+    nothing = paths.run_patched(
+        model, ids, (0, 1), into, {1: [2]}, lambda x, written, *rest: paths.patched_inputs(x, 0 * written, *rest)
+    )
+    np.testing.assert_allclose(nothing.logits, plain, atol=1e-12)
+
+
+def test_a_head_that_is_not_below_its_readers_is_refused(rng):
+    model = GPT(GPTConfig(vocab=11, d_model=12, num_heads=3, num_layers=2, positions="rotary"), rng)
+    with pytest.raises(ValueError, match=r"head 1\.0 is read only above its layer"):
+        paths.run_patched(model, np.zeros((1, 4), int), (1, 0), "keys", {1: [2]})
+
+
+def test_by_the_mean_the_mean_stays(rng):
+    config = GPTConfig(vocab=11, d_model=12, num_heads=3, num_layers=2, positions="rotary", dtype=np.float64)
+    model, ids = GPT(config, rng), rng.integers(11, size=(2, 6))
+    seen = {}
+
+    def inputs(x, written, *rest):
+        seen["written"] = written
+        return paths.patched_inputs(x, written, *rest)
+
+    paths.run_patched(model, ids, (0, 0), "keys", {1: [0]}, inputs, by="mean")
+    np.testing.assert_allclose(seen["written"].mean(axis=(0, 1)), 0, atol=1e-12)
+
+
+def test_the_learners_function_cuts_the_wire_of_a_grown_model():
+    exercise = LESSONS[9].exercise("patched_inputs")
+    model = grow.new_model(2)
+    lines = wires.cut(model, (0, 1), exercise.function()).splitlines()
+    assert [line.split("in the ")[-1].split()[0] for line in lines[2:]] == list(paths.INPUTS)
+    assert lines == wires.cut(model, (0, 1), paths.patched_inputs).splitlines()
 
 
 # --- From 2017 to now -----------------------------------------------------------------------------------------------
@@ -210,7 +263,7 @@ def test_the_runs_say_what_the_text_says():
 @pytest.mark.slow
 def test_what_is_stored_is_small_and_labelled():
     assert (ROOT / "lesson_utils/lessons/real_model/measured.npz").stat().st_size < 1_000_000
-    for name in ("census_lab", "knock_out_lab", "prune_lab", "forget_lab", "together_lab", "lens_lab"):
+    for name in ("census_lab", "knock_out_lab", "wire_lab", "forget_lab", "lens_lab"):
         figure = testing.drawing(getattr(lab, name).example())
         assert figure.get_supxlabel() == NOTE, name
 
@@ -219,33 +272,87 @@ def test_the_stored_results_say_what_the_text_says():
     known = stored()
     assert known["scores_real"].shape == known["scores_random"].shape == (5, 30, 9)
     assert len(lab.heads_above(known["scores_random"], "induction", 0.3)) == 0
-    rows = {kind: known[f"knock_{kind}"] for kind in ("induction", "previous")}
-    assert rows["induction"][3, 1] > breaking.GUESSING > rows["previous"][1, 1] > 9 > 3 * rows["induction"][0, 1] - 1
-    page, other, copying = known["pruned"][:, :3].T
-    assert page[2] < page[0]
-    assert other[1] - other[0] > 0.35
-    assert copying[1] - copying[0] > 1
+    four, one = known["knock_induction_zero"][3, 1], known["knock_previous_zero"][1, 1]
+    others = known["knock_others_zero"][:, 3, 1]
+    assert four > one > 9 > 2 * others.max()
+    assert (round(others.min(), 1), round(others.max(), 1), round(one, 1)) == (3.0, 3.7, 9.7)
+    again = known["knock_again"][1:, 0, 1]  # other tokens: four, 16.0, others
+    assert again[0] > again[1] > 2 * again[2:].max()
 
 
-def test_small_losses_add_up_and_large_ones_do_not():
-    pairs = [together.sum_and_truth(**chosen) for chosen in together.in_combination()]
-    small = [(added, truth) for added, truth in pairs if added < together.SMALL]
-    assert len(small) == 12
-    assert max(abs(truth - added) for added, truth in small) < 0.055
+def test_one_wire_carries_the_copy():
+    known = stored()
+    assert known["path_heads"][0].tolist() == list(paths.FIRST)
+    nats, whole = known["path_nats"], known["path_whole_nats"]  # (heads, inputs, tokens)
+    keys = paths.INPUTS.index("keys")
+    assert known["path_scores"][0, keys].max() < 0.01
+    assert nats[0, keys].mean() > 10.9
+    assert (nats[0].mean(axis=1) - whole.mean())[[0, 2]].round(1).tolist() == [1.1, 0.5]
+    assert (nats[1:].mean(axis=-1) - whole.mean()).max() < 0.4
+    assert np.abs(known["path_control_nats"] - whole).max() < 0.05
+    assert known["path_mean_nats"][keys].min() > 10.5
 
-    def beyond_the_sum(*stops):
-        """On each of the texts."""
-        chosen = dict(zip(together.STOPS, stops, strict=True))
-        return together.dearer(**chosen) - sum(together.dearer(**part) for part in together.alone(**chosen).values())
 
-    assert np.abs(beyond_the_sum(64, 1, 16, 4)).max() < 0.1
-    assert beyond_the_sum(16, 1, 16, 32).max() < -0.1
-    np.testing.assert_allclose(
-        together.dearer(window=16, first=1, best=16, bits=32),
-        together.dearer(window=16, first=1, best="all", bits=32),
-        atol=0.01,
-    )
-    assert beyond_the_sum(64, 0, 4, 32).min() > 0.2
+def test_names_are_harder_and_not_lost():
+    known = stored()
+    nats = {
+        name: known[f"names_{name}"] for name in ("all", "four", "nine", "first", "untold", "others", "nine_others")
+    }
+    rise = {name: nats[name] - nats["all"] for name in nats}
+    assert int((rise["four"] > 1).sum()) == 9
+    assert rise["four"].mean() == pytest.approx(3.2, abs=0.05)
+    assert int((rise["first"] > 1).sum()) == 4
+    assert rise["nine"].min() > 4.6
+    assert (nats["nine"] < nats["untold"]).all()
+    assert np.abs(rise["others"]).max() < 1.2
+    assert np.abs(rise["nine_others"].mean(axis=1)).max() < 1
+
+
+def test_the_sink_is_the_token_that_sees_only_itself():
+    known = stored()
+    lost = known["first_lost"] - known["first_lost"][0]
+    np.testing.assert_allclose(lost, [0, 0.03, 2.05, 0.0], atol=0.01)
+    half = known["first_shares"].shape[1] // 2
+    assert known["first_shares"].argmax(axis=1)[[0, 1, 3]].tolist() == [0, 1, half]
+    assert known["first_norms"].argmax(axis=1).tolist() == [0, 1, 0, half]
+    assert known["first_norms"][0, 0] > 149 * np.median(known["first_norms"][0])
+    assert known["first_same"] < 1e-3  # hidden from the start: the text without its first token
+    start, middle, _ = known["first_moved"].T
+    assert 6.5 < (middle / start).min() < (middle / start).max() < 255
+
+
+def test_what_is_forgotten_pruned_and_divided():
+    known = stored()
+    ways, lost = [str(way) for way in known["windows"]], np.exp(known["windows_lost"])
+    assert lost[ways.index("window 64, first"), [0, 3]].round(0).tolist() == [21, 39]
+    assert lost[ways.index("window 128, first"), 3] < 1.4
+    rise = np.exp(known["pruned"][0] - known["pruned_whole"])[:, :4] - 1  # ([chosen, drawn], pages)
+    assert rise[0].round(2).tolist() == [-0.15, 0.15, 0.51, 0.30]
+    assert (rise[0, 1:] > rise[1:, 1:].min(axis=0)).all()
+    assert (rise[0, 1:] < rise[1:, 1:].max(axis=0)).all()
+    divided = np.exp(known["divisors_lost"])
+    usual = divided[known["divisors"].tolist().index(1)]
+    assert (usual / divided.min(axis=0)).max() < 1.02
+    half, twice = (divided[known["divisors"].tolist().index(factor)] for factor in (0.5, 2))
+    assert (twice > half).all()
+
+
+def test_what_a_head_is_worth_depends_on_the_text():
+    copying, page = stored()["worth_copying"], stored()["worth"]
+    assert np.unravel_index(copying.argmax(), copying.shape) == paths.FIRST
+    assert int((np.abs(copying) < 0.1).sum()) == 182
+    assert page.max() < 0.2
+
+
+def test_four_runs_copy_without_the_pair():
+    known = stored()
+    right, previous = known["positions_right"][:, :, -1], known["positions_pair"][:, :, -1, 0]
+    assert known["positions_kinds"].tolist() == ["rotary", "learned", "sinusoidal"]
+    assert right[0].min() > 0.85
+    assert previous[0].min() > 0.5
+    copies = right[1:] > 0.5
+    assert copies.sum() == 4
+    assert previous[1:][copies].max() == pytest.approx(0.17, abs=0.005)
 
 
 def test_without_the_model_it_says_how_to_get_it(monkeypatch, capsys):
@@ -329,8 +436,7 @@ def test_curves_are_drawn_as_far_as_the_learner_has_come():
     films = {layers: grow.grow(layers, 4, progress=False, every=2) for layers in (1, 2)}
     for figure, control, last in (
         (lab.grow_lab(films), "step", 4),
-        (lab.knock_out_lab(), "count", 16),
-        (lab.prune_lab(), "count", 135),
+        (lab.knock_out_lab(), "count", 8),
     ):
         alt = figure.picture.alt
         assert drawn_points(figure) == 1, control
@@ -341,10 +447,8 @@ def test_curves_are_drawn_as_far_as_the_learner_has_come():
 
 def test_first_states_do_not_tell_what_is_asked():
     assert "induction" not in lab.census_lab(None).picture.alt
-    assert "16: " not in lab.knock_out_lab().picture.alt
-    together_figure = lab.together_lab()
-    assert "combinations" not in together_figure.picture.alt
-    assert "combinations" in together_figure.set(window=64, best=16).alt
+    assert "8: " not in lab.knock_out_lab().picture.alt
+    assert "nothing is missing" in lab.wire_lab().picture.alt
 
 
 # --- A model that is there ------------------------------------------------------------------------------------------
@@ -406,18 +510,6 @@ def test_enter_asks():
     assert asked == ["Hello?"]
 
 
-def test_any_combination_can_be_had_on_any_text(tiny):
-    told = together.forgets(tiny, window=8, first=1, bits=2, text="the zebra " * 20).splitlines()
-    values = {line[:20].strip(): float(line.split()[-1]) for line in told}
-    assert list(values) == ["as it is", "window 8 + first", "all weighed", "2 bits", "added up", "together"]
-    assert values["as it is"] == values["all weighed"]
-    assert len({values[name] for name in ("as it is", "window 8 + first", "2 bits", "together")}) == 4
-    single = together.forgets(tiny, bits=2, text="the zebra " * 20).splitlines()
-    assert single[-1].split()[-1] == single[-2].split()[-1] == single[3].split()[-1]
-    with pytest.raises(ValueError, match="the text has"):
-        together.forgets(tiny, bits=2, text="too short")
-
-
 def test_the_chat_leaves_a_line_where_its_widget_is_gone(monkeypatch, tiny):
     monkeypatch.delenv("COURSE_STRICT", raising=False)
     shown = []
@@ -458,10 +550,12 @@ def test_the_real_model_gives_what_is_stored(folder):
     ids = smollm.tokenizer.encode(measures.STORY)[None, : measures.PAGE + 1]
     nats = measures.losses(smollm.model, ids, attend=measures.forgetful(window=64, first=1))[0, measures.SEEN :]
     np.testing.assert_allclose(nats, known["forget_window_64_1"], atol=0.02)
-    at = tuple(stops.index(stop) for stops, stop in zip(measures.TOGETHER.values(), (16, 1, 4, 3), strict=True))
-    attend = measures.forgets(16, 1, 4, 3)
-    nats = measures.losses(smollm.model, ids, attend=attend)[0, measures.SEEN :]
-    assert nats.mean() == pytest.approx(known["together"][at][0], abs=0.02)
+    twice = measures.copies(np.random.default_rng(7), len(smollm.tokenizer), 3)
+    scores, lost = paths.copying_without(smollm.model, twice)
+    assert lost == pytest.approx(known["path_nats"][0, paths.INPUTS.index("keys"), 0], abs=0.05)
+    np.testing.assert_allclose(scores, known["path_scores"][0, paths.INPUTS.index("keys"), 0], atol=0.01)
+    assert recall.surname_nats(smollm, "Ilse Brandt") == pytest.approx(known["names_all"][0], abs=0.05)
+    assert "missing in the keys" in lab.cut_real(smollm)
 
 
 @pytest.mark.long_form

@@ -8,6 +8,7 @@ import pytest
 from straight_line import Line, assert_same, values
 
 from lesson_utils.maths import checkpoints
+from lesson_utils.maths.layers import Linear
 
 FLOATS = (np.float32, np.float64)
 
@@ -20,6 +21,14 @@ def test_parameters_come_back_bit_by_bit(tmp_path):
         checkpoints.load(other, str(tmp_path / "model.npz"))
         assert_same(values(model), values(other))
         assert (other.W.value is arrays[0], other.b.value is arrays[1]) == (True, True)  # an optimizer may hold them
+
+
+def test_a_model_that_was_made_without_numbers_gets_them(tmp_path, rng):
+    model, empty = Linear(3, 2, rng), Linear(3, 2, rng=None)
+    assert empty.W.value.strides == (0, 0), "it takes no memory"
+    checkpoints.save(model, tmp_path / "model.npz")
+    checkpoints.load(empty, tmp_path / "model.npz")
+    np.testing.assert_array_equal(empty.W.value, model.W.value)
 
 
 def test_the_file_has_the_name_it_was_given_and_nothing_else_stays(tmp_path):

@@ -1430,7 +1430,7 @@ BLIND = (
         ),
     ),
     Blind(
-        "mend_step",
+        "decode_step",
         "the cache of values in another order than the output",
         """
         q = x @ W_Q

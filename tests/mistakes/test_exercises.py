@@ -491,6 +491,14 @@ def test_what_has_no_name_is_located(exercise, body, parts, in_a_hurry):
         assert part in result.message, result.message
 
 
+def test_texts_and_comments_are_not_read_as_code():
+    """The task of this exercise, which stands in the stub, writes 2^bits for a power."""
+    body = "low = x.min(axis=axis, keepdims=True)  # 2^bits − 1 gaps\nreturn low + 0 * x"
+    result = checked("rounded", f'"""{EXERCISES["rounded"].task}"""\n{body}')
+    assert result.passed is False
+    assert "**" not in result.message
+
+
 def test_one_edit_of_the_learners_own_line_is_found():
     body = "m = x.mean(-1, keepdims=True)\nv = np.mean(x - m, axis=-1, keepdims=True) ** 2\n"
     result = checked("layer_norm", f"{body}return gamma * (x - m) / np.sqrt(v + eps) + beta")

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+import tarfile
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -22,12 +23,25 @@ from lesson_utils.classroom.page import SAYS
 from lesson_utils.classroom.stand_in import WIDGET_VIEW, is_live_figure
 from tools import save
 from tools.browser import driver, firefox
-from tools.site import frames
+from tools.site import frames, preview
 
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = {f"notebooks/{path.stem}": nbformat.read(path, 4) for path in sorted(save.NOTEBOOKS.glob("*.ipynb"))}
-PAGES = ["index", *NOTEBOOKS, "docs/65_million"]
+OWN = [
+    "findings",
+    "platforms",
+    "teaching",
+    "own_exercises",
+    "own_figures",
+    "other_courses",
+    "65_million",
+    "contributing",
+    "security",
+    "changelog",
+]
+OWN = [f"docs/{name}" for name in OWN]
+PAGES = ["index", *NOTEBOOKS, *OWN]
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
 every_page = pytest.mark.parametrize("name", [*PAGES, "search"])
 
@@ -175,6 +189,60 @@ def test_text_is_easy_to_read(name, mode, visit):
     assert page.evaluate(FAINT) == []
 
 
+AXE, AXE_INTEGRITY = (
+    "4.14.1",
+    "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+)
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+VIOLATIONS = """async rules => (await axe.run(document, {runOnly: rules, resultTypes: ['violations']})).violations.map(
+    rule => `${rule.id}: ${rule.nodes.map(node => node.html.slice(0, 120)).join(' … ')}`)"""
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The script that looks for what keeps people out."""
+    from tools.site import fetch
+
+    try:
+        archive = fetch.from_npm("axe-core", AXE, AXE_INTEGRITY)
+    except fetch.Unreachable as error:
+        pytest.skip(str(error))
+    with tarfile.open(archive) as package:
+        return package.extractfile("package/axe.min.js").read().decode()
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@every_page
+def test_nobody_is_kept_out(name, mode, visit, axe):
+    page = visit(name, mode=mode)
+    page.locator("details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
+    page.evaluate(axe)
+    assert page.evaluate(VIOLATIONS, RULES) == []
+
+
+@every_page
+def test_a_page_says_what_it_is_to_those_who_link_to_it(name, book):
+    text = (book / f"{name}.html").read_text(encoding="utf-8")
+    owner, repository = save.slug().split("/")
+    base = f"https://{owner}.github.io/{repository}/"
+    assert f'<link rel="canonical" href="{base}{name}.html"' in text
+    found = dict(re.findall(r'<meta (?:name|property)="([\w:]+)" content="([^"]*)"', text))
+    if name != "search":
+        assert found["og:url"] == f"{base}{name}.html"
+        assert 10 < len(found["description"]) < 200
+        assert re.search(r"[.?:…]$", found["description"])
+        assert found["og:image"] == f"{base}_static/preview.png"
+        assert found["og:title"] == re.search(r"<h1>(.+?)<", text)[1]
+        assert f"<loc>{base}{name}.html</loc>" in (book / "sitemap.xml").read_text(encoding="utf-8")
+    assert "icon.svg" in re.search(r'<link rel="icon"[^>]*>', text)[0]
+
+
+def test_the_picture_of_a_link_has_its_size(book):
+    with Image.open(book / "_static/preview.png") as picture:
+        assert picture.size == preview.SIZE
+        assert len(picture.convert("RGB").getcolors(1_000_000)) > 100
+
+
 def test_pictures_keep_their_colours_in_the_dark(visit):
     page = visit("notebooks/02_scaled_attention", mode="dark")
     for picture in page.locator(".cell_output img").all():
@@ -189,7 +257,7 @@ def test_links_lead_somewhere(name, book):
     assert len(found) > len(NOTEBOOKS)
     for link in found:
         address, _, fragment = unquote(html.unescape(link)).partition("#")
-        if address.startswith(("https://", "../lite/")):
+        if address.startswith(("https://", "../lite/", "chat/")):
             continue
         target = page.parent / address if address else page
         assert target.is_file(), link
@@ -497,7 +565,9 @@ def test_a_notebook_can_be_launched_from_its_page(name, visit):
 def test_the_repository_has_one_address(name, book):
     text = (book / f"{name}.html").read_text(encoding="utf-8")
     buttons = re.findall(rf'href="https://github\.com/({save.SLUG})"', text)
-    assert {*save.ADDRESSES.findall(text), *buttons} == {save.slug()}
+    assert save.slug() in buttons
+    assert {*save.ADDRESSES.findall(text)} <= {save.slug()}
+    assert "OWNER" not in text or save.slug() == "OWNER/REPO"
 
 
 def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path, capsys):
@@ -509,7 +579,9 @@ def test_without_jupyterlite_nothing_leads_to_it(book, tmp_path, capsys):
     for name in ("index", *NOTEBOOKS):
         assert "JupyterLite" in (book / f"{name}.html").read_text(encoding="utf-8")
     for name in PAGES:
-        assert "JupyterLite" not in (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
+        text = (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
+        assert not re.search(r'href="[^"]*\blite/', text)
+        assert "JupyterLite" not in text or name in OWN
 
 
 def test_a_broken_link_stops_the_build(book, tmp_path, monkeypatch, capfd):
@@ -533,7 +605,7 @@ def test_the_front_page_agrees_with_readme_and_notebooks(visit, book):
     assert figure.told["figure"] == "00_start_here/first-look"
     figure.ends()
     assert not page.get_by_text("run this cell").count()
-    rows = page.locator("table").first.locator("tr", has=page.locator("a")).all()
+    rows = page.locator("#the-notebooks table").locator("tr", has=page.locator("a")).all()
     assert len(rows) == len(NOTEBOOKS)
     for row, name in zip(rows, NOTEBOOKS, strict=True):
         number, title, question = row.locator("td").all_inner_texts()

@@ -18,7 +18,7 @@ from tools.teacher import handed_in, page, report, worker
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("score_variance", "softmax", "attention")  # notebook 02's, in its order
-unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no such limits, and README says so")
+unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no such limits, and docs/teaching.md says so")
 
 
 TWO = json.loads((ROOT / "notebooks/02_scaled_attention.ipynb").read_text(encoding="utf-8"))

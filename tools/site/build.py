@@ -1,4 +1,7 @@
-"""The published site: `python -m tools site`. The book shows the stored notebooks, and its figures move."""
+"""The published site: `python -m tools site`. The book shows the stored notebooks, and its figures move.
+
+Beside it stand JupyterLite (`lite`) and a page to chat with a published model (`chat`).
+"""
 
 import argparse
 import json
@@ -12,7 +15,8 @@ import time
 from pathlib import Path
 
 from lesson_utils.classroom.stand_in import is_live_figure
-from tools.site import fetch, frames
+from tools import save
+from tools.site import fetch, findings, frames, pages, preview
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -25,8 +29,10 @@ CLOSED = "hide-output"  # the tag that MyST-NB knows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tools site", description="Build the book, and JupyterLite.")
-    parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite out")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools site", description="Build the book, JupyterLite and the chat."
+    )
+    parser.add_argument("--no-lite", action="store_true", help="leave JupyterLite and the chat out")
     words = parser.parse_args()
     try:
         build(SITE, with_lite=not words.no_lite)
@@ -40,8 +46,10 @@ def build(site: Path, with_lite: bool) -> None:
     shutil.rmtree(site, ignore_errors=True)
     if with_lite:  # first: a book is not to promise what could not be built
         from tools.site import lite
+        from tools.site.chat import make
 
         lite.build(site / "lite")
+        make.build(site / "chat")
     build_book(site, with_lite)
 
 
@@ -51,24 +59,37 @@ def build_book(site: Path, with_lite: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         source, doctrees = Path(name, "source"), Path(name, "doctrees")
         shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
-        shutil.copytree(DOCS / "_static", source / "_static")
-        (source / "docs").mkdir()
-        shutil.copy(DOCS / "65_million.md", source / "docs")
-        for folder, files in ((DOCS, ("conf.py", "index.md")), (ROOT, ("README.md", "LICENSE", "pyproject.toml"))):
-            for file in files:
-                shutil.copy(folder / file, source)
+        for folder in ("_static", "_templates"):
+            shutil.copytree(DOCS / folder, source / folder)
+        preview.draw(source / "_static" / "preview.png")
+        for file in (DOCS / "conf.py", ROOT / "LICENSE", ROOT / "pyproject.toml"):
+            shutil.copy(file, source)
+        pages.add(source, DOCS)
         unpack_mathjax(source / "_static" / "mathjax")
         frames.add(source)
+        findings.add(source)
         close_answers(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
+        if with_lite:
+            link_to_chat(source / "README.md")
         command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
         command += ["-d", doctrees, source, site]
         tag = ["-t", "lite"] if with_lite else []
         if subprocess.run([*command, *tag], cwd=ROOT).returncode:
             sys.exit("python -m tools site: Sphinx could not make the book; what it found wrong stands above.")
+    owner, repository = save.slug().split("/")
+    preview.list_pages(site, f"https://{owner}.github.io/{repository}/")
     written = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
     megabytes = sum(file.stat().st_size for file in written) / 1e6
     print(f"Book: {len(written)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
+
+
+def link_to_chat(readme: Path) -> None:
+    """Let the book's front page lead to the chat beside it, where README names the public address."""
+    text, here = readme.read_text(encoding="utf-8"), r'<a href="chat/index.html">\1</a>'
+    text, count = re.subn(r"\[([^]\n]+)\]\(https://\S+/chat/index\.html\)", here, text)
+    assert count == 1, "README has one link to the chat"
+    readme.write_text(text, encoding="utf-8")
 
 
 def unpack_mathjax(folder: Path) -> None:

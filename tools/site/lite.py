@@ -33,6 +33,7 @@ PYODIDE_INTEGRITY = "sha512-RUSVJlhQdfWfgO9hVHCiXoG+nVZQRS5D9FzgpLJ/VcgGBLSAKoPL
 PYODIDE_WHEELS = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/"
 WABT = "1.0.39"  # it assembles fast_products.wat
 WABT_INTEGRITY = "sha512-ba+dRL/75VQQY7RkU/CgriGbkoWAfS8TDyUlJfJhJ8KhtXgMl5dhNvoPNUcQ9IWRhW8u41glMSuZeTvsYq2rRg=="
+FAST_PRODUCTS = (HERE / "fast_products.py", HERE / "fast_products.wat")
 CORE = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 
 # What Pyodide does not have, or in another form; the widgets are the last that fit this JupyterLab.
@@ -158,13 +159,7 @@ def configured() -> dict[str, Any]:
 
 
 def pack(folder: Path) -> None:
-    """Unpack the wheels and put them, compiled, into one archive, as start.js and pack.mjs expect.
-
-    The list of wheels then holds only those that a cell may still import.
-    """
-    node = shutil.which("node")
-    if node is None:
-        raise fetch.Unreachable("Node.js is needed to prepare Python's packages. Install it (Debian: apt install npm).")
+    """Unpack the wheels and put them into one archive. The list of wheels then holds only those for a later import."""
     from pyodide_lock import PyodideLockSpec
 
     lock = PyodideLockSpec.from_json(folder / "pyodide-lock.json")
@@ -174,15 +169,27 @@ def pack(folder: Path) -> None:
         lock.packages[name].depends = [need for need in lock.packages[name].depends if need not in later]
     lock.to_json(folder / "pyodide-lock.json")
     with tempfile.TemporaryDirectory() as name:
-        tar = Path(name, "packages.tar")
-        with tarfile.open(fetch.from_npm("wabt", WABT, WABT_INTEGRITY)) as archive:
-            archive.extractall(name, filter="data")
-        command = [node, str(HERE / "pack.mjs"), str(folder.resolve()), str(tar), str(Path(name, "package")), *now]
-        fetch.run(command, "Node.js could not prepare Python's packages", fetch.Failed)
-        (folder / "packages.tar.gz").write_bytes(gzip.compress(tar.read_bytes(), mtime=0))
+        for file in FAST_PRODUCTS:
+            shutil.copy(file, name)
+        prepare(folder, now, Path(name))
     for package in now:
         os.remove(folder / lock.packages.pop(package).file_name)
     lock.to_json(folder / "pyodide-lock.json")
+
+
+def prepare(folder: Path, packages: list[str], modules: Path) -> None:
+    """Put these packages of Pyodide's, and a folder of modules, compiled, into one archive for start.js."""
+    node = shutil.which("node")
+    if node is None:
+        raise fetch.Unreachable("Node.js is needed to prepare Python's packages. Install it (Debian: apt install npm).")
+    with tempfile.TemporaryDirectory() as name:
+        tar = Path(name, "packages.tar")
+        with tarfile.open(fetch.from_npm("wabt", WABT, WABT_INTEGRITY)) as archive:
+            archive.extractall(name, filter="data")
+        places = (folder.resolve(), tar, Path(name, "package"), modules)
+        command = [node, str(HERE / "pack.mjs"), *map(str, places), *packages]
+        fetch.run(command, "Node.js could not prepare Python's packages", fetch.Failed)
+        (folder / "packages.tar.gz").write_bytes(gzip.compress(tar.read_bytes(), mtime=0))
     shutil.copy(HERE / "start.js", folder)
 
 

@@ -1,13 +1,14 @@
-// node pack.mjs FOLDER ARCHIVE WABT NAME...: unpack these of Pyodide's packages in FOLDER, by Pyodide itself, make what
+// node pack.mjs FOLDER ARCHIVE WABT MODULES NAME...: unpack these of Pyodide's packages in FOLDER, by Pyodide itself, put
+// the files of the folder MODULES beside them (a .wat is assembled by WABT, an unpacked package of npm's), make what
 // Python would otherwise make in every learner's browser at every start (bytecode; matplotlib's list of fonts, of which
-// the one that Pyodide has in its wheel is another version's), assemble fast_products.wat by WABT, an unpacked package
-// of npm's, and write it all into ARCHIVE, a tar for start.js. Python's own modules get their bytecode where they are.
+// the one that Pyodide has in its wheel is another version's), and write it all into ARCHIVE, a tar for start.js.
+// Python's own modules get their bytecode where they are.
 import fs from "node:fs";
 import { createRequire } from "node:module";
+import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [folder, archive, wabt, ...names] = process.argv.slice(2);
-const here = new URL(".", import.meta.url);
+const [folder, archive, wabt, modules, ...names] = process.argv.slice(2);
 const { loadPyodide } = await import(pathToFileURL(folder + "/pyodide.mjs"));
 const pyodide = await loadPyodide({ indexURL: folder, packageCacheDir: folder });
 const problems = [];
@@ -17,11 +18,18 @@ if (problems.length) {
   process.exit(1);
 }
 const packages = pyodide.runPython("import sysconfig; sysconfig.get_path('purelib')");
-pyodide.FS.writeFile(`${packages}/fast_products.py`, fs.readFileSync(new URL("fast_products.py", here)));
-pyodide.FS.writeFile(`${packages}/fast_products.wasm`, await assembled(new URL("fast_products.wat", here)));
+for (const name of fs.readdirSync(modules, { recursive: true })) {
+  const file = path.join(modules, name);
+  const target = `${packages}/${name.replaceAll(path.sep, "/")}`;
+  if (fs.statSync(file).isDirectory()) pyodide.FS.mkdirTree(target);
+  else if (!name.endsWith(".wat")) pyodide.FS.writeFile(target, fs.readFileSync(file));
+  else pyodide.FS.writeFile(target.replace(/wat$/, "wasm"), await assembled(file));
+}
 pyodide.runPython(`
-    import compileall, pathlib, py_compile, re, sysconfig, tarfile, warnings, zipfile
-    import matplotlib.font_manager
+    import compileall, importlib.util, pathlib, py_compile, re, sysconfig, tarfile, warnings, zipfile
+
+    if importlib.util.find_spec("matplotlib"):
+        import matplotlib.font_manager
 
     packages = sysconfig.get_path("purelib")
     # Never imported here: nothing that draws, displays or completes needs them.
@@ -53,7 +61,7 @@ fs.writeFileSync(folder + "/python_stdlib.zip", pyodide.FS.readFile("/library.zi
 
 // A library for dlopen: a module that says first, in a section of its own, that it needs no memory and no table.
 async function assembled(file) {
-  const [once, each] = fs.readFileSync(file, "utf8").split(/^;; -+$/m);
+  const [once, each = ""] = fs.readFileSync(file, "utf8").split(/^;; -+$/m);
   const kinds = [
     { NUMBER: "f32", LANES: "f32x4", SPLAT: "load32_splat", SIZE: "4", COUNT: "4" },
     { NUMBER: "f64", LANES: "f64x2", SPLAT: "load64_splat", SIZE: "8", COUNT: "2" },
@@ -61,7 +69,7 @@ async function assembled(file) {
   const all = kinds.map((kind) => each.replace(/[A-Z]{4,}/g, (word) => kind[word] ?? word)).join("");
   const { parseWat } = await createRequire(import.meta.url)(wabt)();
   const text = `(module (import "env" "memory" (memory 0)) ${once} ${all})`;
-  const { buffer } = parseWat(file.pathname, text, { simd: true }).toBinary({});
+  const { buffer } = parseWat(file, text, { simd: true }).toBinary({});
   const name = Buffer.from("\x08dylink.0"), needs = Buffer.from([1, 4, 0, 0, 0, 0]);
   const section = Buffer.concat([Buffer.from([0, name.length + needs.length]), name, needs]);
   return Buffer.concat([buffer.subarray(0, 8), section, buffer.subarray(8)]);

@@ -6,6 +6,7 @@
 // by the browser, and the notebook's folder searched last.
 self.loadPyodide = async (options) => {
   const archive = files(options.indexURL + "packages.tar.gz"); // meanwhile Pyodide itself is fetched and compiled
+  archive.catch(() => {}); // it is awaited below
   importScripts(options.indexURL + "pyodide.js"); // puts its own loadPyodide in place of this one
   const pyodide = await self.loadPyodide({ ...options, packages: [] });
   unpack(await archive, pyodide.FS);

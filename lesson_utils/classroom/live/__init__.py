@@ -249,7 +249,7 @@ class LiveFigure:
 
     def _how_to_return(self) -> str:
         """Return the quiet line below the picture: the call that shows what is seen now, for slides and notes."""
-        start = {name: control.value for name, control in self.controls.items()}
+        start = {name: control.read(control.value) for name, control in self.controls.items()}
         moved = {name: _as_read(value) for name, value in self.values.items() if value != start[name]}
         call = self.lab.call(**moved)
         style = f"color:var(--jp-content-font-color2, {plots.GREY});font-size:85%;user-select:all"

@@ -1,68 +1,149 @@
-"""The case file: a patient's gauges, without its name."""
+"""The case file: patients to examine, and their gauges, without names."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lesson_utils.classroom import live, plots
-from lesson_utils.lessons.debugging import examined
+from lesson_utils.lessons.debugging import broken, examined
 from lesson_utils.lessons.debugging.instruments import ROUNDING
-from lesson_utils.maths import tasks
+from lesson_utils.lessons.debugging.overlay import overlay
+from lesson_utils.maths.checks import Array, Ids
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PATIENTS = tuple(range(1, len(examined.BUGS) + 1))
+CORE = 10  # so many patients come first; the others are for those who want more
 HEALTHY = "healthy"  # beside the patients: what there is to compare with
-FLOOR, BREAK = -4.0, -3.0  # on the scale of tens; below the break is rounding
-GAUGES = ("start", "curve", "time", "rows", "order", "cache")  # as `alarms` has them
+GAUGES = (  # in the order of `alarms`
+    *("start", "curve", "time", "rows", "order", "cache"),
+    *("by hand", "again", "sums", "single", "ahead"),
+)
+STILL, MOVES = "#E3E3E3", plots.BLUE
+STRIPS = ("leak in time", "leak across rows", "cache parity", "once more", "sums of weights", "order", "single symbols")
+
+
+def bug_of(patient: int) -> str:
+    """Return what a patient has, by number.
+
+    Raises:
+        ValueError: there is no such patient.
+    """
+    if patient not in PATIENTS:
+        raise ValueError(f"patient={patient} is not in the file; choose 1 to {len(PATIENTS)}")
+    return examined.BUGS[patient - 1]
 
 
 def of(patient: int) -> examined.Examined:
     """Return what was measured about a patient, by number."""
-    if patient not in PATIENTS:
-        raise ValueError(f"patient={patient} is not in the file; choose 1 to {len(PATIENTS)}")
-    return examined.stored()[examined.BUGS[patient - 1]]
+    return examined.stored()[bug_of(patient)]
 
 
-def ln_vocabulary() -> float:
-    """Return ln V, the loss of a model that gives all symbols the same probability, in nats."""
-    return float(np.log(len(examined.text()[0])))
+class Anonymous:
+    """A trained model that does not say what is wrong with it.
+
+    Args:
+        name: what it is called here.
+        bug: what it has.
+        model: with its weights. Default: as training left it.
+    """
+
+    def __init__(self, name: str, bug: str, model: broken.Patient | None = None) -> None:
+        model = model or examined.trained(bug)
+        self._name = name
+        self.forward, self.maps, self.new_past = model.forward, model.maps, model.new_past
+        self.loss, self.generate = model.loss, model.generate
+        self.log = list(examined.stored()[bug].losses)
+
+    def __repr__(self) -> str:
+        return f"{self._name}: .forward(ids, past) .maps(cache) .new_past() .loss(batch) .generate(…) .log"
+
+
+def patient(number: int) -> Anonymous:
+    """Return a patient, trained, without its name: with `forward`, `maps`, `new_past`, and the `log` of its training.
+
+    Raises:
+        ValueError: there is no such patient.
+    """
+    return Anonymous(f"Patient {number}", bug_of(number))
+
+
+def healthy() -> Anonymous:
+    """Return a healthy model of the same size, to compare with."""
+    return Anonymous("A healthy model", "")
+
+
+def twin(number: int) -> Anonymous:
+    """Return a model of right code with a patient's weights."""
+    bug = bug_of(number)
+    return Anonymous(f"The twin of patient {number}", bug, broken.twin(examined.trained(bug)))
+
+
+def lines() -> Ids:
+    """Return four lines of what the patients read, (4, 12): one to examine, and three for company."""
+    return examined.lines()
+
+
+def page() -> Ids:
+    """Return a page of what the patients read, to compute a loss on: rows with the symbol after them, (16, 33)."""
+    return examined.page()
 
 
 def alarms(found: examined.Examined) -> tuple[bool, ...]:
-    """Tell which of the six gauges are out of the healthy range, in the order of `GAUGES`."""
-    healthy = examined.stored()[""]
-    end, right = np.mean(found.losses[-3:]), np.mean(healthy.losses[-3:])
+    """Tell which gauges are out of the healthy range, in the order of `GAUGES`."""
+    right = examined.stored()[""]
+    end, right_end = (float(np.mean(of.losses[-3:])) for of in (found, right))
     return (
-        abs(found.start - ln_vocabulary()) > 1,
-        bool(abs(end - right) > 0.15 * right),
+        abs(found.start - right.start) > 0.5,
+        abs(end - right_end) > 0.15 * right_end,
         max(found.time[: examined.CHANGED]) > ROUNDING,
         max(found.rows) > ROUNDING,
         max(found.order) < ROUNDING,
         max(found.parity) > ROUNDING,
+        abs(found.by_hand - end) > 0.3,
+        found.again > ROUNDING,
+        max(found.sums) > ROUNDING,
+        found.single < ROUNDING,
+        found.ahead > ROUNDING,
     )
 
 
-class Movements:
-    """Bars on a scale of tens; what is rounding lies below a dotted line. Orange where a bar should not be."""
+def gauges() -> Array:
+    """Return the alarms of all patients by the first six gauges, (20, 6) booleans, for `check.triage`."""
+    return np.array([alarms(of(patient))[:6] for patient in PATIENTS])
 
-    def __init__(self, ax: "Axes", names: Sequence[str], label: str) -> None:
-        self.bars = ax.bar(np.arange(len(names)), np.ones(len(names)), bottom=FLOOR, width=0.7)
-        ax.set(ylim=(FLOOR, 1.6), xlim=(-0.6, len(names) - 0.4), xlabel=label, ylabel="moves by")
-        ax.set_xticks(range(len(names)), names)
-        ax.set_yticks([FLOOR, -2, -1, 0, 1], ["0", "0.01", "0.1", "1", "10"])
-        ax.axhline(BREAK, color=plots.GREY, lw=1, ls=(0, (2, 3)))
-        self.ax = ax
 
-    def set(self, moved: Sequence[float], wrong: Sequence[bool]) -> None:
-        """Set the heights of the bars, and colour those that are wrong."""
-        for bar, x, alarm in zip(self.bars, moved, wrong, strict=True):
-            tens = np.log10(max(x, 1e-9))
-            bar.set_height((0.35 if x else 0.12) if x < ROUNDING else max(tens, BREAK + 0.1) - FLOOR)
-            bar.set_color(plots.ORANGE if alarm else plots.BLUE)
+def _strips(found: examined.Examined) -> list[tuple[list[float], list[bool]]]:
+    """Return, for each of `STRIPS`, how far things move, and where that is wrong."""
+    at = examined.CHANGED
+    moves_wrongly = lambda moved: [x > ROUNDING for x in moved]  # noqa: E731
+    return [
+        (found.time, [x > ROUNDING and t < at for t, x in enumerate(found.time)]),
+        (found.rows, moves_wrongly(found.rows)),
+        (found.parity, moves_wrongly(found.parity)),
+        ([found.again], [found.again > ROUNDING]),
+        (found.sums, moves_wrongly(found.sums)),
+        (found.order, [x < ROUNDING for x in found.order]),
+        ([found.single], [found.single < ROUNDING]),
+    ]
+
+
+def _largest(strip: int, moved: list[float]) -> str:
+    x = max(moved[: examined.CHANGED]) if strip == 0 else max(moved)
+    return "0" if x == 0 else "rounding" if x < ROUNDING else f"{x:.2g}"
+
+
+def _picture(found: examined.Examined) -> Array:
+    """Return the strips as an image, (7, 12, 3): a cell for each output, grey where it is still, orange where wrong."""
+    from matplotlib.colors import to_rgb
+
+    still, moves, wrong = (np.array(to_rgb(colour)) for colour in (STILL, MOVES, plots.ORANGE))
+    image = np.empty((len(STRIPS), examined.T, 3))
+    for row, (moved, alarm) in enumerate(_strips(found)):
+        cells = [wrong if bad else moves if x > ROUNDING else still for x, bad in zip(moved, alarm, strict=True)]
+        image[row] = np.repeat(cells, examined.T // len(cells), axis=0)
+    return image
 
 
 @live.lab(
@@ -72,90 +153,88 @@ class Movements:
     patient=live.Choice("patient", (HEALTHY, *PATIENTS), HEALTHY),
 )
 def case_lab(figure: "Figure") -> live.Update:
-    """Six gauges and a sample of a patient without a name, or of a healthy model."""
-    grid = figure.add_gridspec(3, 3, height_ratios=(1, 1, 0.2))
-    (start, curve, time), (rows, order, cache_) = ([figure.add_subplot(grid[y, x]) for x in range(3)] for y in (0, 1))
-    ln_V = ln_vocabulary()
-    healthy = examined.stored()[""]
-    (bar,) = start.barh([0], [1], height=0.5)
-    start.set(xlim=(0, 20), ylim=(-0.7, 0.7), yticks=[], xlabel="nats (dashed: ln V)")
-    start.axvline(ln_V, color=plots.INK, ls="--", lw=1.6)
-    steps = np.arange(len(healthy.losses)) * examined.WINDOW + examined.WINDOW / 2
-    curve.plot(steps, healthy.losses, color=plots.GREY, lw=1.6)
-    (line,) = curve.plot(steps, steps, color=plots.BLUE)
-    curve.set(xlim=(0, examined.STEPS), ylim=(0, 5.4), xlabel="step (grey: a healthy one)", ylabel="nats")
-    T, at = examined.T, examined.CHANGED
-    every_third = [str(i) if i % 3 == 0 else "" for i in range(T)]
-    moves = (
-        Movements(time, every_third, f"output (symbol {at} replaced)"),
-        Movements(rows, [str(n + 1) for n in range(examined.OTHERS)], "rows before it in the batch"),
-        Movements(order, [str(n + 1) for n in range(examined.SHUFFLES)], "shuffle (all visible)"),
-        Movements(cache_, every_third, f"output (cache from {examined.PROMPT} on)"),
-    )
-    below = figure.add_subplot(grid[2, :])
+    """Show the gauges, a map and a sample of a patient without a name, or of a healthy model."""
+    grid = figure.add_gridspec(2, 3, height_ratios=(1, 0.13), width_ratios=(1, 1.15, 1))
+    right, T, at = examined.stored()[""], examined.T, examined.CHANGED
+    curve, moving = overlay(figure, grid[0, 0], xlim=(0, examined.STEPS), ylim=(0, 9))
+    steps = np.arange(len(right.losses)) * examined.WINDOW + examined.WINDOW / 2
+    curve.plot(steps, right.losses, color=plots.GREY, lw=1.6)
+    curve.set(xlabel="step (grey: healthy)", ylabel="loss in training, nats")
+    (line,) = moving.plot(steps, steps, color=plots.BLUE)
+
+    names, strips = overlay(figure, grid[0, 1], xlim=(0, T + 3), ylim=(len(STRIPS), 0))
+    names.set_yticks(np.arange(len(STRIPS)) + 0.5, STRIPS, size=10)
+    names.set_xticks([at + 0.5], [f"symbol {at}"], size=9.5)
+    names.tick_params(length=0)
+    names.spines[:].set_visible(False)
+    cells = strips.imshow(np.ones((len(STRIPS), T, 3)), aspect="auto", extent=(0, T, len(STRIPS), 0))
+    strips.set(xlim=(0, T + 3), ylim=(len(STRIPS), 0))
+    strips.hlines(range(1, len(STRIPS)), 0, T, color="white", lw=5)
+    strips.vlines(range(1, T), 0, len(STRIPS), color="white", lw=0.8)
+    numbers = [strips.text(T + 0.3, row + 0.5, "", va="center", size=10) for row in range(len(STRIPS))]
+
+    axes, weights = overlay(figure, grid[0, 2], xlim=(0, T), ylim=(T, 0))
+    axes.set(xlabel="key", ylabel="query", xticks=[], yticks=[])
+    blues = plots.colour_map(*plots.WEIGHTS_MAP)
+    image = weights.imshow(np.zeros((T, T)), cmap=blues, vmin=0, vmax=1, extent=(0, T, T, 0), aspect="auto")
+    weights.plot([0, *np.repeat(np.arange(1, T), 2), T], np.repeat(np.arange(T), 2), color=plots.GREY, lw=0.8)
+    below = figure.add_subplot(grid[1, :])
     below.set_axis_off()
     written = below.text(0, 0.4, "", family="monospace", size=11, va="center", in_layout=False)
-    named = ("Loss at the start", "Loss at the end", "Leak in time", "Leak across rows", "Order", "Cache parity")
-    titles = list(zip((start, curve, time, rows, order, cache_), named, strict=True))
 
     def update(patient: int | str) -> str:
-        found = examined.stored()[""] if patient == HEALTHY else of(int(patient))
+        found = right if patient == HEALTHY else of(int(patient))
         who = "A healthy model" if patient == HEALTHY else f"Patient {patient}"
-        rang = alarms(found)
-        bar.set_width(min(found.start, 20))
-        bar.set_color(plots.ORANGE if rang[0] else plots.BLUE)
-        line.set_ydata(np.minimum(found.losses, 5.4))
-        line.set_color(plots.ORANGE if rang[1] else plots.BLUE)
-        moves[0].set(found.time, [x > ROUNDING and i < at for i, x in enumerate(found.time)])
-        moves[1].set(found.rows, [x > ROUNDING for x in found.rows])
-        moves[2].set(found.order, [x < ROUNDING for x in found.order])
-        moves[3].set(found.parity, [x > ROUNDING for x in found.parity])
+        ringing = [name for name, alarm in zip(GAUGES, alarms(found), strict=True) if alarm]
+        line.set_ydata(np.minimum(found.losses, 9))
+        line.set_color(plots.ORANGE if {"start", "curve", "by hand"} & set(ringing) else plots.BLUE)
+        cells.set_data(_picture(found))
+        said = [_largest(row, moved) for row, (moved, _) in enumerate(_strips(found))]
+        for text, number in zip(numbers, said, strict=True):
+            text.set_text(number)
+        map_ = _map("" if patient == HEALTHY else bug_of(int(patient)))
+        image.set_data(map_)
         end = float(np.mean(found.losses[-3:]))
-        said = (f"{found.start:.1f}", f"{end:.2f}", *map(_largest, _extremes(found)))
-        for (ax, name), number in zip(titles, said, strict=True):
-            ax.set_title(f"{name}: {number}")
+        moving.set_title(f"Loss {found.start:.1f} → {end:.2f}; by hand {found.by_hand:.2f}", size=11)
+        strips.set_title(f"{len(ringing) or 'No'} of {len(GAUGES)} gauges unlike healthy", size=11)
+        weights.set_title(f"{found.ahead:.0%} looks ahead", size=11)
         written.set_text(f"{who} writes: “{found.sample}”")
-        readings = "; ".join(f"{name} {number}" for (_, name), number in zip(titles, said, strict=True))
-        ringing = [name for name, alarm in zip(GAUGES, rang, strict=True) if alarm]
+        readings = "; ".join(f"{name} {number}" for name, number in zip(STRIPS, said, strict=True))
         return (
-            f"{who}: {len(ringing) or 'no'} of 6 gauges out of the healthy range"
-            f"{': ' + ', '.join(ringing) if ringing else ''}. {readings}. ln V is {ln_V:.2f}. It writes: {found.sample}"
+            f"{who}: {len(ringing) or 'no'} of {len(GAUGES)} gauges unlike a healthy model's"
+            f"{': ' + ', '.join(ringing) if ringing else ''}. Loss in training {found.start:.1f}, at the end {end:.2f}"
+            f", by hand {found.by_hand:.2f}. {readings}. Of all attention weights {found.ahead:.0%} lie on later "
+            f"symbols. It writes: {found.sample}"
         )
 
     return update
 
 
-def _extremes(found: examined.Examined) -> tuple[float, ...]:
-    return max(found.time[: examined.CHANGED]), max(found.rows), max(found.order), max(found.parity)
-
-
-def _largest(x: float) -> str:
-    return "0" if x == 0 else "rounding" if x < ROUNDING else f"{x:.2g}"
-
-
-def table(*patients: int) -> None:
-    """Print the gauges of patients in lines: o = as in a healthy model, X = not."""
-    print("patient  ", *(f"{name:6}" for name in GAUGES))
-    for patient in patients or PATIENTS:
-        print(f"{patient:7}  ", *(f"{'X' if alarm else 'o':6}" for alarm in alarms(of(patient))))
-
-
-def gauges() -> Any:
-    """Return the alarms of all patients, (16, 6) booleans, for `check.triage`."""
-    return np.array([alarms(of(patient)) for patient in PATIENTS])
+def _map(bug: str) -> Array:
+    """Return the weights of the first head of the last layer, on a line of the text, (T, T)."""
+    model = examined.trained(bug)
+    _, cache = model.forward(examined.lines()[:1])
+    map_: Array = model.maps(cache)["decoder"][-1][0, 0]
+    return map_
 
 
 def examine(patient: int, seed: int = 0) -> None:
     """Train this patient here, with another start if you like, and print what the instruments say beside the file."""
-    found, filed = examined.examine(examined.BUGS[patient - 1], seed), of(patient)
+    _, found = examined.examine(bug_of(patient), seed)
+    filed = of(patient)
     print(f"patient {patient}          here    on file")
-    names = ("leak in time", "leak across rows", "order", "cache parity")
     rows = [("loss at the start", found.start, filed.start), ("loss at the end", found.losses[-1], filed.losses[-1])]
-    for name, x, y in (*rows, *zip(names, _extremes(found), _extremes(filed), strict=True)):
+    rows.append(("loss by hand", found.by_hand, filed.by_hand))
+    for (name, x), (_, y) in zip(_extremes(found), _extremes(filed), strict=True):
+        rows.append((name, x, y))
+    for name, x, y in rows:
         print(f"{name:17} {x:8.2g} {y:8.2g}")
     print("It writes:", found.sample)
 
 
-def characters() -> tuple[tasks.Vocabulary, Any]:
-    """Return what the patients read: the vocabulary, and the text as ids."""
-    return examined.text()
+def _extremes(found: examined.Examined) -> list[tuple[str, float]]:
+    strips = _strips(found)
+    return [
+        (name, max(moved[: examined.CHANGED] if row == 0 else moved))
+        for row, (name, (moved, _)) in enumerate(zip(STRIPS, strips, strict=True))
+    ]

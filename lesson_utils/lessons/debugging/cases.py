@@ -1,6 +1,6 @@
-"""The diagnosis of each patient: the part, the line, what gave it away, and where it was seen in the wild."""
+"""The diagnosis of each patient: the part, the line, what gives it away, and where such a bug was seen in public."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
@@ -27,52 +27,52 @@ CASES = {
         "heads",
         "heads.reshape(B, T, h * d_k)",
         "heads.swapaxes(1, 2).reshape(B, T, h * d_k)",
-        "Pieces of later tokens land in earlier outputs: a leak in time. One token alone is merged right, so that "
-        "cached and all at once differ.",
-        "In a teaching repository. Its training test had passed: “the copy task is too easy”.",
+        "Pieces of later tokens land in earlier outputs: a leak in time. The map is in order, because the mistake "
+        "comes behind it. A single token is merged rightly, so the cache and the whole run part.",
+        "In a repository for teaching. Its training test had passed: “the copy task is too easy”.",
         "jsbaan/transformer-from-scratch/pull/6",
+    ),
+    "positions start again": Case(
+        "cache",
+        "x + positions[:T]",
+        "x + positions[past : past + T]",
+        "Trained all at once, it is right. With a cache each new symbol is told that it is the first.",
+        "GPT-2 in a library for Apple's chips: positions always began at zero, whatever the cache held.",
+        "ml-explore/mlx-lm/pull/93",
+    ),
+    "softmax twice": Case(
+        "loss",
+        "cross_entropy(softmax(logits), targets)",
+        "cross_entropy(logits, targets)",
+        "Nothing leaks. The loss begins at ln V and hardly falls: of probabilities, even perfect ones, it cannot come "
+        "below ln(e + V − 1) − 1, here 3.68. By hand the loss of its logits is another number.",
+        "“We didn't realize that CrossEntropyLoss() itself implements a softmax.”",
+        "bowang-lab/Transformer-GCN-QA/pull/32",
+    ),
+    "no mask": Case(
+        "mask",
+        "softmax(scores)",
+        "softmax(where(causal, scores, -inf))",
+        "The map has weight above its diagonal, earlier outputs move, and the loss is far below what text allows. "
+        "When it writes by itself, what it relied on is not there yet.",
+        "Four models of a widely used library saw the future from one version on: “CLM training loss collapses”.",
+        "huggingface/transformers/issues/48745",
     ),
     "norm over the batch": Case(
         "norm",
         "x.mean(axis=0), x.var(axis=0)",
         "x.mean(axis=-1), x.var(axis=-1)",
         "A row depends on its neighbours. Alone it has variance 0, and nothing is left of its symbols: so the order "
-        "test reads 0, too.",
-        "A reader of a well-known implementation took the right axis for a bug, and asked for the batch instead.",
-        "Kyubyong/transformer/issues/40",
-    ),
-    "softmax twice": Case(
-        "loss",
-        "cross_entropy(softmax(logits), targets)",
-        "cross_entropy(logits, targets)",
-        "No leak. The loss begins at ln V and hardly falls: of probabilities, even perfect ones, it cannot come below "
-        "ln(e + V − 1) − 1, here 3.68.",
-        "A validation loss was stuck near 1.0; it “bounds the minimum possible loss”.",
-        "ariecattan/SciCo/issues/2",
-    ),
-    "mask one too far": Case(
-        "mask",
-        "np.tri(T, k=1)",
-        "np.tri(T)",
-        "The output before the changed symbol moves, and the loss falls far below what text allows. By itself it "
-        "writes one letter for ever: what it relied on is not there yet.",
-        "Leaks of other kinds, written on purpose, took a public benchmark to 0.0018 bits a byte.",
-        "karpathy/nanochat/issues/844",
-    ),
-    "cache counts calls": Case(
-        "cache",
-        "self.length += 1",
-        "self.length += T",
-        "It trains like the healthy one. Only cache parity fails, from the first symbol behind the prompt on.",
-        "An offset counted wrongly, behind the prompt: 6, then 12, then 13.",
-        "skyzh/tiny-llm/pull/46",
+        "test reads 0, and all single symbols come out alike.",
+        "A layer norm with `reduction_indices=0`, “as they would be for batch normalization”.",
+        "GokuMohandas/fast-weights/issues/9",
     ),
     "targets not shifted": Case(
         "targets",
         "loss(ids, targets=ids)",
         "loss(ids[:, :-1], targets=ids[:, 1:])",
-        "The loss begins too low, ends at 0, and nothing leaks: it is asked for the symbol that it was given. So it "
-        "repeats the last one.",
+        "The loss begins too low, ends at 0, and nothing leaks: the model is asked for the symbol that it was given. "
+        "So it repeats the last one. By hand, for the next symbol, the loss is large.",
         "“We are training them to predict token N, given tokens 0–N inclusive!”",
         "Project-MONAI/GenerativeModels/issues/314",
     ),
@@ -80,26 +80,29 @@ CASES = {
         "positions",
         "x = table[ids]",
         "x = table[ids] + positions[:T]",
-        "The order test reads 0: shuffled in, shuffled out. Under a causal mask it still learns a good deal.",
-        "One slice was missing, and each place got the same vector.",
+        "The order test reads 0: what goes in shuffled comes out shuffled. Under a causal mask the model still "
+        "learns a good deal.",
+        "One slice was missing, so each place got the same vector.",
         "DiffPoseTalk/DiffPoseTalk/issues/20",
     ),
     "softmax over the queries": Case(
         "softmax",
         "softmax(scores, axis=-2)",
         "softmax(scores, axis=-1)",
-        "A later query takes weight from an earlier one: a leak in time, and a loss far too good.",
-        "In a much-read collection of annotated papers. With its images nobody could measure a difference.",
+        "The weights of a query do not sum to 1; those of a key do. A later query takes weight from an earlier one: "
+        "a leak in time, and a loss that is far too good.",
+        "In a much-read collection of annotated papers. One comparison of its images found no difference.",
         "labmlai/annotated_deep_learning_paper_implementations/issues/146",
     ),
     "": Case("none", "–", "–", "Nothing is wrong with this one.", "Rarely.", ""),
-    "table too loud": Case(
-        "table",
-        "table = rng.normal(size=(V, d))",
-        "table = rng.normal(size=(V, d)) / sqrt(d)",
-        "The loss begins at 18, not at ln V = 4.7: it is sure of itself, and wrong. Training mends most of it.",
-        "The first loss of a T5 was about 110, where 11 was expected.",
-        "huggingface/transformers/pull/26441",
+    "no scale": Case(
+        "scale",
+        "Q @ K.T",
+        "Q @ K.T / sqrt(d_k)",
+        "No gauge notices it: with d_k = 8 the model learns as well. A twin of right code with the same weights does "
+        "(section 4). Notebook 02 shows what a missing scale does with wider heads.",
+        "A repository for teaching; its authors suspect it of the peaks in their losses.",
+        "PAIR-code/tiny-transformers/issues/71",
     ),
     "mask after softmax": Case(
         "mask",
@@ -110,6 +113,33 @@ CASES = {
         "In a library of image models: “The mask should be applied before the softmax.”",
         "huggingface/pytorch-image-models/pull/2236",
     ),
+    "norm over the sequence": Case(
+        "norm",
+        "x.mean(axis=1), x.var(axis=1)",
+        "x.mean(axis=-1), x.var(axis=-1)",
+        "Means over the whole sequence know its end: a leak in time. A single symbol is its own mean, so all single "
+        "symbols come out alike.",
+        "In one of the most copied implementations, in July 2017.",
+        "jadore801120/attention-is-all-you-need-pytorch/pull/17",
+    ),
+    "mask inverted": Case(
+        "mask",
+        "where(mask, -inf, scores)",
+        "where(mask, scores, -inf)",
+        "Each symbol sees only what comes after it: a leak in time, a loss near 0. An additive mask of 0 and −∞, "
+        "read as booleans, does the same.",
+        "In a best-selling book's repository: two functions of one library take masks the opposite way round.",
+        "rasbt/LLMs-from-scratch/issues/1061",
+    ),
+    "table too loud": Case(
+        "table",
+        "table = rng.normal(size=(V, d))",
+        "table = rng.normal(size=(V, d)) / sqrt(d)",
+        "The loss begins at 18, and a healthy model's at 5: this one is sure of itself, and wrong. Training mends "
+        "most of it.",
+        "The first loss of a T5 was about 110, where 11 was expected.",
+        "huggingface/transformers/pull/26441",
+    ),
     "positions along the batch": Case(
         "positions",
         "x + positions[:B, None]",
@@ -118,48 +148,58 @@ CASES = {
         "In a Transformer in NumPy: x.shape[0] where x.shape[1] was meant.",
         "AkiRusProd/numpy-transformer/issues/1",
     ),
-    "norm over the sequence": Case(
-        "norm",
-        "x.mean(axis=1), x.var(axis=1)",
-        "x.mean(axis=-1), x.var(axis=-1)",
-        "Means over the whole sequence know its end: a leak in time.",
-        "In one of the most copied implementations, in July 2017.",
-        "jadore801120/attention-is-all-you-need-pytorch/pull/17",
-    ),
-    "no scale": Case(
-        "scale",
-        "Q @ K.T",
-        "Q @ K.T / sqrt(d_k)",
-        "No gauge rings: with d_k = 8 it learns as well. Only other code with the same weights tells (notebook 02 "
-        "shows what it does with 32 keys at d_k = 512).",
-        "A teaching repository; its authors suspect it of the peaks in their losses.",
-        "PAIR-code/tiny-transformers/issues/71",
-    ),
-    "mask inverted": Case(
+    "mask from the first key": Case(
         "mask",
-        "where(mask, -inf, scores)",
-        "where(mask, scores, -inf)",
-        "Each sees only what comes behind it: a leak in time, a loss near 0. An additive mask of 0 and −∞, read as "
-        "booleans, does just the same.",
-        "In a best-selling book's repository: two functions of one library take masks the opposite way round.",
-        "rasbt/LLMs-from-scratch/issues/1061",
+        "np.tri(T_q, T_k)",
+        "np.tri(T_q, T_k, T_k - T_q)",
+        "Right in training, where T_q = T_k. Behind a cache the one new query may see the first key only.",
+        "In a standard for exchanging models: “top-left aligned” behind a cache, which “masks out valid past keys”.",
+        "onnx/onnx/pull/8068",
     ),
-    "positions start again": Case(
-        "cache",
-        "x + positions[:T]",
-        "x + positions[past : past + T]",
-        "Trained all at once, it is right. With a cache each new symbol is told that it is the first.",
-        "A cache put back without its offset counts positions from 0.",
-        "vllm-project/vllm-metal/pull/144",
+    "dropout left on": Case(
+        "dropout",
+        "dropout(x, rate)",
+        "dropout(x, rate if training else 0)",
+        "The same input gives two outputs. Every instrument that compares two runs notices, and means something else "
+        "by it: so ask this first.",
+        "In nanoGPT. Its author: “Whoa hold on this is an actual bug”.",
+        "karpathy/nanoGPT/pull/240",
+    ),
+    "the same batch again": Case(
+        "data",
+        "rng = np.random.default_rng(0)  # in each step",
+        "rng = np.random.default_rng(0)  # once",
+        "The code of the model is right, and the loss falls to almost 0: it knows 16 rows by heart. On a page of the "
+        "text the loss by hand is large.",
+        "Workers that load data inherit one seed: the same random numbers in each of them, and in each epoch.",
+        "pytorch/pytorch/issues/5059",
+    ),
+    "losses added up": Case(
+        "loss",
+        "loss = sum(loss_of(part) for part in parts)",
+        "loss = sum(loss_of(part) for part in parts) / len(parts)",
+        "The logged loss is twice what it should be from the first step on. Adam divides by the size of the "
+        "gradient, so the model learns as well as any.",
+        "“As gradient_accumulation_steps increases, the loss also increases.”",
+        "huggingface/transformers/issues/37766",
+    ),
+    "rotary pairs": Case(
+        "positions",
+        "turn(x[i], x[i + d_k // 2])",
+        "turn(x[2 * i], x[2 * i + 1])",
+        "The weights were trained with the other pairing. Order matters, nothing leaks, the cache agrees: only the "
+        "loss by hand is not the log's.",
+        "SmolLM2 and LLaMA in Crystal: the first words were right, then came garbage.",
+        "NeuraLegion/shainet/pull/111",
     ),
 }
 
 
 # What a triage can say, by number; and which of these leads to which part.
 SAID = (
-    "nothing rings",
+    "nothing moves",
     "the batch axis",
-    "mask, softmax or heads",
+    "mask, softmax, heads, norm",
     "positions",
     "the cache",
     "table, targets or loss",
@@ -168,25 +208,27 @@ LEADS = {
     "norm": (1, 2),
     "heads": (2,),
     "softmax": (2,),
-    "mask": (2,),
+    "mask": (2, 4),
     "positions": (1, 3),
     "cache": (4,),
     "table": (5,),
     "targets": (5,),
     "loss": (5,),
+    "data": (5,),
     "none": (0,),
 }
 
 
 def diagnoses(triage: Callable[..., Any]) -> None:
-    """Print, for each patient, where a triage sends it and which part is ill."""
-    numbers = triage(casefile.gauges())  # (16,)
+    """Print how many patients a triage sends where, and who is sent to a wrong place; no part is named."""
+    numbers = [int(number) for number in triage(casefile.gauges())]  # 20
+    for number, place in enumerate(SAID):
+        sent = [str(patient) for patient, n in zip(casefile.PATIENTS, numbers, strict=True) if n == number]
+        print(f"{place:26} {', '.join(sent) or 'nobody'}")
     parts = [CASES[bug].part for bug in examined.BUGS]
-    print(f"patient  {'the triage says':24} ill is")
-    for patient, number, part in zip(casefile.PATIENTS, numbers, parts, strict=True):
-        print(f"{patient:7}  {SAID[int(number)]:24} {part}")
-    right = sum(int(number) in LEADS.get(part, ()) for number, part in zip(numbers, parts, strict=True))
-    print(f"{right} of {len(parts)} are sent to the right place.")
+    wrong = [p for p, n, part in zip(casefile.PATIENTS, numbers, parts, strict=True) if n not in LEADS.get(part, ())]
+    right = len(parts) - len(wrong)
+    print(f"{right} of {len(parts)} are sent to the right place; wrong are {', '.join(map(str, wrong)) or 'none'}.")
 
 
 def diagnosis(patient: int) -> list[str]:
@@ -199,7 +241,7 @@ def diagnosis(patient: int) -> list[str]:
         lines += [f"   as it stands   {case.line}", f"   as it should   {case.right}"]
     lines.append(case.sign)
     if case.link:
-        lines += [f"Seen in the wild: {case.wild}", f"   {GITHUB}{case.link}"]
+        lines += [f"Seen in public: {case.wild}", f"   {GITHUB}{case.link}"]
     return lines
 
 
@@ -218,12 +260,18 @@ class Diagnoses:
         return {"text/html": "".join(page), "text/plain": "\n\n".join(plain)}
 
 
-def reveal(*patients: int) -> Diagnoses:
-    """Return the diagnoses of patients, or of all, each closed until it is opened.
+def reveal(diagnosis: Mapping[int, str]) -> Diagnoses | None:
+    """Return the cases of the patients that have a diagnosis, each closed until it is opened.
+
+    Args:
+        diagnosis: parts by number of the patient; "" where there is none yet.
 
     Raises:
         ValueError: there is no such patient.
     """
-    for patient in patients:
+    for patient in diagnosis:
         casefile.of(patient)
-    return Diagnoses(patients or casefile.PATIENTS)
+    named = tuple(patient for patient, part in diagnosis.items() if part)
+    if len(named) < len(diagnosis):
+        print(f"{len(diagnosis) - len(named)} patients have no diagnosis yet. Their cases stay closed.")
+    return Diagnoses(named) if named else None

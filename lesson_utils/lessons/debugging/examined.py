@@ -1,9 +1,10 @@
-"""Sixteen patients, trained and examined: what the case file shows.
+"""Twenty patients, trained and examined: what the case file shows, and the weights that they were left with.
 
-`python -m lesson_utils.lessons.debugging.examined` measures all again, some seconds each, and writes `examined.json`
-beside this file.
+`python -m lesson_utils.lessons.debugging.examined` trains and measures all again, some seconds each, and writes
+`examined.json` and `patients.npz` beside this file.
 """
 
+import io
 import json
 from functools import cache, partial
 from pathlib import Path
@@ -14,29 +15,35 @@ import numpy as np
 from lesson_utils.classroom.files import put
 from lesson_utils.lessons.debugging import broken, instruments
 from lesson_utils.maths import tasks, training
-from lesson_utils.maths.checks import Ids
+from lesson_utils.maths.checks import Array, Ids
 
-STORED = Path(__file__).with_name("examined.json")
-STEPS, WINDOW, LENGTH, BATCH = 600, 20, 32, 16
+STORED, WEIGHTS = (Path(__file__).with_name(name) for name in ("examined.json", "patients.npz"))
+STEPS, WINDOW, LENGTH, BATCH, WIDE = 600, 20, 32, 16, 64
 T, CHANGED, OTHERS, SHUFFLES, PROMPT = 12, 6, 3, 3, 6  # of the instruments
 BUGS = (  # the patients, from 1; "" is a healthy one
     "merged without the swap",
-    "norm over the batch",
+    "positions start again",
     "softmax twice",
-    "mask one too far",
-    "cache counts calls",
+    "no mask",
+    "norm over the batch",
     "targets not shifted",
     "positions forgotten",
     "softmax over the queries",
     "",
-    "table too loud",
-    "mask after softmax",
-    "positions along the batch",
-    "norm over the sequence",
     "no scale",
+    "mask after softmax",
+    "norm over the sequence",
     "mask inverted",
-    "positions start again",
+    "table too loud",
+    "positions along the batch",
+    "mask from the first key",
+    broken.DROPPING,
+    "the same batch again",
+    "losses added up",
+    "rotary pairs",
 )
+LATER = ("positions start again", "mask from the first key", "rotary pairs")  # right in training, wrong in use
+AS_HEALTHY = LATER[:2]  # these have the healthy one's weights: only their cache is wrong
 
 
 class Examined(NamedTuple):
@@ -44,10 +51,15 @@ class Examined(NamedTuple):
 
     start: float  # loss before training, as the patient's own code computes it
     losses: list[float]  # in training, a mean for each `WINDOW` steps
+    by_hand: float  # the loss after training, from nothing but the logits
+    again: float  # movement between two runs of the same
     time: list[float]  # movement of each output, the symbol at `CHANGED` replaced
     rows: list[float]  # movement of a row behind 1, 2, 3 others
     order: list[float]  # distance from being shuffled along
     parity: list[float]  # distance between cached and all at once
+    sums: list[float]  # distance of each query's weights from a sum of 1
+    single: float  # distance between the outputs of single symbols
+    ahead: float  # share of the attention weights on later symbols
     sample: str
 
 
@@ -59,34 +71,59 @@ def text() -> tuple[tasks.Vocabulary, Ids]:
     return vocabulary, vocabulary.encode(whole)
 
 
-def examine(bug: str, seed: int = 0, steps: int = STEPS) -> Examined:
-    """Train a patient, and measure it with all instruments."""
-    vocabulary, ids = text()
-    train, _ = tasks.split_text(ids)
-    model = broken.patient(bug, len(vocabulary), seed)
-    batches = partial(tasks.text_batches, train, LENGTH, BATCH)
-    start = model.loss(batches(np.random.default_rng(99)))
-    schedule = partial(training.warmup_linear, peak=6e-3, warmup=steps // 10, total=steps + 1)
-    losses = training.fit(model, batches, steps, schedule=schedule, seed=seed, progress=False).losses
-    means = [float(np.mean(losses[i : i + WINDOW])) for i in range(0, steps, WINDOW)]
-    time, rows, order, parity = gauges(model)
-    return Examined(start, means, time, rows, order, parity, sample(model))
-
-
-def gauges(model: broken.Patient) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Measure with the four instruments that compare two runs, on a line of the text."""
+def lines() -> Ids:
+    """Return lines of the text on which the instruments run, (1 + OTHERS, T)."""
     _, ids = text()
-    lines = ids[3000 : 3000 + (1 + OTHERS) * T].reshape(-1, T)
+    return ids[3000 : 3000 + (1 + OTHERS) * T].reshape(-1, T)
+
+
+def page() -> Ids:
+    """Return rows of the text, each with the symbol after it, (BATCH, LENGTH + 1), to compute a loss by hand."""
+    _, ids = text()
+    return ids[20_000 : 20_000 + BATCH * (LENGTH + 1)].reshape(BATCH, -1)
+
+
+def untrained(bug: str, seed: int = 0) -> broken.Patient:
+    """Make a patient that has not been trained."""
+    return broken.patient(bug, len(text()[0]), seed, d_ff=WIDE)
+
+
+def train(bug: str, seed: int = 0, steps: int = STEPS) -> tuple[broken.Patient, float, list[float]]:
+    """Train a patient; return it with the loss at the start, and with those in training."""
+    train_ids, _ = tasks.split_text(text()[1])
+    model = untrained(bug, seed)
+    learner = broken.twin(model) if bug in LATER else model
+    batches = partial(tasks.text_batches, train_ids, LENGTH, BATCH)
+    start = learner.loss(batches(np.random.default_rng(99)))
+    drawn = (lambda rng: batches(np.random.default_rng(seed))) if model.repeats else batches
+    schedule = partial(training.warmup_linear, peak=6e-3, warmup=steps // 10, total=steps + 1)
+    losses = training.fit(learner, drawn, steps, schedule=schedule, seed=seed, progress=False).losses
+    put_weights(model, weights_of(learner))
+    return model, start, [float(np.mean(losses[i : i + WINDOW])) for i in range(0, steps, WINDOW)]
+
+
+def examine(bug: str, seed: int = 0, steps: int = STEPS) -> tuple[broken.Patient, Examined]:
+    """Train a patient, and measure it with all instruments."""
+    model, start, losses = train(bug, seed, steps)
+    return model, Examined(start, losses, sample=sample(model), **gauges(model))
+
+
+def gauges(model: broken.Patient) -> dict[str, Any]:
+    """Measure with the instruments that need no training."""
+    rows = lines()
     rng = np.random.default_rng(7)
     shuffles = np.stack([rng.permutation(T) for _ in range(SHUFFLES)])
-    found = (
-        instruments.leak_in_time(model, lines[0], CHANGED),
-        instruments.leak_across_rows(model, lines[0], lines[1:]),
-        instruments.order(model, lines[0], shuffles),
-        instruments.cache_parity(model, lines[0], PROMPT),
-    )
-    time, rows, order, parity = (array.tolist() for array in found)
-    return time, rows, order, parity
+    return {
+        "by_hand": instruments.loss_by_hand(model, page()),
+        "again": instruments.again(model, rows[0]),
+        "time": instruments.leak_in_time(model, rows[0], CHANGED).tolist(),
+        "rows": instruments.leak_across_rows(model, rows[0], rows[1:]).tolist(),
+        "order": instruments.order(model, rows[0], shuffles).tolist(),
+        "parity": instruments.cache_parity(model, rows[0], PROMPT).tolist(),
+        "sums": instruments.row_sums(model, rows[0]).tolist(),
+        "single": instruments.single_symbols(model, np.unique(rows[0])[:4]),
+        "ahead": instruments.looks_ahead(model, rows[0]),
+    }
 
 
 def sample(model: broken.Patient, length: int = 56) -> str:
@@ -97,11 +134,41 @@ def sample(model: broken.Patient, length: int = 56) -> str:
     return vocabulary.decode(written[written >= tasks.FIRST_SYMBOL]).replace("\n", "¶")
 
 
+# --- What is stored ---------------------------------------------------------------------------------------------------
+
+
+def weights_of(model: broken.Patient) -> Array:
+    """Return all parameters, one after the other, with three digits."""
+    return np.concatenate([param.value.ravel() for param in model.params().values()]).astype(np.float16)
+
+
+def put_weights(model: broken.Patient, weights: Array) -> None:
+    """Put parameters, as `weights_of` returns them, into a model."""
+    start = 0
+    for param in model.params().values():
+        param.value[...] = weights[start : start + param.value.size].reshape(param.value.shape)
+        start += param.value.size
+
+
 @cache
 def stored() -> dict[str, Examined]:
     """Return what was measured, by bug."""
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return {bug: Examined(**found) for bug, found in contents.items()}
+
+
+@cache
+def _weights() -> dict[str, Array]:
+    with np.load(WEIGHTS) as file:
+        return dict(file)
+
+
+def trained(bug: str) -> broken.Patient:
+    """Return a patient as training left it."""
+    model = untrained(bug)
+    place = BUGS.index("" if bug in AS_HEALTHY else bug)
+    put_weights(model, _weights()[f"patient_{place + 1}"])
+    return model
 
 
 def rounded(x: Any) -> Any:
@@ -113,14 +180,20 @@ def rounded(x: Any) -> Any:
 
 def measure() -> None:
     """Train and examine all, and store what came out."""
-    results = {}
-    for bug in BUGS:
-        found = examine(bug)
+    results, weights = {}, {}
+    for place, bug in enumerate(BUGS, 1):
+        model, found = examine(bug)
         results[bug] = {name: rounded(value) for name, value in found._asdict().items()}
-        worst = " ".join(f"{max(gauge):8.1e}" for gauge in (found.time[:CHANGED], *found[3:6]))
-        print(f"{bug or 'healthy':28} {found.start:5.2f} {found.losses[-1]:5.2f} {worst} {found.sample}", flush=True)
-    lines = (f"{json.dumps(bug)}: {json.dumps(found, ensure_ascii=False)}" for bug, found in results.items())
-    put(STORED, "{\n" + ",\n".join(lines) + "\n}\n")
+        if bug not in AS_HEALTHY:
+            weights[f"patient_{place}"] = weights_of(model)
+        print(f"{bug or 'healthy':26} {found.start:5.2f} {found.losses[-1]:5.2f} {found.by_hand:5.2f}", flush=True)
+        worst = (found.again, max(found.time[:CHANGED]), *map(max, found[5:9]), found.single, found.ahead)
+        print("   ", *(f"{x:8.1e}" for x in worst), found.sample, flush=True)
+    told_lines = (f"{json.dumps(bug)}: {json.dumps(found, ensure_ascii=False)}" for bug, found in results.items())
+    put(STORED, "{\n" + ",\n".join(told_lines) + "\n}\n")
+    whole = io.BytesIO()
+    np.savez_compressed(whole, allow_pickle=False, **weights)
+    put(WEIGHTS, whole.getvalue())
 
 
 if __name__ == "__main__":

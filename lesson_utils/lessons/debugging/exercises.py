@@ -1,4 +1,4 @@
-"""The exercises of notebook 10: a triage, and eight functions that run and are wrong.
+"""The exercises of notebook 10: two instruments, a triage, and functions that run and are wrong.
 
 What is to be mended are exercises of earlier notebooks with one of their mistakes in the stub: one bank for all.
 """
@@ -10,8 +10,100 @@ from itertools import product
 import numpy as np
 
 from lesson_utils.classroom.course import LESSONS
-from lesson_utils.lessons.debugging import casefile, mistakes
+from lesson_utils.lessons.debugging import casefile, instruments, mistakes
+from lesson_utils.lessons.debugging.toys import VOCAB, Toy
 from lesson_utils.mistakes.exercise import Case, Exercise
+
+# --- Two instruments ------------------------------------------------------------------------------------------------
+
+
+def _across_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, n: int, T: int, **bug: bool) -> Case:
+        ids, *others = rng.integers(VOCAB, size=(n + 1, T))
+        return Case(label, (Toy(n + T, **bug), ids, np.array(others)))
+
+    return [
+        case("a model that mixes the rows", 3, 7, mixes_rows=True),
+        case("a healthy model", 3, 7),
+        case("a model that counts the rows", 2, 5, counts_rows=True),
+        case("one other row", 1, 6, mixes_rows=True),
+        case("a single symbol", 2, 1, mixes_rows=True),
+    ]
+
+
+_ACROSS = Exercise(
+    name="leak_across_rows",
+    called="my_leak_across_rows",
+    takes="model, ids, others",
+    task="""How far a row's outputs move in company: alone, and as the last row of a batch.
+
+model.forward(batch) takes ids (B, T) and returns a pair; its first part is the
+logits, (B, T, V). ids: (T,), the row. others: (n, T), the rows before it.
+Returns (T,): for each output of the row the largest difference of its V logits,
+without sign. ids and others stay as they were.""",
+    steps={
+        "alone": "alone = model.forward(ids[None])[0][0]  # (T, V)",
+        "batch": "batch = np.concatenate([others, ids[None]])  # (n + 1, T)",
+        "together": "together = model.forward(batch)[0][-1]  # (T, V)",
+        "answer": "return np.abs(together - alone).max(axis=-1)",
+    },
+    cases=_across_cases,
+    returns=("moved",),
+    hints=(
+        "Run the model twice: on a batch of this row only, then on a batch whose last row it is. Compare the same row.",
+        "`ids[None]` is a batch of one row, (1, T). `np.concatenate([others, ids[None]])` is a batch of n + 1 rows.",
+        "`model.forward(batch)[0][-1]` is the logits of the last row, (T, V). Then `np.abs(… - …).max(axis=-1)`.",
+    ),
+    mistakes=mistakes.ACROSS,
+    praise="Right on healthy models and on those that mix or count their rows. Two runs, one row, no label needed.",
+    library=(instruments.leak_across_rows,),
+)
+
+
+def _parity_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, T: int, prompt: int, **bug: bool) -> Case:
+        return Case(label, (Toy(T, **bug), rng.integers(VOCAB, size=T), prompt))
+
+    return [
+        case("a model whose positions start again", 8, 3, starts_again=True),
+        case("a healthy model", 8, 3),
+        case("a cache that counts calls", 7, 4, counts_calls=True),
+        case("a model that looks ahead", 7, 2, looks_ahead=True),
+        case("a prompt of one symbol", 5, 1, starts_again=True),
+        case("nothing behind the prompt", 4, 4, looks_ahead=True),
+    ]
+
+
+_PARITY = Exercise(
+    name="cache_parity",
+    called="my_cache_parity",
+    takes="model, ids, prompt",
+    task="""How far outputs with a cache are from those without: a prompt at once, then one by one.
+
+model.forward(batch, past) takes ids (B, T) and a cache, and returns a pair; its
+first part is the logits, (B, T, V). Without `past`, there is no cache.
+model.new_past() makes an empty one; each call with it adds to it.
+ids: (T,). prompt: how many symbols go in first, all at once. Returns (T,): for each
+output the largest difference of its V logits, without sign. ids stays as it was.""",
+    steps={
+        "whole": "whole = model.forward(ids[None])[0][0]  # (T, V)",
+        "past": "past = model.new_past()",
+        "prompt": "parts = [model.forward(ids[None, :prompt], past)[0][0]]  # (prompt, V)",
+        "loop": "for t in range(prompt, len(ids)):\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])  # (1, V)",
+        "answer": "return np.abs(np.concatenate(parts) - whole).max(axis=-1)",
+    },
+    cases=_parity_cases,
+    returns=("moved",),
+    hints=(
+        "Two runs of the same symbols: all at once without a cache, and in parts that share one cache.",
+        "One `past` for all parts: `model.forward(ids[None, :prompt], past)`, then `ids[None, t : t + 1]` for each later t.",
+        "Collect the logits of the parts in a list; `np.concatenate(parts)` is (T, V), as the logits of the whole run are.",
+    ),
+    mistakes=mistakes.PARITY,
+    praise="Six models, four of them with a bug that training would not notice. Keep it: it runs on every patient below.",
+    library=(instruments.cache_parity,),
+)
+
 
 # --- Triage ---------------------------------------------------------------------------------------------------------
 
@@ -19,7 +111,7 @@ from lesson_utils.mistakes.exercise import Case, Exercise
 def _triage_cases(rng: np.random.Generator) -> Sequence[Case]:
     every = np.array(list(product((False, True), repeat=6)))  # (64, 6)
     return [
-        Case("the sixteen patients", (casefile.gauges(),)),
+        Case("the twenty patients", (casefile.gauges(),)),
         Case("all 64 combinations", (rng.permutation(every),)),
         Case("one patient, all well", (every[:1],)),
         Case("20 patients", (rng.random((20, 6)) < 0.3,)),
@@ -34,8 +126,8 @@ _TRIAGE = Exercise(
 
 gauges: booleans, (n, 6), one row a patient, True = not as in a healthy model; the
 columns are start, curve, time, rows, order, cache. Returns whole numbers, (n,), the
-first that applies: 1 rows rings (the batch axis), 2 time (mask, softmax, heads),
-3 order (positions), 4 cache, 5 start or curve (table, targets, loss), 0 nothing.
+first that applies: 1 rows moves (the batch axis), 2 time (mask, softmax, heads, norm),
+3 order (positions), 4 cache, 5 start or curve (table, targets, loss), 0 none.
 gauges stay as they were.""",
     steps={
         "columns": "start, curve, time, rows, order, cache = gauges.T  # (n,) each",
@@ -51,7 +143,7 @@ gauges stay as they were.""",
         "`np.select(conditions, numbers, 0)` takes, for each patient, the number of the first condition that is True.",
     ),
     mistakes=mistakes.TRIAGE,
-    praise="All 64 combinations. The order is the point: one cause rings several gauges, and the first tells most.",
+    praise="All 64 combinations. The order is the point: one cause moves several gauges, and the first says most.",
 )
 
 
@@ -85,19 +177,8 @@ MENDS = (
         """Heads side by side again: x (..., h, T, d_k). Returns (..., T, h·d_k). NumPy only;
 x stays as it was.""",
         "It runs, and the shape is right. Symptom: change one token, and outputs of other tokens change, before and "
-        "behind it. Split, then merged, x does not come back.",
+        "after it. Split, then merged, x does not come back.",
         "Name the entries: with h = 2, T = 3, d_k = 2, number x from 0 to 11. Which numbers must stand in row 0?",
-    ),
-    _mend(
-        "hiding",
-        "masked_attention",
-        "mask inverted",
-        """Attention from scaled scores (..., T_q, T_k), V (..., T_k, d_v) and mask, True = may
-attend. Returns `output, weights`; where nothing is allowed, zeros. `ops.softmax`
-may be used; the arguments stay as they were.""",
-        "It runs, and most rows sum to 1. Symptom: with a causal mask, the first query sees everything behind it, and the "
-        "last sees nothing. In training the loss falls where it can't.",
-        "Give it the causal mask for T = 3 and print the weights. Where are the zeros?",
     ),
     _mend(
         "mask",
@@ -106,18 +187,8 @@ may be used; the arguments stay as they were.""",
         """The causal mask of the last T_q of T_k positions, (T_q, T_k), True = may attend.
 Returns booleans. NumPy; no `attention.causal_mask`.""",
         "It runs, and in training it is right. Symptom: with a cache the model writes other text than without. One new "
-        "query behind a long past sees the first key only.",
+        "query after a long past sees the first key only.",
         "Print it for T_q = 1, T_k = 4. Where in the sequence does that query stand?",
-    ),
-    _mend(
-        "norm",
-        "layer_norm",
-        "over the tokens",
-        """Layer norm: x (..., d_model); gamma, beta (d_model,); ε inside the root. Returns y in
-the dtype of x; x stays as it was. No `ops.layer_norm`.""",
-        "It runs, and the numbers look normal. Symptom: change the last token, and all outputs of its sequence move. One "
-        "token alone comes out as beta.",
-        "What is the mean taken over? A token must be normed by itself: print the mean of y over each axis.",
     ),
     _mend(
         "block",
@@ -125,19 +196,9 @@ the dtype of x; x stays as it was. No `ops.layer_norm`.""",
         "the stream is normed",
         """A pre-norm block: x (..., T, d_model); attend, feed_forward, norm_1, norm_2 are
 functions of such arrays. Returns y, (..., T, d_model); x stays as it was.""",
-        "It runs and trains, and no gauge rings. Symptom: where attend and feed_forward return zeros, the block should "
+        "It runs and trains, and no gauge notices. Symptom: where attend and feed_forward return zeros, the block should "
         "give back x. It does not.",
         "Let attend and feed_forward return zeros. What should y be?",
-    ),
-    _mend(
-        "step",
-        "decode_step",
-        "values put in front",
-        """x (1, d_model); W_Q, W_K (d_model, d_k), W_V (d_model, d_v); caches K, V (t, …). Returns
-`output, K, V`, caches one row longer. The arguments stay as they were.""",
-        "It runs; with an empty cache it is right. Symptom: cache parity fails from the second step on. Keys and values "
-        "have the right shapes and the right rows.",
-        "Which value belongs to which key? Number the rows of x, and look at K and V after three steps.",
     ),
     _mend(
         "groups",
@@ -150,16 +211,5 @@ The arguments stay as they were.""",
         "writes noise. With h_kv = h or h_kv = 1 it is right.",
         "Six query heads, two key–value heads: which key–value head does query head 1 use here?",
     ),
-    _mend(
-        "attention",
-        "attention",
-        "down the columns",
-        """Scaled dot-product attention: Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v),
-mask None or True = may attend. Returns `output, weights` in the dtype of Q;
-the arguments stay as they were. `ops.softmax` may be used.""",
-        "It runs, all weights lie between 0 and 1. Symptom: ask more queries at once, and outputs get smaller; an early "
-        "output moves when a later query changes.",
-        "Sum the weights of one query. Then sum those of one key.",
-    ),
 )
-EXERCISES = (_TRIAGE, *MENDS)
+EXERCISES = (_ACROSS, _PARITY, _TRIAGE, *MENDS)

@@ -21,7 +21,8 @@ def leak_in_time(model: Any, ids: Ids, place: int) -> Array:
         ids: (T,).
     """
     changed = ids.copy()
-    changed[place] = ids[place - 1]
+    around = np.roll(ids, -place)  # the nearest symbol before it comes last
+    changed[place] = around[around != ids[place]][-1]
     before, after = (model.forward(row[None])[0][0] for row in (ids, changed))  # (T, V) each
     return np.abs(after - before).max(axis=-1)
 
@@ -64,6 +65,46 @@ def cache_parity(model: Any, ids: Ids, prompt: int) -> Array:
     steps = [model.forward(ids[None, :prompt], past)[0][0]]
     steps += [model.forward(ids[None, t : t + 1], past)[0][0] for t in range(prompt, len(ids))]
     return np.abs(np.concatenate(steps) - whole).max(axis=-1)
+
+
+def again(model: Any, ids: Ids) -> float:
+    """Measure how far outputs move when nothing is changed, and the model runs once more."""
+    first, second = (model.forward(ids[None])[0] for _ in range(2))
+    return float(np.abs(second - first).max())
+
+
+def row_sums(model: Any, ids: Ids) -> Array:
+    """Measure how far each query's attention weights are from summing to 1, in the worst head of all layers: (T,)."""
+    _, cache = model.forward(ids[None])
+    return np.max([np.abs(map_[0].sum(axis=-1) - 1).max(axis=0) for map_ in model.maps(cache)["decoder"]], axis=0)
+
+
+def looks_ahead(model: Any, ids: Ids) -> float:
+    """Return the share of the attention weights that lies on later symbols, over all heads and layers."""
+    _, cache = model.forward(ids[None])
+    maps = np.stack(model.maps(cache)["decoder"])  # (layers, 1, h, T, T)
+    return float(np.triu(maps, 1).sum() / maps.sum())
+
+
+def single_symbols(model: Any, symbols: Ids) -> float:
+    """Measure how far the outputs of symbols, each one alone, are from being all the same. They should not be.
+
+    Args:
+        symbols: (n,), different ones.
+    """
+    outputs = np.stack([model.forward(symbol[None, None])[0][0, 0] for symbol in symbols])  # (n, V)
+    return float(np.abs(outputs - outputs[0]).max())
+
+
+def loss_by_hand(model: Any, rows: Ids) -> float:
+    """Return the cross-entropy of the next symbols, in nats, from nothing but the logits.
+
+    Args:
+        rows: (B, T + 1).
+    """
+    logits = model.forward(rows[:, :-1])[0]
+    log_p = logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+    return float(-np.take_along_axis(log_p, rows[:, 1:, None], axis=-1).mean())
 
 
 def gradient(model: Any, batch: Any, rng: np.random.Generator, looks: int = 3, eps: float = 1e-5) -> float:

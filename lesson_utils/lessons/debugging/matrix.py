@@ -7,11 +7,12 @@ import numpy as np
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.debugging import broken, instruments, tried
+from lesson_utils.lessons.debugging.overlay import overlay
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ROWS = (*tried.BUGS, "cache counts calls")
+ROWS = tried.BUGS
 INSTRUMENTS = (
     "loss at the start",
     "leak in time",
@@ -29,6 +30,14 @@ SIZES: dict[str, Any] = {"d_model": 16, "num_heads": 4, "num_layers": 2, "dtype"
 
 
 @cache
+def healthy_start(seed: int = 0) -> float:
+    """Return the loss of a healthy model of this size that has not been trained."""
+    rng = np.random.default_rng(seed)
+    batch = rng.integers(VOCAB, size=(B, T)), rng.integers(VOCAB, size=(B, T))
+    return broken.patient("", VOCAB, seed, **SIZES).loss(batch)
+
+
+@cache
 def found(bug: str, seed: int = 0) -> dict[str, bool]:
     """Tell which instruments find a bug in a small model that has not been trained, in float64."""
     rng = np.random.default_rng(seed)
@@ -38,7 +47,7 @@ def found(bug: str, seed: int = 0) -> dict[str, bool]:
     rotation = np.roll(np.arange(T), 4)[None]
     right = broken.twin(model)
     measured = (
-        abs(model.loss(batch) - np.log(VOCAB)) > 1.5,
+        abs(model.loss(batch) - healthy_start(seed)) > 1,
         instruments.leak_in_time(model, ids[0], 5)[:5].max() > SMALL,
         instruments.leak_across_rows(model, ids[0], ids[1:]).max() > SMALL,
         instruments.order(model, ids[0], rotation).max() < SMALL,
@@ -50,8 +59,8 @@ def found(bug: str, seed: int = 0) -> dict[str, bool]:
 
 
 def shares(bug: str, task: str) -> tuple[float, float | None]:
-    """Return the share of symbols right in training, and writing alone. A bug of the cache does not change these."""
-    in_training, alone = tried.stored()["" if bug not in tried.BUGS else bug][task][0]
+    """Return the share of symbols right when the true ones before are given, and when the model goes on by itself."""
+    in_training, alone = tried.stored()[bug][task][0]
     return in_training, alone
 
 
@@ -74,52 +83,57 @@ def blind(task: str) -> list[str]:
 )
 def matrix_lab(figure: "Figure") -> live.Update:
     """Show bugs by instruments; on the right, what a task notices."""
-    from matplotlib.patches import Rectangle
+    from matplotlib.colors import to_rgb
 
-    ax = figure.add_subplot()
-    columns = (*INSTRUMENTS, "trains to 100 %?", "writes as well?")
-    places = [*range(len(INSTRUMENTS)), len(INSTRUMENTS) + 0.4, len(INSTRUMENTS) + 1.4]
-    ax.set(xlim=(-0.6, places[-1] + 0.6), ylim=(len(ROWS) - 0.4, -0.6))
+    n, k = len(ROWS), len(INSTRUMENTS)
+    grid = figure.add_gridspec(2, 2, height_ratios=(0.001, 1), width_ratios=(k, 2.3))
+    head = figure.add_subplot(grid[0, :])
+    head.set_axis_off()
+    left = figure.add_subplot(grid[1, 0])
+    labels, right = overlay(figure, grid[1, 1], xlim=(0, 2), ylim=(n, 0))
+    yes, no, noticed_, blind_ = (np.array(to_rgb(c)) for c in (plots.BLUE, "#E3E3E3", plots.ORANGE, "#4A4A4A"))
+    finds = np.array([list(found(bug).values()) for bug in ROWS])  # (bugs, instruments)
+    left.imshow(np.where(finds[..., None], yes, no), aspect="auto", extent=(0, k, n, 0))
     broken_up = {"loss at the start": "loss at\nthe start", "leak across rows": "leak across\nrows"}
-    ax.set_xticks(places, [broken_up.get(name, name.replace(" ", "\n", 1)) for name in columns], size=10)
-    ax.set_yticks(range(len(ROWS)), ROWS, size=10.5)
-    ax.xaxis.tick_top()
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    for y, bug in enumerate(ROWS):
-        for x, name in enumerate(INSTRUMENTS):
-            colour = plots.BLUE if found(bug)[name] else "#E3E3E3"
-            ax.add_patch(Rectangle((x - 0.45, y - 0.42), 0.9, 0.84, fc=colour, ec="none"))
-    cells = {}
-    for y in range(len(ROWS)):
-        for n, x in enumerate(places[-2:]):
-            patch = ax.add_patch(Rectangle((x - 0.45, y - 0.42), 0.9, 0.84, fc=plots.GREY, ec="none"))
-            cells[y, n] = patch, ax.text(x, y, "", ha="center", va="center", size=9.5)
-
-    by_instruments = sum(any(found(bug).values()) for bug in ROWS)
+    left.set_xticks(
+        np.arange(k) + 0.5, [broken_up.get(name, name.replace(" ", "\n", 1)) for name in INSTRUMENTS], size=10
+    )
+    left.set_yticks(np.arange(n) + 0.5, ROWS, size=10.5)
+    labels.set_xticks([0.5, 1.5], ["trains to\n100 %?", "writes\nas well?"], size=10)
+    labels.set_yticks([])
+    for ax in (left, labels):
+        ax.xaxis.tick_top()
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+    for ax, columns in ((left, k), (right, 2)):
+        ax.hlines(range(1, n), 0, columns, color="white", lw=3, zorder=1.5)
+        ax.vlines(range(1, columns), 0, n, color="white", lw=7, zorder=1.5)
+    cells = right.imshow(np.ones((n, 2, 3)), aspect="auto", extent=(0, 2, n, 0))
+    texts = [
+        [right.text(x + 0.5, y + 0.52, "", ha="center", va="center", size=9.5, color="white") for x in range(2)]
+        for y in range(n)
+    ]
+    by_instruments = int(finds.any(axis=1).sum())
     listed = "; ".join(
         f"{bug}: {', '.join(name for name, yes in found(bug).items() if yes) or 'nothing'}" for bug in ROWS
     )
 
     def update(task: str) -> str:
-        listed_shares = []
-        for patch, text in cells.values():
-            patch.set_visible(task != NONE)
-            text.set_text("")
         if task == NONE:
-            ax.set_title(f"Without training: {by_instruments} of {len(ROWS)} bugs are found by an instrument", y=1.09)
-            return f"{ax.get_title(loc='left')}. No task is chosen yet. Found by: {listed}."
-        for y, bug in enumerate(ROWS):
-            for n, (share, finds) in enumerate(zip(shares(bug, task), noticed(bug, task), strict=True)):
-                patch, text = cells[y, n]
-                patch.set_facecolor(plots.ORANGE if finds else "#4A4A4A")
+            cells.set_data(np.ones((n, 2, 3)))
+            for pair in texts:
+                for text in pair:
+                    text.set_text("")
+            head.set_title(f"Without training: {by_instruments} of {n} bugs are found by an instrument")
+            return f"{head.get_title(loc='left')}. No task is chosen yet. Found by: {listed}."
+        seen = np.array([noticed(bug, task) for bug in ROWS])  # (bugs, 2)
+        cells.set_data(np.where(seen[..., None], noticed_, blind_))
+        for pair, bug in zip(texts, ROWS, strict=True):
+            for text, share in zip(pair, shares(bug, task), strict=True):
                 text.set_text("–" if share is None else f"{share:.2f}")
-                text.set_color("white")
-            listed_shares.append(f"{bug} {shares(bug, task)[0]:.2f}")
         unseen = blind(task)
-        ax.set_title(f"Trained on {task}, {len(unseen)} of {len(ROWS)} bugs do as well as none", y=1.09)
-        return (
-            f"{ax.get_title(loc='left')}. Share right after training: {', '.join(listed_shares)}. Found by: {listed}."
-        )
+        head.set_title(f"Trained on {task}, {len(unseen)} of {n} bugs do as well as none")
+        told = ", ".join(f"{bug} {shares(bug, task)[0]:.2f}" for bug in ROWS)
+        return f"{head.get_title(loc='left')}. Share right after training: {told}. Found by: {listed}."
 
     return update

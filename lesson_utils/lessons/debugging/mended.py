@@ -13,7 +13,7 @@ import numpy as np
 from lesson_utils.lessons.attention_bugs import SWAPPED, Bug, Instead, WrongHeads
 from lesson_utils.lessons.debugging import broken, exercises, instruments
 from lesson_utils.maths import layers, models, ops
-from lesson_utils.maths.attention import scaled_dot_product_attention, split_heads
+from lesson_utils.maths.attention import scaled_dot_product_attention
 from lesson_utils.maths.checks import Array, Mask
 
 Function = Callable[..., Any]
@@ -45,43 +45,6 @@ class Block(Instead, layers.EncoderLayer):
         return y, None
 
 
-class Norm(Instead, layers.LayerNorm):
-    """Layer norm by a given function."""
-
-    def __init__(self, right: layers.LayerNorm, function: Function) -> None:
-        super().__init__(right)
-        self.function = function
-
-    def forward(self, x: Array) -> tuple[Array, Any]:
-        return self.function(x, self.gamma.value, self.beta.value, self.eps), None
-
-
-class Steps(Instead, layers.MultiHead):
-    """Attention whose single steps behind a cache are those of a given function, head by head."""
-
-    def __init__(self, right: layers.MultiHead, function: Function) -> None:
-        super().__init__(right)
-        self.function = function
-        self.kept: list[tuple[Array, Array]] = []  # keys and values of each head
-
-    def forward(
-        self, x: Array, memory: Any = None, mask: Any = None, bias: Any = None, past: Any = None
-    ) -> tuple[Array, Any]:
-        if past is None or x.shape[1] > 1:
-            if past is not None:
-                K, V = (split_heads(x @ W.value, self.num_heads)[0] for W in (self.W_K, self.W_V))
-                self.kept = list(zip(K, V, strict=True))
-            return super().forward(x, memory, mask, bias, past)
-        past.append(*np.zeros((2, 1, self.num_heads, 1, len(self.W_Q.value) // self.num_heads)))  # it counts positions
-        outputs = []
-        for head, (K, V) in enumerate(self.kept):
-            W_Q, W_K, W_V = (np.split(W.value, self.num_heads, axis=1)[head] for W in (self.W_Q, self.W_K, self.W_V))
-            output, K, V = self.function(x[0], W_Q, W_K, W_V, K, V)
-            self.kept[head] = K, V
-            outputs.append(output)  # (1, d_v)
-        return np.concatenate(outputs, axis=-1)[None] @ self.W_O.value, None
-
-
 def _scores(Q: Array, K: Array) -> Array:
     scores: Array = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
     return scores
@@ -89,10 +52,6 @@ def _scores(Q: Array, K: Array) -> Array:
 
 def _seen(Q: Array, K: Array, mask: Mask | None) -> Mask:
     return np.ones((*Q.shape[:-1], K.shape[-2]), bool) if mask is None else mask
-
-
-def _hiding(function: Function, Q: Array, K: Array, V: Array, mask: Mask | None) -> Any:
-    return function(_scores(Q, K), V, _seen(Q, K, mask))
 
 
 def _mask(function: Function, Q: Array, K: Array, V: Array, mask: Mask | None) -> Any:
@@ -112,11 +71,7 @@ def _groups(function: Function, Q: Array, K: Array, V: Array, mask: Mask | None)
     return outputs, ops.softmax(_scores(Q, K))  # nobody looks at these weights
 
 
-def _attention(function: Function, Q: Array, K: Array, V: Array, mask: Mask | None) -> Any:
-    return function(Q, K, V, mask)
-
-
-ATTENDS = {"hiding": _hiding, "mask": _mask, "groups": _groups, "attention": _attention}
+ATTENDS = {"mask": _mask, "groups": _groups}
 
 
 def healthy(part: str) -> broken.Patient:
@@ -135,14 +90,8 @@ def patient(part: str, function: Function) -> broken.Patient:
             heads.attend = partial(ATTENDS[part], function)
         elif part == "merge":
             block.attention.inner = WrongHeads(heads, Bug(merging=SWAPPED._replace(backward=function)))
-        elif part == "step":
-            block.attention.inner = Steps(heads, function)
         elif part == "block":
             model.stack.blocks[n] = Block(block, function)
-        elif part == "norm":
-            for place in (block.attention, block.feed_forward):
-                assert isinstance(place.norm, layers.LayerNorm)
-                place.norm = Norm(place.norm, function)
     return model
 
 

@@ -1,8 +1,38 @@
-"""The mistakes of the triage."""
+"""The mistakes of the two instruments and of the triage."""
 
 from lesson_utils.mistakes.exercise import change
 
 # fmt: off
+_STEP = "for t in range(prompt, len(ids)):\n    parts.append(model.forward({})[0][0])"
+
+ACROSS = (
+    change("another row compared", "You compare with the first row of the batch, which is one of the others. Your row stands last: `[-1]`.", together="together = model.forward(batch)[0][0]"),
+    change("in front", "You put the row in front of the others. The task puts it last: a model that counts the rows of a batch treats row 0 as it does alone, so that nothing would move.", batch="batch = np.concatenate([ids[None], others])", together="together = model.forward(batch)[0][0]"),
+    change("company of copies", "You fill the batch with copies of the row itself. A model that mixes the rows then mixes equal ones, and nothing moves. The company has to be `others`.", batch="batch = np.stack([ids] * (len(others) + 1))"),
+    change("one of the others", "You take one of the other rows. All of `others` stand before the row.", batch=("batch = np.stack([others[0], ids])", "batch = np.stack([others[-1], ids])")),
+    change("compared with itself", "Both of your runs have the company, so they agree. One of them must be the row alone: `ids[None]`.", alone="alone = model.forward(np.concatenate([others, ids[None]]))[0][-1]"),
+    change("with its sign", "You leave out `np.abs`: where logits fall, the largest signed difference is too small.", answer="return (together - alone).max(axis=-1)"),
+    change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(together - alone).max(axis=0)"),
+    change("one number", "You return one number. One for each output is asked for, because the place of a leak is a clue: `axis=-1`.", answer="return np.abs(together - alone).max()"),
+    change("mean", "You take the mean of the differences. A bug that moves one logit of many would be thinned out; the task asks for the largest.", answer="return np.abs(together - alone).mean(axis=-1)"),
+    change("largest logits compared", "You compare the largest logit of one run with the largest of the other. These may be different symbols. Subtract first, then take the maximum.", answer="return np.abs(together.max(axis=-1) - alone.max(axis=-1))"),
+)
+
+PARITY = (
+    change("no cache in the steps", "Behind the prompt you call `forward` without `past`, so each symbol stands alone. Hand over the same `past` in each step.", loop=_STEP.format("ids[None, t : t + 1]")),
+    change("a new cache in each step", "You make a new past in each step, so nothing is remembered. Make it once, before the prompt.", loop="for t in range(prompt, len(ids)):\n    past = model.new_past()\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])"),
+    change("the prompt without the cache", "The prompt goes through without `past`, so the cache does not know it. `model.forward(ids[None, :prompt], past)`.", prompt="parts = [model.forward(ids[None, :prompt])[0][0]]"),
+    change("the whole run with the cache", "Your whole run fills the same `past`, so the parts come behind it. The whole run has no cache.", whole="past = model.new_past()\nwhole = model.forward(ids[None], past)[0][0]", past=""),
+    change("no prompt", "You feed the symbols one by one from the start. A cache that counts calls is right then. The prompt goes in at once.", prompt="parts = []", loop="for t in range(len(ids)):\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])"),
+    change("all again in each step", "You feed all symbols so far in each step, and the cache has them already. Behind the prompt, feed the new symbol only.", loop="for t in range(prompt, len(ids)):\n    parts.append(model.forward(ids[None, : t + 1], past)[0][0][-1:])"),
+    change("the rest at once", "You feed all that is left at once. The task feeds it one by one, as writing does.", loop="if prompt < len(ids):\n    parts.append(model.forward(ids[None, prompt:], past)[0][0])"),
+    change("with its sign", "You leave out `np.abs`: where logits fall, the largest signed difference is too small.", answer="return (np.concatenate(parts) - whole).max(axis=-1)"),
+    change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max(axis=0)"),
+    change("one number", "You return one number. One for each output is asked for, because the first place that differs is a clue: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max()"),
+    change("mean", "You take the mean of the differences. The task asks for the largest.", answer="return np.abs(np.concatenate(parts) - whole).mean(axis=-1)"),
+    change("behind the prompt only", "You return the outputs behind the prompt only. The prompt's own outputs belong to it: a mask that is wrong with a cache shows there.", answer="return np.abs(np.concatenate([np.zeros((0, whole.shape[1])), *parts[1:]]) - whole[prompt:]).max(axis=-1)"),
+)
+
 TRIAGE = (
     change("curve before leaks", "You ask the loss first. A leak bends the loss as well, so that all leaks end up as 5. Ask for what explains most first: rows, time, order, cache, loss.", rings="rings = [loss, rows, time, order, cache]", answer="return np.select(rings, [5, 1, 2, 3, 4], 0)"),
     change("curve before time", "You ask the loss before the leak in time. A leak bends the loss as well, so that leaks end up as 5. The loss comes last: rows, time, order, cache, loss.", rings="rings = [rows, loss, time, order, cache]", answer="return np.select(rings, [1, 5, 2, 3, 4], 0)"),

@@ -11,10 +11,11 @@ PREDICTIONS = (
         usual="only 5",
     ),
     Prediction(
-        "which_other",
-        ("leak across rows", "order", "cache parity", "none of them"),
-        right="cache parity",
-        happened="With a cache the next symbol is not there yet, so the model computes something else than all at once.",
+        "start",
+        ("It stays near ln V.", "It grows with the width.", "It falls with the width."),
+        right="It grows with the width.",
+        happened="An untrained model of this course expects each symbol to be repeated, the wider the more.",
+        usual="It stays near ln V.",
     ),
     Prediction(
         "by_heart",
@@ -24,17 +25,17 @@ PREDICTIONS = (
         usual="the healthy model",
     ),
     Prediction(
-        "inverted",
-        ("It hardly falls.", "It falls as a healthy one's.", "It falls nearly to 0."),
-        right="It falls nearly to 0.",
-        happened="An inverted mask shows the future, and the future is what the model has to predict.",
-        usual="It hardly falls.",
-    ),
-    Prediction(
         "task",
         ("copy", "reverse", "dates", "gather-k"),
         right="gather-k",
         happened="The other three are learnt to the last symbol, because the model learns around the scrambled pieces.",
+    ),
+    Prediction(
+        "rounding",
+        ("rounding", "a bug"),
+        right="a bug",
+        happened="Rounding is some hundred times smaller here, and the difference begins at one part of the model.",
+        usual="rounding",
     ),
     Prediction(
         "weak_test",
@@ -56,7 +57,8 @@ QUESTIONS = (
         (
             Option(
                 "How the tables and the last layer begin.",
-                "ln 106 = 4.7 is what it costs to know nothing. 18 means: sure, and wrong. So logits are far too large.",
+                "ln 106 = 4.7 is what it costs to know nothing, and a healthy twin starts at 5. A model at 18 is sure and "
+                "wrong: its logits are far too large.",
                 right=True,
             ),
             Option("The learning rate.", "There has been no step yet, so that no rate can have done it."),
@@ -72,7 +74,7 @@ QUESTIONS = (
             ),
             Option(
                 "Train with another seed, to see whether the result is stable.",
-                "A leak is perfectly stable: every seed finds it.",
+                "A leak is stable: models with other seeds use it, too.",
             ),
             Option(
                 "Replace a late symbol and see whether earlier outputs move.",
@@ -84,7 +86,7 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Training and held-out loss are as they should be. What it writes by itself is garbage from the first symbol behind "
+        "Training and held-out loss are as they should be. What it writes by itself is garbage from the first symbol after "
         "the prompt on. Which instrument?",
         (
             Option("The leak meter.", "A leak shows in the loss: it would be too good."),

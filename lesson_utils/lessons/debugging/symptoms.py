@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lesson_utils.classroom import formats, live, plots
+from lesson_utils.lessons.debugging.overlay import overlay
 from lesson_utils.lessons.real_model.stored import label
 
 if TYPE_CHECKING:
@@ -91,19 +92,28 @@ def symptoms_lab(figure: "Figure") -> live.Update:
     finite = [of["perplexity"] for of in found.values() if of["perplexity"] is not None]
     end = 30 * max(finite)  # where those stand that are no number
     grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1), height_ratios=(1, 1.75))
-    chart, page, weights = (figure.add_subplot(place) for place in (grid[:, 0], grid[0, 1], grid[1, 1]))
+    limits: dict[str, Any] = {"xlim": (min(finite) / 2, 20 * end), "ylim": (len(names) - 0.4, -1.6), "xscale": "log"}
+    axes, chart = overlay(figure, grid[:, 0], **limits)
+    tokens = [token.strip() for token in known["tokens"]]
+    T = len(tokens)
+    rows, weights = overlay(figure, grid[1, 1], xlim=(0, T), ylim=(T, 0))
+    page = figure.add_subplot(grid[0, 1])
     places = [of["perplexity"] or end for of in found.values()]
 
-    chart.set_xscale("log")
-    chart.set(xlim=(min(finite) / 2, 20 * end), ylim=(len(names) - 0.4, -1.6), xlabel="perplexity on a story")
-    chart.set_yticks(np.arange(len(names)), names, size=9.5)
-    chart.tick_params(axis="y", length=0)
-    chart.minorticks_off()
+    axes.set_xlabel("perplexity on a story")
+    axes.set_yticks(np.arange(len(names)), names, size=9.5)
+    axes.tick_params(axis="y", length=0)
+    axes.minorticks_off()
     for value, name in ((right, "right"), (vocabulary, "guessing")):
-        chart.axvline(value, color=plots.GREY, lw=1, ls=":", zorder=0.5)
-        chart.text(value * 1.15, -0.9, name, size=9.5, color=plots.GREY, zorder=0.5)
-    lines = chart.hlines(np.arange(len(names)), right, places, color="#D5D5D5", lw=1.6, zorder=0.6)
-    (dots,) = chart.plot(places, np.arange(len(names)), "o", color=plots.GREY, ms=5, zorder=0.7)
+        axes.axvline(value, color=plots.GREY, lw=1, ls=":", zorder=0.5)
+        axes.text(value * 1.15, -0.9, name, size=9.5, color=plots.GREY, zorder=0.5)
+    number_less = np.array([of["perplexity"] is None for of in found.values()])
+    lines = chart.hlines(
+        np.arange(len(names))[~number_less], right, np.array(places)[~number_less], color="#D5D5D5", lw=1.6
+    )
+    (dots,) = chart.plot(
+        np.array(places)[~number_less], np.arange(len(names))[~number_less], "o", color=plots.GREY, ms=5
+    )
     (dot,) = chart.plot([right], [0], "o", color=plots.ORANGE, ms=12)
     number = chart.text(right, 0, "", va="center", size=10.5, weight="bold", color=plots.ORANGE)
 
@@ -113,24 +123,23 @@ def symptoms_lab(figure: "Figure") -> live.Update:
     says = page.text(0, 0.78, "", size=11.5, va="top", weight="bold", linespacing=1.25)
     line = page.text(0, 0.02, "", size=9.5, va="bottom", family="monospace", color=plots.PURPLE)
 
-    tokens = [token.strip() for token in known["tokens"]]
-    T = len(tokens)
     blues = plots.colour_map(*plots.WEIGHTS_MAP)
     image = weights.imshow(np.zeros((T, T)), cmap=blues, vmin=0, vmax=1, aspect="auto", extent=(0, T, T, 0))
-    weights.set_xticks(np.arange(T) + 0.5, tokens, rotation=60, ha="right", rotation_mode="anchor", size=9)
-    weights.set_yticks(np.arange(T) + 0.5, tokens, size=9)
-    weights.tick_params(length=0)
     weights.plot([0, *np.repeat(np.arange(1, T), 2), T], np.repeat(np.arange(T), 2), color=plots.GREY, lw=0.8)
-    weights.spines[:].set_visible(False)
+    rows.set_xticks(np.arange(T) + 0.5, tokens, rotation=60, ha="right", rotation_mode="anchor", size=9)
+    rows.set_yticks(np.arange(T) + 0.5, tokens, size=9)
+    rows.tick_params(length=0)
+    rows.spines[:].set_visible(False)
     label(figure)
 
     def update(bug: str, others: bool) -> str:
         of, row = found[bug], names.index(bug)
         dot.set_data([places[row]], [row])
+        dot.set_visible(not number_less[row])  # what is no number has no place on the scale
         lines.set_visible(others)
         dots.set_visible(others)
-        last = of["perplexity"] is None  # at the right end
-        number.set(x=places[row] * (0.5 if last else 1.9), y=row, ha="right" if last else "left")
+        last = of["perplexity"] is None
+        number.set(x=right * 1.9 if last else places[row] * 1.9, y=row)
         number.set_text(in_figures(of["perplexity"]))
         says.set_text("\n".join(textwrap.wrap(f"“{readable(of['says'])}”", 29)[:3]))
         line.set_text(LINES[bug])

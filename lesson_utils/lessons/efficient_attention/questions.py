@@ -136,11 +136,11 @@ QUESTIONS = (
         (
             Option(
                 "The first token holds the topic of the text.",
-                "Xiao et al. put line breaks in its place, and that did as well. Its content is not what is missed.",
+                "Xiao et al. put line breaks in its place, and that did nearly as well. Its content is not what is missed.",
             ),
             Option(
                 "Its heads put weight there when they have no other use for it.",
-                "Softmax must spend 1. The first token is where this model learned to spend what it does not need.",
+                "Softmax must spend 1, and this model learned to spend the rest on the first token. Its heads use that value, too.",
                 right=True,
             ),
             Option(

@@ -73,7 +73,7 @@ def measured_roofline(side: int = SIDE, cache: tuple[int, int, int] = CACHE) -> 
         for n in TOKENS
     ]
     shared = [
-        Point(n, keys.nbytes, n * keys.size, seconds(lambda n=n: queries[:, :n] @ keys.swapaxes(-1, -2)))  # type: ignore[misc]
+        Point(n, keys.nbytes, n * keys.size, seconds(lambda n=n: keys @ queries[:, :n].swapaxes(-1, -2)))  # type: ignore[misc]
         for n in SHARING
     ]
     return Roofline(weights, shared)
@@ -101,7 +101,7 @@ def roofline(figure: "Figure", measured: Roofline) -> str:
         ax.annotate(
             f"{n} token{'s' * (n > 1)}: {as_time(p.seconds)}",
             (p.per_byte, p.rate),
-            (8, 8) if n == 1 else (6, -16),
+            (-4, 8) if n == 1 else (6, -16),
             textcoords="offset points",
             color=plots.BLUE,
         )
@@ -113,7 +113,7 @@ def roofline(figure: "Figure", measured: Roofline) -> str:
         color=plots.ORANGE,
     )
     ax.annotate(
-        "the time of 2 tokens",
+        "as long as 2 tokens take",
         (points[3].per_byte, points[3].per_byte * measured.reading),
         (-10, 8),
         textcoords="offset points",

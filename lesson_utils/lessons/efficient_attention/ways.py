@@ -19,7 +19,7 @@ ROWS, KEYS = 64, 128  # queries at a time; keys in a tile
 
 def with_fresh_arrays(Q: Array, K: Array, V: Array) -> Array:
     """Compute attention as one would write it down: each line makes a new array of T × T numbers."""
-    scores = Q @ K.T / math.sqrt(Q.shape[-1])
+    scores = Q @ K.T * (1 / math.sqrt(Q.shape[-1]))
     shifted = scores - scores.max(axis=-1, keepdims=True)
     weights = np.exp(shifted)
     weights = weights / weights.sum(axis=-1, keepdims=True)

@@ -4,5 +4,12 @@ LESSON = Lesson(
     9,
     "A real model",
     "Do real heads do what we said?",
-    exercises=("induction_score", "rms_norm", "grouped_attention", "rotary_halves", "induction_head"),
+    exercises=(
+        "induction_score",
+        "induction_head",
+        "patched_inputs",
+        "rms_norm",
+        "grouped_attention",
+        "rotary_halves",
+    ),
 )

@@ -1,6 +1,6 @@
-"""Break one: heads switched off, a few that copy, or all that seem to do least."""
+"""Break one: heads switched off, a few that copy, each of the 270 alone, or all that seem to do least."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,15 @@ if TYPE_CHECKING:
 
     from lesson_utils.maths.pretrained import Pretrained
 
-GUESSING = float(np.log(49_152))  # nats a token, of as many as SmolLM2 knows
-KINDS = {"induction": plots.BLUE, "previous token": plots.PURPLE, "random": plots.GREY}
-COUNTS = (0, 1, 2, 4, 8, 16)
+GUESSING = float(np.log(49_152))  # nats per token, of as many as SmolLM2 knows
+KINDS = {"induction": plots.BLUE, "previous token": plots.PURPLE, "others": plots.GREY}
+COUNTS = (0, 1, 2, 4, 8)
+
+
+def lost(kind: str, by: str) -> Any:
+    """Return nats per token, (draws, counts, [first copy, second copy, story]); one draw of kinds with an order."""
+    rows = stored()[f"knock_{kind.split()[0]}_{by}"]
+    return rows if kind == "others" else rows[None]
 
 
 @live.lab(
@@ -24,121 +30,157 @@ COUNTS = (0, 1, 2, 4, 8, 16)
     neutral="No head is off, and curves are drawn as far as the number of heads that is chosen.",
     kind=live.Choice("heads switched off", tuple(KINDS), "induction"),
     count=live.Choice("how many", COUNTS, 0),
+    by=live.Choice("put in their place", ("zero", "mean"), "zero"),
 )
 def knock_out_lab(figure: "Figure") -> live.Update:
-    """Show what it costs to switch off the strongest heads of a kind: in copying, and in a story."""
-    known = stored()
-    rows = {kind: known[f"knock_{kind.split()[0]}"] for kind in ("induction", "previous token")}
-    draws = np.stack([known[f"knock_random_{n}"] for n in range(3)])
-    rows["random"] = draws.mean(axis=0)
+    """Show what copying and a story cost without the strongest heads of a kind, or without others of their layers."""
     chart, bars = figure.subplots(1, 2, width_ratios=(1.25, 1))
     at = np.arange(len(COUNTS))
     chart.axhline(GUESSING, color=plots.INK, lw=1, ls=":")
     chart.text(-0.1, GUESSING + 0.15, f"guessing: ln 49,152 = {GUESSING:.1f}", size=10.5)
-    curves = [(chart.plot(at, draw[:, 1], color="#C9C9C9", lw=1.2)[0], draw) for draw in draws]
+    curves: list[tuple[Any, str, int | None]] = [
+        (chart.plot(at, row[:, 1], color="#C9C9C9", lw=1.2)[0], "others", n)
+        for n, row in enumerate(lost("others", "zero"))
+    ]
     for kind, colour in KINDS.items():
-        curves.append((chart.plot(at, rows[kind][:, 1], "o-", color=colour, ms=4, label=kind)[0], rows[kind]))
-    chart.legend(loc="center right", fontsize=10.5)
+        name = "others, same layers (eight draws)" if kind == "others" else kind
+        curves.append((chart.plot([0], [0], "o-", color=colour, ms=4, label=name)[0], kind, None))
+    chart.legend(loc="upper left", bbox_to_anchor=(0, 0.72), fontsize=10.5)
     (dot,) = chart.plot([0], [0], "o", ms=13, color=plots.ORANGE, clip_on=False)
-    chart.set(xlabel="heads switched off, of 270", ylabel="second copy, nats a token", ylim=(0, 14.5), xlim=(-0.2, 5.2))
+    chart.set(xlabel="", ylabel="second copy, nats per token", ylim=(0, 14.5), xlim=(-0.2, 4.2))
     chart.set_xticks(at, [str(n) for n in COUNTS])
     names = ["first copy", "second copy", "a story"]
-    whole = rows["random"][0]
+    whole = lost("induction", "zero")[0, 0]
     bars.barh(names, whole, color="#D5D5D5", height=0.75)
     now = bars.barh(names, whole, color=plots.ORANGE, height=0.4)
     texts = [bars.text(0, y, "", va="center", size=11) for y in range(3)]
     bars.invert_yaxis()
-    bars.set(xlim=(0, 19), xlabel="nats a token (grey: all heads)")
+    bars.set(xlim=(0, 19), xlabel="nats per token (grey: all heads)")
     bars.axvline(GUESSING, color=plots.INK, lw=1, ls=":")
     label(figure)
 
-    def update(kind: str, count: int) -> str:
+    def update(kind: str, count: int, by: str) -> str:
         so_far = COUNTS.index(count) + 1
-        row = rows[kind][so_far - 1]
-        for curve, of in curves:
-            curve.set_data(at[:so_far], of[:so_far, 1])
+        draws = lost(kind, by)
+        row = np.median(draws[:, so_far - 1], axis=0)
+        for curve, of, draw in curves:
+            rows = lost(of, by)
+            path = np.median(rows, axis=0) if draw is None else rows[draw]
+            curve.set_data(at[:so_far], path[:so_far, 1])
         dot.set_data([COUNTS.index(count)], [row[1]])
         for bar, text, value in zip(now, texts, row, strict=True):
             bar.set_width(value)
             text.set(text=f"{value:.1f}", x=max(value, 0.3) + 0.3)
-        which = f"{count or 'no'} {kind} head{'s' * (count != 1)}"
+        which = f"{count or 'no'} {kind if kind != 'others' else 'other'} head{'s' * (count != 1)}"
+        put = "zeros" if by == "zero" else "their mean"
+        chart.set_xlabel(f"heads of 270 whose outputs are {put}")
         chart.set_title(f"{which.capitalize()} off: copying costs {row[1]:.1f} nats")
         bars.set_title(f"…and a story {row[2]:.2f}, not {whole[2]:.2f}" if count else f"A story costs {row[2]:.2f}")
-        drawn = " (mean of three draws)" if kind == "random" else ""
+        some, middle = draws[:, so_far - 1, 1], np.median(draws, axis=0)[:so_far, 1]
+        drawn = f" (median of eight draws, {some.min():.1f} to {some.max():.1f})" if kind == "others" and count else ""
         return (
-            f"Copying costs {row[1]:.1f} nats a token with {which} off{drawn}; guessing would cost {GUESSING:.1f}. "
-            f"First copy {row[0]:.1f}, "
+            f"Copying costs {row[1]:.1f} nats per token with {which} off{drawn}, their outputs replaced by "
+            f"{put}; guessing would cost {GUESSING:.1f}. First copy "
+            f"{row[0]:.1f}, "
             f"a story {row[2]:.2f} (with all heads {whole[2]:.2f}). Second copy by number of heads off: "
-            f"{', '.join(f'{n}: {r[1]:.1f}' for n, r in zip(COUNTS, rows[kind][:so_far], strict=False))}. "
+            f"{', '.join(f'{n}: {r:.1f}' for n, r in zip(COUNTS, middle, strict=False))}. "
             "Stored results."
         )
 
     return update
 
 
-def _counts() -> tuple[int, ...]:
-    return tuple(int(n) for n in stored()["pruned_counts"])
-
-
-@live.lab(
-    width=9.6,
-    height=4.0,
-    neutral="All heads are in, and curves are drawn as far as the number of heads that is chosen.",
-    controls=lambda: {
-        "count": live.Choice("heads out", _counts(), 0),
-        "which": live.Choice("which", ("least important", "random"), "least important"),
-    },
-)
-def prune_lab(figure: "Figure") -> live.Update:
-    """Show what it costs to remove the least important heads: on the page that chose them, on another, in copying."""
-    rows, counts = stored()["pruned"], _counts()
-    pages, copy = figure.subplots(1, 2, width_ratios=(1.4, 1))
-    page, other, copied = np.exp(rows[:, [0, 3]]), np.exp(rows[:, [1, 4]]), rows[:, [2, 5]]
-    lines = [
-        pages.plot(counts, np.ones(len(counts)), "o-", ms=4, color=colour, label=text)[0]
-        for text, colour in (("this page", plots.BLUE), ("another", plots.ORANGE))
-    ]
-    pages.legend(loc="upper left", fontsize=10.5)
-    dots = [pages.plot([0], [1], "o", ms=11, color=colour, clip_on=False)[0] for colour in (plots.BLUE, plots.ORANGE)]
-    pages.set_yscale("log")
-    ticks = [t for t in (10, 20, 50, 100, 200, 500, 1000) if t < 1.3 * max(page.max(), other.max())]
-    pages.set_yticks(ticks, [str(t) for t in ticks])
-    pages.minorticks_off()
-    pages.set(
-        xlabel="heads out, of 270",
-        ylabel="perplexity",
-        xlim=(-3, counts[-1] + 6),
-        ylim=(0.8 * min(page.min(), other.min()), 1.4 * max(page.max(), other.max())),
-    )
-    pages.set_xticks(counts)
-    (line,) = copy.plot(counts, copied[:, 0], "o-", ms=4, color=plots.PURPLE)
-    (dot,) = copy.plot([0], [0], "o", ms=11, color=plots.PURPLE, clip_on=False)
-    copy.axhline(GUESSING, color=plots.INK, lw=1, ls=":")
-    copy.text(0, GUESSING + 0.2, "guessing", size=10.5)
-    copy.set(xlabel="heads out, of 270", ylabel="second copy, nats", ylim=(0, 1.06 * copied.max()))
-    copy.set_xticks(counts)
-    label(figure)
-
-    def update(count: int, which: str) -> str:
-        side, n = int(which == "random"), counts.index(count)
-        for curve, over, mark in zip(lines, (page, other), dots, strict=True):
-            curve.set_data(counts[: n + 1], over[: n + 1, side])
-            mark.set_data([count], [over[n, side]])
-        line.set_data(counts[: n + 1], copied[: n + 1, side])
-        dot.set_data([count], [copied[n, side]])
-        done = f"{count or 'No'} {which} heads out"
-        pages.set_title(f"{done}:\nthis page {page[n, side]:.0f}, another {other[n, side]:.0f}")
-        copy.set_title(f"Copying costs\n{copied[n, side]:.1f} nats")
-        return (
-            f"Perplexity is {page[n, side]:.1f} on the page on which they were chosen, {other[n, side]:.1f} on "
-            f"another, with {count or 'no'} {which} heads out (with all: {page[0, 0]:.1f} and {other[0, 0]:.1f}). "
-            f"Copying costs {copied[n, side]:.1f} nats, with all heads {copied[0, 0]:.1f}. Stored results."
-        )
-
-    return update
-
-
-def without(p: "Pretrained", heads: dict[int, list[int]]) -> tuple[float, float]:
-    """Nats a token of the second of two copies of 40 random tokens: with all heads, and without these."""
+def without(p: "Pretrained", heads: dict[int, list[int]], by: str = "zero") -> tuple[float, float]:
+    """Nats per token of the second of two copies of 40 random tokens: with all heads, and without these."""
     ids = measures.copies(np.random.default_rng(7), len(p.tokenizer), 1)
-    return measures.copying(p.model, ids)[1], measures.copying(p.model, ids, knock_out=heads)[1]
+    return measures.copying(p.model, ids)[1], measures.copying(p.model, ids, knock_out=heads, by=by)[1]
+
+
+# --- Each head alone --------------------------------------------------------------------------------------------------
+
+
+@plots.still(9.8, 4.4)
+def damage_plot(figure: "Figure") -> str:
+    """Draw what each of the 270 heads is worth, switched off alone: for copying, and for a page of the story."""
+    known: Any = stored()
+    worth = {"copying": known["worth_copying"], "story": known["worth"]}
+    found = {}
+    axes = figure.subplots(1, 2)
+    for ax, name, title in zip(
+        axes, ("copying", "story"), ("copying random tokens", "a page of the story"), strict=True
+    ):
+        rise = worth[name]
+        top = float(np.abs(rise).max())
+        image = ax.imshow(rise.T, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-top, vmax=top, aspect="auto")
+        figure.colorbar(image, ax=ax, label="nats per token lost without it", shrink=0.9)
+        order = np.argsort(-rise, axis=None)[:3]
+        best = [(int(n) // rise.shape[1], int(n) % rise.shape[1]) for n in order]
+        for layer, head in best:
+            left = layer > 15
+            ax.annotate(
+                f"{layer}.{head}",
+                (layer, head),
+                (-9 if left else 9, 0),
+                textcoords="offset points",
+                va="center",
+                ha="right" if left else "left",
+                size=10.5,
+                weight="bold",
+            )
+        ax.set(xlabel="layer", ylabel="head", yticks=range(0, 9, 2), xticks=range(0, 30, 5))
+        ax.spines[:].set_visible(False)
+        layer, head = best[0]
+        ax.set_title(f"{title[0].upper() + title[1:]}:\n{layer}.{head} is worth {rise[layer, head]:.1f} nats")
+        small = int((np.abs(rise) < 0.1).sum())
+        found[title] = (", ".join(f"{a}.{b} {rise[a, b]:.2f}" for a, b in best), small)
+    label(figure)
+    both = int(((worth["copying"] > 0.5) & (worth["story"] > 0.5)).sum())
+    return (
+        "; ".join(
+            f"for {name}, the heads worth most are {heads}, and {small} of 270 change less than 0.1 nats"
+            for name, (heads, small) in found.items()
+        )
+        + f". {both} heads are worth more than half a nat for both. Stored results."
+    )
+
+
+# --- The least important heads ----------------------------------------------------------------------------------------
+
+
+@plots.still(9.4, 3.9)
+def prune_plot(figure: "Figure") -> str:
+    """Draw what it costs to leave out the heads that matter least to one page: judged by four pages, and by copying."""
+    known: Any = stored()
+    pages, k = [str(page) for page in known["pruned_pages"]], int(known["pruned_counts"][0])
+    rises = known["pruned"][0] - known["pruned_whole"]  # nats, ([chosen, eight draws], [four pages, copying])
+    percent = 100 * (np.exp(rises[:, : len(pages)]) - 1)
+    judged, copy = figure.subplots(1, 2, width_ratios=(2.6, 1))
+    for ax, values, names in ((judged, percent, pages), (copy, rises[:, len(pages) :], ["copying"])):
+        for n, column in enumerate(values.T):
+            ax.plot(np.full(len(column) - 1, n + 0.12), column[1:], "o", color=plots.GREY, ms=7, alpha=0.7)
+            ax.plot([n - 0.12], column[:1], "D", color=plots.ORANGE, ms=10)
+        ax.axhline(0, color=plots.GREY, lw=1)
+        ax.set_xticks(range(len(names)), names)
+        ax.set_xlim(-0.6, len(names) - 0.4)
+    judged.plot([], [], "D", color=plots.ORANGE, ms=10, label="chosen by the first page")
+    judged.plot([], [], "o", color=plots.GREY, ms=7, label="drawn at random, eight draws")
+    judged.legend(loc="upper left", fontsize=10.5)
+    judged.set(ylabel="perplexity above that of all heads, %", ylim=(None, 1.35 * percent.max()))
+    copy.set_ylabel("second copy, nats per token more")
+    chosen = percent[0]
+    judged.set_title(
+        f"{k} heads out: {chosen[0]:+.0f} % where they were chosen,\n"
+        f"{chosen[1:].min():+.0f} to {chosen[1:].max():+.0f} % elsewhere".replace("-", "−")
+    )
+    copy.set_title(f"Copying loses\n{rises[0, -1]:.1f} nats")
+    label(figure)
+    listed = "; ".join(
+        f"{page.replace(chr(10), ' ')} {own:+.0f} % (drawn {drawn.min():+.0f} to {drawn.max():+.0f})"
+        for page, own, drawn in zip(pages, chosen, percent[1:].T, strict=True)
+    )
+    return (
+        f"With {k} heads out, perplexity changes by {chosen[0]:+.0f} % on the page that chose them, and by "
+        f"{chosen[1:].min():+.0f} to {chosen[1:].max():+.0f} % on other pages: {listed}. Copying loses "
+        f"{rises[0, -1]:.2f} nats per token, and {rises[1:, -1].min():.2f} to {rises[1:, -1].max():.2f} without heads "
+        "drawn at random. Stored results."
+    )

@@ -54,7 +54,7 @@ def config_of(changes: Collection[str], vocab: int, width: int = WIDTH, groups: 
 
 
 def cached_bytes(config: GPTConfig) -> int:
-    """Return the bytes that keys and values of one token take, in float32."""
+    """Return the bytes that the keys and values of one token take, in float32."""
     return 2 * config.num_layers * (config.num_kv_heads or config.num_heads) * config.d_model // config.num_heads * 4
 
 
@@ -69,7 +69,7 @@ class Run:
     peak: float
     parameters: int
     cached: int  # bytes a token
-    bits: float  # a character of the held-out text
+    bits: float  # per character of the held-out text
     seconds: float  # of a core
 
 
@@ -117,7 +117,7 @@ def runs() -> list[Run]:
 
 
 def bits(model: GPT, ids: Ids) -> float:
-    """Return the loss in bits a character, over all of a text in windows that do not overlap."""
+    """Return the loss in bits per character, over all of a text in windows that do not overlap."""
     starts = np.arange(0, len(ids) - LENGTH, LENGTH)
     windows = ids[starts[:, None] + np.arange(LENGTH + 1)]  # (N, T + 1)
     parts = np.array_split(windows, -(-len(windows) // 64))
@@ -138,11 +138,11 @@ def measured(changes: Collection[str], steps: int = STEPS, width: int = WIDTH, p
 
 
 def changes_table() -> str:
-    """List one change after the other: parameters, bytes of a token in the cache, bits a character.
+    """List one change after the other: parameters, bytes per token in the cache, bits per character.
 
     The bits are those of three seeds; and of one of them at twice the steps, and at twice the width.
     """
-    lines = [f"{'':17}parameters  cached bytes  bits a character    twice the steps  twice the width"]
+    lines = [f"{'':17}parameters  cached bytes  bits per character  twice the steps  twice the width"]
     for ladder in LADDER:
         found = measured(ladder)
         lost = [run.bits for run in found]
@@ -155,14 +155,14 @@ def changes_table() -> str:
 
 
 def taken_back(change: str) -> list[float]:
-    """Bits a character that the model with all changes loses without one, seed by seed."""
+    """Bits per character that the model with all changes loses without one, seed by seed."""
     without = {run.seed: run.bits for run in measured([name for name in ALL if name != change])}
     return [without[run.seed] - run.bits for run in measured(ALL)]
 
 
 @plots.still(9.8, 3.8)
 def changes_plot(figure: "Figure") -> str:
-    """Bits a character with one change after the other; and what is lost if one is taken back. Three seeds, stored."""
+    """Bits per character with one change after the other; and what is lost if one is taken back. Three seeds."""
     ladder, back = figure.subplots(1, 2, width_ratios=(1.4, 1))
     lost = np.array([[run.bits for run in measured(stage)] for stage in LADDER])  # (stages, seeds)
     means, at = lost.mean(axis=1), np.arange(len(LADDER))
@@ -170,7 +170,7 @@ def changes_plot(figure: "Figure") -> str:
     ladder.plot(at, lost, "o", color=plots.BLUE, ms=5, alpha=0.8)
     names = [START, *(f"+ {name}".replace(" ", "\n", 2).replace("+\n", "+ ") for name in ALL)]
     ladder.set_xticks(at, names, size=9.5)
-    ladder.set(ylabel="bits a character, held out")
+    ladder.set(ylabel="bits per character, held out")
     ladder.set_title(f"2017 to now: {means[0]:.2f} → {means[-1]:.2f} bits")
     losses = np.array([taken_back(name) for name in ALL])  # (changes, seeds)
     rows = np.arange(len(ALL))
@@ -189,7 +189,8 @@ def changes_plot(figure: "Figure") -> str:
     )
     alone = "; ".join(f"{name} {', '.join(f'{x:+.3f}' for x in of)}" for name, of in zip(ALL, losses, strict=True))
     return (
-        f"From 2017 to now bits a character fall from {means[0]:.2f} to {means[-1]:.2f}; taken back alone, every seed "
+        f"From 2017 to now bits per character fall from {means[0]:.2f} to {means[-1]:.2f}; taken back alone, every "
+        f"seed "
         f"misses {' and '.join(missed)}. One change after the other, "
         f"three seeds each: {listed}. Taken back alone from the model with all: {alone}. Stored results."
     )
@@ -199,4 +200,27 @@ def train_again(changes: Collection[str] = ALL, seed: int = 0) -> None:
     """Train one of them here, about half a minute, and print it beside the stored one."""
     run = train(changes, seed)
     known = [stored.bits for stored in measured(changes) if stored.seed == seed]
-    print(f"{run.parameters:,} parameters, {run.bits:.3f} bits a character; stored: {known[0] if known else 'none'}")
+    print(f"{run.parameters:,} parameters, {run.bits:.3f} bits per character; stored: {known[0] if known else 'none'}")
+
+
+# --- As large as SmolLM2 ----------------------------------------------------------------------------------------------
+
+SIZES: dict[str, dict[str, Any]] = {
+    "2017": {},
+    "norm before": {"norm": "pre"},
+    "RMS norm": {"norm_kind": "rms"},
+    "rotary": {"positions": "rotary"},
+    "grouped queries": {"num_kv_heads": 3},
+    "SwiGLU": {"activation": "swiglu", "d_ff": 1536},
+}
+
+
+def five_changes() -> str:
+    """Parameters, and numbers per token in the cache, of two layers of SmolLM2's width, one change after another."""
+    config = GPTConfig(vocab=1000, d_model=576, num_heads=9, num_layers=2, norm="post")
+    lines = [f"{'':20}parameters   in the cache, per token"]
+    for name, change in SIZES.items():
+        config = replace(config, **change)
+        kept = 2 * config.num_layers * (config.num_kv_heads or config.num_heads) * config.d_model // config.num_heads
+        lines.append(f"{name:18}{GPT(config, np.random.default_rng(0)).num_params():12,} {kept:14,}")
+    return "\n".join(lines)

@@ -142,8 +142,15 @@ def writes(p: "Pretrained | None" = None) -> str:
     return "\n".join(
         f"{name!s:20} {' '.join(str(text).split()) or '(nothing: it ends at once)'}"
         for name, text in zip(stored()["writes"], stored()["written"], strict=True)
-        if "copies" not in str(name)
     )
+
+
+def pieces(p: "Pretrained | None", text: str) -> str:
+    """Return the pieces that the model reads of a text, between bars; and how many there are."""
+    if p is None:
+        return "This needs the real model."
+    tokens = p.tokenizer.tokens(p.tokenizer.encode(text))
+    return f"{len(tokens)} tokens for {len(text)} characters: {'|'.join(tokens)}"
 
 
 def seconds_a_token(p: "Pretrained", attend: Attend | None = None, tokens: int = 8) -> float:

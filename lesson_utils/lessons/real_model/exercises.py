@@ -1,7 +1,7 @@
 """The exercises of notebook 09."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -34,14 +34,14 @@ _SCORE = Exercise(
     name="induction_score",
     called="my_induction_score",
     takes="weights, period",
-    task="""The mean weight of the second copy's queries on the key behind the same symbol.
+    task="""The mean weight of the second copy's queries on the key that comes after the same symbol.
 
 weights: maps, (..., T, T), query by key. Symbols repeat after `period` of them,
 T is at least 2 · period; what comes after the second copy does not count.
 Returns the score of each map, (...). NumPy only. weights stay as they were.""",
     steps={
         "queries": "queries = np.arange(period, 2 * period)  # the second copy",
-        "keys": "keys = queries - period + 1  # behind the same symbol in the first",
+        "keys": "keys = queries - period + 1  # after the same symbol in the first",
         "picked": "picked = weights[..., queries, keys]  # (..., period)",
         "answer": "return picked.mean(axis=-1)",
     },
@@ -49,13 +49,13 @@ Returns the score of each map, (...). NumPy only. weights stay as they were.""",
     returns=("score",),
     hints=(
         "Write down one case: period 4, symbols A B C D A B C D at positions 0 to 7. The query at 5 is the second B. The same "
-        "symbol stands at 1, and behind it, at 2, the C that comes next. Which key is that for a query at t?",
+        "symbol stands at 1, and after it, at 2, the C that comes next. Which key is that for a query at t?",
         "Queries are `np.arange(period, 2 * period)`, keys `queries - period + 1`. With two index arrays of equal length, "
         "`weights[..., queries, keys]` picks one weight for each query.",
         "What is left to do is the mean over the queries, the last axis: other axes are maps of their own.",
     ),
     mistakes=mistakes.SCORE,
-    praise="Six sets of maps, with batches, heads, and a rest behind the second copy.",
+    praise="Six sets of maps, with batches, heads, and a rest after the second copy.",
 )
 
 # --- RMS norm ---------------------------------------------------------------------------------------------------------
@@ -258,4 +258,64 @@ where its own symbol is the symbol before, and writes what stands there into
     praise="Seven sizes. Below, your four matrices copy; nobody has trained them.",
 )
 
-EXERCISES = (_SCORE, _NORM, _GROUPED, _HALVES, _HAND)
+# --- One input without one head ----------------------------------------------------------------------------------------
+
+
+@cache  # the same norms in each draw, so that cases can be compared
+def _norm_of(d: int, kind: str) -> Callable[[Array], Array]:
+    gamma = 1 + 0.3 * np.random.default_rng(d).normal(size=d)
+    if kind == "layer":
+        return lambda x: ops.layer_norm(x, gamma, 0.1 * gamma)
+    return lambda x: gamma * x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)
+
+
+def _patch_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, *shape: int, d_k: int, into: str, kind: str = "rms") -> Case:
+        x, written = 2 * rng.normal(size=(2, *shape))
+        d = shape[-1]
+        W_Q, W_K, W_V = rng.normal(size=(3, d, d_k)) / np.sqrt(d)
+        return Case(label, (x, written, _norm_of(d, kind), W_Q, W_K, W_V, into))
+
+    return [
+        case("out of the keys", 5, 6, d_k=3, into="keys"),
+        case("out of the queries", 5, 6, d_k=3, into="queries"),
+        case("out of the values", 5, 6, d_k=3, into="values"),
+        case("a batch of shape (2, 4), out of the keys", 2, 4, 7, d_k=5, into="keys"),
+        case("layer norm, out of the values", 4, 8, d_k=4, into="values", kind="layer"),
+        case("a single token, out of the queries", 1, 5, d_k=2, into="queries"),
+    ]
+
+
+_PATCHED = Exercise(
+    name="patched_inputs",
+    called="my_patched_inputs",
+    takes="x, written, norm, W_Q, W_K, W_V, into",
+    task="""Q, K and V of a head, one of them made as if another head had written nothing.
+
+x: the stream that both heads share, (..., T, d_model). written: the part of x that
+the other head has added, of the same shape. norm: a function, (..., d_model) to the
+same shape, which comes before the matrices. W_Q, W_K, W_V: (d_model, d_k) each.
+into: "queries", "keys" or "values", the one input that is made without `written`.
+Returns Q, K, V, (..., T, d_k) each. NumPy only. The arguments stay as they were.""",
+    steps={
+        "whole": "whole = norm(x)",
+        "without": "without = norm(x - written)",
+        "queries": 'Q = (without if into == "queries" else whole) @ W_Q',
+        "keys": 'K = (without if into == "keys" else whole) @ W_K',
+        "values": 'V = (without if into == "values" else whole) @ W_V',
+        "answer": "return Q, K, V",
+    },
+    cases=_patch_cases,
+    returns=("Q", "K", "V"),
+    hints=(
+        "You need two readings of the stream: one as it is, and one that lacks what the other head has written. Two of the "
+        "three inputs use the first, and one uses the second.",
+        "`whole = norm(x)` and `without = norm(x - written)`. The norm comes after the subtraction, because the stream is what "
+        "the other head has written into.",
+        'For the keys: `K = (without if into == "keys" else whole) @ W_K`. Queries and values are built alike.',
+    ),
+    mistakes=mistakes.PATCHED,
+    praise="Six cases, with two kinds of norm. Below, your function cuts one wire in a model.",
+)
+
+EXERCISES = (_SCORE, _HAND, _PATCHED, _NORM, _GROUPED, _HALVES)

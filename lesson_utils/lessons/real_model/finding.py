@@ -30,7 +30,7 @@ SAYS = {
     "previous token": "look at the token before",
     "first token": "rest on the first token",
     "same token": "look for the same token",
-    "induction": "look behind the same token",
+    "induction": "look at what came after the same token",
     "entropy": "spread their weight",
 }
 

@@ -117,28 +117,77 @@ def laid_out(ax: Any, tokens: list[str]) -> list[Any]:
     return bars
 
 
-@plots.still(7.4, 3.5)
-def temperature_curve(figure: "Figure") -> str:
-    """Perplexity when the scores are divided by another number than √d_k."""
-    amounts = measures.FORGET["temperature"]
-    lost = [float(np.exp(stored()[f"forget_temperature_{t}_0"].astype(np.float64).mean())) for t in amounts]
-    best = amounts[int(np.argmin(lost))]
-    ax = figure.add_subplot(xlabel="scores divided by √d$_k$ times …", ylabel="perplexity")
-    ax.plot(amounts, lost, "o-", color=plots.BLUE)
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set_xticks(amounts, [f"{t:g}" for t in amounts])
-    ax.set_yticks([20, 50, 100, 200, 500], ["20", "50", "100", "200", "500"])
-    ax.minorticks_off()
-    ax.plot([best], [min(lost)], "o", ms=13, color=plots.ORANGE)
-    ax.set_title(
-        f"The best divisor is √d$_k$ itself: perplexity {min(lost):.0f}"
-        if best == 1
-        else f"The best divisor is {best:g} · √d$_k$"
+@plots.still(9.6, 3.8)
+def windows_plot(figure: "Figure") -> str:
+    """Draw what a window costs: on three texts, and on a text that says the same thing twice."""
+    known: Any = stored()
+    names = [str(name) for name in known["windows"]]
+    lost = np.exp(known["windows_lost"])  # (ways, [three texts, repeat])
+    texts = ["story", "report", "manual", "the same 100\ntokens again"]
+    axes = figure.subplots(1, 4)
+    rows, colours = np.arange(len(names)), [plots.GREY, *[plots.ORANGE] * 3, *[plots.BLUE] * 2]
+    for n, (ax, text) in enumerate(zip(axes, texts, strict=True)):
+        ax.barh(rows, lost[:, n], 0.7, color=colours)
+        for y, value in zip(rows, lost[:, n], strict=True):
+            ax.text(
+                value + 0.03 * max(lost[:, n]),
+                y,
+                f"{value:.1f}" if value < 10 else f"{value:.0f}",
+                va="center",
+                size=10.5,
+            )
+        ax.set(xlim=(0, 1.25 * max(lost[:, n])), xticks=(0,))
+        ax.set_yticks(rows, names if n == 0 else [""] * len(names))
+        ax.invert_yaxis()
+        ax.set_title(text, size=11.5)
+    sink, best = names.index("window 64, first"), names.index("16 best keys")
+    figure.suptitle(
+        f"Perplexity. A window of 64 with the first token: a story {lost[0, 0]:.0f} → {lost[sink, 0]:.0f},\n"
+        f"but a text that refers back {lost[0, 3]:.1f} → {lost[sink, 3]:.0f}. The 16 best keys: {lost[best, 3]:.1f}.",
+        x=0.01,
+        ha="left",
+        size=12,
+        weight="bold",
     )
     label(figure)
-    listed = ", ".join(f"{t:g}: {x:.0f}" for t, x in zip(amounts, lost, strict=True))
+    listed = "; ".join(
+        f"{name}: {', '.join(f'{value:.1f}' for value in row)}" for name, row in zip(names, lost, strict=True)
+    )
     return (
-        f"Perplexity is lowest, {min(lost):.1f}, with the scores divided by {best:g} times the root of d_k. By "
-        f"factor: {listed}. Stored results."
+        f"A window of 64 with the first token changes the perplexity of a story from {lost[0, 0]:.1f} to "
+        f"{lost[sink, 0]:.1f}, and that of a repeated passage from {lost[0, 3]:.2f} to {lost[sink, 3]:.1f}. "
+        f"On story, report, manual and repeat: {listed}. Stored results."
+    )
+
+
+@plots.still(8.4, 3.7)
+def divisor_plot(figure: "Figure") -> str:
+    """Draw perplexity with the scores divided by another number than √d_k, on three texts, relative to √d_k."""
+    known: Any = stored()
+    factors, lost = known["divisors"], np.exp(known["divisors_lost"])  # (factors, texts)
+    usual = lost[int(np.argmax(factors == 1))]
+    rise = 100 * (lost / usual - 1)
+    ax = figure.add_subplot(xlabel="scores divided by √d$_k$ times …", ylabel="perplexity above that of √d$_k$, %")
+    for text, colour, row in zip(
+        ("story", "report", "manual"), (plots.BLUE, plots.ORANGE, plots.GREEN), rise.T, strict=True
+    ):
+        ax.plot(factors, row, "o-", color=colour, ms=5, label=f"{text}, best at {factors[row.argmin()]:g}")
+    ax.axhline(0, color=plots.GREY, lw=1)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(
+        [0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2], ["0.5", "0.7", "0.8", "0.9", "1", "1.1", "1.25", "1.5", "2"]
+    )
+    ax.minorticks_off()
+    ax.set(xlim=(0.47, 2.1), ylim=(-12, 110))
+    ax.legend(loc="upper center")
+    least = float(-rise.min())
+    ax.set_title(f"√d$_k$ is within {np.ceil(least):.0f} % of the best of {len(factors)} divisors on each text")
+    label(figure)
+    listed = "; ".join(
+        f"{factor:g}: {', '.join(f'{value:.1f}' for value in row)}" for factor, row in zip(factors, lost, strict=True)
+    )
+    best = ", ".join(f"{factors[row.argmin()]:g}" for row in lost.T)
+    return (
+        f"The root of d_k is within {least:.1f} % of the best divisor on three texts; the best factors are {best}. "
+        f"Perplexity of story, report and manual by factor: {listed}. Stored results."
     )

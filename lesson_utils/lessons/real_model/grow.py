@@ -36,7 +36,7 @@ def pairs(rng: np.random.Generator, batch: int, periods: tuple[int, int] = PERIO
 
 
 def induction(maps: Array, periods: Ids) -> Array:
-    """Return the induction score: the second copy's mean weight on the position behind the same symbol.
+    """Return the induction score: the second copy's mean weight on the position after the same symbol.
 
     maps: (B, ..., T, T). periods: (B,). Returns (...,).
     """

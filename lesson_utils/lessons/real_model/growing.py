@@ -88,7 +88,7 @@ def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
             f"{moment.right:.0%} of the copy is right at step {step} with {LAYERS[layers]}, at a loss of "
             f"{moment.loss:.2f} nats. Best induction score {moment.induction.max():.2f}, best previous-token score "
             f"{moment.previous.max():.2f}. The map of layer {layer}, head {head}, has "
-            f"{moment.induction[layer, head]:.2f} of its weight on the stripe behind the same symbol."
+            f"{moment.induction[layer, head]:.2f} of its weight on the stripe after the same symbol."
         )
 
     return update
@@ -168,50 +168,62 @@ def trap_plot(figure: "Figure", fixed: "GPT", grown: "GPT", score_of: Callable[[
     )
 
 
-@plots.still(9.0, 3.6)
-def how_soon(figure: "Figure") -> str:
-    """Draw how soon two layers learn to copy with each kind of positions: two seeds each, stored."""
+POSITIONS = {
+    "rotary": plots.BLUE,
+    "learned": plots.ORANGE,
+    "sinusoidal": plots.GREEN,
+}
+
+
+@plots.still(9.8, 3.9)
+def positions_plot(figure: "Figure") -> str:
+    """Draw how two layers learn to copy with each kind of positions, and where layer 0 looks in the end."""
     known: Any = stored()
-    names = {
-        "rotary": plots.BLUE,
-        "learned": plots.ORANGE,
-        "sinusoidal": plots.GREEN,
-        "alibi": plots.PURPLE,
-        "none": plots.INK,
-    }
-    ax = figure.add_subplot()
-    steps, ends = known["positions_steps"], {}
-    for name, colour in names.items():
-        runs = known[f"positions_{name}"]  # (seeds, moments)
-        ax.plot(steps, runs.T, color=colour, lw=1.5)
-        ends[name] = runs[:, -1]
-    heights = _apart({name: float(end.max()) for name, end in ends.items()}, 0.085)
-    for name, height in heights.items():
-        text = {"alibi": "ALiBi"}.get(name, name)
-        ax.text(steps[-1] * 1.01, height, text, color=names[name], va="center", weight="bold")
-    ax.set(xlim=(0, steps[-1] * 1.16), ylim=(0, 1.02), xlabel="training step", ylabel="share of the copy right")
-    first = {
-        name: [int(steps[np.argmax(run > 0.5)]) if (run > 0.5).any() else None for run in known[f"positions_{name}"]]
-        for name in names
-    }
-    ax.set_title("Rotary positions get there first; two seeds each")
+    steps, kinds = known["positions_steps"], [str(kind) for kind in known["positions_kinds"]]
+    right, pair, near = (known[f"positions_{name}"] for name in ("right", "pair", "near"))
+    curves, scores, profile = figure.subplots(1, 3, width_ratios=(1.1, 1, 1))
+    for kind, runs, pairs_ in zip(kinds, right, pair, strict=True):
+        curves.plot(steps, runs.T, color=POSITIONS[kind], lw=1.5)
+        scores.plot(pairs_[:, -1, 0], runs[:, -1], "o", color=POSITIONS[kind], ms=9, alpha=0.85, label=kind)
+    curves.set(xlabel="training step", ylabel="share of the copy right", ylim=(0, 1.02), xlim=(0, steps[-1]))
+    scores.set(
+        xlabel="best previous-token score, layer 0", xlim=(0, 1), ylim=(0, 1.02), ylabel="share right at the end"
+    )
+    scores.legend(loc="lower right", fontsize=10.5)
+    no_pair = [
+        (kind, float(run))
+        for kind, runs, pairs_ in zip(kinds, right[:, :, -1], pair[:, :, -1, 0], strict=True)
+        for run, previous in zip(runs, pairs_, strict=True)
+        if run > 0.5 and previous < 0.25
+    ]
+    at = range(near.shape[-1])
+    for kind in kinds:
+        n = kinds.index(kind)
+        seed = int(right[n, :, -1].argmax())
+        head = int(near[n, seed, :, 1].argmax())
+        profile.plot(at, near[n, seed, head], "o-", color=POSITIONS[kind], ms=5)
+    profile.set(xlabel="places back from the query", ylabel="mean weight, layer 0", ylim=(0, 1), xticks=range(0, 9, 2))
+    curves.set_title("Three runs with each kind\nof positions", size=11.5)
+    scores.set_title(f"{len(no_pair)} runs copy without\na previous-token head", size=11.5)
+    profile.set_title("Where layer 0 looks\nin each kind's best run", size=11.5)
     label(figure, "stored runs of small models, as above")
+    ends = zip(kinds, right[:, :, -1], pair[:, :, -1, 0], strict=True)
     listed = "; ".join(
-        f"{name}: {', '.join(f'{end:.2f}' for end in ends[name])}, half right at steps "
-        f"{', '.join(str(s) if s else 'none' for s in first[name])}"
-        for name in names
+        f"{kind}: {', '.join(f'{run:.2f} ({before:.2f})' for run, before in zip(*two, strict=True))}"
+        for kind, *two in ends
     )
     return (
-        f"Rotary positions get there first. Share right after {steps[-1]} steps, two seeds each: {listed}. Stored "
-        f"results."
+        f"{len(no_pair)} runs copy more than half without a previous-token head. Share right after {steps[-1]} steps, "
+        f"and the best previous-token score of layer 0, for three seeds: {listed}. Stored results."
     )
 
 
-def _apart(heights: Mapping[str, float], gap: float) -> dict[str, float]:
-    """Move labels up until they are at least `gap` apart."""
-    moved: dict[str, float] = {}
-    last = -1.0
-    for name, height in sorted(heights.items(), key=lambda item: item[1]):
-        moved[name] = last = max(height, last + gap)
-    over = max(last - 1.0, 0.0)
-    return {name: height - over if height > 1.0 - 4 * gap else height for name, height in moved.items()}
+def without_table() -> str:
+    """List what the runs of `positions_plot` get right without each head of layer 0."""
+    known: Any = stored()
+    lines = [f"{'right at the end':22}all heads   without one head of layer 0   without the other"]
+    runs = zip(known["positions_kinds"], known["positions_right"][:, :, -1], known["positions_without"], strict=True)
+    for kind, right, without in runs:
+        for seed, (whole, (one, other)) in enumerate(zip(right, without, strict=True)):
+            lines.append(f"{f'{kind}, seed {seed}':22}{whole:9.0%} {one:29.0%} {other:19.0%}")
+    return "\n".join(lines)

@@ -1,6 +1,5 @@
-"""Inside the real model: where its weight rests, what its layers would say, and what has changed since 2017."""
+"""Inside the real model: where its weight goes that has nothing to read, and what its layers would say."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,46 +7,101 @@ import numpy as np
 from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.real_model.finding import readable
 from lesson_utils.lessons.real_model.stored import label, stored
-from lesson_utils.maths.models import GPT, GPTConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@plots.still(9.8, 3.5)
+@plots.still(9.8, 3.6)
 def sink_plot(figure: "Figure") -> str:
-    """Draw how much attention rests on the first token, by layer; with other first tokens; and what it hands over."""
+    """Draw how much attention the first token gets: by layer, by what token it is, and by the length of the text."""
     known: Any = stored()
     by_layer = known["sink_shares"].mean(axis=1)
     share = float(known["sink_shares"].mean())
-    layers, words, values = figure.subplots(1, 3, width_ratios=(1.15, 1.1, 1.15))
+    layers, words, lengths = figure.subplots(1, 3, width_ratios=(1.15, 1.1, 1.15))
     layers.bar(range(len(by_layer)), by_layer, color=plots.BLUE)
     layers.set(xlabel="layer", ylabel="weight on the first token", ylim=(0, 1))
     layers.set_title(f"The first token gets\n{share:.0%} of all attention")
-    hidden = known["sink_hidden"].mean(axis=(0, 1))
+    hidden = float(known["sink_hidden"].mean(axis=(0, 1))[1])
     names = [f"“{readable(str(word))}”" for word in known["sink_words"]] + ["the 2nd,\n1st hidden"]
-    heights = [*known["sink_by_word"], hidden[1]]
+    heights = [*known["sink_by_word"], hidden]
     words.barh(names, heights, color=[plots.BLUE] * (len(names) - 1) + [plots.ORANGE])
     for y, height in enumerate(heights):
         words.text(height + 0.01, y, f"{height:.0%}", va="center", size=10.5)
     words.invert_yaxis()
     words.set(xlim=(0, 0.6), xlabel="share of all attention", xticks=(0, 0.2, 0.4))
-    words.set_title("…whatever it is; hidden,\nthe next one gets it")
-    first, other = known["sink_values"]
-    values.plot(other, color=plots.GREY)
-    values.plot(first, color=plots.BLUE)
-    values.text(1, 7.2, "other tokens\n(median)", color=plots.GREY, size=10.5)
-    values.text(20, 2.8, "first token", color=plots.BLUE, ha="center", size=10.5)
-    values.set(xlabel="layer", ylabel="length of the value v", ylim=(0, None))
-    ratio = float(np.median(first / other))
-    values.set_title(f"It hands over little:\n{ratio:.2f} of a usual value")
+    words.set_title(f"Four others get {min(heights[1:-1]):.0%}\nto {max(heights[:-1]):.0%} in its place")
+    sizes, found = known["first_lengths"], known["first_by_length"][:, 0]
+    at = range(len(sizes))
+    lengths.bar(at, found, color=[plots.BLUE] * (len(sizes) - 1) + [plots.GREEN])
+    for x, height in zip(at, found, strict=True):
+        lengths.text(x, height + 0.015, f"{height:.0%}", ha="center", size=10.5)
+    lengths.set_xticks(at, [str(size) for size in sizes[:-1]] + [f"chat\n({sizes[-1]})"])
+    lengths.set(ylim=(0, 0.68), xlabel="tokens of the text", ylabel="share of all attention")
+    lengths.set_title(f"{found[0]:.0%} of a short text,\n{found[-1]:.0%} in a chat")
     label(figure)
     listed = ", ".join(f"{str(w)!r}: {s:.0%}" for w, s in zip(known["sink_words"], known["sink_by_word"], strict=True))
+    by_size = ", ".join(f"{size}: {height:.0%}" for size, height in zip(sizes[:-1], found[:-1], strict=True))
     return (
         f"The first token gets {share:.0%} of all attention. With another first token: {listed}. With it hidden, "
-        f"the second gets {hidden[1]:.0%}. "
-        f"Its values are {ratio:.2f} times as long as the others' (median over layers). Stored results."
+        f"the second gets {hidden:.0%}. By length of the text: {by_size}; in a chat of {sizes[-1]} tokens "
+        f"{found[-1]:.0%}. Stored results."
     )
+
+
+CASES = (
+    "as it is",
+    "first token hidden\nfrom the start",
+    "first token hidden\nfrom the middle",
+    "…and one in the middle\nsees only itself",
+)
+COLOURS = plots.BLUE, plots.PURPLE, plots.ORANGE, plots.GREEN
+
+
+@plots.still(9.8, 4.7)
+def hiding_plot(figure: "Figure") -> str:
+    """Draw where the weight of the second half of a page goes if the first token is hidden, in three ways."""
+    known: Any = stored()
+    shares, norms, lost = known["first_shares"], known["first_norms"], known["first_lost"]
+    half = shares.shape[1] // 2
+    shown = np.array([0, 1, 2, 3, half - 1, half, half + 1, half + 2])
+    at = np.array([0, 1, 2, 3, 5, 6, 7, 8])  # with a gap for the tokens between
+    grid = figure.subplots(2, 4, sharey="row")
+    told = []
+    for case, (name, colour) in enumerate(zip(CASES, COLOURS, strict=True)):
+        top, below = grid[:, case]
+        top.bar(at, norms[case, shown] / 1000, color=colour)
+        below.bar(at, shares[case, shown], color=colour)
+        for ax in (top, below):
+            ax.set_xticks(at, [str(n) for n in shown], size=10)
+            ax.text(4, 0, "…", ha="center", va="bottom")
+        below.set(ylim=(0, 0.42), xlabel="position")
+        n, longest = int(shares[case].argmax()), int(norms[case].argmax())
+        rise = lost[case] - lost[0]
+        top.set_title(name[0].upper() + name[1:] + ("\n" if case == 0 else ""), size=11)
+        below.set_title(f"{shares[case, n]:.0%} on token {n}:\n{lost[case]:.2f} nats", size=11)
+        told.append(
+            f"{name.replace(chr(10), ' ')}: {rise:+.2f} nats per token, most weight, {shares[case, n]:.0%}, on "
+            f"token {n}, longest vector, {norms[case, longest]:,.0f}, at token {longest}"
+        )
+    grid[0, 0].set_ylabel("length of the stream\nafter 15 layers, thousands")
+    grid[1, 0].set_ylabel("weight of the\nsecond half's queries")
+    label(figure)
+    return (
+        f"Hidden from the start, the first token costs {lost[1] - lost[0]:.2f} nats per token; hidden from the middle "
+        f"on, {lost[2] - lost[0]:.2f}; with another token that sees only itself, {lost[3] - lost[0]:.2f}. "
+        f"{'; '.join(told)}. The median token has a length of {np.median(norms[0]):.0f}. Stored results."
+    )
+
+
+def hidden_table() -> str:
+    """List how far the last prediction of three sentences moves when their first token is hidden."""
+    known: Any = stored()
+    lines = [f"{'hidden from the …':44}  start  middle  last query   (nats)"]
+    for sentence, moved in zip(known["first_sentences"], known["first_moved"], strict=True):
+        text = str(sentence)
+        lines.append(f"{f'{text[:18]} … {text[-20:]}':44}" + "".join(f"{value:8.2f}" for value in moved))
+    return "\n".join(lines)
 
 
 @plots.still(9.0, 3.9)
@@ -91,46 +145,48 @@ BARS = 5
 
 
 @live.lab(
-    width=9.4,
-    height=4.0,
+    width=9.8,
+    height=4.2,
     controls=lambda: {
         "text": live.Choice("text", tuple(range(1, 1 + len(stored()["lens_texts"]))), 1),
-        "layer": live.Slider("layers that have been through", 0, len(stored()["lens_words_0"]) - 1, 0),
+        "layer": live.Slider("layers", 0, len(stored()["lens_words_0"]) - 1, 0),
     },
-    neutral="No layer has been through, and the curve is drawn as far as the layer.",
+    neutral="No layer has been through at first, and the curve is drawn as far as the layer.",
 )
 def lens_lab(figure: "Figure") -> live.Update:
-    """Show the logit lens: what the model would say if its output came behind this layer."""
+    """Show the logit lens: what the model would say if this layer were the last, and the final answer's place."""
     known: Any = stored()
+    vocab = 49_152
     now, curve = figure.subplots(1, 2, width_ratios=(1, 1.3))
     bars = now.barh(range(BARS), np.zeros(BARS), color=plots.BLUE, height=0.7)
     names = [now.text(0.02, y, "", va="center", size=11.5) for y in range(BARS)]
     now.invert_yaxis()
     now.set(xlim=(0, 1.0), yticks=(), xlabel="probability of the next token")
     depth = len(known["lens_words_0"])
-    (line,) = curve.plot(range(depth), np.zeros(depth), color=plots.BLUE)
-    (dot,) = curve.plot([0], [0], "o", ms=12, color=plots.ORANGE, clip_on=False)
+    texts = range(len(known["lens_texts"]))
+    greys = [curve.plot([0], [1], color="#D5D5D5", lw=1.3)[0] for _ in texts]
+    (line,) = curve.plot([0], [1], color=plots.BLUE)
+    (dot,) = curve.plot([0], [1], "o", ms=12, color=plots.ORANGE, clip_on=False)
+    curve.set_yscale("log")
     curve.set(
         xlim=(0, depth - 1),
-        ylim=(0, 1.03),
-        xlabel="layers that have been through",
-        ylabel="probability of the final answer",
+        ylim=(1.5 * vocab, 0.8),  # the first place is at the top
+        xlabel="layers that have been through (grey: the other texts)",
+        ylabel="place of the final answer",
     )
+    curve.set_yticks([1, 10, 100, 1000, 10_000], ["1st", "10th", "100th", "1,000th", "10,000th"])
+    curve.minorticks_off()
     label(figure)
 
     def update(text: int, layer: int) -> str:
-        prompt, words, shares = (
-            str(known["lens_texts"][text - 1]),
-            known[f"lens_words_{text - 1}"],
-            known[f"lens_shares_{text - 1}"],
-        )
+        n = text - 1
+        prompt, words, shares = str(known["lens_texts"][n]), known[f"lens_words_{n}"], known[f"lens_shares_{n}"]
+        ranks, log_p = known[f"lens_ranks_{n}"], known[f"lens_logs_{n}"]
         final = str(words[-1][0])
-        path = [
-            sum(float(s) for w, s in zip(row, share, strict=True) if w == final)
-            for row, share in zip(words, shares, strict=True)
-        ]
-        line.set_data(range(layer + 1), path[: layer + 1])
-        dot.set_data([layer], [path[layer]])
+        line.set_data(range(layer + 1), ranks[: layer + 1])
+        dot.set_data([layer], [ranks[layer]])
+        for other, grey in zip(texts, greys, strict=True):
+            grey.set_data(range(layer + 1), known[f"lens_ranks_{other}"][: layer + 1])
         for bar, name, word, share in zip(bars, names, words[layer], shares[layer], strict=True):
             bar.set_width(share)
             name.set(
@@ -139,36 +195,19 @@ def lens_lab(figure: "Figure") -> live.Update:
                 color="white" if share >= 0.6 else plots.INK,
             )
         now.set_title(
-            f"Behind layer {layer}: “{readable(str(words[layer][0]), 14)}”"
+            f"After layer {layer}: “{readable(str(words[layer][0]), 14)}”"
             if layer
             else f"Before any layer it says “{readable(str(words[0][0]), 14)}”"
         )
-        curve.set_title(f"“…{' '.join(prompt.split()[-4:])}”: {path[layer]:.2f} for “{readable(final, 12)}”", size=11.5)
+        curve.set_title(
+            f"“…{' '.join(prompt.split()[-3:])}”: “{readable(final, 12)}”\nis number {ranks[layer]:,}, p = "
+            f"{np.exp(log_p[layer]):.2g}",
+            size=11.5,
+        )
         listed = ", ".join(f"{str(w)!r} {s:.2f}" for w, s in zip(words[layer], shares[layer], strict=True))
         return (
-            f"{prompt!r} goes on, behind {layer} layers, with {listed}. The final answer, {final!r}, has "
-            f"{path[layer]:.2f} here. Stored results."
+            f"{prompt!r} goes on, after {layer} layers, with {listed}. The final answer, {final!r}, is number "
+            f"{ranks[layer]:,} of {vocab:,} here, with p = {np.exp(log_p[layer]):.2g}. Stored results."
         )
 
     return update
-
-
-CHANGES: dict[str, dict[str, Any]] = {
-    "2017": {},
-    "norm before": {"norm": "pre"},
-    "RMS norm": {"norm_kind": "rms"},
-    "rotary": {"positions": "rotary"},
-    "grouped queries": {"num_kv_heads": 3},
-    "SwiGLU": {"activation": "swiglu", "d_ff": 1536},
-}
-
-
-def five_changes() -> str:
-    """Parameters, and numbers a token in the cache, of two layers as wide as SmolLM2's, one change after the other."""
-    config = GPTConfig(vocab=1000, d_model=576, num_heads=9, num_layers=2, norm="post")
-    lines = [f"{'':20}parameters   in the cache, a token"]
-    for name, change in CHANGES.items():
-        config = replace(config, **change)
-        kept = 2 * config.num_layers * (config.num_kv_heads or config.num_heads) * config.d_model // config.num_heads
-        lines.append(f"{name:18}{GPT(config, np.random.default_rng(0)).num_params():12,} {kept:14,}")
-    return "\n".join(lines)

@@ -37,10 +37,20 @@ PAGE = 192  # tokens of the story
 SEEN = 64  # tokens that are read before the loss counts
 
 
-def run(model: GPT, ids: Ids, knock_out: HeadsOf | None = None, attend: Attend | None = None) -> tuple[Array, GPTCache]:
-    """Run a model without some heads, {layer: heads}, or with another attention: logits and cache."""
-    with models.trying(model, {"decoder": knock_out} if knock_out else None, attend=attend):
-        return model.forward(ids)
+def run(
+    model: GPT,
+    ids: Ids,
+    knock_out: HeadsOf | None = None,
+    attend: Attend | None = None,
+    by: str = "zero",
+    mask: Array | None = None,
+) -> tuple[Array, GPTCache]:
+    """Run a model without some heads, {layer: heads}, with another attention or mask: logits and cache.
+
+    By "zero" or "mean", see `models.trying`.
+    """
+    with models.trying(model, {"decoder": knock_out} if knock_out else None, by, attend):
+        return model.forward(ids, mask=mask)
 
 
 def losses(model: GPT, ids: Ids, **trying: Any) -> Array:
@@ -85,7 +95,7 @@ def scores_on_text(maps: Array, ids: Ids) -> dict[str, Array]:
 
 
 def induction_score(maps: Array, period: int) -> Array:
-    """Return the mean weight of the second copy's queries on the token behind the same one in the first.
+    """Return the mean weight of the second copy's queries on the token after the same token in the first.
 
     maps: (..., T, T). Returns (...).
     """
@@ -134,13 +144,13 @@ def without_each_head(model: GPT, ids: Ids, first: int) -> Array:
                 y, _ = block.forward(x, mask)
             for later in blocks[layer + 1 :]:
                 y, _ = later.forward(y, mask)
-            found[layer, head] = of_next(logits_of(model, y), ids)[:, first:].mean()
+            found[layer, head] = of_next(logits_of(model, y[:, first:]), ids[:, first:]).mean()
         x, _ = block.forward(x, mask)
     return found
 
 
 def logits_of(model: GPT, stream: Array) -> Array:
-    """Return the logits if this were the stream behind the last layer: the logit lens."""
+    """Return the logits if this were the stream after the last layer: the logit lens."""
     norm = model.stack.norm
     assert norm is not None
     logits: Array = model.tokens.embedding.logits_forward(norm.forward(stream)[0])[0]
@@ -148,7 +158,7 @@ def logits_of(model: GPT, stream: Array) -> Array:
 
 
 def streams(model: GPT, ids: Ids) -> list[Array]:
-    """Return the residual stream before the first layer, and behind each: (B, T, d_model) each."""
+    """Return the residual stream before the first layer, and after each: (B, T, d_model) each."""
     x, _ = model.tokens.forward(ids)
     mask, found = see_past(ids.shape[1], ids.shape[1], x.dtype), [x]
     for block in model.stack.blocks:
@@ -209,24 +219,4 @@ FORGET: Mapping[str, tuple[Any, ...]] = {
     "window": (None, 128, 64, 32, 16, 8),
     "best": (None, 64, 32, 16, 8, 4, 2, 1),
     "bits": (None, 8, 6, 5, 4, 3, 2),
-    "temperature": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0),
 }
-# The same in combination, as few stops as show what adds up. "all" and 32 are the model as it is.
-TOGETHER: Mapping[str, tuple[Any, ...]] = {
-    "window": ("all", 64, 16),
-    "first": FIRST,
-    "best": ("all", 16, 4),
-    "bits": (32, 8, 4, 3),
-}
-
-
-def forgets(window: Any = "all", first: int = 0, best: Any = "all", bits: int = 32) -> Attend | None:
-    """`forgetful`, from such stops; None if nothing is forgotten."""
-    if window == best == "all" and bits == 32:
-        return None
-    return forgetful(
-        window=None if window == "all" else window,
-        first=first,
-        best=None if best == "all" else best,
-        bits=None if bits == 32 else bits,
-    )

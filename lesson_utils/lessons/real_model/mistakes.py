@@ -7,13 +7,13 @@ from lesson_utils.mistakes.exercise import change
 LAST = "axis=-1, keepdims=True"
 
 SCORE = (
-    change("the same symbol", "You take the weight on the same symbol in the first copy, `queries - period`. An induction head looks one further, at what came behind it.", keys="keys = queries - period"),
-    change("one too far", "Your keys lie one too far on: behind the same symbol is `queries - period + 1`.", keys="keys = queries - period + 2"),
-    change("before the same symbol", "Your keys stand before the same symbol. What comes next stands *behind* it: `queries - period + 1`.", keys="keys = queries - period - 1"),
+    change("the same symbol", "You take the weight on the same symbol in the first copy, `queries - period`. An induction head looks one further, at what came after it.", keys="keys = queries - period"),
+    change("one too far", "Your keys lie one too far on: the place after the same symbol is `queries - period + 1`.", keys="keys = queries - period + 2"),
+    change("before the same symbol", "Your keys stand before the same symbol. What comes next stands *after* it: `queries - period + 1`.", keys="keys = queries - period - 1"),
     change("the token before", "You take the weight on the token just before the query. That is the score of a previous-token head.", keys="keys = queries - 1"),
     change("the query itself", "You take the weight of each query on itself. The key stands `period - 1` before it.", keys="keys = queries"),
     change("rows and columns exchanged", "Your score is the one above the diagonal, where the key lies ahead of its query. Queries are rows, keys are columns: `weights[..., queries, keys]`, and the keys stand in the first copy.", picked="picked = weights[..., keys, queries]"),
-    change("all later queries", "You let queries behind the second copy count, too. There, weight may lie on either copy; only the second counts: up to `2 * period`.", queries="queries = np.arange(period, weights.shape[-1])"),
+    change("all later queries", "You let queries after the second copy count, too. There, weight may lie on either copy; only the second counts: up to `2 * period`.", queries="queries = np.arange(period, weights.shape[-1])"),
     change("one too early", "Your first query is the last of the first copy: it has seen nothing twice. The second copy begins at `period`.", queries="queries = np.arange(period - 1, 2 * period - 1)"),
     change("the first left out", "You leave the first query of the second copy out. It stands at `period`.", queries="queries = np.arange(period + 1, 2 * period)"),
     change("the last left out", "You leave the last query of the second copy out. `np.arange(period, 2 * period)` ends before `2 * period` by itself.", queries="queries = np.arange(period, 2 * period - 1)"),
@@ -24,8 +24,8 @@ SCORE = (
     change("over axis 0", "You take the mean over axis 0, which may be heads or a batch. The queries are the last axis.", answer="return picked.mean(axis=0)"),
     change("all pairs", "You take a whole block of weights, each query with each key. Each query has one key: `weights[..., queries, keys]`.", picked="picked = weights[..., period : 2 * period, 1 : period + 1]", answer="return picked.mean(axis=(-1, -2))"),
     change("arg-max", "You count how often the largest weight lies there. The score is the mean weight: it also tells 0.9 from 0.4.", "queries = np.arange(period, 2 * period)\nreturn (weights[..., queries, :].argmax(axis=-1) == queries - period + 1).mean(axis=-1)"),
-    change("the whole diagonal", "Your score averages a whole diagonal: also the last query of the first copy, and the queries behind the second. Only the queries `period` to `2 * period - 1` count.", "return np.diagonal(weights, 1 - period, -2, -1).mean(axis=-1)"),
-    change("wraps around", "The key of your last query wraps around to 0. The one behind its symbol is number `period`, the first of the second copy: `queries - period + 1`, without `% period`.", keys="keys = (queries + 1) % period"),
+    change("the whole diagonal", "Your score averages a whole diagonal: also the last query of the first copy, and the queries after the second. Only the queries `period` to `2 * period - 1` count.", "return np.diagonal(weights, 1 - period, -2, -1).mean(axis=-1)"),
+    change("wraps around", "The key of your last query wraps around to 0. The one after its symbol is number `period`, the first of the second copy: `queries - period + 1`, without `% period`.", keys="keys = (queries + 1) % period"),
     change("divided by the length", "You divide by the number of all tokens. There are `period` queries: divide by `period`.", answer="return picked.sum(axis=-1) / weights.shape[-1]"),
 )
 
@@ -109,4 +109,23 @@ HAND = (
     change("looks two back", "Your head 0 looks two back. It should look one back: rows `place[1:]`, columns `place[:-1]`.", qk_0="QK_0[place[2:], place[:-2]] = 1"),
     change("blocks in another order", "Your blocks stand in another order. The columns are: symbol first, then position, symbol before, answer.", blocks="place, symbol = np.arange(T), T + np.arange(V)", written="before, answer = V + np.arange(V) + T, 2 * V + np.arange(V) + T"),
     change("one array with four names", "Your four names stand for one array, so that all entries are written into the same one. `a = b = np.zeros(…)` makes one array: call `np.zeros` four times.", zeros="QK_0 = OV_0 = QK_1 = OV_1 = np.zeros((d, d))"),
+)
+
+PATCHED = (
+    change("subtracted after the norm", "You subtract `written` from the normalized stream. The other head wrote into the stream itself: subtract first, then apply the norm.", without="without = norm(x) - written"),
+    change("norm of each", "You subtract the norm of `written`. A norm of a difference is not the difference of norms: subtract first, then apply the norm.", without="without = norm(x) - norm(written)"),
+    change("added", "You add `written` once more. It is in x already; take it away.", without="without = norm(x + written)"),
+    change("only what was written", "Your patched input reads nothing but what the other head has written. It should read everything else.", without="without = norm(written)"),
+    change("norm left out", "Your patched input is not normalized. A head reads the stream through its norm.", without="without = x - written"),
+    change("no norm at all", "You leave the norm out. A head reads the stream through its norm, in all three inputs.", whole="whole = x", without="without = x - written"),
+    change("the other two", "You patch the two inputs that should stay, and keep the one that should be patched.", queries='Q = (whole if into == "queries" else without) @ W_Q', keys='K = (whole if into == "keys" else without) @ W_K', values='V = (whole if into == "values" else without) @ W_V'),
+    change("all three", "You take `written` out of all three inputs. Then nobody can tell which of them has read it: patch the one that `into` names.", queries="Q = without @ W_Q", keys="K = without @ W_K", values="V = without @ W_V"),
+    change("none", "Nothing is taken out: all three inputs read the stream as it is.", queries="Q = whole @ W_Q", keys="K = whole @ W_K", values="V = whole @ W_V"),
+    change("keys whatever is asked", "You take it out of the keys whatever `into` says.", queries="Q = whole @ W_Q", keys="K = without @ W_K", values="V = whole @ W_V"),
+    change("queries and keys exchanged", "You exchange queries and keys: where the keys should be patched, the queries are.", queries='Q = (without if into == "keys" else whole) @ W_Q', keys='K = (without if into == "queries" else whole) @ W_K'),
+    change("the input is zero", "You replace the whole input by zeros. Only the part that the other head has written is to go: x - written.", without="without = 0 * x"),
+    change("zero after the matrix", "You set the whole query, key or value to zero. Only the part that the other head has written is to go.", queries='Q = whole @ W_Q * (into != "queries")', keys='K = whole @ W_K * (into != "keys")', values='V = whole @ W_V * (into != "values")'),
+    change("one matrix for all", "You use W_Q for all three inputs. Each has a matrix of its own.", keys='K = (without if into == "keys" else whole) @ W_Q', values='V = (without if into == "values" else whole) @ W_Q'),
+    change("values by W_K", "Your values are made with W_K. They have a matrix of their own, W_V.", values='V = (without if into == "values" else whole) @ W_K'),
+    change("another order", "The order is Q, K, V.", answer=("return K, Q, V", "return Q, V, K", "return V, K, Q", "return K, V, Q")),
 )

@@ -40,7 +40,7 @@ def _norms(model: models.GPT, function: Function) -> list[Change]:
 
 
 def _groups(model: models.GPT, function: Function) -> list[Change]:
-    """Let single queries behind a cache use the function, which knows no mask."""
+    """Let single queries with a cache use the function, which knows no mask."""
     shared = model.stack.heads()[0].num_heads // model.stack.heads()[0].num_kv_heads
 
     def attend(Q: Array, K: Array, V: Array, mask: Mask | None = None) -> tuple[Array, Array]:
@@ -87,7 +87,7 @@ def small_model() -> models.GPT:
 
 
 def logits(model: models.GPT, ids: Ids) -> Array:
-    """Return the logits behind each symbol, (T, V): the first half at once, then one by one with a cache."""
+    """Return the logits after each symbol, (T, V): the first half at once, then one by one with a cache."""
     past, half = model.new_past(), ids.shape[1] // 2
     parts = [model.forward(ids[:, :half], past)[0]]
     parts += [model.forward(ids[:, t : t + 1], past)[0] for t in range(half, ids.shape[1])]

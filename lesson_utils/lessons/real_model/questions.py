@@ -7,27 +7,90 @@ PREDICTIONS = (
         "jump",
         ("step by step", "all at once", "not at all"),
         right="all at once",
-        happened="Neither of the two heads is of use without the other, so nothing happens until both are there.",
+        happened="For a long time next to nothing is right. Then both heads appear together, and most of the copy is right.",
         usual="step by step",
     ),
     Prediction(
-        "link",
-        ("nearly all", "about half", "less than a fifth"),
-        right="less than a fifth",
-        happened="The induction heads read what the previous-token head has written. Without it they find nothing.",
-        usual="about half",
-    ),
-    Prediction(
-        "trap",
-        ("learn nothing", "copy every period", "copy period 12 only"),
-        right="copy period 12 only",
-        happened="It looks 11 back by position, which is right at period 12 and, by chance, at the half of 12.",
-    ),
-    Prediction(
         "positions",
-        ("rotary", "learned", "sinusoidal", "ALiBi"),
-        right="rotary",
-        happened="Turned queries and keys offer “one back” at once, and the same at every place.",
+        ("none", "about half of them", "all"),
+        right="none",
+        happened="They copy three quarters by another mechanism, and no head of their first layer looks one back.",
+        usual="all",
+    ),
+    Prediction(
+        "sqrt",
+        ("as long", "twice as long", "many times as long"),
+        right="many times as long",
+        happened="All weights of the model are converted to another type for each token.",
+        usual="as long",
+    ),
+    Prediction(
+        "lens",
+        ("It climbs in each layer.", "It jumps in the last layers.", "It is first early."),
+        right="It jumps in the last layers.",
+        happened="It stays in the thousands for most layers. Then it is first within five layers.",
+        usual="It climbs in each layer.",
+    ),
+    Prediction(
+        "names",
+        ("They stay as they are.", "They are harder, but known.", "They are as if never told."),
+        right="They are harder, but known.",
+        happened="Nearly all of the names cost more, and all of them cost far less than a name that was never told.",
+        usual="They are as if never told.",
+    ),
+    Prediction(
+        "wire",
+        ("in the queries", "in the keys", "in the values", "alike in all three"),
+        right="in the keys",
+        happened="A key has to say which symbol came before it, and this is what the previous-token head writes.",
+    ),
+    Prediction(
+        "knock",
+        ("4 induction heads", "1 previous-token head", "4 other heads"),
+        right="4 other heads",
+        happened="In eight draws, four other heads of the same layers cost far less than one previous-token head.",
+        usual="1 previous-token head",
+    ),
+    Prediction(
+        "page",
+        ("It rises.", "It stays as it is.", "It falls."),
+        right="It falls.",
+        happened="The heads were chosen by this very page. Other pages judge otherwise.",
+        usual="It rises.",
+    ),
+    Prediction(
+        "sink",
+        ("half as much", "about as much", "many times as much"),
+        right="many times as much",
+        happened="Hidden from the start, the first token has a successor. Hidden later, it has none.",
+        usual="half as much",
+    ),
+    Prediction(
+        "effect",
+        ("the first token", "key", "looked", "table"),
+        right="looked",
+        happened="The verb decides what comes next. Hidden in this way, the first token has a successor, and little effect.",
+        usual="the first token",
+    ),
+    Prediction(
+        "window",
+        ("a window of 128", "the first token kept", "more bits"),
+        right="the first token kept",
+        happened="On this text the window's harm is mostly the lost sink.",
+        usual="a window of 128",
+    ),
+    Prediction(
+        "refers",
+        ("It predicts it as before.", "It does a little worse.", "It loses it."),
+        right="It loses it.",
+        happened="What it should copy lies outside the window. The first token holds no summary of it.",
+        usual="It does a little worse.",
+    ),
+    Prediction(
+        "divisor",
+        ("half the root", "twice the root", "both the same"),
+        right="twice the root",
+        happened="On all three texts a softmax that is too even does more harm than one that is too sharp.",
     ),
     Prediction(
         "cache",
@@ -41,120 +104,15 @@ PREDICTIONS = (
         right="rotary positions",
         happened="Without rotary positions each of the three seeds loses several times more than without any other change.",
     ),
-    Prediction(
-        "sqrt",
-        ("as long", "twice as long", "many times as long"),
-        right="many times as long",
-        happened="All weights of the model are converted to another type for each token.",
-        usual="as long",
-    ),
-    Prediction(
-        "heads",
-        ("none", "a few", "about half", "nearly all"),
-        right="a few",
-        happened="A handful of heads look behind the same token. An untrained model has none.",
-    ),
-    Prediction(
-        "sink",
-        ("evenly on all", "on the second token", "on the nearest token"),
-        right="on the second token",
-        happened="The next token takes over, because the heads need a place for weight that they have no other use for.",
-        usual="evenly on all",
-    ),
-    Prediction(
-        "effect",
-        ("the first token", "key", "looked", "table"),
-        right="looked",
-        happened="The verb decides what comes next. The first token has the largest weight, and little effect.",
-        usual="the first token",
-    ),
-    Prediction(
-        "lens",
-        ("the first few", "the middle ones", "the last few"),
-        right="the last few",
-        happened="The lens reads with the eyes of the last layer, and only the last layers write in that form.",
-        usual="the middle ones",
-    ),
-    Prediction(
-        "knock",
-        ("4 induction heads", "1 previous-token head", "16 heads at random"),
-        right="16 heads at random",
-        happened="Most heads have no part in copying. A chain of two kinds of heads has, and it breaks at either link.",
-        usual="1 previous-token head",
-    ),
-    Prediction(
-        "page",
-        ("It gets worse.", "It stays as it is.", "It gets better."),
-        right="It gets better.",
-        happened="The heads were chosen by this very page. Another page tells another story.",
-        usual="It gets worse.",
-    ),
-    Prediction(
-        "window",
-        ("a window of 128", "the first token kept", "more bits"),
-        right="the first token kept",
-        happened="The model does not miss the memory. It misses the place where its weight rests.",
-        usual="a window of 128",
-    ),
-    Prediction(
-        "sum",
-        ("much less than the sum", "about the sum", "much more than the sum"),
-        right="about the sum",
-        happened="These losses add up nearly. Larger ones can come to more than their sum, or to less.",
-    ),
-    Prediction(
-        "divisor",
-        ("dividing by too little", "dividing by too much", "both the same"),
-        right="dividing by too much",
-        happened="A look that is too even does more harm than a look that is too sharp.",
-    ),
 )
 
 QUESTIONS = (
-    Question(
-        "What does an induction head look at?",
-        (
-            Option(
-                "The last place where the same token stood.",
-                "There it would find the token it has. What comes next stands one further.",
-            ),
-            Option("The token just before.", "That is a previous-token head, the other half of the pair."),
-            Option(
-                "What came after the same token.",
-                "And hands it over: what followed last time is likely to follow again.",
-                right=True,
-            ),
-            Option(
-                "The first token of the text.",
-                "It rests there while it finds nothing to copy; but that is not its work.",
-            ),
-        ),
-    ),
-    Question(
-        "Why does one layer not learn to copy with a random period?",
-        (
-            Option(
-                "No key tells what came before it.",
-                "Behind one layer it does: a previous-token head has written it there. So the second layer can ask for it.",
-                right=True,
-            ),
-            Option("It has too few parameters.", "Twice the width and twice the steps did not help in our runs."),
-            Option(
-                "Its heads can't look as far back as 16.",
-                "They can: with a fixed period, one layer looks 11 back without fail.",
-            ),
-            Option(
-                "Softmax can't put enough weight on one key.",
-                "In the trap, one layer puts 0.9 and more on a single key.",
-            ),
-        ),
-    ),
     Question(
         "A head scores 0.95 for induction, on texts that repeat every 12 tokens. What do you know of it?",
         (
             Option(
                 "It is an induction head.",
-                "The one-layer model scored just so, and copied no other period but its half.",
+                "The one-layer model scored just as high, and copied no other period but the half of 12.",
             ),
             Option("It copies whatever repeats.", "That would have to be seen with other periods."),
             Option("It looks for the token that it has.", "Perhaps. The test can't tell that from counting positions."),
@@ -166,62 +124,60 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Copying is nearly gone in SmolLM2 when a single previous-token head is off. Why?",
+        "Head A is off, and copying ends. Head B is off, and copying ends. Which experiment shows that B reads what A writes?",
         (
+            Option("Both off at once.", "Copying ends again. That tells nothing about who reads whom."),
             Option(
-                "That head copies the tokens itself.",
-                "It looks one back, and nowhere else. What it writes is read later.",
-            ),
-            Option(
-                "The induction heads read what it writes.",
-                "A chain breaks at either link: without it, the induction heads have nothing to find.",
+                "A's output missing in B's input only.",
+                "If copying ends although everybody else still reads A, then B needed it, and you know in which input.",
                 right=True,
             ),
             Option(
-                "Any head that is off does that.",
-                "Eight random heads changed little, and the story did not suffer from this one.",
+                "A map of B that points at A's position.",
+                "Maps show positions. What is read there may come from any layer.",
+            ),
+            Option("A higher score of both heads.", "Two high scores describe two heads, and no connection."),
+        ),
+    ),
+    Question(
+        "16.0 is taken out of the keys of five induction heads, and copying ends. Out of their values: it costs half a nat. Why keys?",
+        (
+            Option(
+                "The keys say which token came before.",
+                "The query brings its own token, and finds the key that has this token before it.",
+                right=True,
             ),
             Option(
-                "Without it the model can't tell positions.",
-                "The story costs as much as before; its word order is understood.",
+                "Keys are used by more heads than values.",
+                "Here keys and values are shared by the same groups of heads.",
+            ),
+            Option(
+                "The values hold the answer.",
+                "They do, and that is why they need no 16.0: the answer is the token at the position itself.",
+            ),
+            Option(
+                "Any change of the keys ends copying.",
+                "Other previous-token heads, taken out of the same keys, cost little.",
             ),
         ),
     ),
     Question(
-        "With a window of 64 keys perplexity goes from 17 to 52; with the first token kept as well, to 21. What is the first token for?",
+        "Hidden from the start, the first token costs next to nothing. Hidden from the middle of the text on, it costs a lot. Why?",
         (
             Option(
                 "It holds a summary of the text.",
                 "It stands first: under a causal mask it has seen nothing but itself.",
             ),
-            Option("It marks where the text begins.", "Then “zebra” or a line end could not do the same; they do."),
             Option(
-                "Its values tell the model the topic.",
-                "Its values are a quarter as long as others: it hands over very little.",
-            ),
-            Option(
-                "Weight that has no other use rests there.",
-                "Softmax must spend its 1. Without that place it goes to keys that do hand something over.",
-                right=True,
-            ),
-        ),
-    ),
-    Question(
-        "27 of 270 heads were chosen by a page and switched off, and the loss on that page has even fallen. Are they useless?",
-        (
-            Option(
-                "Yes: the model is better without them.",
-                "On this page, by which they were chosen. On the next one it is worse.",
-            ),
-            Option(
-                "On this page, which chose them; not on another, and not for copying.",
-                "What is chosen by a text has to be judged on another one. The loss of the next page rose, that of copying more.",
+                "From the start, the text just begins one token later.",
+                "The second token sees only itself then, and becomes the sink. In the middle no token does.",
                 right=True,
             ),
             Option(
-                "No: each of them is needed for any text.",
-                "Switched off one by one, most heads change next to nothing.",
+                "The second half of a text needs its beginning more.",
+                "Hidden from the start, it is hidden from the second half, too.",
             ),
+            Option("Its effect is large because its weight is large.", "The weight was as large in the first case."),
         ),
     ),
 )

@@ -135,7 +135,7 @@ def _example() -> tuple["Ids", Measured, tasks.Vocabulary]:
     neutral="Nothing is merged yet, and the curve has one point.",
     example=_example,
     count=live.Choice("merges", LEVELS, 0),
-    reads=live.Choice("pieces that the table reads", ORDERS, 1),
+    reads=live.Choice("pieces read", ORDERS, 1),
     text=live.Word("text", SHOWN, longest=180),
 )
 def merges_lab(figure: "Figure", merges: "Ids", measured: Measured, vocabulary: tasks.Vocabulary) -> live.Update:

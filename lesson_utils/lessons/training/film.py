@@ -122,10 +122,11 @@ def curve(figure: "Figure", film: Film) -> str:
     if film.history.losses:
         x, y = smooth(film.history.losses)
         ax.plot(x, y, color=plots.BLUE)
-        below = next((int(n) for n, loss in zip(x, y, strict=True) if loss < rungs()["all before"]), None)
+        lowest = rungs()["all before"]
+        below = next((n for n, loss in enumerate(film.history.losses, start=1) if loss < lowest), None)
         alt = f" The loss falls from {y[0]:.2f} to {y[-1]:.2g} nats."
         if below:
-            alt += f" It passes the lowest rung, {rungs()['all before']:.2f}, at about step {below}."
+            alt += f" It is first below the lowest rung, {lowest:.2f}, at step {below}."
     ax.set_title(title)
     listed = ", ".join(f"{name} {loss:.2f}" for name, loss in rungs().items())
     return f"{title}.{alt} Rungs of those who guess: {listed}."

@@ -55,7 +55,8 @@ PREDICTIONS = (
         "survive",
         ("three", "one", "none"),
         right="none",
-        happened="Each part that is left out takes rates away, and post-norm needs them most.",
+        happened="Post-norm keeps one rate without warm-up, and no rate without warm-up and clipping. Pre-norm keeps all "
+        "of its rates, whatever is left out.",
     ),
     Prediction(
         "blind",
@@ -83,7 +84,8 @@ QUESTIONS = (
         (
             Option(
                 "It has learnt the training dates by heart, one after the other.",
-                "Nothing says so: half of the held-out dates come out right soon after, and those it has never seen.",
+                "The rung is the loss of exactly such a model: it knows all training dates and guesses among those that "
+                "fit. Below the rung, more is needed.",
             ),
             Option(
                 "It reads the source.",
@@ -151,7 +153,7 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "Of an attention only softmax's backward pass is wrong. Which gradient is right all the same?",
+        "In an attention, only softmax's backward pass is wrong. Which gradient is right all the same?",
         (
             Option("dQ", "dQ = dS K / √d_k is made from the gradient at the scores, which comes out of softmax."),
             Option("dK", "dK = dSᵀ Q / √d_k is made from the gradient at the scores, which comes out of softmax."),

@@ -63,7 +63,7 @@ def glorot(d_in: int, d_out: int, rng: Rng | None, dtype: DTypeLike = np.float32
     Source: Glorot and Bengio (2010).
     """
     if rng is None:
-        return Param(np.empty((d_in, d_out), dtype))
+        return _unfilled(d_in, d_out, dtype)
     limit = math.sqrt(6 / (d_in + d_out))
     return Param(rng.uniform(-limit, limit, (d_in, d_out)).astype(dtype))
 
@@ -76,8 +76,13 @@ def normal(
     The default divisor, √d_in, keeps the size of signals. Source: LeCun et al. (1998).
     """
     if rng is None:
-        return Param(np.empty((d_in, d_out), dtype))
+        return _unfilled(d_in, d_out, dtype)
     return Param((rng.normal(size=(d_in, d_out)) / (divisor or math.sqrt(d_in))).astype(dtype))
+
+
+def _unfilled(d_in: int, d_out: int, dtype: DTypeLike) -> Param:
+    """Return a shape that takes no memory, not even in a browser, until a file's array takes its place."""
+    return Param(np.broadcast_to(np.zeros((), dtype), (d_in, d_out)))
 
 
 class Linear(Layer):

@@ -162,7 +162,7 @@ def load(
     config = _config(file, len(tokenizer), max_length)
     sources = _sources(file, config)
     _check_memory(sum(_bytes_of(info, packed) for info in file.arrays.values()))
-    model = models.GPT(config, rng=None)  # what is not written to takes no memory
+    model = models.GPT(config, rng=None)
     _set_up(model, float(file.facts["llama.attention.layer_norm_rms_epsilon"]))
     parts = sources.items()
     form = "{desc} {n_fmt}/{total_fmt} |{bar}|"

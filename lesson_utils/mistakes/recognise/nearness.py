@@ -1,4 +1,4 @@
-"""How near results are to the right ones: which of two mistakes is mended shows in this."""
+"""Nearness of results to the right ones: which of two mistakes is mended shows in this."""
 
 from collections.abc import Iterator
 from typing import Any

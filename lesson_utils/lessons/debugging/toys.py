@@ -1,0 +1,69 @@
+"""Models of a few lines, with a bug or without: on them a learner's instruments are tried, in microseconds."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lesson_utils.maths.checks import Array, as_ids
+
+VOCAB, LONGEST = 6, 16
+
+
+@dataclass
+class ToyPast:
+    """The past of a toy: the sum of all that it has seen, and how many symbols those were."""
+
+    total: Array | float = 0.0
+    length: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Toy:
+    """A causal model: each output is a mean of the symbols so far, each with its position, made less even by tanh.
+
+    Args:
+        mixes_rows: a share of the mean over the batch gets into each row.
+        counts_rows: a row is told how many stand before it.
+        starts_again: behind a past, positions are counted from 0.
+        counts_calls: a past grows by 1 with each call, however many symbols came.
+        looks_ahead: each symbol sees the next one, if it is there.
+    """
+
+    seed: int
+    mixes_rows: bool = False
+    counts_rows: bool = False
+    starts_again: bool = False
+    counts_calls: bool = False
+    looks_ahead: bool = False
+    tables: tuple[Array, Array] = field(init=False)
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(self.seed)
+        tables = rng.normal(size=(VOCAB, VOCAB)), rng.normal(size=(LONGEST, VOCAB))
+        object.__setattr__(self, "tables", tables)
+
+    def new_past(self) -> list[ToyPast]:
+        """Return an empty past, for a layer; a toy has one."""
+        return [ToyPast()]
+
+    def forward(self, ids: ArrayLike, past: list[ToyPast] | None = None) -> tuple[Array, Any]:
+        """Predict what comes after each symbol, as `GPT.forward` does: ids (B, T) -> logits (B, T, V), and a cache."""
+        ids = as_ids(ids, "ids", ndim=2)
+        symbols, places = self.tables
+        B, T = ids.shape
+        kept = past[0] if past else ToyPast()
+        at = 0 if self.starts_again else kept.length
+        x = symbols[ids] + places[at : at + T]  # (B, T, V)
+        if self.counts_rows:
+            x = x + 0.3 * np.arange(B)[:, None, None] * places[0]
+        if self.mixes_rows:
+            x = x + 0.3 * (x.mean(axis=0) - x)
+        if self.looks_ahead:
+            x[:, :-1] += 0.3 * symbols[ids[:, 1:]]
+        total = kept.total + np.cumsum(x, axis=1)
+        logits = np.tanh(total / (kept.length + 1 + np.arange(T))[:, None])
+        kept.total = total[:, -1:]
+        kept.length += 1 if self.counts_calls else T
+        return logits, None

@@ -1,0 +1,541 @@
+"""The chat's page in Chromium, with a small stand-in for the model; and once with the published one.
+
+python course.py test tests/site/test_chat.py
+"""
+
+import contextlib
+import json
+import re
+import tarfile
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stand_in_model
+
+from lesson_utils.maths import pretrained
+from tests.browser.test_shift_enter import AXE, AXE_INTEGRITY, RULES
+from tools.bench import chat
+from tools.browser import driver, firefox
+from tools.site.chat.conversation import Conversation
+from tools.site.chat.own_attention import LINES
+
+pytestmark = pytest.mark.long_form
+REFERENCE = json.loads((Path(__file__).parents[1] / "maths" / "smollm2_reference.json").read_text(encoding="utf-8"))
+QUESTION = "What is the capital of France?"
+SLOW = "    import time; time.sleep(0.03)\n"
+OFF = [[0, 1], [2, 3]]  # what the stand-in's experiment switches off
+
+
+def built(folder, model=None):
+    """Build the page, with Pyodide's wheels from wherever they can be had."""
+    if not find_spec("playwright"):
+        pytest.skip("playwright is missing; install it with: python course.py test --site tests/site")
+    if not driver.find_chromium():
+        pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
+    import pyodide_wheels
+
+    from tools.site import fetch
+    from tools.site.chat import make
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(make, "PART", 20_000 if model else make.PART)
+        try:
+            try:
+                make.build(folder, model)
+            except fetch.Unreachable:  # Pyodide's host, most likely
+                pyodide_wheels.unpack()
+                make.build(folder, model)
+        except fetch.Unreachable as error:
+            pytest.skip(str(error))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return stand_in_model.write(tmp_path_factory.mktemp("model") / "model.gguf")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with driver.chromium() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory, model):
+    site = tmp_path_factory.mktemp("site")
+    folder = built(site / "chat", model)
+    manifest = json.loads((folder / "model.json").read_text())
+    manifest["experiments"] = [{"name": "Two heads", "heads": OFF}]
+    (folder / "model.json").write_text(json.dumps(manifest))
+    with driver.served(site) as address:
+        yield f"{address}chat/"
+
+
+class Visit:
+    """A page in a browser of its own, which keeps what it stores; `asked` counts the parts of the model."""
+
+    def __init__(self, chromium, address):
+        self.address, self.asked, self.elsewhere, self.errors = address, Counter(), [], []
+        self.context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        self.context.on("request", self._note)
+        self.page = self.new_page()
+
+    def _note(self, request):
+        if not request.url.startswith(
+            (self.address, "blob:", "data:", self.address.removesuffix("chat/") + "_static/")
+        ):
+            self.elsewhere.append(request.url)
+        if "/model/" in request.url:
+            self.asked[request.url.rpartition("/")[2]] += 1
+
+    def new_page(self):
+        page = self.context.new_page()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        return page
+
+    def start(self, page=None, wait=True):
+        page = page or self.page
+        page.goto(self.address)
+        page.click("#start")
+        if wait:
+            page.locator("#works").wait_for(timeout=90_000)
+        return page
+
+    def says(self, text, where="#state", page=None):
+        (page or self.page).wait_for_function(
+            "([where, text]) => document.querySelector(where).textContent.includes(text)",
+            arg=[where, text],
+            timeout=90_000,
+        )
+
+    def ask(self, text=QUESTION, wait=True):
+        """Send a message, always the likeliest token; return the tokens of the answer."""
+        self.page.select_option("#temperature", "0")
+        self.page.fill("#text", text)
+        self.page.press("#text", "Enter")
+        if wait:
+            self.says("Send", "#send")
+            return self.tokens()
+
+    def tokens(self):
+        return self.page.evaluate("[...document.querySelectorAll('#said div:last-child span')].map(n => n.textContent)")
+
+    def python(self, code):
+        """Run code in the page's own Python; `chat` is its conversation."""
+        (worker,) = self.page.workers
+        return worker.evaluate("code => pyodide.runPython(code)", code)
+
+
+@pytest.fixture
+def visit(chromium, address):
+    visit = Visit(chromium, address)
+    yield visit
+    visit.context.close()
+    assert visit.elsewhere == []
+    assert visit.errors == []
+
+
+@pytest.fixture(scope="module")
+def ready(chromium, address):
+    """A page with the model: for tests that leave it as they found it."""
+    visit = Visit(chromium, address)
+    visit.start()
+    yield visit
+    visit.context.close()
+    assert visit.elsewhere == []
+    assert visit.errors == []
+
+
+def natively(model, text=QUESTION):
+    """What the same Python writes without a browser."""
+    pieces = []
+    talk = Conversation(str(model))
+    talk.warm_up()
+    answer = talk.answer(text, 0, lambda piece, p: pieces.append(piece), lambda *_: None)
+    with contextlib.suppress(StopIteration):  # by hand: playwright has a loop of its own
+        while True:
+            answer.send(None)
+    return pieces
+
+
+# Run in the page's Python: the logits of ids, and what the model writes after them.
+LOGITS = "import numpy as np; ids = np.array({ids}); json.dumps(chat.model.forward(ids[None])[0][0, -1].tolist())"
+WRITES = "chat.model.generate(np.array([{ids}]), {length}, np.random.default_rng(0), temperature=0.0)[0].tolist()"
+
+
+def test_text_and_logits_are_those_of_the_library(ready, model):
+    assert ready.ask() == natively(model)
+    real = pretrained.load(model, progress=False)
+    ids = real.tokenizer.encode("Ilse Brandt came up the path with a lamp.").tolist()
+    found = json.loads(ready.python("import json\n" + LOGITS.format(ids=ids)))
+    np.testing.assert_allclose(found, real.model.forward(np.array([ids]))[0][0, -1], atol=1e-4)
+    ready.page.click("#anew")
+
+
+def test_products_with_packed_weights_are_those_of_numpy(ready):
+    worst = ready.python(
+        """
+        import numpy as np
+        from lesson_utils.maths.layers import Packed
+
+        rng, worst = np.random.default_rng(0), 0.0
+        for q4 in (True, False):
+            for m, blocks, columns in ((1, 1, 16), (2, 3, 32), (3, 2, 48), (7, 5, 16), (0, 1, 16), (2, 1, 17)):
+                low, high, dtype = (0, 256, np.uint8) if q4 else (-128, 128, np.int8)
+                numbers = rng.integers(low, high, (blocks, 16 if q4 else 32, columns), dtype)
+                scale, least = rng.normal(size=(2, blocks, columns)).astype(np.float32)
+                W = Packed(numbers, scale, least if q4 else None, transposed=True)
+                x = rng.normal(size=(m, 32 * blocks)).astype(np.float32)
+                off = np.abs(x @ W - x @ np.asarray(W)).max(initial=0)
+                worst = max(worst, float(off / (np.abs(x) @ np.abs(np.asarray(W))).max(initial=1)))
+        worst
+        """
+    )
+    assert 0 < worst < 1e-6
+
+
+def test_a_second_visit_asks_for_nothing_of_the_model(visit):
+    visit.start()
+    assert len(visit.asked) > 2
+    assert set(visit.asked.values()) == {1}
+    visit.asked.clear()
+    visit.page.goto(visit.address)
+    visit.says("already in this browser", "#start")
+    visit.page.click("#start")
+    visit.page.locator("#works").wait_for(timeout=90_000)
+    assert visit.ask("the")
+    assert visit.asked == {}
+
+
+def test_stop_comes_within_a_token(ready):
+    page = ready.page
+    own_lines(page, LINES.replace("    scores =", SLOW + "    scores =", 1))
+    ready.says("on your lines", "#verdict")
+    ready.ask(wait=False)
+    page.wait_for_function("document.querySelectorAll('#said div:last-child span').length >= 3", timeout=60_000)
+    before = page.evaluate("document.getElementById('send').click(), document.querySelectorAll('#said span').length")
+    ready.says("You stopped the answer.", "#news")
+    assert len(ready.tokens()) <= before + 1
+    assert page.locator("#said").inner_text().count(QUESTION) == 1
+    # While it reads, too; then the message is back in its box.
+    ready.ask("the " * 60, wait=False)
+    ready.says("The model has read", "#news")
+    page.press("#text", "Escape")
+    ready.says("before its first token", "#news")
+    assert page.input_value("#text").startswith("the the")
+    page.click("#original")
+    ready.says("original lines again", "#verdict")
+
+
+def own_lines(page, lines):
+    page.fill("#lines", lines)
+    page.click("#own [type=submit]")
+
+
+def test_the_chat_runs_on_a_learners_lines_and_an_error_is_a_sentence(ready):
+    page, plain = ready.page, ready.ask()
+    own_lines(page, LINES.replace("math.sqrt(Q.shape[-1])", "0.05"))
+    ready.says("The chat now runs on your lines.", "#verdict")
+    other = ready.ask()
+    assert other != plain
+    own_lines(page, LINES.replace("np.exp", "np.exb"))
+    ready.says("Line 7 stops with AttributeError: module 'numpy' has no attribute 'exb'", "#verdict")
+    ready.says("still runs on the lines before", "#verdict")
+    assert ready.ask() != plain
+    page.click("#original")
+    ready.says("original lines again", "#verdict")
+    assert ready.ask() == plain
+
+
+@pytest.mark.own_job
+def test_a_function_that_never_returns_is_ended(visit):
+    visit.start()
+    plain = visit.ask("the")
+    own_lines(visit.page, "def attention(Q, K, V, mask=None):\n    while True: pass")
+    visit.says("did not come back", "#verdict")
+    visit.says("The model is ready.")
+    assert visit.ask("the") == plain
+    assert set(visit.asked.values()) == {1}, "the model was kept"
+
+
+def test_heads_and_windows_are_switched_off_and_maps_show_the_sentence(ready):
+    page = ready.page
+    page.fill("#sentence", "the heat, the")
+    page.click("#try [type=submit]")
+    page.wait_for_function("document.querySelectorAll('#query option').length === 8")
+    expects = page.locator("#expects").inner_text()
+    assert len(re.findall(r"“[^”]*” .*?%", expects)) == 5
+    assert "Without your changes" not in expects
+    page.select_option("#experiment", label="Two heads")
+    ready.says("Off are the heads 0.1, 2.3", "#off")
+    ready.says("Without your changes it expects", "#expects")
+    # One head by its own switch, from the keyboard.
+    page.locator("#layer").press("Home")
+    page.locator("#head").press("End")
+    page.locator("#on").press("Space")
+    ready.says("0.1, 0.3, 2.3", "#off")
+    assert page.locator("#experiment option:checked").inner_text() == "a choice of your own"
+    page.select_option("#experiment", label="none")
+    ready.says("All heads are on.", "#off")
+    # Only the last 16 of more tokens, and the first one.
+    page.fill("#sentence", "abcdefghijklmnopqrstuvwx")
+    for window, first in (("16,0", 0), ("16,1", 1)):
+        page.select_option("#window", window)
+        page.wait_for_function("document.querySelectorAll('#query option').length === 24")
+        page.wait_for_function(f"seen.maps.slice(23 * 24, 24 * 24).filter(Boolean).length === {16 + first}")
+    page.select_option("#window", "")
+    page.wait_for_function("seen.maps.slice(23 * 24, 24 * 24).filter(Boolean).length > 17")
+    said = page.locator("#one").get_attribute("aria-label")
+    assert said.startswith("Layer 0, head 3. The largest weight of each token: “a” on “a” 1.00, ")
+    box = page.locator("#all").bounding_box()
+    page.mouse.click(box["x"] + 2.5 / 3 * box["width"], box["y"] + 1.5 / 4 * box["height"])
+    assert page.locator("#reads").inner_text().startswith("Layer 2, head 1: “x” puts a weight of ")
+
+
+def test_by_keyboard_alone(visit):
+    page = visit.page
+    page.goto(visit.address)
+    for _ in range(2):  # the link home, the button
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "start"
+    page.keyboard.press("Enter")
+    page.locator("#works").wait_for(timeout=90_000)
+    assert page.evaluate("document.activeElement.id") == "text"
+    page.keyboard.press("Control+A")
+    page.keyboard.type("the")
+    page.keyboard.press("Enter")
+    visit.says("Stop", "#send")
+    page.keyboard.press("Escape")
+    visit.says("Send", "#send")
+    reached = []
+    while "original" not in reached:
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id"))
+        assert len(reached) < 40
+    wanted = [
+        "send",
+        "anew",
+        "temperature",
+        "experiment",
+        "window",
+        "sentence",
+        "layer",
+        "head",
+        "on",
+        "query",
+        "lines",
+    ]
+    assert [name for name in reached if name in wanted] == wanted
+
+
+VIOLATIONS = """async rules => (await axe.run(document, {runOnly: rules}))
+    .violations.map(found => `${found.id}: ${found.nodes.map(node => node.html.slice(0, 200)).slice(0, 3)}`)"""
+
+
+@pytest.mark.parametrize(("mode", "width"), [("light", 1280), ("dark", 390)])
+def test_axe_finds_nothing(ready, mode, width):
+    from tools.site import fetch
+
+    page = ready.page
+    with tarfile.open(fetch.from_npm("axe-core", AXE, AXE_INTEGRITY)) as package:
+        axe = package.extractfile("package/axe.min.js").read().decode()
+    page.emulate_media(color_scheme=mode)
+    page.set_viewport_size({"width": width, "height": 900})
+    ready.ask("the")
+    page.locator("details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
+    page.evaluate(axe)
+    assert page.evaluate(VIOLATIONS, RULES) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+# --- Bad luck ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.own_job
+def test_a_browser_that_keeps_nothing_says_so_and_works(visit):
+    visit.context.add_init_script(
+        "Cache.prototype.put = () => Promise.reject(new DOMException('', 'QuotaExceededError'))"
+    )
+    visit.start()
+    visit.says("Your browser could not keep it, so the next visit will fetch it again.")
+    assert visit.ask("the")
+
+
+@pytest.mark.own_job
+def test_a_lost_connection_goes_on_where_it_was(visit):
+    page, lost = visit.page, {"times": 0}
+
+    def lose(route):
+        lost["times"] += 1
+        if lost["times"] <= 1 or 3 <= lost["times"] <= 7:
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    visit.context.route("**/model/02-*", lose)
+    page.clock.install()
+    visit.start(wait=False)
+    visit.says("The connection was lost after 0 MB. Trying again …")
+    for _ in range(5):
+        page.clock.run_for(20_000)
+        page.wait_for_timeout(100)
+    page.locator("#works").wait_for(timeout=90_000)
+    assert {visit.asked[name] for name in visit.asked if not name.startswith("02-")} == {1}
+
+
+@pytest.mark.own_job
+def test_after_five_trials_the_reader_is_asked(visit):
+    page = visit.page
+    visit.context.route("**/model/02-*", lambda route: route.abort())
+    page.clock.install()
+    visit.start(wait=False)
+    visit.says("Trying again")
+    for _ in range(6):
+        page.clock.run_for(40_000)
+        page.wait_for_timeout(100)
+    visit.says("Press the button again to go on from there.")
+    visit.context.unroute("**/model/02-*")
+    page.click("#start")
+    page.locator("#works").wait_for(timeout=90_000)
+    assert {visit.asked[name] for name in visit.asked if not name.startswith("02-")} == {1}
+
+
+@pytest.mark.own_job
+def test_a_part_that_is_cut_off_or_changed_is_fetched_again(visit):
+    served = []
+
+    def damage(route):
+        served.append(route.request.url)
+        body = route.fetch().body()
+        bad = {1: body[:-7], 2: bytes([body[0] ^ 1]) + body[1:], 3: body + b"x"}
+        route.fulfill(body=bad.get(len(served), body))
+
+    visit.context.route("**/model/01-*", damage)
+    visit.page.clock.install()
+    visit.start(wait=False)
+    visit.says("What came was damaged")
+    for _ in range(5):
+        visit.page.clock.run_for(20_000)
+        visit.page.wait_for_timeout(100)
+    visit.page.locator("#works").wait_for(timeout=90_000)
+    assert len(served) == 4
+
+
+@pytest.mark.own_job
+def test_a_kept_part_that_is_damaged_is_thrown_away(visit):
+    visit.start()
+    visit.page.evaluate(
+        """async () => {
+            const store = await caches.open('attention-course-model')
+            const [first] = await store.keys()
+            const content = new Uint8Array(await (await store.match(first)).arrayBuffer())
+            await store.put(first, new Response(content.fill(7)))
+        }"""
+    )
+    visit.start(wait=False)
+    visit.says("The model's file is damaged. Press the button again to fetch it anew.")
+    visit.page.click("#start")
+    visit.page.locator("#works").wait_for(timeout=90_000)
+
+
+def change_worker(visit, old, new):
+    def changed(route):
+        text = route.fetch().text()
+        assert old in text
+        route.fulfill(body=text.replace(old, new, 1), content_type="text/javascript")
+
+    visit.context.route("**/worker.js", changed)
+
+
+@pytest.mark.own_job
+def test_a_browser_without_simd_and_a_tab_without_memory_are_told(visit):
+    change_worker(visit, "!WebAssembly.validate", "WebAssembly.validate")
+    visit.start(wait=False)
+    visit.says("This browser is too old for the model: it has no SIMD in WebAssembly.")
+    visit.context.unroute("**/worker.js")
+    change_worker(visit, "pyodide.FS.writeFile(", "throw new RangeError('Array buffer allocation failed'); (")
+    visit.start(wait=False)
+    visit.says("This tab has too little memory for the model.")
+
+
+@pytest.mark.own_job
+def test_a_python_that_does_not_come_is_told(visit):
+    visit.context.route("**/packages.tar.gz", lambda route: route.abort())
+    visit.start(wait=False)
+    visit.says("Python could not be started. Check your connection, and press the button again.")
+    visit.context.unroute("**/packages.tar.gz")
+    visit.page.click("#start")
+    visit.page.locator("#works").wait_for(timeout=90_000)
+
+
+@pytest.mark.own_job
+def test_two_tabs_fetch_the_model_once(visit):
+    other = visit.new_page()
+    for page in (visit.page, other):
+        page.goto(visit.address)
+    for page in (visit.page, other):
+        page.click("#start")
+    for page in (visit.page, other):
+        page.locator("#works").wait_for(timeout=90_000)
+    assert set(visit.asked.values()) == {1}
+
+
+@pytest.mark.own_job
+def test_a_tab_that_slept_goes_on(visit):
+    visit.start()
+    visit.ask(wait=False)
+    session = visit.context.new_cdp_session(visit.page)
+    for state in ("frozen", "active"):
+        session.send("Page.setWebLifecycleState", {"state": state})
+    visit.says("Send", "#send")
+    assert visit.tokens()
+
+
+@pytest.mark.own_job
+def test_the_bench_measures_it(chromium, address, capsys):
+    chat.measure(chromium, address)
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"\(goal [\d.]+\)$", printed, re.M)) == 7
+    assert "nan" not in printed
+
+
+# --- Another browser, and the published model -------------------------------------------------------------------------
+
+
+@pytest.mark.own_job
+def test_firefox_runs_it_too(address):
+    if not firefox.find():
+        pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
+    with firefox.started() as browser:
+        page = browser.page(address)
+        page.click("#start")
+        page.wait("() => !document.getElementById('works').hidden", seconds=90)
+        page.click("#send")
+        page.wait("() => document.getElementById('send').textContent === 'Send'", seconds=60)
+        page.wait("() => document.querySelectorAll('#said span').length > 3", seconds=60)
+        assert [request for request in browser.requests if not request.startswith((address, "data:", "blob:"))] == []
+
+
+@pytest.mark.own_job
+def test_the_published_model_writes_as_natively(tmp_path, chromium):
+    built(tmp_path / "chat")
+    with driver.served(tmp_path) as address:
+        visit = Visit(chromium, f"{address}chat/")
+        visit.start()
+        for reference in REFERENCE.values():
+            logits = json.loads(visit.python("import json\n" + LOGITS.format(ids=reference["ids"])))
+            np.testing.assert_allclose(np.array(logits)[reference["top"]], reference["logits"], atol=1e-4)
+            ids = json.loads(visit.python(f"json.dumps({WRITES.format(ids=reference['ids'], length=30)})"))
+            assert ids == reference["ids"] + reference["greedy"]
+        assert "".join(visit.ask()) == "The capital of France is Paris."
+        visit.page.select_option("#experiment", index=1)
+        visit.says("Without your changes it expects “Brand”", "#expects")
+        assert "expects “Brand”" not in visit.page.locator("#expects p").first.inner_text()
+        assert visit.elsewhere == []
+        visit.context.close()

@@ -1,0 +1,101 @@
+"""The page of findings: discoveries of the notebooks' own, each with its figure, a link to its place, and BibTeX."""
+
+import json
+import re
+import tomllib
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from tools import save
+from tools.release import version
+
+ROOT = Path(__file__).resolve().parents[2]
+FINDINGS = tomllib.loads((ROOT / "docs/findings.toml").read_text(encoding="utf-8"))["finding"]
+HEAD = """# Findings
+
+The notebooks measure what others say, and sometimes find something else. Here are {count} discoveries of their own.
+They hold for the small models of this course, and each notebook says how far it looked. Every number on this page
+stands in the notebook's stored output, below the code that computed it.
+"""
+FORM = """
+({name})=
+## {title}
+
+{says}
+
+**{number}** {means}. {drag}
+
+{figure}
+
+<p><a href="{link}">See it in notebook {notebook}</a></p>
+
+<details><summary>Cite this finding (BibTeX)</summary>
+
+```bibtex
+{cited}
+```
+
+</details>
+"""
+CITED = """@misc{{attention_measured_{name},
+  title = {{{title}}},
+  author = {{{{The course's authors}}}},
+  year = {{{year}}},
+  howpublished = {{Attention, measured, version {version}, notebook {notebook}}},
+  url = {{{address}}}
+}}"""
+
+
+def add(source: Path) -> None:
+    """Write the page into the folder that Sphinx reads; its notebooks hold the figures with their stops already."""
+    parts = [HEAD.format(count=len(FINDINGS)), *(section(finding, source / "notebooks") for finding in FINDINGS)]
+    (source / "docs" / "findings.md").write_text("".join(parts), encoding="utf-8")
+
+
+def section(finding: dict[str, str], notebooks: Path) -> str:
+    """Return one finding as Markdown."""
+    cells = json.loads((notebooks / f"{finding['notebook']}.ipynb").read_text(encoding="utf-8"))["cells"]
+    made = {"figure": figure(cells, finding["figure"]), "link": link(cells, finding), "cited": bibtex(finding)}
+    return FORM.format(**{"drag": ""} | finding | made | {"notebook": finding["notebook"][:2]})
+
+
+def figure(cells: list[dict[str, Any]], name: str) -> str:
+    """Return the stored picture of a cell, as the book shows it below the cell."""
+    (outputs,) = (cell["outputs"] for cell in cells if cell["id"] == name)
+    (still,) = (
+        "".join(o["data"]["text/html"]) for o in outputs if "<img" in "".join(o.get("data", {}).get("text/html", ""))
+    )
+    still = re.sub(r"<p><em>.*?</em></p>", "", still)  # there is no cell to run
+    return f'<div class="cell_output"><div class="text_html">{still}</div></div>'
+
+
+def link(cells: list[dict[str, Any]], finding: dict[str, str]) -> str:
+    """Return the way from the page to the section in which the figure stands."""
+    heading = ""
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            heading = (re.findall(r"^##+ (.+)$", "".join(cell["source"]), re.MULTILINE) or [heading])[-1]
+        elif cell["id"] == finding["figure"]:
+            return f"../notebooks/{finding['notebook']}.html#{anchor(heading)}"
+    raise KeyError(finding["figure"])
+
+
+def anchor(heading: str) -> str:
+    """Return a section's name on its page, as Sphinx makes it; a test of the book follows these links."""
+    letters = unicodedata.normalize("NFKD", heading.lower()).encode("ascii", "ignore").decode()
+    return re.sub(r"^[\d-]+|-$", "", re.sub(r"[^a-z0-9]+", "-", letters))
+
+
+def bibtex(finding: dict[str, str]) -> str:
+    """Return what a reader cites."""
+    owner, repository = save.slug().split("/")
+    title = finding["title"].replace("√d_k", r"$\sqrt{d_k}$")
+    return CITED.format(
+        name=finding["name"],
+        title=title,
+        year=2026,
+        version=version(),
+        notebook=finding["notebook"][:2],
+        address=f"https://{owner}.github.io/{repository}/docs/findings.html#{finding['name']}",
+    )
