@@ -127,9 +127,8 @@ def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str
                 continue
             if want.kind == "b" and got.kind != "b":
                 return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: add `dtype=bool`."
-            if (got, want) == (np.float64, np.float32) and (named or bank.exercise.dtype == "kept"):
-                start = "One thing more" if bank.exercise.dtype == "kept" else "By the way"
-                return f"\n{start}: float32 went in, and `{result}` came out as float64."
+            if bank.exercise.dtype == "kept" and (got, want) == (np.float64, np.float32):
+                return f"\nOne thing more: float32 went in, and `{result}` came out as float64."
             if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got.itemsize < want.itemsize:
                 return f"\nOne thing more: `{result}` has dtype {got}; expected {want}."
     return ""

@@ -511,12 +511,6 @@ def test_one_edit_of_the_learners_own_line_is_found():
     ("exercise", "body", "parts"),
     [
         (
-            "weighted_average",
-            "t = np.zeros(values.shape[1])\nfor i in range(1, len(weights)):\n    t += weights[i] * values[i]\n"
-            "return t / len(weights)",
-            ["`average[", "expected"],
-        ),
-        (
             "adam_step",
             "a = beta_1 * m + (1 - beta_1) * grad\nb = beta_2 * v + (1 - beta_2) * grad**2\nc = a / (1 + beta_1**t)\n"
             "d = b / (1 + beta_2**t)\nreturn value - lr * c / (np.sqrt(d) + eps), a, b",
@@ -525,7 +519,7 @@ def test_one_edit_of_the_learners_own_line_is_found():
     ],
 )
 def test_of_two_mistakes_that_nobody_typed_together_nothing_is_made_up(exercise, body, parts):
-    """Two edits that make everything right, or lead to a typed mistake, misled too often: results are measured."""
+    """Edits that lead to a typed mistake misled too often: where no two edits mend the lines, results are measured."""
     result = checked(exercise, body)
     assert (result.passed, result.misconception) == (False, None), result.message
     assert "would be right" not in result.message
@@ -592,7 +586,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
         (
             "merge_heads",
             "np.concatenate([x[..., i, :, :] for i in range(x.shape[-3] - 2, -1, -1)], axis=-1)",
-            ["its columns are those of the right result, in another order: 2, 3, 0, 1"],
+            ["its columns are the columns 2, 3, 0, 1 of the right result, and some are missing"],
         ),
         (
             "multi_head_attention",

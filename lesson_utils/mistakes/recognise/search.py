@@ -135,7 +135,7 @@ class Search:
 
     def _is_true(self, fault: Fault) -> bool:
         """Tell whether a message about a mask is for lines that hide something; a mask may have the same effect as their mistake."""
-        said = "" if fault.slip else fault.message
+        said = "" if fault.slip or "mask" in self.bank.exercise.returns else fault.message
         return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
 
     def _distance(self, fault: Fault, edit: Edit | None = None) -> int:
