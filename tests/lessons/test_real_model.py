@@ -54,7 +54,8 @@ def test_what_is_measured_counts_only_what_a_repeat_has_settled(rng):
     for row, period, one in zip(ids, periods, logits, strict=True):
         one[np.arange(period - 1, grow.LENGTH), row[: grow.LENGTH - period + 1]] = 50
     model = SimpleNamespace(
-        forward=lambda ids: (logits, None), maps=lambda cache: {"decoder": [np.zeros((4, 1, grow.LENGTH, grow.LENGTH))]}
+        forward=lambda ids, **_: (logits, None),
+        maps=lambda cache: {"decoder": [np.zeros((4, 1, grow.LENGTH, grow.LENGTH))]},
     )
     loss, right, _ = grow.measured(model, ids, periods)
     assert right == 1
@@ -448,7 +449,7 @@ def test_curves_are_drawn_as_far_as_the_learner_has_come():
 def test_first_states_do_not_tell_what_is_asked():
     assert "induction" not in lab.census_lab(None).picture.alt
     assert "8: " not in lab.knock_out_lab().picture.alt
-    assert "nothing is missing" in lab.wire_lab().picture.alt
+    assert "nothing of head 16.0 is missing" in lab.wire_lab().picture.alt
 
 
 # --- A model that is there ------------------------------------------------------------------------------------------
