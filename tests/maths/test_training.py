@@ -326,6 +326,15 @@ def test_an_interruption_leaves_the_last_complete_step(where, capsys):
     assert capsys.readouterr() == ("Interrupted after step 4 of 10; the model stays as that step left it.\n", "")
 
 
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler: a job that a shell has put into the background begins with this signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_at_any_moment_changes_all_parameters_or_none():
     """A real signal, at a random place: each step adds 1 to every parameter, so they must all be equal."""
 
