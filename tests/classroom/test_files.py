@@ -101,12 +101,16 @@ ELSEWHERE = {  # what they write is in a folder that is new, or moved as a whole
     "tools/browser/driver.py": "a folder of its own, gone afterwards",
     "tools/browser/firefox.py": "a folder of its own, gone afterwards",
     "tools/site/build.py": "the site's copy",
+    "tools/site/chat/make.py": "the site, which is built anew",
+    "tools/site/findings.py": "the site's copy",
     "tools/site/frames.py": "the site's copy, and folders that are renamed when they are whole",
     "tools/site/lite.py": "the site, which is built anew",
+    "tools/site/pages.py": "the site's copy",
+    "tools/site/preview.py": "the site, which is built anew",
     "tools/teacher/jail.py": "a folder of its own, gone afterwards",
 }
 IN_MEMORY_OR_OWN = {"lesson_utils/classroom/trained_storage.py", "lesson_utils/maths/checkpoints.py"}
-IN_MEMORY_OR_OWN |= {"tools/measure/real_model.py", "tools/measure/smaller.py"}
+IN_MEMORY_OR_OWN |= {"lesson_utils/lessons/debugging/examined.py", "tools/measure/smaller.py", "tools/measure/smollm.py"}
 
 
 def test_nothing_that_stays_is_written_in_another_way():

@@ -24,7 +24,7 @@ def test_what_a_clock_finds_otherwise_is_said_and_stops_nothing(capsys):
 
 
 def test_a_record_that_names_other_exercises_than_there_are_is_refused():
-    lesson = Lesson(2, "Title", "Question?", ("softmax",), "lesson_utils.lessons.scaled_attention")
+    lesson = Lesson(2, "Title", "Question?", ("softmax",), package="lesson_utils.lessons.scaled_attention")
     with pytest.raises(ValueError, match=r"names the exercises softmax; its exercises.py holds softmax, attention"):
         lesson.exercise("softmax")
 

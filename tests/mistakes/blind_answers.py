@@ -1528,7 +1528,7 @@ BLIND = (
         ),
     ),
     Blind(
-        "mend_norm",
+        "layer_norm",
         "two axes in each mean",
         """
         mean = x.mean(axis=(-2, -1), keepdims=True)

@@ -60,7 +60,7 @@ def test_without_npm_or_node_it_says_what_to_install(downloads, monkeypatch, tmp
     with pytest.raises(fetch.Unreachable, match=r"npm is needed to fetch a\. Install Node\.js"):
         fetch.from_npm("a", "1.0", "sha512-")
     with pytest.raises(fetch.Unreachable, match=r"Node\.js is needed to prepare Python's packages\. Install it"):
-        lite.pack(tmp_path)
+        lite.prepare(tmp_path, [], tmp_path)
 
 
 def test_a_page_gets_what_its_packages_need():
