@@ -110,7 +110,11 @@ ELSEWHERE = {  # what they write is in a folder that is new, or moved as a whole
     "tools/teacher/jail.py": "a folder of its own, gone afterwards",
 }
 IN_MEMORY_OR_OWN = {"lesson_utils/classroom/trained_storage.py", "lesson_utils/maths/checkpoints.py"}
-IN_MEMORY_OR_OWN |= {"lesson_utils/lessons/debugging/examined.py", "tools/measure/smaller.py", "tools/measure/smollm.py"}
+IN_MEMORY_OR_OWN |= {
+    "lesson_utils/lessons/debugging/examined.py",
+    "tools/measure/smaller.py",
+    "tools/measure/smollm.py",
+}
 
 
 def test_nothing_that_stays_is_written_in_another_way():
