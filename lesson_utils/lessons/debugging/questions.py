@@ -28,7 +28,7 @@ PREDICTIONS = (
         "task",
         ("copy", "reverse", "dates", "gather-k"),
         right="gather-k",
-        happened="The other three are learnt to the last symbol, because the model learns around the scrambled pieces.",
+        happened="The other three are learnt to the last symbol, because the model learns around the bug or uses what leaks.",
     ),
     Prediction(
         "rounding",
