@@ -34,7 +34,7 @@ VERSIONS = (
     "jupyterhub-idle-culler==1.4.*",
 )
 NAMES = [f"student{number:02}" for number in range(29)] + ["1904271"]
-CULLER = {"name": "culler", "api_token": "culler's token, and not a short one"}
+CULLER = {"name": "culler", "api_token": "token-of-the-culler"}
 CULLS = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
 
 
@@ -62,7 +62,7 @@ class Hub:
         path = os.pathsep.join([str(environment.python.parent), str(classroom.proxy_folder()), os.environ["PATH"]])
         self.variables = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | {
             "PATH": path,
-            "CONFIGPROXY_AUTH_TOKEN": "the proxy's token",
+            "CONFIGPROXY_AUTH_TOKEN": "token-of-the-proxy",
             "NODE": node,
             "HOMES": str(self.homes),
         }
