@@ -349,4 +349,6 @@ def test_with_the_universitys_login_each_is_who_the_university_says(programs, tm
                 assert person.open()["visitor"] == person.name
             assert one.web.get(one.at(one.home("other"))).status_code == 403
             assert stranger.web.get(stranger.at("/hub/oauth_login")).status_code == 403
-            assert one.log_in(secret("one")).status_code in (403, 405)  # no password, whatever it is
+            nobody = Person(hub, "one")
+            assert not nobody.log_in(secret("one")).ok  # no password, whatever it is
+            assert nobody.web.get(nobody.at(nobody.home())).url.startswith(nobody.at("/hub/login"))
