@@ -314,7 +314,15 @@ def test_losses_that_end_elsewhere_are_found(lesson, store, tmp_path):
 
 
 # CI has no time for these; GitHub's workflow trains all.
-LONGEST = ("bottleneck", "multi_head", "positional_encoding", "full_block", "causal_mask", "training")
+LONGEST = (
+    "bottleneck",
+    "scaled_attention",
+    "multi_head",
+    "positional_encoding",
+    "full_block",
+    "causal_mask",
+    "training",
+)
 
 
 @pytest.mark.long_form
