@@ -11,7 +11,7 @@ LITE = "../lite/lab/index.html"  # from a notebook's page
 
 OWNER, REPOSITORY = PROJECT["urls"]["Repository"].split("/")[-2:]
 
-project = html_title = "Attention and Transformers"
+project = html_title = "Attention, measured"
 html_baseurl = f"https://{OWNER}.github.io/{REPOSITORY}/"  # each page names it as the one to link to
 templates_path = ["_templates"]
 language = "en_GB"

@@ -9,8 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# The same examples on every machine: a test that fails here fails everywhere.
+# The same examples on every machine: a test that fails here fails everywhere. Each week, GitHub's workflow draws others
+# (`--hypothesis-profile=weekly`).
 hypothesis.settings.register_profile("course", derandomize=True, deadline=None, max_examples=60, database=None)
+hypothesis.settings.register_profile("weekly", deadline=None, max_examples=10_000, database=None, print_blob=True)
 hypothesis.settings.load_profile("course")
 
 

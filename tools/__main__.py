@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,6 +126,9 @@ def main(words: Sequence[str]) -> int | None:
 
 
 if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows ASCII only gets ? for …
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

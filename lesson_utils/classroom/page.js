@@ -22,8 +22,10 @@
   if (window.attentionCourse) return; // a set-up cell that is run again, or that of another notebook in the same page
   window.attentionCourse = true;
   addEventListener("beforeprint", () => open(true));
-  // In a text, JupyterLab takes the Enter key to begin editing; on a fold it opens and closes it.
+  // JupyterLab takes the Enter key to begin editing. On a fold it opens and closes it; on a slider it does nothing.
   const press = (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.ctrlKey && event.target.closest?.(".live-figure [role=slider]"))
+      return event.stopImmediatePropagation();
     const fold = event.target.closest?.(".jp-MarkdownOutput details > summary")?.parentElement;
     if (!fold || !(event.key === "Enter" || event.key === " ")) return;
     event.preventDefault();

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from lesson_utils.maths.checks import (
     Array,
     Mask,
+    as_array,
     as_float,
     as_floats,
     as_heads,
@@ -68,7 +69,7 @@ def padding_mask(lengths: ArrayLike, T: int) -> Mask:
         ValueError: lengths are not integers in 0…T.
     """
     T = as_size(T, "T", minimum=0)
-    lengths = np.asarray(lengths)
+    lengths = as_array(lengths, "lengths")
     if lengths.dtype.kind not in "iu":
         raise ValueError(f"lengths has dtype {lengths.dtype}; expected integers")
     if ((lengths < 0) | (lengths > T)).any():
@@ -237,7 +238,7 @@ def multi_head_attention(
     as_heads(h_kv, W_V.shape[-1], "h·d_v")
     check_matrix("W_O", W_O, (W_V.shape[-1] // h_kv * h, None))
     if mask is not None:
-        mask = np.asarray(mask)
+        mask = as_array(mask, "mask")
         if 2 < mask.ndim <= x_q.ndim:  # no axis for the heads yet: the same mask for all of them
             mask = mask[..., None, :, :]  # (..., 1, T_q, T_k)
 

@@ -43,15 +43,22 @@ def load(model: Trainable, path: str | os.PathLike[str]) -> None:
         ValueError: the file is damaged, is something else, or belongs to another model.
     """
     params = model.params()
+    most = 2**20 + 16 * sum(param.value.size for param in params.values())  # a small file can unpack to gigabytes
     with Path(path).open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+                size = sum(info.file_size for info in stored.zip.infolist())
+                arrays = {name: stored[name] for name in stored.files} if size <= most else {}
                 tag = str(arrays.pop(FORMAT_NAME, "none"))
         except Exception as error:  # a damaged file can fail in any way; which one is told
             raise ValueError(
                 f"{path} is damaged, or is not a file of parameters ({error}); save the model again"
             ) from error
+    if size > most:
+        raise ValueError(
+            f"{path} belongs to another model: it holds {size / 1e6:.1f} MB, more than this model's numbers take; make "
+            f"the model with the settings it was saved with"
+        )
     if tag != FORMAT:
         raise ValueError(f"{path} was not written by checkpoints.save (format {tag!r}, expected {FORMAT!r})")
     missing = ", ".join(sorted(params.keys() - arrays.keys()))

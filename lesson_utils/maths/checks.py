@@ -14,9 +14,18 @@ Ids = NDArray[np.integer[Any]]
 Choice = TypeVar("Choice", bound=str)
 
 
+def as_array(x: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `x` as an array, in this machine's order of bytes."""
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} is a list whose rows differ in length or depth; expected rows that fit") from None
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def as_float(x: ArrayLike, name: str, min_ndim: int = 0) -> Array:
     """Return `x` as a floating-point array: floats keep their dtype, integers and booleans become float64."""
-    array = np.asarray(x)
+    array = as_array(x, name)
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if array.dtype == np.float16:  # its largest number, 65504, is a small sum
@@ -101,7 +110,7 @@ def as_choice(x: Choice, name: str, options: Iterable[str]) -> Choice:
 
 def as_ids(ids: ArrayLike, name: str, V: int | None = None, ndim: int | None = None) -> Ids:
     """Return an array of integers, below `V` and with `ndim` axes where these are given."""
-    ids = np.asarray(ids)
+    ids = as_array(ids, name)
     if ids.size == 0 and ids.dtype == np.float64:
         ids = ids.astype(np.int64)  # an empty list is an array of floats
     if ids.dtype.kind not in "iu" or ndim not in (None, ids.ndim):
@@ -115,7 +124,7 @@ def as_ids(ids: ArrayLike, name: str, V: int | None = None, ndim: int | None = N
 
 def as_mask(mask: ArrayLike, shape: tuple[int, ...]) -> Mask:
     """Return `mask` as booleans of the scores' `shape`."""
-    mask = np.asarray(mask)
+    mask = as_array(mask, "mask")
     if mask.dtype != bool:
         raise ValueError(f"mask has dtype {mask.dtype}; expected booleans, True = may attend (try `mask != 0`)")
     try:

@@ -92,6 +92,8 @@ def test_a_picture_is_announced_once_when_the_hand_rests(lab):
         for _ in range(8):
             page.keyboard.press("ArrowLeft")
             page.wait_for_timeout(60)
+        page.keyboard.press("Enter")
+        assert not page.locator(".jp-Notebook.jp-mod-editMode").count(), "JupyterLab opens the cell beside the slider"
         page.wait_for_timeout(2500)
         said = page.evaluate("said")
         assert said[-1] == figure.alt

@@ -50,6 +50,31 @@ def test_facts_and_arrays_are_as_they_were_written(save, version):
         np.testing.assert_array_equal(reader.read(name), array)
 
 
+@pytest.mark.parametrize(
+    ("kind", "data", "fact"),
+    [
+        (0, b"\xff", 255),
+        (1, b"\xff", -1),
+        (2, b"\xff\xff", 2**16 - 1),
+        (3, b"\xff\xff", -1),
+        (4, b"\xff" * 4, 2**32 - 1),
+        (5, b"\xff" * 4, -1),
+        (6, struct.pack("<f", 0.5), 0.5),
+        (7, b"\1", True),
+        (10, b"\xff" * 8, 2**64 - 1),
+        (11, b"\xff" * 8, -1),
+        (12, struct.pack("<d", 0.1), 0.1),
+    ],
+)
+def test_every_kind_of_number(tmp_path, kind, data, fact):
+    """Alone, and twice in a list: kind 9, then the kind and the count."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 2)
+    lists = struct.pack("<IIQ", 9, kind, 2) + data + data
+    facts = tiny_llama.string("a") + struct.pack("<I", kind) + data + tiny_llama.string("b") + lists
+    (tmp_path / "numbers.gguf").write_bytes(head + facts)
+    assert Reader(tmp_path / "numbers.gguf").facts == {"a": fact, "b": [fact, fact]}
+
+
 def packed(kind, rng):
     """Two blocks of a kind, as bytes and as the numbers that they stand for, written out one by one."""
     scales, least = [0.5, -0.25], [1.0, 2.0]
@@ -119,6 +144,12 @@ def test_a_damaged_header_never_gives_half_a_model(save, rng):
         else:
             assert sum(param.value.size for param in params) == sum(array.size for array in ARRAYS.values())
     assert refused > 100
+
+
+def test_the_context_may_be_as_long_as_in_training(save):
+    assert pretrained.load(save(), max_length=64, progress=False).model.config.max_length == 64
+    with pytest.raises(ValueError, match="max_length=65 is more than this model was trained for; at most 64"):
+        pretrained.load(save(), max_length=65, progress=False)
 
 
 def changed(facts=None, arrays=None, without=None):

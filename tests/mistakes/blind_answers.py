@@ -1529,6 +1529,15 @@ BLIND = (
     ),
     Blind(
         "layer_norm",
+        "a module that was not imported",
+        """
+        return gamma * (x - statistics.mean(x)) / np.sqrt(x.var(axis=-1, keepdims=True) + eps) + beta
+        """,
+        says=("Write `import statistics` at the top of your cell",),
+        never=("There is no `statistics`",),
+    ),
+    Blind(
+        "layer_norm",
         "two axes in each mean",
         """
         mean = x.mean(axis=(-2, -1), keepdims=True)

@@ -14,30 +14,10 @@ import pytest
 import yaml
 
 from .conftest import ROOT
+from .recipes import VALUES, block, helm, set_by_helm
 
 CHART = "https://hub.jupyter.org/helm-chart/jupyterhub-4.4.0.tgz"
-VALUES = yaml.safe_load((ROOT / "tools/teacher/hub/values.yaml").read_text(encoding="utf-8"))
-TEACHING = (ROOT / "docs/teaching.md").read_text(encoding="utf-8")
 IMAGE = yaml.safe_load((ROOT / ".github/workflows/image.yml").read_text(encoding="utf-8"))["jobs"]["image"]
-
-
-def helm(values, given):
-    """The chart's values with these in their place, as helm merges them."""
-    merged = dict(values)
-    for key, value in given.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = helm(merged[key], value) if both else value
-    return merged
-
-
-def set_on_the_page():
-    """What the command there sets on top of the file."""
-    given = {}
-    for path, value in re.findall(r"--set ([\w.]+)=(\S+)", TEACHING):
-        for key in reversed(path.split(".")):
-            value = {key: value}
-        given = helm(given, value)
-    return given
 
 
 @pytest.mark.long_form
@@ -46,16 +26,20 @@ def test_the_chart_takes_the_values_as_the_page_gives_them():
     with urllib.request.urlopen(CHART, timeout=60) as answer, tarfile.open(fileobj=io.BytesIO(answer.read())) as chart:
         defaults = yaml.safe_load(chart.extractfile("jupyterhub/values.yaml"))
         schema = json.load(chart.extractfile("jupyterhub/values.schema.json"))
-    jsonschema.validate(helm(helm(defaults, VALUES), set_on_the_page()), schema)
+    ours = helm(helm(defaults, VALUES), set_by_helm())
+    jsonschema.validate(ours, schema)
+    jsonschema.validate(helm(ours, yaml.safe_load(block("hub:"))), schema)
+    for pods in (ours["hub"], ours["proxy"]["chp"], ours["proxy"]["traefik"], ours["singleuser"]):
+        assert pods["networkPolicy"]["enabled"]
     with pytest.raises(jsonschema.ValidationError):  # it does look
         jsonschema.validate(helm(defaults, {"singleuser": {"memori": VALUES["singleuser"]["memory"]}}), schema)
 
 
 def test_the_page_installs_this_chart_with_an_image_as_the_workflow_names_it():
-    (command,) = re.findall(r"helm upgrade .+?(?=```)", TEACHING, re.S)
+    command = block("helm upgrade")
     assert f"--version={re.search(r'-([0-9.]+)[.]tgz', CHART)[1]}" in command
     assert "--values=tools/teacher/hub/values.yaml" in command
-    image = set_on_the_page()["singleuser"]["image"]
+    image = set_by_helm()["singleuser"]["image"]
     assert image["name"].startswith("ghcr.io/")
     assert "IMAGE=ghcr.io/${GITHUB_REPOSITORY,,}:${GITHUB_SHA::12}" in str(IMAGE["steps"])
 
@@ -82,4 +66,3 @@ def test_memory_and_processors_guaranteed_are_less_than_the_limits():
     memory, cpu = VALUES["singleuser"]["memory"], VALUES["singleuser"]["cpu"]
     assert float(memory["guarantee"][:-1]) < float(memory["limit"][:-1])
     assert cpu["guarantee"] < cpu["limit"]
-    assert f"limits.memory {memory['limit']}" in TEACHING  # The Littlest JupyterHub's

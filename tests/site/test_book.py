@@ -173,7 +173,7 @@ def test_a_page_loads_and_fits_and_its_text_comes_first_and_in_order(name, visit
     assert levels.count(1) == levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     if name in NOTEBOOKS:
-        assert page.title() == f"{first_lines(name)[0]} — Attention and Transformers"
+        assert page.title() == f"{first_lines(name)[0]} — Attention, measured"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
     page.keyboard.press("Enter")

@@ -1,5 +1,6 @@
 """`python -m tools`: the commands for maintainers and teachers."""
 
+import os
 import re
 import subprocess
 import sys
@@ -33,6 +34,15 @@ def test_each_command_names_extras_that_exist_and_says_what_it_takes(name, capsy
     with pytest.raises(SystemExit, match="0"):
         tools.main([name, "--help"])
     assert re.match(rf"usage: .*\b{name} \[", capsys.readouterr().out)
+
+
+def test_a_terminal_that_knows_ascii_only_a_locale_that_is_none_and_no_home():
+    """GitHub's workflow runs all fast tests in each of these places weekly."""
+    places = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "HOME": "/nonexistent", "TZ": "Asia/Kabul"}
+    command = [sys.executable, "-m", "tools", "edition", "--help"]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | places, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "(default: editions/student, or ?/solution)" in " ".join(done.stdout.decode("ascii").split())
 
 
 def test_without_a_command_all_are_listed_and_an_unknown_one_is_one_line(capsys):

@@ -63,3 +63,8 @@ def test_there_are_ten_and_each_has_a_name_of_its_own():
     assert len(names) == len(findings.FINDINGS) == 10
     index = (save.ROOT / "docs/index.md").read_text(encoding="utf-8")
     assert "[ten findings](docs/findings.md)" in index
+
+
+def test_the_way_that_takes_them_says_how_long_they_take():
+    (row,) = re.findall(r"^.*\(docs/findings\.md\).*\| (\d+) \|$", (findings.ROOT / "docs/index.md").read_text(), re.M)
+    assert int(row) == 5 * round(findings.minutes() / 5)

@@ -122,11 +122,7 @@ def print_memory(when: str, hub: psutil.Process) -> None:
 @contextmanager
 def jupyterhub() -> Iterator[tuple[str, psutil.Process]]:
     """Yield the address of a new JupyterHub, and its process."""
-    modules = Path(sys.prefix, "share", "proxy", "node_modules")
-    if not (modules / ".bin" / "configurable-http-proxy").exists():
-        words = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(modules.parent), PROXY]
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    path = os.pathsep.join([str(Path(sys.executable).parent), str(modules / ".bin"), os.environ["PATH"]])
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(proxy_folder()), os.environ["PATH"]])
     environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
     from jupyterhub.utils import random_port  # here: the tests of this module need no hub
 
@@ -152,6 +148,15 @@ def jupyterhub() -> Iterator[tuple[str, psutil.Process]]:
                 process.terminate()  # it ends the servers, they their kernels
                 for left in psutil.wait_procs(everything, timeout=30)[1]:
                     left.kill()
+
+
+def proxy_folder() -> Path:
+    """Return the folder with the program of JupyterHub's proxy; npm installs it beside this Python first."""
+    modules = Path(sys.prefix, "share", "proxy", "node_modules")
+    if not (modules / ".bin" / "configurable-http-proxy").exists():
+        words = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(modules.parent), PROXY]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    return modules / ".bin"
 
 
 def is_up(address: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tools import save
+from tools.prose import words
 from tools.release import version
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,6 +52,12 @@ def add(source: Path) -> None:
     """Write the page into the folder that Sphinx reads; its notebooks hold the figures with their stops already."""
     parts = [HEAD.format(count=len(FINDINGS)), *(section(finding, source / "notebooks") for finding in FINDINGS)]
     (source / "docs" / "findings.md").write_text("".join(parts), encoding="utf-8")
+
+
+def minutes() -> float:
+    """Return how long the page takes the learner of `tools.prose`: three minutes for a figure that is dragged."""
+    texts = " ".join(" ".join((one["title"], one["says"], one["number"], one["means"])) for one in FINDINGS)
+    return len(words(texts)) / 120 + sum(3 if "drag" in one else 1 for one in FINDINGS)
 
 
 def section(finding: dict[str, str], notebooks: Path) -> str:

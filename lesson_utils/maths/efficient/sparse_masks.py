@@ -9,7 +9,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils.maths.checks import Ids, Mask, as_ids, as_mask, as_size
+from lesson_utils.maths.checks import Ids, Mask, as_array, as_ids, as_mask, as_size
 
 
 def window_mask(T: SupportsIndex, window: SupportsIndex, causal: bool = False) -> Mask:
@@ -96,7 +96,7 @@ def reach(mask: ArrayLike, layers: SupportsIndex) -> Mask:
         ValueError: the mask is not square or not boolean.
     """
     layers = as_size(layers, "layers", minimum=0)
-    mask = np.asarray(mask)
+    mask = as_array(mask, "mask")
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise ValueError(f"mask has shape {mask.shape}; expected (T, T), queries and keys being the same positions")
     step, reached = as_mask(mask, mask.shape), np.eye(len(mask), dtype=bool)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from lesson_utils.maths import ops
-from lesson_utils.maths.checks import Array, Ids, as_choice, as_size
+from lesson_utils.maths.checks import Array, Ids, as_choice, as_number, as_size
 
 ACTIVATIONS = ("relu", "gelu", "swiglu")
 Rng = np.random.Generator
@@ -62,6 +62,7 @@ def glorot(d_in: int, d_out: int, rng: Rng | None, dtype: DTypeLike = np.float32
 
     Source: Glorot and Bengio (2010).
     """
+    d_in, d_out = as_size(d_in, "d_in"), as_size(d_out, "d_out")
     if rng is None:
         return _unfilled(d_in, d_out, dtype)
     limit = math.sqrt(6 / (d_in + d_out))
@@ -75,9 +76,13 @@ def normal(
 
     The default divisor, √d_in, keeps the size of signals. Source: LeCun et al. (1998).
     """
+    d_in, d_out = as_size(d_in, "d_in"), as_size(d_out, "d_out")
+    divisor = math.sqrt(d_in) if divisor is None else as_number(divisor, "divisor")
+    if divisor <= 0:
+        raise ValueError(f"divisor={divisor} must be above 0")
     if rng is None:
         return _unfilled(d_in, d_out, dtype)
-    return Param((rng.normal(size=(d_in, d_out)) / (divisor or math.sqrt(d_in))).astype(dtype))
+    return Param((rng.normal(size=(d_in, d_out)) / divisor).astype(dtype))
 
 
 def _unfilled(d_in: int, d_out: int, dtype: DTypeLike) -> Param:

@@ -1,12 +1,10 @@
 """From logits to a symbol: the distribution that is drawn from, and the draw."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils.maths import ops
-from lesson_utils.maths.checks import Array, Ids, as_floats, as_size
+from lesson_utils.maths.checks import Array, Ids, as_floats, as_number, as_size
 
 
 def distribution(
@@ -58,12 +56,12 @@ def sample(
 def _ranked(logits: ArrayLike, temperature: float, top_k: int | None, top_p: float | None) -> tuple[Ids, Array]:
     """Return the symbols, likeliest first, and their probabilities, (..., V) each."""
     (logits,) = as_floats(logits=logits)
-    if not 0 <= temperature < math.inf:
+    if as_number(temperature, "temperature") < 0:
         raise ValueError(f"temperature={temperature} must be a number from 0 on; try 0.8")
     if logits.ndim == 0 or logits.shape[-1] == 0:
         raise ValueError(f"logits has shape {logits.shape}; expected (..., V) with V at least 1")
     top_k = None if top_k is None else as_size(top_k, "top_k")
-    if top_p is not None and not 0 < top_p <= 1:
+    if top_p is not None and not 0 < as_number(top_p, "top_p") <= 1:
         raise ValueError(f"top_p={top_p} must be above 0 and at most 1; try 0.9")
     V = logits.shape[-1]
     order = np.argsort(-logits, axis=-1, kind="stable")  # likeliest first

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils.maths.checks import Array, Ids, as_float, as_floats, as_ids, as_number
+from lesson_utils.maths.checks import Array, Ids, as_array, as_float, as_floats, as_ids, as_number
 
 GELU_RATE = math.sqrt(2 / math.pi)
 
@@ -48,7 +48,7 @@ def linear_backward(dy: Array, cache: tuple[Array, Array]) -> tuple[Array, Array
 def embedding(ids: ArrayLike, table: ArrayLike) -> Array:
     """Return the rows of `table` (V, d_model) at `ids` (...): shape (..., d_model)."""
     (table,) = as_floats(table=table)
-    return embedding_forward(np.asarray(ids), table)[0]
+    return embedding_forward(as_array(ids, "ids"), table)[0]
 
 
 def embedding_forward(ids: Ids, table: Array) -> tuple[Array, tuple[Ids, tuple[int, ...]]]:

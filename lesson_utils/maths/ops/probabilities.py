@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lesson_utils.maths.checks import Array, Mask, as_axis, as_float, as_floats, as_ids, as_number, as_weights
+from lesson_utils.maths.checks import Array, Mask, as_array, as_axis, as_float, as_floats, as_ids, as_number, as_weights
 from lesson_utils.maths.ops.features import row_sums
 
 # Between −60 and 60, exp neither overflows nor vanishes in float32, and softmax needs no maximum subtracted first.
@@ -141,7 +141,8 @@ def cross_entropy(
     Source: Szegedy et al. (2016), section 7, for label smoothing; Vaswani et al. (2017), section 5.4.
     """
     (logits,) = as_floats(logits=logits)
-    return cross_entropy_forward(logits, np.asarray(targets), None if mask is None else np.asarray(mask), smoothing)[0]
+    mask = None if mask is None else as_array(mask, "mask")
+    return cross_entropy_forward(logits, as_array(targets, "targets"), mask, smoothing)[0]
 
 
 def cross_entropy_forward(

@@ -180,7 +180,7 @@ def load(
         params[name].value = value
     ends = [file.facts.get("tokenizer.ggml.eos_token_id"), tokenizer.special.get("<|endoftext|>")]
     name = str(file.facts.get("general.name", Path(path).stem))
-    return Pretrained(name, model, tokenizer, frozenset(end for end in ends if end is not None))
+    return Pretrained(name, model, tokenizer, frozenset(end for end in ends if isinstance(end, int)))
 
 
 def _config(file: Reader, vocab: int, max_length: int) -> models.GPTConfig:
@@ -201,6 +201,7 @@ def _config(file: Reader, vocab: int, max_length: int) -> models.GPTConfig:
     d_model, num_heads = number("embedding_length"), number("attention.head_count")
     if facts.get("llama.rope.dimension_count", d_model / num_heads) != d_model / num_heads:
         raise ValueError(f"{file.path} turns only a part of each head by its position; here, all of it is turned")
+    base = number("rope.freq_base") if "llama.rope.freq_base" in facts else 10000.0
     limit = number("context_length")
     if max_length > limit:
         raise ValueError(f"max_length={max_length} is more than this model was trained for; at most {limit}")
@@ -215,7 +216,7 @@ def _config(file: Reader, vocab: int, max_length: int) -> models.GPTConfig:
             norm_kind="rms",
             activation="swiglu",
             positions="rotary",
-            rotary=Rotary(base=facts.get("llama.rope.freq_base", 10000.0)),  # the file has pairs side by side
+            rotary=Rotary(base=base),  # the file has pairs side by side
             max_length=max_length,
         )
     except ValueError as error:

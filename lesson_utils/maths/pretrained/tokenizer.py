@@ -37,13 +37,15 @@ class Tokenizer:
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         kind, rules = facts.get("tokenizer.ggml.model"), facts.get("tokenizer.ggml.pre")
-        if kind != "gpt2" or rules not in RULES:
+        if kind != "gpt2" or rules not in list(RULES):
             known = " or ".join(map(repr, RULES))
             raise ValueError(f"this file's tokenizer is {kind!r} with rules {rules!r}; known is 'gpt2' with {known}")
         self._first_cut = RULES[rules]
         tokens, merges, kinds = (facts.get(f"tokenizer.ggml.{name}") for name in ("tokens", "merges", "token_type"))
         if not (isinstance(tokens, list) and isinstance(merges, list) and isinstance(kinds, list)):
             raise ValueError("this file's tokenizer is incomplete: tokens, merges or token_type is missing")
+        if not all(isinstance(text, str) for text in (*tokens, *merges)):
+            raise ValueError("this file's tokenizer contradicts itself: a token or a merge is no text")
         if len(kinds) != len(tokens) or len(set(tokens)) != len(tokens):
             raise ValueError("this file's tokenizer contradicts itself: each token is expected once, and with its kind")
         self._ids = {token: id_ for id_, token in enumerate(tokens)}
@@ -75,7 +77,7 @@ class Tokenizer:
                 (a lone surrogate).
         """
         parts = [text]
-        if special:
+        if special and self.special:
             parts = re.split(f"({'|'.join(map(re.escape, self.special))})", text)
         ids: list[int] = []
         for part in parts:

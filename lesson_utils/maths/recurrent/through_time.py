@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.maths.checks import Array, Mask, as_choice, check_real
+from lesson_utils.maths.checks import Array, Mask, as_choice, as_float, check_real
 from lesson_utils.maths.layers import Layer, Param
 from lesson_utils.maths.ops import linear_backward, linear_forward
 from lesson_utils.maths.recurrent.cells import CELLS, check_params, init_params
@@ -170,6 +170,7 @@ def gradient_norms_through_time(kind: str, x: Array, params: Sequence[Array], rn
     Raises:
         ValueError: the kind is not known, or shapes or dtypes do not fit.
     """
+    x, params = as_float(x, "x"), [as_float(param, f"params[{i}]") for i, param in enumerate(params)]
     (outputs, _), cache = unroll_forward(kind, x, [param[None] for param in params])
     u = rng.normal(size=outputs[:, -1].shape).astype(x.dtype)  # (B, d_h)
     dstates = np.zeros_like(cache.states)  # (T + 1, 1, B, parts·d_h)

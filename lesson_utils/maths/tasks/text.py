@@ -9,7 +9,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils.maths.checks import as_ids, as_size
+from lesson_utils.maths.checks import as_ids, as_number, as_size
 from lesson_utils.maths.tasks.vocabulary import Pair, Vocabulary
 
 
@@ -58,7 +58,7 @@ def text_vocabulary(text: str) -> Vocabulary:
 def split_text(ids: ArrayLike, validation: float = 0.1) -> Pair:
     """Return the first part to train on and the last part to validate on; no character is in both."""
     ids = as_ids(ids, "ids", ndim=1)
-    if not 0 < validation < 1:
+    if not 0 < as_number(validation, "validation") < 1:
         raise ValueError(f"validation={validation} must lie between 0 and 1; try 0.1")
     cut = len(ids) - math.ceil(validation * len(ids))
     return ids[:cut], ids[cut:]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils.maths.checks import Ids, as_ids, as_size
+from lesson_utils.maths.checks import Ids, as_ids, as_integer, as_size
 
 Pair = tuple[Ids, Ids]
 
@@ -89,6 +89,7 @@ def pad(sequences: Sequence[ArrayLike], value: int = PAD) -> Pair:
     Raises:
         ValueError: there are no sequences, or one of them is not a row of integers.
     """
+    value = as_integer(value, "value")
     rows = [as_ids(sequence, f"sequences[{i}]", ndim=1) for i, sequence in enumerate(sequences)]
     if not rows:
         raise ValueError("sequences is empty; a batch needs at least one")

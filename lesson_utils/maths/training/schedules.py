@@ -1,6 +1,6 @@
 """Schedules: the learning rate as a function of the step."""
 
-from lesson_utils.maths.checks import as_size
+from lesson_utils.maths.checks import as_number, as_size
 
 
 def warmup_linear(step: int, peak: float, warmup: int, total: int) -> float:
@@ -12,9 +12,9 @@ def warmup_linear(step: int, peak: float, warmup: int, total: int) -> float:
         step: counted from 1.
 
     Raises:
-        ValueError: step < 1, or not 0 ≤ warmup < total.
+        ValueError: step < 1, peak is no finite number, or not 0 ≤ warmup < total.
     """
     step, warmup, total = as_size(step, "step"), as_size(warmup, "warmup", minimum=0), as_size(total, "total")
     if warmup >= total:
         raise ValueError(f"warmup={warmup} must be smaller than total={total}")
-    return peak * min(step / max(warmup, 1), max(total - step, 0) / (total - warmup))
+    return as_number(peak, "peak") * min(step / max(warmup, 1), max(total - step, 0) / (total - warmup))

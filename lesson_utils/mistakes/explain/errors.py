@@ -4,6 +4,7 @@ import ast
 import difflib
 import linecache
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -142,6 +143,8 @@ def _shows(error: BaseException, text: str, sign: type | str) -> bool:
 
 def _unknown_name(text: str, line: str, variables: Mapping[str, Any]) -> str:
     name = (re.findall(r"name '(\w+)'", text) or ["?"])[0]
+    if name in sys.stdlib_module_names and f"{name}." in line:
+        return f"`{name}` is a module of Python's. Write `import {name}` at the top of your cell."
     near = difflib.get_close_matches(name, [n for n in variables if n != name], 1)
     also = f"Did you mean `{near[0]}`?" if near else "Is it spelled as where you set it, and was its cell run?"
     return f"There is no `{name}` here. {also}"
