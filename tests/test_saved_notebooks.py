@@ -132,6 +132,7 @@ def as_on_github(notebook):
     )
 
 
+@pytest.mark.long_form
 @pytest.mark.parametrize("page_of", [exported, as_on_github])
 def test_html_shows_every_live_figure(notebook, page_of):
     page = page_of(notebook)

@@ -7,16 +7,13 @@ import numpy as np
 import pytest
 import tiny_llama
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-SOON_RUN = "00"  # the shortest; the others wait for the long form
-THEN = ("11",)  # CI has no time for more; GitHub's workflow runs all
+RUN_HERE = ("00", "11")  # CI has no time for more; GitHub's workflow runs all
 
 
 def marks(name):
-    if name.startswith(SOON_RUN):
-        return []
-    return [pytest.mark.long_form] if name.startswith(THEN) else [pytest.mark.long_form, pytest.mark.own_job]
+    return [] if name.startswith(RUN_HERE) else [pytest.mark.own_job]
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])

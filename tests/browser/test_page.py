@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "00_start_here.ipynb"
 NEW_KERNEL = "This picture does not follow its controls: the kernel is new. Run the set-up cell, then this one."
 NAME_ABOVE = "If a cell above makes this name: choose Run → Run All Above Selected Cell, then run this cell."
@@ -122,7 +122,6 @@ def test_each_look(lab):
         assert {look: wrong for look, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.long_form
 def test_on_a_phone_a_finger_can_hold_each_slider(lab):
     with lab.open(NOTEBOOK.name, 390, 844) as notebook:
         notebook.run_cell("setup")
@@ -136,7 +135,6 @@ def test_on_a_phone_a_finger_can_hold_each_slider(lab):
             assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
 
 
-@pytest.mark.long_form
 def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
     with lab.open(NOTEBOOK.name) as notebook:
         page = notebook.page
@@ -159,7 +157,6 @@ def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
         page.wait_for_function("document.querySelectorAll('.no-answer').length === 1")
 
 
-@pytest.mark.long_form
 def test_a_verdict_about_a_version_that_no_longer_stands_there_says_so(lab):
     with lab.open(NOTEBOOK.name) as notebook:
         notebook.run_cell("setup")
@@ -184,7 +181,6 @@ def test_a_verdict_about_a_version_that_no_longer_stands_there_says_so(lab):
         assert notes() == [], "as it was run"
 
 
-@pytest.mark.long_form
 def test_hints_stay_open_when_a_check_is_run_again(lab):
     with lab.open(NOTEBOOK.name) as notebook:
         notebook.run_cell("setup")
@@ -203,7 +199,6 @@ def test_hints_stay_open_when_a_check_is_run_again(lab):
         assert notebook.page.locator(".jp-OutputArea-output details[open]").count() == 0
 
 
-@pytest.mark.long_form
 def test_a_reload_while_a_cell_runs_is_said(lab, tmp_path):
     with lab.open(NOTEBOOK.name) as notebook:
         page = notebook.page

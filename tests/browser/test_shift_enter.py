@@ -6,7 +6,7 @@ from pathlib import Path
 import by_hand
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 AXE = "4.14.1"
 AXE_INTEGRITY = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
@@ -23,7 +23,7 @@ PICTURE_IN_SIGHT = """node => {
 
 
 def marks(name):
-    return [] if name.startswith("00") else [pytest.mark.long_form, pytest.mark.own_job]
+    return [] if name.startswith("00") else [pytest.mark.own_job]
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)], ids=lambda size: f"{size[0]} × {size[1]}")
@@ -33,7 +33,6 @@ def test_controls_and_picture_stay_in_sight(lab, path, size):
         assert by_hand.not_in_sight(notebook) == {}
 
 
-@pytest.mark.long_form
 def test_a_picture_that_comes_late_is_in_sight(lab):
     """The page has scrolled long before, as after a training: then a picture grows out of the window at the top."""
     with lab.open("02_scaled_attention.ipynb", 1440, 900) as notebook:

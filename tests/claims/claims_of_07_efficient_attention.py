@@ -1,6 +1,6 @@
 """What the text of notebook 07 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_written
+from lesson_utils.classroom.claims import as_timed, as_written
 from lesson_utils.lessons.efficient_attention.bill import share_of_pairs
 from lesson_utils.lessons.efficient_attention.cache import MODELS, count
 from lesson_utils.lessons.efficient_attention.choose import BITS, TEXTS, WAYS, WINDOWS, choice
@@ -11,12 +11,12 @@ from lesson_utils.lessons.efficient_attention.rounding import error as part_lost
 
 # %% bill-lab
 by_clock = {T: bill.share(bill.pairs) for T, bill in measured.items()}
-as_written(rises=by_clock[2048] > by_clock[64] + 0.3, earlier=by_clock[256] > share_of_pairs(256, 128))
+as_timed(rises=by_clock[2048] > by_clock[64] + 0.3, earlier=by_clock[256] > share_of_pairs(256, 128))
 as_written(a_book=0.5 < share_of_pairs(100_000, 4096) < 0.9, a_chat=share_of_pairs(400, 4096) < 0.05)
 
 # %% clock-table
 at_1024, at_64 = measured[1024], measured[64]
-as_written(
+as_timed(
     narrow_products=at_1024.share(at_1024.products) > share_of_pairs(1024, 128),
     softmax=at_1024.bare > at_1024.products,
     checks=at_64.pairs > at_64.bare,
@@ -30,6 +30,8 @@ fresh, kept_array, rows, tiled = four
 as_written(
     a_quarter_at_the_second=0.2 * fresh.bytes < kept_array.bytes < 0.3 * fresh.bytes,
     a_hundredth_at_the_third=rows.bytes < 0.015 * fresh.bytes and tiled.bytes < 0.015 * fresh.bytes,
+)
+as_timed(
     time_at_the_second=fresh.seconds - kept_array.seconds > kept_array.seconds - min(rows.seconds, tiled.seconds),
     about_as_fast=0.6 < tiled.seconds / rows.seconds < 1.7,
 )

@@ -154,6 +154,7 @@ def course(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long_form
 def test_a_lesson_is_found_by_being_there(course):
     def python(*words):
         environment = os.environ | {"PYTHONPATH": str(course)}

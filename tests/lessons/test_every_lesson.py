@@ -92,14 +92,14 @@ def test_it_is_drawn_whole_and_told_at_its_start_and_at_its_farthest(name):
 
 
 @every_figure
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_each_setting_is_drawn_whole_and_told(name):
     _, walk, _ = walked(name)
     assert [(seen.values, seen.problems) for seen in walk if seen.problems] == []
 
 
 @every_figure
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_each_title_states_a_finding(name):
     """A finding has a number in it, or changes with the controls. "Attention weights" would stand there for ever."""
     _, walk, _ = walked(name)
@@ -117,7 +117,7 @@ def test_each_pair_of_extremes_is_drawn_whole_and_told(name):
 
 
 @every_figure
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_each_control_changes_picture_and_alternative_text(name):
     figure, walk, _ = walked(name)
     start = walk[0].values
@@ -128,7 +128,7 @@ def test_each_control_changes_picture_and_alternative_text(name):
 
 
 @every_figure
-@pytest.mark.slow
+@pytest.mark.long_form
 def test_a_picture_depends_on_the_controls_alone(name):
     """Pictures are kept, so that nothing else may have a part in them."""
     _, walk, again = walked(name)

@@ -9,6 +9,8 @@ from learners import verdict
 NO_REASON = r"would be right|should do what|step is missing above|another result each time"
 
 
+@pytest.mark.slow
+@pytest.mark.long_form
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
 @pytest.mark.parametrize("answer", BLIND, ids=lambda a: f"{a.exercise}: {a.name}")
 def test_nothing_misleads(answer):

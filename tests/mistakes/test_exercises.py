@@ -98,6 +98,7 @@ def in_a_hurry(monkeypatch):
 
 @each
 @pytest.mark.slow
+@pytest.mark.long_form
 def test_what_is_wrong_in_other_ways_is_answered_in_words(exercise, in_a_hurry, monkeypatch):
     """However short the searches are."""
     monkeypatch.setattr(search, "EDITS", 80)
@@ -124,6 +125,7 @@ def few_slips(monkeypatch):
 
 @each
 @pytest.mark.slow
+@pytest.mark.long_form
 def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry, few_slips):
     """The machine's slips, and pairs of typed mistakes: those that do something else than the solution are rejected."""
     bank = judge.bank_of(exercise)

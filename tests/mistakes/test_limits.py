@@ -95,6 +95,7 @@ SAMPLE = {
 
 
 @pytest.mark.slow
+@pytest.mark.long_form
 @pytest.mark.parametrize(
     ("name", "body"), [(name, body) for name, bodies in SAMPLE.items() for body in bodies], ids=lambda x: x[:12]
 )
@@ -202,3 +203,20 @@ def test_limits_stand_inside_limits():
         with pytest.raises(TimeUp), stopped(60):
             time.sleep(60)
     assert left() == math.inf
+
+
+def test_a_limit_that_rings_where_nothing_can_be_raised_rings_again():
+    """Python drops what a `__del__` raises, and prints it; nobody who waits for a check wants to read that."""
+
+    class Slow:
+        def __del__(self):
+            time.sleep(60)
+
+    def sleeps_in_both():
+        Slow()
+        time.sleep(60)
+
+    hook = sys.unraisablehook
+    with pytest.raises(TimeUp), stopped(0.1):
+        sleeps_in_both()
+    assert sys.unraisablehook is hook

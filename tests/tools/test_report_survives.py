@@ -57,6 +57,7 @@ SPOILING = {  # each of these once cost the whole class its report
 
 @pytest.mark.slow
 @unix
+@pytest.mark.long_form
 @pytest.mark.parametrize("jailed", [True, False])
 def test_each_notebook_that_once_spoiled_the_report_costs_its_own_row(jailed, tmp_path):
     held, _ = jail.find() if jailed else (None, [])

@@ -125,7 +125,14 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
             if thread_time() - computed >= seconds or monotonic() >= last:
                 raise TimeUp
 
-        before = signal.signal(signal.SIGALRM, ring)
+        hook = sys.unraisablehook
+
+        def in_vain(lost: Any) -> None:
+            """Rung in a `__del__` or in a callback of the garbage collector, which let nothing through: it rings again."""
+            if lost.exc_type is not TimeUp:
+                hook(lost)
+
+        sys.unraisablehook, before = in_vain, signal.signal(signal.SIGALRM, ring)
         # Again and again: for who catches everything, and to remind.
         first = max(min(seconds, last - began, PATIENCE), 1e-3)
         outer, again = signal.setitimer(signal.ITIMER_REAL, first, 0.05)
@@ -134,6 +141,7 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            sys.unraisablehook = hook
             if outer:  # within another limit, which goes on
                 signal.setitimer(signal.ITIMER_REAL, max(outer - (monotonic() - began), 1e-3), again)
     else:
