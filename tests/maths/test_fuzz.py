@@ -5,15 +5,18 @@ import inspect
 import pkgutil
 import re
 import typing
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 from test_every_function import FUNCTIONS, make_arguments
 
 from lesson_utils import maths
 from lesson_utils.maths import costs
+from lesson_utils.maths.checks import Array
 
 INNER = re.compile(r"_|as_|check_|same_|.*_(forward|backward)$")  # for callers that have checked already
 WAY_OUT = r"must|expect|fit|try|need|convert|not exist|begin|overflow|choose|no target|larger|more than|give"
@@ -32,29 +35,27 @@ def public_functions():
                     yield function, kinds
 
 
-KINDS = {  # words of an annotation, and what to draw
-    "DType": "dtype",
-    "Generator": "rng",
-    "Sequence[int": "places",
-    "Sequence[typing.Union[numpy._typing._array_like._Buffer": "arrays",
-    "Sequence[numpy.ndarray": "arrays",
-    "_Buffer": "array",
-    "ndarray": "array",
-    "bool": "bool",
-    "SupportsIndex": "number",
-    "int": "number",
-    "float": "number",
-    "class 'str'": "text",
+# What to draw for an annotation. Annotations are compared and not printed: each Python prints unions in its own way.
+KINDS = {
+    ArrayLike: "array",
+    Array: "array",
+    Sequence[Array]: "arrays",
+    Sequence[ArrayLike]: "arrays",
+    Sequence[int]: "places",
+    int: "number",
+    float: "number",
+    typing.SupportsIndex: "number",
+    bool: "bool",
+    str: "text",
+    np.random.Generator: "rng",
+    int | np.random.Generator: "rng",
 }
+KINDS |= {kind | None: drawn for kind, drawn in KINDS.items()}  # `x: int | None`
 
 
 def kind_of(name, hint):
     """Return what to draw for a parameter, or None."""
-    if name == "dtype":
-        return "dtype"
-    if any(word in str(hint) for word in ("Callable", "Path", "Param", "tuple[str", "numpy.ndarray[tuple[int")):
-        return None
-    return next((kind for words, kind in KINDS.items() if words in str(hint)), None)
+    return "dtype" if name == "dtype" else KINDS.get(hint)
 
 
 PUBLIC = dict(sorted(public_functions(), key=lambda case: (case[0].__module__, case[0].__name__)))

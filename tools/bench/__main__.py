@@ -15,6 +15,7 @@ PARTS = {
     "decoding": ("decoding", "generation with and without the key-value cache", (1,)),
     "real": ("real", "the published model: a token, a prompt and loading, against transformers", (1,)),
     "lite": ("lite", "JupyterLite: first text, Ready, and Run All of each notebook", (None,)),
+    "visit": ("visit", "a first visit to the site: until the first figure follows one's hand", (None,)),
     "chat": ("chat", "the chat in a browser's tab: ready, first token, a token, memory", (None,)),
     "memory": ("memory", "what a learner's kernel takes in each notebook, and the server beside it", (1,)),
     "class": ("classroom", "a class on a JupyterHub of its own: answers of sliders, memory, processors", (None,)),
