@@ -7,6 +7,7 @@ the mistake that does the same; if none does, `differences` says where and how t
 import ast
 import contextlib
 import inspect
+import os
 import re
 import textwrap
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import style_remarks
 from lesson_utils.mistakes.recognise.fault_bank import Bank, bank_of
 from lesson_utils.mistakes.recognise.learner_code import learner_code
-from lesson_utils.mistakes.recognise.search import recognise
+from lesson_utils.mistakes.recognise.search import Diagnosis, recognise
 from lesson_utils.mistakes.run.kernel import kernel_as_before, mend_modules
 from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp, ending, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, readable, same
@@ -245,7 +246,7 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
         if unwritten and not same(attempt(function, cases[first].arguments), outcomes[first]):
             return CHANGING, None
     also = (UNWRITTEN if unwritten else "") + also
-    if all(o.error or _comparable(o) for o in outcomes) and (found := recognise(bank, function, outcomes)):
+    if all(o.error or _comparable(o) for o in outcomes) and (found := _found(bank, function, outcomes)):
         if found.sure:
             o = outcomes[broken[0]] if broken else None
             if o and not found.explains_errors:
@@ -257,6 +258,16 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
         return error(broken[0]) + _right_on(bank, outcomes) + also, None
     return describe(bank, function, outcomes, unwritten) + also, None
+
+
+def _found(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> Diagnosis | None:
+    """Return the mistake that the search finds. If the search itself fails, measurements are left, and no traceback."""
+    try:
+        return recognise(bank, function, outcomes)
+    except Exception:
+        if os.environ.get("COURSE_STRICT"):  # in tests
+            raise
+        return None
 
 
 CHANGING = (

@@ -9,6 +9,7 @@ import pytest
 from learners import EXERCISES, checked, written
 
 from lesson_utils.maths import ops
+from lesson_utils.mistakes import judge
 from lesson_utils.mistakes.judge import run
 from lesson_utils.mistakes.run import kernel
 from lesson_utils.mistakes.run.outcome import Outcome, same
@@ -44,7 +45,7 @@ class Itself:
         return ops.softmax(x)
 
 
-def raises(x):
+def raises(*arguments):
     raise RaisesInItsText
 
 
@@ -219,3 +220,25 @@ def test_a_wrong_dtype_is_not_hidden_by_another_mistake():
     assert "float32 went in, and `weights` came out as float64" in result.message
     kept = checked("softmax", "e = np.exp(x)\nreturn e / e.sum(axis=-1, keepdims=True)")
     assert "float64" not in kept.message
+
+
+def test_an_edit_of_any_operator_has_words():
+    """Two slips: 2^bits steps are one too many, and what is returned are the numbers of the levels."""
+    result = checked(
+        "rounded",
+        "low, high = x.min(axis, keepdims=True), x.max(axis, keepdims=True)\n"
+        "n = 1 << bits\n"
+        "with np.errstate(all='ignore'):\n"
+        "    codes = np.round((x - low) * n / (high - low))\n"
+        "return np.where(high == low, x, codes)",
+    )
+    assert result.passed is False
+    assert len(result.message) > 40
+
+
+def test_a_search_that_fails_leaves_measurements(monkeypatch):
+    monkeypatch.setattr(judge, "recognise", raises)
+    with pytest.raises(RaisesInItsText):
+        checked("softmax", "return 2 * x")
+    monkeypatch.delenv("COURSE_STRICT")
+    assert "expected" in checked("softmax", "return 2 * x").message

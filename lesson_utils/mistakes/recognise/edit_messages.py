@@ -78,10 +78,12 @@ CHANGED = {
     ("log10", "log"): "To `np.exp` belongs `np.log`.",
     ("log2", "log"): "To `np.exp` belongs `np.log`.",
 }
-SIGNS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
-    ast.BitXor: "^", ast.BitAnd: "&", ast.BitOr: "|", ast.USub: "-", ast.Invert: "~", ast.Not: "not", ast.UAdd: "+",
-}  # fmt: skip
+# How Python writes each of its operators.
+_A = ast.Name("a")
+SIGNS: dict[type[ast.AST], str] = {
+    **{op: ast.unparse(ast.BinOp(_A, op(), _A)).strip("a ") for op in ast.operator.__subclasses__()},
+    **{op: ast.unparse(ast.UnaryOp(op(), _A)).strip("a ") for op in ast.unaryop.__subclasses__()},
+}
 
 LONG = 60  # letters of code that are too many to compare at a glance
 
