@@ -30,6 +30,7 @@ from lesson_utils.lessons.debugging import (
 from lesson_utils.lessons.debugging.mended import readings
 from lesson_utils.maths import models
 from lesson_utils.mistakes.judge import run
+from lesson_utils.mistakes.mutation_testing.result import TestResult
 
 CLINIC = next(lesson for lesson in LESSONS if lesson.name == "debugging")
 ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs")))
@@ -366,6 +367,11 @@ def test_what_counts_as_solved_are_all_numbered_exercises(monkeypatch):
     assert "3 of 9 exercises here; next: `check.triage`" in str(progress.here("debugging"))
     check.diagnosis({1: "mask"})
     assert "3 of 9" in str(progress.here("debugging"))
+    judge = "lesson_utils.mistakes.mutation_testing.analysis.judge_test"
+    for passed, words in ((False, "3 of 9"), (True, "4 of 9")):
+        monkeypatch.setattr(judge, lambda *_, passed=passed: TestResult(passed, "so many bugs"))
+        check.finds_bugs(lambda attention: None)
+        assert words in str(progress.here("debugging"))
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,8 @@ def matrix_lab(figure: "Figure") -> live.Update:
     def update(task: str) -> str:
         if task == NONE:
             cells.set_data(np.ones((n, 2, 3)))
-            for pair in texts:
-                for text in pair:
-                    text.set_text("")
+            for text in (text for pair in texts for text in pair):
+                text.set_text("")
             head.set_title(f"Without training: {by_instruments} of {n} bugs are found by an instrument")
             return f"{head.get_title(loc='left')}. No task is chosen yet. Found by: {listed}."
         seen, can = np.array([noticed(bug, task) for bug in ROWS]), possible(task)  # (bugs, 2)
