@@ -165,7 +165,7 @@ def _draw_whose(ax: "Axes") -> str:
         ax.plot([n, n], [low, high], "o-", color=colour, ms=5)
     ax.axhline(of / 2, color=plots.INK, lw=1, ls=":")
     ax.set_xticks(range(len(right)), ["all", "16.0", "4\nind.", "9\nind.", "9\noth."], size=10)
-    ax.set(ylabel=f"right of two surnames, of {of}", ylim=(0, 1.05 * of))
+    ax.set(ylabel=f"own surname likelier, people of {of}", ylim=(0, 1.05 * of))
     ax.set_title(f"Whose? Nine off:\n{told[3]} of {of} right", size=12)
     return (
         f"In a text with two people, the right surname is likelier than the other's for {told[0]} of {of} with all "
