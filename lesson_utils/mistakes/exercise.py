@@ -88,10 +88,6 @@ def both(first: Change, second: Change, *bodies: str) -> Change:
     return change(f"{first.name}; {second.name}", message, *bodies)
 
 
-class Explained(ValueError):
-    """An error of what an exercise hands to a learner's function; its text is for the learner, as it stands."""
-
-
 class Answer(BaseException):
     """The value behind `return`; not an Exception, so that no `except Exception` catches it."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils.maths.checks import Array, as_ids
-from lesson_utils.mistakes.exercise import Explained
+from lesson_utils.mistakes.run.outcome import Explained
 
 VOCAB, LONGEST = 6, 16
 

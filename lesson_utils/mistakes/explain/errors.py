@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Exercise, Explained
-from lesson_utils.mistakes.run.outcome import Outcome
+from lesson_utils.mistakes.exercise import Exercise
+from lesson_utils.mistakes.run.outcome import Explained, Outcome
 
 
 def is_about_dots(error: BaseException | None) -> bool:
