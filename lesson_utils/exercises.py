@@ -55,7 +55,7 @@ class _Check:
             return _ExerciseCheck(exercises[name], self._aided)
         for lesson in course.LESSONS:
             if name in lesson.answers:
-                return _AnswerCheck(lesson.answer(name), self._aided)
+                return _AnswerCheck(name, lesson.answer(name), self._aided)
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(_Exercises())}")
 
     def finds_bugs(self, test: Any, of: Any = None) -> "TestResult":
@@ -68,6 +68,8 @@ class _Check:
         from lesson_utils.mistakes.mutation_testing.analysis import judge_test
 
         result = judge_test(test, of, _Exercises(), course.published_bugs())
+        if result.passed:
+            progress.note("finds_bugs")
         return result if self._aided else replace(result, more=())
 
     def __dir__(self) -> list[str]:
@@ -77,12 +79,14 @@ class _Check:
 class _AnswerCheck:
     """The check of an answer that is no function: call it with the answer."""
 
-    def __init__(self, judge: Callable[[Any], "CheckResult"], aided: bool) -> None:
-        self._judge, self._aided = judge, aided
+    def __init__(self, name: str, judge: Callable[[Any], "CheckResult"], aided: bool) -> None:
+        self._name, self._judge, self._aided = name, judge, aided
 
     def __call__(self, answer: Any) -> "CheckResult":
         """Say whether the answer is right, or what speaks against it."""
         result = self._judge(answer)
+        if result.passed:
+            progress.note(self._name)
         return result if self._aided else replace(result, hints=())
 
 

@@ -37,6 +37,9 @@ class Lesson:
     question: str  # the one that the notebook opens and closes with
     exercises: tuple[str, ...] = ()  # their names, as in `check.<name>`
     answers: tuple[str, ...] = ()  # names of checks of what is no function, as in `check.<name>` too
+    numbered: tuple[
+        str, ...
+    ] = ()  # all checks that solve an exercise of the notebook, where these are not the only ones
     package: str = ""  # where it was found
 
     @property
@@ -47,6 +50,11 @@ class Lesson:
     def notebook(self) -> str:
         """The name of its file."""
         return f"{self.number:02}_{self.name}.ipynb"
+
+    @property
+    def solved_by(self) -> tuple[str, ...]:
+        """The names of the checks that solve its exercises, in their order."""
+        return self.numbered or self.exercises
 
     def part(self, name: str) -> ModuleType:
         """Import one of its modules: "lab", "exercises" or "questions"."""

@@ -40,7 +40,7 @@ def here(lesson: str) -> Progress:
         ValueError: there is no such notebook.
     """
     done, this = solved(), named(lesson)
-    left, total = _left(this, done), len(this.exercises)
+    left, total = _left(this, done), len(this.solved_by)
     if not left:
         return Progress(f"You have solved every exercise of this notebook.{_go_on(done)}{_foreseen(this)}")
     if len(left) == total:
@@ -55,10 +55,10 @@ def course() -> Progress:
     done = solved()
     if not done:
         return Progress(f"You have not solved an exercise of this course yet.{_go_on(done)}")
-    total = sum(len(lesson.exercises) for lesson in LESSONS)
+    total = sum(len(lesson.solved_by) for lesson in LESSONS)
     lines = [f"You have solved {len(done)} of {total} exercises.{_go_on(done)}"]
     for lesson in LESSONS:
-        left, count = _left(lesson, done), len(lesson.exercises)
+        left, count = _left(lesson, done), len(lesson.solved_by)
         if len(left) < count:
             lines.append(f"{lesson.number:02} {lesson.title}: {count - len(left)} of {count}")
     if (file := _file()) and done <= set(_in_file()):
@@ -68,7 +68,7 @@ def course() -> Progress:
 
 def solved() -> set[str]:
     """Return the names of the exercises that have been solved, here or in another notebook."""
-    return {*_seen, *_in_file()} & {name for lesson in LESSONS for name in lesson.exercises}
+    return {*_seen, *_in_file()} & {name for lesson in LESSONS for name in lesson.solved_by}
 
 
 def note(exercise: str) -> None:
@@ -140,7 +140,7 @@ def _foreseen(lesson: Lesson) -> str:
 
 
 def _left(lesson: Lesson, done: set[str]) -> list[str]:
-    return [name for name in lesson.exercises if name not in done]
+    return [name for name in lesson.solved_by if name not in done]
 
 
 def _go_on(done: set[str]) -> str:
@@ -148,6 +148,6 @@ def _go_on(done: set[str]) -> str:
     open_ = [lesson for lesson in LESSONS if _left(lesson, done)]
     if not open_:
         return " There is none left in the whole course."
-    begun = [lesson for lesson in open_ if len(_left(lesson, done)) < len(lesson.exercises)]
+    begun = [lesson for lesson in open_ if len(_left(lesson, done)) < len(lesson.solved_by)]
     lesson = (begun or open_)[0]
     return f" Next: `check.{_left(lesson, done)[0]}`, in notebook {lesson.number:02}, {lesson.title}."

@@ -8,6 +8,7 @@ import pytest
 from learners import cell
 from right_answers import RIGHT, bodies
 
+from lesson_utils.classroom import progress
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.exercises import check
 from lesson_utils.lessons.attention_bugs import BUGS, WrongHeads
@@ -29,6 +30,7 @@ from lesson_utils.lessons.debugging import (
 from lesson_utils.lessons.debugging.mended import readings
 from lesson_utils.maths import models
 from lesson_utils.mistakes.judge import run
+from lesson_utils.mistakes.mutation_testing.result import TestResult
 
 CLINIC = next(lesson for lesson in LESSONS if lesson.name == "debugging")
 ALL_BUGS = tuple(dict.fromkeys((*examined.BUGS, *matrix.ROWS, "rotary pairs")))
@@ -228,10 +230,10 @@ def exercises_notebook():
 
 
 def test_the_file_holds_every_patient_and_no_name():
-    assert set(examined.stored()) == set(examined.BUGS) == set(cases.CASES)
+    assert set(examined.stored()) == set(examined.ALL) == {examined.HEALTHY, *cases.CASES}
     assert len(examined.BUGS) == 20
     assert examined.STORED.stat().st_size < 20_000
-    assert examined.WEIGHTS.stat().st_size < 700_000
+    assert examined.WEIGHTS.stat().st_size < 720_000  # of 19 models
     figure = lab.case_lab()
     for patient in (casefile.HEALTHY, *casefile.PATIENTS):
         alt = figure.set(patient=patient).alt
@@ -248,12 +250,30 @@ def test_a_patient_is_a_trained_model_that_says_no_name():
     assert patient.forward(ids, patient.new_past())[0].shape == logits.shape
     assert len(patient.log) == 30
     assert instruments.loss_by_hand(lab.healthy(), lab.page()) < 2.5
-    np.testing.assert_array_equal(lab.twin(9).forward(ids)[0], lab.twin(2).forward(ids)[0])  # one model's weights
+    np.testing.assert_array_equal(lab.twin(16).forward(ids)[0], lab.twin(2).forward(ids)[0])  # one model's weights
     with pytest.raises(ValueError, match="choose 1 to 20"):
         lab.patient(21)
 
 
-@pytest.mark.parametrize("bug", examined.BUGS)
+def test_no_patient_is_the_healthy_models_image():
+    """Else the figure would say which of 9 and 10 is well, before the twin does."""
+    ids, healthy = lab.lines()[:1], lab.healthy()
+    for number in (9, 10):
+        assert not any(casefile.alarms(casefile.of(number)))
+        assert np.abs(lab.patient(number).forward(ids)[0] - healthy.forward(ids)[0]).max() > 1
+        assert lab.patient(number).log != healthy.log
+    figure = lab.case_lab()
+    told = [figure.set(patient=number).alt.split("It writes:") for number in (casefile.HEALTHY, 9, 10)]
+    assert len({sample for _, sample in told}) == 3
+
+
+def test_a_curve_begins_where_the_title_says():
+    loud = examined.stored()["targets not shifted"]
+    assert casefile._curve(loud).tolist() == [loud.start, *loud.losses]
+    assert casefile._curve(examined.stored()["table too loud"]).max() == 9  # as far as it fits
+
+
+@pytest.mark.parametrize("bug", examined.ALL)
 def test_the_gauges_on_file_are_those_of_the_weights_on_file(bug):
     """In order and in size; what is drawn at random is drawn anew."""
     filed, model = examined.stored()[bug], examined.trained(bug)
@@ -283,6 +303,9 @@ def test_a_case_opens_for_those_that_have_a_diagnosis(capsys):
     assert re.findall(r"<summary[^>]*>([^<]*)</summary>", in_sight) == [f"Patient {n}" for n in casefile.PATIENTS]
     assert all(bug not in in_sight for bug in examined.BUGS if bug)
     assert lab.reveal({3: "x", 4: ""}).patients == (3,)
+    assert lab.reveal({8: "x", 9: "none"}, closed=(9, 10)).patients == (8,)
+    assert "Not to be opened yet: 9. Section 4" in capsys.readouterr().out
+    assert lab.reveal({9: "none", 10: "scale"}, closed=(9, 10)) is None
     with pytest.raises(ValueError, match="patient=21 is not in the file"):
         lab.reveal({21: ""})
 
@@ -298,7 +321,8 @@ def test_what_is_right_passes_and_nothing_is_told_to_who_says_nothing():
     assert untouched.passed is None
     part = check.diagnosis({1: "heads", 2: ""})
     assert part.passed is False
-    assert part.message == "1 of 2 patients are named rightly: 1. 1 has no diagnosis yet."
+    assert part.message == "1 of 2 patients is named rightly: 1. 1 has no diagnosis yet."
+    assert check.diagnosis({2: "positions", 16: "cache"}).passed is True  # the line that is wrong counts as well
 
 
 @pytest.mark.parametrize("patient", casefile.PATIENTS)
@@ -316,6 +340,38 @@ def test_a_wrong_part_is_answered_by_a_reading_that_is_true_and_the_right_one_is
         for gauge, seen in answers.SEEN.items():
             if message.startswith(seen):
                 assert read[gauge]
+
+
+def test_what_is_said_of_the_log_is_true_of_it():
+    """Patients 7, 15 and 20 have wrong positions; only the last was trained by other code than it runs."""
+    for said in ("loss", "targets", "data"):
+        for patient in (7, 15):
+            assert answers.against(patient, said) == answers.NEEDS[said][1]
+        assert "what runs now is other code" in answers.against(20, said)
+    rotary, healthy = (examined.stored()[bug] for bug in ("rotary pairs", examined.HEALTHY))
+    assert rotary.start == pytest.approx(healthy.start, abs=0.1)
+    assert np.mean(rotary.losses[-3:]) < np.mean(healthy.losses[-3:])
+
+
+def test_what_counts_as_solved_are_all_numbered_exercises(monkeypatch):
+    monkeypatch.setattr(progress, "_seen", {})
+    monkeypatch.setenv("COURSE_PROGRESS", "off")
+    headings = re.findall(r"### Exercise \d", exercises_notebook().read_text(encoding="utf-8"))
+    assert len(CLINIC.solved_by) == len(headings) == 9
+    assert {*CLINIC.exercises, *CLINIC.answers, "finds_bugs"} == set(CLINIC.solved_by)
+    assert all(callable(getattr(check, name)) for name in CLINIC.solved_by)
+    for name in CLINIC.exercises[:2]:
+        progress.note(name)
+    assert "2 of 9 exercises here; next: `check.diagnosis`" in str(progress.here("debugging"))
+    check.diagnosis({n: answers.right(n)[0] for n in range(1, 11)})
+    assert "3 of 9 exercises here; next: `check.triage`" in str(progress.here("debugging"))
+    check.diagnosis({1: "mask"})
+    assert "3 of 9" in str(progress.here("debugging"))
+    judge = "lesson_utils.mistakes.mutation_testing.analysis.judge_test"
+    for passed, words in ((False, "3 of 9"), (True, "4 of 9")):
+        monkeypatch.setattr(judge, lambda *_, passed=passed: TestResult(passed, "so many bugs"))
+        check.finds_bugs(lambda attention: None)
+        assert words in str(progress.here("debugging"))
 
 
 @pytest.mark.parametrize(
@@ -378,6 +434,22 @@ def test_what_is_stored_of_the_tasks_is_whole():
             assert all((own is None) == (task == "gather-k") and 0 <= told <= 1 for told, own in runs)
 
 
+def test_a_bug_that_a_tasks_model_cannot_have_changes_nothing_in_it():
+    batch = tried.batch_of("gather-k", np.random.default_rng(0), 4)
+
+    def learnt(bug):
+        model = tried.model_of("gather-k", bug, 0)
+        model.loss_and_grad(batch)
+        return [array for param in model.params().values() for array in (param.value, param.grad)]
+
+    healthy = learnt("")
+    for bug in matrix.ROWS:
+        same = all(a.shape == b.shape and np.array_equal(a, b) for a, b in zip(learnt(bug), healthy, strict=True))
+        assert same == (bug in tried.ABSENT["gather-k"]), bug
+    assert len(matrix.possible("gather-k")) == 14
+    assert matrix.possible("copy") == list(matrix.ROWS)
+
+
 @pytest.mark.parametrize("task", tried.TASKS)
 def test_a_task_trains_and_is_judged(task):
     told, own = tried.run(task, "merged without the swap", steps=2)
@@ -413,6 +485,45 @@ def test_a_broken_stub_runs_is_told_by_its_symptom_and_can_be_mended(exercise):
     exec(exercise.solution, names)
     assert run(exercise, names[exercise.function_name]).passed is True
     assert exercise.body(exercise.broken) not in exercise.symptom
+
+
+PAIR = """def my_leak_across_rows(model, ids, others):
+    alone = model.forward(ids[None])
+    both = model.forward(np.concatenate([others, ids[None]]))
+    return np.abs({} - {}).max(axis=-1)
+"""
+CACHE = """def my_cache_parity(model, ids, prompt):
+    whole = model.forward(ids[None])[0][0]
+    out, past = model.forward(ids[None, :prompt], model.new_past())
+    parts = [out[0]]
+    for t in range(prompt, len(ids)):
+        parts.append(model.forward(ids[None, t : t + 1], past)[0][0])
+    return np.abs(np.concatenate(parts) - whole).max(axis=-1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (PAIR.format("alone[0]", "both[-1]"), "`forward` returns a pair, and this line computes with its second part."),
+        (PAIR.format("alone", "both[-1]"), "`forward` returns a pair, and this line computes with its second part."),
+        (PAIR.format("both", "alone"), "A tuple stands where one array belongs."),
+        (PAIR.format("alone[0]", "both[0][-1]"), "You leave the row alone in its batch"),
+        (
+            PAIR.format("alone[0][0]", "both[0][-1]").replace("np.abs", "np.argmax(np.abs").replace(".max(", ", "),
+            "place",
+        ),
+        (CACHE, "is the second part of the pair that `forward` returned, and not the cache"),
+    ],
+)
+def test_who_takes_the_wrong_part_of_the_pair_is_told_so(source, says):
+    name = re.match(r"def my_(\w+)", source)[1]
+    exercise = CLINIC.exercise(name)
+    result = run(exercise, cell(source, exercise.names())[f"my_{name}"])
+    assert result.passed is False
+    assert says in result.message
+    assert "(Explained)" not in result.message
+    assert "None" not in result.message.replace("[None]", "").replace("[None,", "")
 
 
 def test_what_is_mended_wrongly_is_answered_as_ever():

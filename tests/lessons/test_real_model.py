@@ -309,6 +309,30 @@ def test_names_are_harder_and_not_lost():
     assert np.abs(rise["nine_others"].mean(axis=1)).max() < 1
 
 
+def test_whose_surname_it_is_takes_the_induction_heads():
+    """What the text says of two people; the pairs are stored in every arrangement, and draws of other heads beside."""
+    assert stored()["two_nine"].shape == (len(recall.ARRANGEMENTS), len(recall.PEOPLE), 2)
+    right = {name: recall.right_of_two(name) for name in ("all", "first", "four", "nine", "nine_others")}
+    assert right["all"].tolist() == [[10, 10, 10, 10]]
+    assert {*right["nine"].ravel().tolist()} == {5, 6}
+    assert right["four"].min() > right["nine"].max()
+    assert right["nine_others"].shape == (8, 4)
+    assert right["nine_others"].min() >= 9
+
+
+def test_a_text_with_two_people_tells_both_and_asks_for_one(monkeypatch):
+    asked = []
+    monkeypatch.setattr(recall, "_nats", lambda p, text, surname, knock_out: asked.append((text, surname)) or 1.0)
+    recall.of_two(None, "Ilse Brandt", "Hugo Standish", first=False)
+    (text, own), (same, other) = asked
+    assert text == same
+    assert (own, other) == ("Brandt", "Standish")
+    assert text.startswith("The village hired Hugo Standish and Ilse Brandt to repair")
+    assert text.endswith("and thanked Ilse")
+    recall.of_two(None, "Ilse Brandt", "Hugo Standish", first=True)
+    assert asked[-1][0].startswith("The village hired Ilse Brandt and Hugo Standish")
+
+
 def test_the_sink_is_the_token_that_sees_only_itself():
     known = stored()
     lost = known["first_lost"] - known["first_lost"][0]
@@ -556,6 +580,8 @@ def test_the_real_model_gives_what_is_stored(folder):
     assert lost == pytest.approx(known["path_nats"][0, paths.INPUTS.index("keys"), 0], abs=0.05)
     np.testing.assert_allclose(scores, known["path_scores"][0, paths.INPUTS.index("keys"), 0], atol=0.01)
     assert recall.surname_nats(smollm, "Ilse Brandt") == pytest.approx(known["names_all"][0], abs=0.05)
+    two = recall.of_two(smollm, recall.PEOPLE[0], recall.PEOPLE[1], first=True)
+    assert two == pytest.approx(known["two_all"][0, 0], abs=0.05)
     assert "missing in the keys" in lab.cut_real(smollm)
 
 

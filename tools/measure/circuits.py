@@ -135,6 +135,31 @@ def names_control() -> Part:
     return {"names_nine_others": np.array(drawn)}
 
 
+TWO = {"all": None, "four": (3, 4), "nine": (3, 9), "first": (0, 1)}  # which score, and how many of the strongest
+
+
+def names_two() -> Part:
+    """Measure a person's own surname and another's, in a text with both; without nine other heads in eight draws."""
+    scores, people = saved()["scores_real"], recall.PEOPLE
+    found: Part = {}
+
+    def nats(out: Any) -> list[list[tuple[float, float]]]:
+        two = [
+            [
+                recall.of_two(real(), who, people[(n + away) % len(people)], first, knock_out=out)
+                for n, who in enumerate(people)
+            ]
+            for away, first in recall.ARRANGEMENTS
+        ]
+        print([sum(own < other for own, other in row) for row in two], "of", len(people), flush=True)
+        return two
+
+    for name, chosen in TWO.items():
+        out = measures.strongest(scores[chosen[0]], chosen[1]) if chosen else None
+        found[f"two_{name}"] = np.array(nats(out))  # (arrangements, people, [own, other])
+    return found | {"two_nine_others": np.array([nats(out) for out in others(9)])}  # (draws, …)
+
+
 PAGES = ("the page\nthat chose", "next page", "report", "manual")
 PAGE_LENGTH, SKIPPED = 96, 16
 OUT = (27, 54)

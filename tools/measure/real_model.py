@@ -169,6 +169,7 @@ PARTS: dict[str, Callable[[], Part]] = {
     "path_patching": circuits.path_patching,
     "names": circuits.names,
     "names_control": circuits.names_control,
+    "names_two": circuits.names_two,
     "worth": circuits.worth,
     "worth_copying": circuits.worth_copying,
     "pruning": circuits.pruning,

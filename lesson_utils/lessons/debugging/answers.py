@@ -27,6 +27,7 @@ PARTS = (
 )
 # More parts than one may be said of these.
 ALSO: dict[str, tuple[str, ...]] = {
+    "positions start again": ("positions",),
     "": ("scale",),
     "no scale": ("none",),
     "mask after softmax": ("softmax",),
@@ -93,7 +94,7 @@ SEEN = {  # what is seen where a gauge is unlike a healthy model's
     "ahead": "The map has weight above its diagonal.",
 }
 ORDER = ("again", "rows", "single", "ahead", "sums", "time", "order", "cache", "by hand", "start", "curve")
-CONFUSED = {  # what is said, of what is really wrong
+CONFUSED = {  # what is said, of the part that is really wrong, or of the bug where it is so with this bug only
     "loss, not targets": "The logged loss falls to almost nothing, so the model is sure of something. Of what? Let it "
     "write.",
     "targets, not loss": "With other targets the logged loss could still fall to 0. Here it hardly falls, or is larger "
@@ -108,12 +109,11 @@ CONFUSED = {  # what is said, of what is really wrong
     "table, not loss": "The logits are in order: by hand the loss is another one than the log's. A table that is too "
     "large would show in both.",
     "table, not targets": "A table that is too large makes the first loss larger. This one is too small.",
-    "positions, not cache": "Without a cache order matters as it should, so the positions are there. When are they "
-    "wrong?",
     "scale, not cache": "A missing scale changes outputs in the same way with a cache and without.",
     **dict.fromkeys(
-        ("loss, not positions", "targets, not positions", "data, not positions"),
-        "The log starts and ends where a healthy one does. So training was right, and what runs now is other code.",
+        ("loss, not rotary pairs", "targets, not rotary pairs", "data, not rotary pairs"),
+        "The log starts where a healthy one does, and falls at least as far. So training was right, and what runs now "
+        "is other code.",
     ),
 }
 HINTS = (
@@ -138,8 +138,9 @@ def reading(patient: int) -> dict[str, bool]:
 def against(patient: int, said: str) -> str:
     """Return what speaks against a part that is not the one."""
     truth, read = right(patient)[0], reading(patient)
-    if confused := CONFUSED.get(f"{said}, not {truth}"):
-        return confused
+    for really in (casefile.bug_of(patient), truth):
+        if confused := CONFUSED.get(f"{said}, not {really}"):
+            return confused
     unexplained = [gauge for gauge in ORDER if read[gauge] and gauge not in EXPLAINS[said]]
     if said in NEEDS and not read[NEEDS[said][0]]:
         return NEEDS[said][1]
@@ -168,7 +169,8 @@ def diagnosis(said: Any) -> CheckResult:
     lines = [f"Patient {number}, “{part}”: {against(number, part)}" for number, part in wrong.items()]
     good = [str(number) for number in named if number not in wrong]
     open_ = len(said) - len(named)
-    head = f"{len(good)} of {len(said)} patients are named rightly{': ' + ', '.join(good) if good else ''}."
+    verb = "is" if len(good) == 1 else "are"
+    head = f"{len(good)} of {len(said)} patients {verb} named rightly{': ' + ', '.join(good) if good else ''}."
     if open_:
         head += f" {open_} {'has' if open_ == 1 else 'have'} no diagnosis yet."
     if all(number in named and number not in wrong for number in (9, 10)):

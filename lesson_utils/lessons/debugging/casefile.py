@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PATIENTS = tuple(range(1, len(examined.BUGS) + 1))
 CORE = 10  # so many patients come first; the others are for those who want more
-HEALTHY = "healthy"  # beside the patients: what there is to compare with
+HEALTHY = examined.HEALTHY  # beside the patients: what there is to compare with
 GAUGES = (  # in the order of `alarms`
     *("start", "curve", "time", "rows", "order", "cache"),
     *("by hand", "again", "sums", "single", "ahead"),
@@ -70,8 +70,8 @@ def patient(number: int) -> Anonymous:
 
 
 def healthy() -> Anonymous:
-    """Return a healthy model of the same size, to compare with."""
-    return Anonymous("A healthy model", "")
+    """Return a healthy model of the same size, to compare with; it is none of the patients."""
+    return Anonymous("A healthy model", HEALTHY)
 
 
 def twin(number: int) -> Anonymous:
@@ -92,7 +92,7 @@ def page() -> Ids:
 
 def alarms(found: examined.Examined) -> tuple[bool, ...]:
     """Tell which gauges are out of the healthy range, in the order of `GAUGES`."""
-    right = examined.stored()[""]
+    right = examined.stored()[HEALTHY]
     end, right_end = (float(np.mean(of.losses[-3:])) for of in (found, right))
     return (
         abs(found.start - right.start) > 0.5,
@@ -155,10 +155,10 @@ def _picture(found: examined.Examined) -> Array:
 def case_lab(figure: "Figure") -> live.Update:
     """Show the gauges, a map and a sample of a patient without a name, or of a healthy model."""
     grid = figure.add_gridspec(2, 3, height_ratios=(1, 0.13), width_ratios=(1, 1.15, 1))
-    right, T, at = examined.stored()[""], examined.T, examined.CHANGED
+    right, T, at = examined.stored()[HEALTHY], examined.T, examined.CHANGED
     curve, moving = overlay(figure, grid[0, 0], xlim=(0, examined.STEPS), ylim=(0, 9))
-    steps = np.arange(len(right.losses)) * examined.WINDOW + examined.WINDOW / 2
-    curve.plot(steps, right.losses, color=plots.GREY, lw=1.6)
+    steps = np.append(0, np.arange(len(right.losses)) * examined.WINDOW + examined.WINDOW / 2)
+    curve.plot(steps, _curve(right), color=plots.GREY, lw=1.6)
     curve.set(xlabel="step (grey: healthy)", ylabel="loss in training, nats")
     (line,) = moving.plot(steps, steps, color=plots.BLUE)
 
@@ -186,28 +186,35 @@ def case_lab(figure: "Figure") -> live.Update:
         found = right if patient == HEALTHY else of(int(patient))
         who = "A healthy model" if patient == HEALTHY else f"Patient {patient}"
         ringing = [name for name, alarm in zip(GAUGES, alarms(found), strict=True) if alarm]
-        line.set_ydata(np.minimum(found.losses, 9))
+        line.set_ydata(_curve(found))
+        line.set_visible(patient != HEALTHY)
         line.set_color(plots.ORANGE if {"start", "curve", "by hand"} & set(ringing) else plots.BLUE)
         cells.set_data(_picture(found))
         said = [_largest(row, moved) for row, (moved, _) in enumerate(_strips(found))]
         for text, number in zip(numbers, said, strict=True):
             text.set_text(number)
-        map_ = _map("" if patient == HEALTHY else bug_of(int(patient)))
+        map_ = _map(HEALTHY if patient == HEALTHY else bug_of(int(patient)))
         image.set_data(map_)
         end = float(np.mean(found.losses[-3:]))
         moving.set_title(f"Loss {found.start:.1f} → {end:.2f}; by hand {found.by_hand:.2f}", size=11)
-        strips.set_title(f"{len(ringing) or 'No'} of {len(GAUGES)} gauges unlike healthy", size=11)
+        ill = sum(any(wrong) for _, wrong in _strips(found))
+        strips.set_title(f"{ill or 'None'} of {len(STRIPS)} {'are' if ill > 1 else 'is'} unlike healthy", size=11)
         weights.set_title(f"{found.ahead:.0%} looks ahead", size=11)
         written.set_text(f"{who} writes: “{found.sample}”")
         readings = "; ".join(f"{name} {number}" for name, number in zip(STRIPS, said, strict=True))
+        verb = "are" if ringing[1:] else "is"
         return (
-            f"{who}: {len(ringing) or 'no'} of {len(GAUGES)} gauges unlike a healthy model's"
-            f"{': ' + ', '.join(ringing) if ringing else ''}. Loss in training {found.start:.1f}, at the end {end:.2f}"
-            f", by hand {found.by_hand:.2f}. {readings}. Of all attention weights {found.ahead:.0%} lie on later "
-            f"symbols. It writes: {found.sample}"
+            f"{who}: {', '.join(ringing) or 'no gauge'} {verb} unlike a healthy model's. "
+            f"Loss in training {found.start:.1f}, at the end {end:.2f}, by hand {found.by_hand:.2f}. {readings}. "
+            f"Of all attention weights {found.ahead:.0%} lie on later symbols. It writes: {found.sample}"
         )
 
     return update
+
+
+def _curve(found: examined.Examined) -> Array:
+    """Return the loss before training and then the means of training, as far as they fit into the picture."""
+    return np.minimum([found.start, *found.losses], 9)
 
 
 def _map(bug: str) -> Array:

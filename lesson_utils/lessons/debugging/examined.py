@@ -1,4 +1,4 @@
-"""Twenty patients, trained and examined: what the case file shows, and the weights that they were left with.
+"""Twenty patients and a healthy model beside them, trained and examined: what the case file shows, and their weights.
 
 `python -m lesson_utils.lessons.debugging.examined` trains and measures all again, some seconds each, and writes
 `examined.json` and `patients.npz` beside this file.
@@ -43,7 +43,10 @@ BUGS = (  # the patients, from 1; "" is a healthy one
     "rotary pairs",
 )
 LATER = ("positions start again", "mask from the first key", "rotary pairs")  # right in training, wrong in use
-AS_HEALTHY = LATER[:2]  # these have the healthy one's weights: only their cache is wrong
+HEALTHY = "healthy"  # to compare with: no patient, and from another start than theirs, so that none is its image
+ANOTHER_START = 3
+AS_HEALTHY = LATER[:2]  # these have the weights of `HEALTHY`: only their cache is wrong
+ALL = (HEALTHY, *BUGS)
 
 
 class Examined(NamedTuple):
@@ -83,9 +86,14 @@ def page() -> Ids:
     return ids[20_000 : 20_000 + BATCH * (LENGTH + 1)].reshape(BATCH, -1)
 
 
+def start_of(which: str) -> int:
+    """Return the seed with which one of `ALL` was trained."""
+    return ANOTHER_START if which in (HEALTHY, *AS_HEALTHY) else 0
+
+
 def untrained(bug: str, seed: int = 0) -> broken.Patient:
-    """Make a patient that has not been trained."""
-    return broken.patient(bug, len(text()[0]), seed, d_ff=WIDE)
+    """Make a patient, or the healthy model beside them, that has not been trained."""
+    return broken.patient("" if bug == HEALTHY else bug, len(text()[0]), seed, d_ff=WIDE)
 
 
 def train(bug: str, seed: int = 0, steps: int = STEPS) -> tuple[broken.Patient, float, list[float]]:
@@ -152,7 +160,7 @@ def put_weights(model: broken.Patient, weights: Array) -> None:
 
 @cache
 def stored() -> dict[str, Examined]:
-    """Return what was measured, by bug."""
+    """Return what was measured, by bug; of the model to compare with under `HEALTHY`."""
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return {bug: Examined(**found) for bug, found in contents.items()}
 
@@ -164,11 +172,15 @@ def _weights() -> dict[str, Array]:
 
 
 def trained(bug: str) -> broken.Patient:
-    """Return a patient as training left it."""
+    """Return a patient, or the healthy model beside them, as training left it."""
     model = untrained(bug)
-    place = BUGS.index("" if bug in AS_HEALTHY else bug)
-    put_weights(model, _weights()[f"patient_{place + 1}"])
+    put_weights(model, _weights()[_key(bug)])
     return model
+
+
+def _key(which: str) -> str:
+    """Return the name under which weights are stored."""
+    return HEALTHY if which in (HEALTHY, *AS_HEALTHY) else f"patient_{BUGS.index(which) + 1}"
 
 
 def rounded(x: Any) -> Any:
@@ -181,11 +193,11 @@ def rounded(x: Any) -> Any:
 def measure() -> None:
     """Train and examine all, and store what came out."""
     results, weights = {}, {}
-    for place, bug in enumerate(BUGS, 1):
-        model, found = examine(bug)
+    for bug in ALL:
+        model, found = examine(bug, start_of(bug))
         results[bug] = {name: rounded(value) for name, value in found._asdict().items()}
         if bug not in AS_HEALTHY:
-            weights[f"patient_{place}"] = weights_of(model)
+            weights[_key(bug)] = weights_of(model)
         print(f"{bug or 'healthy':26} {found.start:5.2f} {found.losses[-1]:5.2f} {found.by_hand:5.2f}", flush=True)
         worst = (found.again, max(found.time[:CHANGED]), *map(max, found[5:9]), found.single, found.ahead)
         print("   ", *(f"{x:8.1e}" for x in worst), found.sample, flush=True)

@@ -64,6 +64,11 @@ def shares(bug: str, task: str) -> tuple[float, float | None]:
     return in_training, alone
 
 
+def possible(task: str) -> list[str]:
+    """List the bugs that a task's model can have."""
+    return [bug for bug in ROWS if bug not in tried.ABSENT.get(task, ())]
+
+
 def noticed(bug: str, task: str) -> tuple[bool, bool]:
     """Tell whether a model with the bug trains worse than a healthy one, and whether it writes worse by itself."""
     (guided, alone), (best, best_alone) = shares(bug, task), shares("", task)
@@ -72,7 +77,7 @@ def noticed(bug: str, task: str) -> tuple[bool, bool]:
 
 def blind(task: str) -> list[str]:
     """List the bugs with which a model trains on a task as well as a healthy one."""
-    return [bug for bug in ROWS if not noticed(bug, task)[0]]
+    return [bug for bug in possible(task) if not noticed(bug, task)[0]]
 
 
 @live.lab(
@@ -92,6 +97,7 @@ def matrix_lab(figure: "Figure") -> live.Update:
     left = figure.add_subplot(grid[1, 0])
     labels, right = overlay(figure, grid[1, 1], xlim=(0, 2), ylim=(n, 0))
     yes, no, noticed_, blind_ = (np.array(to_rgb(c)) for c in (plots.BLUE, "#E3E3E3", plots.ORANGE, "#4A4A4A"))
+    nothing = np.array(to_rgb("#F4F4F4"))  # where nothing was measured
     finds = np.array([list(found(bug).values()) for bug in ROWS])  # (bugs, instruments)
     left.imshow(np.where(finds[..., None], yes, no), aspect="auto", extent=(0, k, n, 0))
     broken_up = {"loss at the start": "loss at\nthe start", "leak across rows": "leak across\nrows"}
@@ -121,19 +127,22 @@ def matrix_lab(figure: "Figure") -> live.Update:
     def update(task: str) -> str:
         if task == NONE:
             cells.set_data(np.ones((n, 2, 3)))
-            for pair in texts:
-                for text in pair:
-                    text.set_text("")
+            for text in (text for pair in texts for text in pair):
+                text.set_text("")
             head.set_title(f"Without training: {by_instruments} of {n} bugs are found by an instrument")
             return f"{head.get_title(loc='left')}. No task is chosen yet. Found by: {listed}."
-        seen = np.array([noticed(bug, task) for bug in ROWS])  # (bugs, 2)
-        cells.set_data(np.where(seen[..., None], noticed_, blind_))
-        for pair, bug in zip(texts, ROWS, strict=True):
-            for text, share in zip(pair, shares(bug, task), strict=True):
-                text.set_text("–" if share is None else f"{share:.2f}")
-        unseen = blind(task)
-        head.set_title(f"Trained on {task}, {len(unseen)} of {n} bugs do as well as none")
-        told = ", ".join(f"{bug} {shares(bug, task)[0]:.2f}" for bug in ROWS)
+        seen, can = np.array([noticed(bug, task) for bug in ROWS]), possible(task)  # (bugs, 2)
+        numbers = [shares(bug, task) if bug in can else (None, None) for bug in ROWS]
+        colours = np.where(seen[..., None], noticed_, blind_)
+        for row, pair in enumerate(numbers):
+            for column, share in enumerate(pair):
+                text, none = texts[row][column], share is None
+                text.set_text(f"{share:.2f}" if not none else "–" if ROWS[row] in can else "not here")
+                text.set_color(plots.GREY if none else "white")
+                colours[row, column] = nothing if none else colours[row, column]
+        cells.set_data(colours)
+        head.set_title(f"On {task}, {len(blind(task))} of {len(can)} broken models train as well as a healthy one")
+        told = ", ".join(f"{bug} {shares(bug, task)[0]:.2f}" for bug in can)
         return f"{head.get_title(loc='left')}. Share right after training: {told}. Found by: {listed}."
 
     return update

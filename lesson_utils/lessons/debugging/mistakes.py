@@ -14,6 +14,8 @@ ACROSS = (
     change("with its sign", "You leave out `np.abs`: where logits fall, the largest signed difference is too small.", answer="return (together - alone).max(axis=-1)"),
     change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(together - alone).max(axis=0)"),
     change("one number", "You return one number. One for each output is asked for, because the place of a leak is a clue: `axis=-1`.", answer="return np.abs(together - alone).max()"),
+    change("place", "`np.argmax` gives the place of the largest difference. The task asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(together - alone), axis=-1)"),
+    change("alone still a batch", "You leave the row alone in its batch, (1, T, V). Take the row out of it, as with the other run: `model.forward(ids[None])[0][0]`.", alone="alone = model.forward(ids[None])[0]"),
     change("mean", "You take the mean of the differences. A bug that moves one logit of many would be thinned out; the task asks for the largest.", answer="return np.abs(together - alone).mean(axis=-1)"),
     change("largest logits compared", "You compare the largest logit of one run with the largest of the other. These may be different symbols. Subtract first, then take the maximum.", answer="return np.abs(together.max(axis=-1) - alone.max(axis=-1))"),
 )
@@ -29,6 +31,7 @@ PARITY = (
     change("with its sign", "You leave out `np.abs`: where logits fall, the largest signed difference is too small.", answer="return (np.concatenate(parts) - whole).max(axis=-1)"),
     change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max(axis=0)"),
     change("one number", "You return one number. One for each output is asked for, because the first place that differs is a clue: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max()"),
+    change("place", "`np.argmax` gives the place of the largest difference. The task asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(np.concatenate(parts) - whole), axis=-1)"),
     change("mean", "You take the mean of the differences. The task asks for the largest.", answer="return np.abs(np.concatenate(parts) - whole).mean(axis=-1)"),
     change("behind the prompt only", "You return the outputs behind the prompt only. The prompt's own outputs belong to it: a mask that is wrong with a cache shows there.", answer="return np.abs(np.concatenate([np.zeros((0, whole.shape[1])), *parts[1:]]) - whole[prompt:]).max(axis=-1)"),
 )

@@ -57,7 +57,7 @@ QUESTIONS = (
         (
             Option(
                 "How the tables and the last layer begin.",
-                "ln 106 = 4.7 is what it costs to know nothing, and a healthy twin starts at 5. A model at 18 is sure and "
+                "ln 106 = 4.7 is what it costs to know nothing, and a healthy model starts at 5. A model at 18 is sure and "
                 "wrong: its logits are far too large.",
                 right=True,
             ),

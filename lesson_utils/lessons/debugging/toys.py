@@ -7,8 +7,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils.maths.checks import Array, as_ids
+from lesson_utils.mistakes.run.outcome import Explained
 
 VOCAB, LONGEST = 6, 16
+
+
+class Rest:
+    """The second part of what `forward` returns, which no instrument needs: who computes with it is told so."""
+
+    __array_ufunc__ = None  # so that NumPy leaves the answer to `_refuse`
+
+    def _refuse(self, *_: object) -> Any:
+        raise Explained(
+            "`forward` returns a pair, and this line computes with its second part. The logits are the first: "
+            "`model.forward(batch)[0]`."
+        )
+
+    __array__ = __getitem__ = __iter__ = __len__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = _refuse
 
 
 @dataclass
@@ -53,6 +69,11 @@ class Toy:
         ids = as_ids(ids, "ids", ndim=2)
         symbols, places = self.tables
         B, T = ids.shape
+        if isinstance(past, Rest):
+            raise Explained(
+                "What this line hands over as `past` is the second part of the pair that `forward` returned, and not "
+                "the cache. Keep the one from `model.new_past()` in a variable, and hand it over in each call."
+            )
         kept = past[0] if past else ToyPast()
         at = 0 if self.starts_again else kept.length
         x = symbols[ids] + places[at : at + T]  # (B, T, V)
@@ -66,4 +87,4 @@ class Toy:
         logits = np.tanh(total / (kept.length + 1 + np.arange(T))[:, None])
         kept.total = total[:, -1:]
         kept.length += 1 if self.counts_calls else T
-        return logits, None
+        return logits, Rest()

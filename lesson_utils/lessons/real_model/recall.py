@@ -7,10 +7,11 @@ import numpy as np
 from lesson_utils.classroom import plots
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.stored import label, stored
-from lesson_utils.maths.checks import Ids
+from lesson_utils.maths.checks import Array, Ids
 from lesson_utils.maths.models.experiments import HeadsOf
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from lesson_utils.maths.pretrained import Pretrained
@@ -33,6 +34,11 @@ TEXT = (
     "cart rolled across the river. There was music, and a table with bread and apples for all. The mayor stood up, "
     "raised a glass, and thanked {first}"
 )
+BOTH = "{one} and {two}"  # in the place of the name, where the text has two people
+AWAY = (1, 5)  # the other person stands so many places further in the list
+ARRANGEMENTS = tuple(
+    (away, first) for away in AWAY for first in (True, False)
+)  # who is asked for is told first, or not
 WORDS = "Varn, Ilse, gull, donkey, brass. Varn, Ilse, gull,"
 
 
@@ -46,11 +52,32 @@ def surname_nats(
     p: "Pretrained", name: str, told: bool = True, knock_out: HeadsOf | None = None, by: str = "zero"
 ) -> float:
     """Return −log p of the last name, all its pieces together, after a text that ends with the first name."""
-    ids: Ids = p.tokenizer.encode(prompt(name, told))
-    last = p.tokenizer.encode(" " + name.split(maxsplit=1)[1])
-    whole = np.concatenate([ids, last])[None]
+    return _nats(p, prompt(name, told), _surname(name), knock_out, by)
+
+
+def _surname(name: str) -> str:
+    return name.split(maxsplit=1)[1]
+
+
+def _nats(p: "Pretrained", text: str, surname: str, knock_out: HeadsOf | None, by: str = "zero") -> float:
+    """Return −log p of a last name, all its pieces together, after a text."""
+    ids: Ids = p.tokenizer.encode(text)
+    whole = np.concatenate([ids, p.tokenizer.encode(" " + surname)])[None]
     nats = measures.losses(p.model, whole, knock_out=knock_out, by=by)[0, len(ids) - 1 :]
     return float(nats.sum(dtype=np.float64))
+
+
+def of_two(
+    p: "Pretrained", name: str, other: str, first: bool, knock_out: HeadsOf | None = None
+) -> tuple[float, float]:
+    """Return −log p of a person's own last name and of the other's, after a text that has told both.
+
+    Args:
+        first: the text tells this person first, and the other second; else the other way round.
+    """
+    one, two = (name, other) if first else (other, name)
+    text = TEXT.format(name=BOTH.format(one=one, two=two), first=name.split()[0])
+    return _nats(p, text, _surname(name), knock_out), _nats(p, text, _surname(other), knock_out)
 
 
 def continues(p: "Pretrained", text: str, length: int = 8, knock_out: HeadsOf | None = None) -> str:
@@ -68,16 +95,23 @@ ROWS = {
 }
 
 
-@plots.still(9.6, 4.7)
+def right_of_two(name: str) -> Array:
+    """Return of how many people the own surname is likelier than the other's: (draws, arrangements)."""
+    nats = stored()[f"two_{name}"].reshape(-1, len(ARRANGEMENTS), len(PEOPLE), 2)
+    right: Array = (nats[..., 0] < nats[..., 1]).sum(axis=-1)
+    return right
+
+
+@plots.still(9.8, 4.7)
 def names_plot(figure: "Figure") -> str:
-    """Draw how well the model recalls ten invented surnames, with all heads and without some."""
+    """Draw how well the model recalls ten invented surnames, and whose they are, with all heads and without some."""
     known: Any = stored()
     people = [str(name) for name in known["names_people"]]
     nats, untold = {name: known[f"names_{name}"] for name in ROWS}, known["names_untold"]
     spread = nats["others"]
     nats["others"] = np.median(spread, axis=0)
     rows = np.arange(len(people))
-    ax, means = figure.subplots(1, 2, width_ratios=(2.1, 1))
+    ax, means, two = figure.subplots(1, 3, width_ratios=(2, 1, 1))
     ax.plot(untold, rows, "|", color=plots.INK, ms=15, mew=2, label="surname never told")
     for name, (text, colour, marker) in ROWS.items():
         ax.plot(nats[name], rows, marker, color=colour, ms=8, label=text, alpha=0.9)
@@ -100,9 +134,10 @@ def names_plot(figure: "Figure") -> str:
     nine_others = (known["names_nine_others"] - nats["all"]).mean(axis=1)
     means.plot(np.full(len(nine_others), len(order)), nine_others, "o", color=plots.GREY, ms=5)
     means.axhline(0, color=plots.GREY, lw=1)
-    means.set_xticks(range(len(order) + 1), ["4\nothers", "16.0", "4\nind.", "9\nind.", "9\nothers"], size=10.5)
+    means.set_xticks(range(len(order) + 1), ["4\noth.", "16.0", "4\nind.", "9\nind.", "9\noth."], size=10)
     means.set(ylabel="nats more than with all heads")
     means.set_title(f"Nine off: {rise['nine'].mean():+.1f} nats\non average", size=12)
+    whose = _draw_whose(two)
     label(figure)
     listed = "; ".join(
         f"{who} {', '.join(f'{nats[name][n]:.1f}' for name in ROWS)}, {untold[n]:.1f}" for n, who in enumerate(people)
@@ -113,8 +148,29 @@ def names_plot(figure: "Figure") -> str:
         f"{rise['four'].mean():.1f}, {rise['nine'].mean():.1f}, {rise['first'].mean():.1f} and "
         f"{rise['others'].mean():.1f} nats; a surname that was never told costs {untold.mean():.1f}, with all heads "
         f"{nats['all'].mean():.1f}. Nine other heads off, in eight draws: {nine_others.min():+.1f} to "
-        f"{nine_others.max():+.1f}. With all heads, others off, 16.0 off, four off, nine off, never told: {listed}. "
-        "Stored results."
+        f"{nine_others.max():+.1f}. {whose} With all heads, others off, 16.0 off, four off, nine off, "
+        f"never told: {listed}. Stored results."
+    )
+
+
+def _draw_whose(ax: "Axes") -> str:
+    """Draw of how many people the own surname is the likelier one, in a text with two people; and tell it."""
+    right = {name: right_of_two(name) for name in ("all", "first", "four", "nine", "nine_others")}
+    told, of = [], len(PEOPLE)
+    for n, (name, counts) in enumerate(right.items()):
+        low, high = int(counts.min()), int(counts.max())  # of all arrangements and draws
+        told.append(f"{low} to {high}" if low < high else f"{low}")
+        colour = ROWS[name][1] if name in ROWS else plots.GREY
+        ax.bar(n, counts.mean(), 0.6, color=colour, alpha=0.35)
+        ax.plot([n, n], [low, high], "o-", color=colour, ms=5)
+    ax.axhline(of / 2, color=plots.INK, lw=1, ls=":")
+    ax.set_xticks(range(len(right)), ["all", "16.0", "4\nind.", "9\nind.", "9\noth."], size=10)
+    ax.set(ylabel=f"own surname likelier, people of {of}", ylim=(0, 1.05 * of))
+    ax.set_title(f"Whose? Nine off:\n{told[3]} of {of} right", size=12)
+    return (
+        f"In a text with two people, the right surname is likelier than the other's for {told[0]} of {of} with all "
+        f"heads, {told[1]} without 16.0, {told[2]} without four and {told[3]} without nine induction heads, and "
+        f"{told[4]} without nine others; guessing gives {of // 2}."
     )
 
 

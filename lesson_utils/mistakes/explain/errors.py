@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise
-from lesson_utils.mistakes.run.outcome import Outcome
+from lesson_utils.mistakes.run.outcome import Explained, Outcome
 
 
 def is_about_dots(error: BaseException | None) -> bool:
@@ -193,6 +193,7 @@ def _no_memory(text: str, line: str, variables: Mapping[str, Any]) -> str:
 DOTS = r"'ellipsis'|'Ellipsis'|ellipsis object|type ellipsis"
 # The kind of an error, or a pattern in its text → what it means; the first that fits.
 PLAIN: tuple[tuple[type | str, str | Callable[[str, str, Mapping[str, Any]], str]], ...] = (
+    (Explained, lambda text, line, variables: text),
     (UnboundLocalError, "A variable is used before it has a value. Is the line that sets it inside an `if` or a loop that did not run?"),
     (NameError, _unknown_name),
     ("truth value", "`if`, `and`, `or` and `not` need one yes or no, and an array holds many. Ask `if mask is not None:`; between arrays write `&`, `|`, `~`."),
@@ -216,6 +217,7 @@ PLAIN: tuple[tuple[type | str, str | Callable[[str, str, Mapping[str, Any]], str
     ("einsum|einstein|subscripts", "`einsum` needs a letter for each axis of each array; `...` stands for any leading axes, as in `...qd,...kd->...qk`."),
     (DOTS, "There is still a `...` to replace."),
     ("'function'|'method'|builtin_function", "A function stands where its result belongs: call it, with its arguments in brackets."),
+    (r"operand type.*'tuple'", "A tuple stands where one array belongs. Where a function returns several things, take the one that you need: `f(x)[0]` is the first."),
     ("NoneType", "Something is None: an argument that may be None, or the result of a function without `return`."),
 )  # fmt: skip
 
@@ -265,5 +267,5 @@ def error_message(outcome: Outcome, label: str, exercise: Exercise) -> str:
     """Return the message for an error that no known mistake makes."""
     if isinstance(outcome.error, SystemExit | GeneratorExit):
         return f"Your function leaves Python{outcome.where}: `exit()` would end the notebook's kernel. Leave it out; `return` ends a function."
-    kind = type(outcome.error).__name__
-    return f"An error on {label}{outcome.where}.\n{meaning(outcome, exercise)} ({kind})"
+    kind = "" if isinstance(outcome.error, Explained) else f" ({type(outcome.error).__name__})"
+    return f"An error on {label}{outcome.where}.\n{meaning(outcome, exercise)}{kind}"

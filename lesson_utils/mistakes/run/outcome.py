@@ -27,6 +27,10 @@ MOST_ITEMS = 100_000  # in one list; each takes as long as hundreds of numbers i
 DEEP = 12  # lists inside lists
 
 
+class Explained(ValueError):
+    """An error of what an exercise hands to a learner's function; its text is for the learner, as it stands."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The value or the error that one call led to."""
