@@ -127,7 +127,9 @@ def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str
             if got is None or want is None or (got in made and want not in made):
                 continue
             if want.kind == "b" and got.kind != "b":
-                return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: add `dtype=bool`."
+                zeros_and_ones = all(np.isin(x, (0, 1)).all() for x in outcome.results() if isinstance(x, np.ndarray))
+                how = f"compare, `{result} > 0`" if zeros_and_ones else "True and False, and no numbers to add"
+                return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: {how}."
             if bank.exercise.dtype == "kept" and (got, want) == (np.float64, np.float32):
                 return f"\nOne thing more: float32 went in, and `{result}` came out as float64."
             if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got.itemsize < want.itemsize:

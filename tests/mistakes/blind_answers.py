@@ -1601,4 +1601,59 @@ BLIND = (
             r"dtype float32; expected float64",
         ),
     ),
+    Blind(
+        "pre_norm_block",
+        "functions made in a loop",
+        """
+        steps = []
+        for part, norm in ((attend, norm_1), (feed_forward, norm_2)):
+            steps.append(lambda s: s + part(norm(s)))
+        y = x
+        for step in steps:
+            y = step(y)
+        return y
+        """,
+        says=(r"`norm_1` gets nothing; it should get `x`",),
+        never=("instead of",),
+    ),
+    Blind(
+        "rolling_mask",
+        "numbers to add, and one too early",
+        """
+        bias = np.full((T, T), -np.inf)
+        for t in range(T):
+            for s in range(t):
+                if t - s <= window or s < keep:
+                    bias[t, s] = 0.0
+        return bias
+        """,
+        says=("True and False",),
+        never=("dtype=bool",),
+    ),
+    Blind(
+        "merge_pairs",
+        "three on, and from the second",
+        """
+        out = list(ids[:1])
+        i = 1
+        while i < len(ids):
+            if list(ids[i:i + 2]) == list(pair):
+                out.append(new)
+                i += 3
+            else:
+                out.append(ids[i])
+                i += 1
+        return np.array(out)
+        """,
+        never=(r"np\.array\(ids\)", "No pair is merged"),
+    ),
+    Blind(
+        "bits_per_character",
+        "logarithm of 10, decimals cut off",
+        """
+        digits = sum(nats) / np.log(10)
+        return digits // sum(lengths)
+        """,
+        never=("does not depend",),
+    ),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lesson_utils.mistakes.recognise.edit_messages import REASONS, called, own_reason
 from lesson_utils.mistakes.recognise.fault_bank import tokens
-from lesson_utils.mistakes.recognise.tree_edits import Edit
+from lesson_utils.mistakes.recognise.tree_edits import Edit, written
 
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
@@ -114,6 +114,18 @@ def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
         for node in ast.walk(statement):
             if isinstance(node, ast.If | ast.IfExp | ast.While):
                 yield from map(id, ast.walk(node.test))
+
+
+def reads_of(body: list[ast.stmt]) -> Counter[str]:
+    """Count how often each name is read. A list that is filled is not, nor what a loop only hands on: `y = step(y)`."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    kept = {id(base) for node in nodes for base in written(node)}
+    for loop in (node for node in nodes if isinstance(node, ast.For | ast.While)):
+        for line in (node for node in ast.walk(loop) if isinstance(node, ast.Assign)):
+            targets = {target.id for target in line.targets if isinstance(target, ast.Name)}
+            kept |= {id(n) for n in ast.walk(line.value) if isinstance(n, ast.Name) and n.id in targets}
+    names = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return Counter(n.id for n in names if id(n) not in kept)
 
 
 def _is_trivial(edit: Edit) -> bool:

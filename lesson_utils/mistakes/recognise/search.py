@@ -18,14 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import expressions
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.nearness import distance, is_number, right_entries
-from lesson_utils.mistakes.recognise.plausibility import REMOVING, Plausibility, has_own_reason, is_slip, nodes_of_tests
-from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs, written
+from lesson_utils.mistakes.recognise.plausibility import (
+    REMOVING,
+    Plausibility,
+    has_own_reason,
+    is_slip,
+    nodes_of_tests,
+    reads_of,
+)
+from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
@@ -197,10 +203,7 @@ class Search:
         tests = frozenset(nodes_of_tests(learner.body))
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
         counts = {name for name, argument in given if type(argument) is int}
-        names = [n for n in expressions(learner.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-        filled = {id(base) for statement in learner.body for n in ast.walk(statement) for base in written(n)}
-        reads = Counter(n.id for n in names if id(n) not in filled)
-        plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts, reads)
+        plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts, reads_of(learner.body))
         what = self.bank.ingredients(learner.variables(), learner.names)
         each = 1 + self.lines // LINES
         for edits in repairs(learner.body, list(self.bank.trees.values()), what):
@@ -248,17 +251,20 @@ class Search:
         return self.learner is not None and any(name in before - after for name in self.learner.variables())
 
     def _leads_to(self, fault: Fault, edit: Edit) -> bool:
-        """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were."""
-        function = self.learner.function(edit) if self.learner else None
+        """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
+
+        Another name has no reason of its own: it must make something right, too.
+        """
+        function, gains = self.learner.function(edit) if self.learner else None, edit.kind != "name"
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
-            if (
-                after is None
-                or not same(after, fault.outcome(i))
-                or right_entries(before, wanted) > right_entries(after, wanted)
-            ):
+            if after is None or not same(after, fault.outcome(i)):
                 return False
-        return True
+            gained = right_entries(after, wanted) - right_entries(before, wanted)
+            if gained < 0:
+                return False
+            gains = gains or gained > 0
+        return gains
 
     def other_order(self) -> Diagnosis | None:
         """Find parameters in another order than the stub's: the check hands its arguments over by place."""

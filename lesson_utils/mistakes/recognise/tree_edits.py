@@ -145,8 +145,13 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
         yield from _statements(ast.Module(body, []))
 
 
+FILLING = {"append", "extend", "insert"}
+
+
 def written(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the arrays that `node` writes into: x of `x[0] = 1`."""
+    """Yield the arrays and lists that `node` writes into: x of `x[0] = 1` and of `x.append(1)`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
+        yield node.func.value
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
         base: ast.expr = node
         while isinstance(base, ast.Subscript | ast.Attribute):
