@@ -21,11 +21,11 @@ except ModuleNotFoundError:
 
 Tell = Callable[[str], None]
 MISSING = "The real model is not here, so what follows shows its stored results."
-AGAIN = "then run this cell again, and the cells below it."
-BY_PIP = "In a terminal, `python course.py real` does the same."
+HOW = "To have it here, press the button. Then run this cell again, and the cells below it."
+BY_PIP = "(In a terminal, `python course.py real` does the same.)"
 FROM_SITE = (
-    "It comes from this site, and your browser keeps it. If you have chatted with it on the site's own page, it is in "
-    "your browser already."
+    "The model comes from this site, and your browser keeps it. If you have talked to it\n"
+    "on the site's own page, your browser has it already."
 )
 
 
@@ -39,10 +39,10 @@ def offer() -> None:
     """Say that the model is missing, and show the button."""
     from_site = model_of_site is not None
     if machine.is_browser() and not from_site:
-        print(MISSING)  # somebody else's site: there is no pip, and no model
+        print(MISSING)  # on a site of somebody else's there is no model, and a browser has no pip
         return
     label = "Fetch the model (93 MB)" if from_site else "Install the model (98 MB)"
-    print(f"{MISSING}\nTo have it here, press the button; {AGAIN} {FROM_SITE if from_site else BY_PIP}")
+    print(MISSING, HOW, FROM_SITE if from_site else BY_PIP, sep="\n")
     button = Offer(label, model_of_site.bring if from_site else install)
     note = "Run this cell to see the button."
     stand_in.show({"text/html": f"<p><em>{note}</em></p>", "text/plain": note}, button.widget)
