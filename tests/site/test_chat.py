@@ -553,16 +553,36 @@ def test_the_bench_measures_it(chromium, address, capsys):
 
 
 @pytest.mark.own_job
-def test_firefox_runs_it_too(address):
+@pytest.mark.parametrize("private", [False, True])
+def test_firefox_runs_it_too(address, model, private):
+    """The same text as natively, Stop, a second visit that fetches nothing, and maps."""
     if not firefox.find():
         pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
-    with firefox.started() as browser:
-        page = browser.page(address)
-        page.click("#start")
-        page.wait("() => !document.getElementById('works').hidden", seconds=90)
+    with firefox.started(private) as browser:
+        for visit in ("first", "second"):
+            page = browser.page(address)
+            page.wait(
+                "second => document.getElementById('start').textContent.includes('already') === second",
+                visit == "second",
+            )
+            page.click("#start")
+            page.wait("() => !document.getElementById('works').hidden", seconds=90)
+            page.wait("() => seen?.tokens.length", seconds=60)
+            page.ask("() => { document.getElementById('temperature').value = '0' }")
+            page.click("#send")
+            page.wait("() => document.getElementById('send').textContent === 'Send'", seconds=60)
+            tokens = page.ask("() => [...document.querySelectorAll('#said span')].map(node => node.textContent)")
+            assert tokens == natively(model)
+            fetched = [request for request in browser.requests if "/model/" in request]
+            assert len(fetched) == len(set(fetched)) > 2
+        page.ask("() => { document.getElementById('text').value = 'the heat' }")
         page.click("#send")
-        page.wait("() => document.getElementById('send').textContent === 'Send'", seconds=60)
-        page.wait("() => document.querySelectorAll('#said span').length > 3", seconds=60)
+        page.wait("() => document.querySelectorAll('#said div:last-child span').length > 2", seconds=60)
+        page.click("#send")
+        page.wait("() => document.getElementById('news').textContent.startsWith('You stopped')", seconds=30)
+        refused = page.ask("() => navigator.storage.getDirectory().then(() => false, () => true)")
+        assert refused == private, "this Firefox keeps nothing else of a private window"
+        assert browser.complaints == []
         assert [request for request in browser.requests if not request.startswith((address, "data:", "blob:"))] == []
 
 

@@ -108,11 +108,16 @@ def test_python_has_the_whole_text_that_models_learn_from(lab):
 # --- Notebook 09 with a model from the site
 
 OFFLINE = "**/chat/model.json"
-FULL_DISK = """from pyodide.code import run_js
+NO_SIMD = """import model_of_site, packed_products
+install, packed_products.install = packed_products.install, lambda: False"""
+FULL_DISK = """packed_products.install = install
+from pyodide.code import run_js
 run_js("self.put = Cache.prototype.put; Cache.prototype.put = () => Promise.reject(new Error('full'))")"""
-NO_MODEL_YET = """run_js("Cache.prototype.put = self.put")
-import model_of_site
+FULL_MEMORY = """run_js("Cache.prototype.put = self.put")
+def full(*_, **__): raise MemoryError
+load, model_of_site.pretrained.load = model_of_site.pretrained.load, full
 model_of_site.brought = None"""
+ROOM_AGAIN = "model_of_site.pretrained.load = load"
 BY_THE_CHAT = "async () => (await modelBytes(new URL('./', location.href), () => {})).keeps"
 
 
@@ -148,6 +153,9 @@ def test_notebook_09_runs_on_a_model_from_the_site(site):
         notebook.run_cell("census-lab")
         assert "sentence" not in notebook.live_figures()[0].controls, "the stored results stay"
 
+        notebook.run_cell("grow-data", NO_SIMD)
+        press("This browser is too old for the model: it has no SIMD in WebAssembly.")
+
         # Lost half-way, and gone on with; and a browser that can keep nothing.
         notebook.run_cell("grow-data", FULL_DISK)
         lost = []
@@ -181,15 +189,18 @@ def test_notebook_09_runs_on_a_model_from_the_site(site):
         assert 2 < tokens.count() < 120
 
         # What the chat's page has fetched is not fetched again.
-        notebook.run_cell("grow-data", NO_MODEL_YET)
+        notebook.run_cell("grow-data", FULL_MEMORY)
         other = page.context.new_page()
         other.goto(f"{page.url.partition('lite/')[0]}chat/model.json")
         other.add_script_tag(url="model.js")
         assert other.evaluate(BY_THE_CHAT)
         asked.clear()
         notebook.run_cell("load")
+        press("This tab has too little memory for the model. Close other tabs, and press the button again.")
+        notebook.run_cell("grow-data", ROOM_AGAIN)
         press("The model is here. Now run this cell again, and the cells below it.")
         assert parts() == []
+        assert notebook.complaints() == []
         assert lab.elsewhere == []
 
 

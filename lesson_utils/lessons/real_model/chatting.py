@@ -122,7 +122,7 @@ class Chat:
                 said.append(token)
                 self.answer.value = coloured(said)
                 await asyncio.sleep(0.01)  # time for a click on Stop to come in
-        except ValueError as error:  # too long a question, or half a character
+        except (ValueError, MemoryError) as error:  # too long a question, half a character, a full tab of a browser
             self.answer.value = f'<pre role="alert">{html.escape(str(error))}</pre>'
         finally:
             self.ask.disabled, self.stop.disabled = False, True

@@ -55,7 +55,7 @@ async def bring(tell: Callable[[str], None]) -> str:
         pyodide_js.FS.writeFile(PATH, js.Uint8Array.new(found.content), canOwn=True)
         real = pretrained.load(PATH, progress=False, packed=True)
     except JsException as error:
-        raise RuntimeError(error.message) from None
+        raise RuntimeError(NO_MEMORY if error.name == "RangeError" else error.message) from None
     except MemoryError:
         raise RuntimeError(NO_MEMORY) from None
     packed_products.widen(real.model)
