@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-# Seconds that this thread has computed. A browser's Python, with its one thread, has only the time of the process.
-thread_time = getattr(time, "thread_time", time.process_time)
+# Seconds that this thread has computed. A browser's Python has only the clock on the wall: its process takes no time.
+thread_time = getattr(time, "thread_time", time.perf_counter)
 
 
 def is_browser() -> bool:

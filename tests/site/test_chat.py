@@ -368,6 +368,50 @@ def test_a_browser_that_keeps_nothing_says_so_and_works(visit):
 
 
 @pytest.mark.own_job
+def test_a_window_without_storage_says_so_and_works(visit):
+    """As some private windows, and every page by plain http, which has no checksums and no locks, either."""
+    visit.context.add_init_script(
+        "delete self.caches; delete Navigator.prototype.locks; delete Crypto.prototype.subtle; if (self.caches) throw 1"
+    )
+    visit.context.route("**/model/03-*", lambda route: route.fulfill(body=route.fetch().body()[::-1]))
+    visit.start(wait=False)
+    visit.says("The model's file is damaged. Press the button again to fetch it anew.")
+    visit.context.unroute("**/model/03-*")
+    visit.page.click("#start")
+    visit.says("Your browser could not keep it, so the next visit will fetch it again.")
+    assert visit.ask("the")
+
+
+@pytest.mark.own_job
+def test_a_connection_that_falls_silent_counts_as_lost(visit):
+    silent = []
+    visit.context.route("**/model/02-*", lambda route: route.continue_() if silent else silent.append(route))
+    visit.page.clock.install()
+    visit.start(wait=False)
+    while not silent:
+        visit.page.wait_for_timeout(50)
+    visit.page.clock.run_for(30_100)
+    visit.says("The connection was lost after 0 MB. Trying again …")
+    visit.page.clock.run_for(2_000)
+    visit.page.locator("#works").wait_for(timeout=90_000)
+
+
+@pytest.mark.own_job
+def test_a_page_without_room_for_the_model_says_so(visit):
+    """The file does not fit into the page, where it is unpacked on its way to Python."""
+    visit.context.add_init_script(
+        """self.Uint8Array = class extends Uint8Array {
+            constructor(...words) {
+                if (words[0] === BYTES) throw new RangeError('Array buffer allocation failed')
+                super(...words)
+            }
+        }""".replace("BYTES", str(visit.page.request.get(f"{visit.address}model.json").json()["bytes"]))
+    )
+    visit.start(wait=False)
+    visit.says("This tab has too little memory for the model. Close other tabs.")
+
+
+@pytest.mark.own_job
 def test_a_lost_connection_goes_on_where_it_was(visit):
     page, lost = visit.page, {"times": 0}
 
@@ -509,16 +553,36 @@ def test_the_bench_measures_it(chromium, address, capsys):
 
 
 @pytest.mark.own_job
-def test_firefox_runs_it_too(address):
+@pytest.mark.parametrize("private", [False, True])
+def test_firefox_runs_it_too(address, model, private):
+    """The same text as natively, Stop, a second visit that fetches nothing, and maps."""
     if not firefox.find():
         pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
-    with firefox.started() as browser:
-        page = browser.page(address)
-        page.click("#start")
-        page.wait("() => !document.getElementById('works').hidden", seconds=90)
+    with firefox.started(private) as browser:
+        for visit in ("first", "second"):
+            page = browser.page(address)
+            page.wait(
+                "second => document.getElementById('start').textContent.includes('already') === second",
+                visit == "second",
+            )
+            page.click("#start")
+            page.wait("() => !document.getElementById('works').hidden", seconds=90)
+            page.wait("() => seen?.tokens.length", seconds=60)
+            page.ask("() => { document.getElementById('temperature').value = '0' }")
+            page.click("#send")
+            page.wait("() => document.getElementById('send').textContent === 'Send'", seconds=60)
+            tokens = page.ask("() => [...document.querySelectorAll('#said span')].map(node => node.textContent)")
+            assert tokens == natively(model)
+            fetched = [request for request in browser.requests if "/model/" in request]
+            assert len(fetched) == len(set(fetched)) > 2
+        page.ask("() => { document.getElementById('text').value = 'the heat' }")
         page.click("#send")
-        page.wait("() => document.getElementById('send').textContent === 'Send'", seconds=60)
-        page.wait("() => document.querySelectorAll('#said span').length > 3", seconds=60)
+        page.wait("() => document.querySelectorAll('#said div:last-child span').length > 2", seconds=60)
+        page.click("#send")
+        page.wait("() => document.getElementById('news').textContent.startsWith('You stopped')", seconds=30)
+        refused = page.ask("() => navigator.storage.getDirectory().then(() => false, () => true)")
+        assert refused == private, "this Firefox keeps nothing else of a private window"
+        assert browser.complaints == []
         assert [request for request in browser.requests if not request.startswith((address, "data:", "blob:"))] == []
 
 

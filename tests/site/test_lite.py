@@ -5,12 +5,14 @@ python course.py test tests/site/test_lite.py -s      also prints sizes and time
 
 import io
 import json
+import re
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import by_hand
 import pytest
+import stand_in_model
 
 from tools.bench.lite import measured
 from tools.browser import driver, firefox
@@ -101,6 +103,105 @@ def test_python_has_the_whole_text_that_models_learn_from(lab):
     with lab.open("06_causal_mask.ipynb") as notebook:
         (output,) = notebook.run_cell("setup", "from lesson_utils import tasks\nprint(len(tasks.python_text()))")
         assert "".join(output["text"]) == "465126\n"
+
+
+# --- Notebook 09 with a model from the site
+
+OFFLINE = "**/chat/model.json"
+NO_SIMD = """import model_of_site, packed_products
+install, packed_products.install = packed_products.install, lambda: False"""
+FULL_DISK = """packed_products.install = install
+from pyodide.code import run_js
+run_js("self.put = Cache.prototype.put; Cache.prototype.put = () => Promise.reject(new Error('full'))")"""
+FULL_MEMORY = """run_js("Cache.prototype.put = self.put")
+def full(*_, **__): raise MemoryError
+load, model_of_site.pretrained.load = model_of_site.pretrained.load, full
+model_of_site.brought = None"""
+ROOM_AGAIN = "model_of_site.pretrained.load = load"
+BY_THE_CHAT = "async () => (await modelBytes(new URL('./', location.href), () => {})).keeps"
+
+
+def test_notebook_09_runs_on_a_model_from_the_site(site):
+    """Bad luck first, each in a sentence; then a click brings the model, and a figure and the chat run on it."""
+    from tools.site.chat import make
+
+    with driver.jupyterlite(site.parent, "lite/") as lab, lab.open("09_real_model.ipynb") as notebook:
+        page, asked = notebook.page, []
+        page.context.on("request", lambda request: request.service_worker or asked.append(request.url))
+        button = page.get_by_role("button", name="Fetch the model (93 MB)")
+
+        def parts():
+            return [url for url in asked if "/model/" in url]
+
+        def press(*sentences):
+            button.click()
+            for sentence in sentences:
+                page.get_by_text(sentence).wait_for(timeout=60_000)
+
+        notebook.run_cell("setup")
+        assert "its stored results" in "".join(notebook.run_cell("load")[0]["text"])
+        press("This site was built without the model, so the notebook shows its stored results.")
+        folder = site.parent / "chat"
+        model = stand_in_model.write(site.parent / "stand_in.gguf")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(make, "PART", 20_000)
+            make.build_model(folder, model)
+        (folder / "model.js").write_text((make.HERE / "model.js").read_text(encoding="utf-8"), encoding="utf-8")
+        page.context.route(OFFLINE, lambda route: route.abort())
+        press("This site does not answer. Check your connection, and press the button again.")
+        page.context.unroute(OFFLINE)
+        notebook.run_cell("census-lab")
+        assert "sentence" not in notebook.live_figures()[0].controls, "the stored results stay"
+
+        notebook.run_cell("grow-data", NO_SIMD)
+        press("This browser is too old for the model: it has no SIMD in WebAssembly.")
+
+        # Lost half-way, and gone on with; and a browser that can keep nothing.
+        notebook.run_cell("grow-data", FULL_DISK)
+        lost = []
+
+        def lose(route):
+            lost.append(route.request.url)
+            route.abort("connectionreset") if len(lost) == 1 else route.continue_()
+
+        page.context.route("**/model/02-*", lose)
+        press("The connection was lost after 0 MB. Trying again …", "Now run this cell again, and the cells below it.")
+        assert page.get_by_text("The model is here. Your browser could not keep it").is_visible()
+        assert len(lost) == 2
+        assert len(parts()) == len(set(parts())) + 1
+        assert "million parameters" in "".join(notebook.run_cell("load")[0]["text"])
+
+        # The figure follows a sentence, and the chat, which is a task, is stopped.
+        notebook.run_cell("census-lab")
+        (figure,) = notebook.live_figures()
+        first = figure.src
+        figure.controls["sentence"].input.fill("the heat, the")
+        assert figure.wait_for_picture(other_than=first, seconds=30)
+        assert re.findall(r"'([^']+)' on", figure.alt) == ["a", "t", ",", " the"], "the ends of the sentence"
+        assert figure.alert == ""
+        notebook.run_cell("chat")
+        ask, stop = (page.get_by_role("button", name=name) for name in ("Ask", "Stop"))
+        ask.click()
+        tokens = page.locator("span[title^='p =']")
+        tokens.nth(2).wait_for(state="attached", timeout=60_000)
+        stop.click()
+        page.wait_for_function("node => !node.disabled", arg=ask.element_handle())
+        assert 2 < tokens.count() < 120
+
+        # What the chat's page has fetched is not fetched again.
+        notebook.run_cell("grow-data", FULL_MEMORY)
+        other = page.context.new_page()
+        other.goto(f"{page.url.partition('lite/')[0]}chat/model.json")
+        other.add_script_tag(url="model.js")
+        assert other.evaluate(BY_THE_CHAT)
+        asked.clear()
+        notebook.run_cell("load")
+        press("This tab has too little memory for the model. Close other tabs, and press the button again.")
+        notebook.run_cell("grow-data", ROOM_AGAIN)
+        press("The model is here. Now run this cell again, and the cells below it.")
+        assert parts() == []
+        assert notebook.complaints() == []
+        assert lab.elsewhere == []
 
 
 # Arrays of all forms in memory: each product against the sums that it stands for.

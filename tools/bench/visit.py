@@ -31,7 +31,7 @@ def run() -> None:
         folder = BUILT
         if not (folder / PAGES[0]).exists():
             folder = Path(name)
-            build.build_book(folder)
+            build.build_book(folder, with_lite=False)
         with driver.served(folder) as address, driver.chromium() as browser:
             for page in PAGES[: 1 if trial.on() else None]:
                 for slower in (1, 4):

@@ -66,10 +66,10 @@ def jupyterlab(root: str | Path) -> "Iterator[JupyterLab]":
 
 
 @contextmanager
-def jupyterlite(folder: str | Path) -> "Iterator[JupyterLab]":
-    """Serve the JupyterLite in `folder`, and start a browser."""
+def jupyterlite(folder: str | Path, under: str = "") -> "Iterator[JupyterLab]":
+    """Serve the JupyterLite in `folder`, or in a folder `under` it, and start a browser."""
     with served(folder) as address, chromium() as window:
-        yield JupyterLab(address, "lab/index.html?path={path}", window)
+        yield JupyterLab(address, f"{under}lab/index.html?path={{path}}", window)
 
 
 @contextmanager
@@ -159,7 +159,7 @@ class JupyterLab:
 
         Closing shuts the kernel down, and does not save.
         """
-        page = self._chromium.new_page(viewport={"width": width, "height": height})
+        page = self._chromium.new_context(viewport={"width": width, "height": height}).new_page()
         try:
             notebook = Notebook(page)
             page.context.route(lambda url: url.startswith("http") and not url.startswith(self._url), self._refuse)

@@ -59,14 +59,19 @@ def find() -> str | None:
 
 
 @contextmanager
-def started() -> "Iterator[Browser]":
-    """Start Firefox with a profile of its own; raise a RuntimeError if there is none, or if it does not start."""
+def started(private: bool = False) -> "Iterator[Browser]":
+    """Start Firefox with a profile of its own, with private windows only if `private`.
+
+    Raises:
+        RuntimeError: there is none, or it does not start.
+    """
     path = find()
     if path is None:
         raise RuntimeError("no Firefox; install it (Debian: apt install firefox-esr)")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         profile = Path(folder)
-        lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in SETTINGS.items())
+        settings = SETTINGS | {"browser.privatebrowsing.autostart": private}
+        lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in settings.items())
         (profile / "user.js").write_text("".join(lines))
         command = [path, "--headless", "--no-remote", "--profile", folder, "--remote-debugging-port=0"]
         # Under sudo, these may belong to somebody else; then it does not start.

@@ -84,7 +84,7 @@ def written_by(block: EncoderLayer, cache: EncoderCache, head: int) -> Array:
     merged, W_O = cache.attention.inner.merged  # (B, T, d_model) and (d_model, d_model)
     d_k = W_O.shape[0] // block.attention.inner.num_heads
     own = slice(head * d_k, (head + 1) * d_k)
-    result: Array = merged[..., own] @ W_O[own]
+    result: Array = merged[..., own] @ np.asarray(W_O)[own]
     return result
 
 
@@ -94,7 +94,7 @@ def reads(block: EncoderLayer, x: Array, written: Array, into: str, reading: Seq
     assert norm is not None
 
     def attend(Q: Array, K: Array, V: Array, mask: Mask | None = None) -> tuple[Array, Array]:
-        matrices = (W.value for W in (inner.W_Q, inner.W_K, inner.W_V))
+        matrices = (np.asarray(W.value) for W in (inner.W_Q, inner.W_K, inner.W_V))  # packed ones are unpacked
         made = inputs(x, written, lambda stream: norm.forward(stream)[0], *matrices, into)
         mixed: list[Array] = []
         for n, (kept, now) in enumerate(zip((Q, K, V), made, strict=True)):

@@ -34,16 +34,22 @@ def build(folder: Path, model: Path | None = None) -> None:
     started = time.perf_counter()
     shutil.rmtree(folder, ignore_errors=True)
     build_python(folder / "pyodide")
-    (folder / "model").mkdir()
-    content = model.read_bytes() if model else published(folder / "model" / "LICENSE.txt")
-    manifest = write_model(folder / "model", content)
-    manifest["experiments"] = [] if model else experiments()
-    (folder / "model.json").write_text(json.dumps(manifest), encoding="utf-8")
+    manifest = build_model(folder, model)
     for name in PAGE:
         text = (HERE / name).read_text(encoding="utf-8")
         (folder / name).write_text(text.replace("MEGABYTES", f"{megabytes(manifest):.0f}"), encoding="utf-8")
     total = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
     print(f"Chat: {total:.1f} MB, in {time.perf_counter() - started:.0f} s")
+
+
+def build_model(folder: Path, model: Path | None = None) -> dict[str, Any]:
+    """Put the model into `folder`, and what the page must know of it; return the latter."""
+    (folder / "model").mkdir(parents=True)
+    content = model.read_bytes() if model else published(folder / "model" / "LICENSE.txt")
+    manifest = write_model(folder / "model", content)
+    manifest["experiments"] = [] if model else experiments()
+    (folder / "model.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return manifest
 
 
 def build_python(folder: Path) -> None:

@@ -70,9 +70,9 @@ async function collected(base, { bytes, parts }, tell) {
       }
       progress(part.bytes);
       before += part.bytes;
-      await writer.write(content);
+      await Promise.race([writer.write(content), whole]); // which fails where nobody has room for what is inflated
     }
-    await writer.close();
+    await Promise.race([writer.close(), whole]);
     const result = await whole;
     received.clear();
     await forgetOthers(store, parts, base);
@@ -82,7 +82,7 @@ async function collected(base, { bytes, parts }, tell) {
     if (error instanceof Trouble) throw error;
     if (error instanceof RangeError) throw new Trouble("This tab has too little memory for the model. Close other tabs.");
     received.clear();
-    await caches?.delete(STORE).catch(() => {});
+    await self.caches?.delete(STORE).catch(() => {});
     throw new Trouble("The model's file is damaged. Press the button again to fetch it anew.");
   }
 }

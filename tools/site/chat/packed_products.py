@@ -5,6 +5,7 @@ NumPy form remains for all other products, and is what the tests compare with.
 """
 
 import ctypes
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ AT_ONCE = 16  # columns of x @ W.T that the WebAssembly computes together
 ROOM = np.empty(32 * AT_ONCE, np.float32)  # where it unpacks a block of each
 
 
+@functools.cache
 def install() -> bool:
     """Let `x @ W.T` use it; return False if this browser has no SIMD."""
     try:
