@@ -1,4 +1,4 @@
-"""What the kernel of a walk knows of its live figures."""
+"""Runs in the kernel of a walk, and tells what its live figures show."""
 
 import gc
 import html

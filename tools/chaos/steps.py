@@ -1,4 +1,4 @@
-"""What a learner does in a walk: a function for each kind of step."""
+"""The steps of a walk: a function for each kind of thing that a learner does."""
 
 import re
 import signal

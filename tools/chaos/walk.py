@@ -105,7 +105,7 @@ class Walk:
         self._try(step, kind, do)
 
     def _try(self, step: int, kind: str, do: Callable[[], None]) -> None:
-        """Do it, and note what was lost; what is still wrong from an earlier step counts once."""
+        """Take a step, and note what was lost; what is still wrong from an earlier step counts once."""
         self.tried[kind] += 1
         try:
             do()
