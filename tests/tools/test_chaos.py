@@ -2,11 +2,13 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
+from lesson_utils.classroom import live
 from tools.browser import driver, firefox
 from tools.chaos import __main__ as chaos
-from tools.chaos import page, steps, walk
+from tools.chaos import page, soak, steps, walk
 
 CELL = """ValueError                                Traceback (most recent call last)
 Cell In[4], line 1
@@ -71,6 +73,33 @@ def test_the_table_counts_what_was_lost_by_kind(capsys):
     out = capsys.readouterr().out
     assert "LOST at step 4 (save): this again" in out
     assert "python -m tools.chaos --walks 1 --seed 2 --browser chromium 00_start_here" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fault", "lost"), [(None, False), ("leaks", True), ("raises", True)])
+def test_a_figure_that_grows_or_fails_is_lost(fault, lost, monkeypatch):
+    kept = []
+
+    @live.lab(width=1, height=1, x=live.Slider("x", 0, 10, 3))
+    def point(figure):
+        (dot,) = figure.add_subplot(xlim=(0, 10)).plot([0], [0], "o")
+
+        def update(x):
+            dot.set_xdata([x])
+            if fault == "leaks":
+                kept.append(np.ones(50_000))
+            if fault == "raises" and x == 7:
+                raise ArithmeticError("seven")
+            return f"At {x}."
+
+        return update
+
+    monkeypatch.setattr(live, "PICTURES_KEPT", 1)
+    monkeypatch.setattr(soak, "figures", lambda: {"a figure": point.example})
+    found = soak.soak("a figure", 60)
+    assert found.lost == lost, found
+    assert ("LOST" in str(found)) == lost
+    assert ("ArithmeticError: seven" in found.alert) == (fault == "raises")
 
 
 SPOILED = "print('spoiled')\n"

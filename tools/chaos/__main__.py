@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 
+from tools.chaos import soak
 from tools.chaos.steps import KINDS
 from tools.chaos.walk import NOTEBOOKS, Walk
 
@@ -22,9 +23,14 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=30, help="of each walk; default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="of the first walk; default: %(default)s")
     parser.add_argument("--browser", choices=("chromium", "firefox"), default="chromium")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no walk after so many")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing new after so many")
+    parser.add_argument(
+        "--soak", type=int, metavar="STEPS", help="move each live figure so often instead, such as 2000"
+    )
     parser.add_argument("--story", action="store_true", help="print every step, also of walks that survived")
     options = parser.parse_args()
+    if options.soak:
+        return soaked(options.soak, options.minutes)
     names = [path.name for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
     chosen = [name for name in names if not options.notebooks or name.startswith(tuple(options.notebooks))]
     if not chosen:
@@ -38,6 +44,20 @@ def main() -> int:
         report(walk, options.story)
     print_table(walks)
     return int(any(walk.lost for walk in walks))
+
+
+def soaked(steps: int, minutes: float) -> int:
+    """Print a line for each live figure; return 1 if one has grown."""
+    found = []
+    for one in soak.all_figures(steps, minutes):
+        print(one, flush=True)
+        found.append(one)
+    lost = sum(one.lost for one in found)
+    most = max(one.grown for one in found)
+    print(
+        f"{len(found)} of {len(soak.figures())} figures, {steps} steps each: {lost} lost; the most growth {most:.2f} MB"
+    )
+    return int(lost > 0)
 
 
 def report(walk: Walk, story: bool) -> None:

@@ -41,7 +41,13 @@ def check(walk: Walk) -> None:
 
 
 def answer(walk: Walk) -> None:
-    walk.also(f"one of {walk.page.answer(walk.path, walk.random.random())}")
+    """Choose an answer; if none is shown yet, run a cell that asks."""
+    share = walk.random.random()
+    if not (found := walk.page.answer(walk.path, share)):
+        walk.run(walk.random.choice([cell for cell in walk.code() if cell["source"].startswith("quiz.")]))
+        walk.settle()
+        found = walk.page.answer(walk.path, share)
+    walk.also(f"one of {found}")
 
 
 def edit(walk: Walk) -> None:
@@ -65,11 +71,13 @@ def edit(walk: Walk) -> None:
 
 def undo(walk: Walk) -> None:
     """Take an edit back, and run the cell."""
-    if walk.changed:
-        name = walk.random.choice(walk.changed)
-        walk.page.undo(walk.path, name)
-        walk.typed()
-        walk.run({"id": name})
+    if not walk.changed:
+        edit(walk)
+        walk.settle()
+    name = walk.random.choice(walk.changed or [walk.code()[0]["id"]])
+    walk.page.undo(walk.path, name)
+    walk.typed()
+    walk.run({"id": name})
 
 
 def move(walk: Walk) -> None:
