@@ -118,15 +118,15 @@
     if (format === "base64") return Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
     return new TextEncoder().encode(format === "json" ? JSON.stringify(content, null, 1) + "\n" : content);
   };
-  // What is open is taken from the page: where the storage is full, it stands nowhere else.
+  // What is not saved is taken from the page, because where the storage is full it stands nowhere else.
   const shown = ({ context }) => {
     const notebook = context.contentsModel?.type === "notebook";
     const content = notebook ? context.model.toJSON() : context.model.toString();
     return [context.path, { content, format: notebook ? "json" : "text", last_modified: Date.now() }];
   };
   const download = async () => {
-    await save().catch(() => {});
     const kept = new Map(documents().filter(({ context }) => context.isReady && context.model.dirty).map(shown));
+    if (!unsaved.size) save().catch(() => {}); // not awaited: JupyterLab's answer may be a dialog
     const storage = await app.serviceManager.contents._defaultDrive.storage;
     const files = [];
     await storage.iterate((file, path) => {
