@@ -230,6 +230,31 @@ def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
     assert 'role="alert"' in testing.move(figure, "x", 9)
 
 
+def test_after_a_stop_in_a_drag_the_picture_still_comes(monkeypatch):
+    """The stop reaches the last step of a drag: nothing moves after it that would draw the picture."""
+    monkeypatch.setattr(live, "PAUSE", 0)
+
+    def stop(**values):
+        monkeypatch.setattr(figure, "_picture_at", picture_at)
+        raise KeyboardInterrupt
+
+    async def learner():
+        with pytest.raises(KeyboardInterrupt):
+            testing.move(figure, "x", 7)
+        assert figure.picture.alt == "Point a stands at 3."
+        await asyncio.sleep(0.1)
+
+    figure = point()
+    picture_at = figure._picture_at
+    monkeypatch.setattr(figure, "_picture_at", stop)
+    asyncio.run(learner())
+    assert figure.picture.alt == "Point a stands at 7."
+    assert testing.follows(figure)
+    monkeypatch.setattr(figure, "_picture_at", stop)
+    with pytest.raises(KeyboardInterrupt):  # where no kernel runs, too
+        testing.move(figure, "x", 8)
+
+
 def test_a_picture_from_memory_is_the_one_that_would_be_drawn():
     figure, fresh = point(), point()
     shown = [figure.set(x=x) for x in (1, 2, 1, 3, 2)]
