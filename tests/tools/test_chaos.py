@@ -51,6 +51,8 @@ Cell In[3], line 2, in score(q)
             False,
             "lost: a traceback of ours",
         ),
+        ("on stderr", "/x/lesson_utils/a.py:3: RuntimeWarning: overflow", False, "lost: a warning of ours"),
+        ("on stderr", "/tmp/ipykernel_1/2.py:3: RuntimeWarning: overflow", False, "the learner's"),
         ("IndexError", f"\x1b[31m{CELL}\x1b[0m" + OURS.format("x[9]"), False, "lost: a traceback of ours"),
     ],
 )

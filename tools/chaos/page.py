@@ -131,6 +131,8 @@ def verdict(name: str, text: str, edited: bool) -> str:
     concerned = [file for file, _ in frames if file == "cell" or "lesson_utils" in file or "ipykernel_" in file]
     if name in ("KeyboardInterrupt", "SyntaxError", "IndentationError"):
         return "the learner's"
+    if name == "on stderr" and "Traceback" not in text:
+        return "lost: a warning of ours" if "lesson_utils" in text else "the learner's"
     if not concerned or "lesson_utils" not in concerned[-1]:
         return "the learner's"
     innermost = text[frames[-1][1] :]

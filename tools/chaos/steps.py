@@ -145,7 +145,7 @@ def interrupt(walk: Walk) -> None:
 
 def restart(walk: Walk) -> None:
     walk.page.restart(walk.path)
-    walk.edited.discard(walk.path)
+    walk.begins_anew()
 
 
 def kill(walk: Walk) -> None:
@@ -158,7 +158,7 @@ def kill(walk: Walk) -> None:
     give_up = time.monotonic() + 40  # the server looks every few seconds
     while not walk.kernels() and time.monotonic() < give_up:
         time.sleep(0.1)
-    walk.edited.discard(walk.path)
+    walk.begins_anew()
     walk.settle()
     if walk.random.random() < 0.5:  # and go on
         run_on(walk)

@@ -56,6 +56,7 @@ class Walk:
         self.opened = {notebook}
         self.kept: dict[str, list[dict[str, str]]] = {}  # of each notebook: what a reload may show, the newest last
         self.edited: set[str] = set()  # notebooks whose kernel has run something edited
+        self.new: set[str] = set()  # notebooks whose kernel knows nothing yet
         self._given: dict[str, dict[str, str]] = {}  # of each notebook: the sources of its cells when it was opened
         self._seen: set[tuple[str, str, str]] = set()
 
@@ -136,6 +137,8 @@ class Walk:
     def run(self, cell: dict[str, Any], how: str = "run-cell") -> None:
         self.also(f"{cell['id']}" + (f" ({how})" if how != "run-cell" else ""))
         self.page.run(self.path, cell["id"], how)
+        if cell["id"] == "setup" or how != "run-cell":
+            self.new.discard(self.path)
         if cell["id"] in self.changed:
             self.edited.add(self.path)
 
@@ -146,7 +149,9 @@ class Walk:
         return sorted(name for name, source in self.kept[self.path][-1].items() if source != given.get(name))
 
     def run_figure(self) -> None:
-        """Run a cell that shows a figure, if there is one that needs nothing from the cells above."""
+        """Run a cell that shows a figure, if there is one that needs nothing but the set-up."""
+        if self.path in self.new and self.random.random() < 0.8:
+            self.run({"id": "setup"})
         found = [cell for cell in self.code() if re.match(r"lab\.\w+\(\)\s*$", cell["source"])]
         self.run(self.random.choice(found or self.code()))
 
@@ -167,6 +172,11 @@ class Walk:
         figure, number = self.random.choice(found)
         self.also(f"{figure['cell']}, control {number}")
         return figure, number
+
+    def begins_anew(self) -> None:
+        """Note that the kernel in front knows nothing any more."""
+        self.edited.discard(self.path)
+        self.new.add(self.path)
 
     def kernels(self) -> list[psutil.Process]:
         name = f"kernel-{self.page.state(self.path)['kernel']}"
