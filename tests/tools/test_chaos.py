@@ -107,8 +107,9 @@ def test_a_figure_that_grows_or_fails_is_lost(fault, lost, monkeypatch):
 SPOILED = "print('spoiled')\n"
 BREAKS = f"{SPOILED}from lesson_utils.classroom import live\nlive.Slider('a', 0, 9, 3).neighbours('three')"
 EMPTIES = f"""{SPOILED}import gc
+from lesson_utils.classroom.live import LiveFigure
 for thing in gc.get_objects():
-    if type(thing) is lab.first_look.example().__class__:
+    if type(thing) is LiveFigure:
         thing._html.value = thing._html.value.replace('alt=', 'title=')"""
 
 
@@ -152,7 +153,7 @@ def test_a_walk_notices_what_a_learner_should_not_meet(spoiled):
     found = [what for _, _, what in one.lost]
     assert len(found) == len(spoiled), found
     for said, what in zip(spoiled, found, strict=True):
-        assert what.startswith(said)
+        assert what.startswith(said), found
 
 
 @pytest.mark.long_form

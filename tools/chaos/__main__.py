@@ -79,7 +79,7 @@ def print_table(walks: list[Walk]) -> None:
     tried: Counter[str] = sum((walk.tried for walk in walks), Counter())
     lost = Counter(kind for walk in walks for kind in {(step, kind) for step, kind, _ in walk.lost})
     print(f"\n{len(walks)} walks{'':22}tried survived lost")
-    for kind in (*KINDS, "the end"):
+    for kind in (*KINDS, "a last look", "all is saved"):
         gone = sum(count for (_, of), count in lost.items() if of == kind)
         print(f"{kind:30}{tried[kind]:6}{tried[kind] - gone:9}{gone:5}")
     print(f"{'all':30}{tried.total():6}{tried.total() - lost.total():9}{lost.total():5}")

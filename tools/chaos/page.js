@@ -35,6 +35,7 @@ window.chaos ??= (() => {
         id: model.id,
         type: model.type,
         source: model.sharedModel.getSource(),
+        ran: Boolean(model.executionCount) && !errors.length,
         errors: errors.map((error) => ({ name: error.ename, text: text(error.traceback) })),
         stderr: outputs.filter((output) => output.name === "stderr").map((output) => text(output.text)).join(""),
       };
@@ -60,7 +61,9 @@ window.chaos ??= (() => {
   const inKernel = async (path, expression) => {
     const asked = kernel(path).requestExecute({ code: "", silent: true, store_history: false, user_expressions: { it: expression } });
     const { content } = await inTime(asked.done, 30, "a question to the kernel");
-    return content.user_expressions?.it?.data?.["text/plain"] ?? JSON.stringify(content);
+    const { data } = content.user_expressions?.it ?? {};
+    if (!data) throw new Error(`the kernel does not know ${expression}: ${JSON.stringify(content)}`);
+    return data["text/plain"];
   };
 
   // --- Live figures ---------------------------------------------------------------------------------------------------

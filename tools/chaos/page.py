@@ -108,10 +108,7 @@ class Chaos:
         """Return what the kernel knows of these of its live figures; those of an earlier kernel are not there."""
         inside = "__import__('importlib').import_module('tools.chaos.inside')"
         said = self.inKernel(path, f"{inside}.figures({ids}, {fresh})")
-        try:
-            found: dict[str, dict[str, Any]] = json.loads(ast.literal_eval(said))
-        except (ValueError, SyntaxError) as error:
-            raise RuntimeError(f"the kernel could not say what its figures show: {said[:2000]}") from error
+        found: dict[str, dict[str, Any]] = json.loads(ast.literal_eval(said))
         return found
 
 

@@ -51,8 +51,9 @@ def answer(walk: Walk) -> None:
 
 
 def edit(walk: Walk) -> None:
-    """Change a cell to an extreme, and run it."""
-    cell = walk.random.choice(walk.code())
+    """Change a cell to an extreme, and run it; more often one that has run than one that lacks what stands above it."""
+    code, share = walk.code(), walk.random.random()
+    cell = walk.random.choice([cell for cell in code if cell["ran"] and share < 0.8] or code)
     lines, numbers = cell["source"].split("\n"), list(NUMBER.finditer(cell["source"]))
     line = walk.random.randrange(len(lines))
     how = walk.random.choice(("a number", "a number", "a line doubled", "a line removed"))
@@ -214,7 +215,7 @@ def other(walk: Walk) -> None:
 # What a step can be: how often, among all, and what it does.
 KINDS: Kinds = {
     "run some cells": (5, run_some),
-    "run all above": (3, run_on),
+    "run all above": (6, run_on),
     "run a figure": (8, Walk.run_figure),
     "run a cell twice": (3, run_twice),
     "a check": (3, check),

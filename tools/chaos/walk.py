@@ -91,7 +91,9 @@ class Walk:
             for step in range(1, steps + 1):
                 self.random = Random(f"{self.seed} {step}")
                 self._step(step)
-            self._try(steps + 1, "the end", self._end)
+            self._told("at the end")
+            self._try(steps + 1, "a last look", self._last_look)
+            self._try(steps + 1, "all is saved", self._save_all)
         return self
 
     def _step(self, step: int) -> None:
@@ -152,7 +154,7 @@ class Walk:
         """Run a cell that shows a figure, if there is one that needs nothing but the set-up."""
         if self.path in self.new and self.random.random() < 0.8:
             self.run({"id": "setup"})
-        found = [cell for cell in self.code() if re.match(r"lab\.\w+\(\)\s*$", cell["source"])]
+        found = [cell for cell in self.code() if re.match(r"lab\.\w+_(lab|look)\(\)\s*$", cell["source"])]
         self.run(self.random.choice(found or self.code()))
 
     def control(self, fits: Callable[[dict[str, Any]], bool]) -> tuple[dict[str, Any], int] | None:
@@ -298,10 +300,12 @@ class Walk:
             raise Lost(f"{self.path} could not be saved")
         self.kept[self.path] = self.kept[self.path][-1:]
 
-    def _end(self) -> None:
-        """Save everything: what was typed stands in the files."""
+    def _last_look(self) -> None:
         self.settle()
         self._look(fresh=self.path not in self.edited)
+
+    def _save_all(self) -> None:
+        """Save every notebook: what was typed stands in the files."""
         for path in self.opened:
             typed = self.kept[path][-1]
             if not self.page.isOpen(path):
