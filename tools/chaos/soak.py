@@ -1,7 +1,7 @@
 """Long use: every live figure is moved thousands of times, and its kernel must not grow.
 
-Each figure has a process of its own. What is kept on purpose (64 pictures, libraries' caches) is there after the first
-tenth of the steps; from then on memory is measured.
+Each figure has a process of its own. What is kept on purpose (64 pictures, libraries' caches) is there after some
+hundred steps; from then on memory is measured.
 """
 
 import gc
@@ -23,7 +23,7 @@ WORDS = ("", "a", "attention", "zzzzzzzzzzzzzzzzzzzzzzzz", "two words")
 
 
 class Soak(NamedTuple):
-    """What many steps of a figure have done."""
+    """How much a figure has grown in many steps, and how long they took."""
 
     name: str
     grown: float  # megabytes
@@ -44,7 +44,7 @@ def soak(name: str, steps: int) -> Soak:
     figure, random = figures()[name](), Random(name)
     seconds, alert, begun = [], "", 0.0
     for step in range(steps):
-        if step == steps // 10:
+        if step == min(steps // 2, 200):
             begun = memory()
         control = random.choice(list(figure.controls))
         values = WORDS if isinstance(figure.controls[control], live.Word) else figure.controls[control].values()

@@ -210,10 +210,14 @@ class Walk:
 
     def settle(self, patience: float = PATIENCE) -> None:
         """Wait until the kernel has nothing to do; a learner without patience presses stop, and then restarts."""
+        stoppable = True
         for how in ("", "interrupt", "restart"):
             if how:
                 self.also(f"{how} after {patience} s")
                 getattr(self.page, how)(self.path)
+            if how == "restart":
+                stoppable = self.path in self.edited
+                self.begins_anew()
             give_up = time.monotonic() + patience
             while time.monotonic() < give_up:
                 state = self.page.state(self.path)
@@ -221,7 +225,7 @@ class Walk:
                     self.also(f"dialog {state['dialogs'][0][:40]!r}")
                     self.page.accept()
                 elif state["status"] == "idle" and not state["running"]:
-                    if how == "restart" and not self.edited:
+                    if not stoppable:
                         raise Lost("the stop button did not stop a cell of the course")
                     return
                 time.sleep(0.1)

@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 
 from lesson_utils.classroom import plots, stand_in
+from lesson_utils.classroom.live import stops
 from lesson_utils.classroom.live.controls import Choice, Control, LogSlider, Slider, Switch, Word
 
 if TYPE_CHECKING:
@@ -277,11 +278,8 @@ class LiveFigure:
             return
         if self._ahead:
             self._ahead.cancel()
-        try:
+        with stops.held_back():
             shown = self._show()
-        except KeyboardInterrupt:  # the stop button, while pictures lag behind a drag: the last one is still to come
-            self._soon(self._show)
-            raise
         if shown:
             self._look_ahead(moved)
 
@@ -301,7 +299,7 @@ class LiveFigure:
         self._soon(self._draw_ahead, near)
 
     def _soon(self, do: Callable[..., object], *arguments: Any) -> None:
-        """Do it in the pause after this message, unless a control moves before."""
+        """Call a function in the pause after this message, unless a control moves before."""
         import asyncio  # in a kernel it is there already
 
         with suppress(RuntimeError):  # this is not a kernel
