@@ -23,7 +23,7 @@ WORDS = ("", "a", "attention", "zzzzzzzzzzzzzzzzzzzzzzzz", "two words")
 
 
 class Soak(NamedTuple):
-    """How much a figure has grown in many steps, and how long they took."""
+    """The growth of a figure in many steps, and the time of a step."""
 
     name: str
     grown: float  # megabytes
