@@ -17,12 +17,13 @@ def figures(ids: list[str], fresh: bool = False) -> str:
     """
     found: dict[str, dict[str, Any]] = {}
     for figure in [thing for thing in gc.get_objects() if type(thing) is LiveFigure]:
-        if figure.widget.model_id not in ids:
+        widget = getattr(figure, "widget", None)  # a stop may have come while it was made
+        if not widget or widget.model_id not in ids:
             continue
         alt = re.search(r'<img[^>]* alt="([^"]*)"', testing.page(figure))
         facts: dict[str, Any] = {"alt": html.unescape(alt[1]) if alt else "", "values": repr(figure.values)}
-        facts["follows"] = not alt or testing.follows(figure)
+        facts["follows"] = 'role="alert"' in testing.page(figure) or testing.follows(figure)
         if fresh and alt:
             facts["whole"] = testing.afresh(figure).set(**figure.values) == figure.picture
-        found[figure.widget.model_id] = facts
+        found[widget.model_id] = facts
     return json.dumps(found)

@@ -112,6 +112,21 @@ class Chaos:
         return found
 
 
+def wrong(figure: dict[str, Any], facts: dict[str, Any]) -> str:
+    """Return what is wrong with a live figure, from what the page shows and what the kernel knows; or ""."""
+    if not figure["picture"] and not figure["alert"]:
+        return f"{figure['cell']}: the live picture is empty"
+    if not facts["follows"]:
+        return f"{figure['cell']}: the kernel has sent another picture than that of {facts['values']}"
+    if not facts.get("whole", True):
+        return f"{figure['cell']}: a fresh figure shows another picture at {facts['values']}"
+    if facts["alt"] != figure["alt"]:
+        return f"{figure['cell']}: the page shows {figure['alt']!r}, the kernel sent {facts['alt']!r}"
+    if figure["note"]:
+        return f"{figure['cell']} lives, but below it stands: {figure['note']}"
+    return ""
+
+
 FRAME = re.compile(r"^ *(?:File \"?(?P<file>[^\"\n]+?)\"?(?::\d+|, line \d+)|(?P<cell>Cell In\[))", re.MULTILINE)
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 

@@ -6,7 +6,7 @@ import time
 
 import psutil
 
-from tools.chaos.walk import Kinds, Lost, Walk, words_of
+from tools.chaos.walk import Kinds, Walk, words_of
 
 NUMBER = re.compile(r"(?<![\w.#\"'])\d+(?:\.\d+)?(?![\w.\"'])")
 EXTREMES = ("0", "-1", "1", "0.5", "1e9", "10**6", "-3.7", "float('nan')", "10**30")
@@ -153,7 +153,7 @@ def kill(walk: Walk) -> None:
     """Kill the kernel, perhaps while it works."""
     if walk.random.random() < 0.5:
         walk.run(walk.random.choice(walk.code()))
-    kernel = walk.kernel()
+    (kernel,) = walk.kernels()
     kernel.kill()
     kernel.wait(10)
     give_up = time.monotonic() + 40  # the server looks every few seconds
@@ -190,24 +190,17 @@ def reload(walk: Walk) -> None:
     """Load the page again, perhaps while a cell runs; half of the time after saving."""
     if walk.random.random() < 0.5:
         walk.also("saved")
-        walk.save()
+        walk.each_notebook(walk.save)
     if walk.random.random() < 0.3:
         walk.run(walk.random.choice(walk.code()))
-    walk.window.reload()
-    walk.arrive()
-    shown = walk.sources()
-    if shown not in walk.kept[walk.path]:
-        raise Lost(f"after a reload {walk.path} shows neither what was saved nor what was typed since")
-    walk.kept[walk.path] = [shown]
+    walk.reload()
 
 
 def other(walk: Walk) -> None:
     """Open the other notebook beside this one, or go back to the first."""
     walk.path = walk.paths[walk.paths.index(walk.path) - 1]
     walk.also(walk.path)
-    walk.page.open(walk.path)
-    walk.opened.add(walk.path)
-    walk.arrive()
+    walk.bring()
     if not walk.page.figures(walk.path):
         walk.page.run(walk.path, "setup")
 

@@ -117,8 +117,7 @@ class Walk:
         except Exception as error:  # the page or the kernel did not answer: that is lost, too, and the walk goes on
             what = f"{type(error).__name__}: {error}"
             with suppress(Exception):
-                self.window.reload()
-                self.arrive()
+                self.reload()
         else:
             return
         if what not in {before for _, _, before in self.lost}:
@@ -183,10 +182,6 @@ class Walk:
     def kernels(self) -> list[psutil.Process]:
         name = f"kernel-{self.page.state(self.path)['kernel']}"
         return [process for process in psutil.Process().children(recursive=True) if name in words_of(process)]
-
-    def kernel(self) -> psutil.Process:
-        (kernel,) = self.kernels()
-        return kernel
 
     def arrive(self) -> None:
         """Wait until the notebook in front is open."""
@@ -279,24 +274,14 @@ class Walk:
     def _wrong_figures(self, fresh: bool) -> str:
         """Return what is wrong with the live figures, or ""."""
         shown = self.page.figures(self.path)
-        known = self.page.figures_in_kernel(self.path, [figure["id"] for figure in shown], fresh) if shown else {}
+        ids = [figure["id"] for figure in shown]
+        known = self.page.figures_in_kernel(self.path, ids, fresh) if shown else {}
         for figure in shown:
             if figure["alert"]:
                 name = (re.findall(r"^(\w+)(?:\.\w+)*:", figure["alert"], re.MULTILINE) or [""])[-1]
                 self._judge(figure["cell"], name, figure["alert"], self.path in self.edited)
-            elif not figure["picture"] and figure["id"] in known:
-                return f"{figure['cell']}: the live picture is empty"
-            if figure["id"] in known:
-                facts = known[figure["id"]]
-                if not facts["follows"]:
-                    return f"{figure['cell']}: the kernel has sent another picture than that of {facts['values']}"
-                if not facts.get("whole", True):
-                    return f"{figure['cell']}: a fresh figure shows another picture at {facts['values']}"
-                if facts["alt"] != figure["alt"]:
-                    return f"{figure['cell']}: the page shows {figure['alt']!r}, the kernel sent {facts['alt']!r}"
-                if figure["note"]:
-                    return f"{figure['cell']} lives, but below it stands: {figure['note']}"
-        return ""
+        compared = (page.wrong(figure, known[figure["id"]]) for figure in shown if figure["id"] in known)
+        return next(filter(None, compared), "")
 
     def save(self) -> None:
         """Save the notebook in front."""
@@ -304,23 +289,49 @@ class Walk:
             raise Lost(f"{self.path} could not be saved")
         self.kept[self.path] = self.kept[self.path][-1:]
 
+    def bring(self) -> None:
+        """Open the notebook that is to be in front, or go to it where it is open."""
+        self.page.open(self.path)
+        self.opened.add(self.path)
+        self.arrive()
+
+    def each_notebook(self, do: Callable[[], None]) -> None:
+        """Call a function for each notebook that was opened, in front of all; the last is the one that is there now."""
+        for path in sorted(self.opened, key=lambda path: path == self.path):
+            self.path = path
+            self.bring()
+            do()
+
+    def reload(self) -> None:
+        """Load the page again. What is not saved is given up, as the browser has asked."""
+        self.window.reload()
+        self.arrive()
+
+        def compare() -> None:
+            shown = self.sources()
+            known, self.kept[self.path] = self.kept[self.path], [shown]
+            if shown not in known:
+                raise Lost(f"after a reload {self.path} shows neither what was saved nor what was typed since")
+
+        self.each_notebook(compare)
+
     def _last_look(self) -> None:
         self.settle()
         self._look(fresh=self.path not in self.edited)
 
     def _save_all(self) -> None:
         """Save every notebook: what was typed stands in the files."""
-        for path in self.opened:
-            typed = self.kept[path][-1]
-            if not self.page.isOpen(path):
-                continue
-            self.path = path
+
+        def save() -> None:
+            typed = self.kept[self.path][-1]
             if self.sources() != typed:
-                raise Lost(f"{path} on the page is not what was typed last")
+                raise Lost(f"{self.path} on the page is not what was typed last")
             self.save()
-            content = {cell["id"]: "".join(cell["source"]) for cell in _read(self._file(path))["cells"]}
+            content = {cell["id"]: "".join(cell["source"]) for cell in _read(self._file(self.path))["cells"]}
             if content != typed:
-                raise Lost(f"the file of {path} does not hold what was typed")
+                raise Lost(f"the file of {self.path} does not hold what was typed")
+
+        self.each_notebook(save)
 
 
 def _read(path: Path) -> Any:
