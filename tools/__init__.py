@@ -8,6 +8,7 @@
 - `teacher`: handouts, and a report of a class's mistakes
 - `site`: the book, and JupyterLite
 - `bench`: measures what we claim about speed, as ratios
+- `chaos`: walks through notebooks as no learner would, and moves live figures thousands of times
 - `measure`: computes the stored tables and texts that a notebook would take too long for
-- `browser`: drives a notebook in JupyterLab in headless Chromium, and pages in Firefox, for tests and bench
+- `browser`: drives a notebook in JupyterLab in headless Chromium, and pages in Firefox, for tests, bench and chaos
 """

@@ -3,9 +3,11 @@
 import asyncio
 import gc
 import re
+import signal
 import subprocess
 import sys
 import tracemalloc
+from threading import Thread
 
 import ipywidgets
 import numpy as np
@@ -228,6 +230,48 @@ def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
     figure, _ = moved(0, 5, 8)  # 9 raises, and nobody is there
     assert figure.picture.alt == "Point a stands at 8."
     assert 'role="alert"' in testing.move(figure, "x", 9)
+
+
+@live.lab(width=2, height=1, x=live.Slider("place", 0, 10, 3), stops=live.Slider("stops", 0, 2, 0))
+def stopped(figure):
+    """A point that moves; somebody presses stop in the middle of it."""
+    (dot,) = figure.add_subplot(xlim=(0, 10)).plot([0], [0], "o")
+
+    def update(x, stops):
+        for _ in range(stops):
+            signal.raise_signal(signal.SIGINT)
+        dot.set_xdata([x])
+        return f"At {x}."
+
+    return update
+
+
+def test_a_stop_in_a_drag_waits_for_the_picture():
+    handler = signal.getsignal(signal.SIGINT)
+    figure = stopped(x=7)
+    with pytest.raises(KeyboardInterrupt):
+        testing.move(figure, "stops", 1)
+    assert testing.follows(figure)
+    assert figure.values["stops"] == 1
+    with pytest.raises(KeyboardInterrupt):  # the second comes at once, and the next picture is made anew
+        testing.move(figure, "stops", 2)
+    assert not figure._whole
+    testing.move(figure, "stops", 0)
+    assert testing.follows(figure)
+    assert testing.afresh(figure).set(stops=0, x=7) == figure.picture
+    assert signal.getsignal(signal.SIGINT) is handler
+
+    for deaf in (signal.SIG_IGN, signal.SIG_DFL):  # a kernel between two messages
+        signal.signal(signal.SIGINT, deaf)
+        try:
+            testing.move(figure, "x", 8 if deaf is signal.SIG_IGN else 9)
+            assert signal.getsignal(signal.SIGINT) is deaf
+        finally:
+            signal.signal(signal.SIGINT, handler)
+    other = Thread(target=testing.move, args=(figure, "x", 2))
+    other.start()
+    other.join()
+    assert figure.picture.alt == "At 2."
 
 
 def test_a_picture_from_memory_is_the_one_that_would_be_drawn():

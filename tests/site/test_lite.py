@@ -452,6 +452,96 @@ def test_one_button_downloads_all_notebooks(visit):
     says(page, "Downloaded my_notebooks.zip (3 files).")
 
 
+FULL = """() => {
+    window.realPut ??= IDBObjectStore.prototype.put
+    IDBObjectStore.prototype.put = () => { throw new DOMException('It is full.', 'QuotaExceededError') }
+}"""
+
+
+CLOSE_DIALOGS = """async () => {
+    for (let n = 0; n < 20; n++) {
+        document.querySelectorAll('.jp-Dialog button').forEach(button => button.click())
+        await new Promise(done => setTimeout(done, 50))
+    }
+}"""
+
+
+def test_where_the_storage_is_full_the_page_says_so_and_the_work_can_be_downloaded(visit):
+    page = visit("lab/index.html")
+    page.evaluate(FULL)
+    with pytest.raises(Exception, match="It is full"):
+        write_and_save(page)
+    says(page, "Your work could not be saved. Download my notebooks, then make room in this browser.")
+    page.evaluate(CLOSE_DIALOGS)  # JupyterLab's own words, several times
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download my notebooks").click()
+    with zipfile.ZipFile(io.BytesIO(Path(download.value.path()).read_bytes())) as archive:
+        notebook = json.loads(archive.read("my_notebooks/00_start_here.ipynb"))
+    assert "".join(next(cell for cell in notebook["cells"] if cell["id"] == "setup")["source"]) == MINE
+    page.evaluate("() => { IDBObjectStore.prototype.put = realPut }")
+    page.evaluate(CLOSE_DIALOGS)
+    page.evaluate("jupyterapp.shell.currentWidget.context.save()")
+    page.wait_for_function(f"!document.querySelector({STATUS!r}).textContent.startsWith('Your work')")
+    page.reload()
+    page.wait_for_function(OPEN, timeout=60_000)
+    assert setup_cell(page) == MINE
+
+
+@pytest.mark.own_job
+def test_a_reload_in_the_middle_of_a_run_keeps_what_was_saved_and_python_begins_anew(visit):
+    page = visit("lab/index.html")
+    write_and_save(page)
+    page.wait_for_function("jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'")
+    page.on("dialog", lambda dialog: dialog.accept())  # outputs that are not saved
+    page.evaluate(
+        """() => {
+            const {content} = jupyterapp.shell.currentWidget
+            content.activeCellIndex = content.widgets.findIndex(cell => cell.model.id === 'weighted-average')
+            content.activeCell.model.sharedModel.setSource('while True: print(1)')
+            void jupyterapp.commands.execute('notebook:run-cell')
+        }"""
+    )
+    page.wait_for_function("document.querySelector('.jp-OutputArea-output')")
+    page.reload()
+    page.wait_for_function(OPEN, timeout=60_000)
+    assert setup_cell(page) == MINE
+    says(page, "Python is ready.")
+    page.evaluate(
+        """async () => {
+            const {content} = jupyterapp.shell.currentWidget
+            content.activeCellIndex = content.widgets.findIndex(cell => cell.model.id === 'setup')
+            content.activeCell.model.sharedModel.setSource('print(6 * 7)')
+            await jupyterapp.commands.execute('notebook:run-cell')
+        }"""
+    )
+    page.get_by_text("42", exact=True).wait_for()
+
+
+@pytest.mark.own_job
+def test_offline_after_the_page_is_there_everything_goes_on(visit):
+    page = visit("lab/index.html")
+    says(page, "Python is ready.")
+    page.context.set_offline(True)
+    page.evaluate(
+        """async () => {
+            const {content} = jupyterapp.shell.currentWidget
+            for (const id of ['setup', 'first-look']) {
+                content.activeCellIndex = content.widgets.findIndex(cell => cell.model.id === id)
+                await jupyterapp.commands.execute('notebook:run-cell')
+            }
+        }"""
+    )
+    page.locator(".live-figure img").wait_for()
+    before = page.locator(".live-figure img").get_attribute("alt")
+    page.locator(".live-figure [role=slider]").nth(1).press("Home")
+    page.wait_for_function("alt => document.querySelector('.live-figure img')?.alt !== alt", arg=before)
+    write_and_save(page)
+    page.context.set_offline(False)
+    page.reload()
+    page.wait_for_function(OPEN, timeout=60_000)
+    assert setup_cell(page) == MINE
+
+
 def test_a_page_of_another_jupyterlite_is_refused(tmp_path):
     from tools.site import fetch, lite
 

@@ -130,6 +130,23 @@ def test_a_student_moves_a_slider_step_by_step_to_its_ends(control, capsys):
     assert set(control.extremes()) <= set(seen)
 
 
+def test_a_student_uses_figures_in_a_rhythm_of_its_own_until_the_time_is_over(monkeypatch):
+    now, drags = [0.0], []
+
+    class Student:
+        number = 3
+
+        def drag(self, figures, steps, first):
+            drags.append((steps, first))
+            now[0] += steps * student.PACE
+
+    monkeypatch.setattr(classroom.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(classroom.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    classroom.use(Student(), 10)
+    assert 600 <= now[0] < 640
+    assert len(set(drags)) > 20
+
+
 def test_steps_made_while_a_picture_is_awaited_are_sent_as_one(monkeypatch):
     now, sent, took = [0.0], [], iter([0.1, 0.1, 1.0, 0.1])
 

@@ -36,9 +36,11 @@ def main() -> None:
     lesson.add_argument("--students", type=int, default=30, help="default: %(default)s")
     lesson.add_argument("--moving", type=int, default=10, help="sliders at once; default: %(default)s")
     lesson.add_argument("--notebook", default="02_scaled_attention", help="default: %(default)s")
+    lesson.add_argument("--minutes", type=int, default=0, help="of use by all after that; default: %(default)s")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     given = {"students": options.students, "moving": options.moving, "notebook": options.notebook}
+    given["minutes"] = options.minutes
     failed: list[str] = []
     for what in options.what or PARTS:
         if what not in PARTS:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 from statistics import mean, quantiles
 from typing import Any
 
@@ -40,12 +41,13 @@ OPTIONS = {
 }
 
 
-def run(students: int = 30, moving: int = 10, notebook: str = "02_scaled_attention") -> None:
+def run(students: int = 30, moving: int = 10, notebook: str = "02_scaled_attention", minutes: float = 0) -> None:
     """Print what each part of the lesson takes.
 
     Args:
         students: how many log in and run the notebook, all at once.
         moving: how many move sliders at once.
+        minutes: for how long all of them then use their figures, each in a rhythm of its own; memory must stay flat.
     """
     if trial.on():
         students, moving, notebook = 2, 2, "00_start_here"
@@ -67,12 +69,33 @@ def run(students: int = 30, moving: int = 10, notebook: str = "02_scaled_attenti
             for first in range(0, students, moving):
                 able += all_do(lambda student: student.drag(figures, steps), present[first : first + moving])
         print_memory("after all", hub)
-    answers = [seconds for student in able for seconds in student.answers]
+        part = min(minutes, 10)
+        for lasted in range(0, round(minutes), round(part) or 1):
+            print_steps(able)
+            for student in able:
+                student.answers.clear()
+            with measured(f"used as one likes, from minute {lasted}", hub):
+                able = all_do(lambda student: use(student, part), able)
+            print_memory(f"after minute {lasted + round(part)}", hub)
+    print_steps(able)
+    if len(able) < students:
+        sys.exit(f"{students - len(able)} of {students} students could not go on")
+
+
+def use(student: Student, minutes: float) -> None:
+    """Drag a figure, think, drag another."""
+    random, end = Random(student.number), time.monotonic() + 60 * minutes
+    while time.monotonic() < end:
+        student.drag(1, random.randint(4, 24), first=random.randrange(100))
+        time.sleep(random.uniform(0, 20))
+
+
+def print_steps(students: list[Student]) -> None:
+    """Print how long the steps of their sliders took."""
+    answers = [seconds for student in students for seconds in student.answers]
     if answers:
         cuts = quantiles(answers, n=100, method="inclusive")
         print(f"  {len(answers)} steps: p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s, the longest {max(answers):.2f} s")
-    if len(able) < students:
-        sys.exit(f"{students - len(able)} of {students} students could not go on")
 
 
 def all_do(do: Callable[[Student], Any], students: list[Student]) -> list[Student]:

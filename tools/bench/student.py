@@ -66,7 +66,7 @@ class Student:
         for source in sources:
             self._run(source)
 
-    def drag(self, figures: int, steps: int) -> None:
+    def drag(self, figures: int, steps: int, first: int = 0) -> None:
         """Move the first slider of some live figures to and fro, and note how long each picture took.
 
         A step is due whether or not the picture of the one before is there. As in JupyterLab, steps that were made in
@@ -74,7 +74,7 @@ class Student:
         """
         shown = json.loads(self._run(FIND_FIGURES))
         for n in range(figures):
-            picture, slider, way = shown[(self.number + n) % len(shown)]  # not all move the same figure at once
+            picture, slider, way = shown[(self.number + first + n) % len(shown)]  # not all move the same figure at once
             due, states = time.perf_counter(), cycle(way)
             for _ in range(steps):
                 time.sleep(max(0.0, due - time.perf_counter()))

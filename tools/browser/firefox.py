@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,13 @@ KEYS = {
     "Enter": "\ue007",
     "Escape": "\ue00c",
     "Tab": "\ue004",
+    "Delete": "\ue017",
     "Home": "\ue011",
     "End": "\ue010",
+    "ArrowLeft": "\ue012",
     "ArrowRight": "\ue014",
+    "PageUp": "\ue00e",
+    "PageDown": "\ue00f",
 }
 CENTRE = """selector => {
     const node = document.querySelector(selector)
@@ -188,6 +192,18 @@ class Page:
         press = [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
         look = {"pointerType": "touch"}
         self._act({"type": "pointer", "id": "finger", "parameters": look, "actions": [move, *press]})
+
+    def drag(self, points: Sequence[tuple[float, float]], seconds: float) -> None:
+        """Press the mouse at the first of these points, move it over the others, and let it go at the last."""
+        pause = round(1000 * seconds / len(points))
+        moves = [{"type": "pointerMove", "x": round(x), "y": round(y), "duration": pause} for x, y in points]
+        ends = [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
+        actions = [moves[0], ends[0], *moves[1:], ends[1]]
+        self._act({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions})
+
+    def reload(self) -> None:
+        """Load the page again; what is not saved is given up."""
+        self._browser.send("browsingContext.reload", context=self._context, wait="complete")
 
     def _act(self, source: dict[str, Any]) -> None:
         self._browser.send("input.performActions", context=self._context, actions=[source])

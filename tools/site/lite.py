@@ -13,7 +13,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from tools import start
@@ -50,6 +50,7 @@ EXTENSIONS = {
 }
 # For who imports them. Matplotlib needs fontTools for PDF only, and pytz no more; the kernel asks for ssl, in vain.
 ON_DEMAND = ("fonttools", "pytz", "ssl")
+WIDGETS = PurePosixPath("extensions/@jupyter-widgets/jupyterlab-manager/static/[0-9]*.*.js")
 KERNEL_WHEELS = "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
 
 
@@ -98,9 +99,9 @@ def add_help(file: Path) -> None:
         (HERE / name).read_text(encoding="utf-8") for name in ("lite_page.html", "zip.js", "lite_page.js")
     )
     body = '<body class="jp-ThemedContainer" data-notebook="lab">'
-    name = configured()["appName"]
+    name, links = configured()["appName"], "".join(map(_prefetch, sorted(file.parents[1].glob(str(WIDGETS)))))
     for old, new in (
-        (body, f"{body}\n{markup}<script>\n{packing}{script}</script>"),
+        (body, f"{body}\n{links}{markup}<script>\n{packing}{script}</script>"),
         ("<title>JupyterLite</title>", f"<title>{name}</title>"),
         ("<html>", '<html lang="en">'),
     ):
@@ -108,6 +109,15 @@ def add_help(file: Path) -> None:
             raise fetch.Failed(f"JupyterLite's page has no {old}, where the course's own part would go.")
         page = page.replace(old, new)
     file.write_text(page, encoding="utf-8")
+
+
+def _prefetch(script: Path) -> str:
+    """Return the link that fetches a script of the widgets before the first one is shown, when one may be offline.
+
+    Its address must be the one that webpack asks for.
+    """
+    digest = script.name.split(".")[1]
+    return f'<link rel="prefetch" as="script" href="../{WIDGETS.parent}/{script.name}?v={digest}">\n'
 
 
 def unpack_core(folder: Path) -> None:

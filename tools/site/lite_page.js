@@ -55,6 +55,7 @@
   let since = opening;
   let waiting = 0; // cells that were run before Python was there
   let news = ""; // of a download, for some seconds
+  const unsaved = new Set(); // what could not be saved: the storage is full, most likely
   const state = () => {
     const panel = app?.shell.currentWidget;
     const context = panel?.sessionContext;
@@ -67,8 +68,9 @@
     const early = waiting || panel.content?.widgets?.some((cell) => cell.model.executionState === "running");
     return early ? "Python is starting. Your cell waits." : "Python is starting …";
   };
+  const FULL = "Your work could not be saved. Download my notebooks, then make room in this browser.";
   const tell = () => {
-    const text = news || state();
+    const text = news || (unsaved.size ? FULL : state());
     if (status.textContent === text) return;
     status.textContent = status.title = text;
   };
@@ -116,13 +118,21 @@
     if (format === "base64") return Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
     return new TextEncoder().encode(format === "json" ? JSON.stringify(content, null, 1) + "\n" : content);
   };
+  // What is not saved is taken from the page, because where the storage is full it stands nowhere else.
+  const shown = ({ context }) => {
+    const notebook = context.contentsModel?.type === "notebook";
+    const content = notebook ? context.model.toJSON() : context.model.toString();
+    return [context.path, { content, format: notebook ? "json" : "text", last_modified: Date.now() }];
+  };
   const download = async () => {
-    await save();
+    const kept = new Map(documents().filter(({ context }) => context.isReady && context.model.dirty).map(shown));
+    if (!unsaved.size) save().catch(() => {}); // not awaited: JupyterLab's answer may be a dialog
     const storage = await app.serviceManager.contents._defaultDrive.storage;
     const files = [];
     await storage.iterate((file, path) => {
-      if (file.type !== "directory") files.push([`my_notebooks/${path}`, bytes(file), new Date(file.last_modified)]);
+      if (file.type !== "directory" && !kept.has(path)) kept.set(path, file);
     });
+    for (const [path, file] of kept) files.push([`my_notebooks/${path}`, bytes(file), new Date(file.last_modified)]);
     if (!files.length) return "There is nothing to download yet. Open a notebook first.";
     const link = document.createElement("a");
     link.href = URL.createObjectURL(zip(files));
@@ -153,6 +163,12 @@
       seen.add(panel);
       since = Date.now();
       panel.context.pathChanged.connect(follow);
+      panel.context.saveState.connect((context, saving) => {
+        if (saving === "failed") unsaved.add(context);
+        if (saving.startsWith("completed")) unsaved.delete(context);
+        tell();
+      });
+      panel.disposed.connect(() => unsaved.delete(panel.context));
       panel.sessionContext?.statusChanged.connect(tell);
       if (panel.content?.widgets) patience(panel);
     }

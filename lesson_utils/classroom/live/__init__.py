@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 
 from lesson_utils.classroom import plots, stand_in
+from lesson_utils.classroom.live import stops
 from lesson_utils.classroom.live.controls import Choice, Control, LogSlider, Slider, Switch, Word
 
 if TYPE_CHECKING:
@@ -277,33 +278,39 @@ class LiveFigure:
             return
         if self._ahead:
             self._ahead.cancel()
+        with stops.held_back():
+            shown = self._show()
+        if shown:
+            self._look_ahead(moved)
+
+    def _show(self) -> bool:
+        """Redraw; or show the exception where the figure was, because a widget's callback would lose it in a log."""
         try:
             self._redraw()
-        except Exception:  # an exception in a widget's callback would vanish into a log: show it where the figure was
+        except Exception:
             self._html.value = f'<pre role="alert" style="color:#B00020">{html.escape(traceback.format_exc())}</pre>'
-            return
-        self._look_ahead(moved)
+            return False
+        return True
 
     def _look_ahead(self, moved: str) -> None:
         """Draw the pictures one step further as soon as there is nothing else to do."""
-        import asyncio  # in a kernel it is there already
-
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # this is not a kernel
-            return
         values = self.values
         near = [values | {moved: value} for value in self.controls[moved].neighbours(values[moved])]
-        self._ahead = loop.call_later(PAUSE, self._draw_ahead, near)
+        self._soon(self._draw_ahead, near)
+
+    def _soon(self, do: Callable[..., object], *arguments: Any) -> None:
+        """Call a function in the pause after this message, unless a control moves before."""
+        import asyncio  # in a kernel it is there already
+
+        with suppress(RuntimeError):  # this is not a kernel
+            self._ahead = asyncio.get_running_loop().call_later(PAUSE, do, *arguments)
 
     def _draw_ahead(self, settings: list[dict[str, Any]]) -> None:
         """Draw the first of these, and the others later: what the learner does in between comes first."""
         if settings:
             with suppress(Exception):  # it will be shown to whoever goes there
                 self._picture_at(**settings[0])
-            import asyncio
-
-            self._ahead = asyncio.get_running_loop().call_later(PAUSE, self._draw_ahead, settings[1:])
+            self._soon(self._draw_ahead, settings[1:])
 
     def outputs(self) -> list[dict[str, Any]]:
         """Return two outputs: a picture for readers without a kernel, and the widget, which hides the picture."""

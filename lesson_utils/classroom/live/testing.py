@@ -84,3 +84,13 @@ def move(figure: LiveFigure, control: str, value: Any) -> str:
 def page(figure: LiveFigure) -> str:
     """Return what the page shows below the controls, as HTML."""
     return str(figure._html.value)
+
+
+def follows(figure: LiveFigure) -> bool:
+    """Return whether the page shows the picture that belongs to its controls."""
+    return page(figure) == figure._picture_at(**figure.values).html() + figure._how_to_return()
+
+
+def afresh(figure: LiveFigure) -> LiveFigure:
+    """Return a new figure, made from the same and with the same start."""
+    return LiveFigure(figure.lab, figure.made_from, figure._start)

@@ -1,0 +1,158 @@
+"""A page of JupyterLab in Chromium or Firefox, as a walk drives it, and what a traceback says about whose it is."""
+
+import ast
+import json
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tools.browser import driver, firefox
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+WIDTH, HEIGHT = 1280, 900
+Point = tuple[float, float]
+
+
+class Window(Protocol):
+    """A browser's window. All that differs between two browsers is here."""
+
+    def ask(self, script: str, *arguments: Any) -> Any:
+        """Call a JavaScript function with these arguments, and return its result."""
+
+    def press(self, key: str) -> None:
+        """Press a key where the focus is."""
+
+    def drag(self, points: Sequence[Point], seconds: float) -> None:
+        """Press the mouse at the first of these points, move it over the others, and let it go at the last."""
+
+    def reload(self) -> None:
+        """Load the page again; what is not saved is given up."""
+
+
+class Chromium:
+    """A window of Chromium, driven by playwright."""
+
+    def __init__(self, page: "Page"):
+        self._page = page
+
+    def ask(self, script: str, *arguments: Any) -> Any:
+        return self._page.evaluate(f"async all => await ({script})(...all)", list(arguments))
+
+    def press(self, key: str) -> None:
+        self._page.keyboard.press(key)
+
+    def drag(self, points: Sequence[Point], seconds: float) -> None:
+        mouse = self._page.mouse
+        mouse.move(*points[0])
+        mouse.down()
+        for point in points[1:]:
+            mouse.move(*point)
+            time.sleep(seconds / len(points))
+        mouse.up()
+
+    def reload(self) -> None:
+        self._page.reload()
+
+
+class Firefox:
+    """A window of Firefox."""
+
+    def __init__(self, page: firefox.Page):
+        self._page = page
+        self.ask, self.reload = page.ask, page.reload
+
+    def press(self, key: str) -> None:
+        self._page.press(key)
+
+    def drag(self, points: Sequence[Point], seconds: float) -> None:
+        self._page.drag(points, seconds)
+
+
+@contextmanager
+def opened(browser: str, address: str) -> Iterator[Window]:
+    """Open an address in a new browser with the walk's script in it."""
+    if browser == "firefox":
+        with firefox.started() as fox:
+            fox.send("script.addPreloadScript", functionDeclaration=f"() => {{{SCRIPT}}}")
+            yield Firefox(fox.page(address, WIDTH, HEIGHT))
+    else:
+        with driver.chromium() as chromium:
+            page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+            page.add_init_script(SCRIPT)
+            page.on("dialog", lambda dialog: dialog.accept())  # "Leave this page?", with something not saved
+            page.goto(address)
+            yield Chromium(page)
+
+
+class Chaos:
+    """The functions of `page.js`: `chaos.run(path, cell)`."""
+
+    def __init__(self, window: Window):
+        self._window = window
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self._window.ask(f"(...all) => chaos.{name}(...all)", *arguments)
+
+    def errors(self) -> list[str]:
+        """Take away the errors of our own script that have come since."""
+        found: list[str] = self._window.ask("() => chaos.errors.splice(0)")
+        return found
+
+    def figures_in_kernel(self, path: str, ids: list[str], fresh: bool = False) -> dict[str, dict[str, Any]]:
+        """Return what the kernel knows of these of its live figures; those of an earlier kernel are not there."""
+        inside = "__import__('importlib').import_module('tools.chaos.inside')"
+        said = self.inKernel(path, f"{inside}.figures({ids}, {fresh})")
+        found: dict[str, dict[str, Any]] = json.loads(ast.literal_eval(said))
+        return found
+
+
+def wrong(figure: dict[str, Any], facts: dict[str, Any]) -> str:
+    """Return what is wrong with a live figure, from what the page shows and what the kernel knows; or ""."""
+    if not figure["picture"] and not figure["alert"]:
+        return f"{figure['cell']}: the live picture is empty"
+    if not facts["follows"]:
+        return f"{figure['cell']}: the kernel has sent another picture than that of {facts['values']}"
+    if not facts.get("whole", True):
+        return f"{figure['cell']}: a fresh figure shows another picture at {facts['values']}"
+    if facts["alt"] != figure["alt"]:
+        return f"{figure['cell']}: the page shows {figure['alt']!r}, the kernel sent {facts['alt']!r}"
+    if figure["note"]:
+        return f"{figure['cell']} lives, but below it stands: {figure['note']}"
+    return ""
+
+
+FRAME = re.compile(r"^ *(?:File \"?(?P<file>[^\"\n]+?)\"?(?::\d+|, line \d+)|(?P<cell>Cell In\[))", re.MULTILINE)
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
+
+def verdict(name: str, text: str, edited: bool) -> str:
+    """Return whose a traceback is: the learner's, one that we say clearly, or "lost" with the reason.
+
+    Args:
+        name: of the exception.
+        edited: whether code was run that the learner has changed.
+    """
+    text = COLOUR.sub("", text)
+    frames = [(found["file"] or "cell", found.start()) for found in FRAME.finditer(text)]
+    concerned = [file for file, _ in frames if file == "cell" or "lesson_utils" in file or "ipykernel_" in file]
+    if name in ("KeyboardInterrupt", "SyntaxError", "IndentationError"):
+        return "the learner's"
+    if name == "on stderr" and "Traceback" not in text:
+        return "lost: a warning of ours" if "lesson_utils" in text else "the learner's"
+    if not concerned or "lesson_utils" not in concerned[-1]:
+        return "the learner's"
+    innermost = text[frames[-1][1] :]
+    arrow = re.search(r"^-+> *\d+ *(.*)$", innermost, re.MULTILINE)
+    said = arrow[1] if arrow else next(iter(innermost.splitlines()[1:2]), "")
+    ours = "lesson_utils" in frames[-1][0]  # and not words of NumPy's
+    if ours and name in ("ValueError", "KeyError", "TypeError") and re.match(r"\s*raise\b", said):
+        return "said clearly"
+    if edited and name == "MemoryError":
+        return "the learner's"
+    return "lost: a traceback of ours" + (", after an edit" if edited else "")

@@ -1,0 +1,72 @@
+"""Long use: every live figure is moved thousands of times, and its kernel must not grow.
+
+Each figure has a process of its own. What is kept on purpose (64 pictures, libraries' caches) is there after some
+hundred steps; from then on memory is measured.
+"""
+
+import gc
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from random import Random
+from statistics import quantiles
+from typing import NamedTuple
+
+import psutil
+
+from lesson_utils.classroom import live
+from lesson_utils.classroom.live import testing
+from tools.bench.live import figures
+
+MOST = 5.0  # megabytes that a figure may grow by
+WORDS = ("", "a", "attention", "zzzzzzzzzzzzzzzzzzzzzzzz", "two words")
+
+
+class Soak(NamedTuple):
+    """The growth of a figure in many steps, and the time of a step."""
+
+    name: str
+    grown: float  # megabytes
+    p95: float  # seconds of a step
+    alert: str  # the first exception that stood where the picture was
+
+    @property
+    def lost(self) -> bool:
+        return self.grown > MOST or bool(self.alert)
+
+    def __str__(self) -> str:
+        lost = f"  LOST {self.alert}" if self.lost else ""
+        return f"{self.name:45}{self.grown:+7.2f} MB{1000 * self.p95:7.0f} ms{lost}"
+
+
+def soak(name: str, steps: int) -> Soak:
+    """Move the controls of a figure at random."""
+    figure, random = figures()[name](), Random(name)
+    seconds, alert, begun = [], "", 0.0
+    for step in range(steps):
+        if step == min(steps // 2, 200):
+            begun = memory()
+        control = random.choice(list(figure.controls))
+        values = WORDS if isinstance(figure.controls[control], live.Word) else figure.controls[control].values()
+        start = time.perf_counter()
+        page = testing.move(figure, control, random.choice(values))
+        seconds.append(time.perf_counter() - start)
+        if 'role="alert"' in page:
+            alert = alert or f"{figure.values}: {page}"
+    return Soak(name, memory() - begun, quantiles(seconds, n=20)[-1], alert)
+
+
+def memory() -> float:
+    """Return the megabytes that this process holds alone."""
+    gc.collect()
+    return float(psutil.Process().memory_full_info().uss / 1e6)
+
+
+def all_figures(steps: int, minutes: float = float("inf")) -> Iterator[Soak]:
+    """Yield what comes of each figure, one after the other, as far as the time goes."""
+    give_up = time.monotonic() + 60 * minutes
+    with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for name in figures():
+            if time.monotonic() > give_up:
+                return
+            yield pool.apply(soak, (name, steps))
