@@ -95,6 +95,7 @@ def test_the_places_where_machines_differ_are_tried_weekly():
     newer = WEEKLY_JOBS["next"]["strategy"]["matrix"]["include"]
     assert [what.get("newer") for what in newer] == ["numpy", None]
     assert newer[1]["python"] == f"3.{int(test_newest.NEWEST[2:]) + 1}"
+    assert '-m tools.mutants --seed "$(date +%Y%m%d)"' in str(WEEKLY_JOBS["mutants"]["steps"])
     assert all("--hypothesis-profile=weekly" in step["run"] for step in WEEKLY_JOBS["fuzz"]["steps"] if "run" in step)
 
 
