@@ -8,8 +8,9 @@ A mutant that no test can tell from the original stands in tests/maths/equivalen
 command fails if fewer than 97 % of the others are noticed. GitHub's workflow runs it weekly, each time on another
 sample, which `--seed` draws again.
 
-These are left alone: strings, and so the texts of errors; type annotations; decorators; and the argument `out`, which
-saves memory. Tests that compare with PyTorch do not run, because PyTorch need not be there.
+These are left alone: strings, and so the texts of errors; type annotations; decorators; the arguments `out`, which
+saves memory, and `strict`, which guards against what cannot happen; and commands (`__main__`), which run elsewhere.
+Tests that compare with PyTorch do not run, because PyTorch need not be there.
 
 No library does this here. mutmut 3.8 leaves functions with a decorator alone, such as online attention, and more than
 half of what it changes are arguments of calls that become None. cosmic-ray 8.7 runs all tests for each mutant, and
@@ -80,6 +81,7 @@ PAIRS = [
     ("sin", "cos"),
 ]
 NAMES = {name: other for pair in PAIRS for name, other in (pair, pair[::-1])}
+SPARED = (None, "out", "strict")  # names of arguments that change no result; None: **others
 NO_CODE = ("annotation", "returns", "decorator_list", "bases")  # attributes of parts of a program that compute nothing
 
 
@@ -127,7 +129,7 @@ def instead(part: Any) -> Iterator[ast.AST]:
             yield ast.Attribute(part.value, NAMES[name], part.ctx)
         case ast.Call():
             for i, given in enumerate(part.keywords):
-                if given.arg not in (None, "out") and not isinstance(given.value, ast.Constant):
+                if given.arg not in SPARED and not isinstance(given.value, ast.Constant):
                     yield ast.Call(part.func, part.args, [*part.keywords[:i], *part.keywords[i + 1 :]])
         case ast.AugAssign():
             yield from (ast.AugAssign(part.target, other(), part.value) for other in OTHER.get(type(part.op), ()))
@@ -147,7 +149,7 @@ def places(node: ast.AST, function: str, statement: Any = None) -> Iterator[tupl
         keys: Iterable[Any] = range(len(value)) if isinstance(value, list) else [field]
         for key in keys:
             part = holder[key]
-            if not isinstance(part, ast.AST) or (isinstance(part, ast.keyword) and part.arg == "out"):
+            if not isinstance(part, ast.AST) or (isinstance(part, ast.keyword) and part.arg in SPARED):
                 continue
             own = part if isinstance(part, ast.stmt) else statement
             yield holder, key, function, own
@@ -172,7 +174,8 @@ def changed_trees(source: str, function: str) -> Iterator[tuple[ast.Module, str,
 
 def all_modules() -> list[str]:
     """Return the files of the maths."""
-    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / MATHS).rglob("*.py"))
+    paths = sorted((ROOT / MATHS).rglob("*.py"))
+    return [path.relative_to(ROOT).as_posix() for path in paths if path.name != "__main__.py"]
 
 
 def mutants(root: Path, module: str) -> Iterator[Mutant]:
@@ -263,12 +266,19 @@ class Tests:
         self.of: dict[str, dict[int, list[str]]] = {}
         for file in data.measured_files():
             self.of[Path(file).relative_to(folder.resolve()).as_posix()] = data.contexts_by_lineno(file)
+        execute = {test for of in self.of.values() for tests in of.values() for test in tests}
+        self.that_look = set(self.seconds) - execute  # at defaults, say; or they start processes
 
     def meeting(self, mutant: Mutant) -> list[str]:
-        """Return the tests that meet a mutant; all tests of its module, if it is met when the module is imported."""
+        """Return the tests that meet a mutant.
+
+        What is executed when a module is imported has no test of its own. It is met by those that execute its function,
+        or else its module, and by those that execute nothing here.
+        """
         of = self.of.get(mutant.module, {})
         met = {test for line in mutant.lines for test in of.get(line, ()) if test}
-        met = met or {test for tests in of.values() for test in tests if test}
+        if not any(of.get(mutant.lines.start, ())):
+            met = (met or {test for tests in of.values() for test in tests if test}) | self.that_look
         return sorted(met, key=lambda test: self.seconds.get(test, 0.0))
 
 
