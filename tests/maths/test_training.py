@@ -107,6 +107,22 @@ def test_adams_first_step_has_the_size_of_the_learning_rate(rng, size):
     np.testing.assert_allclose(params["w"].value, -0.01 * np.sign(grad), rtol=1e-6)
 
 
+def test_adam_is_its_formulas(rng):
+    """Over several steps, whose gradients differ, with the averages written as sums over all steps."""
+    params = {"w": Param(rng.normal(size=5))}
+    optimizer, value = Adam(params, lr=0.05, betas=(0.8, 0.95), eps=0.01, weight_decay=0.3), params["w"].value.copy()
+    grads = rng.normal(size=(4, 5))
+    for t in range(1, 5):
+        params["w"].grad[...] = grads[t - 1]
+        optimizer.step()
+        m, v = (
+            sum((1 - beta) * beta ** (t - s) * grads[s - 1] ** power for s in range(1, t + 1)) / (1 - beta**t)
+            for beta, power in ((0.8, 1), (0.95, 2))
+        )
+        value = value - 0.05 * (m / (np.sqrt(v) + 0.01) + 0.3 * value)
+        np.testing.assert_allclose(params["w"].value, value, rtol=1e-12)
+
+
 def test_weight_decay_does_not_pass_through_the_averages(rng):
     params = {"w": Param(np.array([4.0, -2.0]))}
     Adam(params, lr=0.5, weight_decay=0.1).step()  # no gradient
@@ -149,6 +165,13 @@ def test_clipping_shortens_what_is_too_long_and_keeps_the_direction(rng, dtype):
     assert after.dtype == dtype
     np.testing.assert_allclose(after, before * (0.5 / norm), rtol=1e-5)
     np.testing.assert_allclose(clip_gradients(params, math.inf), 0.5, rtol=1e-6)
+
+
+def test_a_gradient_that_is_infinite_is_left_for_others_to_find():
+    params = {"w": Param(np.zeros(3))}
+    params["w"].grad[...] = [1, np.inf, -2]
+    assert clip_gradients(params, 1.0) == math.inf
+    np.testing.assert_array_equal(params["w"].grad, [1, np.inf, -2])
 
 
 def test_the_linear_schedule():
