@@ -37,16 +37,20 @@ PROBABILITIES = [
     (ops.softmax, (ROWS, -3), "axis=-3 does not exist: x has shape (2, 3)"),
     (ops.softmax, (np.float64(1),), "axis=-1 does not exist: x has shape ()"),
     (ops.softmax, ([1.0, NAN],), "x holds NaN or +∞"),
+    (ops.softmax, ([[1.0, 2.0], [1.0, NAN]],), "x holds NaN or +∞"),
+    (ops.softmax, ([[1.0, 2.0], [1.0, INF]],), "x holds NaN or +∞"),
     (ops.softmax, ([1.0, INF],), "x holds NaN or +∞"),
     (ops.softmax, ([1.0], -1, 0), "temperature=0.0 must be a positive number"),
     (ops.softmax, ([1.0], -1, -1), "temperature=-1.0 must be a positive number"),
     (ops.softmax, (np.ones(2, np.float32), -1, 1e-60), "temperature=1e-60 must be a positive number (float32)"),
+    (ops.softmax, (np.ones(2, np.float32), -1, 1e60), "temperature=1e+60 must be a positive number (float32)"),
     (ops.log_softmax, (np.ones((2, 0)),), "x has shape (2, 0): nothing along axis -1; expected at least one"),
     (ops.log_softmax, (ROWS, 2), "axis=2 does not exist: x has shape (2, 3)"),
     (ops.cross_entropy, (ROWS, [0, 3]), "targets holds 0…3; expected integers 0…2"),
     (ops.cross_entropy, (ROWS, [0]), "targets has shape (1,); expected (2,)"),
     (ops.cross_entropy, (ROWS, [0, 1], [1, 0]), "mask is int64 (2,); expected booleans (2,), True = counts"),
     (ops.cross_entropy, (ROWS, [0, 1], [False, False]), "no target counts"),
+    (ops.cross_entropy, (ROWS, [0, 1], None, -0.1), "smoothing=-0.1 must be at least 0 and below 1"),
     (ops.cross_entropy, (ROWS, [0, 1], None, 1.0), "smoothing=1.0 must be at least 0 and below 1"),
 ]
 FEATURES = [
@@ -55,6 +59,7 @@ FEATURES = [
     (ops.layer_norm, (1.0, ONES, ONES), "x has shape (); expected (..., d_model)"),
     (ops.embedding, ([2], ROWS), "ids holds 2…2; expected integers 0…1"),
     (ops.embedding, ([0], ONES), "table has shape (3,); expected (V, d_model)"),
+    (ops.dropout_forward, (ROWS, -0.1, None), "rate=-0.1 must be at least 0 and below 1"),
     (ops.dropout_forward, (ROWS, 1.0, None), "rate=1.0 must be at least 0 and below 1"),
 ]
 ATTENTION = [
