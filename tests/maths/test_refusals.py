@@ -133,6 +133,7 @@ TASKS = [
     (tasks.reversal_batches, (64, 5, 4), "shortest=5 is larger than longest=4"),
     (tasks.scattered_offsets, (4, 5), "k=5 is more than T=4"),
     (tasks.write_date, (date(2021, 3, 3), 4), "style=4 must be one of 0…3, for 3 March 2021"),
+    (tasks.split_text, ([1, 2], 0), "validation=0 must lie between 0 and 1; try 0.1"),
     (tasks.split_text, ([1, 2], 1), "validation=1 must lie between 0 and 1; try 0.1"),
     (tasks.text_batches, (range(5), 5, 2, RNG), "ids has 5 characters; windows of T=5 and the one after need at"),
     (tasks.unigram_entropy, ([],), "ids is empty"),
