@@ -83,6 +83,12 @@ def test_gradients_of_the_gpt(options, rng):
     check_gradients(gpt(rng, **options), (rng.integers(7, size=(2, 5)), rng.integers(7, size=(2, 5))), rng)
 
 
+def test_learned_positions_begin_as_large_as_the_tokens(rng):
+    tokens = GPT(GPTConfig(vocab=50, positions="learned"), rng).tokens
+    np.testing.assert_allclose(tokens.learned.value.std(), 1, rtol=0.05)
+    np.testing.assert_allclose(tokens.embedding.forward(np.arange(50)[None])[0].std(), 1, rtol=0.05)
+
+
 @pytest.mark.parametrize(
     ("options", "targets"),
     [

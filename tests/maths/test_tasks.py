@@ -137,8 +137,8 @@ def test_every_10th_day_is_held_out():
 
 
 def test_the_days_are_those_of_a_hundred_years():
-    assert tasks.FIRST_DAY == date(1950, 1, 1)
-    assert tasks.LAST_DAY == date(2049, 12, 31)
+    assert date(1950, 1, 1) == tasks.FIRST_DAY
+    assert date(2049, 12, 31) == tasks.LAST_DAY
     days = np.sort(np.concatenate([written_dates._ordinals(held) for held in (False, True)]))
     np.testing.assert_array_equal(days, [day.toordinal() for day in days_of(*range(1950, 2050))])
 
