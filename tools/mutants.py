@@ -110,6 +110,8 @@ def instead(part: Any) -> Iterator[ast.AST]:
             yield from (ast.Constant(n + 1), ast.Constant(n - 1))
         case ast.Constant(value=float() as x):
             yield ast.Constant(2 * x or 1.0)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            pass  # a negative number: it moves by one, as others do
         case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert()):
             yield part.operand
         case ast.BinOp():
@@ -129,7 +131,7 @@ def instead(part: Any) -> Iterator[ast.AST]:
             yield ast.Attribute(part.value, NAMES[name], part.ctx)
         case ast.Call():
             for i, given in enumerate(part.keywords):
-                if given.arg not in SPARED and not isinstance(given.value, ast.Constant):
+                if given.arg not in SPARED and not isinstance(given.value, ast.Constant | ast.UnaryOp):
                     yield ast.Call(part.func, part.args, [*part.keywords[:i], *part.keywords[i + 1 :]])
         case ast.AugAssign():
             yield from (ast.AugAssign(part.target, other(), part.value) for other in OTHER.get(type(part.op), ()))
@@ -272,14 +274,13 @@ class Tests:
     def meeting(self, mutant: Mutant) -> list[str]:
         """Return the tests that meet a mutant.
 
-        What is executed when a module is imported has no test of its own. It is met by those that execute its function,
-        or else its module, and by those that execute nothing here.
+        What is executed when a module is imported has no test of its own: there, all tests of its function or else of
+        its module count. Tests that execute nothing here always count.
         """
         of = self.of.get(mutant.module, {})
         met = {test for line in mutant.lines for test in of.get(line, ()) if test}
-        if not any(of.get(mutant.lines.start, ())):
-            met = (met or {test for tests in of.values() for test in tests if test}) | self.that_look
-        return sorted(met, key=lambda test: self.seconds.get(test, 0.0))
+        met = met or {test for tests in of.values() for test in tests if test}
+        return sorted(met | self.that_look, key=lambda test: self.seconds.get(test, 0.0))
 
 
 def is_noticed(mutant: Mutant, tests: Tests, folder: Path) -> bool:

@@ -45,6 +45,7 @@ def becomes(source):
     [
         ("y = a + b", ["y = a - b"]),
         ("y = -a", ["y = a"]),
+        ("y = -1", ["y = -2", "y = -0"]),
         ("y = a[2]", ["y = a[3]", "y = a[1]"]),
         ("y = 0.5", ["y = 1.0"]),
         ("y = a <= b", ["y = a < b", "y = a > b"]),
@@ -53,6 +54,10 @@ def becomes(source):
         ("y[a] = b", ["pass"]),
         ("np.exp(x, out=x)", ["pass"]),
         ("y = f(a, axis=b, copy=True)", ["y = f(a, copy=True)", "y = f(a, axis=b, copy=False)"]),
+        (
+            "y = f(a, axis=-1, strict=True, **b)",
+            ["y = f(a, axis=-2, strict=True, **b)", "y = f(a, axis=-0, strict=True, **b)"],
+        ),
         ("y = np.maximum(a, b)", ["y = np.minimum(a, b)"]),
         ("if a < b:\n    y = c", ["if a <= b:", "if a >= b:"]),
         ("while a:\n    y = c", ["while not a:"]),
