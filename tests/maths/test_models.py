@@ -196,6 +196,13 @@ def test_the_decoders_own_targets_are_what_one_pass_predicts(rng):
 KINDS = [{"positions": kind} for kind in ("sinusoidal", "learned", "rotary", "alibi")]
 
 
+@pytest.mark.parametrize("positions", ["rotary", "alibi"])
+def test_a_model_of_one_layer_writes_with_a_cache(rng, positions):
+    model, prompt = gpt(rng, positions=positions, num_layers=1), rng.integers(7, size=(2, 3))
+    with_cache, without = (model.generate(prompt, 4, rng, 0, use_cache=use) for use in (True, False))
+    np.testing.assert_array_equal(with_cache, without)
+
+
 @given(seeds, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.sampled_from([*KINDS, LLAMA]))
 def test_a_gpt_with_a_cache_says_what_it_says_without(rng, pieces, options):
     model, ids = gpt(rng, **options), rng.integers(7, size=(2, sum(pieces)))
