@@ -83,6 +83,16 @@ def test_gradients_of_the_gpt(options, rng):
     check_gradients(gpt(rng, **options), (rng.integers(7, size=(2, 5)), rng.integers(7, size=(2, 5))), rng)
 
 
+@pytest.mark.parametrize(
+    ("make", "batch"), [(gpt, (SOURCE, TARGET)), (transformer, (SOURCE, TARGET)), (encoder, (SOURCE, SOURCE % 4))]
+)
+def test_the_loss_without_gradients_is_that_with_them(make, batch, rng):
+    model = make(rng)
+    loss = model.loss(batch)
+    assert type(loss) is float
+    assert loss == model.loss_and_grad(batch)
+
+
 def test_learned_positions_begin_as_large_as_the_tokens(rng):
     tokens = GPT(GPTConfig(vocab=50, positions="learned"), rng).tokens
     np.testing.assert_allclose(tokens.learned.value.std(), 1, rtol=0.05)
