@@ -87,10 +87,11 @@ def test_gradients_of_the_gpt(options, rng):
     ("make", "batch"), [(gpt, (SOURCE, TARGET)), (transformer, (SOURCE, TARGET)), (encoder, (SOURCE, SOURCE % 4))]
 )
 def test_the_loss_without_gradients_is_that_with_them(make, batch, rng):
-    model = make(rng)
+    model = make(rng, dropout=0.5)
     loss = model.loss(batch)
     assert type(loss) is float
-    assert loss == model.loss_and_grad(batch)
+    assert loss == model.loss_and_grad(batch)  # without a generator nothing is dropped
+    assert len({loss, *(model.loss_and_grad(batch, np.random.default_rng(seed)) for seed in (1, 1, 2))}) == 3
 
 
 def test_learned_positions_begin_as_large_as_the_tokens(rng):
