@@ -42,7 +42,7 @@ MATHS = "lesson_utils/maths"
 EQUIVALENT = "tests/maths/equivalent_mutants.toml"
 ENOUGH = 0.97
 SAMPLE = 600
-PATIENCE = 30  # seconds that tests may take beside ten times of what they take otherwise
+PATIENCE = 60  # seconds for one test; all tests of a mutant may take ten times of what they take otherwise, too
 MEMORY = 8 * 2**30  # bytes; a mutant may ask for more than there is
 SECONDS = "seconds.json"  # how long each test takes
 COVERED = ".coverage"  # which test executes which line
@@ -210,10 +210,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Tell coverage, if it is there, which test executes what follows."""
+    """Tell coverage, if it is there, which test executes what follows; else let a test end that never would."""
     if measuring := coverage.Coverage.current():
         measuring.switch_context(item.nodeid)
-    return (yield)
+    elif hasattr(signal, "alarm"):  # not on Windows
+        signal.alarm(PATIENCE)  # nobody handles it, and so it ends the process
+    try:
+        return (yield)
+    finally:
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -2,8 +2,10 @@
 
 import ast
 import re
+import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -148,6 +150,16 @@ def test_what_never_ends_is_ended(course):
     began = time.monotonic()
     assert not mutants.run_tests(course, ["tests/maths"], limit=2)
     assert 2 <= time.monotonic() - began < 60
+
+
+@pytest.mark.skipif(not hasattr(signal, "alarm"), reason="Windows has no alarms")
+def test_an_alarm_rings_when_a_test_of_a_mutant_never_ends():
+    item = SimpleNamespace(nodeid="tests/maths/test_tiny.py::test")
+    running = mutants.pytest_runtest_protocol(item)
+    next(running)
+    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= mutants.PATIENCE
+    running.close()
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 @pytest.mark.slow
