@@ -96,6 +96,7 @@ def test_the_places_where_machines_differ_are_tried_weekly():
     assert [what.get("newer") for what in newer] == ["numpy", None]
     assert newer[1]["python"] == f"3.{int(test_newest.NEWEST[2:]) + 1}"
     assert WEEKLY_JOBS["chaos"]["strategy"]["matrix"]["browser"] == ["chromium", "firefox"]
+    assert '-m tools.mutants --seed "$(date +%Y%m%d)"' in str(WEEKLY_JOBS["mutants"]["steps"])
     assert all("--hypothesis-profile=weekly" in step["run"] for step in WEEKLY_JOBS["fuzz"]["steps"] if "run" in step)
 
 

@@ -35,6 +35,7 @@ def test_what_fits_is_given_back():
     assert checks.as_choice("b", "letter", "abc") == "b"
     assert checks.as_mask([True, False, True], (2, 3)).tolist() == [[True, False, True]] * 2
     assert checks.as_weights([0, 1]).dtype == np.float64
+    assert checks.as_weights([0.5, 1.0005]).max() == 1.0005  # rounding, in float32
     checks.same_leading(a=np.ones((1, 4, 5)), b=np.ones((3, 6, 7)))
     checks.check_matrix("W", X, (None, 3))
     checks.check_real(None, (2, 3))
@@ -56,9 +57,11 @@ def test_what_fits_is_given_back():
         ),
         (lambda: checks.as_floats(x=X, y=X.astype("f")), "dtypes differ (x float64, y float32); convert all to"),
         (lambda: checks.as_weights([0.5, -0.1]), "weights holds numbers outside 0…1, or NaN; expected weights from"),
+        (lambda: checks.as_weights([0.5, 1.01]), "weights holds numbers outside 0…1, or NaN"),
         (lambda: checks.as_weights([np.nan]), "weights holds numbers outside 0…1, or NaN"),
         (lambda: checks.as_weights([1e300]), "weights holds numbers outside 0…1, or NaN"),
         (lambda: checks.as_weights(1.0), "weights has shape (); expected at least 1 axes"),
+        (lambda: checks.check_no_overflow(np.array([1.0, np.inf])), "the input is so large that the output overflows"),
         (lambda: checks.as_size(2.5, "n"), "n=2.5 must be a whole number"),
         (lambda: checks.as_size("3", "n"), "n='3' must be a whole number"),
         (lambda: checks.as_size(0, "n"), "n=0 must be at least 1"),

@@ -187,6 +187,13 @@ def test_a_lone_visible_key_gets_all_the_weight_whatever_the_others_score(rng, d
         )
 
 
+def test_large_values_under_large_scores_do_not_overflow(rng):
+    Q, K = np.ones((5, 1), np.float32), np.linspace(-50, 50, 6, dtype=np.float32)[:, None]
+    V = rng.normal(size=(6, 3)).astype(np.float32) * np.float32(1e20)
+    want, _ = attend(Q, K, V)
+    np.testing.assert_allclose(efficient.online_attention(Q, K, V, block_size=2), want, rtol=1e-6)
+
+
 @pytest.mark.parametrize("size", [1, 100])
 @pytest.mark.parametrize("shape", [(7,), (1, 7), (6, 1), (6, 7), (3, 1, 7), (1, 6, 7), (2, 1, 6, 7), (2, 3, 6, 7)])
 def test_masks_broadcast_to_the_scores(rng, shape, size):

@@ -33,6 +33,13 @@ def test_views_are_nudged_in_place(rng):
     np.testing.assert_allclose(numerical_gradient(lambda _: float((whole**2).sum()), view), 2 * view, rtol=1e-8)
 
 
+@pytest.mark.parametrize("x", [0.0, 0.25, -0.5, 1.5, -4.0])
+def test_the_nudge_grows_with_entries_larger_than_1(x):
+    seen = []
+    numerical_gradient(lambda x: seen.append(float(x[0])) or 0.0, np.array([x]), eps=1e-3)
+    np.testing.assert_allclose(seen, [x + 1e-3 * max(1, abs(x)), x - 1e-3 * max(1, abs(x))], rtol=1e-12)
+
+
 def test_only_the_asked_entries_are_looked_at(rng):
     x, calls = rng.normal(size=(3, 4)), []
     gradient = numerical_gradient(lambda x: calls.append(x.copy()) or float(x.sum()), x, indices=[(2, 1)])
@@ -61,6 +68,7 @@ def same(x):
         (numerical_gradient, (np.sum, [1.0, 2.0]), "x is list; differences need float64"),
         (numerical_gradient, (np.sum, np.broadcast_to(1.0, 2)), "x is read-only; give a copy, x.copy()"),
         (numerical_gradient, (np.sum, np.ones(2), 0), "eps=0 must be a positive number"),
+        (numerical_gradient, (np.sum, np.ones(2), np.inf), "eps=inf must be a positive number"),
         (numerical_gradient, (np.sum, np.ones(2), np.nan), "eps=nan must be a positive number"),
         (check_op, (same, np.positive, {"x": np.ones(2, np.float32)}, RNG), "x is float32; differences need float64"),
         (check_op, (lambda x: same(x * np.nan), np.positive, ONES, RNG), "forward's output holds NaN or infinite val"),
@@ -168,6 +176,22 @@ def test_a_gradient_that_is_truly_zero_may_be_rounding(rng):
         return 100 * (dy - dy.mean()), np.array(1e-15)
 
     check_op(forward, backward, {"x": rng.normal(size=7), "shift": np.array(3.0)}, rng)
+
+
+@pytest.mark.parametrize(("size", "noise"), [(0, 1e-10), (0.5, 1e-10), (1000, 1e-7)])
+def test_what_counts_as_rounding_grows_with_the_numbers_that_are_subtracted(size, noise):
+    def check(off):
+        forward, backward = (lambda x: (0 * x + size, None)), (lambda dy, _: np.full(1, off))
+        check_op(forward, backward, {"x": np.ones(1)}, Upstream([1]))
+
+    check(0.9 * noise)
+    with pytest.raises(GradientError):
+        check(1.1 * noise)
+
+
+def test_an_error_of_exactly_1_is_an_error_like_others():
+    with pytest.raises(GradientError, match=r"^dx\[0\]: backward says 2, differences say 1 "):
+        check_op(lambda x: (x, None), lambda dy, _: 2 * dy, {"x": np.zeros(1)}, Upstream([1]))
 
 
 def test_small_entries_are_measured_against_the_largest(rng):

@@ -302,9 +302,9 @@ def test_a_cached_key_is_turned_once(rng, monkeypatch):
     assert CountsTurns.turned == [*range(9)]
 
 
-@given(seeds, st.sampled_from([1, 2, 6]))
-def test_a_single_query_gives_the_last_row_of_the_whole_pass_and_of_its_maps(rng, num_kv_heads):
-    layer, past = layers.MultiHead(12, 6, rng, num_kv_heads, Rotary(100.0), dtype=float), layers.KeyValueCache(T)
+@given(seeds, st.sampled_from([1, 2, 6]), st.sampled_from([None, 0.3]))
+def test_a_single_query_gives_the_last_row_of_the_whole_pass_and_of_its_maps(rng, num_kv_heads, scale):
+    layer, past = layers.MultiHead(12, 6, rng, num_kv_heads, Rotary(100.0), scale, float), layers.KeyValueCache(T)
     x, mask = normal(rng, B, T, 12), attention.causal_mask(T)
     want, whole = layer.forward(x, mask=mask)
     layer.forward(x[:, :-1], mask=mask[:-1, :-1], past=past)
@@ -419,6 +419,10 @@ def test_glorot_keeps_the_size_of_signals(rng):
             "num_heads=6 must be divisible by num_kv_heads=4; try 4",
         ),
         (lambda rng: config(dtype=np.float16), "dtype=float16 must be float32 or float64"),
+        (
+            lambda rng: layers.KeyValueCache(3, keep=-1),
+            "keep=-1 must be at least 0",
+        ),
         (
             lambda rng: layers.KeyValueCache(3, keep=3),
             "keep=3 must be smaller than capacity=3; what is left is",

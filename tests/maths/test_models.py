@@ -84,6 +84,23 @@ def test_gradients_of_the_gpt(options, rng):
 
 
 @pytest.mark.parametrize(
+    ("make", "batch"), [(gpt, (SOURCE, TARGET)), (transformer, (SOURCE, TARGET)), (encoder, (SOURCE, SOURCE % 4))]
+)
+def test_the_loss_without_gradients_is_that_with_them(make, batch, rng):
+    model = make(rng, dropout=0.5)
+    loss = model.loss(batch)
+    assert type(loss) is float
+    assert loss == model.loss_and_grad(batch)  # without a generator nothing is dropped
+    assert len({loss, *(model.loss_and_grad(batch, np.random.default_rng(seed)) for seed in (1, 1, 2))}) == 3
+
+
+def test_learned_positions_begin_as_large_as_the_tokens(rng):
+    tokens = GPT(GPTConfig(vocab=50, positions="learned"), rng).tokens
+    np.testing.assert_allclose(tokens.learned.value.std(), 1, rtol=0.05)
+    np.testing.assert_allclose(tokens.embedding.forward(np.arange(50)[None])[0].std(), 1, rtol=0.05)
+
+
+@pytest.mark.parametrize(
     ("options", "targets"),
     [
         ({}, (2, 5)),
@@ -188,6 +205,13 @@ def test_the_decoders_own_targets_are_what_one_pass_predicts(rng):
 
 
 KINDS = [{"positions": kind} for kind in ("sinusoidal", "learned", "rotary", "alibi")]
+
+
+@pytest.mark.parametrize("positions", ["rotary", "alibi"])
+def test_a_model_of_one_layer_writes_with_a_cache(rng, positions):
+    model, prompt = gpt(rng, positions=positions, num_layers=1), rng.integers(7, size=(2, 3))
+    with_cache, without = (model.generate(prompt, 4, rng, 0, use_cache=use) for use in (True, False))
+    np.testing.assert_array_equal(with_cache, without)
 
 
 @given(seeds, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.sampled_from([*KINDS, LLAMA]))

@@ -81,6 +81,20 @@ def test_smallest_temperatures_do_not_overflow():
     np.testing.assert_array_equal(ops.softmax([1e4, -1e4], temperature=1e-307), [1, 0])
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("score", [-1000, 61, 100, 1000])
+def test_a_lone_score_gets_all_the_weight_in_training_too(dtype, score):
+    for x in (np.array([[score]], dtype), np.array([[score, -np.inf]], dtype)):
+        weights, _ = ops.softmax_forward(x)
+        assert weights.dtype == dtype
+        np.testing.assert_array_equal(weights, np.isfinite(x))
+
+
+def test_no_rows_are_fine_in_training_too():
+    weights, _ = ops.softmax_forward(np.ones((0, 3)))
+    assert weights.shape == (0, 3)
+
+
 def test_entropy_counts_the_positions_looked_at():
     entropy = ops.entropy([[1, 0, 0, 0], [0.5, 0, 0.5, 0], [0.25] * 4])
     np.testing.assert_allclose(np.exp(entropy), [1, 2, 4], rtol=1e-14)
@@ -204,11 +218,30 @@ def test_dropout_drops_its_share_and_keeps_the_mean(rng, rate, dtype):
     np.testing.assert_array_equal(ops.dropout_backward(x, keep), y)
 
 
+@given(seeds, st.sampled_from(FLOATS))
+def test_dropout_draws_in_the_dtype_of_its_input(rng, dtype):
+    seed = int(rng.integers(2**31))
+    _, keep = ops.dropout_forward(np.ones((5, 4), dtype), 0.3, np.random.default_rng(seed))
+    np.testing.assert_array_equal(keep > 0, np.random.default_rng(seed).random((5, 4), dtype) > dtype(0.3))
+
+
+def test_a_dropout_of_0_draws_nothing(rng):
+    x, before = np.ones((3, 4)), rng.bit_generator.state
+    y, keep = ops.dropout_forward(x, 0.0, rng)
+    assert (y is x, keep) == (True, None)
+    assert rng.bit_generator.state == before
+
+
 def test_dropout_is_off_without_a_generator(rng):
     x = rng.normal(size=(3, 4))
     y, keep = ops.dropout_forward(x, 0.9, None)
     assert y is x
     assert ops.dropout_backward(x, keep) is x
+
+
+def test_a_product_that_overflows_in_one_place_is_refused():
+    with pytest.raises(ValueError, match="gate and value are so large that their product overflows float32"):
+        ops.swiglu(np.array([1, 1e30], np.float32), np.array([1, 1e30], np.float32))
 
 
 def test_sums_as_products(rng):

@@ -148,6 +148,10 @@ def test_changing_positions_or_results_afterwards_spoils_nothing(rng):
     assert (positions.rotary(x, np.arange(4), base=100) != want).any()
 
 
+def test_a_base_of_1_turns_all_pairs_alike():
+    np.testing.assert_allclose(positions.wavelengths(6, base=1), 2 * math.pi, rtol=1e-15)
+
+
 def test_no_rows_are_fine():
     assert positions.rotary(np.ones((2, 0, 4)), np.arange(0)).shape == (2, 0, 4)
 

@@ -75,6 +75,21 @@ def test_every_kind_of_number(tmp_path, kind, data, fact):
     assert Reader(tmp_path / "numbers.gguf").facts == {"a": fact, "b": [fact, fact]}
 
 
+@pytest.mark.parametrize(
+    ("fact", "message"),
+    [
+        (struct.pack("<IQ", 8, 2) + b"\xff\xfe", "the text at byte 45 is not UTF-8"),
+        (struct.pack("<I", 13), "a fact of kind 13, which is not known"),
+        (struct.pack("<IIQ", 9, 9, 0), "a list of kind 9, which is not known"),
+    ],
+)
+def test_a_fact_that_is_none_is_refused(tmp_path, fact, message):
+    path = tmp_path / "strange.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + tiny_llama.string("a") + fact)
+    with pytest.raises(ValueError, match=rf"strange\.gguf contradicts itself: {message}; fetch the file again"):
+        Reader(path)
+
+
 def packed(kind, rng):
     """Two blocks of a kind, as bytes and as the numbers that they stand for, written out one by one."""
     scales, least = [0.5, -0.25], [1.0, 2.0]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson_utils.maths import tasks
-from lesson_utils.maths.tasks import BOS, EOS, FIRST_SYMBOL, PAD, Vocabulary
+from lesson_utils.maths.tasks import BOS, EOS, FIRST_SYMBOL, PAD, Vocabulary, written_dates
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 sizes = st.integers(1, 9)
@@ -102,6 +102,7 @@ def test_scattered_offsets_are_different_places(T, data):
     assert len(set(offsets)) == k
     assert all(0 <= offset < T for offset in offsets)
     assert offsets == tasks.scattered_offsets(T, T)[:k]
+    assert tasks.scattered_offsets(24, 4) == (1, 12, 23, 10)  # in the course
 
 
 FORMATS = ("%d %B %Y", "%B %d, %Y", "%d/%m/%Y", "%a %d %b %Y")  # what the four styles are to the standard library
@@ -132,6 +133,14 @@ def test_no_two_days_are_written_alike():
 def test_every_10th_day_is_held_out():
     held = [day for day in days_of(2019, 2020, 2021) if tasks.held_out(day)]
     assert {(b - a).days for a, b in pairwise(held)} == {10}
+    assert {day.toordinal() % 10 for day in held} == {0}  # the days that stored models have not seen
+
+
+def test_the_days_are_those_of_a_hundred_years():
+    assert date(1950, 1, 1) == tasks.FIRST_DAY
+    assert date(2049, 12, 31) == tasks.LAST_DAY
+    days = np.sort(np.concatenate([written_dates._ordinals(held) for held in (False, True)]))
+    np.testing.assert_array_equal(days, [day.toordinal() for day in days_of(*range(1950, 2050))])
 
 
 @pytest.mark.slow

@@ -107,6 +107,22 @@ def test_adams_first_step_has_the_size_of_the_learning_rate(rng, size):
     np.testing.assert_allclose(params["w"].value, -0.01 * np.sign(grad), rtol=1e-6)
 
 
+def test_adam_is_its_formulas(rng):
+    """Over several steps, whose gradients differ, with the averages written as sums over all steps."""
+    params = {"w": Param(rng.normal(size=5))}
+    optimizer, value = Adam(params, lr=0.05, betas=(0.8, 0.95), eps=0.01, weight_decay=0.3), params["w"].value.copy()
+    grads = rng.normal(size=(4, 5))
+    for t in range(1, 5):
+        params["w"].grad[...] = grads[t - 1]
+        optimizer.step()
+        m, v = (
+            sum((1 - beta) * beta ** (t - s) * grads[s - 1] ** power for s in range(1, t + 1)) / (1 - beta**t)
+            for beta, power in ((0.8, 1), (0.95, 2))
+        )
+        value = value - 0.05 * (m / (np.sqrt(v) + 0.01) + 0.3 * value)
+        np.testing.assert_allclose(params["w"].value, value, rtol=1e-12)
+
+
 def test_weight_decay_does_not_pass_through_the_averages(rng):
     params = {"w": Param(np.array([4.0, -2.0]))}
     Adam(params, lr=0.5, weight_decay=0.1).step()  # no gradient
@@ -151,6 +167,13 @@ def test_clipping_shortens_what_is_too_long_and_keeps_the_direction(rng, dtype):
     np.testing.assert_allclose(clip_gradients(params, math.inf), 0.5, rtol=1e-6)
 
 
+def test_a_gradient_that_is_infinite_is_left_for_others_to_find():
+    params = {"w": Param(np.zeros(3))}
+    params["w"].grad[...] = [1, np.inf, -2]
+    assert clip_gradients(params, 1.0) == math.inf
+    np.testing.assert_array_equal(params["w"].grad, [1, np.inf, -2])
+
+
 def test_the_linear_schedule():
     rates = [training.warmup_linear(step, 2.0, 4, 12) for step in range(1, 15)]
     np.testing.assert_allclose(rates, [0.5, 1, 1.5, 2, 1.75, 1.5, 1.25, 1, 0.75, 0.5, 0.25, 0, 0, 0], atol=1e-15)
@@ -160,13 +183,14 @@ def test_the_linear_schedule():
 @every_dtype
 def test_a_line_is_found(dtype):
     model = Line(dtype)
+    began = time.perf_counter()
     history = fit(model, functools.partial(batches, dtype=dtype), 400, 0.05, progress=False)
     np.testing.assert_allclose(model.W.value, TRUE_W, atol=1e-2)
     np.testing.assert_allclose(model.b.value, TRUE_B, atol=1e-2)
     assert model.W.value.dtype == dtype
     assert len(history.losses) == len(history.lrs) == len(history.norms) == 400
     assert history.losses[-1] < 1e-3 < history.losses[0]
-    assert history.seconds > 0
+    assert 0 < history.seconds < time.perf_counter() - began
     assert all(type(x) is float for x in (*history.losses, *history.lrs, *history.norms))
 
 
@@ -390,6 +414,16 @@ def test_the_bar_shows_a_smoothed_loss_and_the_time_left(capsys):
     for step, loss, left in shown:
         np.testing.assert_allclose(float(loss), np.mean(history.losses[: int(step)]), atol=1e-4)
         assert re.fullmatch(r"\d\d:\d\d", left)
+
+
+def test_the_bar_shows_the_mean_loss_of_50_steps_and_then_a_fading_one(monkeypatch):
+    shown = []
+    monkeypatch.setattr(training.loop.Bar, "advance", lambda bar, loss: shown.append(loss))
+    losses = fit(Line(), batches, 60, progress=False).losses
+    smooth = np.cumsum(losses[:50]) / np.arange(1, 51)
+    for loss in losses[50:]:
+        smooth = np.append(smooth, 0.98 * smooth[-1] + 0.02 * loss)
+    np.testing.assert_allclose(shown, smooth, rtol=1e-12)
 
 
 @pytest.mark.parametrize("ending", ["error", "interruption", "stop"])

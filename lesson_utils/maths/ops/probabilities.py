@@ -1,7 +1,5 @@
 """Softmax, the entropy of its weights, and the loss that is made of it."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -33,7 +31,9 @@ def softmax(x: ArrayLike, axis: int = -1, temperature: float = 1.0) -> Array:
     """
     x = as_float(x, "x")
     axis, temperature = as_axis(axis, x.shape), as_number(temperature, "temperature")
-    if not (0 < temperature < math.inf and 0 < x.dtype.type(temperature) < np.inf):
+    with np.errstate(over="ignore"):  # a temperature beyond the dtype is ∞
+        tau = x.dtype.type(temperature)
+    if not 0 < tau < np.inf:
         raise ValueError(f"temperature={temperature} must be a positive number ({x.dtype}); try 0.1, 1 or 10")
 
     largest = x.max(axis=axis, keepdims=True)
@@ -41,7 +41,7 @@ def softmax(x: ArrayLike, axis: int = -1, temperature: float = 1.0) -> Array:
         raise ValueError("x holds NaN or +∞; softmax needs scores that are finite or −∞")
     largest = np.where(np.isneginf(largest), 0, largest)  # −∞ − (−∞) would be NaN
     with np.errstate(over="ignore"):  # a difference too large for the dtype is −∞, and its weight rightly 0
-        weights = np.exp((x - largest) / x.dtype.type(temperature))
+        weights = np.exp((x - largest) / tau)
     total = weights.sum(axis=axis, keepdims=True)
     return weights / np.where(total == 0, 1, total)
 
