@@ -196,6 +196,7 @@ def changed(facts=None, arrays=None, without=None):
         ({"facts": {"general.alignment": 0}}, r"contradicts itself: general\.alignment is 0"),
         ({"arrays": {"a": (12, (32,), bytes(32))}}, r"a is packed in a way, kind 12, that is not known; known are F32"),
         ({"arrays": {"a": (8, (31,), bytes(64))}}, r"a has rows of 31, packed by 32"),
+        ({"arrays": {"a": (8, (), bytes(64))}}, r"a has rows of 1, packed by 32"),
         ({"arrays": {"a": (0, (1, 1, 1, 1), bytes(64))}}, r"has a, which has no place in this model"),
         ({"arrays": {"a": (0, (1, 1, 1, 1, 1), bytes(64))}}, r"a has 5 axes"),
         ({"facts": {"tokenizer.ggml.model": "llama"}}, r"tokenizer is 'llama' with rules 'smollm'; known is"),
@@ -209,6 +210,23 @@ def test_what_does_not_fit_is_named(save, change, message):
     with pytest.raises(ValueError, match=message) as caught:
         load(save(*changed(**change)))
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_a_base_has_the_usual_one(save):
+    assert load(save(*changed(without="llama.rope.freq_base"))).model.config.rotary.base == 10_000
+
+
+def test_arrays_may_follow_each_other_without_a_gap_and_end_with_the_file(tmp_path):
+    facts = tiny_llama.string("general.alignment") + tiny_llama.value(1)
+    array = tiny_llama.string("ab") + struct.pack("<IQIQ", 1, 2, 0, 0)
+    head = b"GGUF" + struct.pack("<IQQ", 2, 1, 1) + facts + array
+    (tmp_path / "close.gguf").write_bytes(head + struct.pack("<2f", 3, 4))
+    assert len(head) % 2 == 1
+    np.testing.assert_array_equal(Reader(tmp_path / "close.gguf").read("ab"), [3, 4])
+
+
+def test_a_row_is_not_kept_packed(save):
+    assert Reader(save({}, {"a": (8, (32,), bytes(34))})).packed("a") is None
 
 
 def test_the_whole_context_may_be_asked_for(save):
