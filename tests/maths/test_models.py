@@ -94,6 +94,15 @@ def test_the_loss_without_gradients_is_that_with_them(make, batch, rng):
     assert len({loss, *(model.loss_and_grad(batch, np.random.default_rng(seed)) for seed in (1, 1, 2))}) == 3
 
 
+def test_a_pooled_answer_is_the_mean_over_what_is_no_padding(rng):
+    model = encoder(rng, pooled=True, pad=0)
+    alone, _ = model.forward([[5], [3]])
+    padded, _ = model.forward([[5, 0, 0], [3, 0, 0]])
+    np.testing.assert_allclose(padded, alone, atol=1e-12)
+    both, _ = model.forward([[5, 3], [5, 5]])
+    assert (np.abs(both - alone) > 1e-6).any(axis=-1).all()
+
+
 def test_learned_positions_begin_as_large_as_the_tokens(rng):
     tokens = GPT(GPTConfig(vocab=50, positions="learned"), rng).tokens
     np.testing.assert_allclose(tokens.learned.value.std(), 1, rtol=0.05)

@@ -180,6 +180,9 @@ def changed(facts=None, arrays=None, without=None):
         ({"facts": {"llama.embedding_length": 0}}, r"llama\.embedding_length is 0, expected a positive number"),
         ({"facts": {"llama.embedding_length": 32, "llama.rope.dimension_count": 8}}, r"16\), expected \(261, 32\)"),
         ({"facts": {"llama.block_count": 2**31 - 1}}, r"contradicts itself: 2147483647 layers, of 20 arrays"),
+        ({"facts": {"llama.block_count": True}}, r"llama\.block_count is True, expected a positive number"),
+        ({"facts": {"llama.block_count": "2"}}, r"llama\.block_count is '2', expected a positive number"),
+        ({"facts": {"llama.block_count": 2**31}}, r"llama\.block_count is 2147483648, expected a positive number"),
         ({"facts": {"llama.block_count": 3}}, r"is not complete: blk\.2\.attn_norm\.weight is missing"),
         ({"facts": {"llama.block_count": 1}}, r"has blk\.1\.attn_k\.weight, which has no place in this model"),
         ({"facts": {"llama.embedding_length": 18, "llama.rope.dimension_count": 4.5}}, r"d_model=18 must be div"),
@@ -193,6 +196,8 @@ def changed(facts=None, arrays=None, without=None):
         ({"facts": {"general.alignment": 0}}, r"contradicts itself: general\.alignment is 0"),
         ({"arrays": {"a": (12, (32,), bytes(32))}}, r"a is packed in a way, kind 12, that is not known; known are F32"),
         ({"arrays": {"a": (8, (31,), bytes(64))}}, r"a has rows of 31, packed by 32"),
+        ({"arrays": {"a": (8, (), bytes(64))}}, r"a has rows of 1, packed by 32"),
+        ({"arrays": {"a": (0, (1, 1, 1, 1), bytes(64))}}, r"has a, which has no place in this model"),
         ({"arrays": {"a": (0, (1, 1, 1, 1, 1), bytes(64))}}, r"a has 5 axes"),
         ({"facts": {"tokenizer.ggml.model": "llama"}}, r"tokenizer is 'llama' with rules 'smollm'; known is"),
         ({"facts": {"tokenizer.ggml.pre": "qwen2"}}, r"tokenizer is 'gpt2' with rules 'qwen2'; known is"),
@@ -205,6 +210,27 @@ def test_what_does_not_fit_is_named(save, change, message):
     with pytest.raises(ValueError, match=message) as caught:
         load(save(*changed(**change)))
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_a_base_has_the_usual_one(save):
+    assert load(save(*changed(without="llama.rope.freq_base"))).model.config.rotary.base == 10_000
+
+
+def test_arrays_may_follow_each_other_without_a_gap_and_end_with_the_file(tmp_path):
+    facts = tiny_llama.string("general.alignment") + tiny_llama.value(1)
+    array = tiny_llama.string("ab") + struct.pack("<IQIQ", 1, 2, 0, 0)
+    head = b"GGUF" + struct.pack("<IQQ", 2, 1, 1) + facts + array
+    (tmp_path / "close.gguf").write_bytes(head + struct.pack("<2f", 3, 4))
+    assert len(head) % 2 == 1
+    np.testing.assert_array_equal(Reader(tmp_path / "close.gguf").read("ab"), [3, 4])
+
+
+def test_a_row_is_not_kept_packed(save):
+    assert Reader(save({}, {"a": (8, (32,), bytes(34))})).packed("a") is None
+
+
+def test_the_whole_context_may_be_asked_for(save):
+    assert load(save(*changed({"llama.context_length": 32}))).model.config.max_length == 32
 
 
 def test_a_name_that_is_there_twice(save):
