@@ -265,6 +265,13 @@ def test_links_lead_somewhere(name, book):
         assert f'id="{fragment}"' in target.read_text(encoding="utf-8") or not fragment, link
 
 
+def test_the_chat_is_the_second_thing_on_the_front_page(book):
+    text = (book / "index.html").read_text(encoding="utf-8")
+    places = [text.index(part) for part in ("live-stops", 'href="chat/index.html"', "Is it for you?<a")]
+    assert places == sorted(places)
+    assert "/chat/index.html" not in text.replace('"chat/index.html"', ""), "nothing leads to another site's"
+
+
 # Notebooks
 
 

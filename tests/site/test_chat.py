@@ -222,7 +222,7 @@ def test_stop_comes_within_a_token(ready):
     assert len(ready.tokens()) <= before + 1
     assert page.locator("#said").inner_text().count(QUESTION) == 1
     # While it reads, too; then the message is back in its box.
-    ready.ask("the " * 60, wait=False)
+    ready.ask("the " * 400, wait=False)  # read in so many pieces that a busy machine presses in time
     ready.says("The model has read", "#news")
     page.press("#text", "Escape")
     ready.says("before its first token", "#news")

@@ -71,7 +71,8 @@ def build_book(site: Path, with_lite: bool) -> None:
         close_answers(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
         if with_lite:
-            link_to_chat(source / "README.md")
+            for name in ("README.md", "index.md"):
+                link_to_chat(source / name)
         command: list[str | Path] = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
         command += ["-d", doctrees, source, site]
         tag = ["-t", "lite"] if with_lite else []
@@ -84,12 +85,12 @@ def build_book(site: Path, with_lite: bool) -> None:
     print(f"Book: {len(written)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
 
 
-def link_to_chat(readme: Path) -> None:
-    """Let the book's front page lead to the chat beside it, where README names the public address."""
-    text, here = readme.read_text(encoding="utf-8"), r'<a href="chat/index.html">\1</a>'
+def link_to_chat(page: Path) -> None:
+    """Let a page at the top of the book lead to the chat beside it, where it names the public address."""
+    text, here = page.read_text(encoding="utf-8"), r'<a href="chat/index.html">\1</a>'
     text, count = re.subn(r"\[([^]\n]+)\]\(https://\S+/chat/index\.html\)", here, text)
-    assert count == 1, "README has one link to the chat"
-    readme.write_text(text, encoding="utf-8")
+    assert count == 1, f"{page.name} has one link to the chat"
+    page.write_text(text, encoding="utf-8")
 
 
 def unpack_mathjax(folder: Path) -> None:
