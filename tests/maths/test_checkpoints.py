@@ -136,6 +136,8 @@ def test_nothing_in_a_file_is_executed(tmp_path):
     [
         ({"W": np.zeros((3, 2))}, r"another model: missing b; not in the model: nothing; make the model with the"),
         ({"W": np.zeros((3, 2)), "b": np.zeros(2), "c": np.zeros(2)}, "missing nothing; not in the model: c"),
+        ({"W": np.zeros((3, 2)), "b": np.zeros(2), "c": np.zeros(115_000)}, "missing nothing; not in the model: c"),
+        ({"W": np.zeros((3, 2)), "b": np.zeros(2), "c": np.zeros(150_000)}, "it holds 1.2 MB, more than this model's"),
         ({"W": np.zeros((2, 3)), "b": np.zeros(2)}, r"W is float64 of shape \(2, 3\), the model has float64 of shape"),
         ({"W": np.zeros((3, 2)), "b": np.zeros(1)}, r"b is float64 of shape \(1,\), the model has .* \(2,\)"),
         ({"W": np.zeros((3, 2), np.float32), "b": np.zeros(2)}, r"W is float32 of shape \(3, 2\), the model has flo"),

@@ -223,6 +223,14 @@ def test_a_model_of_one_layer_writes_with_a_cache(rng, positions):
     np.testing.assert_array_equal(with_cache, without)
 
 
+def test_a_transformer_of_one_layer_decodes(rng):
+    model = transformer(rng, num_layers=1)
+    ids = model.decode(SOURCE, 5)
+    logits, _ = model.forward(SOURCE, np.hstack([np.ones((2, 1), int), ids[:, :-1]]))
+    real = np.cumsum(ids == 2, axis=1) - (ids == 2) == 0  # up to the first end
+    np.testing.assert_array_equal(ids[real], logits.argmax(axis=-1)[real])
+
+
 @given(seeds, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.sampled_from([*KINDS, LLAMA]))
 def test_a_gpt_with_a_cache_says_what_it_says_without(rng, pieces, options):
     model, ids = gpt(rng, **options), rng.integers(7, size=(2, sum(pieces)))
