@@ -113,6 +113,7 @@ ELSEWHERE = {  # what they write is in a folder that is new, or moved as a whole
 IN_MEMORY_OR_OWN = {"lesson_utils/classroom/trained_storage.py", "lesson_utils/maths/checkpoints.py"}
 IN_MEMORY_OR_OWN |= {
     "lesson_utils/lessons/debugging/examined.py",
+    "tools/chaos/walk.py",
     "tools/measure/smaller.py",
     "tools/measure/smollm.py",
 }

@@ -1,8 +1,8 @@
 """Walks of chaos: whose a traceback is, and that a short walk notices what a learner should not meet."""
 
+import mmap
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from lesson_utils.classroom import live
@@ -89,7 +89,8 @@ def test_a_figure_that_grows_or_fails_is_lost(fault, lost, monkeypatch):
         def update(x):
             dot.set_xdata([x])
             if fault == "leaks":
-                kept.append(np.ones(50_000))
+                kept.append(mmap.mmap(-1, 400_000))  # an array might find room that this process has left
+                kept[-1].write(bytes(1) * 400_000)
             if fault == "raises" and x == 7:
                 raise ArithmeticError("seven")
             return f"At {x}."
