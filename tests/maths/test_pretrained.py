@@ -316,6 +316,7 @@ def test_special_tokens_where_they_are_asked_for():
         ("été, 日本語!?", "été|,| 日本語|!?"),
         ("½ ३Ⅷ", "½| |३|Ⅷ"),
         ("e\u0301", "e|\u0301"),
+        ("a \x1cb \x1fc", "a| \x1c|b| \x1f|c"),  # signs, which only Python takes for spaces
     ],
 )
 def test_a_text_is_cut_as_the_model_learnt_it(text, words):
@@ -326,6 +327,30 @@ def test_a_text_is_cut_as_the_model_learnt_it(text, words):
 
 def test_the_pair_that_was_learnt_first_is_joined_first():
     assert TOKENIZER.tokens(TOKENIZER.encode("the the hehe thee")) == [*"t", "he", " the", " ", "he", "he", " the", "e"]
+
+
+def test_the_name_of_a_special_token_is_cut_as_other_text_is():
+    tokens, merges = ([*FACTS[f"tokenizer.ggml.{name}"]] for name in ("tokens", "merges"))
+    more = {"tokens": [*tokens, "Ġ<"], "merges": [*merges, "Ġ <"], "token_type": [1] * 259 + [3, 3, 1]}
+    tokenizer = Tokenizer(FACTS | {f"tokenizer.ggml.{name}": value for name, value in more.items()})
+    assert tokenizer.tokens(tokenizer.encode("a <|im_end|>"))[:2] == ["a", " <"]
+    assert tokenizer.tokens(tokenizer.encode("a <|im_end|>", special=True)) == ["a", " ", "<|im_end|>"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"merges": ["h e", 3, "t he"]}, "contradicts itself: a token or a merge is no text"),
+        ({"tokens": ["a", 3]}, "contradicts itself: a token or a merge is no text"),
+        ({"tokens": ["a"] * 261}, "contradicts itself: each token is expected once, and with its kind"),
+        ({"tokens": [*tiny_llama.facts()["tokenizer.ggml.tokens"][:-1], chr(256 + 68)]}, "'ń': it stands for no byte"),
+    ],
+)
+def test_tokens_that_are_none_are_refused(facts, message):
+    if "tokens" in facts:
+        facts = facts | {"token_type": [1] * len(facts["tokens"])}
+    with pytest.raises(ValueError, match=f"this file's tokenizer .*{message}"):
+        Tokenizer(FACTS | {f"tokenizer.ggml.{name}": value for name, value in facts.items()})
 
 
 def test_rules_that_leave_numbers_whole():

@@ -105,8 +105,6 @@ class Tokenizer:
         return b"".join(self._all_bytes(ids))
 
     def _all_bytes(self, ids: ArrayLike) -> list[bytes]:
-        if np.size(ids) == 0:
-            return []
         return [self._bytes[id_] for id_ in as_ids(ids, "ids", len(self), ndim=1)]
 
     def _words(self, text: str) -> Iterable[str]:
