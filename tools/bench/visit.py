@@ -65,5 +65,6 @@ def visit(browser: "Browser", address: str, name: str, slower: int, size: tuple[
             f"{sum(fetched) / 1e6:.1f} MB",
             flush=True,
         )
+        page.wait_for_load_state("networkidle")  # or the server complains of requests that nobody waits for
         page.close()
     context.close()
