@@ -322,6 +322,8 @@ LONGEST = (
     "full_block",
     "causal_mask",
     "training",
+    "real_model",
+    "tokens",
 )
 
 

@@ -178,6 +178,7 @@ def source(bank, mutant, texts=()):
 
 
 @pytest.mark.long_form
+@pytest.mark.own_job
 def test_each_stage_of_the_search_names_something(in_a_hurry, monkeypatch):
     """Print how many of a sample of wrong answers each stage names; one that names nothing is not worth its lines."""
     named = Counter()

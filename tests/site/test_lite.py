@@ -20,8 +20,7 @@ from tools.browser import driver, firefox
 pytestmark = pytest.mark.long_form
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-# CI has no time for more; GitHub's workflow runs all.
-FIRST = ("00_start_here", "04_positional_encoding")  # CI has no time for more; GitHub's workflow runs all
+FIRST = ("00_start_here",)  # CI has no time for more; GitHub's workflow runs all
 
 
 @pytest.fixture(scope="session")

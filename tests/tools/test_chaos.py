@@ -158,6 +158,7 @@ def test_a_walk_notices_what_a_learner_should_not_meet(spoiled):
 
 
 @pytest.mark.long_form
+@pytest.mark.own_job
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])
 def test_a_short_walk_loses_nothing(browser, monkeypatch, capsys):
     has(browser)
