@@ -474,6 +474,7 @@ def test_the_bench_measures_a_first_visit(chromium, address, capsys):
     first, second = capsys.readouterr().out.splitlines()
     megabytes = [float(line.split()[-2]) for line in (first, second)]
     assert "first visit: slider in sight" in first
+    assert "next visit:  slider in sight" in second
     assert megabytes[0] > megabytes[1]
 
 

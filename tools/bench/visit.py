@@ -61,7 +61,7 @@ def visit(browser: "Browser", address: str, name: str, slower: int, size: tuple[
         moved = time.monotonic() - start
         speed = "full speed" if slower == 1 else f"1/{slower} of it"
         print(
-            f"  {name:30}{look:10}{speed:12}{which:6} visit: slider in sight {seen:.1f} s, moved {moved:.1f} s, "
+            f"  {name:30}{look:10}{speed:12}{f'{which} visit:':13}slider in sight {seen:.1f} s, moved {moved:.1f} s, "
             f"{sum(fetched) / 1e6:.1f} MB",
             flush=True,
         )
