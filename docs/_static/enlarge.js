@@ -33,7 +33,9 @@
     dialog.showModal();
     stage.focus(); // the arrow keys pan
     stage.scrollTo(0, 0);
+    history.scrollRestoration = "manual"; // a busy browser would put back where the page was a moment before
     history.pushState(null, "");
+    history.scrollRestoration = "auto";
     inHistory = true;
   };
 
@@ -49,6 +51,7 @@
       dialog.close();
     }
     goingBack = false;
+    setTimeout(() => (history.scrollRestoration = "auto")); // after this step: whoever leaves the page comes back to here
   });
   dialog.addEventListener("keydown", event => event.stopPropagation()); // else the theme takes Escape for its search
   for (const node of [close, stage]) node.addEventListener("click", () => dialog.close());

@@ -44,11 +44,12 @@ class Reloads:
         """Note that a page runs a cell; return what is to be said about cells of the page before, or ""."""
         self._ahead = min(self._ahead, self._clock() - sent)
         self._page, self._began = page, self._now()
-        opened = self._opened.get(page, float("inf")) - LOADING
-        others = [cell for cell in self._cells if cell.page != page and cell.ended > opened]
+        asked = self._opened.get(page, float("inf"))
+        others = [cell for cell in self._cells if cell.page != page and cell.ended > asked - LOADING]
         self._cells = [cell for cell in self._cells if cell.page == page]
         # A second page with the same notebook opens while nothing runs: then nothing is lost.
-        return _said(others) if any(cell.began < opened for cell in others) else ""
+        lost = any(cell.began < asked - LOADING or cell.began < asked < cell.ended for cell in others)
+        return _said(others) if lost else ""
 
     def ends(self, source: str, well: bool) -> None:
         """Note that the cell has ended, well or in an error."""

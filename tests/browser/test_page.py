@@ -13,7 +13,7 @@ EDITED = (
     "Run that cell, then this one."
 )
 RIGHT = "def weighted_average(weights, values):\n    return weights @ values"
-LONG = "import os, time\nwhile not os.path.exists({!r}):\n    time.sleep(0.1)\ntrained = True"
+LONG = "import os, time\nopen({!r}, 'w').close()\nwhile not os.path.exists({!r}):\n    time.sleep(0.1)\ntrained = True"
 
 # A figure with a label and a value that are nearly too wide for a phone.
 WIDE = """from lesson_utils.classroom import live
@@ -201,23 +201,24 @@ def test_hints_stay_open_when_a_check_is_run_again(lab):
 
 def test_a_reload_while_a_cell_runs_is_said(lab, tmp_path):
     with lab.open(NOTEBOOK.name) as notebook:
-        page = notebook.page
+        page, began, go = notebook.page, tmp_path / "began", tmp_path / "go"
         notebook.run_cell("setup")
         notebook.ask("({context}) => context.save()")
         number = [cell["id"] for cell in notebook.cells].index("weighted-average")
         notebook.ask(
             f"""({{content}}) => {{
                 content.activeCellIndex = {number}
-                content.activeCell.model.sharedModel.setSource({LONG.format(str(tmp_path / "go"))!r})
+                content.activeCell.model.sharedModel.setSource({LONG.format(*map(str, (began, go)))!r})
                 jupyterapp.commands.execute('notebook:run-cell')
             }}"""
         )
-        page.wait_for_timeout(300)
+        while not began.exists():
+            page.wait_for_timeout(100)
         page.reload()
         page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context?.isReady", timeout=60_000)
         kernel = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel"
         page.wait_for_function(f"{kernel}?.connectionStatus === 'connected'", timeout=60_000)
-        (tmp_path / "go").touch()  # the page is there again, and the cell ends
+        go.touch()  # the page is there again, and the cell ends
         notebook.ask("async panel => { await panel.revealed; await panel.sessionContext.ready }")
         (output,) = notebook.run_cell("weighted-average-check", "print(trained)")
         assert "".join(output["text"]).startswith("The page was reloaded while this cell ran:\n    import os, time\n")

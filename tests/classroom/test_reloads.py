@@ -52,6 +52,13 @@ def test_a_reload_while_a_cell_runs_is_said_once(kernel, clock):
     assert run(kernel, clock, "second") == ""
 
 
+def test_a_page_that_is_there_again_at_once_is_told_too(kernel, clock):
+    clock.now += 60
+    kernel.opened("second", clock.now + 1)
+    run(kernel, clock, "first", seconds=2)
+    assert run(kernel, clock, "second").startswith("The page was reloaded while this cell ran:\n")
+
+
 def test_cells_that_waited_are_named_too_and_an_error_says_so(kernel, clock):
     kernel.opened("second", clock.now + 10)
     run(kernel, clock, "first", seconds=30)
