@@ -5,7 +5,7 @@ python course.py                        open the course in JupyterLab, in copies
     --no-browser                        print the address, open no browser
     --port N                            listen there (otherwise: on 8888, or the next port that is free)
     ...                                 other options are handed on to JupyterLab, such as --ip
-python course.py real                   fetch a published model for lesson_utils.pretrained (98 MB)
+python course.py real                   fetch a published model for notebook 09 (98 MB)
 python course.py test [...]             test the course, every notebook included, in about five minutes
     --fast                              the maths, the exercises and the live figures only, in about one
     --rest                              what that leaves out: long trainings, platforms, the site (half an hour)
@@ -48,7 +48,7 @@ def main(words):
         return open_course(words)
     if command == "real":
         install("lab")
-        return run("lesson_utils.pretrained")
+        return run("lesson_utils.maths.pretrained")
     if command == "test":
         return test(words)
     # Imported here, because old Pythons can't parse it. It needs nothing but the standard library.

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import importlib.util
 import io
 import linecache
 import re
@@ -14,6 +15,7 @@ from lesson_utils.exercises import check
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```python\n(.+?)```(?:\s*```text\n(.+?)```)?", re.DOTALL)
+RUN = re.compile(r"""(?:python -m |\brun\(")((?:lesson_utils|tools)(?:\.\w+)*)""")
 AS_IN_A_NOTEBOOK = {"README.md": {"np": np, "check": check}}  # what its set-up cell has imported
 
 
@@ -38,3 +40,17 @@ def test_code_on_a_page_prints_what_stands_below_it(page):
     for number, (source, stands) in enumerate(blocks):
         shown = shown_by(source, names, f"<{page} {number}>")
         assert not stands or shown.split() == stands.split()
+
+
+def test_modules_that_are_named_to_be_run_can_be_run():
+    """Wherever they are named: on a page, in a notebook, in a docstring, in course.py."""
+    here = [ROOT / "course.py", ROOT / "README.md"]
+    for folder in ("lesson_utils", "tools", "notebooks", "docs", ".github"):
+        here += [path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md", ".ipynb", ".yml")]
+    named = {name for path in here for name in RUN.findall(path.read_text(encoding="utf-8"))}
+    assert {"lesson_utils.maths.pretrained", "tools"} <= named
+    for name in named:
+        spec = importlib.util.find_spec(name)
+        assert spec, name
+        if spec.submodule_search_locations is not None:
+            assert importlib.util.find_spec(f"{name}.__main__"), name

@@ -4,7 +4,7 @@
 - `tokenizer`: text to ids and back
 - `gguf`: the file's format
 
-`python -m lesson_utils.pretrained` fetches the model, 98 MB. The rest of the course does without it.
+`python -m lesson_utils.maths.pretrained` fetches the model, 98 MB. The rest of the course does without it.
 """
 
 from lesson_utils.maths.pretrained.gguf import Reader

@@ -1,4 +1,4 @@
-"""`python -m lesson_utils.pretrained`: fetch the model, if it is not there yet."""
+"""`python -m lesson_utils.maths.pretrained`: fetch the model, if it is not there yet."""
 
 from lesson_utils.maths import pretrained
 
