@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.lessons.real_model import grow, measures, paths, recall
+from lesson_utils.lessons.real_model import lens as lens_module
 from lesson_utils.maths.checks import Array, Ids
 from tools.measure.smollm import Part, log_softmax, real, repeated, saved, story
 from tools.measure.texts import REPORT, texts
@@ -160,9 +161,7 @@ def names_two() -> Part:
     return found | {"two_nine_others": np.array([nats(out) for out in others(9)])}  # (draws, …)
 
 
-PAGES = ("the page\nthat chose", "next page", "report", "manual")
 PAGE_LENGTH, SKIPPED = 96, 16
-OUT = (27, 54)
 
 
 def worth() -> Part:
@@ -177,26 +176,6 @@ def worth_copying() -> Part:
     ids, first = repeated(1), measures.COPIED - 1
     whole = measures.losses(real().model, ids)[:, first:].mean()
     return {"worth_copying": (measures.without_each_head(real().model, ids, first) - whole).astype(np.float32)}
-
-
-def pruning() -> Part:
-    """Leave out the heads that matter least to a page, and heads at random; judge by four pages and by copying."""
-    model, encode, rng = real().model, real().tokenizer.encode, np.random.default_rng(4)
-    other = [encode(text)[None, : PAGE_LENGTH + 1] for text in (REPORT, texts()["manual"])]
-    judges = [story(length=PAGE_LENGTH), story(start=PAGE_LENGTH, length=PAGE_LENGTH), *other]
-    order, twice = np.argsort(saved()["worth"], axis=None), repeated(1)
-    orders = [order, *(rng.permutation(order) for _ in range(DRAWS))]
-
-    def judged(out: Any) -> list[float]:
-        on = [float(measures.losses(model, ids, knock_out=out)[:, SKIPPED:].mean()) for ids in judges]
-        return [*on, measures.copying(model, twice, knock_out=out)[1]]
-
-    found: Part = {"pruned_pages": np.array(PAGES), "pruned_counts": np.array(OUT), "pruned_whole": judged(None)}
-    rows = []
-    for k in OUT:
-        rows.append([judged(measures.heads_of(one[:k], 9)) for one in orders])
-        print(k, np.round(rows[-1], 2).tolist(), flush=True)
-    return found | {"pruned": np.array(rows)}  # (counts, [chosen, eight draws], [four pages, copying])
 
 
 SENTENCES = (
@@ -325,19 +304,9 @@ def lens() -> Part:
     p = real()
     found: Part = {"lens_texts": np.array(LENS)}
     for n, text in enumerate(LENS):
-        logs = [
-            log_softmax(measures.logits_of(p.model, x)[0, -1])
-            for x in measures.streams(p.model, p.tokenizer.encode(text)[None])
-        ]
-        final = int(logs[-1].argmax())
-        top = [np.argsort(-log)[:5] for log in logs]
-        found |= {
-            f"lens_words_{n}": np.array([p.tokenizer.tokens(ids) for ids in top]),
-            f"lens_shares_{n}": np.array([np.exp(log[ids]) for log, ids in zip(logs, top, strict=True)]),
-            f"lens_ranks_{n}": np.array([1 + int((log > log[final]).sum()) for log in logs]),
-            f"lens_logs_{n}": np.array([log[final] for log in logs]),
-        }
-        print(text, p.tokenizer.tokens([final]), found[f"lens_ranks_{n}"].tolist(), flush=True)
+        reading = lens_module.read(p, text)
+        found |= {f"lens_{name}_{n}": values for name, values in reading._asdict().items() if name != "text"}
+        print(text, reading.words[-1, 0], reading.ranks.tolist(), flush=True)
     return found
 
 

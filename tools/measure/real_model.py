@@ -17,7 +17,7 @@ from lesson_utils.lessons.real_model import chatting, measures
 from lesson_utils.maths import ops
 from lesson_utils.maths.checks import Array, Ids
 from lesson_utils.maths.models import GPT
-from tools.measure import circuits
+from tools.measure import circuits, controls
 from tools.measure.smollm import Part, log_softmax, real, repeated, run_parts, story
 
 SENTENCE = "The cat that the dog chased sat on the mat, and the dog that chased the cat sat on the rug."
@@ -167,14 +167,21 @@ PARTS: dict[str, Callable[[], Part]] = {
     "census": census,
     "knock_outs": circuits.knock_outs,
     "path_patching": circuits.path_patching,
+    "induction_again": controls.induction_again,
+    "moved": controls.moved,
+    "passages": controls.passages,
     "names": circuits.names,
     "names_control": circuits.names_control,
     "names_two": circuits.names_two,
+    "whose_untold": controls.whose_untold,
     "worth": circuits.worth,
     "worth_copying": circuits.worth_copying,
-    "pruning": circuits.pruning,
+    "worth_pages": controls.worth_pages,
+    "pruning": controls.pruning,
     "sink": sink,
     "first_token": circuits.first_token,
+    "sink_again": controls.sink_again,
+    "kept": controls.kept,
     "effect": effect,
     "lens": circuits.lens,
     "forgetting": forgetting,

@@ -147,40 +147,77 @@ def damage_plot(figure: "Figure") -> str:
 # --- The least important heads ----------------------------------------------------------------------------------------
 
 
-@plots.still(9.4, 3.9)
-def prune_plot(figure: "Figure") -> str:
-    """Draw what it costs to leave out the heads that matter least to one page: judged by four pages, and by copying."""
+CHOOSERS = {"story": plots.ORANGE, "report": plots.PURPLE, "manual": plots.GREEN}
+
+
+def pruned() -> tuple[Any, Any]:
+    """Return what it costs to leave out heads: % of perplexity on four pages, and nats of copying.
+
+    Each is ([three choosers, eight draws], …).
+    """
     known: Any = stored()
-    pages, k = [str(page) for page in known["pruned_pages"]], int(known["pruned_counts"][0])
-    rises = known["pruned"][0] - known["pruned_whole"]  # nats, ([chosen, eight draws], [four pages, copying])
-    percent = 100 * (np.exp(rises[:, : len(pages)]) - 1)
+    rises = known["pruned"] - known["pruned_whole"]
+    return 100 * (np.exp(rises[:, :-1]) - 1), rises[:, -1]
+
+
+def own_pages() -> dict[str, int]:
+    """Return the column of each chooser's own page."""
+    pages = [str(page) for page in stored()["pruned_pages"]]
+    return {name: pages.index(name) for name in CHOOSERS}
+
+
+def added_up() -> dict[str, float]:
+    """Return by how many % each chooser's page would change if the effects of its heads, one by one, added up."""
+    known: Any = stored()
+    alone = (known["worth"], *known["worth_pages"])
+    sums = [np.sort(worth, axis=None)[: int(known["pruned_count"])].sum() for worth in alone]
+    return {name: 100 * float(np.expm1(nats)) for name, nats in zip(CHOOSERS, sums, strict=True)}
+
+
+@plots.still(9.4, 4.4)
+def prune_plot(figure: "Figure") -> str:
+    """Draw what it costs to leave out the heads that matter least to a page: judged by four pages, and by copying."""
+    pages, (percent, copying) = [str(page) for page in stored()["pruned_pages"]], pruned()
     judged, copy = figure.subplots(1, 2, width_ratios=(2.6, 1))
-    for ax, values, names in ((judged, percent, pages), (copy, rises[:, len(pages) :], ["copying"])):
-        for n, column in enumerate(values.T):
-            ax.plot(np.full(len(column) - 1, n + 0.12), column[1:], "o", color=plots.GREY, ms=7, alpha=0.7)
-            ax.plot([n - 0.12], column[:1], "D", color=plots.ORANGE, ms=10)
+    columns = [(judged, n, values) for n, values in enumerate(percent.T)] + [(copy, 0, copying)]
+    for ax, n, values in columns:
+        drawn = values[len(CHOOSERS) :]
+        ax.plot(np.full(len(drawn), n + 0.25), drawn, "o", color=plots.GREY, ms=7, alpha=0.7)
+        for k, (name, colour) in enumerate(CHOOSERS.items()):
+            here = ax is judged and own_pages()[name] == n
+            ax.plot([n - 0.25 + 0.16 * k], values[k : k + 1], "D" if here else "s", color=colour, ms=11 if here else 7)
+    for ax, names in ((judged, pages), (copy, ["copying"])):
         ax.axhline(0, color=plots.GREY, lw=1)
         ax.set_xticks(range(len(names)), names)
         ax.set_xlim(-0.6, len(names) - 0.4)
-    judged.plot([], [], "D", color=plots.ORANGE, ms=10, label="chosen by the first page")
-    judged.plot([], [], "o", color=plots.GREY, ms=7, label="drawn at random, eight draws")
-    judged.legend(loc="upper left", fontsize=10.5)
-    judged.set(ylabel="perplexity above that of all heads, %", ylim=(None, 1.35 * percent.max()))
+    for name, colour in CHOOSERS.items():
+        judged.plot([], [], "s", color=colour, ms=7, label=f"chosen by the {name}")
+    judged.plot([], [], "D", color=plots.INK, ms=9, mfc="none", label="…on its own page")
+    judged.plot([], [], color=plots.INK, lw=2.5, ls=":", label="…if effects added up")
+    judged.plot([], [], "o", color=plots.GREY, ms=7, label="drawn at random, 8 draws")
+    judged.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize=10.5)
+    judged.set_ylabel("perplexity above that of all heads, %")
     copy.set_ylabel("second copy, nats per token more")
-    chosen = percent[0]
-    judged.set_title(
-        f"{k} heads out: {chosen[0]:+.0f} % where they were chosen,\n"
-        f"{chosen[1:].min():+.0f} to {chosen[1:].max():+.0f} % elsewhere".replace("-", "−")
-    )
-    copy.set_title(f"Copying loses\n{rises[0, -1]:.1f} nats")
+    own = np.array([percent[k, own_pages()[name]] for k, name in enumerate(CHOOSERS)])
+    elsewhere = np.array([percent[k, n] for k, name in enumerate(CHOOSERS) for n in range(4) if n != own_pages()[name]])
+    for name, expected in added_up().items():
+        judged.plot(own_pages()[name] + np.array([-0.35, 0.13]), [expected] * 2, color=CHOOSERS[name], lw=2.5, ls=":")
+    lost, count = copying[: len(CHOOSERS)], int(stored()["pruned_count"])
+    judged.set_title(f"{count} heads out: {(own < 0).sum()} of 3 pages is better\nwithout the heads that it chose")
+    copy.set_title(f"Copying loses\n{lost.min():.1f} to {lost.max():.1f} nats")
     label(figure)
     listed = "; ".join(
-        f"{page.replace(chr(10), ' ')} {own:+.0f} % (drawn {drawn.min():+.0f} to {drawn.max():+.0f})"
-        for page, own, drawn in zip(pages, chosen, percent[1:].T, strict=True)
+        f"chosen by the {name}: "
+        + ", ".join(f"{page} {value:+.0f} %" for page, value in zip(pages, percent[k], strict=True)).replace("\n", " ")
+        + f", copying {copying[k]:+.1f} nats"
+        for k, name in enumerate(CHOOSERS)
     )
+    sums = ", ".join(f"{value:+.0f} %" for value in added_up().values())
+    drawn = percent[len(CHOOSERS) :]
     return (
-        f"With {k} heads out, perplexity changes by {chosen[0]:+.0f} % on the page that chose them, and by "
-        f"{chosen[1:].min():+.0f} to {chosen[1:].max():+.0f} % on other pages: {listed}. Copying loses "
-        f"{rises[0, -1]:.2f} nats per token, and {rises[1:, -1].min():.2f} to {rises[1:, -1].max():.2f} without heads "
-        "drawn at random. Stored results."
+        f"With {count} heads out, perplexity changes by {', '.join(f'{value:+.0f} %' for value in own)} on the pages "
+        f"that chose them ({', '.join(CHOOSERS)}); if effects added up, by {sums}. On others it changes by "
+        f"{elsewhere.min():+.0f} to {elsewhere.max():+.0f} %. {listed}. "
+        f"Drawn at random: {drawn.min():+.0f} to {drawn.max():+.0f} %, copying {copying[len(CHOOSERS) :].min():+.1f} "
+        f"to {copying[len(CHOOSERS) :].max():+.1f} nats. Stored results."
     )

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lesson_utils.classroom import live, plots
+from lesson_utils.classroom import plots
 from lesson_utils.lessons.real_model.finding import readable
 from lesson_utils.lessons.real_model.stored import label, stored
 
@@ -139,75 +139,3 @@ def effect_plot(figure: "Figure") -> str:
         f"The first token gets {weight[0]:.0%} of the weight; hiding it changes {moved[0]:.2f} nats, hiding "
         f"{str(tokens[best])!r} {moved[best]:.2f}. Weight and change: {listed}. Stored results."
     )
-
-
-BARS = 5
-
-
-@live.lab(
-    width=9.8,
-    height=4.2,
-    controls=lambda: {
-        "text": live.Choice("text", tuple(range(1, 1 + len(stored()["lens_texts"]))), 1),
-        "layer": live.Slider("layers", 0, len(stored()["lens_words_0"]) - 1, 0),
-    },
-    neutral="No layer has been through at first, and the curve is drawn as far as the layer.",
-)
-def lens_lab(figure: "Figure") -> live.Update:
-    """Show the logit lens: what the model would say if this layer were the last, and the final answer's place."""
-    known: Any = stored()
-    vocab = 49_152
-    now, curve = figure.subplots(1, 2, width_ratios=(1, 1.3))
-    bars = now.barh(range(BARS), np.zeros(BARS), color=plots.BLUE, height=0.7)
-    names = [now.text(0.02, y, "", va="center", size=11.5) for y in range(BARS)]
-    now.invert_yaxis()
-    now.set(xlim=(0, 1.0), yticks=(), xlabel="probability of the next token")
-    depth = len(known["lens_words_0"])
-    texts = range(len(known["lens_texts"]))
-    greys = [curve.plot([0], [1], color="#D5D5D5", lw=1.3)[0] for _ in texts]
-    (line,) = curve.plot([0], [1], color=plots.BLUE)
-    (dot,) = curve.plot([0], [1], "o", ms=12, color=plots.ORANGE, clip_on=False)
-    curve.set_yscale("log")
-    curve.set(
-        xlim=(0, depth - 1),
-        ylim=(1.5 * vocab, 0.8),  # the first place is at the top
-        xlabel="layers that have been through (grey: the other texts)",
-        ylabel="place of the final answer",
-    )
-    curve.set_yticks([1, 10, 100, 1000, 10_000], ["1st", "10th", "100th", "1,000th", "10,000th"])
-    curve.minorticks_off()
-    label(figure)
-
-    def update(text: int, layer: int) -> str:
-        n = text - 1
-        prompt, words, shares = str(known["lens_texts"][n]), known[f"lens_words_{n}"], known[f"lens_shares_{n}"]
-        ranks, log_p = known[f"lens_ranks_{n}"], known[f"lens_logs_{n}"]
-        final = str(words[-1][0])
-        line.set_data(range(layer + 1), ranks[: layer + 1])
-        dot.set_data([layer], [ranks[layer]])
-        for other, grey in zip(texts, greys, strict=True):
-            grey.set_data(range(layer + 1), known[f"lens_ranks_{other}"][: layer + 1])
-        for bar, name, word, share in zip(bars, names, words[layer], shares[layer], strict=True):
-            bar.set_width(share)
-            name.set(
-                text=f"{readable(str(word), 16)}  {share:.2f}",
-                x=share + 0.02 if share < 0.6 else 0.02,
-                color="white" if share >= 0.6 else plots.INK,
-            )
-        now.set_title(
-            f"After layer {layer}: “{readable(str(words[layer][0]), 14)}”"
-            if layer
-            else f"Before any layer it says “{readable(str(words[0][0]), 14)}”"
-        )
-        curve.set_title(
-            f"“…{' '.join(prompt.split()[-3:])}”: “{readable(final, 12)}”\nis number {ranks[layer]:,}, p = "
-            f"{np.exp(log_p[layer]):.2g}",
-            size=11.5,
-        )
-        listed = ", ".join(f"{str(w)!r} {s:.2f}" for w, s in zip(words[layer], shares[layer], strict=True))
-        return (
-            f"{prompt!r} goes on, after {layer} layers, with {listed}. The final answer, {final!r}, is number "
-            f"{ranks[layer]:,} of {vocab:,} here, with p = {np.exp(log_p[layer]):.2g}. Stored results."
-        )
-
-    return update

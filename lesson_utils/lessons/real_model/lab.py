@@ -13,8 +13,9 @@ from lesson_utils.lessons.real_model.growing import (
     trap_plot,
     without_table,
 )
-from lesson_utils.lessons.real_model.inside import effect_plot, hidden_table, hiding_plot, lens_lab, sink_plot
+from lesson_utils.lessons.real_model.inside import effect_plot, hidden_table, hiding_plot, sink_plot
+from lesson_utils.lessons.real_model.lens import lens_lab
 from lesson_utils.lessons.real_model.own import runs_on
 from lesson_utils.lessons.real_model.recall import names_plot, recalls, word_list
 from lesson_utils.lessons.real_model.stored import stored
-from lesson_utils.lessons.real_model.wires import cut, cut_real, wire_lab, wire_table
+from lesson_utils.lessons.real_model.wires import cut, cut_real, moved_table, passages_table, wire_lab, wire_table

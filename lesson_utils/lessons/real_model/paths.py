@@ -29,6 +29,24 @@ def patched_inputs(
     return made[0], made[1], made[2]
 
 
+def moved_inputs(by: int) -> Inputs:
+    """Return a function as `patched_inputs`, which moves what was written so many places on, and takes nothing away."""
+
+    def inputs(x: Array, written: Array, *rest: Any) -> tuple[Array, Array, Array]:
+        return patched_inputs(x, written - np.roll(written, by, axis=-2), *rest)
+
+    return inputs
+
+
+def look_near(maps: Array, period: int, away: int) -> Array:
+    """Return the second copy's mean weight so many places after the answer (before it, if negative).
+
+    maps: (..., T, T). Returns (...). Where the answer stands, it is the induction score, but for one query.
+    """
+    weight: Array = np.diagonal(maps, 1 - period + away, -2, -1)[..., 2:].mean(axis=-1)
+    return weight
+
+
 class Patched(NamedTuple):
     """Logits, (B, T, V), and the maps of the reading heads, (B, readers, T, T)."""
 

@@ -45,6 +45,12 @@ PREDICTIONS = (
         happened="A key has to say which symbol came before it, and this is what the previous-token head writes.",
     ),
     Prediction(
+        "moved",
+        ("at the answer", "one place earlier", "one place later", "at the first token"),
+        right="one place later",
+        happened="The keys say which token came before. They say so one place later now, and the heads follow what they say.",
+    ),
+    Prediction(
         "knock",
         ("4 induction heads", "1 previous-token head", "4 other heads"),
         right="4 other heads",
@@ -53,10 +59,10 @@ PREDICTIONS = (
     ),
     Prediction(
         "page",
-        ("It rises.", "It stays as it is.", "It falls."),
-        right="It falls.",
-        happened="The heads were chosen by this very page. Other pages judge otherwise.",
-        usual="It rises.",
+        ("none", "one", "two", "all three"),
+        right="one",
+        happened="Each head alone was not missed by its page. All together they are, by two pages of three.",
+        usual="all three",
     ),
     Prediction(
         "sink",
@@ -90,7 +96,7 @@ PREDICTIONS = (
         "divisor",
         ("half the root", "twice the root", "both the same"),
         right="twice the root",
-        happened="On all three texts a softmax that is too even does more harm than one that is too sharp.",
+        happened="So far from the root, a softmax that is too even did more harm than one that is too sharp, on all three texts.",
     ),
     Prediction(
         "cache",

@@ -95,11 +95,25 @@ ROWS = {
 }
 
 
+def of_both(name: str) -> Array:
+    """Return −log p of a person's own and the other's surname: (draws, arrangements, people, 2)."""
+    nats: Array = stored()[f"two_{name}"]
+    return nats.reshape(-1, len(ARRANGEMENTS) if name != "untold" else len(AWAY), len(PEOPLE), 2)
+
+
 def right_of_two(name: str) -> Array:
     """Return of how many people the own surname is likelier than the other's: (draws, arrangements)."""
-    nats = stored()[f"two_{name}"].reshape(-1, len(ARRANGEMENTS), len(PEOPLE), 2)
-    right: Array = (nats[..., 0] < nats[..., 1]).sum(axis=-1)
+    right: Array = (of_both(name)[..., 0] < of_both(name)[..., 1]).sum(axis=-1)
     return right
+
+
+def ahead_of_two(name: str) -> Array:
+    """Return by how many nats the own surname is ahead of the other's, on average: (draws, arrangements).
+
+    Some surnames are likelier than others in any text. Each surname is once "own" and once "other", so this cancels.
+    """
+    ahead: Array = np.diff(of_both(name), axis=-1).mean(axis=(-1, -2))
+    return ahead
 
 
 @plots.still(9.8, 4.7)
@@ -154,23 +168,24 @@ def names_plot(figure: "Figure") -> str:
 
 
 def _draw_whose(ax: "Axes") -> str:
-    """Draw of how many people the own surname is the likelier one, in a text with two people; and tell it."""
-    right = {name: right_of_two(name) for name in ("all", "first", "four", "nine", "nine_others")}
-    told, of = [], len(PEOPLE)
-    for n, (name, counts) in enumerate(right.items()):
-        low, high = int(counts.min()), int(counts.max())  # of all arrangements and draws
-        told.append(f"{low} to {high}" if low < high else f"{low}")
+    """Draw by how much the own surname is the likelier one, in a text with two people; and tell it."""
+    names = ("all", "first", "four", "nine", "nine_others")
+    ahead, told = {name: ahead_of_two(name) for name in (*names, "untold")}, []
+    for n, name in enumerate(names):
+        low, high = int(right_of_two(name).min()), int(right_of_two(name).max())  # of all arrangements and draws
+        told.append(f"{ahead[name].mean():.1f} nats ({low}{f' to {high}' * (low < high)} of {len(PEOPLE)} ahead)")
         colour = ROWS[name][1] if name in ROWS else plots.GREY
-        ax.bar(n, counts.mean(), 0.6, color=colour, alpha=0.35)
-        ax.plot([n, n], [low, high], "o-", color=colour, ms=5)
-    ax.axhline(of / 2, color=plots.INK, lw=1, ls=":")
-    ax.set_xticks(range(len(right)), ["all", "16.0", "4\nind.", "9\nind.", "9\noth."], size=10)
-    ax.set(ylabel=f"own surname likelier, people of {of}", ylim=(0, 1.05 * of))
-    ax.set_title(f"Whose? Nine off:\n{told[3]} of {of} right", size=12)
+        ax.bar(n, ahead[name].mean(), 0.6, color=colour, alpha=0.35)
+        values = ahead[name].ravel() if len(ahead[name]) == 1 else ahead[name].mean(axis=1)
+        ax.plot(np.full(len(values), n), values, "o", color=colour, ms=5)
+    ax.axhline(0, color=plots.GREY, lw=1)
+    ax.set_xticks(range(len(names)), ["all", "16.0", "4\nind.", "9\nind.", "9\noth."], size=10)
+    ax.set_ylabel("ahead of the other, nats")
+    ax.set_title(f"Whose? Nine off:\n{ahead['nine'].mean():.1f} nats, not {ahead['all'].mean():.1f}", size=12)
     return (
-        f"In a text with two people, the right surname is likelier than the other's for {told[0]} of {of} with all "
-        f"heads, {told[1]} without 16.0, {told[2]} without four and {told[3]} without nine induction heads, and "
-        f"{told[4]} without nine others; guessing gives {of // 2}."
+        f"In a text with two people, the right surname is ahead of the other's by {told[0]} with all heads, by "
+        f"{told[1]} without 16.0, by {told[2]} without four and {told[3]} without nine induction heads, and by "
+        f"{told[4]} without nine others; by {ahead['untold'].mean():.1f} if neither was told."
     )
 
 
