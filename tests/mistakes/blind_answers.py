@@ -291,6 +291,20 @@ BLIND = (
     ),
     Blind(
         "induction_score",
+        "all later queries",
+        """
+        total = 0
+        for t in range(period, weights.shape[-1]):
+            total = total + weights[..., t, t - period + 1]
+        return total / period
+        """,
+        never=(
+            "divide by",
+            "on three heads",
+        ),
+    ),
+    Blind(
+        "induction_score",
         "wraps around",
         """
         total = 0

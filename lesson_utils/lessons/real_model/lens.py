@@ -8,7 +8,7 @@ import numpy as np
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.lessons.real_model import measures
-from lesson_utils.lessons.real_model.finding import MOST_TOKENS, readable
+from lesson_utils.lessons.real_model.finding import readable
 from lesson_utils.lessons.real_model.stored import NOTE, label, stored
 from lesson_utils.maths import ops
 from lesson_utils.maths.checks import Array
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lesson_utils.maths.pretrained import Pretrained
 
 BARS = 5
+LONGEST = 128  # tokens, the last of a text
 
 
 class Reading(NamedTuple):
@@ -33,7 +34,7 @@ class Reading(NamedTuple):
 
 def read(p: "Pretrained", text: str) -> Reading:
     """Read the stream after each layer, as if that layer were the last."""
-    ids = p.tokenizer.encode(text)[:MOST_TOKENS]
+    ids = p.tokenizer.encode(text)[-LONGEST:]
     stream = np.stack([x[0, -1] for x in measures.streams(p.model, ids[None])])  # (layers + 1, d_model)
     logs = ops.log_softmax(measures.logits_of(p.model, stream).astype(np.float64))
     top = np.argsort(-logs, axis=-1)[:, :BARS]
@@ -61,7 +62,7 @@ class Lens(NamedTuple):
     vocab: int
 
 
-def _lens(smollm: "Pretrained | None" = None) -> tuple[Lens]:
+def _lens(smollm: "Pretrained | None") -> tuple[Lens]:
     look = None if smollm is None else lru_cache(16)(lambda text: read(smollm, text))
     readings = [kept(n) for n in range(len(stored()["lens_texts"]))]
     return (Lens(readings, look, 49_152 if smollm is None else len(smollm.tokenizer)),)
