@@ -1,4 +1,4 @@
-"""The logit lens: what the real model would say if an earlier layer were the last, on stored texts or the learner's."""
+"""The logit lens: what the real model would say if an earlier layer were the last."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -23,7 +23,7 @@ LONGEST = 128  # tokens, the last of a text
 
 
 class Reading(NamedTuple):
-    """What the lens reads before the first layer and after each; the final answer is the likeliest after the last."""
+    """The likeliest words before the first layer and after each; the final answer is the first after the last layer."""
 
     text: str
     words: Array  # (layers + 1, BARS), the likeliest first
