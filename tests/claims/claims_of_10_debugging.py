@@ -60,5 +60,9 @@ as_written(largest=abs(np.abs(original["logits"]).max() - 7.5) < 0.05)
 as_written(healthy_or_not=np.abs(theirs - right).max() > 0.1)
 
 # %% missing-code
+causal, pads = lab.broken.patient("", vocab=20), [0] * 4
+told = causal.forward(row[None])[0][0]
+behind, before = (causal.forward(np.append(*pair)[None])[0][0] for pair in ((row, pads), (pads, row)))
+as_written(behind=np.abs(behind[:9] - told).max() < 1e-5, before=np.abs(before[4:] - told).max() > 0.1)
 as_written(padding=np.abs(padded - alone).max() > 0.1, float16=np.exp(12) > np.finfo(np.float16).max)
 as_written(still_float16=less.dtype == np.float16, mended=abs((less / less.sum())[0] - 0.999) < 1e-3)

@@ -625,6 +625,8 @@ def test_what_a_treatment_prints(capsys):
 def test_the_figures_first_states_tell_nothing_of_what_is_asked():
     matrix_figure, chatbot = lab.matrix_lab(), lab.symptoms_lab()
     assert "copy" not in matrix_figure.picture.alt
+    assert "Found by: (healthy): nothing; merged" in matrix_figure.picture.alt  # a row to compare with
+    assert "(healthy) 1.00, merged" in matrix_figure.set(task="gather-k").alt
     assert "1.00" in matrix_figure.set(task="copy").alt
     assert "4.28" not in chatbot.picture.alt
     perplexities = [of["perplexity"] or np.inf for of in symptoms.symptoms().values()]

@@ -109,6 +109,8 @@ CONFUSED = {  # what is said, of the part that is really wrong, or of the bug wh
     "table, not loss": "The logits are in order: by hand the loss is another one than the log's. A table that is too "
     "large would show in both.",
     "table, not targets": "A table that is too large makes the first loss larger. This one is too small.",
+    "mask, not positions start again": "Without a cache the map has no weight above its diagonal. Feed a prompt and "
+    "then one symbol, with a cache: that symbol's map still has weight on all keys. So the mask is in order there, too.",
     "scale, not cache": "A missing scale changes outputs in the same way with a cache and without.",
     **dict.fromkeys(
         ("loss, not rotary pairs", "targets, not rotary pairs", "data, not rotary pairs"),

@@ -99,8 +99,8 @@ CASES = {
         "scale",
         "Q @ K.T",
         "Q @ K.T / sqrt(d_k)",
-        "No gauge notices it: with d_k = 8 the model learns as well. A twin of right code with the same weights does "
-        "(section 4). Notebook 02 shows what a missing scale does with wider heads.",
+        "No gauge notices it: with d_k = 8 the model learns nearly as well. A twin of right code with the same weights "
+        "does (section 4). Notebook 02 shows what a missing scale does with wider heads.",
         "A repository for teaching; its authors suspect it of the peaks in their losses.",
         "PAIR-code/tiny-transformers/issues/71",
     ),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROWS = tried.BUGS
+HEALTHY = "(healthy)"  # the row above them: what no instrument may find
 INSTRUMENTS = (
     "loss at the start",
     "leak in time",
@@ -82,7 +83,7 @@ def blind(task: str) -> list[str]:
 
 @live.lab(
     width=9.4,
-    height=4.6,
+    height=4.8,
     neutral="The columns of what a task notices are empty until one is chosen.",
     task=live.Choice("task", (NONE, *tried.TASKS), NONE),
 )
@@ -90,7 +91,8 @@ def matrix_lab(figure: "Figure") -> live.Update:
     """Show bugs by instruments; on the right, what a task notices."""
     from matplotlib.colors import to_rgb
 
-    n, k = len(ROWS), len(INSTRUMENTS)
+    shown = ("", *ROWS)  # a healthy model first, to compare with
+    n, k = len(shown), len(INSTRUMENTS)
     grid = figure.add_gridspec(2, 2, height_ratios=(0.001, 1), width_ratios=(k, 2.3))
     head = figure.add_subplot(grid[0, :])
     head.set_axis_off()
@@ -98,13 +100,13 @@ def matrix_lab(figure: "Figure") -> live.Update:
     labels, right = overlay(figure, grid[1, 1], xlim=(0, 2), ylim=(n, 0))
     yes, no, noticed_, blind_ = (np.array(to_rgb(c)) for c in (plots.BLUE, "#E3E3E3", plots.ORANGE, "#4A4A4A"))
     nothing = np.array(to_rgb("#F4F4F4"))  # where nothing was measured
-    finds = np.array([list(found(bug).values()) for bug in ROWS])  # (bugs, instruments)
+    finds = np.array([list(found(bug).values()) for bug in shown])  # (bugs, instruments)
     left.imshow(np.where(finds[..., None], yes, no), aspect="auto", extent=(0, k, n, 0))
     broken_up = {"loss at the start": "loss at\nthe start", "leak across rows": "leak across\nrows"}
     left.set_xticks(
         np.arange(k) + 0.5, [broken_up.get(name, name.replace(" ", "\n", 1)) for name in INSTRUMENTS], size=10
     )
-    left.set_yticks(np.arange(n) + 0.5, ROWS, size=10.5)
+    left.set_yticks(np.arange(n) + 0.5, (HEALTHY, *ROWS), size=10.5)
     labels.set_xticks([0.5, 1.5], ["trains to\n100 %?", "writes\nas well?"], size=10)
     labels.set_yticks([])
     for ax in (left, labels):
@@ -119,9 +121,9 @@ def matrix_lab(figure: "Figure") -> live.Update:
         [right.text(x + 0.5, y + 0.52, "", ha="center", va="center", size=9.5, color="white") for x in range(2)]
         for y in range(n)
     ]
-    by_instruments = int(finds.any(axis=1).sum())
+    by_instruments = int(finds[1:].any(axis=1).sum())
     listed = "; ".join(
-        f"{bug}: {', '.join(name for name, yes in found(bug).items() if yes) or 'nothing'}" for bug in ROWS
+        f"{bug or HEALTHY}: {', '.join(name for name, yes in found(bug).items() if yes) or 'nothing'}" for bug in shown
     )
 
     def update(task: str) -> str:
@@ -129,20 +131,20 @@ def matrix_lab(figure: "Figure") -> live.Update:
             cells.set_data(np.ones((n, 2, 3)))
             for text in (text for pair in texts for text in pair):
                 text.set_text("")
-            head.set_title(f"Without training: {by_instruments} of {n} bugs are found by an instrument")
+            head.set_title(f"Without training: {by_instruments} of {len(ROWS)} bugs are found by an instrument")
             return f"{head.get_title(loc='left')}. No task is chosen yet. Found by: {listed}."
-        seen, can = np.array([noticed(bug, task) for bug in ROWS]), possible(task)  # (bugs, 2)
-        numbers = [shares(bug, task) if bug in can else (None, None) for bug in ROWS]
+        seen, can = np.array([noticed(bug, task) for bug in shown]), possible(task)  # (rows, 2)
+        numbers = [shares(bug, task) if bug in ("", *can) else (None, None) for bug in shown]
         colours = np.where(seen[..., None], noticed_, blind_)
         for row, pair in enumerate(numbers):
             for column, share in enumerate(pair):
                 text, none = texts[row][column], share is None
-                text.set_text(f"{share:.2f}" if not none else "–" if ROWS[row] in can else "not here")
+                text.set_text(f"{share:.2f}" if not none else "–" if shown[row] in ("", *can) else "not here")
                 text.set_color(plots.GREY if none else "white")
                 colours[row, column] = nothing if none else colours[row, column]
         cells.set_data(colours)
         head.set_title(f"On {task}, {len(blind(task))} of {len(can)} broken models train as well as a healthy one")
-        told = ", ".join(f"{bug} {shares(bug, task)[0]:.2f}" for bug in can)
+        told = ", ".join(f"{bug or HEALTHY} {shares(bug, task)[0]:.2f}" for bug in ("", *can))
         return f"{head.get_title(loc='left')}. Share right after training: {told}. Found by: {listed}."
 
     return update
