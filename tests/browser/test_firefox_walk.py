@@ -126,6 +126,7 @@ def test_a_walk(name, size, tmp_path, monkeypatch):
     exercise, mistake, wrong, right = EXERCISES[name]
     with driver.server(tmp_path, SETTINGS) as (url, token), firefox.started() as browser:
         walk = Walk(browser.page(f"{url}lab/tree/{name}.ipynb?token={token}", *size))
+        assert walk.page.ask(f"() => {PANEL}.context.model.dirty") is False, "nobody has changed anything yet"
         for n, cell in enumerate(walk.cells):
             if cell["id"] == exercise:
                 walk.run(n, wrong)
