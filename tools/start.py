@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import platform
 import re
 import socket
 from collections.abc import Callable
@@ -13,6 +14,18 @@ from tools import __main__ as commands
 ELSEWHERE = re.compile(r"\[Open in \w+\]\([^)]*\)( · )?")  # links of no use to somebody who has opened the notebook
 
 
+# What a kernel writes into a notebook that it opens. Where it stands already, the notebook counts as saved.
+LANGUAGE = {
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+    "version": platform.python_version(),
+}
+
+
 def without_outputs(notebook: str | Path) -> str:
     """Return the text of a notebook as it stands before it is run: stored outputs would answer what it asks."""
     content = json.loads(Path(notebook).read_text(encoding="utf-8"))
@@ -20,6 +33,7 @@ def without_outputs(notebook: str | Path) -> str:
         cell["source"] = ELSEWHERE.sub("", "".join(cell["source"])).splitlines(keepends=True)
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
+    content.setdefault("metadata", {})["language_info"] = LANGUAGE
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 

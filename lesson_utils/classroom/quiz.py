@@ -7,6 +7,9 @@ from lesson_utils.classroom import progress
 from lesson_utils.classroom.course import named
 from lesson_utils.mistakes.verdict import COLOURS, details, to_html
 
+# Told apart at a glance, in light and dark, and on paper, where browsers leave other backgrounds out.
+BADGE = "padding:1px 6px;border-radius:3px;color:#fff;print-color-adjust:exact;background:"
+
 
 @dataclass(frozen=True)
 class Option:
@@ -46,8 +49,9 @@ class Quiz:
             plain.append(f"{n}. {question.text}")
             for letter, option in zip("abcdefgh", question.options, strict=False):
                 mark = "✓ Right." if option.right else "✗ No."
-                feedback = f"<strong>{mark}</strong> {to_html(option.feedback)}"
-                look = f"margin:2px 0 8px 1.2em;padding-left:8px;border-left:4px solid {COLOURS[option.right]}"
+                colour = COLOURS[option.right]
+                feedback = f'<strong style="{BADGE}{colour}">{mark}</strong> {to_html(option.feedback)}'
+                look = f"margin:4px 0 8px 1.2em;padding-left:8px;border-left:4px solid {colour}"
                 page.append(details(f"{letter}) {to_html(option.text)}", f'<p style="{look}">{feedback}</p>'))
                 plain.append(f"   {letter}) {option.text}")
         return {"text/html": "".join(page), "text/plain": "\n".join(plain)}

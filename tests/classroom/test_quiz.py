@@ -16,8 +16,8 @@ def test_every_option_opens_its_feedback():
     page = quiz.checkpoint("scaled_attention")._repr_mimebundle_()["text/html"]
     options = sum(len(q.options) for q in scaled_attention.QUESTIONS)
     assert len(re.findall("<details", page)) == options
-    assert page.count("<strong>✓ Right.</strong>") == len(scaled_attention.QUESTIONS)
-    assert page.count("<strong>✗ No.</strong>") == options - len(scaled_attention.QUESTIONS)
+    assert page.count(">✓ Right.</strong>") == len(scaled_attention.QUESTIONS)
+    assert page.count(">✗ No.</strong>") == options - len(scaled_attention.QUESTIONS)
 
 
 @pytest.mark.parametrize(

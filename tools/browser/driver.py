@@ -154,16 +154,22 @@ class JupyterLab:
         route.abort()
 
     @contextmanager
-    def open(self, path: str, width: int = 1200, height: int = 1000) -> "Iterator[Notebook]":
+    def open(
+        self, path: str, width: int = 1200, height: int = 1000, beside_files: bool = False
+    ) -> "Iterator[Notebook]":
         """Open a notebook, by its path under the server's folder, in a window with no history; its kernel starts.
 
-        Closing shuts the kernel down, and does not save.
+        It fills the window; or it stands beside the list of files, as `python course.py` opens it. Closing shuts the
+        kernel down, and does not save.
         """
+        address = self._url + self._path.format(path=path)
+        if beside_files:
+            address = address.replace("/doc/tree/", "/lab/tree/") + "&reset"  # without the window before
         page = self._chromium.new_context(viewport={"width": width, "height": height}).new_page()
         try:
             notebook = Notebook(page)
             page.context.route(lambda url: url.startswith("http") and not url.startswith(self._url), self._refuse)
-            page.goto(self._url + self._path.format(path=path))
+            page.goto(address)
             page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context?.isReady", timeout=60_000)
             notebook.ask("async panel => { await panel.revealed; await panel.sessionContext.ready }")
             yield notebook

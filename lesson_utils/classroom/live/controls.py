@@ -151,7 +151,9 @@ class Switch(Control):
         return False, True
 
     def widget(self, value: bool) -> ipywidgets.Widget:
-        return ipywidgets.Checkbox(value=value, indent=False, **_look(self.label))
+        look = _look(self.label)
+        look["layout"] = ipywidgets.Layout(width="auto")  # several stand in a row, each as wide as its words
+        return ipywidgets.Checkbox(value=value, indent=False, **look)
 
 
 @dataclass(frozen=True)

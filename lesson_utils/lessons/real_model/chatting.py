@@ -82,7 +82,7 @@ class Chat:
     def __init__(self, p: "Pretrained", question: str, temperature: float) -> None:
         self.p, self.temperature, self.rng = p, temperature, np.random.default_rng()
         self.task: asyncio.Task[None] | None = None
-        wide = ipywidgets.Layout(width="min(640px, 100%)")
+        wide = ipywidgets.Layout(width="min(640px, 100% - 4px)")  # its margins
         near = {"description_width": "initial"}  # the label at the left edge, above the buttons
         self.box = ipywidgets.Text(value=question, description="you", style=near, layout=wide, continuous_update=True)
         self.ask = ipywidgets.Button(description="Ask", button_style="primary")
