@@ -123,20 +123,19 @@ class Search:
         return Diagnosis(best.message, best.name, explains_errors=explained)
 
     def _fits(self, fault: Fault, abstain: bool) -> bool:
-        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no."""
+        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no, but of a pair."""
         seen, has_values = 0, False
         for i, outcome in enumerate(self.outcomes):
             agreed = agree(fault.outcome(i), outcome)
             if agreed and outcome.error:
                 here = same_place(fault.outcome(i).error, outcome.error, self.bank.exercise.parameters)
                 agreed = here or (None if abstain else False)
-            # A pair that stops explains no values.
             silent = abstain and i in self.wrong and (outcome.error or not fault.parts)
             if agreed is False or (agreed is None and not silent):
                 return False
             seen += bool(agreed) and i in self.wrong
-            is_told = bool(agreed) and i in self.wrong and outcome.is_telling()
-            has_values |= is_told and np.size(outcome.results()[0]) > 1
+            if agreed and i in self.wrong and outcome.is_telling():
+                has_values |= np.size(outcome.results()[0]) > 1
         return seen > 0 and (not abstain or has_values or 2 * seen >= len(self.wrong))
 
     def _is_true(self, fault: Fault) -> bool:
@@ -227,7 +226,7 @@ class Search:
             if edit.kind in BESIDE_ANOTHER
             and not (edit.kind in REMOVING and self._takes_a_variable(edit))
             and may_match(fault.signature(self.telling), signature(outcome))
-            and self._works_alike(fault)
+            and (edit.kind not in REMOVING or self._works_alike(fault))
             and (edit.kind == "results" or self._is_true(fault))
             and (has_own_reason(edit) or self._is_nearer(fault, edit))
             and self._leads_to(fault, edit)
@@ -255,9 +254,10 @@ class Search:
     def _leads_to(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
 
-        Another name has no reason of its own: it must make something right, too.
+        Another name has no reason of its own, nor has what leads to other lines: it must make something right, too.
         """
-        function, gains = self.learner.function(edit) if self.learner else None, edit.kind != "name"
+        function = self.learner.function(edit) if self.learner else None
+        gains = edit.kind != "name" and self._works_alike(fault)
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
             if after is None or not same(after, fault.outcome(i)):
