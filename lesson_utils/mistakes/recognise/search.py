@@ -123,7 +123,7 @@ class Search:
         return Diagnosis(best.message, best.name, explains_errors=explained)
 
     def _fits(self, fault: Fault, abstain: bool) -> bool:
-        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no, but of a pair."""
+        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no; a pair with one explains no values."""
         seen, has_values = 0, False
         for i, outcome in enumerate(self.outcomes):
             agreed = agree(fault.outcome(i), outcome)
