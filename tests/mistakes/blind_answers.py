@@ -1670,4 +1670,79 @@ BLIND = (
         """,
         never=("does not depend",),
     ),
+    Blind(
+        "induction_head",
+        "right matrices and a wrong one, returned in another order",
+        """
+        size = 3 * V + T
+        QK_0 = np.zeros((size, size))
+        QK_1 = np.zeros((size, size))
+        OV_0 = np.zeros((size, size))
+        OV_1 = np.zeros((size, size))
+        for t in range(T - 1):
+            QK_0[V + t + 1, V + t] = 1.0
+        for i in range(V):
+            QK_1[i, i] = 1.0
+            OV_0[i, i + V + T] = 1.0
+            OV_1[i, i + 2 * V + T] = 1.0
+        return QK_0, QK_1, OV_0, OV_1
+        """,
+        says=("QK_1",),
+        never=("writes into the block of the symbol itself",),
+    ),
+    Blind(
+        "cache_parity",
+        "a new cache for each part",
+        """
+        batch = ids.reshape(1, -1)
+        reference, _ = model.forward(batch)
+        pieces = [(0, prompt)] + [(t, t + 1) for t in range(prompt, len(ids))]
+        outputs = []
+        for start, stop in pieces:
+            past = model.new_past()
+            logits, _ = model.forward(batch[:, start:stop], past)
+            outputs.append(logits)
+        outputs = np.concatenate(outputs, axis=1)
+        return np.abs(reference - outputs)[0].max(axis=-1)
+        """,
+        says=("Hand over the same `past`",),
+        never=("without `past`",),
+    ),
+    Blind(
+        "bits_per_character",
+        "a second logarithm, by the mean length",
+        """
+        bits = -np.log2(nats)
+        return bits.sum() / lengths.mean()
+        """,
+        says=("lengths.sum", "logarithm already"),
+        never=(),
+    ),
+    Blind(
+        "grouped_attention",
+        "values tiled, scaled by the keys",
+        """
+        h = Q.shape[0]
+        h_kv, T_k, d_k = K.shape
+        keys = np.repeat(K, h // h_kv, axis=0)
+        values = np.tile(V, (h // h_kv, 1, 1))
+        scores = np.matmul(Q, keys.transpose(0, 2, 1)) / math.sqrt(T_k)
+        return np.matmul(ops.softmax(scores), values)
+        """,
+        says=("np\\.repeat\\(V, h // h_kv, axis=0\\)", "root of T_k"),
+        never=(),
+    ),
+    Blind(
+        "mend_groups",
+        "values tiled, not scaled",
+        """
+        share = Q.shape[0] // K.shape[0]
+        keys = np.repeat(K, share, axis=0)
+        values = np.tile(V, (share, 1, 1))
+        scores = np.einsum("hqd,hkd->hqk", Q, keys)
+        return np.einsum("hqk,hkv->hqv", ops.softmax(scores), values)
+        """,
+        says=("formula has one part more", "shared out alike"),
+        never=(),
+    ),
 )

@@ -21,7 +21,7 @@ ACROSS = (
 )
 
 PARITY = (
-    change("no cache in the steps", "Behind the prompt you call `forward` without `past`, so each symbol stands alone. Hand over the same `past` in each step.", loop=_STEP.format("ids[None, t : t + 1]")),
+    change("no cache in the steps", "Behind the prompt, `forward` gets no `past` or an empty one, so each symbol stands alone. Hand over the same `past` in each step.", loop=_STEP.format("ids[None, t : t + 1]")),
     change("a new cache in each step", "You make a new past in each step, so nothing is remembered. Make it once, before the prompt.", loop="for t in range(prompt, len(ids)):\n    past = model.new_past()\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])"),
     change("the prompt without the cache", "The prompt goes through without `past`, so the cache does not know it. `model.forward(ids[None, :prompt], past)`.", prompt="parts = [model.forward(ids[None, :prompt])[0][0]]"),
     change("the whole run with the cache", "Your whole run fills the same `past`, so the parts come behind it. The whole run has no cache.", whole="past = model.new_past()\nwhole = model.forward(ids[None], past)[0][0]", past=""),

@@ -127,6 +127,7 @@ SMOOTHED_LOSS = (
     change("padding in the divisor", "You set the losses of padding to 0, but divide by all places. Divide by the number that counts: `losses[counts].mean()`.", mean=("return (losses * counts).mean()", "return losses[counts].sum() / losses.size")),
     change("only padding", "You average the padding, and leave out what counts. `counts` is True where a symbol counts.", mean="return losses[~counts].mean()"),
     change("sum for the mean", "You return the sum. Asked for is the mean over the places that count, so that a longer batch does not have a larger loss.", mean="return losses[counts].sum()"),
+    change("each string by itself", "You average each string first, so that a symbol of a short string counts more than one of a long string. Take one mean over all the places that count.", mean="return ((losses * counts).sum(axis=-1) / counts.sum(axis=-1)).mean()"),
     change("one loss each", "You return a loss for each place. Asked for is one number, their mean.", mean="return losses[counts]"),
     change("bits", "Your result is in bits, with log₂. Asked for are nats: the natural logarithm.", mean="return losses[counts].mean() / np.log(2)"),
     change("log-softmax over another axis", "Your log-softmax does not run over the symbols, the last axis.", logs="logs = ops.log_softmax(logits, axis=0)"),

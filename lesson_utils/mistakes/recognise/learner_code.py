@@ -4,7 +4,7 @@ import ast
 import copy
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,6 +77,15 @@ def learner_code(function: Any) -> LearnerCode | None:
     except (TypeError, ValueError):
         closure = {}
     return LearnerCode(found, {**function.__globals__, **closure}, code.co_firstlineno)
+
+
+def exchanges(body: Sequence[ast.stmt], asked: Sequence[str]) -> bool:
+    """Tell whether a body returns what is asked for under its own names, in another order."""
+    match body:
+        case [*_, ast.Return(value=ast.Tuple(elts=elements))]:
+            given = [ast.unparse(element) for element in elements]
+            return given != [*asked] and sorted(given) == sorted(asked)
+    return False
 
 
 def _definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:

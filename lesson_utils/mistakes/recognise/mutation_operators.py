@@ -94,10 +94,10 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
     yield from _other_arguments(node, name, is_method)
     joined = node.args[0] if node.args else None
     if name == "tile" and len(node.args) == 2:  # a b a b for a a b b
-        yield "function", _repeated(node.args[0], node.args[1])
-    elif isinstance(joined, ast.List | ast.Tuple) and len({ast.unparse(e) for e in joined.elts}) == 1 < len(
-        joined.elts
-    ):
+        times = node.args[1]
+        first = isinstance(times, ast.Tuple) and times.elts[0]  # of (n, 1, 1)
+        yield "function", _repeated(node.args[0], first or times, 0 if first else -1)
+    elif isinstance(joined, ast.List | ast.Tuple) and len({*map(ast.unparse, joined.elts)}) == 1 < len(joined.elts):
         yield "function", _repeated(joined.elts[0], ast.Constant(len(joined.elts)))
     for keyword in node.keywords:
         if keyword.arg not in ("axis", "keepdims"):
@@ -157,8 +157,8 @@ def _other_layouts(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple
             yield "order", with_fields(node, args=[*node.args[: len(node.args) - len(sizes)], *swapped])
 
 
-def _repeated(array: ast.expr, times: ast.expr) -> ast.expr:
-    call = parsed("np.repeat(_, _, axis=-1)")
+def _repeated(array: ast.expr, times: ast.expr, axis: int = -1) -> ast.expr:
+    call = parsed(f"np.repeat(_, _, axis={axis})")
     return with_fields(call, args=[array, times])
 
 

@@ -1,16 +1,10 @@
 """Nearness of results to the right ones: which of two mistakes is mended shows in this."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from lesson_utils.mistakes.run.outcome import Outcome
-
-
-def is_number(x: Any) -> bool:
-    """Tell whether it is a single number, which two mistakes have in common by chance."""
-    return np.size(x) == 1
 
 
 def _pairs(outcome: Outcome, wanted: Outcome) -> Iterator[tuple[np.ndarray, np.ndarray]]:

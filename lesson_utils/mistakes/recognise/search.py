@@ -21,8 +21,8 @@ import numpy as np
 from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
-from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
-from lesson_utils.mistakes.recognise.nearness import distance, is_number, right_entries
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode, exchanges, learner_code
+from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
     Plausibility,
@@ -47,7 +47,7 @@ REWORDED = 6  # more words than these apart, an answer is not the one that was t
 BESIDE_ANOTHER = {
     "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one", "size",
     "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
-    "letters", "constant", "name",
+    "letters", "constant", "name", "missing term",
 }  # fmt: skip
 HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
 MANY = 40  # faults that return the same; more are not compared
@@ -76,7 +76,9 @@ class Search:
         self.learner: LearnerCode | None = learner_code(function)
         self.lines = MOST_LINES  # that the answer runs in the telling case
         self.tried: list[tuple[Edit, Outcome]] = []  # edits that mend nothing, and what they make of that case
-        self.words = tokens("\n".join(map(ast.unparse, self.learner.body))) if self.learner else Counter[str]()
+        body = self.learner.body if self.learner else []
+        self.words = tokens("\n".join(map(ast.unparse, body)))
+        self.is_misplaced = exchanges(body, bank.exercise.returns)
 
     # --- Which known fault does the same? ---
 
@@ -121,26 +123,25 @@ class Search:
         return Diagnosis(best.message, best.name, explains_errors=explained)
 
     def _fits(self, fault: Fault, abstain: bool) -> bool:
-        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no."""
+        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no; a pair with one explains no values."""
         seen, has_values = 0, False
         for i, outcome in enumerate(self.outcomes):
             agreed = agree(fault.outcome(i), outcome)
             if agreed and outcome.error:
                 here = same_place(fault.outcome(i).error, outcome.error, self.bank.exercise.parameters)
                 agreed = here or (None if abstain else False)
-            silent = (
-                abstain and i in self.wrong and (outcome.error or not fault.parts)
-            )  # a pair that stops explains no values
+            silent = abstain and i in self.wrong and (outcome.error or not fault.parts)
             if agreed is False or (agreed is None and not silent):
                 return False
             seen += bool(agreed) and i in self.wrong
-            has_values |= (
-                bool(agreed) and i in self.wrong and outcome.is_telling() and np.size(outcome.results()[0]) > 1
-            )
+            if agreed and i in self.wrong and outcome.is_telling():
+                has_values |= np.size(outcome.results()[0]) > 1
         return seen > 0 and (not abstain or has_values or 2 * seen >= len(self.wrong))
 
     def _is_true(self, fault: Fault) -> bool:
-        """Tell whether a message about a mask is for lines that hide something; a mask may have the same effect as their mistake."""
+        """Tell whether a message is for such lines: about a mask, if they hide something, and about one result, if it stands in its place."""
+        if self.is_misplaced and fault.text.splitlines()[-1] == self.bank.exercise.body({}).splitlines()[-1]:
+            return False  # right results and wrong ones, exchanged, may be those of a mistake that nobody made
         said = "" if fault.slip or "mask" in self.bank.exercise.returns else fault.message
         return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
 
@@ -225,8 +226,8 @@ class Search:
             if edit.kind in BESIDE_ANOTHER
             and not (edit.kind in REMOVING and self._takes_a_variable(edit))
             and may_match(fault.signature(self.telling), signature(outcome))
-            and self._works_alike(fault)
-            and self._is_true(fault)
+            and (edit.kind not in REMOVING or self._works_alike(fault))
+            and (edit.kind == "results" or self._is_true(fault))
             and (has_own_reason(edit) or self._is_nearer(fault, edit))
             and self._leads_to(fault, edit)
         ]
@@ -253,9 +254,10 @@ class Search:
     def _leads_to(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
 
-        Another name has no reason of its own: it must make something right, too.
+        Another name has no reason of its own, nor has what leads to other lines: it must make something right, too.
         """
-        function, gains = self.learner.function(edit) if self.learner else None, edit.kind != "name"
+        function = self.learner.function(edit) if self.learner else None
+        gains = edit.kind != "name" and self._works_alike(fault)
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
             if after is None or not same(after, fault.outcome(i)):
@@ -300,7 +302,7 @@ class Search:
             outcome = self._run(function, i)
             first = first or outcome
             if outcome is None or not same(outcome, self.bank.wanted[i]):
-                if first and first.is_telling() and not all(map(is_number, first.results())):
+                if first and first.is_telling() and not self.is_multiple:
                     self.tried.append((edit, first))
                 return False
         assert function is not None

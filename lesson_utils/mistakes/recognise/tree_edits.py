@@ -191,7 +191,7 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
         if n + 1 < len(body):
             yield instead(n, 2, [body[n + 1], statement], "statements swapped", text, ast.unparse(body[n + 1]))
         match statement:
-            case ast.Return(value=ast.Tuple(elts=elements)) if len(elements) <= 3:
+            case ast.Return(value=ast.Tuple(elts=elements)) if len(elements) <= 4:
                 yield from _results(statement, elements)
             case ast.For() | ast.While() | ast.If():
                 if len(statement.body) > 1:  # the last line one step to the left
