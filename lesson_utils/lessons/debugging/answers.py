@@ -110,7 +110,7 @@ CONFUSED = {  # what is said, of the part that is really wrong, or of the bug wh
     "large would show in both.",
     "table, not targets": "A table that is too large makes the first loss larger. This one is too small.",
     "mask, not positions start again": "Without a cache the map has no weight above its diagonal. Feed a prompt and "
-    "then one symbol, with a cache: that symbol's map still has weight on all keys. So the mask is in order there, too.",
+    "then one symbol, with a cache: that symbol's map still has weight on all keys. The mask is in order there, too.",
     "scale, not cache": "A missing scale changes outputs in the same way with a cache and without.",
     **dict.fromkeys(
         ("loss, not rotary pairs", "targets, not rotary pairs", "data, not rotary pairs"),
