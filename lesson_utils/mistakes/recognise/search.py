@@ -158,7 +158,7 @@ class Search:
         """A number that is always the same multiple of the right one: too many faults lead from one to the other."""
         try:
             pairs = [(float(o.value), float(w.value)) for o, w in zip(self.outcomes, self.bank.wanted, strict=True)]
-        except (TypeError, ValueError):  # an error, arrays, several results
+        except (TypeError, ValueError, OverflowError):  # an error, arrays, several results; a number beyond floats
             return False
         ratios = [value / wanted for value, wanted in pairs if wanted]
         return 1 < len(ratios) == len(pairs) and bool(np.allclose(ratios, ratios[0], rtol=1e-6))
