@@ -246,8 +246,15 @@ def stopped(figure):
     return update
 
 
-def test_a_stop_in_a_drag_waits_for_the_picture():
-    handler = signal.getsignal(signal.SIGINT)
+@pytest.fixture
+def handler():
+    """Python's own answer to a stop: in the background, a shell lets its programs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_stop_in_a_drag_waits_for_the_picture(handler):
     figure = stopped(x=7)
     with pytest.raises(KeyboardInterrupt):
         testing.move(figure, "stops", 1)
