@@ -12,49 +12,55 @@
   const bar = element("div", {className: "enlarged-bar"}, [close]);
   const dialog = element("dialog", {className: "enlarged", ariaLabel: "Enlarged picture"}, [stage, bar]);
   let putBack = () => {};
-  let inHistory = false; // one step, so that a phone's Back button closes the picture and not the page
-  let goingBack = false; // over this step, because the picture was closed in another way
+  let place = 0; // where the page stood
+  let step = ""; // "there": one of history's, so that a phone's Back button closes the picture and not the page; or "back"
 
   const open = (picture, button) => {
-    const place = picture.parentElement;
-    const [controls, said] = [".live-controls", ".live-said"].map(name => place.querySelector(`:scope > ${name}`));
+    const home = picture.parentElement;
+    const [controls, said] = [".live-controls", ".live-said"].map(name => home.querySelector(`:scope > ${name}`));
     const parts = [controls, said, picture].filter(part => part);
     const gaps = parts.map(part => document.createComment(part.className));
-    place.style.minHeight = `${place.offsetHeight}px`; // the page behind stays as it is
+    home.style.minHeight = `${home.offsetHeight}px`; // the page behind stays as it is
     parts.forEach((part, number) => part.replaceWith(gaps[number]));
     putBack = () => {
       gaps.forEach((gap, number) => gap.replaceWith(parts[number]));
-      place.style.minHeight = "";
+      home.style.minHeight = "";
       button.focus({preventScroll: true});
     };
     for (const side of ["width", "height"]) stage.style.setProperty(`--${side}`, picture.getAttribute(side));
     stage.append(...parts.filter(part => part !== controls));
     if (controls) bar.prepend(controls);
+    place = scrollY;
     dialog.showModal();
     stage.focus(); // the arrow keys pan
     stage.scrollTo(0, 0);
-    history.scrollRestoration = "manual"; // a busy browser would put back where the page was a moment before
     history.pushState(null, "");
-    history.scrollRestoration = "auto";
-    inHistory = true;
+    step = "there";
   };
 
+  // Every way out takes this step, and the picture closes when it is taken. Only then can the page be put where it stood:
+  // with the step, a browser puts it where it remembers it, and that may be a place of a moment before.
+  const leave = () => {
+    if (step === "there") {
+      step = "back";
+      history.back();
+    }
+  };
+  window.addEventListener("popstate", () => {
+    if (step) setTimeout(() => dialog.close());
+    step = "";
+  });
+  dialog.addEventListener("cancel", event => {
+    event.preventDefault();
+    leave();
+  });
   dialog.addEventListener("close", () => {
     putBack();
-    goingBack = inHistory;
-    inHistory = false;
-    if (goingBack) history.back();
-  });
-  window.addEventListener("popstate", () => {
-    if (!goingBack) {
-      inHistory = false;
-      dialog.close();
-    }
-    goingBack = false;
-    setTimeout(() => (history.scrollRestoration = "auto")); // after this step: whoever leaves the page comes back to here
+    scrollTo({top: place, behavior: "instant"});
+    leave(); // where the browser closed it at once
   });
   dialog.addEventListener("keydown", event => event.stopPropagation()); // else the theme takes Escape for its search
-  for (const node of [close, stage]) node.addEventListener("click", () => dialog.close());
+  for (const node of [close, stage]) node.addEventListener("click", leave);
 
   for (const picture of document.querySelectorAll("main .cell_output img")) {
     const button = element("button", {type: "button", className: "enlarge", textContent: "Enlarge"});

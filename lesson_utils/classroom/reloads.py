@@ -48,8 +48,9 @@ class Reloads:
         others = [cell for cell in self._cells if cell.page != page and cell.ended > asked - LOADING]
         self._cells = [cell for cell in self._cells if cell.page == page]
         # A second page with the same notebook opens while nothing runs: then nothing is lost.
-        lost = any(cell.began < asked - LOADING or cell.began < asked < cell.ended for cell in others)
-        return _said(others) if lost else ""
+        if not any(cell.began < asked - LOADING for cell in others):
+            others = [cell for cell in others if cell.began < asked < cell.ended]  # it was loaded in a moment
+        return _said(others) if others else ""
 
     def ends(self, source: str, well: bool) -> None:
         """Note that the cell has ended, well or in an error."""

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from lesson_utils.classroom import reloads
+
 pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "00_start_here.ipynb"
 NEW_KERNEL = "This picture does not follow its controls: the kernel is new. Run the set-up cell, then this one."
@@ -214,6 +216,7 @@ def test_a_reload_while_a_cell_runs_is_said(lab, tmp_path):
         )
         while not began.exists():
             page.wait_for_timeout(100)
+        page.wait_for_timeout(1000 * reloads.LOADING + 500)  # the set-up cell ended before the page could be reloaded
         page.reload()
         page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context?.isReady", timeout=60_000)
         kernel = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel"

@@ -217,6 +217,7 @@ def axe():
 def test_nobody_is_kept_out(name, mode, visit, axe):
     page = visit(name, mode=mode)
     page.locator("details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
+    page.evaluate("Promise.all(document.getAnimations().map(fading => fading.finished))")
     page.evaluate(axe)
     assert page.evaluate(VIOLATIONS, RULES) == []
 

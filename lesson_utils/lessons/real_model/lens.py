@@ -11,7 +11,7 @@ from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.finding import readable
 from lesson_utils.lessons.real_model.stored import NOTE, label, stored
 from lesson_utils.maths import ops
-from lesson_utils.maths.checks import Array
+from lesson_utils.maths.checks import Array, Ids
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
     text: str
     words: Array  # (layers + 1, BARS), the likeliest first
     shares: Array  # (layers + 1, BARS)
-    ranks: Array  # (layers + 1,), of the final answer
+    ranks: Ids  # (layers + 1,), of the final answer
     logs: Array  # (layers + 1,), its log p
 
 

@@ -103,7 +103,7 @@ def of_both(name: str) -> Array:
 
 def right_of_two(name: str) -> Array:
     """Return of how many people the own surname is likelier than the other's: (draws, arrangements)."""
-    right: Array = (of_both(name)[..., 0] < of_both(name)[..., 1]).sum(axis=-1)
+    right: Array = (of_both(name)[..., 0] < of_both(name)[..., 1]).sum(axis=-1, dtype=np.float64)
     return right
 
 
