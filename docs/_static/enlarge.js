@@ -46,8 +46,17 @@
       history.back();
     }
   };
+  const closed = () => {
+    putBack();
+    putBack = () => {};
+    scrollTo({top: place, behavior: "instant"});
+  };
   window.addEventListener("popstate", () => {
-    if (step) setTimeout(() => dialog.close());
+    if (step)
+      setTimeout(() => {
+        dialog.close();
+        closed(); // at once, and not with the event, which comes later
+      });
     step = "";
   });
   dialog.addEventListener("cancel", event => {
@@ -55,9 +64,9 @@
     leave();
   });
   dialog.addEventListener("close", () => {
-    putBack();
-    scrollTo({top: place, behavior: "instant"});
-    leave(); // where the browser closed it at once
+    if (step !== "there" || dialog.open) return;
+    closed(); // the browser closed it without asking
+    leave();
   });
   dialog.addEventListener("keydown", event => event.stopPropagation()); // else the theme takes Escape for its search
   for (const node of [close, stage]) node.addEventListener("click", leave);
