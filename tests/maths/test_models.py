@@ -415,6 +415,7 @@ DISTRIBUTIONS = (
     ({"top_p": 0.6}, [0.375, 0.625, 0]),
     ({"top_p": 0.5}, [0, 1, 0]),
     ({"top_k": 2, "top_p": 0.7}, [0.375, 0.625, 0]),
+    ({"top_k": 2, "top_p": 0.6}, [0, 1, 0]),  # 0.6 of the 0.8 that are left
     ({"top_k": 9, "top_p": 1.0}, [0.3, 0.5, 0.2]),
     ({"temperature": 0.5}, [9 / 38, 25 / 38, 4 / 38]),
     ({"temperature": 0}, [0, 1, 0]),
@@ -545,6 +546,7 @@ def entered(model, *arguments, **named):
         (lambda rng: sample([1.0], rng, -1), "temperature=-1 must be a number from 0 on"),
         (lambda rng: sample([1.0], rng, top_p=0), "top_p=0 must be above 0 and at most 1"),
         (lambda rng: sample([1.0], rng, top_k=0), "top_k=0 must be at least 1"),
+        (lambda rng: sample(np.zeros((3, 0)), rng), "logits has shape (3, 0); expected (..., V) with V at least 1"),
         (lambda rng: sample([np.nan], rng), "logits holds NaN"),
     ],
 )
