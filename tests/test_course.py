@@ -489,6 +489,10 @@ def test_the_licence_says_what_covers_what():
     assert "https://creativecommons.org/licenses/by/4.0/" in prose
     assert "Python Software Foundation;" in snapshot
     assert (ROOT / "lesson_utils/maths/tasks/python_3.11_topics.txt").exists()
+    for name in re.findall(r"(?:tests|lesson_utils)/[\w./]*\w", code):
+        assert (ROOT / name).exists(), name
+    for name in ("SmolLM2-135M-Instruct", "MathJax", "Pyodide"):
+        assert name in code
 
 
 # --- Whatever happens to the disk ------------------------------------------------------------------------------------
