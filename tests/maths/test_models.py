@@ -94,6 +94,21 @@ def test_the_loss_without_gradients_is_that_with_them(make, batch, rng):
     assert len({loss, *(model.loss_and_grad(batch, np.random.default_rng(seed)) for seed in (1, 1, 2))}) == 3
 
 
+@pytest.mark.parametrize(
+    ("make", "batch"), [(gpt, (SOURCE, TARGET)), (transformer, (SOURCE, TARGET)), (encoder, (SOURCE, SOURCE % 4))]
+)
+def test_dropout_is_everywhere_where_a_model_learns(make, batch, rng, monkeypatch):
+    drawn, drop = [], ops.dropout_forward
+    monkeypatch.setattr(ops, "dropout_forward", lambda x, rate, rng: drawn.append((rate, rng)) or drop(x, rate, rng))
+    make(rng, dropout=0.5).loss_and_grad(batch, rng)
+    assert drawn == [(0.5, rng)] * len(drawn) != []
+
+
+def test_learned_positions_reach_to_the_last_one(rng):
+    model = gpt(rng, positions="learned")
+    assert model.forward(np.zeros((1, 9), int))[0].shape == (1, 9, 7)
+
+
 def test_a_pooled_answer_is_the_mean_over_what_is_no_padding(rng):
     model = encoder(rng, pooled=True, pad=0)
     alone, _ = model.forward([[5], [3]])

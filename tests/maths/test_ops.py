@@ -250,3 +250,4 @@ def test_sums_as_products(rng):
     x = rng.normal(size=(2, 3, 5))
     np.testing.assert_allclose(ops.row_sums(x), x.sum(axis=-1, keepdims=True), atol=1e-13)
     np.testing.assert_allclose(ops.column_sums(x), x.sum(axis=(0, 1)), atol=1e-13)
+    np.testing.assert_array_equal(ops.column_sums(x[0, 0]), x[0, 0])
