@@ -662,6 +662,22 @@ def test_a_file_where_the_copies_belong_is_one_line(course, tmp_path):
     assert (tmp_path / "my_notebooks").read_text() == "mine"
 
 
+def test_a_checkout_that_somebody_else_has_installed_is_one_line(course, monkeypatch):
+    course()
+    replace = os.replace
+
+    def not_mine(old, new):
+        if ".venv" in str(new):
+            raise PermissionError(13, "Permission denied")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", not_mine)
+    assert course() == 0, "there is nothing to be written"
+    course.capsys.readouterr()
+    (course.folder / ".venv/share/jupyter/lab/settings/overrides.json").write_text("{}")
+    assert "overrides.json (Permission denied). See that" in course.refuses()
+
+
 def test_a_disk_that_fills_up_while_something_is_installed_is_one_line(course, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
