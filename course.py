@@ -39,6 +39,10 @@ SETTINGS = {  # no question about news first; no blank page at the end; line num
     "@jupyterlab/notebook-extension:tracker": {"scrollPastEnd": False, "codeCellConfig": {"lineNumbers": True}},
 }
 PART = ".course-part"  # how names end of files that are being written
+# What the course imports from the start: somebody may have uninstalled it, and a Python upgraded under .venv still
+# starts, but looks for its packages elsewhere.
+LIBRARIES, LAB = ("numpy", "matplotlib", "ipywidgets", "tqdm"), ("jupyterlab", "threadpoolctl")
+ARE_THERE = "import pip, sys, importlib.util as found; sys.exit(not all(map(found.find_spec, sys.argv[1:])))"
 TEST_EXTRAS = ("parity", "site", "hub", "style")  # large, and needed by few tests
 
 
@@ -271,8 +275,8 @@ def read_stamp(place):
     try:
         stamp = json.loads(read(STAMP))
         ours = stamp["place"] == place and set(stamp["extras"]) <= {"lab", "test", *TEST_EXTRAS}
-        # A Python upgraded under .venv still starts, but looks for its packages elsewhere: hence `import pip`.
-        if ours and subprocess.call([PYTHON, "-c", "import pip"], stderr=subprocess.DEVNULL) == 0:
+        needed = LIBRARIES + (LAB if "lab" in stamp["extras"] else ())
+        if ours and subprocess.call([PYTHON, "-c", ARE_THERE, *needed], stderr=subprocess.DEVNULL) == 0:
             return stamp
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # not there, or damaged: .venv is made anew
         pass

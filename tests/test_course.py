@@ -33,7 +33,7 @@ class Course:
         self.calls, self.folders = [], []  # what the Python of .venv would run, and where
         self.codes = itertools.repeat(0)  # what these exit with, or raise, one after the other
         self.failing, self.output = (), ""  # of "uv", "uv venv", "pip" and "Ctrl-C"; what they say
-        self.python_works = True
+        self.python_works, self.gone = True, "a library that somebody has uninstalled"
         (folder / "course.py").write_text(SOURCE, encoding="utf-8")
         (folder / "pyproject.toml").write_text("[project]\n")
         (folder / "notebooks/pictures").mkdir(parents=True, exist_ok=True)
@@ -74,10 +74,10 @@ class Course:
 
     def _call(self, command, stdout=None, stderr=None, cwd=None):
         program, *words = command
-        if words == ["-c", "import pip"]:
+        if words[0] == "-c":  # are the libraries there?
             if self.python_works is None:
                 raise FileNotFoundError(program)
-            return 0 if self.python_works else 1
+            return 1 if not self.python_works or self.gone in words[2:] else 0
         if words[0] == "venv":
             assert words[1:3] == ["--seed", "--python"]
             if "uv venv" not in self.failing:
@@ -104,7 +104,7 @@ class Course:
         assert symlinks == (os.name != "nt")
         Path(path).mkdir()  # fails if anything is left of an earlier one
         self.venvs += 1
-        self.python_works = True
+        self.python_works, self.gone = True, ""
 
 
 @pytest.fixture
@@ -180,6 +180,8 @@ CHANGES = {
     "another Python": lambda course: course.monkeypatch.setattr(sys, "version_info", (3, 99, 0)),
     "a broken Python": lambda course: setattr(course, "python_works", False),
     "no Python": lambda course: setattr(course, "python_works", None),
+    "no NumPy": lambda course: setattr(course, "gone", "numpy"),
+    "no JupyterLab": lambda course: setattr(course, "gone", "jupyterlab"),
     "an empty stamp": lambda course: (course.folder / ".venv/installed.json").write_text(""),
     "half a stamp": lambda course: (course.folder / ".venv/installed.json").write_text("{}"),
 }
@@ -194,6 +196,17 @@ def test_what_does_not_fit_any_more_is_installed_again(change, course):
     kept = change == "another project"
     assert course.installs == [("pip", "lab,test"), ("pip", "lab,test" if kept else "lab")]
     assert course.venvs == (1 if kept else 2)
+
+
+def test_the_libraries_that_are_looked_for_are_those_that_the_course_needs():
+    """With the real Python: the name of one that is not there makes the difference."""
+    given = runpy.run_path(str(ROOT / "course.py"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = lambda requirements: {re.match(r"[\w-]+", one)[0] for one in requirements}  # noqa: E731
+    assert set(given["LIBRARIES"]) == names(project["dependencies"])
+    assert set(given["LAB"]) == names(project["optional-dependencies"]["lab"]) - set(given["LIBRARIES"])
+    for words, code in (([], 0), (["no_such_library"], 1)):
+        assert subprocess.run([sys.executable, "-c", given["ARE_THERE"], "numpy", *words]).returncode == code
 
 
 def test_a_moved_project_is_installed_again(course, tmp_path, monkeypatch, capsys):
@@ -476,6 +489,10 @@ def test_the_licence_says_what_covers_what():
     assert "https://creativecommons.org/licenses/by/4.0/" in prose
     assert "Python Software Foundation;" in snapshot
     assert (ROOT / "lesson_utils/maths/tasks/python_3.11_topics.txt").exists()
+    for name in re.findall(r"(?:tests|lesson_utils)/[\w./]*\w", code):
+        assert (ROOT / name).exists(), name
+    for name in ("SmolLM2-135M-Instruct", "MathJax", "Pyodide"):
+        assert name in code
 
 
 # --- Whatever happens to the disk ------------------------------------------------------------------------------------
@@ -643,6 +660,22 @@ def test_a_file_where_the_copies_belong_is_one_line(course, tmp_path):
     (tmp_path / "my_notebooks").write_text("mine")
     assert "my_notebooks" in course.refuses()
     assert (tmp_path / "my_notebooks").read_text() == "mine"
+
+
+def test_a_checkout_that_somebody_else_has_installed_is_one_line(course, monkeypatch):
+    course()
+    replace = os.replace
+
+    def not_mine(old, new):
+        if ".venv" in str(new):
+            raise PermissionError(13, "Permission denied")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", not_mine)
+    assert course() == 0, "there is nothing to be written"
+    course.capsys.readouterr()
+    (course.folder / ".venv/share/jupyter/lab/settings/overrides.json").write_text("{}")
+    assert "overrides.json (Permission denied). See that" in course.refuses()
 
 
 def test_a_disk_that_fills_up_while_something_is_installed_is_one_line(course, tmp_path, monkeypatch):

@@ -10,10 +10,11 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,11 +65,25 @@ STYLE: Any = {
 }
 
 
-def style() -> AbstractContextManager[None]:
-    """Use the house style for as long as a `with` block lasts; nothing global changes."""
+_drawing = RLock()
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Use the house style for as long as a `with` block lasts; nothing global changes.
+
+    One thread at a time draws: a kernel may hear sliders in another thread than the one in which a cell runs, and
+    neither matplotlib's style nor a figure can be used by two.
+    """
     import matplotlib
 
-    return matplotlib.rc_context(STYLE)
+    alone = _drawing.acquire(timeout=10)  # not for ever: a stop may come just before it is given back
+    try:
+        with matplotlib.rc_context(STYLE):
+            yield
+    finally:
+        if alone:
+            _drawing.release()
 
 
 def figure(width: float = 9.0, height: float = 3.6) -> "Figure":

@@ -6,10 +6,12 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import tracemalloc
 from threading import Thread
 
 import ipywidgets
+import matplotlib
 import numpy as np
 import pytest
 
@@ -279,6 +281,40 @@ def test_a_stop_in_a_drag_waits_for_the_picture(handler):
     other.start()
     other.join()
     assert figure.picture.alt == "At 2."
+
+
+@live.lab(width=2, height=1, x=live.Slider("x", 0, 20, 3))
+def slow(figure):
+    """A point, and a pause between the way to its place and the picture."""
+    (dot,) = figure.add_subplot(xlim=(0, 20)).plot([0], [0], "o")
+
+    def update(x):
+        dot.set_xdata([x])
+        time.sleep(0.005)
+        return f"At {x}."
+
+    return update
+
+
+def test_two_threads_that_draw_at_once_draw_one_after_the_other():
+    """A kernel hears sliders in one thread, while a cell that runs in another may draw the same figure."""
+    figure, fresh = slow(), slow()
+    before = dict(matplotlib.rcParams)
+    found = [{}, {}]
+
+    def draw(of, numbers):
+        for x in numbers:
+            found[of][x] = figure._draw(x=x)
+
+    threads = [Thread(target=draw, args=(of, numbers)) for of, numbers in enumerate((range(20), range(20, -1, -1)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for pictures in found:
+        for x, picture in pictures.items():
+            assert picture == fresh._draw(x=x), x
+    assert dict(matplotlib.rcParams) == before
 
 
 def test_a_picture_from_memory_is_the_one_that_would_be_drawn():

@@ -83,6 +83,12 @@ LAYERS = {
 }
 
 
+@pytest.mark.parametrize("norm", [layers.LayerNorm, layers.RMSNorm])
+def test_a_new_norm_neither_scales_nor_shifts(norm):
+    x = np.sqrt(1.5) * np.array([-1.0, 0.0, 1.0])  # mean 0, variance 1
+    np.testing.assert_allclose(norm(3, dtype=float).forward(x)[0], x, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_gradients(name, rng):
     check(shaken(LAYERS[name](rng), rng), rng, normal(rng, B, T, d_model))

@@ -94,6 +94,21 @@ def test_the_loss_without_gradients_is_that_with_them(make, batch, rng):
     assert len({loss, *(model.loss_and_grad(batch, np.random.default_rng(seed)) for seed in (1, 1, 2))}) == 3
 
 
+@pytest.mark.parametrize(
+    ("make", "batch"), [(gpt, (SOURCE, TARGET)), (transformer, (SOURCE, TARGET)), (encoder, (SOURCE, SOURCE % 4))]
+)
+def test_dropout_is_everywhere_where_a_model_learns(make, batch, rng, monkeypatch):
+    drawn, drop = [], ops.dropout_forward
+    monkeypatch.setattr(ops, "dropout_forward", lambda x, rate, rng: drawn.append((rate, rng)) or drop(x, rate, rng))
+    make(rng, dropout=0.5).loss_and_grad(batch, rng)
+    assert drawn == [(0.5, rng)] * len(drawn) != []
+
+
+def test_learned_positions_reach_to_the_last_one(rng):
+    model = gpt(rng, positions="learned")
+    assert model.forward(np.zeros((1, 9), int))[0].shape == (1, 9, 7)
+
+
 def test_a_pooled_answer_is_the_mean_over_what_is_no_padding(rng):
     model = encoder(rng, pooled=True, pad=0)
     alone, _ = model.forward([[5], [3]])
@@ -415,6 +430,7 @@ DISTRIBUTIONS = (
     ({"top_p": 0.6}, [0.375, 0.625, 0]),
     ({"top_p": 0.5}, [0, 1, 0]),
     ({"top_k": 2, "top_p": 0.7}, [0.375, 0.625, 0]),
+    ({"top_k": 2, "top_p": 0.6}, [0, 1, 0]),  # 0.6 of the 0.8 that are left
     ({"top_k": 9, "top_p": 1.0}, [0.3, 0.5, 0.2]),
     ({"temperature": 0.5}, [9 / 38, 25 / 38, 4 / 38]),
     ({"temperature": 0}, [0, 1, 0]),
@@ -545,6 +561,7 @@ def entered(model, *arguments, **named):
         (lambda rng: sample([1.0], rng, -1), "temperature=-1 must be a number from 0 on"),
         (lambda rng: sample([1.0], rng, top_p=0), "top_p=0 must be above 0 and at most 1"),
         (lambda rng: sample([1.0], rng, top_k=0), "top_k=0 must be at least 1"),
+        (lambda rng: sample(np.zeros((3, 0)), rng), "logits has shape (3, 0); expected (..., V) with V at least 1"),
         (lambda rng: sample([np.nan], rng), "logits holds NaN"),
     ],
 )

@@ -175,7 +175,9 @@ def test_layer_norm_makes_mean_0_and_variance_1(rng):
     np.testing.assert_allclose(y.mean(axis=-1), 0, atol=1e-12)
     np.testing.assert_allclose(y.var(axis=-1), 1, atol=1e-4)
     gamma, beta = rng.normal(size=(2, 50))
-    np.testing.assert_allclose(ops.layer_norm(x, gamma, beta), y * gamma + beta, atol=1e-12)
+    for inside in (True, False):  # so small an ε makes no difference
+        shifted = ops.layer_norm(x, gamma, beta, 1e-12, eps_inside_root=inside)
+        np.testing.assert_allclose(shifted, y * gamma + beta, atol=1e-4)
 
 
 def test_the_two_formulas_of_layer_norm():
@@ -248,3 +250,4 @@ def test_sums_as_products(rng):
     x = rng.normal(size=(2, 3, 5))
     np.testing.assert_allclose(ops.row_sums(x), x.sum(axis=-1, keepdims=True), atol=1e-13)
     np.testing.assert_allclose(ops.column_sums(x), x.sum(axis=(0, 1)), atol=1e-13)
+    np.testing.assert_array_equal(ops.column_sums(x[0, 0]), x[0, 0])

@@ -1,5 +1,6 @@
 """A published model: its file is read or refused with one clear line, its text comes back, its logits are right."""
 
+import re
 import struct
 import unicodedata
 from types import SimpleNamespace
@@ -282,6 +283,14 @@ def test_the_package_is_found_where_it_is_installed(save, tmp_path, monkeypatch)
     assert pretrained.load(max_length=32, progress=False).name == "Tiny"
 
 
+def test_the_bar_of_loading_counts_the_arrays_on_standard_output(save, capsys):
+    pretrained.load(save(), max_length=32)
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert re.match(r"\rLoading 0/\d+ \| +\|", out)
+    assert out.endswith("\r"), "nothing of it is left on the screen"
+
+
 # --- Text -----------------------------------------------------------------------------------------------------------
 
 TOKENIZER = Tokenizer(FACTS)
@@ -431,6 +440,8 @@ def test_the_stream_ends_where_the_context_does(tiny, rng, monkeypatch):
     assert len(list(tiny.stream(np.ones(30, np.int64), 100, rng))) == 3
     with pytest.raises(ValueError, match=r"the prompt has 32 tokens; expected 1 to 31, or load\(max_length=…\)"):
         next(tiny.stream(np.ones(32, np.int64), 1, rng))
+    with pytest.raises(ValueError, match="the prompt has 0 tokens; expected 1 to 31"):
+        next(tiny.stream(np.ones(0, np.int64), 1, rng))
 
 
 def test_what_is_said_in_a_chat_cannot_end_a_turn(tiny):

@@ -56,6 +56,8 @@ PROBABILITIES = [
 FEATURES = [
     (ops.linear, (ROWS, np.ones((4, 5))), "x (2, 3) and W (4, 5) do not fit; expected (..., d_in) and (d_in, d_out)"),
     (ops.layer_norm, (ROWS, ONES, ONES, 0.0), "eps=0.0 must be positive"),
+    (ops.layer_norm, (ROWS, Z(1), ONES, 1e-5, False), "gamma has shape (1,); expected (3,), one for each feature of x"),
+    (ops.layer_norm, (ROWS, ONES, Z(1), 1e-5, False), "beta has shape (1,); expected (3,), one for each feature of x"),
     (ops.layer_norm, (1.0, ONES, ONES), "x has shape (); expected (..., d_model)"),
     (ops.embedding, ([2], ROWS), "ids holds 2…2; expected integers 0…1"),
     (ops.embedding, ([0], ONES), "table has shape (3,); expected (V, d_model)"),
@@ -163,6 +165,7 @@ TRAINING = [
     (Adam, (one(), 0.1, (0.9, 0.9), 1e-8, INF), "weight_decay=inf must be 0 or a positive number"),
     (clip_gradients, (one(), 0), "max_norm=0 must be a positive number; try 1.0"),
     (warmup_linear, (0, 1, 2, 3), "step=0 must be at least 1"),
+    (warmup_linear, (1, 2, -1, 3), "warmup=-1 must be at least 0"),
     (warmup_linear, (1, 1, 3, 3), "warmup=3 must be smaller than total=3"),
 ]
 COSTS = [

@@ -403,7 +403,7 @@ def test_the_bar_is_one_line_on_standard_output_without_times(capsys):
     assert out.index("\n") == len(out) - 1
     line = out.rsplit("\r", 1)[1].rstrip()  # what is on the screen in the end
     assert re.fullmatch(r"30/30 steps, loss \d+\.\d{4} \|[█#]+\|", line)
-    assert len(line) <= 80
+    assert len(line) == 80
 
 
 def test_the_bar_shows_a_smoothed_loss_and_the_time_left(capsys):

@@ -2,6 +2,7 @@
 
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -162,6 +163,20 @@ def test_a_slow_answer_ends_with_the_check(monkeypatch, capsys):
     assert "had not returned" in result.message
     assert capsys.readouterr().out == "still looking…\n"
     assert time.monotonic() - began < 30  # a bound on hanging, not on speed
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no alarms")
+def test_an_answer_that_takes_the_alarm_away_is_called_once():
+    calls = []
+
+    def answer(x):
+        calls.append(x)
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        time.sleep(0.6)
+        return x
+
+    assert "had not returned" in run(EXERCISES["softmax"], answer, time_limit=0.1).message
+    assert len(calls) == 1
 
 
 def test_what_the_check_says_meanwhile_is_not_what_the_function_printed(monkeypatch, capsys):

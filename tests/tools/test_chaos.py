@@ -77,6 +77,13 @@ def test_the_table_counts_what_was_lost_by_kind(capsys):
     assert "python -m tools.chaos --walks 1 --seed 2 --browser chromium 00_start_here" in out
 
 
+def test_figures_are_chosen_by_notebook_or_by_name():
+    every = soak.chosen()
+    of_one = [name for name in every if name.startswith("causal_mask.")]
+    assert soak.chosen(["06_causal"]) == soak.chosen(["causal_mask"]) == of_one != every
+    assert soak.chosen(["causal_mask.leak", "no_such_figure"]) == ["causal_mask.leak_lab"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "lost"), [(None, False), ("leaks", True), ("raises", True)])
 def test_a_figure_that_grows_or_fails_is_lost(fault, lost, monkeypatch):

@@ -61,6 +61,7 @@ def becomes(source):
             ["y = f(a, axis=-2, strict=True, **b)", "y = f(a, axis=-0, strict=True, **b)"],
         ),
         ("y = np.maximum(a, b)", ["y = np.minimum(a, b)"]),
+        ("y = a.reshape(2, -1)", ["y = a.reshape(3, -1)", "y = a.reshape(1, -1)"]),
         ("if a < b:\n    y = c", ["if a <= b:", "if a >= b:"]),
         ("while a:\n    y = c", ["while not a:"]),
         ("y = a if b else c", ["y = a if not b else c"]),
@@ -142,6 +143,20 @@ def test_from_the_copies_to_the_report(course, monkeypatch, capsys):
     assert "if x != 5" not in said
     assert "5 mutants were tried; 1 of them are listed as equivalent.\nOf the others, 25.0 % were noticed; 3 " in said
     assert (course / MODULE).read_text() == SOURCE
+
+
+@pytest.mark.slow
+def test_every_test_meets_a_cached_function(course):
+    """Although only the first one makes Python execute it."""
+    (course / MODULE).write_text(
+        "import functools\n\n\ndef one():\n    return 1\n\n\n@functools.cache\ndef two():\n    return one() + 1\n"
+    )
+    test = "    assert tiny.one() == 1 and tiny.two() == 2\n"
+    imported = "from lesson_utils.maths import tiny\n"
+    (course / "tests/maths/test_tiny.py").write_text(f"{imported}def test_a():\n{test}def test_b():\n{test}")
+    tests = mutants.Tests(course)
+    (plus,) = [one for one in mutants.mutants(course, MODULE) if one.becomes == "return one() - 1"]
+    assert len(tests.meeting(plus)) == 2
 
 
 @pytest.mark.slow

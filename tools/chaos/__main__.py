@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 from tools.chaos import soak
 from tools.chaos.steps import KINDS
@@ -18,7 +19,9 @@ from tools.chaos.walk import NOTEBOOKS, Walk
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.chaos", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("notebooks", nargs="*", help="by number or name (default: one after the other)")
+    parser.add_argument(
+        "notebooks", nargs="*", help="by number or name (default: one after the other); with --soak also figures"
+    )
     parser.add_argument("--walks", type=int, default=11, help="default: %(default)s")
     parser.add_argument("--steps", type=int, default=30, help="of each walk; default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="of the first walk; default: %(default)s")
@@ -30,7 +33,10 @@ def main() -> int:
     parser.add_argument("--story", action="store_true", help="print every step, also of walks that survived")
     options = parser.parse_args()
     if options.soak:
-        return soaked(options.soak, options.minutes)
+        figures = soak.chosen(options.notebooks)
+        if not figures:
+            parser.error(f"there is no live figure in {' '.join(options.notebooks)!r}")
+        return soaked(options.soak, figures, options.minutes)
     names = [path.name for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
     chosen = [name for name in names if not options.notebooks or name.startswith(tuple(options.notebooks))]
     if not chosen:
@@ -46,17 +52,15 @@ def main() -> int:
     return int(any(walk.lost for walk in walks))
 
 
-def soaked(steps: int, minutes: float) -> int:
-    """Print a line for each live figure; return 1 if one has grown."""
+def soaked(steps: int, names: Sequence[str], minutes: float) -> int:
+    """Print a line for each of these live figures; return 1 if one has grown."""
     found = []
-    for one in soak.all_figures(steps, minutes):
+    for one in soak.all_figures(steps, names, minutes):
         print(one, flush=True)
         found.append(one)
     lost = sum(one.lost for one in found)
     most = max(one.grown for one in found)
-    print(
-        f"{len(found)} of {len(soak.figures())} figures, {steps} steps each: {lost} lost; the most growth {most:.2f} MB"
-    )
+    print(f"{len(found)} of {len(names)} figures, {steps} steps each: {lost} lost; the most growth {most:.2f} MB")
     return int(lost > 0)
 
 

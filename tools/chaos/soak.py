@@ -4,9 +4,11 @@ Each figure has a process of its own. What is kept on purpose (64 pictures, libr
 hundred steps; from then on memory is measured.
 """
 
+import ctypes
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from random import Random
 from statistics import quantiles
@@ -14,7 +16,7 @@ from typing import NamedTuple
 
 import psutil
 
-from lesson_utils.classroom import live
+from lesson_utils.classroom import course, live
 from lesson_utils.classroom.live import testing
 from tools.bench.live import figures
 
@@ -57,16 +59,24 @@ def soak(name: str, steps: int) -> Soak:
 
 
 def memory() -> float:
-    """Return the megabytes that this process holds alone."""
+    """Return the megabytes that this process holds alone, without those that are free and not yet given back."""
     gc.collect()
+    with suppress(OSError, AttributeError, TypeError):  # only the GNU library can be asked to give them back
+        ctypes.CDLL(None).malloc_trim(0)
     return float(psutil.Process().memory_full_info().uss / 1e6)
 
 
-def all_figures(steps: int, minutes: float = float("inf")) -> Iterator[Soak]:
-    """Yield what comes of each figure, one after the other, as far as the time goes."""
+def chosen(words: Sequence[str] = ()) -> list[str]:
+    """Return the names of all figures, or of those whose notebook or own name begins with one of these words."""
+    both = {name: (course.named(name.partition(".")[0]).notebook, name) for name in figures()}
+    return [name for name, said in both.items() if not words or any(one.startswith(tuple(words)) for one in said)]
+
+
+def all_figures(steps: int, names: Sequence[str], minutes: float = float("inf")) -> Iterator[Soak]:
+    """Yield what comes of each of these figures, one after the other, as far as the time goes."""
     give_up = time.monotonic() + 60 * minutes
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        for name in figures():
+        for name in names:
             if time.monotonic() > give_up:
                 return
             yield pool.apply(soak, (name, steps))

@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 SITE = DOCS / "_build" / "site"
 MATHJAX = "3.2.2"
 MATHJAX_INTEGRITY = "sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/FEsPsjKPZGJvtRZM1vO+geW0OhGw=="
-MATHJAX_FILES = ("es5/tex-chtml.js", "es5/output/chtml/fonts/")  # what a page loads
+MATHJAX_FILES = ("LICENSE", "es5/tex-chtml.js", "es5/output/chtml/fonts/")  # its license, and what a page loads
 ASKS, ANSWERS = "**Predict:**", '<details class="answer">'
 CLOSED = "hide-output"  # the tag that MyST-NB knows
 
@@ -94,7 +94,7 @@ def link_to_chat(page: Path) -> None:
 
 
 def unpack_mathjax(folder: Path) -> None:
-    """Unpack the part of MathJax that a page loads."""
+    """Unpack the part of MathJax that a page loads, and its license."""
     with tarfile.open(fetch.from_npm("mathjax", MATHJAX, MATHJAX_INTEGRITY)) as archive:
         for member in archive.getmembers():
             name = member.name.removeprefix("package/")

@@ -265,12 +265,12 @@ class LiveFigure:
         self._whole = True
 
     def _draw(self, **values: Any) -> plots.Picture:
-        if not self._whole:  # a stop came in the middle of the last picture, and what it left can't be trusted
-            self._build()
-        self._whole = False
         with plots.style():
+            if not self._whole:  # a stop came in the middle of the last picture, and what it left can't be trusted
+                self._build()
+            self._whole = False
             picture = self._screen.show(self._update(**values))
-        self._whole = True
+            self._whole = True
         return picture
 
     def _on_change(self, moved: str, change: object) -> None:

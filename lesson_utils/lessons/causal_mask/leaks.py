@@ -140,7 +140,6 @@ def layers_of_attention(
     return x, maps[0]
 
 
-@cache
 def leak(
     T: int, position: int, kind: str, layers: int = 1, causal_mask: CausalMask = attention.causal_mask
 ) -> tuple[Array, Array]:

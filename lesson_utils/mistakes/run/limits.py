@@ -144,6 +144,8 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
             sys.unraisablehook = hook
             if outer:  # within another limit, which goes on
                 signal.setitimer(signal.ITIMER_REAL, max(outer - (monotonic() - began), 1e-3), again)
+        if monotonic() >= last:  # nothing rang: somebody has taken the alarm away
+            raise TimeUp
     else:
         outer_trace = sys.gettrace()
 
