@@ -28,7 +28,7 @@ CASES = {
         "heads.reshape(B, T, h * d_k)",
         "heads.swapaxes(1, 2).reshape(B, T, h * d_k)",
         "Pieces of later tokens land in earlier outputs: a leak in time. The map is in order, because the mistake "
-        "comes behind it. A single token is merged rightly, so the cache and the whole run part.",
+        "comes after it. A single token is merged rightly, so a run with a cache and a run without it differ.",
         "In a repository for teaching. Its training test had passed: “the copy task is too easy”.",
         "jsbaan/transformer-from-scratch/pull/6",
     ),
@@ -152,8 +152,8 @@ CASES = {
         "mask",
         "np.tri(T_q, T_k)",
         "np.tri(T_q, T_k, T_k - T_q)",
-        "Right in training, where T_q = T_k. Behind a cache the one new query may see the first key only.",
-        "In a standard for exchanging models: “top-left aligned” behind a cache, which “masks out valid past keys”.",
+        "Right in training, where T_q = T_k. With a cache, the one new query may see the first key only.",
+        "In a standard for exchanging models: “top-left aligned” after a cache, which “masks out valid past keys”.",
         "onnx/onnx/pull/8068",
     ),
     "dropout left on": Case(
@@ -228,7 +228,11 @@ def diagnoses(triage: Callable[..., Any]) -> None:
     parts = [CASES[bug].part for bug in examined.BUGS]
     wrong = [p for p, n, part in zip(casefile.PATIENTS, numbers, parts, strict=True) if n not in LEADS.get(part, ())]
     right = len(parts) - len(wrong)
-    print(f"{right} of {len(parts)} are sent to the right place; wrong are {', '.join(map(str, wrong)) or 'none'}.")
+    silent = [n for n in (9, 10) if n in wrong]  # section 4 tells which of the two is well
+    named = [str(n) for n in wrong if n not in silent] + (
+        ["one of 9 and 10"] if len(silent) == 1 else [*map(str, silent)]
+    )
+    print(f"{right} of {len(parts)} are sent to the right place; wrong are {', '.join(named) or 'none'}.")
 
 
 def diagnosis(patient: int) -> list[str]:
