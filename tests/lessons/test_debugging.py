@@ -449,7 +449,9 @@ def test_what_is_stored_of_the_tasks_is_whole():
 def test_what_merged_models_write_in_other_ways():
     """A healthy model writes alike in all ways; what is stored of the merged ones lists three ways and three seeds."""
     healthy = tried.fitted("copy", "")
-    assert min(tried.judged("copy", healthy)[1], *(tried.written("copy", healthy, fill) for fill in (False, True))) > 0.99
+    assert (
+        min(tried.judged("copy", healthy)[1], *(tried.written("copy", healthy, fill) for fill in (False, True))) > 0.99
+    )
     assert len(lab.ways().splitlines()) == 1 + 2 * len(tried.WAYS)
 
 

@@ -441,7 +441,7 @@ def test_what_is_forgotten_pruned_and_divided():
 
 
 def test_by_means_no_page_misses_the_heads_that_it_chose_and_effects_do_not_add_up():
-    percent, copying = breaking.pruned("mean")
+    percent, _ = breaking.pruned("mean")
     own = [percent[k, column] for k, column in enumerate(breaking.own_pages().values())]
     assert np.round([min(own), max(own)]).tolist() == [-21, -13]
     sums = [*breaking.added_up("mean").values(), *breaking.added_up().values()]

@@ -181,7 +181,8 @@ def rounding() -> Part:
 
 def in_float64(Q: Array, K: Array, V: Array, mask: Mask | None = None) -> tuple[Array, Array]:
     """Attend in float64: from the first layer on, the stream is float64, too."""
-    return scaled_dot_product_attention(*(x.astype(np.float64) for x in (Q, K, V)), mask)
+    Q, K, V = (x.astype(np.float64) for x in (Q, K, V))
+    return scaled_dot_product_attention(Q, K, V, mask)
 
 
 KEPT = ((), (0,), (1,), (10,), (30,), (10, 20, 30, 40))

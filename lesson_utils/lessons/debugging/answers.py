@@ -38,8 +38,8 @@ NEEDS = {  # a gauge that must be unlike a healthy model's if this part is wrong
     "softmax": ("sums", "If softmax were wrong, the weights of some query would not sum to 1. Here all of them do."),
     "heads": (
         "cache",
-        "If heads were cut or joined wrongly, an output would depend on how many tokens come after it, and cache parity "
-        "would fail. It holds.",
+        "If heads were cut or joined wrongly, an output would depend on how many tokens come after it, and cache "
+        "parity would fail. It holds.",
     ),
     "norm": (
         "single",
@@ -117,8 +117,8 @@ CONFUSED = {  # what is said, of the part that is really wrong, or of the bug wh
         "Look where cache parity begins to fail. The prompt's own outputs agree, and only the outputs after it differ. "
         "With heads that are cut or joined wrongly, the prompt's outputs would differ, too.",
     ),
-    "positions, not mask from the first key": "Feed a prompt and then one symbol, with a cache, and look at that symbol's "
-    "map. Positions that are wrong spread its weight in another way. Here all of it lies on one key.",
+    "positions, not mask from the first key": "Feed a prompt and then one symbol, with a cache, and look at that "
+    "symbol's map. Wrong positions still leave weight on several keys. Here all of it lies on one key.",
     "scale, not cache": "A missing scale changes outputs in the same way with a cache and without.",
     **dict.fromkeys(
         ("loss, not rotary pairs", "targets, not rotary pairs", "data, not rotary pairs"),

@@ -15,7 +15,7 @@ Test = Callable[[casefile.Anonymous], Any]
 
 
 def caught(tests: Mapping[str, Test]) -> np.ndarray:
-    """Run tests, each from a patient to yes or no, on a healthy model and on all patients: (1 + patients, tests) booleans.
+    """Run tests, each from a patient to yes or no, on a healthy model and on all patients: (1 + patients, tests).
 
     Raises:
         ValueError: there are no tests, or a test can't be run on a patient.
@@ -32,8 +32,8 @@ def _says(name: str, test: Test, patient: casefile.Anonymous) -> bool:
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise ValueError(
-            f"the test “{name}” takes a patient and says yes or no, as `lambda patient: … > 1e-3` does; here it ended in "
-            f"{told}"
+            f"the test “{name}” takes a patient and says yes or no, as `lambda patient: … > 1e-3` does; here it ended "
+            f"in {told}"
         ) from error
 
 

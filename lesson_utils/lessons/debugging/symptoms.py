@@ -116,7 +116,7 @@ def symptoms_lab(figure: "Figure") -> live.Update:
     )
     missing = [
         chart.text(right * 1.9, row, in_figures(None), va="center", size=9.5, color=plots.GREY)
-        for row in np.flatnonzero(number_less)
+        for row in np.flatnonzero(number_less).tolist()
     ]
     (dot,) = chart.plot([right], [0], "o", color=plots.ORANGE, ms=12)
     number = chart.text(right, 0, "", va="center", size=10.5, weight="bold", color=plots.ORANGE)

@@ -203,7 +203,7 @@ def prune_plot(figure: "Figure") -> str:
     for name, expected in added_up().items():
         judged.plot(own_pages()[name] + np.array([-0.35, 0.13]), [expected] * 2, color=CHOOSERS[name], lw=2.5, ls=":")
     lost, count = copying[: len(CHOOSERS)], int(stored()["pruned_count"])
-    judged.set_title(f"{count} heads by zeros: {(own < 0).sum()} of 3 pages is better\nwithout the heads that it chose")
+    judged.set_title(f"{count} heads as zeros: {(own < 0).sum()} of 3 pages is better\nwithout the heads that it chose")
     copy.set_title(f"Copying loses\n{lost.min():.1f} to {lost.max():.1f} nats")
     label(figure)
     listed = "; ".join(

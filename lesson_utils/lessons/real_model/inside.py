@@ -36,7 +36,9 @@ def sink_plot(figure: "Figure") -> str:
     for text, marker in zip(by_text, "os^D", strict=True):
         lengths.plot(range(len(sizes)), text, marker + "-", color=plots.BLUE, lw=1, ms=6)
     lengths.plot([0.3], [chat], "*", color=plots.GREEN, ms=15)
-    lengths.text(0.5, chat, f"a chat of {known['first_lengths'][-1]}", va="center", size=10.5, color=plots.GREEN)
+    lengths.text(
+        0.45, 0.62, f"a chat of {known['first_lengths'][-1]} tokens", va="center", size=10.5, color=plots.GREEN
+    )
     lengths.set_xticks(range(len(sizes)), [str(size) for size in sizes])
     lengths.set(xlim=(-0.3, len(sizes) - 0.7), ylim=(0, 0.68))
     lengths.set(xlabel="tokens of the text (four texts)", ylabel="share of all attention")
