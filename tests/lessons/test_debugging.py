@@ -297,9 +297,11 @@ def test_a_case_opens_for_those_that_have_a_diagnosis(capsys):
     assert lab.reveal({1: "", 2: ""}) is None
     assert "2 patients have no diagnosis yet" in capsys.readouterr().out
     shown = lab.reveal(dict.fromkeys(casefile.PATIENTS, "mask"))._repr_mimebundle_()
+    links = re.findall(r'href="(https://github.com/[^"]+)"', shown["text/html"])
+    assert len(links) == sum(bool(case.link) for case in cases.CASES.values()) == 19
     assert shown["text/plain"].count("https://github.com/") == 19
     assert all(bug in shown["text/plain"] for bug in examined.BUGS)
-    in_sight = re.sub(r"<pre.*?</pre>", "", shown["text/html"], flags=re.S)
+    in_sight = re.sub(r"</summary>.*?</details>", "</summary></details>", shown["text/html"], flags=re.S)
     assert re.findall(r"<summary[^>]*>([^<]*)</summary>", in_sight) == [f"Patient {n}" for n in casefile.PATIENTS]
     assert all(bug not in in_sight for bug in examined.BUGS if bug)
     assert lab.reveal({3: "x", 4: ""}).patients == (3,)

@@ -249,6 +249,14 @@ def diagnosis(patient: int) -> list[str]:
     return lines
 
 
+def _as_html(line: str) -> str:
+    """Return a line of a diagnosis for a page: an address can be clicked, and code is as wide as it was written."""
+    text = line.strip()
+    if text.startswith(GITHUB):
+        return f'<p style="margin:2px 0"><a href="{escape(text)}" target="_blank">{escape(text)}</a></p>'
+    return f'<pre style="margin:2px 0">{escape(line)}</pre>' if line != text else f"<p>{escape(text)}</p>"
+
+
 @dataclass(frozen=True)
 class Diagnoses:
     """Diagnoses of patients. On a page, each is closed until it is opened, so that nothing is told unasked."""
@@ -259,7 +267,7 @@ class Diagnoses:
         page, plain = [], []
         for patient in self.patients:
             lines = diagnosis(patient)
-            page.append(details(f"Patient {patient}", f"<pre>{escape(chr(10).join(lines))}</pre>"))
+            page.append(details(f"Patient {patient}", "".join(map(_as_html, lines))))
             plain.append("\n".join([f"Patient {patient}: {lines[0]}", *lines[1:]]))
         return {"text/html": "".join(page), "text/plain": "\n\n".join(plain)}
 
