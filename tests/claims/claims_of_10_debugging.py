@@ -11,6 +11,8 @@ as_written(two_layers=places == [4, 5], parity=parity > 0.1, rows=rows < 1e-5)
 as_written(width_256=9 < losses[0] < 10, own=own > 9, another=losses[1] < 5.5, small=abs(losses[2] - np.log(V)) < 0.1)
 starts = [lab.broken.patient("", vocab=V, d_model=d).loss((ids, targets)) for d in (32, 64, 128, 256)]
 as_written(grows=starts == sorted(starts), from_to=[round(starts[0], 1), round(starts[-1], 1)] == [5.3, 9.6])
+deep = [lab.broken.patient("", vocab=V, d_model=d, num_layers=8).loss((ids, targets)) for d in (32, 256)]
+as_written(eight_layers=abs(deep[0] - 5.1) < 0.05 and abs(deep[1] - 6.0) < 0.06)
 as_written(healthy_starts_at_5=abs(examined.stored()[examined.HEALTHY].start - 5.0) < 0.05)
 
 # %% examine-one
@@ -23,7 +25,7 @@ well = answers.diagnosis({n: answers.right(n)[0] for n in my_diagnosis})  # not 
 as_written(can_be_solved=well.passed is True)
 
 # %% net-code
-as_written(no_false_alarm="The healthy patient sets off no test" in lab.net(tests).alt)
+as_written(no_false_alarm="12 of 19 bugs are caught, with no false alarm" in lab.net(tests).alt)
 
 # %% triage-use-code
 gauges = casefile.gauges()  # (20, 6)
@@ -49,12 +51,25 @@ learnt = min(told for task in ("copy", "reverse", "dates") for told, _ in merged
 slower = max(told for told, _ in merged["gather-k"][:3]) < 0.8 < 0.98 < merged["gather-k"][3][0]
 as_written(learnt=learnt > 0.99, quarter=split["copy"][0][0] > 0.99 > 0.3 > split["reverse"][0][0], slower=slower)
 
+without_scale = [told for told, _ in lab.tried()["no scale"]["gather-k"][:3]]
+as_written(scale=[round(1 - max(without_scale), 2), round(1 - min(without_scale), 2)] == [0.13, 0.24])
+
+# %% ways
+as_written(
+    as_told=all(row in lab.ways() for row in ("0.16    0.15    0.12", "0.81    0.72    0.99", "1.00    0.47    1.00"))
+)
+
 # %% twin-code
 apart = [[float(np.abs(port[part] - x).max()) for part, x in original.items()] for port in ports]
 first = [next(part for part, x in zip(original, found, strict=True) if x > 1e-5) for found in apart[:3]]
 as_written(first=first == ["attention 1", "feed-forward 1", "attention 3"], rounding=max(apart[3]) < 1e-5)
 as_written(B=3e-4 < apart[1][-1] <= 5.5e-4, jump=3e-4 < max(apart[1][:3]) < 5e-4)
 as_written(largest=abs(np.abs(original["logits"]).max() - 7.5) < 0.05)
+stream = max(np.abs(x).max() for x in original.values())
+as_written(stream=7.5 < stream < 8.5, by_size=5e-5 < max(apart[1]) / stream < 2e-4)
+
+# %% rounding
+as_written(as_told="22,517      2e-02     9e-07" in lab.rounding(), more_than_B=2e-2 > 10 * 5e-4)
 
 # %% twin-patients
 as_written(healthy_or_not=np.abs(theirs - right).max() > 0.1)

@@ -297,9 +297,11 @@ def test_a_case_opens_for_those_that_have_a_diagnosis(capsys):
     assert lab.reveal({1: "", 2: ""}) is None
     assert "2 patients have no diagnosis yet" in capsys.readouterr().out
     shown = lab.reveal(dict.fromkeys(casefile.PATIENTS, "mask"))._repr_mimebundle_()
+    links = re.findall(r'href="(https://github.com/[^"]+)"', shown["text/html"])
+    assert len(links) == sum(bool(case.link) for case in cases.CASES.values()) == 19
     assert shown["text/plain"].count("https://github.com/") == 19
     assert all(bug in shown["text/plain"] for bug in examined.BUGS)
-    in_sight = re.sub(r"<pre.*?</pre>", "", shown["text/html"], flags=re.S)
+    in_sight = re.sub(r"</summary>.*?</details>", "</summary></details>", shown["text/html"], flags=re.S)
     assert re.findall(r"<summary[^>]*>([^<]*)</summary>", in_sight) == [f"Patient {n}" for n in casefile.PATIENTS]
     assert all(bug not in in_sight for bug in examined.BUGS if bug)
     assert lab.reveal({3: "x", 4: ""}).patients == (3,)
@@ -401,14 +403,25 @@ def test_all_but_one_pair_can_be_told_by_their_readings():
 
 def test_a_net_says_who_slips_through():
     found = net.caught({"nobody": lambda patient: False, "order": lambda patient: "4" in repr(patient)})
-    assert found.shape == (20, 2)
+    assert found.shape == (21, 2)  # the healthy model, and the patients
     assert not found[:, 0].any()
-    assert np.flatnonzero(found[:, 1]).tolist() == [3, 13]
+    assert np.flatnonzero(found[:, 1]).tolist() == [4, 14]
     alt = lab.net({"all": lambda patient: True}).alt
-    assert alt.startswith("19 of 19 bugs are caught; 0 slip through.")
-    assert "The healthy patient sets off all." in alt
+    assert alt.startswith("19 of 19 bugs are caught, with 1 false alarm.")
+    assert "Caught by no test: nobody. The healthy model sets off all." in alt
     with pytest.raises(ValueError, match="there are no tests"):
         lab.net({})
+
+
+def test_a_net_does_not_tell_which_patient_is_well():
+    alt = lab.net({"nobody": lambda patient: False}).alt
+    assert "Caught by no test: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11" in alt
+
+
+@pytest.mark.parametrize("test", [lambda patient, ids: True, lambda patient: np.array([True, False])])
+def test_a_test_that_breaks_is_named_with_what_it_should_do(test):
+    with pytest.raises(ValueError, match=r"the test “mine” takes a patient and says yes or no.*Error: "):
+        lab.net({"mine": test})
 
 
 @pytest.mark.parametrize(("name", "first"), [("A", "attention 1"), ("B", "feed-forward 1"), ("C", "attention 3")])
@@ -432,6 +445,16 @@ def test_what_is_stored_of_the_tasks_is_whole():
         for task, runs in by_task.items():
             assert len(runs) == (4 if bug in tried.CLOSELY else 1)
             assert all((own is None) == (task == "gather-k") and 0 <= told <= 1 for told, own in runs)
+
+
+@pytest.mark.slow
+def test_what_merged_models_write_in_other_ways():
+    """A healthy model writes alike in all ways; what is stored of the merged ones lists three ways and three seeds."""
+    healthy = tried.fitted("copy", "")
+    assert (
+        min(tried.judged("copy", healthy)[1], *(tried.written("copy", healthy, fill) for fill in (False, True))) > 0.99
+    )
+    assert len(lab.ways().splitlines()) == 1 + 2 * len(tried.WAYS)
 
 
 def test_a_bug_that_a_tasks_model_cannot_have_changes_nothing_in_it():
@@ -576,11 +599,13 @@ def test_the_triage_leads_to_the_part_but_for_three(capsys):
     triage = CLINIC.exercise("triage")
     lab.diagnoses(triage.right)
     told = capsys.readouterr().out
-    assert "17 of 20 are sent to the right place; wrong are 10, 17, 20." in told
+    assert "17 of 20 are sent to the right place; wrong are 17, 20, one of 9 and 10." in told
     assert "the cache                  2, 16" in told
     assert not any(bug in told for bug in examined.BUGS if bug)
     lab.diagnoses(lambda gauges: np.zeros(len(gauges), int))
-    assert "1 of 20 are sent" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "1 of 20 are sent" in told
+    assert "one of 9 and 10" in told
 
 
 TREATED = {  # by the property that the exercise's bug breaks

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.lessons.real_model import measures, paths, recall
-from lesson_utils.maths.checks import Array, Ids
-from tools.measure.circuits import DRAWS, PAGE_LENGTH, SKIPPED, TOKENS, hiding
+from lesson_utils.maths import models
+from lesson_utils.maths.attention import scaled_dot_product_attention
+from lesson_utils.maths.checks import Array, Ids, Mask
+from tools.measure.circuits import DRAWS, LENGTHS, PAGE_LENGTH, SKIPPED, TOKENS, hiding
 from tools.measure.smollm import Part, real, repeated, saved, story
 from tools.measure.texts import REPORT, texts
 
-OTHER_TOKENS = (31, 32)  # seeds of two more sets of random tokens
+OTHER_TOKENS = (31, 32, *range(51, 59))  # seeds of ten more sets of random tokens
 MOVED = (0, 1, -1)  # places
 NEAR_ANSWER = (-1, 0, 1)  # places from the answer
 PASSAGE = 60  # tokens
@@ -32,50 +34,61 @@ def induction_again() -> Part:
         for seed in OTHER_TOKENS
     ]
     print([[f"{n // 9}.{n % 9}" for n in np.flatnonzero(scores > 0.3)] for scores in found], flush=True)
-    return {"induction_again": np.array(found).astype(np.float32)}
+    return {"induction_again": np.array(found).astype(np.float16)}
 
 
 def moved() -> Part:
     """Move what 16.0 has written by one place, in the keys of the five heads alone: where do they look then?
 
-    Nothing is taken away here, so that the keys are as long as ever, and only say something else.
+    Nothing is taken away here, so that the keys are as long as ever, and only say something else. As a control, what
+    another previous-token head has written is moved.
     """
-    rows = []
-    for by in MOVED:
+
+    def weights(head: tuple[int, int], by: int) -> list[list[Array]]:
+        inputs = paths.moved_inputs(by)
         done = [
-            paths.run_patched(
-                real().model,
-                repeated(seed=seed)[:, :-1],
-                paths.FIRST,
-                "keys",
-                paths.READERS,
-                inputs=paths.moved_inputs(by),
-            ).maps
+            paths.run_patched(real().model, repeated(seed=seed)[:, :-1], head, "keys", paths.READERS, inputs).maps
             for seed in TOKENS
         ]
-        weights = [[paths.look_near(maps, measures.COPIED, off).mean(axis=0) for off in NEAR_ANSWER] for maps in done]
-        rows.append(weights)
-        print(by, np.mean(weights, axis=(0, 2)).round(2), flush=True)
-    return {"moved_weights": np.array(rows)}  # (moved, tokens, places from the answer, readers)
+        near = [[paths.look_near(maps, measures.COPIED, off).mean(axis=0) for off in NEAR_ANSWER] for maps in done]
+        print(head, by, np.mean(near, axis=(0, 2)).round(2), flush=True)
+        return near
+
+    second = saved()["path_heads"][1]
+    return {
+        "moved_weights": np.array([weights(paths.FIRST, by) for by in MOVED]),  # (moved, tokens, places, readers)
+        "moved_other": np.array(weights((int(second[0]), int(second[1])), 1)),  # (tokens, places, readers)
+    }
 
 
 def passages() -> Part:
-    """Cut the same wire while the model reads a passage of text twice: nats of both copies, and the heads' scores."""
+    """Cut the same wire while the model reads a passage of text twice: nats of both copies, and the heads' scores.
+
+    Controls: without all nine induction heads; and after the same words in another order, for what words alone help.
+    """
+    model, nine, rng = real().model, measures.strongest(saved()["scores_real"][3], 9), np.random.default_rng(0)
     rows, scores = [], []
-    for page in pages(PASSAGE - 1):
-        twice = np.tile(page, 2)
-        ids: Any = twice[:, :-1]
-        first = measures.losses(real().model, twice)[:, : PASSAGE - 1].mean()
-        row = [float(first)]
+
+    def second(logits: Array, twice: Ids, length: int) -> float:
+        return float(measures.of_next(logits, twice)[:, length - 1 :].mean())
+
+    for once in (repeated()[:, : measures.COPIED], *pages(PASSAGE - 1)):
+        length, twice = once.shape[1], np.tile(once, 2)
+        shuffled = [np.concatenate([rng.permuted(once, axis=1), once], axis=1) for _ in range(3)]
+        row = [float(measures.losses(model, twice)[:, : length - 1].mean())]
         for inputs in (paths.moved_inputs(0), paths.patched_inputs):
-            done = paths.run_patched(real().model, ids, paths.FIRST, "keys", paths.READERS, inputs)
-            row.append(float(measures.of_next(done.logits, twice)[:, PASSAGE - 1 :].mean()))
+            done = paths.run_patched(model, twice[:, :-1], paths.FIRST, "keys", paths.READERS, inputs)
+            row.append(second(done.logits, twice, length))
+        row.append(second(measures.run(model, twice[:, :-1], knock_out=nine)[0], twice, length))
+        row.append(float(np.mean([second(model.forward(ids[:, :-1])[0], ids, length) for ids in shuffled])))
         rows.append(row)
-        scores.append(measures.induction_score(done.maps, PASSAGE)[0])
+        scores.append(measures.induction_score(done.maps, length).mean(axis=0))
         print(np.round(row, 2), np.round(scores[-1], 3), flush=True)
-    return {
-        "passages": np.array(rows),  # (texts, [first copy, second copy, second copy with the wire cut])
-        "passages_scores": np.array(scores),  # (texts, readers), with the wire cut
+    return {  # (random tokens and three texts, …)
+        "passages": np.array(
+            rows
+        ),  # first copy, second copy, it with the wire cut, without nine heads, shuffled before
+        "passages_scores": np.array(scores),  # of the readers, with the wire cut
     }
 
 
@@ -118,18 +131,73 @@ def sink_again() -> Part:
     }  # (texts, [as it is, from the start, from the middle, one sees 1, sees 2])
 
 
-KEPT = ((), (0,), (10,), (30,), (10, 20, 30, 40))
+SINK_PLACES, SEES = (32, 96, 150), (1, 2, 3)
+
+
+def sink_places() -> Part:
+    """Hide the first token from one place on; a token there sees only itself, or one or two before it, too.
+
+    On three texts and at three places: (texts, places, [nobody sees only itself, 1, 2, 3 tokens are seen]), in nats
+    more than the text as it is.
+    """
+    rows = []
+    for ids in pages(measures.PAGE):
+        T = ids.shape[1] - 1
+        for at in SINK_PLACES:
+            masks = [np.tri(T, dtype=bool), *(hiding(T, 1, at) for _ in (0, *SEES))]
+            for mask, count in zip(masks[2:], SEES, strict=True):
+                mask[at, : at + 1 - count] = False
+            lost = [float(measures.losses(real().model, ids, mask=mask)[0, at + 1 :].mean()) for mask in masks]
+            rows.append(np.subtract(lost[1:], lost[0]))
+            print(at, rows[-1].round(2), flush=True)
+    return {"sink_places": np.array(rows).reshape(-1, len(SINK_PLACES), 1 + len(SEES))}
+
+
+def first_by_text() -> Part:
+    """Measure the share of the first token by length, of four texts: (texts, lengths)."""
+    four = (measures.STORY, REPORT, texts()["manual"], texts()["story"])
+    shares = [
+        [
+            float(measures.all_maps(real().model, real().tokenizer.encode(text)[None, :length])[0, :, :, 16:, 0].mean())
+            for length in LENGTHS
+        ]
+        for text in four
+    ]
+    print(np.round(shares, 2).tolist(), flush=True)
+    return {"first_by_text": np.array(shares)}
+
+
+def rounding() -> Part:
+    """Measure the stream after each layer in float32, and how far attention in float64 is from it: (layers + 1, 2)."""
+    ids = story(length=64)[:, :-1]
+    with models.trying(real().model, None, "zero", in_float64):
+        exact = measures.streams(real().model, ids)
+    rows = [
+        (np.abs(x - y).max(), np.abs(x).max()) for x, y in zip(measures.streams(real().model, ids), exact, strict=True)
+    ]
+    print([(f"{off:.0e}", f"{size:.0f}") for off, size in rows], flush=True)
+    return {"rounding": np.array(rows, np.float64)}  # [largest difference, largest number]
+
+
+def in_float64(Q: Array, K: Array, V: Array, mask: Mask | None = None) -> tuple[Array, Array]:
+    """Attend in float64: from the first layer on, the stream is float64, too."""
+    Q, K, V = (x.astype(np.float64) for x in (Q, K, V))
+    return scaled_dot_product_attention(Q, K, V, mask)
+
+
+KEPT = ((), (0,), (1,), (10,), (30,), (10, 20, 30, 40))
 
 
 def kept() -> Part:
-    """Measure the perplexity of a story with a window of 64 keys, and with one or more old tokens kept."""
-    ids, T = pages(measures.PAGE)[0], measures.PAGE
+    """Measure the perplexity of three texts with a window of 64 keys, and with one or more old tokens kept."""
+    T = measures.PAGE
     window = np.tri(T, dtype=bool) & ~np.tri(T, k=-64, dtype=bool)
     found = []
     for tokens in KEPT:
         mask = window | (np.isin(np.arange(T), tokens) & np.tri(T, dtype=bool))
-        found.append(measures.perplexity(measures.losses(real().model, ids, mask=mask)[0, measures.SEEN :]))
-        print(tokens, round(found[-1], 1), flush=True)
+        lost = (measures.losses(real().model, ids, mask=mask)[0, measures.SEEN :] for ids in pages(T))
+        found.append([measures.perplexity(nats) for nats in lost])
+        print(tokens, np.round(found[-1], 1), flush=True)
     return {"kept_tokens": np.array([" ".join(map(str, tokens)) for tokens in KEPT]), "kept": np.array(found)}
 
 
@@ -149,19 +217,40 @@ def worth_pages() -> Part:
     return {"worth_pages": np.array(found).astype(np.float32)}
 
 
+def worth_by_mean() -> Part:
+    """Measure what each head is worth to three pages, if its mean takes its place: (pages, layers, heads)."""
+    found = []
+    for ids in pages(PAGE_LENGTH):
+        whole = measures.losses(real().model, ids)[:, SKIPPED:].mean()
+        found.append(measures.without_each_head(real().model, ids, SKIPPED, by="mean") - whole)
+    return {"worth_by_mean": np.array(found).astype(np.float32)}
+
+
 def pruning() -> Part:
-    """Leave out the heads that matter least to one of three pages, or heads at random; four pages and copying judge."""
-    model, rng = real().model, np.random.default_rng(4)
-    own, *others = pages(PAGE_LENGTH)
-    judges = [own, story(start=PAGE_LENGTH, length=PAGE_LENGTH), *others]
-    orders = [np.argsort(worth, axis=None) for worth in (saved()["worth"], *saved()["worth_pages"])]
+    """Leave out the heads that matter least to one of three pages, or heads at random; four pages and copying judge.
+
+    By zeros; and by means, with the heads that matter least by means.
+    """
+    return {
+        "pruned_pages": np.array(JUDGES),
+        "pruned_count": np.array(OUT),
+        "pruned_whole": np.array(_judged(None, "zero")),
+        "pruned": _pruned([saved()["worth"], *saved()["worth_pages"]], "zero"),
+        "pruned_by_mean": _pruned([*saved()["worth_by_mean"]], "mean"),
+    }
+
+
+def _pruned(worths: list[Array], by: str) -> Array:
+    """Return what is left without the least important heads: ([three choosers, eight draws], [four pages, copying])."""
+    rng, orders = np.random.default_rng(4), [np.argsort(worth, axis=None) for worth in worths]
     orders += [rng.permutation(orders[0]) for _ in range(DRAWS)]
+    rows = [_judged(measures.heads_of(one[:OUT], 9), by) for one in orders]
+    print(by, np.round(rows, 2).tolist(), flush=True)
+    return np.array(rows)
 
-    def judged(out: Any) -> list[float]:
-        on = [float(measures.losses(model, ids, knock_out=out)[:, SKIPPED:].mean()) for ids in judges]
-        return [*on, measures.copying(model, repeated(1), knock_out=out)[1]]
 
-    found: Part = {"pruned_pages": np.array(JUDGES), "pruned_count": np.array(OUT), "pruned_whole": judged(None)}
-    rows = [judged(measures.heads_of(one[:OUT], 9)) for one in orders]
-    print(np.round(rows, 2).tolist(), flush=True)
-    return found | {"pruned": np.array(rows)}  # ([three choosers, eight draws], [four pages, copying])
+def _judged(out: Any, by: str) -> list[float]:
+    model, (own, *others) = real().model, pages(PAGE_LENGTH)
+    judges = [own, story(start=PAGE_LENGTH, length=PAGE_LENGTH), *others]
+    on = [float(measures.losses(model, ids, knock_out=out, by=by)[:, SKIPPED:].mean()) for ids in judges]
+    return [*on, measures.copying(model, repeated(1), knock_out=out, by=by)[1]]

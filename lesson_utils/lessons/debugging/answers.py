@@ -37,8 +37,9 @@ NEEDS = {  # a gauge that must be unlike a healthy model's if this part is wrong
     "mask": ("ahead", "If a mask let queries look ahead, the map would have weight above its diagonal. It has none."),
     "softmax": ("sums", "If softmax were wrong, the weights of some query would not sum to 1. Here all of them do."),
     "heads": (
-        "time",
-        "If heads were joined wrongly, earlier outputs would hold pieces of later tokens. None moves.",
+        "cache",
+        "If heads were cut or joined wrongly, an output would depend on how many tokens come after it, and cache "
+        "parity would fail. It holds.",
     ),
     "norm": (
         "single",
@@ -111,6 +112,13 @@ CONFUSED = {  # what is said, of the part that is really wrong, or of the bug wh
     "table, not targets": "A table that is too large makes the first loss larger. This one is too small.",
     "mask, not positions start again": "Without a cache the map has no weight above its diagonal. Feed a prompt and "
     "then one symbol, with a cache: that symbol's map still has weight on all keys. The mask is in order there, too.",
+    **dict.fromkeys(
+        ("heads, not positions start again", "heads, not mask from the first key"),
+        "Look where cache parity begins to fail. The prompt's own outputs agree, and only the outputs after it differ. "
+        "With heads that are cut or joined wrongly, the prompt's outputs would differ, too.",
+    ),
+    "positions, not mask from the first key": "Feed a prompt and then one symbol, with a cache, and look at that "
+    "symbol's map. Wrong positions still leave weight on several keys. Here all of it lies on one key.",
     "scale, not cache": "A missing scale changes outputs in the same way with a cache and without.",
     **dict.fromkeys(
         ("loss, not rotary pairs", "targets, not rotary pairs", "data, not rotary pairs"),

@@ -28,7 +28,7 @@ CASES = {
         "heads.reshape(B, T, h * d_k)",
         "heads.swapaxes(1, 2).reshape(B, T, h * d_k)",
         "Pieces of later tokens land in earlier outputs: a leak in time. The map is in order, because the mistake "
-        "comes behind it. A single token is merged rightly, so the cache and the whole run part.",
+        "comes after it. A single token is merged rightly, so a run with a cache and a run without it differ.",
         "In a repository for teaching. Its training test had passed: “the copy task is too easy”.",
         "jsbaan/transformer-from-scratch/pull/6",
     ),
@@ -152,8 +152,8 @@ CASES = {
         "mask",
         "np.tri(T_q, T_k)",
         "np.tri(T_q, T_k, T_k - T_q)",
-        "Right in training, where T_q = T_k. Behind a cache the one new query may see the first key only.",
-        "In a standard for exchanging models: “top-left aligned” behind a cache, which “masks out valid past keys”.",
+        "Right in training, where T_q = T_k. With a cache, the one new query may see the first key only.",
+        "In a standard for exchanging models: “top-left aligned” after a cache, which “masks out valid past keys”.",
         "onnx/onnx/pull/8068",
     ),
     "dropout left on": Case(
@@ -228,7 +228,11 @@ def diagnoses(triage: Callable[..., Any]) -> None:
     parts = [CASES[bug].part for bug in examined.BUGS]
     wrong = [p for p, n, part in zip(casefile.PATIENTS, numbers, parts, strict=True) if n not in LEADS.get(part, ())]
     right = len(parts) - len(wrong)
-    print(f"{right} of {len(parts)} are sent to the right place; wrong are {', '.join(map(str, wrong)) or 'none'}.")
+    silent = [n for n in (9, 10) if n in wrong]  # section 4 tells which of the two is well
+    named = [str(n) for n in wrong if n not in silent] + (
+        ["one of 9 and 10"] if len(silent) == 1 else [*map(str, silent)]
+    )
+    print(f"{right} of {len(parts)} are sent to the right place; wrong are {', '.join(named) or 'none'}.")
 
 
 def diagnosis(patient: int) -> list[str]:
@@ -245,6 +249,14 @@ def diagnosis(patient: int) -> list[str]:
     return lines
 
 
+def _as_html(line: str) -> str:
+    """Return a line of a diagnosis for a page: an address can be clicked, and code is as wide as it was written."""
+    text = line.strip()
+    if text.startswith(GITHUB):
+        return f'<p style="margin:2px 0"><a href="{escape(text)}" target="_blank">{escape(text)}</a></p>'
+    return f'<pre style="margin:2px 0">{escape(line)}</pre>' if line != text else f"<p>{escape(text)}</p>"
+
+
 @dataclass(frozen=True)
 class Diagnoses:
     """Diagnoses of patients. On a page, each is closed until it is opened, so that nothing is told unasked."""
@@ -255,7 +267,7 @@ class Diagnoses:
         page, plain = [], []
         for patient in self.patients:
             lines = diagnosis(patient)
-            page.append(details(f"Patient {patient}", f"<pre>{escape(chr(10).join(lines))}</pre>"))
+            page.append(details(f"Patient {patient}", "".join(map(_as_html, lines))))
             plain.append("\n".join([f"Patient {patient}: {lines[0]}", *lines[1:]]))
         return {"text/html": "".join(page), "text/plain": "\n\n".join(plain)}
 

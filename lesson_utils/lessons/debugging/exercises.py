@@ -70,7 +70,7 @@ def _parity_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a cache that counts calls", 7, 4, counts_calls=True),
         case("a model that looks ahead", 7, 2, looks_ahead=True),
         case("a prompt of one symbol", 5, 1, starts_again=True),
-        case("nothing behind the prompt", 4, 4, looks_ahead=True),
+        case("nothing after the prompt", 4, 4, looks_ahead=True),
     ]
 
 

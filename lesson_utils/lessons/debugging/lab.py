@@ -6,6 +6,7 @@ from lesson_utils.lessons.debugging.cases import diagnoses, reveal
 from lesson_utils.lessons.debugging.matrix import matrix_lab
 from lesson_utils.lessons.debugging.mended import treat
 from lesson_utils.lessons.debugging.net import net
-from lesson_utils.lessons.debugging.ports import port, streams
+from lesson_utils.lessons.debugging.ports import port, rounding, streams
 from lesson_utils.lessons.debugging.symptoms import symptoms_lab
 from lesson_utils.lessons.debugging.tried import stored as tried
+from lesson_utils.lessons.debugging.tried import ways

@@ -5,11 +5,15 @@ from lesson_utils.mistakes.exercise import change
 # fmt: off
 _STEP = "for t in range(prompt, len(ids)):\n    parts.append(model.forward({})[0][0])"
 
+_SOFTMAX = "(lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True))({})"
+
 ACROSS = (
     change("another row compared", "You compare with the first row of the batch, which is one of the others. Your row stands last: `[-1]`.", together="together = model.forward(batch)[0][0]"),
     change("in front", "You put the row in front of the others. The task puts it last: a model that counts the rows of a batch treats row 0 as it does alone, so that nothing would move.", batch="batch = np.concatenate([ids[None], others])", together="together = model.forward(batch)[0][0]"),
     change("company of copies", "You fill the batch with copies of the row itself. A model that mixes the rows then mixes equal ones, and nothing moves. The company has to be `others`.", batch="batch = np.stack([ids] * (len(others) + 1))"),
     change("one of the others", "You take one of the other rows. All of `others` stand before the row.", batch=("batch = np.stack([others[0], ids])", "batch = np.stack([others[-1], ids])")),
+    change("the row is missing", "Your batch holds the others only. The row itself has to stand in it too, as the last one: `np.concatenate([others, ids[None]])`.", batch="batch = others"),
+    change("probabilities", "You compare probabilities. The task compares logits: softmax forgets what is added to all of them.", alone=f"alone = {_SOFTMAX.format('model.forward(ids[None])[0][0]')}", together=f"together = {_SOFTMAX.format('model.forward(batch)[0][-1]')}"),
     change("compared with itself", "Both of your runs have the company, so they agree. One of them must be the row alone: `ids[None]`.", alone="alone = model.forward(np.concatenate([others, ids[None]]))[0][-1]"),
     change("with its sign", "You leave out `np.abs`: where logits fall, the largest signed difference is too small.", answer="return (together - alone).max(axis=-1)"),
     change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(together - alone).max(axis=0)"),
@@ -21,19 +25,20 @@ ACROSS = (
 )
 
 PARITY = (
-    change("no cache in the steps", "Behind the prompt, `forward` gets no `past` or an empty one, so each symbol stands alone. Hand over the same `past` in each step.", loop=_STEP.format("ids[None, t : t + 1]")),
+    change("no cache in the steps", "After the prompt, `forward` gets no `past` or an empty one, so each symbol stands alone. Hand over the same `past` in each step.", loop=_STEP.format("ids[None, t : t + 1]")),
     change("a new cache in each step", "You make a new past in each step, so nothing is remembered. Make it once, before the prompt.", loop="for t in range(prompt, len(ids)):\n    past = model.new_past()\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])"),
     change("the prompt without the cache", "The prompt goes through without `past`, so the cache does not know it. `model.forward(ids[None, :prompt], past)`.", prompt="parts = [model.forward(ids[None, :prompt])[0][0]]"),
-    change("the whole run with the cache", "Your whole run fills the same `past`, so the parts come behind it. The whole run has no cache.", whole="past = model.new_past()\nwhole = model.forward(ids[None], past)[0][0]", past=""),
+    change("the whole run with the cache", "Your whole run fills the same `past`, so the parts come after it. The whole run has no cache.", whole="past = model.new_past()\nwhole = model.forward(ids[None], past)[0][0]", past=""),
     change("no prompt", "You feed the symbols one by one from the start. A cache that counts calls is right then. The prompt goes in at once.", prompt="parts = []", loop="for t in range(len(ids)):\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])"),
-    change("all again in each step", "You feed all symbols so far in each step, and the cache has them already. Behind the prompt, feed the new symbol only.", loop="for t in range(prompt, len(ids)):\n    parts.append(model.forward(ids[None, : t + 1], past)[0][0][-1:])"),
+    change("all again in each step", "You feed all symbols so far in each step, and the cache has them already. After the prompt, feed the new symbol only.", loop="for t in range(prompt, len(ids)):\n    parts.append(model.forward(ids[None, : t + 1], past)[0][0][-1:])"),
+    change("the symbol before", "You feed the symbol before place t, which the cache has already. At place t, feed symbol t: `ids[None, t : t + 1]`.", loop=_STEP.format("ids[None, t - 1 : t], past")),
     change("the rest at once", "You feed all that is left at once. The task feeds it one by one, as writing does.", loop="if prompt < len(ids):\n    parts.append(model.forward(ids[None, prompt:], past)[0][0])"),
     change("with its sign", "You leave out `np.abs`: where logits fall, the largest signed difference is too small.", answer="return (np.concatenate(parts) - whole).max(axis=-1)"),
     change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max(axis=0)"),
     change("one number", "You return one number. One for each output is asked for, because the first place that differs is a clue: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max()"),
     change("place", "`np.argmax` gives the place of the largest difference. The task asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(np.concatenate(parts) - whole), axis=-1)"),
     change("mean", "You take the mean of the differences. The task asks for the largest.", answer="return np.abs(np.concatenate(parts) - whole).mean(axis=-1)"),
-    change("behind the prompt only", "You return the outputs behind the prompt only. The prompt's own outputs belong to it: a mask that is wrong with a cache shows there.", answer="return np.abs(np.concatenate([np.zeros((0, whole.shape[1])), *parts[1:]]) - whole[prompt:]).max(axis=-1)"),
+    change("behind the prompt only", "You return only the outputs after the prompt. The prompt's own outputs are asked for, too: a mask that is wrong with a cache shows there.", answer="return np.abs(np.concatenate([np.zeros((0, whole.shape[1])), *parts[1:]]) - whole[prompt:]).max(axis=-1)"),
 )
 
 TRIAGE = (
@@ -42,14 +47,14 @@ TRIAGE = (
     change("cache before leaks", "You ask the cache before the leaks. What mixes positions breaks cache parity, too: rows and time come first.", rings="rings = [cache, rows, time, order, loss]", answer="return np.select(rings, [4, 1, 2, 3, 5], 0)"),
     change("cache before order", "You ask the cache before order. Positions that are wrong can break cache parity: order comes first.", rings="rings = [rows, time, cache, order, loss]", answer="return np.select(rings, [1, 2, 4, 3, 5], 0)"),
     change("time before rows", "You ask time before rows. What mixes the batch comes first.", rings="rings = [time, rows, order, cache, loss]", answer="return np.select(rings, [2, 1, 3, 4, 5], 0)"),
-    change("the last wins", "Where several gauges ring, your last one wins. The first that applies is asked for.", answer="return np.select(rings[::-1], [5, 4, 3, 2, 1], 0)"),
+    change("the last wins", "Where several gauges are True, your last one wins. The task asks for the first that applies.", answer="return np.select(rings[::-1], [5, 4, 3, 2, 1], 0)"),
     change("start forgotten", "A wrong loss at the start is not in your answer: 5 is for start or curve.", loss="loss = curve"),
     change("curve forgotten", "A wrong curve is not in your answer: 5 is for start or curve.", loss="loss = start"),
     change("start and curve", "You ask for start and curve. One of the two is enough: `start | curve`.", loss="loss = start & curve"),
-    change("counted from 0", "Your numbers are one too small: the batch axis is 1, and 0 is for patients of whom nothing rings.", answer="return np.select(rings, [0, 1, 2, 3, 4], 0)"),
+    change("counted from 0", "Your numbers are one too small: the batch axis is 1, and 0 is for patients with no gauge that is True.", answer="return np.select(rings, [0, 1, 2, 3, 4], 0)"),
     change("columns exchanged", "You read `time` and `rows` from each other's columns. The columns are start, curve, time, rows, order, cache.", columns="start, curve, rows, time, order, cache = gauges.T"),
     change("rows for columns", "You unpack patients, not gauges: a gauge is a column. `gauges.T` turns them.", columns="start, curve, time, rows, order, cache = gauges"),
-    change("gauges counted", "You count how many gauges ring. Which ones is asked for.", "gauges.sum(axis=1)"),
-    change("the first column that rings", "You take the first column that rings, in the order of the columns. The order of questions is rows, time, order, cache, loss.", "np.where(gauges.any(axis=1), gauges.argmax(axis=1) + 1, 0)"),
-    change("5 for all the rest", "Who rings nothing gets 5 from you. It is 0: 5 is for start or curve.", answer="return np.select(rings[:4], [1, 2, 3, 4], 5)"),
+    change("gauges counted", "You count how many gauges are True. The task asks which ones.", "gauges.sum(axis=1)"),
+    change("the first column that rings", "You take the first column that is True, in the order of the columns. The order of questions is rows, time, order, cache, loss.", "np.where(gauges.any(axis=1), gauges.argmax(axis=1) + 1, 0)"),
+    change("5 for all the rest", "A patient with no gauge that is True gets 5 from you. It should get 0: 5 is for start or curve.", answer="return np.select(rings[:4], [1, 2, 3, 4], 5)"),
 )

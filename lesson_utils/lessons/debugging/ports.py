@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.lessons import bugs
+from lesson_utils.lessons.real_model.stored import stored
 from lesson_utils.maths import layers, models
 from lesson_utils.maths.checks import Array, Ids, as_choice
 from lesson_utils.maths.models.gpt import see_past
@@ -80,3 +81,12 @@ def streams(model: models.GPT, ids: Ids) -> dict[str, Array]:
     assert model.stack.norm is not None
     x, _ = model.stack.norm.forward(x)
     return found | {"norm": x, "logits": model.tokens.embedding.logits_forward(x)[0]}
+
+
+def rounding(layers: tuple[int, ...] = (6, 15, 30)) -> str:
+    """List the rounding in SmolLM2's stream after some layers: float32 beside float64, and the largest number there."""
+    lines = ["SmolLM2, stored   largest number   rounding   by size"]
+    for layer in layers:
+        off, size = stored()["rounding"][layer]
+        lines.append(f"{f'after layer {layer}':17} {size:14,.0f} {off:10.0e} {off / size:9.0e}")
+    return "\n".join(lines)

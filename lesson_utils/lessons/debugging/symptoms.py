@@ -114,6 +114,10 @@ def symptoms_lab(figure: "Figure") -> live.Update:
     (dots,) = chart.plot(
         np.array(places)[~number_less], np.arange(len(names))[~number_less], "o", color=plots.GREY, ms=5
     )
+    missing = [
+        chart.text(right * 1.9, row, in_figures(None), va="center", size=9.5, color=plots.GREY)
+        for row in np.flatnonzero(number_less).tolist()
+    ]
     (dot,) = chart.plot([right], [0], "o", color=plots.ORANGE, ms=12)
     number = chart.text(right, 0, "", va="center", size=10.5, weight="bold", color=plots.ORANGE)
 
@@ -138,6 +142,8 @@ def symptoms_lab(figure: "Figure") -> live.Update:
         dot.set_visible(not number_less[row])  # what is no number has no place on the scale
         lines.set_visible(others)
         dots.set_visible(others)
+        for text, at in zip(missing, np.flatnonzero(number_less), strict=True):
+            text.set_visible(others and at != row)
         last = of["perplexity"] is None
         number.set(x=right * 1.9 if last else places[row] * 1.9, y=row)
         number.set_text(in_figures(of["perplexity"]))

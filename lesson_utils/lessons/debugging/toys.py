@@ -10,6 +10,7 @@ from lesson_utils.maths.checks import Array, as_ids
 from lesson_utils.mistakes.run.outcome import Explained
 
 VOCAB, LONGEST = 6, 16
+_GIVEN = ("a single symbol", "a single row, (T,)")
 
 
 class Rest:
@@ -66,6 +67,10 @@ class Toy:
 
     def forward(self, ids: ArrayLike, past: list[ToyPast] | None = None) -> tuple[Array, Any]:
         """Predict what comes after each symbol, as `GPT.forward` does: ids (B, T) -> logits (B, T, V), and a cache."""
+        axes = np.ndim(ids)
+        if axes < 2:
+            row = "`ids[None]` is a batch of one row" if axes else "`ids[None, t : t + 1]` is one row of one symbol"
+            raise Explained(f"`forward` takes a batch, (B, T), and this line gives it {_GIVEN[axes]}: {row}.")
         ids = as_ids(ids, "ids", ndim=2)
         symbols, places = self.tables
         B, T = ids.shape

@@ -2,7 +2,8 @@
 
 `python -m lesson_utils.lessons.debugging.tried` trains them all again, some seconds each (or those that are named
 behind it), and writes `tried.json` beside this file: the share of symbols right in training (each predicted from the
-true ones before it), and the share right when the model writes by itself.
+true ones before it), and the share right when the model writes by itself. With the name "ways" it writes `ways.json`:
+what a model with wrongly merged heads gets right if it writes in other ways.
 """
 
 import json
@@ -21,7 +22,7 @@ from lesson_utils.lessons.training import experiment
 from lesson_utils.maths import layers, models, tasks, training
 from lesson_utils.maths.models import transformer
 
-STORED = Path(__file__).with_name("tried.json")
+STORED, STORED_WAYS = (Path(__file__).with_name(name) for name in ("tried.json", "ways.json"))
 TASKS = ("copy", "reverse", "gather-k", "dates")
 STEPS = {"copy": 400, "reverse": 500, "gather-k": 500, "dates": 600}
 RATES = {"copy": 6e-3, "reverse": 6e-3, "gather-k": 8e-3, "dates": 8e-3}
@@ -50,7 +51,9 @@ BUGS = (
 ABSENT = {  # bugs that a task's model can't have: an encoder has no causal mask, and writes nothing
     "gather-k": ("mask one too far", "mask inverted", "mask after softmax", "positions start again", COUNTS),
 }
-CLOSELY = ("", "merged without the swap", "split and merged without the swap")  # three seeds, and twice the steps
+MERGED = "merged without the swap"
+CLOSELY = ("", MERGED, "split and merged without the swap", "no scale")  # three seeds, and twice the steps
+WAYS = ("with a cache", "without a cache", "without, the row filled up")
 SYMBOLS, LONG, PLACES, AROUND = 20, 8, 4, 24
 
 
@@ -108,14 +111,59 @@ def _caches(kind: type[layers.KeyValueCache]) -> Iterator[None]:
 
 def run(task: str, bug: str, seed: int = 0, steps: int | None = None) -> tuple[float, float | None]:
     """Train once, and return what `judged` says."""
+    model = fitted(task, bug, seed, steps)
+    with _caches(broken.CountsCalls if bug == COUNTS else layers.KeyValueCache):
+        guided, alone = judged(task, model)
+    return round(guided, 3), None if alone is None else round(alone, 3)
+
+
+def fitted(task: str, bug: str, seed: int = 0, steps: int | None = None) -> Any:
+    """Return a model, trained on a task."""
     steps = steps or STEPS[task]
     model = model_of(task, bug, seed)
     schedule = partial(training.warmup_linear, peak=RATES[task], warmup=steps // 10, total=steps + 1)
     drawn: Callable[..., Any] = partial(batch_of, task)
     training.fit(model, drawn, steps, schedule=schedule, seed=seed, progress=False)
-    with _caches(broken.CountsCalls if bug == COUNTS else layers.KeyValueCache):
-        guided, alone = judged(task, model)
-    return round(guided, 3), None if alone is None else round(alone, 3)
+    return model
+
+
+def written(task: str, model: Any, fill: bool, n: int = 200) -> float:
+    """Return the share right if a model writes without a cache: it reads all symbols so far anew for each symbol.
+
+    Args:
+        fill: random symbols stand in the places to come, so that the row is always as long as in training.
+    """
+    source, target = batch_of(task, np.random.default_rng(99), n)
+    rng, length = np.random.default_rng(5), target.shape[1] - 1
+    row = rng.integers(tasks.FIRST_SYMBOL, tasks.FIRST_SYMBOL + SYMBOLS, size=target.shape)
+    row[:, 0] = tasks.BOS
+    for t in range(length):
+        seen = row[:, :-1] if fill else row[:, : t + 1]
+        row[:, t + 1] = model.forward(source, seen)[0][:, t].argmax(axis=-1)
+    return float((row[:, 1:] == target[:, 1:]).mean())
+
+
+def ways() -> str:
+    """List how much a model with wrongly merged heads gets right if it writes in other ways, for three seeds."""
+    found: dict[str, list[list[float]]] = json.loads(STORED_WAYS.read_text(encoding="utf-8"))
+    lines = [f"{f'{MERGED}, by itself':40}" + "".join(f"{f'seed {seed}':>8}" for seed in range(3))]
+    for task, runs in found.items():
+        for name, shares in zip(WAYS, zip(*runs, strict=True), strict=True):
+            lines.append(f"{f'{task}, {name}':40}" + "".join(f"{share:8.2f}" for share in shares))
+    return "\n".join(lines)
+
+
+def measure_ways() -> None:
+    """Train models with wrongly merged heads, and store what they get right in each of `WAYS`."""
+    found: dict[str, list[list[float]]] = {}
+    for task in ("copy", "reverse"):
+        models_ = [fitted(task, MERGED, seed) for seed in range(3)]
+        found[task] = [
+            [round(x, 3) for x in (judged(task, m)[1] or 0.0, written(task, m, False), written(task, m, True))]
+            for m in models_
+        ]
+        print(task, found[task], flush=True)
+    put(STORED_WAYS, json.dumps(found) + "\n")
 
 
 @cache
@@ -142,4 +190,7 @@ def measure(bugs: Sequence[str] = ("", *BUGS)) -> None:
 
 
 if __name__ == "__main__":
-    measure(sys.argv[1:] or ("", *BUGS))
+    if sys.argv[1:] == ["ways"]:
+        measure_ways()
+    else:
+        measure(sys.argv[1:] or ("", *BUGS))

@@ -150,13 +150,13 @@ def damage_plot(figure: "Figure") -> str:
 CHOOSERS = {"story": plots.ORANGE, "report": plots.PURPLE, "manual": plots.GREEN}
 
 
-def pruned() -> tuple[Any, Any]:
+def pruned(by: str = "zero") -> tuple[Any, Any]:
     """Return what it costs to leave out heads: % of perplexity on four pages, and nats of copying.
 
-    Each is ([three choosers, eight draws], …).
+    Each is ([three choosers, eight draws], …). By "zero", or by "mean", which chooses other heads.
     """
     known: Any = stored()
-    rises = known["pruned"] - known["pruned_whole"]
+    rises = known["pruned" if by == "zero" else "pruned_by_mean"] - known["pruned_whole"]
     return 100 * (np.exp(rises[:, :-1]) - 1), rises[:, -1]
 
 
@@ -166,10 +166,10 @@ def own_pages() -> dict[str, int]:
     return {name: pages.index(name) for name in CHOOSERS}
 
 
-def added_up() -> dict[str, float]:
+def added_up(by: str = "zero") -> dict[str, float]:
     """Return by how many % each chooser's page would change if the effects of its heads, one by one, added up."""
     known: Any = stored()
-    alone = (known["worth"], *known["worth_pages"])
+    alone = (known["worth"], *known["worth_pages"]) if by == "zero" else known["worth_by_mean"]
     sums = [np.sort(worth, axis=None)[: int(known["pruned_count"])].sum() for worth in alone]
     return {name: 100 * float(np.expm1(nats)) for name, nats in zip(CHOOSERS, sums, strict=True)}
 
@@ -203,7 +203,7 @@ def prune_plot(figure: "Figure") -> str:
     for name, expected in added_up().items():
         judged.plot(own_pages()[name] + np.array([-0.35, 0.13]), [expected] * 2, color=CHOOSERS[name], lw=2.5, ls=":")
     lost, count = copying[: len(CHOOSERS)], int(stored()["pruned_count"])
-    judged.set_title(f"{count} heads out: {(own < 0).sum()} of 3 pages is better\nwithout the heads that it chose")
+    judged.set_title(f"{count} heads as zeros: {(own < 0).sum()} of 3 pages is better\nwithout the heads that it chose")
     copy.set_title(f"Copying loses\n{lost.min():.1f} to {lost.max():.1f} nats")
     label(figure)
     listed = "; ".join(
@@ -221,3 +221,20 @@ def prune_plot(figure: "Figure") -> str:
         f"Drawn at random: {drawn.min():+.0f} to {drawn.max():+.0f} %, copying {copying[len(CHOOSERS) :].min():+.1f} "
         f"to {copying[len(CHOOSERS) :].max():+.1f} nats. Stored results."
     )
+
+
+def prune_table() -> str:
+    """List what it costs to leave out the heads that a page chose: by zeros, and by means."""
+    lines = [f"{'27 heads out, perplexity':26}{'if added up':>12}{'own page':>10}{'other pages':>18}{'copying':>12}"]
+    for by, name in (("zero", "zeros"), ("mean", "mean")):
+        percent, copying = pruned(by)
+        for k, (chooser, own) in enumerate(own_pages().items()):
+            others = np.delete(percent[k], own)
+            elsewhere = f"{others.min():+.0f} to {others.max():+.0f} %"
+            lines.append(
+                f"{f'{name}, chosen by {chooser}':26}{added_up(by)[chooser]:+10.0f} %{percent[k, own]:+8.0f} %"
+                f"{elsewhere:>18}{copying[k]:+7.1f} nats"
+            )
+        drawn = percent[len(CHOOSERS) :]
+        lines.append(f"{f'{name}, drawn at random':26}{'':22}{f'{drawn.min():+.0f} to {drawn.max():+.0f} %':>18}")
+    return "\n".join(lines)

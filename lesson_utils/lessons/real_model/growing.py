@@ -112,6 +112,8 @@ def chain_drawn(figure: "Figure") -> str:
     for n, now in enumerate(middle):
         d.arrow(ax, boxes[n].top, (now.x - 0.2, now.bottom[1]), plots.PURPLE)
     d.arrow(ax, middle[4].top, (middle[1].x + 0.1, middle[1].top[1]), plots.BLUE, 2.6, bend=-0.28)
+    d.arrow(ax, (middle[4].x + 0.58, 1.25), (x[-1], 0.76), plots.ORANGE, bend=0.15)
+    ax.text(x[-1] + 0.05, 1.17, "B", size=13, weight="bold", color=plots.ORANGE, ha="center", va="center")
     ax.text(
         x[3] + 0.15,
         2.2,
@@ -126,7 +128,7 @@ def chain_drawn(figure: "Figure") -> str:
     return (
         "The second head reads what the first has written. Below, the symbols R K B T R K and a question mark. "
         "Layer 0 tells each what came before it: B is “B, after K”. In layer 1 the last K looks for “after K”, finds "
-        "B, and B is the answer."
+        "B, and B goes to the question mark: it is the answer."
     )
 
 

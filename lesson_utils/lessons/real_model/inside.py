@@ -31,21 +31,30 @@ def sink_plot(figure: "Figure") -> str:
     words.invert_yaxis()
     words.set(xlim=(0, 0.6), xlabel="share of all attention", xticks=(0, 0.2, 0.4))
     words.set_title(f"Four others get {min(heights[1:-1]):.0%}\nto {max(heights[:-1]):.0%} in its place")
-    sizes, found = known["first_lengths"], known["first_by_length"][:, 0]
-    at = range(len(sizes))
-    lengths.bar(at, found, color=[plots.BLUE] * (len(sizes) - 1) + [plots.GREEN])
-    for x, height in zip(at, found, strict=True):
-        lengths.text(x, height + 0.015, f"{height:.0%}", ha="center", size=10.5)
-    lengths.set_xticks(at, [str(size) for size in sizes[:-1]] + [f"chat\n({sizes[-1]})"])
-    lengths.set(ylim=(0, 0.68), xlabel="tokens of the text", ylabel="share of all attention")
-    lengths.set_title(f"{found[0]:.0%} of a short text,\n{found[-1]:.0%} in a chat")
+    sizes, chat = known["first_lengths"][:-1], float(known["first_by_length"][-1, 0])
+    by_text = known["first_by_text"]  # (texts, lengths)
+    for text, marker in zip(by_text, "os^D", strict=True):
+        lengths.plot(range(len(sizes)), text, marker + "-", color=plots.BLUE, lw=1, ms=6)
+    lengths.plot([0.3], [chat], "*", color=plots.GREEN, ms=15)
+    lengths.text(
+        0.45, 0.62, f"a chat of {known['first_lengths'][-1]} tokens", va="center", size=10.5, color=plots.GREEN
+    )
+    lengths.set_xticks(range(len(sizes)), [str(size) for size in sizes])
+    lengths.set(xlim=(-0.3, len(sizes) - 0.7), ylim=(0, 0.68))
+    lengths.set(xlabel="tokens of the text (four texts)", ylabel="share of all attention")
+    lengths.set_title(
+        f"{by_text[:, 0].min():.0%} to {by_text[:, 0].max():.0%} of {sizes[0]} tokens,\n"
+        f"{by_text[:, -1].min():.0%} to {by_text[:, -1].max():.0%} of {sizes[-1]}"
+    )
     label(figure)
     listed = ", ".join(f"{str(w)!r}: {s:.0%}" for w, s in zip(known["sink_words"], known["sink_by_word"], strict=True))
-    by_size = ", ".join(f"{size}: {height:.0%}" for size, height in zip(sizes[:-1], found[:-1], strict=True))
+    by_size = ", ".join(
+        f"{size}: {shares.min():.0%} to {shares.max():.0%}" for size, shares in zip(sizes, by_text.T, strict=True)
+    )
     return (
         f"The first token gets {share:.0%} of all attention. With another first token: {listed}. With it hidden, "
-        f"the second gets {hidden:.0%}. By length of the text: {by_size}; in a chat of {sizes[-1]} tokens "
-        f"{found[-1]:.0%}. Stored results."
+        f"the second gets {hidden:.0%}. By length of the text, in four texts: {by_size}; in a chat of "
+        f"{known['first_lengths'][-1]} tokens {chat:.0%}. Stored results."
     )
 
 

@@ -1,6 +1,6 @@
 """Notebook 09 calls these names as `lab.name`."""
 
-from lesson_utils.lessons.real_model.breaking import damage_plot, knock_out_lab, prune_plot, without
+from lesson_utils.lessons.real_model.breaking import damage_plot, knock_out_lab, prune_plot, prune_table, without
 from lesson_utils.lessons.real_model.changes import changes_plot, changes_table, five_changes, train_again
 from lesson_utils.lessons.real_model.chatting import answer, chat, load, pieces, seconds_a_token, writes
 from lesson_utils.lessons.real_model.finding import census, census_lab, heads_above

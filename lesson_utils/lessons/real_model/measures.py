@@ -132,15 +132,15 @@ def copying(model: GPT, ids: Ids, **trying: Any) -> tuple[float, float]:
     return float(nats[:, : COPIED - 1].mean()), float(nats[:, COPIED - 1 :].mean())
 
 
-def without_each_head(model: GPT, ids: Ids, first: int) -> Array:
-    """Return the mean loss from token `first` on, without each head in turn: (layers, heads)."""
+def without_each_head(model: GPT, ids: Ids, first: int, by: str = "zero") -> Array:
+    """Return the mean loss from token `first` on, without each head in turn, by "zero" or "mean": (layers, heads)."""
     blocks = model.stack.blocks
     x, _ = model.tokens.forward(ids[:, :-1])
     T, h = x.shape[1], model.config.num_heads
     mask, found = see_past(T, T, x.dtype), np.empty((len(blocks), h))
     for layer, block in enumerate(blocks):  # what lies below a layer stays as it is, and is not computed again
         for head in range(h):
-            with models.trying(model, {"decoder": {layer: [head]}}):
+            with models.trying(model, {"decoder": {layer: [head]}}, by):
                 y, _ = block.forward(x, mask)
             for later in blocks[layer + 1 :]:
                 y, _ = later.forward(y, mask)

@@ -61,7 +61,7 @@ PREDICTIONS = (
         "page",
         ("none", "one", "two", "all three"),
         right="one",
-        happened="Each head alone was not missed by its page. All together they are, by two pages of three.",
+        happened="Each head alone was not missed by its page. As zeros, all of them together are missed by two pages of three.",
         usual="all three",
     ),
     Prediction(
