@@ -1,10 +1,13 @@
 """Run as everybody runs it, by Shift+Enter: figures stay in sight, and who hears the page hears what they show."""
 
+import re
 import tarfile
 from pathlib import Path
 
 import by_hand
 import pytest
+
+from lesson_utils.classroom.course import LESSONS
 
 pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
@@ -14,6 +17,12 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
 # Landmarks and headings are JupyterLab's affair; contrast and names in outputs are ours.
 VIOLATIONS = """async rules => (await axe.run({include: [['.jp-OutputArea-output']]}, {runOnly: rules}))
     .violations.map(found => `${found.id}: ${found.nodes.map(node => node.html.slice(0, 200)).slice(0, 3)}`)"""
+
+# What a learner does besides running cells: answer each prediction, and open hints, solutions and the quiz's options.
+ANSWER = """() => {
+    document.querySelectorAll('.widget-toggle-buttons').forEach(node => node.querySelector('button').click())
+    document.querySelectorAll('.jp-OutputArea-output details').forEach(fold => { fold.open = true })
+}"""
 
 PICTURE_IN_SIGHT = """node => {
     const panel = node.closest('.jp-WindowedPanel-outer').getBoundingClientRect()
@@ -73,8 +82,30 @@ def test_every_output_can_be_heard(lab, path):
             )
             assert handle.get_attribute("aria-label") == label
             assert handle.get_attribute("aria-valuetext") == readout
+        solve_first_exercise(notebook)
+        page.evaluate(ANSWER)
+        page.wait_for_timeout(1500)
+        page.evaluate(ANSWER)  # what has come below the answers opens, too
         page.add_script_tag(content=package.extractfile("package/axe.min.js").read().decode())
-        assert page.evaluate(VIOLATIONS, RULES) == []
+        found = {}
+        for theme in ("JupyterLab Light", "JupyterLab Dark"):
+            notebook.ask(f"() => jupyterapp.commands.execute('apputils:change-theme', {{theme: '{theme}'}})")
+            page.wait_for_function(f"document.body.dataset.jpThemeName === '{theme}'")
+            page.wait_for_timeout(700)
+            found |= {theme: violations} if (violations := page.evaluate(VIOLATIONS, RULES)) else {}
+        assert found == {}
+
+
+def solve_first_exercise(notebook):
+    """Write the solution of the first exercise into its cell, and run its check: a green verdict among the others."""
+    cells = notebook.cells
+    stub = next(n for n, cell in enumerate(cells) if "exercise" in cell["metadata"].get("tags", ()))
+    check = next(n for n in range(stub, len(cells)) if "".join(cells[n]["source"]).startswith("check."))
+    name = re.match(r"check\.(\w+)", "".join(cells[check]["source"]))[1]
+    (lesson,) = (lesson for lesson in LESSONS if name in lesson.exercises)
+    notebook.run_cell(cells[stub]["id"], lesson.exercise(name).solution)
+    (verdict,) = notebook.run_cell(cells[check]["id"])
+    assert verdict["data"]["text/plain"].startswith("Correct.")
 
 
 def test_a_picture_is_announced_once_when_the_hand_rests(lab):

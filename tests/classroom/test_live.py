@@ -442,6 +442,37 @@ def test_an_artist_below_others_moves_below_them():
         testing.assert_frame_is_a_redraw(figure)
 
 
+@pytest.mark.parametrize("behind", ["nothing", "a line", "equal steps on both axes"])
+def test_new_limits_draw_everything_again_only_where_they_move_what_is_behind(behind):
+    @live.lab(width=3, height=2, x=live.Slider("x", 1, 9, 1))
+    def lab(figure):
+        ax = figure.add_subplot()
+        (dot,) = ax.plot([1], [1], "o")
+        ax.plot([0, 1], [1, 0], zorder=0.2 if behind == "a line" else 2)  # an axis stands at 0.5
+        if behind == "equal steps on both axes":
+            ax.set_aspect("equal")
+
+        def update(x):
+            dot.set_ydata([x])
+            ax.set_ylim(0, x + 1)
+            ax.set_title(f"up to {x + 1}")
+            return f"A dot at {x}."
+
+        return update
+
+    figure = lab()
+    figure.set(x=2)
+    whole: list[int] = []
+    canvas = testing.drawing(figure).canvas
+    draw = canvas.draw
+    canvas.draw = lambda: whole.append(1) or draw()
+    for x in (3, 7, 4):
+        figure.set(x=x)
+    drawn_whole = len(whole)
+    testing.assert_frame_is_a_redraw(figure)
+    assert drawn_whole == (0 if behind == "nothing" else 3)
+
+
 def test_what_readers_without_a_kernel_get():
     still, live_one = point().outputs()
     assert set(still) == {"text/html", "image/png", "text/plain"}

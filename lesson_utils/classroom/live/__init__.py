@@ -140,11 +140,12 @@ class Screen:
 
         self._figure = figure
         self._canvas: Any = figure.canvas
-        self._axis = Axis  # new limits can move all that an axes holds: then everything is drawn again
+        self._axis = Axis  # new limits can move all that an axes holds, also what is in the background
         self._frame = (Axis, Spine)
         self._image = AxesImage
         self._moved: set[Artist] = set()
         self._front: list[Artist] = []
+        self._in_front: set[Any] = set()  # axes of which only the white paper is in the background
         for axes in figure.axes:
             if legend := axes.get_legend():
                 legend.set_zorder(0)  # under all that moves, it is drawn once. With every frame, it took a third of it
@@ -155,7 +156,8 @@ class Screen:
     def show(self, alt: str) -> plots.Picture:
         """Draw what has moved, and return the picture."""
         stale = {artist for artist in self._artists() if artist.stale}
-        if not stale <= set(self._front) or any(isinstance(artist, self._axis) for artist in stale):
+        rescaled = {artist.axes for artist in stale if isinstance(artist, self._axis)}
+        if not stale <= set(self._front) or not rescaled <= self._in_front:
             self._moved |= stale
             self._store_background()
         self._canvas.restore_region(self._background)
@@ -177,6 +179,8 @@ class Screen:
         for artist in self._moved:
             lowest[artist.axes] = min(artist.get_zorder(), lowest.get(artist.axes, math.inf))
         self._front = [a for a in self._artists() if a.axes in lowest and a.get_zorder() >= lowest[a.axes]]
+        behind = {artist.axes for artist in set(self._artists()) - set(self._front)}
+        self._in_front = {axes for axes in self._figure.axes if axes not in behind and axes.get_aspect() == "auto"}
         for artist in self._front:
             artist.set_animated(True)  # leaves it out of the full drawing
         images = [a for a in self._front if isinstance(a, self._image) and a.get_visible()]
