@@ -42,7 +42,9 @@ const actions = {
         chat
     `);
     pyodide.FS.unlink("/model.gguf");
-    content.transfer?.(0); // now, and not only when the browser looks for what nobody needs
+    content.transfer?.(0); // give the file's memory back now
+    // Chromium keeps it for the message that brought it, until somebody asks for as much.
+    setTimeout(() => new ArrayBuffer(2 ** 26), 100);
     post({ ready: JSON.parse(chat.facts()) });
   },
   async ask({ text, temperature }) {
