@@ -277,5 +277,9 @@ def test_packed_matrices_are_settled_without_a_change_of_their_numbers(rng):
     linear.W.value = Packed(numbers, scale, least, transposed=True)
     before = np.asarray(linear.W.value)
     packed_products.settle(linear)
-    assert linear.W.value.scale.dtype == linear.W.value.least.dtype == np.float32
+    settled = linear.W.value
+    assert settled.scale.dtype == settled.least.dtype == np.float32
+    for array in (settled.numbers, settled.scale, settled.least):
+        assert packed_products.place(array) == array.ctypes.data
+        assert array.ctypes.data % packed_products.LINE == 0
     np.testing.assert_array_equal(np.asarray(linear.W.value), before)
