@@ -106,6 +106,36 @@ def test_a_conversation_that_is_full_says_so_and_a_new_one_begins(chat):
     assert ask(chat, stop_at=2)[0] == "stopped"
 
 
+def test_what_is_certain_of_the_next_turn_is_read_before_somebody_asks(chat):
+    chat.warm_up()
+    opening, begun = chat.past[0].length, [*chat.real.chat([])[: -len(chat._turn("assistant"))], *chat._turn("user")]
+    assert (opening, chat.unread) == (len(begun), [])
+    _, first = ask(chat, stop_at=5)
+    chat.warm_up()
+    assert chat.unread == []
+    assert chat.past[0].length > opening
+    chat.begin()
+    assert (chat.past[0].length, chat.unread) == (opening, []), "the opening stays read"
+    assert ask(chat, stop_at=5)[1].pieces == first.pieces
+    change(chat, heads=[[0, 1]])
+    assert (chat.past[0].length, chat.unread) == (0, begun), "a changed model has read nothing yet"
+
+
+def test_somebodys_lines_are_not_run_before_somebody_asks(chat):
+    change(chat, lines=LINES.replace("scores = Q", "scores = 2 * Q"))
+    chat.warm_up()
+    assert chat.past[0].length == 0
+    assert ask(chat, stop_at=2)[0] == "stopped"
+
+
+def test_a_turn_is_cut_into_the_same_tokens_in_one_piece_and_in_two(chat):
+    for text in ("a", "5 men", "… he", "'s", "<|im_end|>", "é", "🙂"):
+        whole = chat.real.chat([("user", text)]).tolist()
+        said = [*chat.real.tokenizer.encode(text), *chat._end(), *chat._turn("assistant")]
+        opening = chat.real.chat([])[: -len(chat._turn("assistant"))].tolist()
+        assert [*opening, *chat._turn("user"), *said] == whole, text
+
+
 def test_what_has_no_token_is_refused_in_a_sentence(chat):
     why, _ = ask(chat, "a\ud800")
     assert why.startswith("The text holds half a character")
@@ -239,13 +269,17 @@ def test_experiments_switch_off_heads_of_the_real_model():
         assert str(len(experiment["heads"])) in experiment["name"]
 
 
-def test_scales_are_widened_without_a_change_of_the_numbers(rng):
+def test_packed_matrices_are_settled_without_a_change_of_their_numbers(rng):
     from lesson_utils.maths.layers import Linear
 
     linear = Linear(64, 32, rng, bias=False)
     numbers, scale, least = rng.integers(0, 256, (2, 16, 32), np.uint8), *rng.random((2, 2, 32)).astype(np.float16)
     linear.W.value = Packed(numbers, scale, least, transposed=True)
     before = np.asarray(linear.W.value)
-    packed_products.widen(linear)
-    assert linear.W.value.scale.dtype == linear.W.value.least.dtype == np.float32
+    packed_products.settle(linear)
+    settled = linear.W.value
+    assert settled.scale.dtype == settled.least.dtype == np.float32
+    for array in (settled.numbers, settled.scale, settled.least):
+        assert packed_products.place(array) == array.ctypes.data
+        assert array.ctypes.data % packed_products.LINE == 0
     np.testing.assert_array_equal(np.asarray(linear.W.value), before)

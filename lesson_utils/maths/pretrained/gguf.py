@@ -7,7 +7,6 @@ Source: docs/gguf.md and src/ggml-quants.c of ggml-org/ggml.
 """
 
 import math
-import mmap
 import os
 import struct
 from collections.abc import Callable
@@ -48,12 +47,22 @@ class Reader:
             raise FileNotFoundError(f"there is no file {self.path}; give the path of a .gguf file")
         if self.path.is_dir():
             raise ValueError(f"{self.path} is a folder; give the path of a .gguf file")
-        with self.path.open("rb") as file:
-            if file.read(4) != b"GGUF":
+        # Facts are read here, and each array when it is asked for: a file that is mapped into memory takes all of its
+        # size there in a browser.
+        self._size = self.path.stat().st_size
+        with self.path.open("rb") as self._file:
+            if self._file.read(4) != b"GGUF":
                 raise ValueError(f"{self.path} is no GGUF: it does not begin with these four letters")
-            # Not read but mapped: what is not unpacked does not take memory.
-            self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._at = 4
+            self._at = 4
+            infos = self._read_facts()
+        alignment = self.facts.get("general.alignment", 32)
+        if not isinstance(alignment, int) or alignment < 1:
+            self._fail(f"general.alignment is {alignment!r}")
+        start = math.ceil(self._at / alignment) * alignment
+        self.arrays = {name: self._place(name, start, *info) for name, info in infos.items()}
+
+    def _read_facts(self) -> dict[str, Any]:
+        """Read the facts, and of each array its shape, kind and place, which are returned."""
         version = self._number("I")
         if version not in (2, 3):
             raise ValueError(f"{self.path} is GGUF of version {version}; only 2 and 3 can be read")
@@ -68,35 +77,29 @@ class Reader:
                 self._fail(f"{name} has {axes} axes")
             shape = tuple(self._number("Q") for _ in range(axes))[::-1]
             self._enter(infos, name, (shape, self._number("I"), self._number("Q")))
-        alignment = self.facts.get("general.alignment", 32)
-        if not isinstance(alignment, int) or alignment < 1:
-            self._fail(f"general.alignment is {alignment!r}")
-        start = math.ceil(self._at / alignment) * alignment
-        self.arrays = {name: self._place(name, start, *info) for name, info in infos.items()}
+        return infos
 
     def _fail(self, what: str) -> NoReturn:
         raise ValueError(f"{self.path} contradicts itself: {what}; fetch the file again")
 
-    def _take(self, size: int) -> int:
-        """Step over `size` bytes; return where they begin."""
-        start = self._at
-        if size > len(self._data) - start:
+    def _take(self, size: int) -> bytes:
+        """Read `size` bytes more."""
+        if size > self._size - self._at:
             raise ValueError(
-                f"{self.path} is cut off, or is no model: byte {start + size} is asked for, there are {len(self._data)}"
+                f"{self.path} is cut off, or is no model: byte {self._at + size} is asked for, there are {self._size}"
             )
         self._at += size
-        return start
+        return self._file.read(size)
 
     def _number(self, code: str) -> Any:
-        return struct.unpack_from("<" + code, self._data, self._take(struct.calcsize("<" + code)))[0]
+        return struct.unpack("<" + code, self._take(struct.calcsize("<" + code)))[0]
 
     def _string(self) -> str:
         size = self._number("Q")
-        start = self._take(size)
         try:
-            return self._data[start : start + size].decode()
+            return self._take(size).decode()
         except UnicodeDecodeError:
-            self._fail(f"the text at byte {start} is not UTF-8")
+            self._fail(f"the text at byte {self._at - size} is not UTF-8")
 
     def _value(self, kind: int) -> Any:
         if kind == _STRING:
@@ -104,8 +107,8 @@ class Reader:
         if kind == _ARRAY:
             of, count = self._number("I"), self._number("Q")
             if of in _NUMBERS:
-                start = self._take(count * struct.calcsize("<" + _NUMBERS[of]))
-                return list(struct.unpack_from(f"<{count}{_NUMBERS[of]}", self._data, start))
+                size = count * struct.calcsize("<" + _NUMBERS[of])
+                return list(struct.unpack(f"<{count}{_NUMBERS[of]}", self._take(size)))
             if of == _STRING:
                 return [self._string() for _ in range(count)]
             self._fail(f"a list of kind {of}, which is not known")
@@ -129,8 +132,8 @@ class Reader:
             self._fail(f"{name} has rows of {row}, packed by {block}")
         start = base + offset
         stop = start + math.prod(shape) // block * KINDS[kind].layout.itemsize
-        if stop > len(self._data):
-            raise ValueError(f"{self.path} is cut off: {name} ends at byte {stop}, the file at {len(self._data)}")
+        if stop > self._size:
+            raise ValueError(f"{self.path} is cut off: {name} ends at byte {stop}, the file at {self._size}")
         return ArrayInfo(shape, kind, start, stop)
 
     def read(self, name: str) -> Array:
@@ -167,7 +170,8 @@ class Reader:
             raise ValueError(f"{self.path} has no {name}; it has {', '.join(list(self.arrays)[:3])} …")
         info = self.arrays[name]
         kind = KINDS[info.kind]
-        blocks = np.frombuffer(self._data, kind.layout, (info.stop - info.start) // kind.layout.itemsize, info.start)
+        count = (info.stop - info.start) // kind.layout.itemsize
+        blocks: Any = np.fromfile(self.path, kind.layout, count, offset=info.start)
         for field in ("scale", "least"):
             if field in (kind.layout.names or ()) and not np.isfinite(blocks[field]).all():
                 self._refuse(name)

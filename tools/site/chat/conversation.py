@@ -39,7 +39,8 @@ class Conversation:
         self.past = self.model.new_past()
         self.heads: dict[int, list[int]] = {}
         self.lines, self.attend = own_attention.LINES, None
-        self.stopping, self.unread = False, list[int]()  # ids that were said, and that the model has not read yet
+        self.stopping, self.unread = False, list[int]()  # ids that are certain, and that the model has not read yet
+        self.opening = 0  # so many tokens begin every conversation, and the model, as it is now, has read them
         self.begin()
 
     def facts(self) -> str:
@@ -70,6 +71,7 @@ class Conversation:
         self.heads = {}
         for layer, head in asked["heads"]:
             self.heads.setdefault(layer, []).append(head)
+        self.opening = 0
         self.begin()
         return ""
 
@@ -82,12 +84,17 @@ class Conversation:
     # --- Talking ------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Forget what was said; the system's turn is to be read again."""
-        self._go_back(0, [*self.real.chat([])[: -len(self._turn("assistant"))]])
+        """Forget what was said. What begins every conversation stays read, unless the model has changed."""
+        unread = [*self.real.chat([])[: -len(self._turn("assistant"))], *self._turn("user")]
+        self._go_back(self.opening, [] if self.opening else unread)
 
     def warm_up(self) -> None:
-        """Read the system's turn before somebody asks."""
+        """Read what is certain of the next turn before somebody asks, but not by somebody's lines, which may fail."""
+        room = self.model.config.max_length - self.past[0].length
+        if self.attend is not None or not 0 < len(self.unread) < room:
+            return
         self.forward(np.array(self.unread), self.past, last=True)
+        self.opening = self.opening or self.past[0].length
         self.unread = []
 
     async def answer(
@@ -105,7 +112,8 @@ class Conversation:
         """
         self.stopping, before = False, (self.past[0].length, self.unread)
         try:
-            fresh = [*self.unread, *self._turn("user", text), *self._turn("assistant")]
+            said = [*self.real.tokenizer.encode(text.strip()), *self._end()]  # behind the beginning of a user's turn
+            fresh = [*self.unread, *said, *self._turn("assistant")]
             if self.past[0].length + len(fresh) >= self.model.config.max_length:
                 return "full"
             return await self._write(await self._read(np.array(fresh), read), temperature, say)
@@ -128,27 +136,29 @@ class Conversation:
 
     async def _write(self, logits: Array, temperature: float, say: Callable[[str, float], Any]) -> str:
         """Write an answer after these logits, (V,); return why it ended."""
-        close = self._turn("assistant", "")[-2:]  # what ends a turn
+        after = [*self._end(), *self._turn("user")]
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         for written in range(1, LONGEST + 1):
             id_ = drawn(logits, temperature, self.rng)
             if id_ in self.real.ends:
-                self.unread = close
+                self.unread = after
                 return "end"
             say(decoder.decode(self.real.tokenizer.bytes_of([id_])), float(ops.softmax(logits)[id_]))
             await asyncio.sleep(0)  # and here
-            self.unread = [id_, *close]
+            self.unread = [id_, *after]
             full = self.past[0].length + len(self.unread) >= self.model.config.max_length
             if self.stopping or full or written == LONGEST:
                 return "stopped" if self.stopping else "full" if full else "long"
             logits = self.forward(np.array([id_]), self.past, last=True)[0][0, 0]
         raise AssertionError("the last turn of the loop returns")
 
-    def _turn(self, who: str, text: str | None = None) -> list[int]:
-        """Return the ids of a turn, or of its beginning only."""
-        begin, end = (self.real.tokenizer.special[f"<|im_{what}|>"] for what in ("start", "end"))
-        ids = [begin, *self.real.tokenizer.encode(f"{who}\n{text or ''}")]
-        return ids if text is None else [*ids, end, *self.real.tokenizer.encode("\n")]
+    def _turn(self, who: str) -> list[int]:
+        """Return the ids of a turn's beginning."""
+        return [self.real.tokenizer.special["<|im_start|>"], *self.real.tokenizer.encode(f"{who}\n")]
+
+    def _end(self) -> list[int]:
+        """Return the ids of a turn's end."""
+        return [self.real.tokenizer.special["<|im_end|>"], *self.real.tokenizer.encode("\n")]
 
     def _go_back(self, length: int, unread: list[int]) -> None:
         for cache in self.past:

@@ -58,7 +58,7 @@ async def bring(tell: Callable[[str], None]) -> str:
         raise RuntimeError(NO_MEMORY if error.name == "RangeError" else error.message) from None
     except MemoryError:
         raise RuntimeError(NO_MEMORY) from None
-    packed_products.widen(real.model)
+    packed_products.settle(real.model)
     pyodide_js.FS.unlink(PATH)
     brought = real
     return "The model is here." + ("" if found.keeps else NOT_KEPT)

@@ -37,17 +37,21 @@ const actions = {
     pyodide.FS.writeFile("/model.gguf", new Uint8Array(content), { canOwn: true });
     chat = pyodide.runPython(`
         chat = conversation.Conversation("/model.gguf")
-        packed_products.widen(chat.model)
+        packed_products.settle(chat.model)
         chat.warm_up()
         chat
     `);
     pyodide.FS.unlink("/model.gguf");
+    content.transfer?.(0); // give the file's memory back now
+    // Chromium keeps it for the message that brought it, until somebody asks for as much.
+    setTimeout(() => new ArrayBuffer(2 ** 26), 100);
     post({ ready: JSON.parse(chat.facts()) });
   },
   async ask({ text, temperature }) {
     const say = (piece, probability) => post({ piece, probability });
     const read = (tokens, of) => post({ read: tokens, of_tokens: of });
     post({ ended: await chat.answer(text, temperature, say, read) });
+    chat.warm_up();
   },
   stop: () => chat.stop(),
   begin: () => chat.begin(),
