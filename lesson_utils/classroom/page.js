@@ -48,7 +48,8 @@
       say(handle, "aria-label", label);
       if (!readout) continue;
       say(handle, "aria-valuetext", readout.textContent);
-      // A number typed beside a slider of a few values is not one of them: there, it can't be typed.
+      // A number typed beside a slider of a few values is not one of them: there, it can't be typed. (A slider gets its
+      // class after it is on the page.)
       const typed = !slider.closest(".few-values");
       if (readout.isContentEditable !== typed) readout.contentEditable = typed;
       if (typed) say(readout, "role", "textbox"), say(readout, "aria-label", label);
@@ -139,7 +140,7 @@
     };
     for (const kind of ["pointerdown", "keydown", "input"]) figure.addEventListener(kind, touched, true);
     for (const later of [0, 150, 400, 1000]) setTimeout(() => showWhole(figure), later);
-    const watched = { childList: true, subtree: true, characterData: true, attributeFilter: ["aria-valuetext"] };
+    const watched = { childList: true, subtree: true, characterData: true, attributeFilter: ["aria-valuetext", "class"] };
     const changed = (changes) => {
       follow(figure);
       const elements = changes.map(({ target }) => (target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement));

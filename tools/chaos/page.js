@@ -113,7 +113,11 @@ window.chaos ??= (() => {
     input.value = words;
     input.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  const tick = (path, id, number) => control(path, id, number).querySelector("input").click();
+  const tick = (path, id, number) => {
+    const input = control(path, id, number).querySelector("input");
+    input.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true })); // a hand comes before its click
+    input.click();
+  };
   const answers = (path) =>
     [...panel(path).node.querySelectorAll(".widget-toggle-button, .widget-toggle-buttons button, .jp-OutputArea details > summary")];
   const answer = (path, share) => {
