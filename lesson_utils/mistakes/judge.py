@@ -112,7 +112,7 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
     if not changed or "caller's" in message:
         return message
     first = changes_in_place(exercise, function, changed)
-    rest = message.removeprefix("Two things to mend.\n")
+    rest = re.sub(r"^(Two|Three) things to mend\.\n", "", message)
     return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {rest}"
 
 
@@ -252,7 +252,7 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
         if found.sure:
             o = outcomes[broken[0]] if broken else None
             if o and not found.explains_errors:
-                rest = found.message.removeprefix("Two things to mend.\n")
+                rest = found.re.sub(r"^(Two|Three) things to mend\.\n", "", message)
                 return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{also}", found.name
             where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
             return found.message + where + also, found.name

@@ -5,7 +5,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lesson_utils.mistakes.recognise.mutation_operators import number
+from lesson_utils.mistakes.recognise.mutation_operators import name_called, number
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
@@ -24,6 +24,7 @@ REASONS = {
     "backwards": "With a step of −1, `range` counts backwards.",
     "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
     "sides": "The two sides have changed places.",
+    "exchanged": "Each of the two holds what the other one should hold.",
     "brackets": "Without other brackets, Python works this out in another order than the formula.",
     "sign": "The sign is the wrong way round.",
     "complement": "The formula has 1 minus this.",
@@ -110,7 +111,8 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
     """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
     line = f"Line {first_line + edit.line - 1}"
     if edit.words:
-        return f"{line}: {_statement_cure(edit)} {REASONS[edit.kind].format(old=edit.words[0], new=edit.words[1])}"
+        why = own_reason(edit.old, edit.new) or REASONS[edit.kind].format(old=edit.words[0], new=edit.words[1])
+        return f"{line}: {_statement_cure(edit)} {why}"
     old, new = _changed_part(edit, body)
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
@@ -121,6 +123,12 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
     before, after = ast.unparse(old), ast.unparse(new)
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
+
+
+def listed_message(said: Sequence[str]) -> str:
+    """Return the words for several mistakes."""
+    head = "Two" if len(said) == 2 else "Three"
+    return "\n".join([f"{head} things to mend.", *(f"{n}. {words}" for n, words in enumerate(said, 1))])
 
 
 def _statement_cure(edit: Edit) -> str:
@@ -138,21 +146,17 @@ def _statement_cure(edit: Edit) -> str:
             return f"move `{first}` below the block, as far left as the block's first line."
         case "inserted":
             return f"put `{after}` above it.".replace("\n", "`, `")
-        case "axis" | "name" | "index":
-            cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
-            return f"{cure}, {'in each call' if edit.kind == 'axis' else 'each time'}."
+        case "exchanged":
+            return f"exchange `{before}` and `{after}`."
+    if edit.also:
+        cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
+        return f"{cure}, {'in each call' if edit.kind == 'axis' else 'each time'}."
     return f"write `{after}` instead of `{before}`."
-
-
-def called(node: object) -> str:
-    """Return the name of the function that a node calls, without its module; "" for what is no call."""
-    func = getattr(node, "func", None)
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
 
 
 def own_reason(old: object, new: object) -> str:
     """Return the reason that holds for just this edit: of the call that goes, or of what changes into what; "" if none."""
-    name = called(old)
+    name = name_called(old)
     if name and isinstance(old, ast.Call) and isinstance(new, ast.AST):
         if _is_part(new, old):
             if name == "astype":
@@ -163,7 +167,7 @@ def own_reason(old: object, new: object) -> str:
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
     if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and not _is_part(new, old):
         return CHANGED.get((SIGNS[type(old.op)], SIGNS[type(new.op)]), "")
-    return CHANGED.get((name, called(new)), "")
+    return CHANGED.get((name, name_called(new)), "")
 
 
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:

@@ -54,8 +54,10 @@ def number(node: ast.AST | None) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+def name_called(node: object) -> str:
+    """Return the name of the function that a node calls, without its module; "" for what is no call."""
+    func = getattr(node, "func", None)
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
 
 
 def with_fields(node: ast.AST, **fields: object) -> ast.expr:
@@ -78,7 +80,7 @@ def _axes_swapped(array: ast.expr, a: int, b: int) -> ast.expr:
 
 
 def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.expr]]:
-    name, func = _called(node), node.func
+    name, func = name_called(node), node.func
     is_method = isinstance(func, ast.Attribute) and not (isinstance(func.value, ast.Name) and func.value.id in modules)
     if name in TAKES_AXIS:
         yield from _other_axes(node, name, is_method)
@@ -293,7 +295,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         for wrap in what.wraps:
             other = wrap.removesuffix("({})").rpartition(".")[2]
-            if any(other in group and _called(node) in group for group in CONFUSED) and other != _called(node):
+            if any(other in group and name_called(node) in group for group in CONFUSED) and other != name_called(node):
                 yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
     match node:
         case ast.Call():
@@ -323,6 +325,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield "sides", with_fields(node, generators=[inner, outer])
         case ast.Constant():
             yield from _constants(node)
+            if isinstance(number(node), int | float):
+                yield from (("constant", ast.Constant(n)) for n in what.numbers if n != node.value)
         case ast.Attribute(attr="T"):
             yield "transpose", node.value
             yield "transpose", _axes_swapped(node.value, -1, -2)
@@ -335,7 +339,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield "branches", node.orelse
         case ast.Name(ctx=ast.Load()):
             yield from (("name", ast.Name(name, ast.Load())) for name in names if name != node.id)
-    if isinstance(node, ast.Call) and _called(node) == "where" and len(node.args) == 3:
+    if isinstance(node, ast.Call) and name_called(node) == "where" and len(node.args) == 3:
         yield "inverted", with_fields(node, args=[_inverted(node.args[0]), *node.args[1:]])
 
 

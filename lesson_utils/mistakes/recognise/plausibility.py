@@ -5,15 +5,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from lesson_utils.mistakes.recognise.edit_messages import REASONS, called, own_reason
+from lesson_utils.mistakes.recognise.edit_messages import REASONS, own_reason
 from lesson_utils.mistakes.recognise.fault_bank import tokens
+from lesson_utils.mistakes.recognise.mutation_operators import name_called
 from lesson_utils.mistakes.recognise.tree_edits import Edit, written
 
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
 # The same words in another place.
-MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters"}
+MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "exchanged"}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 TURNING = {"swapaxes", "transpose", "T"}
 
@@ -62,7 +63,7 @@ class Plausibility:
         if edit.kind == "sign":  # a size has none
             return _negated(edit.new) not in self.counts or isinstance(edit.parent, ast.Subscript | ast.Slice)
         if edit.kind in COUNTING:
-            return called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
+            return name_called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
         if self._unknown(after - before, self.solution, self.learner):
             return False
         return edit.kind not in REMOVING or edit.kind == "branches" or self._is_superfluous(edit, before - after)
@@ -132,13 +133,13 @@ def _is_trivial(edit: Edit) -> bool:
     """Tell whether the new expression says the same twice, `x / x`, `f(f(x))`, or computes a number from a number, `√1`."""
     known = {ast.dump(node) for node in ast.walk(edit.old)} if isinstance(edit.old, ast.AST) else set()
     assert isinstance(edit.new, ast.AST)
-    if (called(edit.new) and called(edit.new) == called(edit.parent)) or (_turns(edit.new) and _turns(edit.parent)):
+    if (name_called(edit.new) and name_called(edit.new) == name_called(edit.parent)) or (_turns(edit.new) and _turns(edit.parent)):
         return True
     return any(_says_nothing(node) for node in ast.walk(edit.new) if ast.dump(node) not in known)
 
 
 def _turns(node: object) -> bool:
-    return called(node) in TURNING or getattr(node, "attr", "") in TURNING
+    return name_called(node) in TURNING or getattr(node, "attr", "") in TURNING
 
 
 def _says_nothing(node: ast.AST) -> bool:
@@ -155,7 +156,7 @@ def _says_nothing(node: ast.AST) -> bool:
             return len({ast.dump(item) for item in items}) == 1
         case ast.Compare(left=a, comparators=[b]) if ast.dump(a) == ast.dump(b):
             return True
-        case ast.Call(args=[inner]) if called(node) and called(inner) == called(node):
+        case ast.Call(args=[inner]) if name_called(node) and name_called(inner) == name_called(node):
             return True
         case ast.Call(func=ast.Attribute(value=inner)) if _turns(node) and _turns(inner):
             return True

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.explain.errors import same_place
-from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
+from lesson_utils.mistakes.recognise.edit_messages import listed_message, repair_message, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, exchanges, learner_code
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
@@ -39,7 +39,7 @@ from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
 NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
 PAIRS = 10_000  # of typed mistakes that are compared
-LINES = 300  # that run while one edit is compiled
+LINES = 1000  # that run while one edit is compiled, the library's among them
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
 REWORDED = 6  # more words than these apart, an answer is not the one that was typed
@@ -47,8 +47,9 @@ REWORDED = 6  # more words than these apart, an answer is not the one that was t
 BESIDE_ANOTHER = {
     "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one", "size",
     "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
-    "letters", "constant", "name", "missing term",
+    "letters", "constant", "name", "missing term", "exchanged",
 }  # fmt: skip
+DOUBTFUL = {"statements swapped", "arithmetic", "picked"}  # kinds of edits that no other is tried beside
 HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
 MANY = 40  # faults that return the same; more are not compared
 
@@ -75,7 +76,9 @@ class Search:
         self.signature = signature(outcomes[self.telling])
         self.learner: LearnerCode | None = learner_code(function)
         self.lines = MOST_LINES  # that the answer runs in the telling case
-        self.tried: list[tuple[Edit, Outcome]] = []  # edits that mend nothing, and what they make of that case
+        self.each = 1  # steps that an edit counts as
+        self.edits: list[Edit] = []  # of the learner's lines, that may be meant
+        self.tried: list[tuple[tuple[Edit, ...], Outcome]] = []  # edits that mend nothing, and what they make of that case
         body = self.learner.body if self.learner else []
         self.words = tokens("\n".join(map(ast.unparse, body)))
         self.is_misplaced = exchanges(body, bank.exercise.returns)
@@ -176,42 +179,56 @@ class Search:
         if not self._runs_as(learner):
             self.learner = None
             return None
-        best = self._best_edit(learner, Steps(EDITS), fits)
-        return Diagnosis(repair_message(best, learner.body, learner.first_line)) if best else None
+        steps, what = Steps(EDITS), self.bank.ingredients(learner.variables(), learner.names)
+        self.edits, self.tried = [], []
+        for family in repairs(learner.body, list(self.bank.trees.values()), what):
+            plausible = (edit for edit in family if fits(edit) and self.plausibility.accepts(edit))
+            tried = [*within(steps, plausible, self.each)]
+            self.edits += tried
+            if found := [edit for edit in tried if self._mends(edit)]:
+                return self._told([min(found, key=self.plausibility.rank)])
+        return None
 
     def two_edits(self) -> Diagnosis | None:
         """Find two edits of the learner's lines that make every case right together; the first brings the results nearer."""
-        learner, wanted = self.learner, self.bank.wanted[self.telling]
-        if learner is None:
-            return None
-        nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
-        for edit, outcome in self.tried:
-            if edit.kind not in ("statements swapped", "arithmetic", "picked"):
-                nearest.setdefault((distance(outcome, wanted), signature(outcome)), edit)
-        before, steps = distance(self.outcomes[self.telling], wanted), Steps(SECOND)
+        return self._one_edit_more(1)
+
+    def three_edits(self) -> Diagnosis | None:
+        """Find a third edit beside two that bring the results nearer: one mistake in two places, and another."""
+        return self._one_edit_more(2)
+
+    def _one_edit_more(self, n: int) -> Diagnosis | None:
+        """Find one edit beside n that bring the results nearer, so that every case is right with all of them."""
+        wanted, steps = self.bank.wanted[self.telling], Steps(SECOND)
+        nearest = dict[tuple[float, Signature], tuple[Edit, ...]]()  # of what does the same, the first; likelier come first
+        for first, outcome in self.tried:
+            if len(first) == n and not any(edit.kind in DOUBTFUL for edit in first):
+                nearest.setdefault((distance(outcome, wanted), signature(outcome)), first)
+        before = distance(self.outcomes[self.telling], wanted)
         for (after, _), first in sorted(nearest.items(), key=lambda one: one[0][0])[:NEAREST]:
             if after < before:
-                edited = learner.edited(first)
-                if second := self._best_edit(edited, steps, lambda edit: edit.kind != "arithmetic"):
-                    one = repair_message(first, learner.body, learner.first_line)
-                    other = repair_message(second, edited.body, learner.first_line)
-                    return Diagnosis(f"Two things to mend.\n1. {one}\n2. {other}")
+                more = (edit for edit in self.edits if edit.kind != "arithmetic")
+                found = [edit for edit in within(steps, more, self.each) if self._mends(*first, edit)]
+                if found:
+                    return self._told([*first, min(found, key=self.plausibility.rank)])
         return None
 
-    def _best_edit(self, learner: LearnerCode, steps: Steps, fits: Callable[[Edit], bool]) -> Edit | None:
-        """Return the most plausible edit that makes every case right, or None."""
+    def _told(self, edits: Sequence[Edit]) -> Diagnosis | None:
+        """Return the message for edits that make every case right."""
+        learner = self.learner
+        assert learner is not None
+        said = [repair_message(edit, learner.body, learner.first_line) for edit in edits]
+        return Diagnosis(said[0] if len(said) == 1 else listed_message(said))
+
+    @cached_property
+    def plausibility(self) -> Plausibility:
+        learner = self.learner
+        assert learner is not None
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
         tests = frozenset(nodes_of_tests(learner.body))
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
         counts = {name for name, argument in given if type(argument) is int}
-        plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts, reads_of(learner.body))
-        what = self.bank.ingredients(learner.variables(), learner.names)
-        each = 1 + self.lines // LINES
-        for edits in repairs(learner.body, list(self.bank.trees.values()), what):
-            plausible = (edit for edit in edits if fits(edit) and plausibility.accepts(edit))
-            if found := [edit for edit in within(steps, plausible, each) if self._mends(learner.function(edit), edit)]:
-                return min(found, key=plausibility.rank)
-        return None
+        return Plausibility(self.bank.words, self.words, own_names, tests, counts, reads_of(learner.body))
 
     def edit_and_typed(self) -> Diagnosis | None:
         """Find an edit of the learner's lines that brings them nearer to a typed mistake, and leaves that one alone.
@@ -219,23 +236,26 @@ class Search:
         It was run in search of a repair. It has a reason of its own, or brings the words nearer to the mistake's, and nothing
         that was right may get wrong: an edit that spoils something may end in a known mistake, too.
         """
+        most = max(len(edits) for edits, _ in self.tried)
         found = [
-            (self._distance(fault, edit), n, edit, fault)
-            for n, (edit, outcome) in enumerate(self.tried)
+            (sum(self._distance(fault, edit) for edit in edits), n, edits, fault)
+            for n, (edits, outcome) in enumerate(self.tried)
+            if len(edits) == most and all(edit.kind in BESIDE_ANOTHER for edit in edits)
             for fault in self.bank.changes
-            if edit.kind in BESIDE_ANOTHER
-            and not (edit.kind in REMOVING and self._takes_a_variable(edit))
-            and may_match(fault.signature(self.telling), signature(outcome))
-            and (edit.kind not in REMOVING or self._works_alike(fault))
-            and (edit.kind == "results" or self._is_true(fault))
-            and (has_own_reason(edit) or self._is_nearer(fault, edit))
-            and self._leads_to(fault, edit)
+            if may_match(fault.signature(self.telling), signature(outcome))
+            and all(self._may_stand_beside(edit, fault) for edit in edits)
+            and self._leads_to(fault, edits)
         ]
         if not found or self.learner is None:
             return None
-        _, _, edit, fault = min(found, key=lambda one: one[:2])
-        first = repair_message(edit, self.learner.body, self.learner.first_line)
-        return Diagnosis(f"Two things to mend.\n1. {first}\n2. {fault.message}", f"; {fault.name}")
+        _, _, edits, fault = min(found, key=lambda one: one[:2])
+        said = [repair_message(edit, self.learner.body, self.learner.first_line) for edit in edits]
+        return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
+
+    def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
+        if edit.kind in REMOVING and (self._takes_a_variable(edit) or not self._works_alike(fault)):
+            return False
+        return (edit.kind == "results" or self._is_true(fault)) and (has_own_reason(edit) or self._is_nearer(fault, edit))
 
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
@@ -251,13 +271,14 @@ class Search:
         before, after = map(tokens, edit.texts())
         return self.learner is not None and any(name in before - after for name in self.learner.variables())
 
-    def _leads_to(self, fault: Fault, edit: Edit) -> bool:
+    def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
 
         Another name has no reason of its own, nor has what leads to other lines: it must make something right, too.
         """
-        function = self.learner.function(edit) if self.learner else None
-        gains = edit.kind != "name" and self._works_alike(fault)
+        function = self.learner.function(*edits) if self.learner else None
+        names = any(edit.kind == "name" for edit in edits)
+        gains = not names and self._works_alike(fault)
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
             if after is None or not same(after, fault.outcome(i)):
@@ -281,9 +302,13 @@ class Search:
 
     def _runs_as(self, learner: LearnerCode) -> bool:
         """Tell whether the tree does what the function did, or its source is not that of the function."""
+        function = learner.function()
         with counted_lines("<answer>") as counted:
-            outcome = self._run(learner.function(), self.telling)
+            outcome = self._run(function, self.telling)
         self.lines = counted()
+        with counted_lines("") as counted:
+            self._run(function, self.telling)
+        self.each = 1 + counted() // LINES
         return outcome is not None and same(outcome, self.outcomes[self.telling])
 
     def _run(self, function: Callable[..., Any] | None, i: int) -> Outcome | None:
@@ -295,15 +320,16 @@ class Search:
         except (TimeUp, SystemExit):
             return None
 
-    def _mends(self, function: Callable[..., Any] | None, edit: Edit) -> bool:
-        """Tell whether a function is right in all cases, and leaves its arguments as they were."""
+    def _mends(self, *edits: Edit) -> bool:
+        """Tell whether the learner's lines with these edits are right in all cases, and leave their arguments as they were."""
+        function = self.learner.function(*edits) if self.learner else None
         first = None
         for i in (self.telling, *range(len(self.bank.cases))):
             outcome = self._run(function, i)
             first = first or outcome
             if outcome is None or not same(outcome, self.bank.wanted[i]):
                 if first and first.is_telling() and not self.is_multiple:
-                    self.tried.append((edit, first))
+                    self.tried.append((edits, first))
                 return False
         assert function is not None
         before = self.bank.cases[self.telling].arguments
@@ -336,6 +362,8 @@ STAGES = (
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
+    Stage("two edits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
+    Stage("three edits of the learner's lines", Search.three_edits, lambda s: bool(s.tried)),
     Stage("a mutant, as a remark", Search.mutant, lambda s: s.has_values and bool(s.learner) and not s.is_multiple),
 )
 
