@@ -52,7 +52,7 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
         return CheckResult(passed, message, misconception, exercise.hints, exercise.solution)
 
     if function is None or function is ...:
-        return verdict(None, "Write the function above, then run this cell again.")
+        return verdict(None, f"Write the function above, then run this cell again. {_without_brackets(exercise)}")
     if problem := _no_function(exercise, function, bank.cases[0]):
         return verdict(False, problem)
     outcomes: list[Outcome] = []
@@ -160,13 +160,17 @@ def _other(x: Any) -> Any:
     return np.flip(x).copy() if isinstance(x, np.ndarray) else 1.5 * x if type(x) is float else x
 
 
+def _without_brackets(exercise: Exercise) -> str:
+    """Return how to hand a function over, for who has called it and handed its result over."""
+    return f"Hand over the function itself, without brackets: `check.{exercise.name}({exercise.function_name})`."
+
+
 def _no_function(exercise: Exercise, function: Any, case: Case) -> str | None:
     """Return what is wrong with what was handed over, before it is called, or None."""
     if isinstance(function, type):
         return "This is a class. Write a plain function: `def`, its parameters, `return`."
     if not callable(function):
-        kind = type(function).__name__
-        return f"This is a value ({kind}), not a function: hand over the function without calling it."
+        return f"This is a value ({type(function).__name__}), not a function. {_without_brackets(exercise)}"
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return "`async def` makes a function that has to be awaited. Leave out `async`."
     if inspect.isgeneratorfunction(function):
@@ -252,7 +256,7 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
         if found.sure:
             o = outcomes[broken[0]] if broken else None
             if o and not found.explains_errors:
-                rest = found.re.sub(r"^(Two|Three) things to mend\.\n", "", message)
+                rest = re.sub(r"^(Two|Three) things to mend\.\n", "", found.message)
                 return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{also}", found.name
             where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
             return found.message + where + also, found.name

@@ -1454,7 +1454,7 @@ BLIND = (
         output = weights @ np.concatenate([V, v])
         return output, K, np.concatenate([v, V])
         """,
-        says=("every row stands one place too late",),
+        says=("exchange `v` and `V`",),
         never=("should not depend on it",),
     ),
     Blind(

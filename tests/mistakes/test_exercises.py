@@ -170,9 +170,6 @@ def sample(exercise):
 def source(bank, mutant, texts=()):
     """The solution with one edit, and maybe with other steps replaced."""
     ((step, _),) = mutant.replaced.items()
-    if isinstance(mutant.slip.parent, ast.Module):
-        lines = map(ast.unparse, mutant.slip.new)
-        return bank.exercise.body({**dict(texts), step: "\n".join(lines)})
     with mutant.slip.applied():
         return bank.exercise.body({**dict(texts), step: "\n".join(map(ast.unparse, bank.trees[step]))})
 

@@ -24,7 +24,7 @@ REASONS = {
     "backwards": "With a step of −1, `range` counts backwards.",
     "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
     "sides": "The two sides have changed places.",
-    "exchanged": "Each of the two holds what the other one should hold.",
+    "exchanged": "Each of the two stands where the other one belongs.",
     "brackets": "Without other brackets, Python works this out in another order than the formula.",
     "sign": "The sign is the wrong way round.",
     "complement": "The formula has 1 minus this.",

@@ -25,6 +25,7 @@ from lesson_utils.mistakes.run.outcome import Outcome, plain, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
 
 Signature = tuple[Any, float]
+NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
 
 
 def signature(outcome: Outcome) -> Signature:
@@ -58,7 +59,8 @@ def agree(a: Outcome, b: Outcome) -> bool | None:
 @lru_cache(10_000)
 def tokens(text: str) -> Counter[str]:
     """Return the words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
-    found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
+    found = re.findall(rf"{NUMBER}|\w+|[^\w\s]", re.sub(r"#.*", "", text))
+    found = [f"{float(word):g}" if word[0].isdigit() else word for word in found]  # 1e-5 is 1e-05
     return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
 
 
@@ -220,13 +222,18 @@ class Bank:
         for a, b in combinations([fault for fault in faults if not fault.whole], 2):
             if a.name == b.name:
                 continue
-            both = {s: merged(self.exercise.steps[s], a.texts[s], b.texts[s]) for s in a.texts.keys() & b.texts.keys()}
+            both = {step: self._merged(step, a.texts[step], b.texts[step]) for step in a.texts.keys() & b.texts.keys()}
             try:
                 codes = {step: compiled(textwrap.dedent(text or "…")) for step, text in both.items()}
             except SyntaxError:
                 continue
             texts = {**a.texts, **b.texts, **{step: text or "" for step, text in both.items()}}
             yield Fault(self, f"{a.name}; {b.name}", "", {**a.replaced, **b.replaced, **codes}, texts, (a, b))
+
+    def _merged(self, step: str, a: str, b: str) -> str | None:
+        """Return a step with the changes of two spellings of it, as changes of that right spelling which is like them."""
+        right = (self.exercise.steps[step], *self.exercise.spellings.get(step, ()))
+        return merged(min(right, key=lambda text: len(_changes(text, a)) + len(_changes(text, b))), a, b)
 
 
 bank_of = cache(Bank)

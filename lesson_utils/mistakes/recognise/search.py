@@ -241,8 +241,9 @@ class Search:
             (sum(self._distance(fault, edit) for edit in edits), n, edits, fault)
             for n, (edits, outcome) in enumerate(self.tried)
             if len(edits) == most and all(edit.kind in BESIDE_ANOTHER for edit in edits)
+            for its in [signature(outcome)]
             for fault in self.bank.changes
-            if may_match(fault.signature(self.telling), signature(outcome))
+            if may_match(fault.signature(self.telling), its)
             and all(self._may_stand_beside(edit, fault) for edit in edits)
             and self._leads_to(fault, edits)
         ]
@@ -339,7 +340,7 @@ class Search:
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
-    return {word for word in words if word.isdigit() and word not in "01"}  # sums begin at 0, and loops at either
+    return {word for word in words if word[0].isdigit() and " " not in word and word not in "01"}  # sums begin at 0, and loops at either
 
 
 @dataclass(frozen=True)

@@ -174,13 +174,14 @@ def _axis_of(call: ast.AST) -> str:
 
 
 def _exchanged(body: list[ast.stmt]) -> Iterator[Edit]:
-    """Yield the edits that exchange two names, where they get their values or in one line that reads both."""
+    """Yield the edits that exchange two names: where they get their values, in one line that reads both, or in all."""
     groups: dict[tuple[int, str], list[Edit]] = {}
     for statement in body:
         for parent, field, i, node in _places(statement):
             if isinstance(node, ast.Name):
-                line = 0 if isinstance(node.ctx, ast.Store) else node.lineno
-                groups.setdefault((line, node.id), []).append(Edit("exchanged", parent, field, i, node, node, node.lineno))
+                for line in (0,) if isinstance(node.ctx, ast.Store) else (-1, node.lineno):
+                    edit = Edit("exchanged", parent, field, i, node, node, node.lineno)
+                    groups.setdefault((line, node.id), []).append(edit)
     for ((line, a), ones), ((other_line, b), others) in itertools.combinations(groups.items(), 2):
         if line == other_line and (line or len(ones) == len(others) == 1):
             new = [replace(e, new=ast.copy_location(ast.Name(b, e.old.ctx), e.old)) for e in ones]
