@@ -2,11 +2,12 @@
 
 import ast
 import copy
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, number
-from lesson_utils.mistakes.recognise.tree_edits import Edit
+from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
 REASONS = {
@@ -107,13 +108,26 @@ REVERSED = dict.fromkeys(REASONS, "something else stands there") | {
 }
 
 
+def repair_messages(edits: Sequence[Edit], body: Sequence[ast.stmt], first_line: int) -> list[str]:
+    """Return what a learner reads of edits that mend lines together; of two inside each other, what both change at once."""
+    for a, b in itertools.permutations(edits, 2):
+        inside = isinstance(a.old, ast.AST) and any(node in (b.parent, b.old) for node in ast.walk(a.old))
+        if inside and not (a.words or b.words):
+            old, new = _changed_part([a, b], body)
+            cure = f"Line {first_line + a.line - 1}: write `{ast.unparse(new)}` instead of `{ast.unparse(old)}`."
+            why = dict.fromkeys([reason(a, *_changed_part([a], body)), reason(b, *_changed_part([b], body))])
+            rest = repair_messages([edit for edit in edits if edit not in (a, b)], body, first_line)
+            return [" ".join([cure, *why]), *rest]
+    return [repair_message(edit, body, first_line) for edit in edits]
+
+
 def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str:
     """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
     line = f"Line {first_line + edit.line - 1}"
     if edit.words:
         why = own_reason(edit.old, edit.new) or REASONS[edit.kind].format(old=edit.words[0], new=edit.words[1])
         return f"{line}: {_statement_cure(edit)} {why}"
-    old, new = _changed_part(edit, body)
+    old, new = _changed_part([edit], body)
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
     if edit.kind == "results":
@@ -126,7 +140,9 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
 
 
 def listed_message(said: Sequence[str]) -> str:
-    """Return the words for several mistakes."""
+    """Return the words for one or several mistakes."""
+    if len(said) == 1:
+        return said[0]
     head = "Two" if len(said) == 2 else "Three"
     return "\n".join([f"{head} things to mend.", *(f"{n}. {words}" for n, words in enumerate(said, 1))])
 
@@ -176,6 +192,8 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     if gone == ".T":
         return "`.T` makes columns of the rows."
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
+    if kind == "name":
+        old, new = edit.old, edit.new  # type: ignore[assignment]
     return own_reason(edit.old, edit.new) or REASONS[kind].format(old=ast.unparse(old), new=ast.unparse(new))
 
 
@@ -214,10 +232,10 @@ def _in_brackets(node: ast.expr) -> str:
     return f"({ast.unparse(node)})" if isinstance(node, ast.BinOp | ast.Compare | ast.IfExp) else ast.unparse(node)
 
 
-def _changed_part(edit: Edit, body: Sequence[ast.stmt]) -> tuple[ast.AST, ast.AST]:
-    """Return the smallest part of a body that an edit changes and that stands only once in its line, before and after."""
+def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.AST, ast.AST]:
+    """Return the smallest part of a body that edits change and that stands only once in its line, before and after."""
     before = copy.deepcopy(ast.Module(list(body), []))
-    with edit.applied():
+    with all_applied(edits):
         after = copy.deepcopy(ast.Module(list(body), []))
     way = list(_differing(before, after))
     line = next((ast.unparse(a) for a, _ in reversed(way) if isinstance(a, ast.stmt)), "")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.explain.errors import same_place
-from lesson_utils.mistakes.recognise.edit_messages import listed_message, repair_message, same_numbers_message
+from lesson_utils.mistakes.recognise.edit_messages import listed_message, repair_messages, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, exchanges, learner_code
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
@@ -49,6 +49,7 @@ BESIDE_ANOTHER = {
     "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
     "letters", "constant", "name", "missing term", "exchanged",
 }  # fmt: skip
+WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}  # kinds that swap arrays
 DOUBTFUL = {"statements swapped", "arithmetic", "picked"}  # kinds of edits that no other is tried beside
 HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
 MANY = 40  # faults that return the same; more are not compared
@@ -206,7 +207,8 @@ class Search:
                 nearest.setdefault((distance(outcome, wanted), signature(outcome)), first)
         before = distance(self.outcomes[self.telling], wanted)
         for (after, _), first in sorted(nearest.items(), key=lambda one: one[0][0])[:NEAREST]:
-            if after < before:
+            # A swap of whole arrays makes other numbers, but none of them right before the other mistake is mended.
+            if after < before or (n == 1 and first[0].kind in WHOLE):
                 more = (edit for edit in self.edits if edit.kind != "arithmetic")
                 found = [edit for edit in within(steps, more, self.each) if self._mends(*first, edit)]
                 if found:
@@ -217,8 +219,7 @@ class Search:
         """Return the message for edits that make every case right."""
         learner = self.learner
         assert learner is not None
-        said = [repair_message(edit, learner.body, learner.first_line) for edit in edits]
-        return Diagnosis(said[0] if len(said) == 1 else listed_message(said))
+        return Diagnosis(listed_message(repair_messages(edits, learner.body, learner.first_line)))
 
     @cached_property
     def plausibility(self) -> Plausibility:
@@ -250,7 +251,7 @@ class Search:
         if not found or self.learner is None:
             return None
         _, _, edits, fault = min(found, key=lambda one: one[:2])
-        said = [repair_message(edit, self.learner.body, self.learner.first_line) for edit in edits]
+        said = repair_messages(edits, self.learner.body, self.learner.first_line)
         return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
