@@ -124,6 +124,8 @@ def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str
     for i, (outcome, wanted) in enumerate(zip(outcomes, bank.wanted, strict=True)):
         made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i)) if dtype]  # to NumPy, None is float64
         for result, got, want in zip(bank.exercise.returns, _dtypes(outcome), _dtypes(wanted), strict=False):
+            if got is None and want is not None and isinstance(outcome.value, list) and "list" not in message:
+                return f"\nOne thing more: `{result}` is a list; put `np.array(...)` around it."
             if got is None or want is None or (got in made and want not in made):
                 continue
             if want.kind == "b" and got.kind != "b":

@@ -80,6 +80,7 @@ CHANGED = {
     ("log10", "log"): "To `np.exp` belongs `np.log`.",
     ("log2", "log"): "To `np.exp` belongs `np.log`.",
 }
+ADDING = {"missing", "missing term", "sign", "complement"}
 # How Python writes each of its operators.
 _A = ast.Name("a")
 SIGNS: dict[type[ast.AST], str] = {
@@ -108,16 +109,26 @@ REVERSED = dict.fromkeys(REASONS, "something else stands there") | {
 }
 
 
+def touch(a: Edit, b: Edit) -> bool:
+    """Tell whether two edits change the same expression: then they are told as one."""
+    return not (a.words or b.words) and (b.parent is a.old or a.parent is b.old or a.old is b.new or b.old is a.new)
+
+
+def contradict(a: Edit, b: Edit) -> bool:
+    """Tell whether one of two edits of an expression or a line puts in what the other one takes out or turns round."""
+    adding = [edit.kind in ADDING for edit in (a, b)]
+    return any(adding) if touch(a, b) else all(adding) and a.line == b.line
+
+
 def repair_messages(edits: Sequence[Edit], body: Sequence[ast.stmt], first_line: int) -> list[str]:
-    """Return what a learner reads of edits that mend lines together; of two inside each other, what both change at once."""
-    for a, b in itertools.permutations(edits, 2):
-        inside = isinstance(a.old, ast.AST) and any(node in (b.parent, b.old) for node in ast.walk(a.old))
-        if inside and not (a.words or b.words):
+    """Return what a learner reads of edits that mend lines together; of two of one expression, what both change at once."""
+    for a, b in itertools.combinations(edits, 2):
+        if touch(a, b):
             old, new = _changed_part([a, b], body)
             cure = f"Line {first_line + a.line - 1}: write `{ast.unparse(new)}` instead of `{ast.unparse(old)}`."
-            why = dict.fromkeys([reason(a, *_changed_part([a], body)), reason(b, *_changed_part([b], body))])
-            rest = repair_messages([edit for edit in edits if edit not in (a, b)], body, first_line)
-            return [" ".join([cure, *why]), *rest]
+            why = dict.fromkeys(reason(edit, *_changed_part([edit], body)) for edit in (a, b))
+            rest = [edit for edit in edits if edit not in (a, b)]
+            return [" ".join([cure, *why]), *repair_messages(rest, body, first_line)]
     return [repair_message(edit, body, first_line) for edit in edits]
 
 
@@ -125,9 +136,15 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
     """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
     line = f"Line {first_line + edit.line - 1}"
     if edit.words:
-        why = own_reason(edit.old, edit.new) or REASONS[edit.kind].format(old=edit.words[0], new=edit.words[1])
+        lines = sorted({str(first_line + e.line - 1) for e in (edit, *edit.also)}, key=int)
+        if edit.kind == "exchanged" and len(lines) > 1:
+            line = f"Lines {', '.join(lines[:-1])} and {lines[-1]}"
+        kind = "inverted" if edit.words[0].startswith("~") else edit.kind
+        why = own_reason(edit.old, edit.new) or REASONS[kind].format(old=edit.words[0], new=edit.words[1])
         return f"{line}: {_statement_cure(edit)} {why}"
     old, new = _changed_part([edit], body)
+    if isinstance(old, ast.Attribute) and isinstance(new, ast.Attribute) and not isinstance(old.value, ast.Name):
+        old, new = ast.Name(f".{old.attr}"), ast.Name(f".{new.attr}")  # the method alone
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
     if edit.kind == "results":
@@ -215,7 +232,8 @@ def _left_out(old: ast.AST, new: ast.AST) -> str:
         case ast.Attribute(value=value, attr=attr) if rest == ast.dump(value):
             return f".{attr}"
         case ast.Subscript(value=value) if ast.unparse(new) in (ast.unparse(value), f"{ast.unparse(value)}[:]"):
-            return ast.unparse(old).removeprefix(ast.unparse(value))
+            inner = ast.unparse(value)
+            return ast.unparse(old).removeprefix(f"({inner})").removeprefix(inner)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if rest == ast.dump(value):
             call = ast.unparse(ast.Call(ast.Name(attr), old.args, old.keywords))
             return f".{call}"

@@ -13,7 +13,7 @@ from typing import Any
 from lesson_utils.mistakes.recognise.ingredients import Ingredients
 
 CONFUSED = [  # functions that are taken for each other
-    ("sum", "mean", "prod", "max", "cumsum"), ("max", "min", "mean", "median"), ("maximum", "minimum"), ("var", "std"),
+    ("sum", "mean", "prod", "max", "cumsum"), ("max", "min", "mean", "median"), ("maximum", "minimum"), ("round", "floor", "ceil", "trunc", "rint"), ("var", "std"),
     ("sin", "cos"), ("tanh", "sigmoid", "relu", "exp", "tan", "arctan", "sinh"), ("exp", "exp2", "expm1"), ("log", "log2", "log10", "log1p"),
     ("sqrt", "square", "cbrt"), ("zeros", "ones", "eye", "empty"), ("zeros_like", "ones_like"), ("argmax", "argmin"),
     ("sort", "argsort"), ("tril", "triu"), ("hstack", "vstack", "concatenate", "stack", "append"), ("repeat", "tile"),
@@ -209,7 +209,7 @@ def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
 
 def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-        for index in (-1, -2, 0, 1):
+        for index in (-1, -2, -3, 0, 1):
             if index != number(node.slice):
                 yield "size", with_fields(node, slice=parsed(str(index)))
         return
@@ -244,6 +244,8 @@ def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
                 ("bound", with_fields(node, **{name: new}))
                 for new in (_plus(bound, 1), _plus(bound, -1), ast.UnaryOp(ast.USub(), bound))
             )
+    if node.lower is not None and node.upper is not None:  # the whole window, one place on or back
+        yield from (("bound", with_fields(node, lower=_plus(node.lower, n), upper=_plus(node.upper, n))) for n in (1, -1))
     if node.lower is None and node.step is not None:  # x[::2] for x[1::2]
         yield "bound", with_fields(node, lower=parsed("1"))
     if (node.lower is not None and node.upper is None) or (node.lower is None and node.upper is not None):

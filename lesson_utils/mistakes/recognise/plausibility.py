@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from lesson_utils.mistakes.recognise.edit_messages import REASONS, own_reason
@@ -27,7 +27,7 @@ class Plausibility:
     learner: Counter[str]
     own_names: Collection[str]
     tests: Collection[int]  # the ids of the nodes in the conditions of the learner's lines
-    counts: Collection[str]  # the parameters that are whole numbers
+    kinds: Mapping[str, str]  # of the parameters: what they are, such as "i" for a whole number
     reads: Counter[str]  # how often each name is read in the learner's lines
 
     def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
@@ -55,22 +55,26 @@ class Plausibility:
             return False
         if edit.kind == "name" and (old := getattr(edit.old, "id", "")) in self.own_names and self.reads[old] == 1:
             return False  # what was computed under this name would be for nothing
+        kinds = {self.kinds[node.id] for node in (edit.old, edit.new) if getattr(node, "id", "") in self.kinds}  # type: ignore[attr-defined]
+        if edit.kind == "name" and len(kinds) > 1:
+            return False  # nobody takes a mask for scores
         before, after = map(tokens, edit.texts())
         if edit.kind == "inserted":
             return self._is_missing_step(edit.texts()[1])
         if edit.kind in MEANT:
             return True
         if edit.kind == "sign":  # a size has none
-            return _negated(edit.new) not in self.counts or isinstance(edit.parent, ast.Subscript | ast.Slice)
+            return self.kinds.get(_negated(edit.new)) != "i" or isinstance(edit.parent, ast.Subscript | ast.Slice)
         if edit.kind in COUNTING:
             return name_called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
-        if self._unknown(after - before, self.solution, self.learner):
+        unknown = self._unknown(after - before, self.solution, self.learner)
+        if any(" " not in word for word in unknown) or (unknown and edit.kind != "operator"):
             return False
-        return edit.kind not in REMOVING or edit.kind == "branches" or self._is_superfluous(edit, before - after)
+        return edit.kind not in REMOVING or edit.kind in ("branches", "term") or self._is_superfluous(edit, before - after)
 
     def _bends_a_condition(self, edit: Edit) -> bool:
         """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
-        if id(edit.old) not in self.tests and id(edit.parent) not in self.tests:
+        if not any(id(node) in self.tests for e in (edit, *edit.also) for node in (e.old, e.parent)):
             return False
         old, new = edit.old, edit.new
         if isinstance(old, ast.Compare) and isinstance(new, ast.Compare) and edit.kind == "comparison":
@@ -85,7 +89,7 @@ class Plausibility:
 
     def _is_superfluous(self, edit: Edit, gone: Counter[str]) -> bool:
         """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
-        if any(word in CALLED_TWICE and self.learner[word] > self.solution[word] for word in gone):
+        if any(self.learner[word] > self.solution[word] for word in gone if word in CALLED_TWICE or word in self.kinds):
             return True
         foreign = self._unknown(gone, self.solution)
         return len(foreign) > 1 or any(" " not in word for word in foreign)
@@ -113,8 +117,11 @@ def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
     """Yield the ids of the nodes that a body's conditions are made of."""
     for statement in body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.If | ast.IfExp | ast.While):
-                yield from map(id, ast.walk(node.test))
+            test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else None
+            if name_called(node) == "where" and len(node.args) == 3:  # type: ignore[attr-defined]
+                test = node.args[0]  # type: ignore[attr-defined]
+            if test:
+                yield from map(id, ast.walk(test))
 
 
 def reads_of(body: list[ast.stmt]) -> Counter[str]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.explain.errors import same_place
-from lesson_utils.mistakes.recognise.edit_messages import listed_message, repair_messages, same_numbers_message
+from lesson_utils.mistakes.recognise.edit_messages import contradict, listed_message, repair_messages, same_numbers_message
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, exchanges, learner_code
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
@@ -117,7 +117,7 @@ class Search:
             and self._is_true(fault)
         )
         best = min(islice(found, MANY), key=self._distance, default=None)
-        if best is None:
+        if best is None or (self.is_constant and self._distance(best) > 2 * REWORDED):
             return None
         if or_slip and self.learner and self._distance(best) > REWORDED and (slip := self._repaired(is_slip)):
             return slip
@@ -156,6 +156,12 @@ class Search:
         before, after = map(tokens, edit.texts()) if edit else (Counter[str](), Counter[str]())
         typed, words = tokens(fault.text), self.words - before + after
         return (typed - words).total() + (words - typed).total()
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Tell whether nothing but zeros or nothing but ones come back in every case: many mistakes lead to that."""
+        values = [np.asarray(x) for o in self.outcomes for x in o.results() if not o.error]
+        return bool(values) and all(x.dtype.kind in "bif" and (not x.any() or (x == 1).all()) for x in values)
 
     @cached_property
     def is_multiple(self) -> bool:
@@ -210,6 +216,7 @@ class Search:
             # A swap of whole arrays makes other numbers, but none of them right before the other mistake is mended.
             if after < before or (n == 1 and first[0].kind in WHOLE):
                 more = (edit for edit in self.edits if edit.kind != "arithmetic")
+                more = (edit for edit in more if not any(contradict(edit, other) for other in first))
                 found = [edit for edit in within(steps, more, self.each) if self._mends(*first, edit)]
                 if found:
                     return self._told([*first, min(found, key=self.plausibility.rank)])
@@ -228,8 +235,8 @@ class Search:
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
         tests = frozenset(nodes_of_tests(learner.body))
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
-        counts = {name for name, argument in given if type(argument) is int}
-        return Plausibility(self.bank.words, self.words, own_names, tests, counts, reads_of(learner.body))
+        kinds = {name: np.asarray(x).dtype.kind if isinstance(x, np.ndarray | int | float) else "" for name, x in given}
+        return Plausibility(self.bank.words, self.words, own_names, tests, kinds, reads_of(learner.body))
 
     def edit_and_typed(self) -> Diagnosis | None:
         """Find an edit of the learner's lines that brings them nearer to a typed mistake, and leaves that one alone.
@@ -255,9 +262,9 @@ class Search:
         return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
-        if edit.kind in REMOVING and (self._takes_a_variable(edit) or not self._works_alike(fault)):
+        if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self._works_alike(fault)):
             return False
-        return (edit.kind == "results" or self._is_true(fault)) and (has_own_reason(edit) or self._is_nearer(fault, edit))
+        return edit.kind == "results" or self._is_true(fault)
 
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
@@ -276,20 +283,23 @@ class Search:
     def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
 
-        Another name has no reason of its own, nor has what leads to other lines: it must make something right, too.
+        Edits without a reason of their own bring most wrong cases nearer, and none farther. Another name has no such reason,
+        nor has what leads to other lines: it must make something right, too.
         """
         function = self.learner.function(*edits) if self.learner else None
-        names = any(edit.kind == "name" for edit in edits)
-        gains = not names and self._works_alike(fault)
+        has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
+        gains, nearer = self._works_alike(fault) and not any(edit.kind == "name" for edit in edits), 0
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
             if after is None or not same(after, fault.outcome(i)):
                 return False
             gained = right_entries(after, wanted) - right_entries(before, wanted)
-            if gained < 0:
+            farther = distance(after, wanted) - distance(before, wanted)
+            if gained < 0 or (farther > 1e-6 and not has_reason):
                 return False
+            nearer += farther < -1e-6
             gains = gains or gained > 0
-        return gains
+        return gains and (has_reason or 2 * nearer >= len(self.wrong))
 
     def other_order(self) -> Diagnosis | None:
         """Find parameters in another order than the stub's: the check hands its arguments over by place."""

@@ -149,7 +149,7 @@ def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
         is_in_all = line == 0 and len({edit.line for edit in group}) == 1 and kind in ("name", "index")
         if len(group) > 1 and not is_in_all and len({*group[0].places()} | {*group[1].places()}) == 2:
             yield replace(group[-1], line=min(e.line for e in group), words=(before, after), also=tuple(group[:-1]))
-    yield from _exchanged(body)
+    yield from _exchanged(body, what.names)
 
 
 def _varying(edit: Edit) -> tuple[str, str]:
@@ -163,7 +163,7 @@ def _varying(edit: Edit) -> tuple[str, str]:
         return f"[{ast.unparse(old.slice)}]", ""
     if edit.kind == "function" and name_called(old) and name_called(new):
         return name_called(old), name_called(new)
-    if edit.kind in ("operator", "comparison", "unwrapped") and type(old) is type(new):
+    if (edit.kind in ("operator", "comparison", "unwrapped") and type(old) is type(new)) or number(old) in range(-4, 4):
         return "", ""
     return ast.unparse(old), ast.unparse(new)
 
@@ -173,12 +173,12 @@ def _axis_of(call: ast.AST) -> str:
     return ", ".join(ast.unparse(k) for k in keywords if k.arg in ("axis", "keepdims"))
 
 
-def _exchanged(body: list[ast.stmt]) -> Iterator[Edit]:
+def _exchanged(body: list[ast.stmt], names: Sequence[str]) -> Iterator[Edit]:
     """Yield the edits that exchange two names: where they get their values, in one line that reads both, or in all."""
     groups: dict[tuple[int, str], list[Edit]] = {}
     for statement in body:
         for parent, field, i, node in _places(statement):
-            if isinstance(node, ast.Name):
+            if isinstance(node, ast.Name) and node.id in names:
                 for line in (0,) if isinstance(node.ctx, ast.Store) else (-1, node.lineno):
                     edit = Edit("exchanged", parent, field, i, node, node, node.lineno)
                     groups.setdefault((line, node.id), []).append(edit)
