@@ -255,14 +255,12 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
             return CHANGING, None
     also = (UNWRITTEN if unwritten else "") + also
     if all(o.error or _comparable(o) for o in outcomes) and (found := _found(bank, function, outcomes)):
-        if found.sure:
-            o = outcomes[broken[0]] if broken else None
-            if o and not found.explains_errors:
-                rest = re.sub(r"^(Two|Three) things to mend\.\n", "", found.message)
-                return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{also}", found.name
-            where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
-            return found.message + where + also, found.name
-        also = f"\n{found.message}{also}"
+        o = outcomes[broken[0]] if broken else None
+        if o and not found.explains_errors:
+            rest = re.sub(r"^(Two|Three) things to mend\.\n", "", found.message)
+            return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{also}", found.name
+        where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
+        return found.message + where + also, found.name
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
         return error(broken[0]) + _right_on(bank, outcomes) + also, None
     return describe(bank, function, outcomes, unwritten) + also, None

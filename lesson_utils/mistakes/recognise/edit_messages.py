@@ -50,7 +50,6 @@ REASONS = {
     "missing": "The formula has one step more.",
     "picked": "Only a part of the array is needed here.",
     "arithmetic": "The formula has one step more.",
-    "inserted": "This step is missing.",
 }
 
 # What a call does that should not be there.
@@ -177,8 +176,6 @@ def _statement_cure(edit: Edit) -> str:
             return f"exchange `{first}` and the line below it."
         case "indented":
             return f"move `{first}` below the block, as far left as the block's first line."
-        case "inserted":
-            return f"put `{after}` above it.".replace("\n", "`, `")
         case "exchanged":
             return f"exchange `{before}` and `{after}`."
     if edit.also:
@@ -301,10 +298,3 @@ def mutant_message(edit: Edit) -> str:
     if not after:
         return f"Your results are those without `{before}`: this step is missing, or comes to nothing."
     return f"Your results are those of `{after}` where `{before}` belongs: {REVERSED[edit.kind]}."
-
-
-def same_numbers_message(edit: Edit) -> str:
-    """Return the remark for lines unlike the solution's: results that are the same need not have gone wrong in the same way."""
-    before, after = edit.texts()
-    changed = f"if `{before}` becomes `{after}`" if after else f"without `{before}`"
-    return f"For comparison: our solution gives the same wrong numbers as yours {changed}; the mistake need not be the same."

@@ -239,16 +239,15 @@ def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
     for name in ("lower", "upper"):
         bound = getattr(node, name)
         if bound is not None:
-            yield "bound", with_fields(node, **{name: None})
-            yield from (
-                ("bound", with_fields(node, **{name: new}))
-                for new in (_plus(bound, 1), _plus(bound, -1), ast.UnaryOp(ast.USub(), bound))
-            )
+            news = (None, _plus(bound, 1), _plus(bound, -1), ast.UnaryOp(ast.USub(), bound))
+            yield from (("bound", with_fields(node, **{name: new})) for new in news)
     if node.lower is not None and node.upper is not None:  # the whole window, one place on or back
-        yield from (("bound", with_fields(node, lower=_plus(node.lower, n), upper=_plus(node.upper, n))) for n in (1, -1))
+        yield from (
+            ("bound", with_fields(node, lower=_plus(node.lower, n), upper=_plus(node.upper, n))) for n in (1, -1)
+        )
     if node.lower is None and node.step is not None:  # x[::2] for x[1::2]
         yield "bound", with_fields(node, lower=parsed("1"))
-    if (node.lower is not None and node.upper is None) or (node.lower is None and node.upper is not None):
+    if (node.lower is None) != (node.upper is None):
         yield "bound", with_fields(node, lower=node.upper, upper=node.lower)
 
 
@@ -327,18 +326,15 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield "sides", with_fields(node, generators=[inner, outer])
         case ast.Constant():
             yield from _constants(node)
-            if isinstance(number(node), int | float):
+            if number(node) is not None:
                 yield from (("constant", ast.Constant(n)) for n in what.numbers if n != node.value)
         case ast.Attribute(attr="T"):
             yield "transpose", node.value
             yield "transpose", _axes_swapped(node.value, -1, -2)
         case ast.Attribute(attr="inf"):
-            yield "constant", parsed("1e9")
-            yield "constant", parsed("0")
-        case ast.IfExp():
-            yield "branches", with_fields(node, body=node.orelse, orelse=node.body)
-            yield "branches", node.body
-            yield "branches", node.orelse
+            yield from (("constant", parsed(text)) for text in ("1e9", "0"))
+        case ast.IfExp(body=a, orelse=b):
+            yield from (("branches", new) for new in (with_fields(node, body=b, orelse=a), a, b))
         case ast.Name(ctx=ast.Load()):
             yield from (("name", ast.Name(name, ast.Load())) for name in names if name != node.id)
     if isinstance(node, ast.Call) and name_called(node) == "where" and len(node.args) == 3:
@@ -350,7 +346,8 @@ def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr
     text = f"({ast.unparse(node)})"
     for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("picked", PICKED), ("arithmetic", ARITHMETIC)):
         for wrap in wraps:
-            if what.masked or wrap not in ("~{}", "1 - {}"):
+            twice = wrap == "-{}" and isinstance(node, ast.UnaryOp)  # a sign before a sign
+            if not twice and (what.masked or wrap not in ("~{}", "1 - {}")):
                 yield KINDS.get(wrap, kind), parsed(wrap.replace("{}", text))
     for term in what.terms:
         yield "missing term", parsed(term.replace("{}", text))

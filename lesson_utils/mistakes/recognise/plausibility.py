@@ -59,8 +59,6 @@ class Plausibility:
         if edit.kind == "name" and len(kinds) > 1:
             return False  # nobody takes a mask for scores
         before, after = map(tokens, edit.texts())
-        if edit.kind == "inserted":
-            return self._is_missing_step(edit.texts()[1])
         if edit.kind in MEANT:
             return True
         if edit.kind == "sign":  # a size has none
@@ -70,7 +68,9 @@ class Plausibility:
         unknown = self._unknown(after - before, self.solution, self.learner)
         if any(" " not in word for word in unknown) or (unknown and edit.kind != "operator"):
             return False
-        return edit.kind not in REMOVING or edit.kind in ("branches", "term") or self._is_superfluous(edit, before - after)
+        return (
+            edit.kind not in REMOVING or edit.kind in ("branches", "term") or self._is_superfluous(edit, before - after)
+        )
 
     def _bends_a_condition(self, edit: Edit) -> bool:
         """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
@@ -80,12 +80,6 @@ class Plausibility:
         if isinstance(old, ast.Compare) and isinstance(new, ast.Compare) and edit.kind == "comparison":
             return ast.dump(old.left) != ast.dump(new.left)
         return edit.kind not in ("inverted", "sign")
-
-    def _is_missing_step(self, step: str) -> bool:
-        """Tell whether a step goes on from what it stores, with a word that stands nowhere in the learner's lines."""
-        names = [node for node in ast.walk(ast.parse(step)) if isinstance(node, ast.Name)]
-        stored, loaded = ({n.id for n in names if isinstance(n.ctx, ctx)} for ctx in (ast.Store, ast.Load))
-        return bool(stored & loaded) and any(word.isidentifier() and word not in self.learner for word in tokens(step))
 
     def _is_superfluous(self, edit: Edit, gone: Counter[str]) -> bool:
         """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
@@ -140,7 +134,9 @@ def _is_trivial(edit: Edit) -> bool:
     """Tell whether the new expression says the same twice, `x / x`, `f(f(x))`, or computes a number from a number, `√1`."""
     known = {ast.dump(node) for node in ast.walk(edit.old)} if isinstance(edit.old, ast.AST) else set()
     assert isinstance(edit.new, ast.AST)
-    if (name_called(edit.new) and name_called(edit.new) == name_called(edit.parent)) or (_turns(edit.new) and _turns(edit.parent)):
+    if (name_called(edit.new) and name_called(edit.new) == name_called(edit.parent)) or (
+        _turns(edit.new) and _turns(edit.parent)
+    ):
         return True
     return any(_says_nothing(node) for node in ast.walk(edit.new) if ast.dump(node) not in known)
 

@@ -5,23 +5,18 @@ of the learner's own lines that makes every case right; then the dictionary is s
 mutants of the solution. Of several explanations that fit, the one closest to the learner's words is chosen.
 """
 
-import ast
 import inspect
-import re
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.explain.errors import same_place
-from lesson_utils.mistakes.recognise.edit_messages import contradict, listed_message, repair_messages, same_numbers_message
-from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
-from lesson_utils.mistakes.recognise.learner_code import LearnerCode, exchanges, learner_code
+from lesson_utils.mistakes.recognise.edit_messages import contradict, listed_message, repair_messages
+from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode
+from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
@@ -42,17 +37,23 @@ PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 1000  # that run while one edit is compiled, the library's among them
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
-REWORDED = 6  # more words than these apart, an answer is not the one that was typed
 # Edits that are believed beside another mistake; others may take something right away.
 BESIDE_ANOTHER = {
     "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one", "size",
     "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
-    "letters", "constant", "name", "missing term", "exchanged",
+    "letters", "constant", "name", "missing term", "exchanged", "index",
 }  # fmt: skip
-WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}  # kinds that swap arrays
+WHOLE = {
+    "exchanged",
+    "name",
+    "order",
+    "sides",
+    "results",
+    "transpose",
+    "axes swapped",
+    "axis",
+}  # kinds that swap arrays
 DOUBTFUL = {"statements swapped", "arithmetic", "picked"}  # kinds of edits that no other is tried beside
-HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
-MANY = 40  # faults that return the same; more are not compared
 
 
 @dataclass(frozen=True)
@@ -61,117 +62,50 @@ class Diagnosis:
 
     message: str
     name: str = ""
-    sure: bool = True  # else a remark, to stand behind what was measured
     explains_errors: bool = True  # else an error of the answer is another mistake
 
 
-class Search:
+class Search(Lookup):
     """A wrong answer, and the ways to find out which mistake is behind it."""
 
     def __init__(self, bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> None:
-        self.bank, self.function, self.outcomes = bank, function, outcomes
-        self.wrong = [i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=False)) if not same(o, w)]
-        telling = [i for i in self.wrong if outcomes[i].is_telling()]
-        self.has_values = bool(telling)
-        self.telling = (telling or self.wrong)[0]  # the case that is compared first
-        self.signature = signature(outcomes[self.telling])
-        self.learner: LearnerCode | None = learner_code(function)
+        super().__init__(bank, function, outcomes)
         self.lines = MOST_LINES  # that the answer runs in the telling case
         self.each = 1  # steps that an edit counts as
         self.edits: list[Edit] = []  # of the learner's lines, that may be meant
-        self.tried: list[tuple[tuple[Edit, ...], Outcome]] = []  # edits that mend nothing, and what they make of that case
-        body = self.learner.body if self.learner else []
-        self.words = tokens("\n".join(map(ast.unparse, body)))
-        self.is_misplaced = exchanges(body, bank.exercise.returns)
+        self.tried: list[
+            tuple[tuple[Edit, ...], Outcome]
+        ] = []  # edits that mend nothing, and what they make of that case
 
     # --- Which known fault does the same? ---
 
     def typed(self) -> Diagnosis | None:
         """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
-        return self._lookup([*self.bank.changes, *self.bank.respelled], or_slip=True)
+        best = self.best([*self.bank.changes, *self.bank.respelled])
+        if best and self.learner and self.distance_in_words(best) > REWORDED and (slip := self._repaired(is_slip)):
+            return slip
+        return self._named(best)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
         """Find the typed mistake that does the same wherever neither it nor the answer stops with an error."""
-        return self._lookup([*self.bank.changes, *self.bank.respelled], abstain=True)
+        return self._named(self.best([*self.bank.changes, *self.bank.respelled], abstain=True))
 
     def two_typed(self) -> Diagnosis | None:
         """Find the two typed mistakes that together do the same."""
         pairs = self.bank.pairs(self.bank.changes)
         if self.is_multiple and self.learner:  # of numbers, many pairs are such a multiple by chance
             pairs = (pair for pair in pairs if _numbers(tokens(pair.text)) == _numbers(self.words))
-        return self._lookup(pairs, abstain=True, most=PAIRS)
+        return self._named(self.best(pairs, abstain=True, most=PAIRS))
 
     def mutant(self) -> Diagnosis | None:
         """Find the mutant of the solution that does the same."""
-        return self._lookup(self.bank.mutants)
+        return self._named(self.best(self.bank.mutants))
 
-    def _lookup(
-        self, faults: Iterable[Fault], abstain: bool = False, most: int = sys.maxsize, or_slip: bool = False
-    ) -> Diagnosis | None:
-        """Return the fault that does the same and whose words are closest to the learner's."""
-        found = (
-            fault
-            for fault in within(Steps(most), faults)
-            if may_match(fault.signature(self.telling), self.signature)
-            and self._fits(fault, abstain)
-            and self._is_true(fault)
-        )
-        best = min(islice(found, MANY), key=self._distance, default=None)
-        if best is None or (self.is_constant and self._distance(best) > 2 * REWORDED):
+    def _named(self, fault: Fault | None) -> Diagnosis | None:
+        if fault is None:
             return None
-        if or_slip and self.learner and self._distance(best) > REWORDED and (slip := self._repaired(is_slip)):
-            return slip
-        if best.slip and self.learner:  # no edit of the learner's own lines is like it
-            return Diagnosis(same_numbers_message(best.slip), sure=False)
-        explained = all(best.outcome(i).error for i, o in enumerate(self.outcomes) if o.error)
-        return Diagnosis(best.message, best.name, explains_errors=explained)
-
-    def _fits(self, fault: Fault, abstain: bool) -> bool:
-        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no; a pair with one explains no values."""
-        seen, has_values = 0, False
-        for i, outcome in enumerate(self.outcomes):
-            agreed = agree(fault.outcome(i), outcome)
-            if agreed and outcome.error:
-                here = same_place(fault.outcome(i).error, outcome.error, self.bank.exercise.parameters)
-                agreed = here or (None if abstain else False)
-            silent = abstain and i in self.wrong and (outcome.error or not fault.parts)
-            if agreed is False or (agreed is None and not silent):
-                return False
-            seen += bool(agreed) and i in self.wrong
-            if agreed and i in self.wrong and outcome.is_telling():
-                has_values |= np.size(outcome.results()[0]) > 1
-        return seen > 0 and (not abstain or has_values or 2 * seen >= len(self.wrong))
-
-    def _is_true(self, fault: Fault) -> bool:
-        """Tell whether a message is for such lines: about a mask, if they hide something, and about one result, if it stands in its place."""
-        if self.is_misplaced and fault.text.splitlines()[-1] == self.bank.exercise.body({}).splitlines()[-1]:
-            return False  # right results and wrong ones, exchanged, may be those of a mistake that nobody made
-        said = "" if fault.slip or "mask" in self.bank.exercise.returns else fault.message
-        return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
-
-    def _distance(self, fault: Fault, edit: Edit | None = None) -> int:
-        """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""
-        if not self.words:
-            return 0
-        before, after = map(tokens, edit.texts()) if edit else (Counter[str](), Counter[str]())
-        typed, words = tokens(fault.text), self.words - before + after
-        return (typed - words).total() + (words - typed).total()
-
-    @cached_property
-    def is_constant(self) -> bool:
-        """Tell whether nothing but zeros or nothing but ones come back in every case: many mistakes lead to that."""
-        values = [np.asarray(x) for o in self.outcomes for x in o.results() if not o.error]
-        return bool(values) and all(x.dtype.kind in "bif" and (not x.any() or (x == 1).all()) for x in values)
-
-    @cached_property
-    def is_multiple(self) -> bool:
-        """A number that is always the same multiple of the right one: too many faults lead from one to the other."""
-        try:
-            pairs = [(float(o.value), float(w.value)) for o, w in zip(self.outcomes, self.bank.wanted, strict=True)]
-        except (TypeError, ValueError, OverflowError):  # an error, arrays, several results; a number beyond floats
-            return False
-        ratios = [value / wanted for value, wanted in pairs if wanted]
-        return 1 < len(ratios) == len(pairs) and bool(np.allclose(ratios, ratios[0], rtol=1e-6))
+        explained = all(fault.outcome(i).error for i, o in enumerate(self.outcomes) if o.error)
+        return Diagnosis(fault.message, fault.name, explains_errors=explained)
 
     # --- Which edit of the learner's lines makes them right? ---
 
@@ -188,7 +122,7 @@ class Search:
             return None
         steps, what = Steps(EDITS), self.bank.ingredients(learner.variables(), learner.names)
         self.edits, self.tried = [], []
-        for family in repairs(learner.body, list(self.bank.trees.values()), what):
+        for family in repairs(learner.body, what):
             plausible = (edit for edit in family if fits(edit) and self.plausibility.accepts(edit))
             tried = [*within(steps, plausible, self.each)]
             self.edits += tried
@@ -207,7 +141,9 @@ class Search:
     def _one_edit_more(self, n: int) -> Diagnosis | None:
         """Find one edit beside n that bring the results nearer, so that every case is right with all of them."""
         wanted, steps = self.bank.wanted[self.telling], Steps(SECOND)
-        nearest = dict[tuple[float, Signature], tuple[Edit, ...]]()  # of what does the same, the first; likelier come first
+        nearest = dict[
+            tuple[float, Signature], tuple[Edit, ...]
+        ]()  # of what does the same, the first; likelier come first
         for first, outcome in self.tried:
             if len(first) == n and not any(edit.kind in DOUBTFUL for edit in first):
                 nearest.setdefault((distance(outcome, wanted), signature(outcome)), first)
@@ -246,7 +182,7 @@ class Search:
         """
         most = max(len(edits) for edits, _ in self.tried)
         found = [
-            (sum(self._distance(fault, edit) for edit in edits), n, edits, fault)
+            (sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
             for n, (edits, outcome) in enumerate(self.tried)
             if len(edits) == most and all(edit.kind in BESIDE_ANOTHER for edit in edits)
             for its in [signature(outcome)]
@@ -262,19 +198,14 @@ class Search:
         return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
-        if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self._works_alike(fault)):
+        if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self.works_alike(fault)):
             return False
-        return edit.kind == "results" or self._is_true(fault)
+        return edit.kind == "results" or self.is_true(fault)
 
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
         before, after = map(len, edit.texts())
-        return (self._distance(fault, edit), after) < (self._distance(fault), before)
-
-    def _works_alike(self, fault: Fault) -> bool:
-        """Tell whether half of what a fault calls stands in the learner's lines; else its words say what nobody wrote."""
-        calls = set(re.findall(r"(\w+)\(", fault.text))
-        return 2 * sum(name in self.words for name in calls) >= len(calls)
+        return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
 
     def _takes_a_variable(self, edit: Edit) -> bool:
         before, after = map(tokens, edit.texts())
@@ -288,7 +219,7 @@ class Search:
         """
         function = self.learner.function(*edits) if self.learner else None
         has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
-        gains, nearer = self._works_alike(fault) and not any(edit.kind == "name" for edit in edits), 0
+        gains, nearer = self.works_alike(fault) and not any(edit.kind == "name" for edit in edits), 0
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
             if after is None or not same(after, fault.outcome(i)):
@@ -351,7 +282,9 @@ class Search:
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
-    return {word for word in words if word[0].isdigit() and " " not in word and word not in "01"}  # sums begin at 0, and loops at either
+    return {
+        word for word in words if word[0].isdigit() and " " not in word and word not in "01"
+    }  # sums begin at 0, and loops at either
 
 
 @dataclass(frozen=True)
@@ -363,8 +296,7 @@ class Stage:
     when: Callable[[Search], bool] = lambda search: True
 
 
-# In the order in which they run. Without a source, the mutants of the solution stand for the edits of the learner's lines;
-# beside a source they are a remark only, so they come last.
+# In the order in which they run. Without a source, the mutants of the solution stand for the edits of the learner's lines.
 STAGES = (
     Stage("parameters in another order", Search.other_order),
     Stage("a typed mistake", Search.typed),
@@ -376,7 +308,6 @@ STAGES = (
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
     Stage("two edits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("three edits of the learner's lines", Search.three_edits, lambda s: bool(s.tried)),
-    Stage("a mutant, as a remark", Search.mutant, lambda s: s.has_values and bool(s.learner) and not s.is_multiple),
 )
 
 

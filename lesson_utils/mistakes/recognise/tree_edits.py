@@ -48,7 +48,9 @@ class Edit:
     def places(self) -> set[tuple[int, str | int]]:
         """Return what the edit sets: fields of nodes, and places in lists."""
         every = (self, *self.also)
-        return {(id(e.parent), e.field) if e.index is None else (id(getattr(e.parent, e.field)), e.index) for e in every}
+        return {
+            (id(e.parent), e.field) if e.index is None else (id(getattr(e.parent, e.field)), e.index) for e in every
+        }
 
     def texts(self) -> tuple[str, str]:
         """Return what the edit changes, before and after."""
@@ -126,14 +128,11 @@ def _shown(parent: ast.AST, node: ast.AST) -> ast.AST:
     )
 
 
-def repairs(
-    body: list[ast.stmt], solution: Sequence[Sequence[ast.stmt]], what: Ingredients
-) -> Iterator[Iterator[Edit]]:
-    """Yield families of edits that may mend a body, the likelier families first; `solution` has a list for each step."""
+def repairs(body: list[ast.stmt], what: Ingredients) -> Iterator[Iterator[Edit]]:
+    """Yield families of edits that may mend a body, the likelier families first."""
     yield edits(body, what)
     yield _throughout(body, what)
     yield edits(body, what, add=True)
-    yield _insertions(body, solution, what.names)
 
 
 def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
@@ -314,33 +313,8 @@ def _assignments(statement: ast.Assign | ast.AugAssign) -> Iterator[tuple[str, a
             yield "assigned", ast.AugAssign(first, added, statement.value)
 
 
-def _insertions(body: list[ast.stmt], solution: Sequence[Sequence[ast.stmt]], names: Sequence[str]) -> Iterator[Edit]:
-    """Yield the edits that put a step of the solution between the lines, with the names that are used there."""
-    holder = ast.Module(body, [])
-    for step in solution:
-        used = [n for s in step for n in ast.walk(s) if isinstance(n, ast.Name)]
-        stored = list({n.id for n in used if isinstance(n.ctx, ast.Store)})
-        source = "\n".join(map(ast.unparse, step))
-        if len(stored) != 1 or "return" in source:
-            continue
-        for name, at in itertools.product(names, range(1, len(body))):
-            new = [_Renamed(stored[0], name).visit(s) for s in ast.parse(source).body]
-            after, made = "\n".join(map(ast.unparse, new)), _placed(_block([*new, body[at]]), body[at])
-            yield Edit("inserted", holder, "body", at, body[at], made, body[at].lineno, ("", after))
-
-
 def _block(statements: Sequence[ast.stmt]) -> ast.stmt:
     """Return statements as one, to be put in the place of one."""
     if len(statements) == 1:
         return statements[0]
     return ast.If(ast.Constant(True), list(statements), []) if statements else ast.Pass()
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, old: str, new: str) -> None:
-        self.old, self.new = old, new
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(self.new if node.id == self.old else node.id, node.ctx)
-
-
