@@ -131,32 +131,25 @@ class Search(Lookup):
         return None
 
     def two_edits(self) -> Diagnosis | None:
-        """Find two edits of the learner's lines that make every case right together; the first brings the results nearer."""
-        return self._one_edit_more(1)
-
-    def three_edits(self) -> Diagnosis | None:
-        """Find a third edit beside two that bring the results nearer: one mistake in two places, and another."""
-        return self._one_edit_more(2)
-
-    def _one_edit_more(self, n: int) -> Diagnosis | None:
-        """Find one edit beside n that bring the results nearer, so that every case is right with all of them."""
-        wanted, steps = self.bank.wanted[self.telling], Steps(SECOND)
-        nearest = dict[
-            tuple[float, Signature], tuple[Edit, ...]
-        ]()  # of what does the same, the first; likelier come first
-        for first, outcome in self.tried:
-            if len(first) == n and not any(edit.kind in DOUBTFUL for edit in first):
+        """Find the likeliest two edits of the learner's lines that make every case right; one brings the results nearer."""
+        wanted, steps, rank = self.bank.wanted[self.telling], Steps(SECOND), self.plausibility.rank
+        nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
+        for (first, *_), outcome in self.tried:
+            if first.kind not in DOUBTFUL:
                 nearest.setdefault((distance(outcome, wanted), signature(outcome)), first)
         before = distance(self.outcomes[self.telling], wanted)
-        for (after, _), first in sorted(nearest.items(), key=lambda one: one[0][0])[:NEAREST]:
-            # A swap of whole arrays makes other numbers, but none of them right before the other mistake is mended.
-            if after < before or (n == 1 and first[0].kind in WHOLE):
-                more = (edit for edit in self.edits if edit.kind != "arithmetic")
-                more = (edit for edit in more if not any(contradict(edit, other) for other in first))
-                found = [edit for edit in within(steps, more, self.each) if self._mends(*first, edit)]
-                if found:
-                    return self._told([*first, min(found, key=self.plausibility.rank)])
-        return None
+        # A swap of whole arrays makes other numbers, but none of them right before the other mistake is mended.
+        firsts = [
+            one
+            for (after, _), one in sorted(nearest.items(), key=lambda x: x[0][0])
+            if after < before or one.kind in WHOLE
+        ]
+        pairs = (
+            (a, b) for a in firsts[:NEAREST] for b in self.edits if b.kind != "arithmetic" and not contradict(a, b)
+        )
+        found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
+        best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
+        return self._told(sorted(best, key=lambda edit: edit.line)) if best else None
 
     def _told(self, edits: Sequence[Edit]) -> Diagnosis | None:
         """Return the message for edits that make every case right."""
@@ -307,7 +300,6 @@ STAGES = (
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
     Stage("two edits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
-    Stage("three edits of the learner's lines", Search.three_edits, lambda s: bool(s.tried)),
 )
 
 

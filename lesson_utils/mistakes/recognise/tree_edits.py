@@ -175,9 +175,10 @@ def _axis_of(call: ast.AST) -> str:
 def _exchanged(body: list[ast.stmt], names: Sequence[str]) -> Iterator[Edit]:
     """Yield the edits that exchange two names: where they get their values, in one line that reads both, or in all."""
     groups: dict[tuple[int, str], list[Edit]] = {}
+    filled = {getattr(base, "id", "") for statement in body for n in ast.walk(statement) for base in written(n)}
     for statement in body:
         for parent, field, i, node in _places(statement):
-            if isinstance(node, ast.Name) and node.id in names:
+            if isinstance(node, ast.Name) and node.id in names and node.id not in filled:
                 for line in (0,) if isinstance(node.ctx, ast.Store) else (-1, node.lineno):
                     edit = Edit("exchanged", parent, field, i, node, node, node.lineno)
                     groups.setdefault((line, node.id), []).append(edit)
