@@ -173,8 +173,7 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
         yield "operator", with_fields(node, op=new())
     if not isinstance(node.op, ast.Add | ast.Mult):
         yield "sides", with_fields(node, left=node.right, right=node.left)
-    yield "term", node.left
-    yield "term", node.right
+    yield from (("term", side) for side in (node.left, node.right))
     match node:
         case ast.BinOp(
             left=ast.Constant(value=1), op=ast.Add(), right=ast.Call(func=ast.Attribute(attr="exp"), args=[x])
@@ -309,12 +308,10 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
                 yield from (("off by one", parsed(str(value + n))) for n in (1, -1))
             if value is not None and value < -1:  # a number that was to hide scores
                 yield "constant", parsed("-np.inf")
-        case ast.Compare(ops=[operator]):
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
-            yield "comparison", with_fields(node, left=node.comparators[0], comparators=[node.left])
-            yield "comparison", node.left
-            yield from (("off by one", with_fields(node, left=_plus(node.left, n))) for n in (1, -1))
-            right = node.comparators[0]
+            yield from (("comparison", new) for new in (with_fields(node, left=right, comparators=[left]), left))
+            yield from (("off by one", with_fields(node, left=_plus(left, n))) for n in (1, -1))
             yield from (("off by one", with_fields(node, comparators=[_plus(right, n)])) for n in (1, -1))
         case ast.Subscript(ctx=ast.Load()):
             yield from _subscripts(node)
@@ -329,8 +326,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             if number(node) is not None:
                 yield from (("constant", ast.Constant(n)) for n in what.numbers if n != node.value)
         case ast.Attribute(attr="T"):
-            yield "transpose", node.value
-            yield "transpose", _axes_swapped(node.value, -1, -2)
+            yield from (("transpose", new) for new in (node.value, _axes_swapped(node.value, -1, -2)))
         case ast.Attribute(attr="inf"):
             yield from (("constant", parsed(text)) for text in ("1e9", "0"))
         case ast.IfExp(body=a, orelse=b):

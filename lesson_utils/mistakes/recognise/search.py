@@ -43,16 +43,8 @@ BESIDE_ANOTHER = {
     "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
     "letters", "constant", "name", "missing term", "exchanged", "index",
 }  # fmt: skip
-WHOLE = {
-    "exchanged",
-    "name",
-    "order",
-    "sides",
-    "results",
-    "transpose",
-    "axes swapped",
-    "axis",
-}  # kinds that swap arrays
+# Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
+WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}
 DOUBTFUL = {"statements swapped", "arithmetic", "picked"}  # kinds of edits that no other is tried beside
 
 
@@ -137,16 +129,9 @@ class Search(Lookup):
         for (first, *_), outcome in self.tried:
             if first.kind not in DOUBTFUL:
                 nearest.setdefault((distance(outcome, wanted), signature(outcome)), first)
-        before = distance(self.outcomes[self.telling], wanted)
-        # A swap of whole arrays makes other numbers, but none of them right before the other mistake is mended.
-        firsts = [
-            one
-            for (after, _), one in sorted(nearest.items(), key=lambda x: x[0][0])
-            if after < before or one.kind in WHOLE
-        ]
-        pairs = (
-            (a, b) for a in firsts[:NEAREST] for b in self.edits if b.kind != "arithmetic" and not contradict(a, b)
-        )
+        before, ordered = distance(self.outcomes[self.telling], wanted), sorted(nearest.items(), key=lambda x: x[0][0])
+        firsts = [edit for (after, _), edit in ordered if after < before or edit.kind in WHOLE][:NEAREST]
+        pairs = ((a, b) for a in firsts for b in self.edits if b.kind != "arithmetic" and not contradict(a, b))
         found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
         best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
         return self._told(sorted(best, key=lambda edit: edit.line)) if best else None
@@ -201,8 +186,9 @@ class Search(Lookup):
         return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
 
     def _takes_a_variable(self, edit: Edit) -> bool:
+        """Tell whether an edit takes the last of a variable out of an expression."""
         before, after = map(tokens, edit.texts())
-        return self.learner is not None and any(name in before - after for name in self.learner.variables())
+        return self.learner is not None and any(v in before and v not in after for v in self.learner.variables())
 
     def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
