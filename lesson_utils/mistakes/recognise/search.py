@@ -45,6 +45,8 @@ BESIDE_ANOTHER = {
 }  # fmt: skip
 # Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
 WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}
+# Kinds that change a little; what they lead to is believed if it is nearer. Others may switch off all that is wrong.
+SMALL = {"off by one", "bound", "comparison", "inverted", "exchanged", "axis", "index", "term", "operator", "keyword"}
 DOUBTFUL = {"statements swapped", "arithmetic", "picked"}  # kinds of edits that no other is tried beside
 
 
@@ -193,11 +195,15 @@ class Search(Lookup):
     def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
 
-        Edits without a reason of their own bring most wrong cases nearer, and none farther. Another name has no such reason,
-        nor has what leads to other lines: it must make something right, too.
+        Small edits without a reason of their own bring most wrong cases nearer, and none farther. Another name has no such
+        reason, nor has what leads to other lines: it must make something right, too.
         """
         function = self.learner.function(*edits) if self.learner else None
         has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
+        given = [Outcome(x) for x in self.bank.cases[self.telling].arguments if isinstance(x, np.ndarray)]
+        is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
+        if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):
+            return False
         gains, nearer = self.works_alike(fault) and not any(edit.kind == "name" for edit in edits), 0
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
