@@ -3,6 +3,7 @@
 import ast
 import copy
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -156,7 +157,8 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
 
 
 def listed_message(said: Sequence[str]) -> str:
-    """Return the words for one or several mistakes."""
+    """Return the words for one or several mistakes; two that were typed together stand as two."""
+    said = [part for words in said for part in re.split(r"\n\d\. ", words.replace("Two things to mend.", "")) if part]
     if len(said) == 1:
         return said[0]
     head = "Two" if len(said) == 2 else "Three"
