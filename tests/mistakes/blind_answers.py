@@ -1571,7 +1571,7 @@ BLIND = (
         """,
         says=(
             r"leave out `\[::-1\]`, each time",
-            r"`math.sqrt\(Q.shape\[-1\]\)` instead",
+            r"`math.sqrt\(Q.shape\[-1\]\)` instead|divide by d_k. It is its root",
         ),
     ),
     Blind(

@@ -14,7 +14,7 @@ LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in t
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
 # The same words in another place.
-MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "exchanged"}
+MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters"}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 TURNING = {"swapaxes", "transpose", "T"}
 
@@ -59,6 +59,8 @@ class Plausibility:
         if edit.kind == "name" and len(kinds) > 1:
             return False  # nobody takes a mask for scores
         before, after = map(tokens, edit.texts())
+        if edit.kind == "exchanged":  # of a name that nobody reads, the other one stands in a wrong place
+            return all(self.reads[name] for name in edit.texts())
         if edit.kind in MEANT:
             return True
         if edit.kind == "sign":  # a size has none

@@ -178,6 +178,8 @@ class Search(Lookup):
         return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
+        if edit.kind in REMOVING and not self.has_values:  # without the part that stops, nothing is known of it
+            return False
         if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self.works_alike(fault)):
             return False
         return edit.kind == "results" or self.is_true(fault)
