@@ -184,9 +184,13 @@ def _exchanged(body: list[ast.stmt], names: Sequence[str]) -> Iterator[Edit]:
                     groups.setdefault((line, node.id), []).append(edit)
     for ((line, a), ones), ((other_line, b), others) in itertools.combinations(groups.items(), 2):
         if line == other_line and (line or len(ones) == len(others) == 1):
-            new = [replace(e, new=ast.copy_location(ast.Name(b, e.old.ctx), e.old)) for e in ones]
-            new += [replace(e, new=ast.copy_location(ast.Name(a, e.old.ctx), e.old)) for e in others]
+            new = [*(_renamed(edit, b) for edit in ones), *(_renamed(edit, a) for edit in others)]
             yield replace(new[0], line=min(e.line for e in new), words=(a, b), also=tuple(new[1:]))
+
+
+def _renamed(edit: Edit, name: str) -> Edit:
+    assert isinstance(edit.old, ast.Name)
+    return replace(edit, new=ast.copy_location(ast.Name(name, edit.old.ctx), edit.old))
 
 
 def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterator[Edit]:
