@@ -52,7 +52,7 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
         return CheckResult(passed, message, misconception, exercise.hints, exercise.solution)
 
     if function is None or function is ...:
-        return verdict(None, "Write the function above, then run this cell again.")
+        return verdict(None, f"Write the function above, then run this cell again. {_without_brackets(exercise)}")
     if problem := _no_function(exercise, function, bank.cases[0]):
         return verdict(False, problem)
     outcomes: list[Outcome] = []
@@ -112,7 +112,7 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
     if not changed or "caller's" in message:
         return message
     first = changes_in_place(exercise, function, changed)
-    rest = message.removeprefix("Two things to mend.\n")
+    rest = re.sub(r"^(Two|Three) things to mend\.\n", "", message)
     return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {rest}"
 
 
@@ -124,6 +124,8 @@ def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str
     for i, (outcome, wanted) in enumerate(zip(outcomes, bank.wanted, strict=True)):
         made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i)) if dtype]  # to NumPy, None is float64
         for result, got, want in zip(bank.exercise.returns, _dtypes(outcome), _dtypes(wanted), strict=False):
+            if got is None and want is not None and isinstance(outcome.value, list) and "list" not in message:
+                return f"\nOne thing more: `{result}` is a list; put `np.array(...)` around it."
             if got is None or want is None or (got in made and want not in made):
                 continue
             if want.kind == "b" and got.kind != "b":
@@ -160,13 +162,17 @@ def _other(x: Any) -> Any:
     return np.flip(x).copy() if isinstance(x, np.ndarray) else 1.5 * x if type(x) is float else x
 
 
+def _without_brackets(exercise: Exercise) -> str:
+    """Return how to hand a function over, for who has called it and handed its result over."""
+    return f"Hand over the function itself, without brackets: `check.{exercise.name}({exercise.function_name})`."
+
+
 def _no_function(exercise: Exercise, function: Any, case: Case) -> str | None:
     """Return what is wrong with what was handed over, before it is called, or None."""
     if isinstance(function, type):
         return "This is a class. Write a plain function: `def`, its parameters, `return`."
     if not callable(function):
-        kind = type(function).__name__
-        return f"This is a value ({kind}), not a function: hand over the function without calling it."
+        return f"This is a value ({type(function).__name__}), not a function. {_without_brackets(exercise)}"
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return "`async def` makes a function that has to be awaited. Leave out `async`."
     if inspect.isgeneratorfunction(function):
@@ -249,14 +255,12 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
             return CHANGING, None
     also = (UNWRITTEN if unwritten else "") + also
     if all(o.error or _comparable(o) for o in outcomes) and (found := _found(bank, function, outcomes)):
-        if found.sure:
-            o = outcomes[broken[0]] if broken else None
-            if o and not found.explains_errors:
-                rest = found.message.removeprefix("Two things to mend.\n")
-                return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{also}", found.name
-            where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
-            return found.message + where + also, found.name
-        also = f"\n{found.message}{also}"
+        o = outcomes[broken[0]] if broken else None
+        if o and not found.explains_errors:
+            rest = re.sub(r"^(Two|Three) things to mend\.\n", "", found.message)
+            return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{also}", found.name
+        where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
+        return found.message + where + also, found.name
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
         return error(broken[0]) + _right_on(bank, outcomes) + also, None
     return describe(bank, function, outcomes, unwritten) + also, None

@@ -1454,7 +1454,7 @@ BLIND = (
         output = weights @ np.concatenate([V, v])
         return output, K, np.concatenate([v, V])
         """,
-        says=("every row stands one place too late",),
+        says=("exchange `v` and `V`",),
         never=("should not depend on it",),
     ),
     Blind(
@@ -1571,7 +1571,7 @@ BLIND = (
         """,
         says=(
             r"leave out `\[::-1\]`, each time",
-            r"`math.sqrt\(Q.shape\[-1\]\)` instead",
+            r"`math.sqrt\(Q.shape\[-1\]\)` instead|divide by d_k. It is its root",
         ),
     ),
     Blind(
@@ -1744,5 +1744,66 @@ BLIND = (
         """,
         says=("formula has one part more", "shared out alike"),
         never=(),
+    ),
+    Blind(
+        "adam_step",
+        "one mistake in four places, and another",
+        """
+        m = beta_2 * m + (1 - beta_2) * grad
+        v = beta_1 * v + (1 - beta_1) * grad**2
+        v_hat = v / (1 - beta_1**t)
+        return value - lr * m / (np.sqrt(v_hat) + eps), m, v
+        """,
+        says=(r"exchange `beta_[12]` and `beta_[12]`", "m is not corrected"),
+    ),
+    Blind(
+        "pre_norm_block",
+        "the norms exchanged, and the stream of the start",
+        """
+        h = x + attend(norm_2(x))
+        return x + feed_forward(norm_1(h))
+        """,
+        says=("exchange `norm_2` and `norm_1`", "write `h \\+ feed_forward"),
+    ),
+    Blind(
+        "rolling_mask",
+        "two counts off by one, and nothing against the future",
+        """
+        q = np.arange(T)[:, None]
+        k = np.arange(T)
+        near = q - k <= window
+        return near | (k <= keep)
+        """,
+        says=("`q - k < window`", "`k < keep`", "looking ahead"),
+    ),
+    Blind(
+        "rotary_halves",
+        "turned the other way, and counted from 1",
+        """
+        d = x.shape[-1]
+        rates = 10000.0 ** (-2 * np.arange(d // 2) / d)
+        a = (at + 1)[:, None] * rates
+        b, c = x[..., : d // 2], x[..., d // 2 :]
+        return np.concatenate([b * np.cos(a) + c * np.sin(a), c * np.cos(a) - b * np.sin(a)], axis=-1)
+        """,
+        says=(r"leave out `\+ 1`",),
+        never=("Nothing is turned",),
+    ),
+    Blind(
+        "masked_attention",
+        "the question of a where bent beside another mistake",
+        """
+        weights = ops.softmax(np.where(mask, scores, -np.inf), axis=0)
+        seen = mask.any(axis=-1, keepdims=True)
+        weights = np.where(seen, weights, 1 / mask.shape[-1])
+        return weights @ V, weights
+        """,
+        never=(r"scores\.any", r"np\.any\(scores", "exchange `seen`"),
+    ),
+    Blind(
+        "mend_mask",
+        "nothing but False, which several mistakes make",
+        "return np.arange(T_k) > np.arange(T_q)[:, None] + T_k",
+        never=("to the left",),
     ),
 )

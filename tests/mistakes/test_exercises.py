@@ -170,9 +170,6 @@ def sample(exercise):
 def source(bank, mutant, texts=()):
     """The solution with one edit, and maybe with other steps replaced."""
     ((step, _),) = mutant.replaced.items()
-    if isinstance(mutant.slip.parent, ast.Module):
-        lines = map(ast.unparse, mutant.slip.new)
-        return bank.exercise.body({**dict(texts), step: "\n".join(lines)})
     with mutant.slip.applied():
         return bank.exercise.body({**dict(texts), step: "\n".join(map(ast.unparse, bank.trees[step]))})
 
@@ -193,7 +190,9 @@ def test_each_stage_of_the_search_names_something(in_a_hurry, monkeypatch):
 
     monkeypatch.setattr(search, "STAGES", tuple(map(counted, search.STAGES)))
     results = [run(exercise, answer) for exercise in ALL[::3] for answer in sample(exercise)]
-    results += [verdict(answer) for answer in BLIND if answer.exercise in ("merge_heads", "masked_attention")]
+    results += [
+        verdict(answer) for answer in BLIND if answer.exercise in ("merge_heads", "masked_attention", "rolling_mask")
+    ]
     wrong = [r for r in results if r.passed is False]
     print(f"{len(wrong)} wrong answers")
     for stage in search.STAGES:
@@ -579,7 +578,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
         (
             "context_vector",
             "w = ops.softmax(np.where(mask, scores, -np.inf))\nreturn np.stack([w[0] @ k for k in keys]), w",
-            ["`weights` is right in every case", "Row 1 is wrong", "the mistake need not be the same"],
+            ["`weights` is right in every case", "Row 1 is wrong"],
         ),
         (
             "softmax",

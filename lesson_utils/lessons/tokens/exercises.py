@@ -61,6 +61,7 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
         "loop": "for id_ in ids:\n    if merged and (merged[-1], id_) == pair:\n        merged[-1] = new  # both are used up\n    else:\n        merged.append(id_)",
         "answer": "return np.array(merged)",
     },
+    spellings={"loop": (_loop(),)},
     cases=_pair_cases,
     returns=("merged",),
     hints=(

@@ -2,11 +2,13 @@
 
 import ast
 import copy
+import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lesson_utils.mistakes.recognise.mutation_operators import number
-from lesson_utils.mistakes.recognise.tree_edits import Edit
+from lesson_utils.mistakes.recognise.mutation_operators import name_called, number
+from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
 REASONS = {
@@ -24,6 +26,7 @@ REASONS = {
     "backwards": "With a step of −1, `range` counts backwards.",
     "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
     "sides": "The two sides have changed places.",
+    "exchanged": "Each of the two stands where the other one belongs.",
     "brackets": "Without other brackets, Python works this out in another order than the formula.",
     "sign": "The sign is the wrong way round.",
     "complement": "The formula has 1 minus this.",
@@ -48,7 +51,6 @@ REASONS = {
     "missing": "The formula has one step more.",
     "picked": "Only a part of the array is needed here.",
     "arithmetic": "The formula has one step more.",
-    "inserted": "This step is missing.",
 }
 
 # What a call does that should not be there.
@@ -78,6 +80,7 @@ CHANGED = {
     ("log10", "log"): "To `np.exp` belongs `np.log`.",
     ("log2", "log"): "To `np.exp` belongs `np.log`.",
 }
+ADDING = {"missing", "missing term", "sign", "complement"}
 # How Python writes each of its operators.
 _A = ast.Name("a")
 SIGNS: dict[type[ast.AST], str] = {
@@ -106,12 +109,42 @@ REVERSED = dict.fromkeys(REASONS, "something else stands there") | {
 }
 
 
+def touch(a: Edit, b: Edit) -> bool:
+    """Tell whether two edits change the same expression: then they are told as one."""
+    return not (a.words or b.words) and (b.parent is a.old or a.parent is b.old or a.old is b.new or b.old is a.new)
+
+
+def contradict(a: Edit, b: Edit) -> bool:
+    """Tell whether one of two edits of an expression or a line puts in what the other one takes out or turns round."""
+    adding = [edit.kind in ADDING for edit in (a, b)]
+    return any(adding) if touch(a, b) else all(adding) and a.line == b.line
+
+
+def repair_messages(edits: Sequence[Edit], body: Sequence[ast.stmt], first_line: int) -> list[str]:
+    """Return what a learner reads of edits that mend lines together; of two of one expression, what both change at once."""
+    for a, b in itertools.combinations(edits, 2):
+        if touch(a, b):
+            old, new = _changed_part([a, b], body)
+            cure = f"Line {first_line + a.line - 1}: write `{ast.unparse(new)}` instead of `{ast.unparse(old)}`."
+            why = dict.fromkeys(reason(edit, *_changed_part([edit], body)) for edit in (a, b))
+            rest = [edit for edit in edits if edit not in (a, b)]
+            return [" ".join([cure, *why]), *repair_messages(rest, body, first_line)]
+    return [repair_message(edit, body, first_line) for edit in edits]
+
+
 def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str:
     """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
     line = f"Line {first_line + edit.line - 1}"
     if edit.words:
-        return f"{line}: {_statement_cure(edit)} {REASONS[edit.kind].format(old=edit.words[0], new=edit.words[1])}"
-    old, new = _changed_part(edit, body)
+        lines = sorted({str(first_line + e.line - 1) for e in (edit, *edit.also)}, key=int)
+        if edit.kind == "exchanged" and len(lines) > 1:
+            line = f"Lines {', '.join(lines[:-1])} and {lines[-1]}"
+        kind = "inverted" if edit.words[0].startswith("~") else edit.kind
+        why = own_reason(edit.old, edit.new) or REASONS[kind].format(old=edit.words[0], new=edit.words[1])
+        return f"{line}: {_statement_cure(edit)} {why}"
+    old, new = _changed_part([edit], body)
+    if isinstance(old, ast.Attribute) and isinstance(new, ast.Attribute) and not isinstance(old.value, ast.Name):
+        old, new = ast.Name(f".{old.attr}"), ast.Name(f".{new.attr}")  # the method alone
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
     if edit.kind == "results":
@@ -121,6 +154,15 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
     before, after = ast.unparse(old), ast.unparse(new)
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
+
+
+def listed_message(said: Sequence[str]) -> str:
+    """Return the words for one or several mistakes; two that were typed together stand as two."""
+    said = [part for words in said for part in re.split(r"\n\d\. ", words.replace("Two things to mend.", "")) if part]
+    if len(said) == 1:
+        return said[0]
+    head = "Two" if len(said) == 2 else "Three"
+    return "\n".join([f"{head} things to mend.", *(f"{n}. {words}" for n, words in enumerate(said, 1))])
 
 
 def _statement_cure(edit: Edit) -> str:
@@ -136,23 +178,17 @@ def _statement_cure(edit: Edit) -> str:
             return f"exchange `{first}` and the line below it."
         case "indented":
             return f"move `{first}` below the block, as far left as the block's first line."
-        case "inserted":
-            return f"put `{after}` above it.".replace("\n", "`, `")
-        case "axis" | "name" | "index":
-            cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
-            return f"{cure}, {'in each call' if edit.kind == 'axis' else 'each time'}."
+        case "exchanged":
+            return f"exchange `{before}` and `{after}`."
+    if edit.also:
+        cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
+        return f"{cure}, {'in each call' if edit.kind == 'axis' else 'each time'}."
     return f"write `{after}` instead of `{before}`."
-
-
-def called(node: object) -> str:
-    """Return the name of the function that a node calls, without its module; "" for what is no call."""
-    func = getattr(node, "func", None)
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
 
 
 def own_reason(old: object, new: object) -> str:
     """Return the reason that holds for just this edit: of the call that goes, or of what changes into what; "" if none."""
-    name = called(old)
+    name = name_called(old)
     if name and isinstance(old, ast.Call) and isinstance(new, ast.AST):
         if _is_part(new, old):
             if name == "astype":
@@ -163,7 +199,7 @@ def own_reason(old: object, new: object) -> str:
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
     if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and not _is_part(new, old):
         return CHANGED.get((SIGNS[type(old.op)], SIGNS[type(new.op)]), "")
-    return CHANGED.get((name, called(new)), "")
+    return CHANGED.get((name, name_called(new)), "")
 
 
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
@@ -172,6 +208,8 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     if gone == ".T":
         return "`.T` makes columns of the rows."
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
+    if kind == "name":
+        old, new = edit.old, edit.new  # type: ignore[assignment]
     return own_reason(edit.old, edit.new) or REASONS[kind].format(old=ast.unparse(old), new=ast.unparse(new))
 
 
@@ -193,7 +231,8 @@ def _left_out(old: ast.AST, new: ast.AST) -> str:
         case ast.Attribute(value=value, attr=attr) if rest == ast.dump(value):
             return f".{attr}"
         case ast.Subscript(value=value) if ast.unparse(new) in (ast.unparse(value), f"{ast.unparse(value)}[:]"):
-            return ast.unparse(old).removeprefix(ast.unparse(value))
+            inner = ast.unparse(value)
+            return ast.unparse(old).removeprefix(f"({inner})").removeprefix(inner)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if rest == ast.dump(value):
             call = ast.unparse(ast.Call(ast.Name(attr), old.args, old.keywords))
             return f".{call}"
@@ -210,10 +249,10 @@ def _in_brackets(node: ast.expr) -> str:
     return f"({ast.unparse(node)})" if isinstance(node, ast.BinOp | ast.Compare | ast.IfExp) else ast.unparse(node)
 
 
-def _changed_part(edit: Edit, body: Sequence[ast.stmt]) -> tuple[ast.AST, ast.AST]:
-    """Return the smallest part of a body that an edit changes and that stands only once in its line, before and after."""
+def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.AST, ast.AST]:
+    """Return the smallest part of a body that edits change and that stands only once in its line, before and after."""
     before = copy.deepcopy(ast.Module(list(body), []))
-    with edit.applied():
+    with all_applied(edits):
         after = copy.deepcopy(ast.Module(list(body), []))
     way = list(_differing(before, after))
     line = next((ast.unparse(a) for a, _ in reversed(way) if isinstance(a, ast.stmt)), "")
@@ -261,10 +300,3 @@ def mutant_message(edit: Edit) -> str:
     if not after:
         return f"Your results are those without `{before}`: this step is missing, or comes to nothing."
     return f"Your results are those of `{after}` where `{before}` belongs: {REVERSED[edit.kind]}."
-
-
-def same_numbers_message(edit: Edit) -> str:
-    """Return the remark for lines unlike the solution's: results that are the same need not have gone wrong in the same way."""
-    before, after = edit.texts()
-    changed = f"if `{before}` becomes `{after}`" if after else f"without `{before}`"
-    return f"For comparison: our solution gives the same wrong numbers as yours {changed}; the mistake need not be the same."

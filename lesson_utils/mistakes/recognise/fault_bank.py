@@ -20,11 +20,12 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Exercise, Program, code_of, compiled, expressions
 from lesson_utils.mistakes.recognise.edit_messages import mutant_message
 from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
-from lesson_utils.mistakes.recognise.tree_edits import Edit, edits, locate
+from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
 from lesson_utils.mistakes.run.outcome import Outcome, plain, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
 
 Signature = tuple[Any, float]
+NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
 
 
 def signature(outcome: Outcome) -> Signature:
@@ -58,19 +59,27 @@ def agree(a: Outcome, b: Outcome) -> bool | None:
 @lru_cache(10_000)
 def tokens(text: str) -> Counter[str]:
     """Return the words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
-    found = re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
+    found = re.findall(rf"{NUMBER}|\w+|[^\w\s]", re.sub(r"#.*", "", text))
+    found = [f"{float(word):g}" if word[0].isdigit() else word for word in found]  # 1e-5 is 1e-05
     return Counter(found) + Counter(f"{a} {b}" for a, b in pairwise(found))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+|\s+|[^\w\s]", re.sub(r" *#.*", "", text))
+
+
+@lru_cache(10_000)
+def _changes(text: str, other: str) -> list[tuple[int, int, list[str]]]:
+    """Return which words of a text another one has replaced, and by what."""
+    words, its = _words(text), _words(other)
+    opcodes = SequenceMatcher(None, words, its, autojunk=False).get_opcodes()
+    return [(i, j, its[k:m]) for kind, i, j, k, m in opcodes if kind != "equal"]
 
 
 @lru_cache(10_000)
 def merged(text: str, a: str, b: str) -> str | None:
     """Return a text with the changes of two others of it; None where they change the same words."""
-    words, *others = (re.findall(r"\w+|\s+|[^\w\s]", re.sub(r" *#.*", "", part)) for part in (text, a, b))
-    changed = []
-    for its in others:
-        opcodes = SequenceMatcher(None, words, its, autojunk=False).get_opcodes()
-        changed += [(i, j, its[k:m]) for kind, i, j, k, m in opcodes if kind != "equal"]
-    changed.sort(key=lambda change: change[:2])
+    words, changed = _words(text), sorted((*_changes(text, a), *_changes(text, b)), key=lambda change: change[:2])
     if not (a and b) or any(j > k or (i, j) == (k, m) for (i, j, _), (k, m, _) in pairwise(changed)):
         return None
     for i, j, its in reversed(changed):
@@ -201,13 +210,9 @@ class Bank:
                 for edit in edits(body, what, add=add):
                     if edit.kind == "arithmetic":  # nobody doubles a term by accident
                         continue
-                    locate(edit.new)
                     try:
-                        if isinstance(edit.parent, ast.Module):
-                            code = code_of(edit.new) if edit.new else None  # type: ignore[arg-type]
-                        else:
-                            with edit.applied():
-                                code = code_of(body)
+                        with edit.applied():
+                            code = code_of(body)
                     except (SyntaxError, ValueError, TypeError):
                         continue
                     yield Fault(self, "", edit, {step: code})
@@ -217,13 +222,18 @@ class Bank:
         for a, b in combinations([fault for fault in faults if not fault.whole], 2):
             if a.name == b.name:
                 continue
-            both = {s: merged(self.exercise.steps[s], a.texts[s], b.texts[s]) for s in a.texts.keys() & b.texts.keys()}
+            both = {step: self._merged(step, a.texts[step], b.texts[step]) for step in a.texts.keys() & b.texts.keys()}
             try:
                 codes = {step: compiled(textwrap.dedent(text or "…")) for step, text in both.items()}
             except SyntaxError:
                 continue
             texts = {**a.texts, **b.texts, **{step: text or "" for step, text in both.items()}}
             yield Fault(self, f"{a.name}; {b.name}", "", {**a.replaced, **b.replaced, **codes}, texts, (a, b))
+
+    def _merged(self, step: str, a: str, b: str) -> str | None:
+        """Return a step with the changes of two spellings of it, as changes of that right spelling which is like them."""
+        right = (self.exercise.steps[step], *self.exercise.spellings.get(step, ()))
+        return merged(min(right, key=lambda text: len(_changes(text, a)) + len(_changes(text, b))), a, b)
 
 
 bank_of = cache(Bank)

@@ -17,6 +17,7 @@ class Ingredients:
     wraps: tuple[str, ...] = ()  # functions of one array: "np.exp({})"
     terms: tuple[str, ...] = ()  # "{} / math.sqrt(K.shape[-1])"
     modules: frozenset[str] = frozenset()  # names that stand for modules, and for no array
+    numbers: tuple[float, ...] = ()  # that are no small counts
     masked: bool = True  # is there anything to be inverted?
 
 
@@ -29,7 +30,7 @@ def ingredients(
     solution: list[ast.stmt], parameters: tuple[str, ...], names: tuple[str, ...], modules: frozenset[str]
 ) -> Ingredients:
     """Return what can be borrowed from a solution: its functions of one array, and terms of the parameters alone."""
-    wraps, terms = dict[str, None](), dict[str, None]()
+    wraps, terms, numbers = dict[str, None](), dict[str, None](), dict[float, None]()
 
     def closed(node: ast.AST) -> bool:
         return all(n.id in parameters or n.id in modules for n in ast.walk(node) if isinstance(n, ast.Name))
@@ -38,6 +39,8 @@ def ingredients(
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=module)), args=[_], keywords=[]) if module in modules:
                 wraps[f"{ast.unparse(node.func)}({{}})"] = None
+            case ast.Constant(value=int() | float() as value) if value not in range(4):
+                numbers[value] = None
             case ast.BinOp():
                 here = ast.Name("HERE", ast.Load())
                 if closed(node.right):
@@ -45,4 +48,4 @@ def ingredients(
                 if closed(node.left):
                     terms[ast.unparse(ast.BinOp(node.left, node.op, here)).replace("HERE", "{}")] = None
     masked = "mask" in parameters or "1 - " in " ".join(map(ast.unparse, solution))
-    return Ingredients(names, tuple(wraps), tuple(terms), modules, masked)
+    return Ingredients(names, tuple(wraps), tuple(terms), modules, tuple(numbers), masked)

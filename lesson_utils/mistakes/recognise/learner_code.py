@@ -1,15 +1,14 @@
 """A learner's function as a tree that can be edited and run again."""
 
 import ast
-import copy
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lesson_utils.mistakes.exercise import expressions
-from lesson_utils.mistakes.recognise.tree_edits import Edit, locate
+from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
 
 @dataclass(frozen=True)
@@ -24,31 +23,17 @@ class LearnerCode:
     def body(self) -> list[ast.stmt]:
         return self.tree.body
 
-    def function(self, edit: Edit | None = None) -> Callable[..., Any] | None:
-        """Return the function as it was written, or with one edit; None if that is no Python."""
-        if edit and isinstance(edit.parent, ast.Module):  # an edit of the body itself
-            edit = Edit("", self.tree, "body", None, self.tree.body, edit.new, 0)
+    def function(self, *edits: Edit) -> Callable[..., Any] | None:
+        """Return the function as it was written, or with edits of it; None if that is no Python."""
         module, names = ast.Module([self.tree], []), dict(self.names)
         try:
-            if edit is None:
+            with all_applied(edits):
                 code = compile(module, "<answer>", "exec")
-            else:
-                locate(edit.new)
-                with edit.applied():
-                    code = compile(module, "<answer>", "exec")
             exec(code, names)
         except (SyntaxError, ValueError, TypeError, RecursionError):
             return None
         found: Callable[..., Any] = names[self.tree.name]
         return found
-
-    def edited(self, edit: Edit) -> "LearnerCode":
-        """Return the code with an edit, as a tree of its own."""
-        if isinstance(edit.parent, ast.Module):
-            edit = Edit("", self.tree, "body", None, self.tree.body, edit.new, 0)
-        locate(edit.new)
-        with edit.applied():
-            return replace(self, tree=copy.deepcopy(self.tree))
 
     def variables(self) -> tuple[str, ...]:
         """Return the parameters, and the names that the body stores."""

@@ -13,7 +13,7 @@ from typing import Any
 from lesson_utils.mistakes.recognise.ingredients import Ingredients
 
 CONFUSED = [  # functions that are taken for each other
-    ("sum", "mean", "prod", "max", "cumsum"), ("max", "min", "mean", "median"), ("maximum", "minimum"), ("var", "std"),
+    ("sum", "mean", "prod", "max", "cumsum"), ("max", "min", "mean", "median"), ("maximum", "minimum"), ("round", "floor", "ceil", "trunc", "rint"), ("var", "std"),
     ("sin", "cos"), ("tanh", "sigmoid", "relu", "exp", "tan", "arctan", "sinh"), ("exp", "exp2", "expm1"), ("log", "log2", "log10", "log1p"),
     ("sqrt", "square", "cbrt"), ("zeros", "ones", "eye", "empty"), ("zeros_like", "ones_like"), ("argmax", "argmin"),
     ("sort", "argsort"), ("tril", "triu"), ("hstack", "vstack", "concatenate", "stack", "append"), ("repeat", "tile"),
@@ -54,8 +54,10 @@ def number(node: ast.AST | None) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+def name_called(node: object) -> str:
+    """Return the name of the function that a node calls, without its module; "" for what is no call."""
+    func = getattr(node, "func", None)
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
 
 
 def with_fields(node: ast.AST, **fields: object) -> ast.expr:
@@ -78,7 +80,7 @@ def _axes_swapped(array: ast.expr, a: int, b: int) -> ast.expr:
 
 
 def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.expr]]:
-    name, func = _called(node), node.func
+    name, func = name_called(node), node.func
     is_method = isinstance(func, ast.Attribute) and not (isinstance(func.value, ast.Name) and func.value.id in modules)
     if name in TAKES_AXIS:
         yield from _other_axes(node, name, is_method)
@@ -171,8 +173,7 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
         yield "operator", with_fields(node, op=new())
     if not isinstance(node.op, ast.Add | ast.Mult):
         yield "sides", with_fields(node, left=node.right, right=node.left)
-    yield "term", node.left
-    yield "term", node.right
+    yield from (("term", side) for side in (node.left, node.right))
     match node:
         case ast.BinOp(
             left=ast.Constant(value=1), op=ast.Add(), right=ast.Call(func=ast.Attribute(attr="exp"), args=[x])
@@ -207,7 +208,7 @@ def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
 
 def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-        for index in (-1, -2, 0, 1):
+        for index in (-1, -2, -3, 0, 1):
             if index != number(node.slice):
                 yield "size", with_fields(node, slice=parsed(str(index)))
         return
@@ -237,14 +238,15 @@ def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
     for name in ("lower", "upper"):
         bound = getattr(node, name)
         if bound is not None:
-            yield "bound", with_fields(node, **{name: None})
-            yield from (
-                ("bound", with_fields(node, **{name: new}))
-                for new in (_plus(bound, 1), _plus(bound, -1), ast.UnaryOp(ast.USub(), bound))
-            )
+            news = (None, _plus(bound, 1), _plus(bound, -1), ast.UnaryOp(ast.USub(), bound))
+            yield from (("bound", with_fields(node, **{name: new})) for new in news)
+    if node.lower is not None and node.upper is not None:  # the whole window, one place on or back
+        yield from (
+            ("bound", with_fields(node, lower=_plus(node.lower, n), upper=_plus(node.upper, n))) for n in (1, -1)
+        )
     if node.lower is None and node.step is not None:  # x[::2] for x[1::2]
         yield "bound", with_fields(node, lower=parsed("1"))
-    if (node.lower is not None and node.upper is None) or (node.lower is None and node.upper is not None):
+    if (node.lower is None) != (node.upper is None):
         yield "bound", with_fields(node, lower=node.upper, upper=node.lower)
 
 
@@ -293,7 +295,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         for wrap in what.wraps:
             other = wrap.removesuffix("({})").rpartition(".")[2]
-            if any(other in group and _called(node) in group for group in CONFUSED) and other != _called(node):
+            if any(other in group and name_called(node) in group for group in CONFUSED) and other != name_called(node):
                 yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
     match node:
         case ast.Call():
@@ -306,12 +308,10 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
                 yield from (("off by one", parsed(str(value + n))) for n in (1, -1))
             if value is not None and value < -1:  # a number that was to hide scores
                 yield "constant", parsed("-np.inf")
-        case ast.Compare(ops=[operator]):
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
-            yield "comparison", with_fields(node, left=node.comparators[0], comparators=[node.left])
-            yield "comparison", node.left
-            yield from (("off by one", with_fields(node, left=_plus(node.left, n))) for n in (1, -1))
-            right = node.comparators[0]
+            yield from (("comparison", new) for new in (with_fields(node, left=right, comparators=[left]), left))
+            yield from (("off by one", with_fields(node, left=_plus(left, n))) for n in (1, -1))
             yield from (("off by one", with_fields(node, comparators=[_plus(right, n)])) for n in (1, -1))
         case ast.Subscript(ctx=ast.Load()):
             yield from _subscripts(node)
@@ -323,19 +323,17 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield "sides", with_fields(node, generators=[inner, outer])
         case ast.Constant():
             yield from _constants(node)
+            if number(node) is not None:
+                yield from (("constant", ast.Constant(n)) for n in what.numbers if n != node.value)
         case ast.Attribute(attr="T"):
-            yield "transpose", node.value
-            yield "transpose", _axes_swapped(node.value, -1, -2)
+            yield from (("transpose", new) for new in (node.value, _axes_swapped(node.value, -1, -2)))
         case ast.Attribute(attr="inf"):
-            yield "constant", parsed("1e9")
-            yield "constant", parsed("0")
-        case ast.IfExp():
-            yield "branches", with_fields(node, body=node.orelse, orelse=node.body)
-            yield "branches", node.body
-            yield "branches", node.orelse
+            yield from (("constant", parsed(text)) for text in ("1e9", "0"))
+        case ast.IfExp(body=a, orelse=b):
+            yield from (("branches", new) for new in (with_fields(node, body=b, orelse=a), a, b))
         case ast.Name(ctx=ast.Load()):
             yield from (("name", ast.Name(name, ast.Load())) for name in names if name != node.id)
-    if isinstance(node, ast.Call) and _called(node) == "where" and len(node.args) == 3:
+    if isinstance(node, ast.Call) and name_called(node) == "where" and len(node.args) == 3:
         yield "inverted", with_fields(node, args=[_inverted(node.args[0]), *node.args[1:]])
 
 
@@ -344,7 +342,8 @@ def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr
     text = f"({ast.unparse(node)})"
     for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("picked", PICKED), ("arithmetic", ARITHMETIC)):
         for wrap in wraps:
-            if what.masked or wrap not in ("~{}", "1 - {}"):
+            twice = wrap == "-{}" and isinstance(node, ast.UnaryOp)  # a sign before a sign
+            if not twice and (what.masked or wrap not in ("~{}", "1 - {}")):
                 yield KINDS.get(wrap, kind), parsed(wrap.replace("{}", text))
     for term in what.terms:
         yield "missing term", parsed(term.replace("{}", text))

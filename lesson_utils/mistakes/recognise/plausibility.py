@@ -2,11 +2,12 @@
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from lesson_utils.mistakes.recognise.edit_messages import REASONS, called, own_reason
+from lesson_utils.mistakes.recognise.edit_messages import REASONS, own_reason
 from lesson_utils.mistakes.recognise.fault_bank import tokens
+from lesson_utils.mistakes.recognise.mutation_operators import name_called
 from lesson_utils.mistakes.recognise.tree_edits import Edit, written
 
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
@@ -26,7 +27,7 @@ class Plausibility:
     learner: Counter[str]
     own_names: Collection[str]
     tests: Collection[int]  # the ids of the nodes in the conditions of the learner's lines
-    counts: Collection[str]  # the parameters that are whole numbers
+    kinds: Mapping[str, str]  # of the parameters: what they are, such as "i" for a whole number
     reads: Counter[str]  # how often each name is read in the learner's lines
 
     def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
@@ -54,37 +55,37 @@ class Plausibility:
             return False
         if edit.kind == "name" and (old := getattr(edit.old, "id", "")) in self.own_names and self.reads[old] == 1:
             return False  # what was computed under this name would be for nothing
+        kinds = {self.kinds[node.id] for node in (edit.old, edit.new) if getattr(node, "id", "") in self.kinds}  # type: ignore[attr-defined]
+        if edit.kind == "name" and len(kinds) > 1:
+            return False  # nobody takes a mask for scores
         before, after = map(tokens, edit.texts())
-        if edit.kind == "inserted":
-            return self._is_missing_step(edit.texts()[1])
+        if edit.kind == "exchanged":  # of a name that nobody reads, the other one stands in a wrong place
+            return all(self.reads[name] for name in edit.texts())
         if edit.kind in MEANT:
             return True
         if edit.kind == "sign":  # a size has none
-            return _negated(edit.new) not in self.counts or isinstance(edit.parent, ast.Subscript | ast.Slice)
+            return self.kinds.get(_negated(edit.new)) != "i" or isinstance(edit.parent, ast.Subscript | ast.Slice)
         if edit.kind in COUNTING:
-            return called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
-        if self._unknown(after - before, self.solution, self.learner):
+            return name_called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
+        unknown = self._unknown(after - before, self.solution, self.learner)
+        if any(" " not in word for word in unknown) or (unknown and edit.kind != "operator"):
             return False
-        return edit.kind not in REMOVING or edit.kind == "branches" or self._is_superfluous(edit, before - after)
+        return (
+            edit.kind not in REMOVING or edit.kind in ("branches", "term") or self._is_superfluous(edit, before - after)
+        )
 
     def _bends_a_condition(self, edit: Edit) -> bool:
         """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
-        if id(edit.old) not in self.tests and id(edit.parent) not in self.tests:
+        if not any(id(node) in self.tests for e in (edit, *edit.also) for node in (e.old, e.parent)):
             return False
         old, new = edit.old, edit.new
         if isinstance(old, ast.Compare) and isinstance(new, ast.Compare) and edit.kind == "comparison":
             return ast.dump(old.left) != ast.dump(new.left)
         return edit.kind not in ("inverted", "sign")
 
-    def _is_missing_step(self, step: str) -> bool:
-        """Tell whether a step goes on from what it stores, with a word that stands nowhere in the learner's lines."""
-        names = [node for node in ast.walk(ast.parse(step)) if isinstance(node, ast.Name)]
-        stored, loaded = ({n.id for n in names if isinstance(n.ctx, ctx)} for ctx in (ast.Store, ast.Load))
-        return bool(stored & loaded) and any(word.isidentifier() and word not in self.learner for word in tokens(step))
-
     def _is_superfluous(self, edit: Edit, gone: Counter[str]) -> bool:
         """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
-        if any(word in CALLED_TWICE and self.learner[word] > self.solution[word] for word in gone):
+        if any(self.learner[word] > self.solution[word] for word in gone if word in CALLED_TWICE or word in self.kinds):
             return True
         foreign = self._unknown(gone, self.solution)
         return len(foreign) > 1 or any(" " not in word for word in foreign)
@@ -112,8 +113,11 @@ def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
     """Yield the ids of the nodes that a body's conditions are made of."""
     for statement in body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.If | ast.IfExp | ast.While):
-                yield from map(id, ast.walk(node.test))
+            test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else None
+            if name_called(node) == "where" and len(node.args) == 3:  # type: ignore[attr-defined]
+                test = node.args[0]  # type: ignore[attr-defined]
+            if test:
+                yield from map(id, ast.walk(test))
 
 
 def reads_of(body: list[ast.stmt]) -> Counter[str]:
@@ -132,13 +136,15 @@ def _is_trivial(edit: Edit) -> bool:
     """Tell whether the new expression says the same twice, `x / x`, `f(f(x))`, or computes a number from a number, `√1`."""
     known = {ast.dump(node) for node in ast.walk(edit.old)} if isinstance(edit.old, ast.AST) else set()
     assert isinstance(edit.new, ast.AST)
-    if (called(edit.new) and called(edit.new) == called(edit.parent)) or (_turns(edit.new) and _turns(edit.parent)):
+    if (name_called(edit.new) and name_called(edit.new) == name_called(edit.parent)) or (
+        _turns(edit.new) and _turns(edit.parent)
+    ):
         return True
     return any(_says_nothing(node) for node in ast.walk(edit.new) if ast.dump(node) not in known)
 
 
 def _turns(node: object) -> bool:
-    return called(node) in TURNING or getattr(node, "attr", "") in TURNING
+    return name_called(node) in TURNING or getattr(node, "attr", "") in TURNING
 
 
 def _says_nothing(node: ast.AST) -> bool:
@@ -155,7 +161,7 @@ def _says_nothing(node: ast.AST) -> bool:
             return len({ast.dump(item) for item in items}) == 1
         case ast.Compare(left=a, comparators=[b]) if ast.dump(a) == ast.dump(b):
             return True
-        case ast.Call(args=[inner]) if called(node) and called(inner) == called(node):
+        case ast.Call(args=[inner]) if name_called(node) and name_called(inner) == name_called(node):
             return True
         case ast.Call(func=ast.Attribute(value=inner)) if _turns(node) and _turns(inner):
             return True

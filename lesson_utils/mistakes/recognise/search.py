@@ -5,23 +5,18 @@ of the learner's own lines that makes every case right; then the dictionary is s
 mutants of the solution. Of several explanations that fit, the one closest to the learner's words is chosen.
 """
 
-import ast
 import inspect
-import re
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.explain.errors import same_place
-from lesson_utils.mistakes.recognise.edit_messages import repair_message, same_numbers_message
-from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, agree, may_match, signature, tokens
-from lesson_utils.mistakes.recognise.learner_code import LearnerCode, exchanges, learner_code
+from lesson_utils.mistakes.recognise.edit_messages import contradict, listed_message, repair_messages
+from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode
+from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
@@ -39,18 +34,20 @@ from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
 NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
 PAIRS = 10_000  # of typed mistakes that are compared
-LINES = 300  # that run while one edit is compiled
+LINES = 1000  # that run while one edit is compiled, the library's among them
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
-REWORDED = 6  # more words than these apart, an answer is not the one that was typed
 # Edits that are believed beside another mistake; others may take something right away.
 BESIDE_ANOTHER = {
     "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one", "size",
     "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
-    "letters", "constant", "name", "missing term",
+    "letters", "constant", "name", "missing term", "exchanged", "index",
 }  # fmt: skip
-HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
-MANY = 40  # faults that return the same; more are not compared
+# Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
+WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}
+# Kinds that change a little; what they lead to is believed if it is nearer. Others may switch off all that is wrong.
+SMALL = {"off by one", "bound", "comparison", "inverted", "exchanged", "axis", "index", "term", "operator", "keyword"}
+DOUBTFUL = {"statements swapped", "arithmetic", "picked"}  # kinds of edits that no other is tried beside
 
 
 @dataclass(frozen=True)
@@ -59,109 +56,50 @@ class Diagnosis:
 
     message: str
     name: str = ""
-    sure: bool = True  # else a remark, to stand behind what was measured
     explains_errors: bool = True  # else an error of the answer is another mistake
 
 
-class Search:
+class Search(Lookup):
     """A wrong answer, and the ways to find out which mistake is behind it."""
 
     def __init__(self, bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome]) -> None:
-        self.bank, self.function, self.outcomes = bank, function, outcomes
-        self.wrong = [i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=False)) if not same(o, w)]
-        telling = [i for i in self.wrong if outcomes[i].is_telling()]
-        self.has_values = bool(telling)
-        self.telling = (telling or self.wrong)[0]  # the case that is compared first
-        self.signature = signature(outcomes[self.telling])
-        self.learner: LearnerCode | None = learner_code(function)
+        super().__init__(bank, function, outcomes)
         self.lines = MOST_LINES  # that the answer runs in the telling case
-        self.tried: list[tuple[Edit, Outcome]] = []  # edits that mend nothing, and what they make of that case
-        body = self.learner.body if self.learner else []
-        self.words = tokens("\n".join(map(ast.unparse, body)))
-        self.is_misplaced = exchanges(body, bank.exercise.returns)
+        self.each = 1  # steps that an edit counts as
+        self.edits: list[Edit] = []  # of the learner's lines, that may be meant
+        self.tried: list[
+            tuple[tuple[Edit, ...], Outcome]
+        ] = []  # edits that mend nothing, and what they make of that case
 
     # --- Which known fault does the same? ---
 
     def typed(self) -> Diagnosis | None:
         """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
-        return self._lookup([*self.bank.changes, *self.bank.respelled], or_slip=True)
+        best = self.best([*self.bank.changes, *self.bank.respelled])
+        if best and self.learner and self.distance_in_words(best) > REWORDED and (slip := self._repaired(is_slip)):
+            return slip
+        return self._named(best)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
         """Find the typed mistake that does the same wherever neither it nor the answer stops with an error."""
-        return self._lookup([*self.bank.changes, *self.bank.respelled], abstain=True)
+        return self._named(self.best([*self.bank.changes, *self.bank.respelled], abstain=True))
 
     def two_typed(self) -> Diagnosis | None:
         """Find the two typed mistakes that together do the same."""
         pairs = self.bank.pairs(self.bank.changes)
         if self.is_multiple and self.learner:  # of numbers, many pairs are such a multiple by chance
             pairs = (pair for pair in pairs if _numbers(tokens(pair.text)) == _numbers(self.words))
-        return self._lookup(pairs, abstain=True, most=PAIRS)
+        return self._named(self.best(pairs, abstain=True, most=PAIRS))
 
     def mutant(self) -> Diagnosis | None:
         """Find the mutant of the solution that does the same."""
-        return self._lookup(self.bank.mutants)
+        return self._named(self.best(self.bank.mutants))
 
-    def _lookup(
-        self, faults: Iterable[Fault], abstain: bool = False, most: int = sys.maxsize, or_slip: bool = False
-    ) -> Diagnosis | None:
-        """Return the fault that does the same and whose words are closest to the learner's."""
-        found = (
-            fault
-            for fault in within(Steps(most), faults)
-            if may_match(fault.signature(self.telling), self.signature)
-            and self._fits(fault, abstain)
-            and self._is_true(fault)
-        )
-        best = min(islice(found, MANY), key=self._distance, default=None)
-        if best is None:
+    def _named(self, fault: Fault | None) -> Diagnosis | None:
+        if fault is None:
             return None
-        if or_slip and self.learner and self._distance(best) > REWORDED and (slip := self._repaired(is_slip)):
-            return slip
-        if best.slip and self.learner:  # no edit of the learner's own lines is like it
-            return Diagnosis(same_numbers_message(best.slip), sure=False)
-        explained = all(best.outcome(i).error for i, o in enumerate(self.outcomes) if o.error)
-        return Diagnosis(best.message, best.name, explains_errors=explained)
-
-    def _fits(self, fault: Fault, abstain: bool) -> bool:
-        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no; a pair with one explains no values."""
-        seen, has_values = 0, False
-        for i, outcome in enumerate(self.outcomes):
-            agreed = agree(fault.outcome(i), outcome)
-            if agreed and outcome.error:
-                here = same_place(fault.outcome(i).error, outcome.error, self.bank.exercise.parameters)
-                agreed = here or (None if abstain else False)
-            silent = abstain and i in self.wrong and (outcome.error or not fault.parts)
-            if agreed is False or (agreed is None and not silent):
-                return False
-            seen += bool(agreed) and i in self.wrong
-            if agreed and i in self.wrong and outcome.is_telling():
-                has_values |= np.size(outcome.results()[0]) > 1
-        return seen > 0 and (not abstain or has_values or 2 * seen >= len(self.wrong))
-
-    def _is_true(self, fault: Fault) -> bool:
-        """Tell whether a message is for such lines: about a mask, if they hide something, and about one result, if it stands in its place."""
-        if self.is_misplaced and fault.text.splitlines()[-1] == self.bank.exercise.body({}).splitlines()[-1]:
-            return False  # right results and wrong ones, exchanged, may be those of a mistake that nobody made
-        said = "" if fault.slip or "mask" in self.bank.exercise.returns else fault.message
-        return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
-
-    def _distance(self, fault: Fault, edit: Edit | None = None) -> int:
-        """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""
-        if not self.words:
-            return 0
-        before, after = map(tokens, edit.texts()) if edit else (Counter[str](), Counter[str]())
-        typed, words = tokens(fault.text), self.words - before + after
-        return (typed - words).total() + (words - typed).total()
-
-    @cached_property
-    def is_multiple(self) -> bool:
-        """A number that is always the same multiple of the right one: too many faults lead from one to the other."""
-        try:
-            pairs = [(float(o.value), float(w.value)) for o, w in zip(self.outcomes, self.bank.wanted, strict=True)]
-        except (TypeError, ValueError, OverflowError):  # an error, arrays, several results; a number beyond floats
-            return False
-        ratios = [value / wanted for value, wanted in pairs if wanted]
-        return 1 < len(ratios) == len(pairs) and bool(np.allclose(ratios, ratios[0], rtol=1e-6))
+        explained = all(fault.outcome(i).error for i, o in enumerate(self.outcomes) if o.error)
+        return Diagnosis(fault.message, fault.name, explains_errors=explained)
 
     # --- Which edit of the learner's lines makes them right? ---
 
@@ -176,42 +114,45 @@ class Search:
         if not self._runs_as(learner):
             self.learner = None
             return None
-        best = self._best_edit(learner, Steps(EDITS), fits)
-        return Diagnosis(repair_message(best, learner.body, learner.first_line)) if best else None
-
-    def two_edits(self) -> Diagnosis | None:
-        """Find two edits of the learner's lines that make every case right together; the first brings the results nearer."""
-        learner, wanted = self.learner, self.bank.wanted[self.telling]
-        if learner is None:
-            return None
-        nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
-        for edit, outcome in self.tried:
-            if edit.kind not in ("statements swapped", "arithmetic", "picked"):
-                nearest.setdefault((distance(outcome, wanted), signature(outcome)), edit)
-        before, steps = distance(self.outcomes[self.telling], wanted), Steps(SECOND)
-        for (after, _), first in sorted(nearest.items(), key=lambda one: one[0][0])[:NEAREST]:
-            if after < before:
-                edited = learner.edited(first)
-                if second := self._best_edit(edited, steps, lambda edit: edit.kind != "arithmetic"):
-                    one = repair_message(first, learner.body, learner.first_line)
-                    other = repair_message(second, edited.body, learner.first_line)
-                    return Diagnosis(f"Two things to mend.\n1. {one}\n2. {other}")
+        steps, what = Steps(EDITS), self.bank.ingredients(learner.variables(), learner.names)
+        self.edits, self.tried = [], []
+        for family in repairs(learner.body, what):
+            plausible = (edit for edit in family if fits(edit) and self.plausibility.accepts(edit))
+            tried = [*within(steps, plausible, self.each)]
+            self.edits += tried
+            if found := [edit for edit in tried if self._mends(edit)]:
+                return self._told([min(found, key=self.plausibility.rank)])
         return None
 
-    def _best_edit(self, learner: LearnerCode, steps: Steps, fits: Callable[[Edit], bool]) -> Edit | None:
-        """Return the most plausible edit that makes every case right, or None."""
+    def two_edits(self) -> Diagnosis | None:
+        """Find the likeliest two edits of the learner's lines that make every case right; one brings the results nearer."""
+        wanted, steps, rank = self.bank.wanted[self.telling], Steps(SECOND), self.plausibility.rank
+        nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
+        for (first, *_), outcome in self.tried:
+            if first.kind not in DOUBTFUL:
+                nearest.setdefault((distance(outcome, wanted), signature(outcome)), first)
+        before, ordered = distance(self.outcomes[self.telling], wanted), sorted(nearest.items(), key=lambda x: x[0][0])
+        firsts = [edit for (after, _), edit in ordered if after < before or edit.kind in WHOLE][:NEAREST]
+        pairs = ((a, b) for a in firsts for b in self.edits if b.kind != "arithmetic" and not contradict(a, b))
+        found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
+        best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
+        return self._told(sorted(best, key=lambda edit: edit.line)) if best else None
+
+    def _told(self, edits: Sequence[Edit]) -> Diagnosis | None:
+        """Return the message for edits that make every case right."""
+        learner = self.learner
+        assert learner is not None
+        return Diagnosis(listed_message(repair_messages(edits, learner.body, learner.first_line)))
+
+    @cached_property
+    def plausibility(self) -> Plausibility:
+        learner = self.learner
+        assert learner is not None
         own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
         tests = frozenset(nodes_of_tests(learner.body))
         given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
-        counts = {name for name, argument in given if type(argument) is int}
-        plausibility = Plausibility(self.bank.words, self.words, own_names, tests, counts, reads_of(learner.body))
-        what = self.bank.ingredients(learner.variables(), learner.names)
-        each = 1 + self.lines // LINES
-        for edits in repairs(learner.body, list(self.bank.trees.values()), what):
-            plausible = (edit for edit in edits if fits(edit) and plausibility.accepts(edit))
-            if found := [edit for edit in within(steps, plausible, each) if self._mends(learner.function(edit), edit)]:
-                return min(found, key=plausibility.rank)
-        return None
+        kinds = {name: np.asarray(x).dtype.kind if isinstance(x, np.ndarray | int | float) else "" for name, x in given}
+        return Plausibility(self.bank.words, self.words, own_names, tests, kinds, reads_of(learner.body))
 
     def edit_and_typed(self) -> Diagnosis | None:
         """Find an edit of the learner's lines that brings them nearer to a typed mistake, and leaves that one alone.
@@ -219,54 +160,64 @@ class Search:
         It was run in search of a repair. It has a reason of its own, or brings the words nearer to the mistake's, and nothing
         that was right may get wrong: an edit that spoils something may end in a known mistake, too.
         """
+        most = max(len(edits) for edits, _ in self.tried)
         found = [
-            (self._distance(fault, edit), n, edit, fault)
-            for n, (edit, outcome) in enumerate(self.tried)
+            (sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
+            for n, (edits, outcome) in enumerate(self.tried)
+            if len(edits) == most and all(edit.kind in BESIDE_ANOTHER for edit in edits)
+            for its in [signature(outcome)]
             for fault in self.bank.changes
-            if edit.kind in BESIDE_ANOTHER
-            and not (edit.kind in REMOVING and self._takes_a_variable(edit))
-            and may_match(fault.signature(self.telling), signature(outcome))
-            and (edit.kind not in REMOVING or self._works_alike(fault))
-            and (edit.kind == "results" or self._is_true(fault))
-            and (has_own_reason(edit) or self._is_nearer(fault, edit))
-            and self._leads_to(fault, edit)
+            if may_match(fault.signature(self.telling), its)
+            and all(self._may_stand_beside(edit, fault) for edit in edits)
+            and self._leads_to(fault, edits)
         ]
         if not found or self.learner is None:
             return None
-        _, _, edit, fault = min(found, key=lambda one: one[:2])
-        first = repair_message(edit, self.learner.body, self.learner.first_line)
-        return Diagnosis(f"Two things to mend.\n1. {first}\n2. {fault.message}", f"; {fault.name}")
+        _, _, edits, fault = min(found, key=lambda one: one[:2])
+        said = repair_messages(edits, self.learner.body, self.learner.first_line)
+        return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
+
+    def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
+        if edit.kind in REMOVING and not self.has_values:  # without the part that stops, nothing is known of it
+            return False
+        if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self.works_alike(fault)):
+            return False
+        return edit.kind == "results" or self.is_true(fault)
 
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
         before, after = map(len, edit.texts())
-        return (self._distance(fault, edit), after) < (self._distance(fault), before)
-
-    def _works_alike(self, fault: Fault) -> bool:
-        """Tell whether half of what a fault calls stands in the learner's lines; else its words say what nobody wrote."""
-        calls = set(re.findall(r"(\w+)\(", fault.text))
-        return 2 * sum(name in self.words for name in calls) >= len(calls)
+        return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
 
     def _takes_a_variable(self, edit: Edit) -> bool:
+        """Tell whether an edit takes the last of a variable out of an expression."""
         before, after = map(tokens, edit.texts())
-        return self.learner is not None and any(name in before - after for name in self.learner.variables())
+        return self.learner is not None and any(v in before and v not in after for v in self.learner.variables())
 
-    def _leads_to(self, fault: Fault, edit: Edit) -> bool:
+    def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
 
-        Another name has no reason of its own, nor has what leads to other lines: it must make something right, too.
+        Small edits without a reason of their own bring most wrong cases nearer, and none farther. Another name has no such
+        reason, nor has what leads to other lines: it must make something right, too.
         """
-        function = self.learner.function(edit) if self.learner else None
-        gains = edit.kind != "name" and self._works_alike(fault)
+        function = self.learner.function(*edits) if self.learner else None
+        has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
+        given = [Outcome(x) for x in self.bank.cases[self.telling].arguments if isinstance(x, np.ndarray)]
+        is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
+        if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):
+            return False
+        gains, nearer = self.works_alike(fault) and not any(edit.kind == "name" for edit in edits), 0
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
             if after is None or not same(after, fault.outcome(i)):
                 return False
             gained = right_entries(after, wanted) - right_entries(before, wanted)
-            if gained < 0:
+            farther = distance(after, wanted) - distance(before, wanted)
+            if gained < 0 or (farther > 1e-6 and not has_reason):
                 return False
+            nearer += farther < -1e-6
             gains = gains or gained > 0
-        return gains
+        return gains and (has_reason or 2 * nearer >= len(self.wrong))
 
     def other_order(self) -> Diagnosis | None:
         """Find parameters in another order than the stub's: the check hands its arguments over by place."""
@@ -281,9 +232,13 @@ class Search:
 
     def _runs_as(self, learner: LearnerCode) -> bool:
         """Tell whether the tree does what the function did, or its source is not that of the function."""
+        function = learner.function()
         with counted_lines("<answer>") as counted:
-            outcome = self._run(learner.function(), self.telling)
+            outcome = self._run(function, self.telling)
         self.lines = counted()
+        with counted_lines("") as counted:
+            self._run(function, self.telling)
+        self.each = 1 + counted() // LINES
         return outcome is not None and same(outcome, self.outcomes[self.telling])
 
     def _run(self, function: Callable[..., Any] | None, i: int) -> Outcome | None:
@@ -295,15 +250,16 @@ class Search:
         except (TimeUp, SystemExit):
             return None
 
-    def _mends(self, function: Callable[..., Any] | None, edit: Edit) -> bool:
-        """Tell whether a function is right in all cases, and leaves its arguments as they were."""
+    def _mends(self, *edits: Edit) -> bool:
+        """Tell whether the learner's lines with these edits are right in all cases, and leave their arguments as they were."""
+        function = self.learner.function(*edits) if self.learner else None
         first = None
         for i in (self.telling, *range(len(self.bank.cases))):
             outcome = self._run(function, i)
             first = first or outcome
             if outcome is None or not same(outcome, self.bank.wanted[i]):
                 if first and first.is_telling() and not self.is_multiple:
-                    self.tried.append((edit, first))
+                    self.tried.append((edits, first))
                 return False
         assert function is not None
         before = self.bank.cases[self.telling].arguments
@@ -313,7 +269,9 @@ class Search:
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
-    return {word for word in words if word.isdigit() and word not in "01"}  # sums begin at 0, and loops at either
+    return {
+        word for word in words if word[0].isdigit() and " " not in word and word not in "01"
+    }  # sums begin at 0, and loops at either
 
 
 @dataclass(frozen=True)
@@ -325,8 +283,7 @@ class Stage:
     when: Callable[[Search], bool] = lambda search: True
 
 
-# In the order in which they run. Without a source, the mutants of the solution stand for the edits of the learner's lines;
-# beside a source they are a remark only, so they come last.
+# In the order in which they run. Without a source, the mutants of the solution stand for the edits of the learner's lines.
 STAGES = (
     Stage("parameters in another order", Search.other_order),
     Stage("a typed mistake", Search.typed),
@@ -336,7 +293,7 @@ STAGES = (
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
-    Stage("a mutant, as a remark", Search.mutant, lambda s: s.has_values and bool(s.learner) and not s.is_multiple),
+    Stage("two edits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
 )
 
 

@@ -3,11 +3,10 @@ applied to a learner's lines, one of them may make those right.
 """
 
 import ast
-import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lesson_utils.mistakes.recognise.ingredients import Ingredients
 from lesson_utils.mistakes.recognise.mutation_operators import (
@@ -15,6 +14,7 @@ from lesson_utils.mistakes.recognise.mutation_operators import (
     OPERATORS,
     additions,
     alternatives,
+    name_called,
     number,
     with_fields,
 )
@@ -32,14 +32,25 @@ class Edit:
     new: object
     line: int  # counted as the tree counts
     words: tuple[str, str] | None = None  # before and after, where they are not those of the nodes
+    also: tuple["Edit", ...] = ()  # more places, where the same is done
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        _set(self.parent, self.field, self.index, self.new)
-        try:
-            yield
-        finally:
-            _set(self.parent, self.field, self.index, self.old)
+        with ExitStack() as stack:
+            for edit in self.also:
+                stack.enter_context(edit.applied())
+            _set(self.parent, self.field, self.index, self.new)
+            try:
+                yield
+            finally:
+                _set(self.parent, self.field, self.index, self.old)
+
+    def places(self) -> set[tuple[int, str | int]]:
+        """Return what the edit sets: fields of nodes, and places in lists."""
+        every = (self, *self.also)
+        return {
+            (id(e.parent), e.field) if e.index is None else (id(getattr(e.parent, e.field)), e.index) for e in every
+        }
 
     def texts(self) -> tuple[str, str]:
         """Return what the edit changes, before and after."""
@@ -51,6 +62,40 @@ class Edit:
         before = ast.unparse(shown)
         with self.applied():
             return before, ast.unparse(shown if shown is self.parent else self.new)
+
+
+@contextmanager
+def all_applied(edits: Sequence[Edit]) -> Iterator[None]:
+    """Apply edits of one tree together, the outer ones first: what stands in the place of a node may be a copy of it.
+
+    Raises:
+        ValueError: two of them change the same place, or one takes out what another one changes.
+    """
+    ordered: list[Edit] = []
+    for edit in edits:
+        if any(edit.places() & other.places() for other in ordered):
+            raise ValueError("the same place")
+        ordered.insert(next((i for i, e in enumerate(ordered) if e.parent is edit.old), len(ordered)), edit)
+    outer = dict[int, Edit]()
+    with ExitStack() as stack:
+        for edit in ordered:
+            if around := outer.get(id(edit.parent)):
+                if edit.old is around.new:  # the part that is left of it
+                    edit = replace(around, old=around.new, new=edit.new)
+                elif _at(around.new, edit.field, edit.index) is edit.old:
+                    edit = replace(edit, parent=around.new)  # type: ignore[arg-type]
+                else:
+                    raise ValueError("taken out")
+            outer[id(edit.old)] = edit
+            stack.enter_context(edit.applied())
+        yield
+
+
+def _at(parent: object, name: str, i: int | None) -> object:
+    value = getattr(parent, name, None)
+    if i is None:
+        return value
+    return value[i] if isinstance(value, list) and i < len(value) else None
 
 
 def _fields(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
@@ -83,46 +128,76 @@ def _shown(parent: ast.AST, node: ast.AST) -> ast.AST:
     )
 
 
-def repairs(
-    body: list[ast.stmt], solution: Sequence[Sequence[ast.stmt]], what: Ingredients
-) -> Iterator[Iterator[Edit]]:
-    """Yield families of edits that may mend a body, the likelier families first; `solution` has a list for each step."""
+def repairs(body: list[ast.stmt], what: Ingredients) -> Iterator[Iterator[Edit]]:
+    """Yield families of edits that may mend a body, the likelier families first."""
     yield edits(body, what)
-    yield edits(body, what, add=True)
-    yield _insertions(body, solution, what.names)
     yield _throughout(body, what)
+    yield edits(body, what, add=True)
 
 
 def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
-    """Yield the edits that do the same in several places: another axis in each call, another name or index all over a line."""
+    """Yield the edits that do the same in several places, in one line or in all: another axis, name, sign or function."""
     groups: dict[tuple[str, str, str, int], list[Edit]] = {}
     for edit in edits(body, what):
-        if edit.kind in ("axis", "name", "index"):
-            before, after = (_varying(edit.kind, node) for node in (edit.old, edit.new))
-            groups.setdefault((edit.kind, before, after, edit.line * (edit.kind != "axis")), []).append(edit)
-    for (kind, before, after, _), group in groups.items():
-        if len(group) > 1 and before and (after or kind == "index"):
-            with ExitStack() as stack:
-                for edit in group:
-                    stack.enter_context(edit.applied())
-                new = copy.deepcopy(body)
-            lines = [edit.line for edit in group]
-            yield Edit(kind, ast.Module(body, []), "body", None, body, new, min(lines), (before, after))
+        before, after = _varying(edit)
+        if before != after:
+            groups.setdefault((edit.kind, before, after, 0), []).append(edit)
+            if edit.kind in ("name", "index"):
+                groups.setdefault((edit.kind, before, after, edit.line), []).append(edit)
+    for (kind, before, after, line), group in groups.items():
+        is_in_all = line == 0 and len({edit.line for edit in group}) == 1 and kind in ("name", "index")
+        if len(group) > 1 and not is_in_all and len({*group[0].places()} | {*group[1].places()}) == 2:
+            yield replace(group[-1], line=min(e.line for e in group), words=(before, after), also=tuple(group[:-1]))
+    yield from _exchanged(body, what.names)
 
 
-def _varying(kind: str, node: object) -> str:
-    """Return what differs between places where the same slip is made: `axis=0`, a name, an index."""
-    if kind == "axis":
-        return ", ".join(ast.unparse(k) for k in getattr(node, "keywords", ()) if k.arg in ("axis", "keepdims"))
-    if kind == "name":
-        return getattr(node, "id", "")
-    return f"[{ast.unparse(node.slice)}]" if isinstance(node, ast.Subscript) else ""
+def _varying(edit: Edit) -> tuple[str, str]:
+    """Return what differs between places where the same slip is made, before and after: `axis=0`, a name, an index, a sign."""
+    old, new = edit.old, edit.new
+    if edit.words or not isinstance(old, ast.AST) or not isinstance(new, ast.AST):
+        return "", ""
+    if edit.kind in ("axis", "keepdims"):
+        return _axis_of(old), _axis_of(new)
+    if edit.kind == "index" and isinstance(old, ast.Subscript):
+        return f"[{ast.unparse(old.slice)}]", ""
+    if edit.kind == "function" and name_called(old) and name_called(new):
+        return name_called(old), name_called(new)
+    if (edit.kind in ("operator", "comparison", "unwrapped") and type(old) is type(new)) or number(old) in range(-4, 4):
+        return "", ""
+    return ast.unparse(old), ast.unparse(new)
+
+
+def _axis_of(call: ast.AST) -> str:
+    keywords = getattr(call, "keywords", ())
+    return ", ".join(ast.unparse(k) for k in keywords if k.arg in ("axis", "keepdims"))
+
+
+def _exchanged(body: list[ast.stmt], names: Sequence[str]) -> Iterator[Edit]:
+    """Yield the edits that exchange two names: where they get their values, in one line that reads both, or in all."""
+    groups: dict[tuple[int, str], list[Edit]] = {}
+    filled = {getattr(base, "id", "") for statement in body for n in ast.walk(statement) for base in written(n)}
+    for statement in body:
+        for parent, field, i, node in _places(statement):
+            if isinstance(node, ast.Name) and node.id in names and node.id not in filled:
+                for line in (0,) if isinstance(node.ctx, ast.Store) else (-1, node.lineno):
+                    edit = Edit("exchanged", parent, field, i, node, node, node.lineno)
+                    groups.setdefault((line, node.id), []).append(edit)
+    for ((line, a), ones), ((other_line, b), others) in itertools.combinations(groups.items(), 2):
+        if line == other_line and (line or len(ones) == len(others) == 1):
+            new = [*(_renamed(edit, b) for edit in ones), *(_renamed(edit, a) for edit in others)]
+            yield replace(new[0], line=min(e.line for e in new), words=(a, b), also=tuple(new[1:]))
+
+
+def _renamed(edit: Edit, name: str) -> Edit:
+    assert isinstance(edit.old, ast.Name)
+    return replace(edit, new=ast.copy_location(ast.Name(name, edit.old.ctx), edit.old))
 
 
 def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterator[Edit]:
     """Yield each single edit of a body; with `add`, those that put something into it."""
     for statement in body:
-        filled = {id(base) for n in ast.walk(statement) for base in written(n)}
+        bases = [base for n in ast.walk(statement) for base in written(n)]
+        filled, lists = {id(base) for base in bases}, {getattr(base, "id", "") for base in bases}
         for parent, name, i, node in list(_places(statement)):
             if add and id(node) in filled:  # what is done to a copy of it would be lost
                 continue
@@ -134,6 +209,8 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
             for kind, new in news:
                 if kind == "off by one" and getattr(getattr(parent, "value", None), "attr", "") == "shape":
                     continue  # another axis, which is an edit of its own
+                if _part_of(new) in lists and (isinstance(parent, HOLDING) or name_called(parent) in FILLING):
+                    continue  # a list inside itself, which NumPy would unpack for seconds, or for ever
                 if kind == "off by one" and isinstance(parent, ast.BinOp):
                     if isinstance(new, ast.Constant) and new.value == 0:
                         continue  # `n - 0`: leaving the term out is an edit of its own
@@ -146,12 +223,22 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
 
 
 FILLING = {"append", "extend", "insert"}
+HOLDING = (ast.List, ast.Tuple, ast.Assign, ast.AugAssign)
+
+
+def _part_of(node: ast.AST) -> str | None:
+    """Return the name of the list that an expression is, or a slice of which it is."""
+    while isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def written(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the arrays and lists that `node` writes into: x of `x[0] = 1` and of `x.append(1)`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
         yield node.func.value
+    if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List):
+        yield node.target
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
         base: ast.expr = node
         while isinstance(base, ast.Subscript | ast.Attribute):
@@ -179,34 +266,35 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
     """Yield the edits of whole statements: left out, in another order, or rewritten."""
     body: list[ast.stmt] = holder.body  # type: ignore[attr-defined]
 
-    def instead(n: int, old: int, new: Sequence[ast.stmt], kind: str, before: str, after: str) -> Edit:
-        made = [_placed(x, body[n]) for x in new]
-        rest = [*body[:n], *made, *body[n + old :]]
-        return Edit(kind, holder, "body", None, body, rest, body[n].lineno, (before, after))
+    def instead(n: int, new: Sequence[ast.stmt], kind: str, before: str, after: str) -> Edit:
+        made = _placed(_block(new), body[n])
+        return Edit(kind, holder, "body", n, body[n], made, body[n].lineno, (before, after))
 
     for n, statement in enumerate(body):
         text = ast.unparse(statement)
         if len(body) > 1:
-            yield instead(n, 1, [], "statement", text, "")
+            yield instead(n, [], "statement", text, "")
         if n + 1 < len(body):
-            yield instead(n, 2, [body[n + 1], statement], "statements swapped", text, ast.unparse(body[n + 1]))
+            below = instead(n + 1, [statement], "statements swapped", "", "")
+            first = instead(n, [body[n + 1]], "statements swapped", text, ast.unparse(body[n + 1]))
+            yield replace(first, also=(below,))
         match statement:
             case ast.Return(value=ast.Tuple(elts=elements)) if len(elements) <= 4:
                 yield from _results(statement, elements)
             case ast.For() | ast.While() | ast.If():
                 if len(statement.body) > 1:  # the last line one step to the left
                     shorter, last = with_fields(statement, body=statement.body[:-1]), statement.body[-1]
-                    yield instead(n, 1, [shorter, last], "indented", ast.unparse(last), "")  # type: ignore[list-item]
+                    yield instead(n, [shorter, last], "indented", ast.unparse(last), "")  # type: ignore[list-item]
                 if isinstance(statement, ast.If):
-                    yield instead(n, 1, statement.body, "condition", f"if {ast.unparse(statement.test)}:", "")
+                    yield instead(n, statement.body, "condition", f"if {ast.unparse(statement.test)}:", "")
                 yield from _statements(statement)
             case ast.Assign() | ast.AugAssign():
                 for kind, new in _assignments(statement):
-                    yield instead(n, 1, [new], kind, text, ast.unparse(_placed(new, statement)))
+                    yield instead(n, [new], kind, text, ast.unparse(_placed(new, statement)))
             case ast.Expr(value=ast.Call() as call):
                 for name in dict.fromkeys(node.id for node in ast.walk(call) if isinstance(node, ast.Name)):
                     kept = ast.Assign([ast.Name(name, ast.Store())], call)
-                    yield instead(n, 1, [kept], "thrown away", text, ast.unparse(_placed(kept, statement)))
+                    yield instead(n, [kept], "thrown away", text, ast.unparse(_placed(kept, statement)))
 
 
 def _results(statement: ast.Return, elements: list[ast.expr]) -> Iterator[Edit]:
@@ -230,31 +318,8 @@ def _assignments(statement: ast.Assign | ast.AugAssign) -> Iterator[tuple[str, a
             yield "assigned", ast.AugAssign(first, added, statement.value)
 
 
-def _insertions(body: list[ast.stmt], solution: Sequence[Sequence[ast.stmt]], names: Sequence[str]) -> Iterator[Edit]:
-    """Yield the edits that put a step of the solution between the lines, with the names that are used there."""
-    holder = ast.Module(body, [])
-    for step in solution:
-        used = [n for s in step for n in ast.walk(s) if isinstance(n, ast.Name)]
-        stored = list({n.id for n in used if isinstance(n.ctx, ast.Store)})
-        source = "\n".join(map(ast.unparse, step))
-        if len(stored) != 1 or "return" in source:
-            continue
-        for name, at in itertools.product(names, range(1, len(body))):
-            new = [_Renamed(stored[0], name).visit(s) for s in ast.parse(source).body]
-            after, lines = "\n".join(map(ast.unparse, new)), [*body[:at], *new, *body[at:]]
-            yield Edit("inserted", holder, "body", None, body, lines, body[at].lineno, ("", after))
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, old: str, new: str) -> None:
-        self.old, self.new = old, new
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(self.new if node.id == self.old else node.id, node.ctx)
-
-
-def locate(new: object) -> None:
-    """Give the new nodes of an edit, one or a list, a line and a column, which Python needs to compile them."""
-    for node in new if isinstance(new, list) else [new]:
-        if isinstance(node, ast.AST):
-            ast.fix_missing_locations(node)
+def _block(statements: Sequence[ast.stmt]) -> ast.stmt:
+    """Return statements as one, to be put in the place of one."""
+    if len(statements) == 1:
+        return statements[0]
+    return ast.If(ast.Constant(True), list(statements), []) if statements else ast.Pass()
