@@ -287,8 +287,9 @@ def test_what_a_head_writes_is_not_what_is_lost_without_it():
     assert [round(np.corrcoef(ranks[0], of)[0, 1], 1) for of in ranks[1:]] == [0.3, 0.3]
     made_up = known["writes_made_up"].astype(float).mean(axis=0)  # without 23.2
     others = made_up.sum() - made_up[23, 2]
-    assert others == pytest.approx(2.5, abs=0.05)
-    assert made_up[24, 4] / others == pytest.approx(0.5, abs=0.05)
+    assert (round(others, 1), round(made_up[24, 4], 1)) == (1.7, 1.2)
+    fixed = -made_up.sum() - known["writes_made_up_rest"].astype(float).mean(axis=0).sum()
+    assert fixed > direct.lost(23, 2).mean() + 0.9  # the norm's scale makes up for the rest
 
 
 def test_copying_takes_a_look_as_well():
