@@ -242,6 +242,12 @@ def test_what_the_parts_push_adds_up_to_what_the_model_says(rng):
     assert sum(part.sum() for part in pushed) == pytest.approx(logits[3] - logits[[1, 5]].mean(), rel=1e-3)
 
 
+def test_a_name_without_a_surname_is_refused(tiny):
+    for measured in (lab.recalls, lab.who_writes):
+        with pytest.raises(ValueError, match="'Ilse' has no surname; expected a first name and a surname"):
+            measured(tiny, "Ilse")
+
+
 def test_heads_are_switched_off_from_a_layer_on(rng):
     model, ids = small_llama(rng), rng.integers(11, size=(1, 5))
     given = {(layer, head): x for layer, head, x in measures.streams_without_each_head(model, ids, start=1)}

@@ -63,7 +63,7 @@ def ahead(part: Array, stream: Array, gamma: Array, own: Array, others: Array) -
 
 def first_pieces(p: "Pretrained", people: tuple[str, ...] = recall.PEOPLE) -> Ids:
     """Return the first token of each surname."""
-    return np.array([p.tokenizer.encode(" " + name.split(maxsplit=1)[1])[0] for name in people])
+    return np.array([p.tokenizer.encode(" " + recall.surname_of(name))[0] for name in people])
 
 
 def rows(p: "Pretrained", name: str) -> tuple[Array, Array]:
