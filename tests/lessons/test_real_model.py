@@ -282,6 +282,7 @@ def test_what_a_head_writes_is_not_what_is_lost_without_it():
     order = [(int(n) // 9, int(n) % 9) for n in np.argsort(-pushed, axis=None)]
     assert (order[:4], order[-1]) == ([(23, 2), (29, 1), (23, 1), (23, 7)], (24, 4))
     assert known["scores_real"][3][24, 4] > 0.3
+    assert direct.lost(29, 1).mean() == pytest.approx(pushed[29, 1], rel=0.1)
     assert (known["writes_direct"][:, 24, 4] < 0).all()
     five = sum(pushed[layer, head] for layer, heads in paths.READERS.items() for head in heads)
     assert (round(five, 1), round(looks[18, 6, 0], 2)) == (0.3, 0.94)
