@@ -1,6 +1,7 @@
 """What the text of notebook 09 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
+from lesson_utils.lessons.real_model import direct
 
 # %% grow-train
 one, two = (films[layers].moments for layers in (1, 2))
@@ -22,3 +23,8 @@ as_written(smollm is None, much=with_numpy > 4 * with_math)
 # %% census-numbers
 strongest = lab.heads_above(found, "induction", 0.3)
 as_written(nine=len(strongest) == 9, best=strongest[0] == "18.6" and min(int(h[:2]) for h in strongest) == 17)
+
+# %% writes-ahead
+numbers = np.random.default_rng(0)
+vectors = [*numbers.normal(size=(4, 8)), numbers.normal(size=(3, 8))]
+as_written(same=bool(np.isclose(ahead(*vectors), direct.ahead(*vectors))))

@@ -21,6 +21,7 @@ from lesson_utils.lessons.real_model import (
     breaking,
     changes,
     chatting,
+    direct,
     grow,
     lab,
     lens,
@@ -204,6 +205,113 @@ def test_the_learners_function_cuts_the_wire_of_a_grown_model():
     lines = wires.cut(model, (0, 1), exercise.function()).splitlines()
     assert [line.split("in the ")[-1].split()[0] for line in lines[2:]] == list(paths.INPUTS)
     assert lines == wires.cut(model, (0, 1), paths.patched_inputs).splitlines()
+
+
+# --- Which head writes it -------------------------------------------------------------------------------------------
+
+
+def small_llama(rng):
+    """A model with all five changes, in float64, whose final norm has a γ that is not 1."""
+    model = GPT(
+        GPTConfig(
+            vocab=11,
+            d_model=24,
+            num_heads=4,
+            num_kv_heads=2,
+            num_layers=3,
+            norm="pre",
+            norm_kind="rms",
+            positions="rotary",
+            activation="swiglu",
+            dtype=np.float64,
+        ),
+        rng,
+    )
+    model.stack.norm.gamma.value = rng.uniform(0.5, 2, size=24)
+    return model
+
+
+def test_what_the_parts_push_adds_up_to_what_the_model_says(rng):
+    model, ids = small_llama(rng), rng.integers(11, size=(1, 7))
+    found = direct.parts(model, ids)
+    np.testing.assert_allclose(found.heads.sum(axis=(0, 1)) + found.others.sum(axis=0), found.stream, atol=1e-12)
+    np.testing.assert_allclose(found.maps.sum(axis=-1), 1)
+    table, gamma = model.tokens.embedding.table.value, model.stack.norm.gamma.value
+    pushed = [direct.ahead(x, found.stream, gamma, table[3], table[[1, 5]]) for x in (found.heads, found.others)]
+    logits = model.forward(ids)[0][0, -1]
+    assert sum(part.sum() for part in pushed) == pytest.approx(logits[3] - logits[[1, 5]].mean(), rel=1e-3)
+
+
+def test_a_name_without_a_surname_is_refused(tiny):
+    for measured in (lab.recalls, lab.who_writes):
+        with pytest.raises(ValueError, match="'Ilse' has no surname; expected a first name and a surname"):
+            measured(tiny, "Ilse")
+
+
+def test_heads_are_switched_off_from_a_layer_on(rng):
+    model, ids = small_llama(rng), rng.integers(11, size=(1, 5))
+    given = {(layer, head): x for layer, head, x in measures.streams_without_each_head(model, ids, start=1)}
+    assert list(given) == [(layer, head) for layer in (1, 2) for head in range(4)]
+    wanted = measures.run(model, ids, knock_out={2: [3]})[0]
+    np.testing.assert_allclose(measures.logits_of(model, given[2, 3]), wanted, atol=1e-12)
+
+
+def test_a_head_copies_whose_matrices_give_a_token_back(rng):
+    """Head 1 gives the token back, and head 2 its opposite: the last place. Both read the same values."""
+    model, n = small_llama(rng), 6
+    inner, gamma = model.stack.blocks[0].attention.inner, model.stack.norm.gamma.value
+    x = rng.normal(size=(n, 24))
+    x[:, 6:] = 0  # as wide as a head
+    inner.W_V.value[:] = 0
+    inner.W_V.value[:6, :6] = np.eye(6)
+    inner.W_O.value[:] = 0
+    inner.W_O.value[6:12, :6] = np.eye(6)
+    table = x / np.linalg.norm(x, axis=1, keepdims=True) / gamma
+    shares, places = direct.copying_shares(model.stack.blocks[0], x, gamma, table)
+    assert (shares[1], places[1]) == (1, 1)
+    inner.W_O.value[6:12, :6] *= -1
+    shares, places = direct.copying_shares(model.stack.blocks[0], x, gamma, table)
+    assert (shares[1], places[1]) == (0, n)
+
+
+def test_what_a_head_writes_is_not_what_is_lost_without_it():
+    known = stored()
+    pushed, looks = (known[f"writes_{name}"].astype(float).mean(axis=0) for name in ("direct", "looks"))
+    whole = pushed.sum() + known["writes_rest"].astype(float).mean(axis=0).sum()
+    assert whole == pytest.approx(known["writes_ahead"].mean(), abs=0.02)
+    order = [(int(n) // 9, int(n) % 9) for n in np.argsort(-pushed, axis=None)]
+    assert (order[:4], order[-1]) == ([(23, 2), (29, 1), (23, 1), (23, 7)], (24, 4))
+    assert known["scores_real"][3][24, 4] > 0.3
+    assert direct.lost(29, 1).mean() == pytest.approx(pushed[29, 1], rel=0.1)
+    assert (known["writes_direct"][:, 24, 4] < 0).all()
+    five = sum(pushed[layer, head] for layer, heads in paths.READERS.items() for head in heads)
+    assert (round(five, 1), round(looks[18, 6, 0], 2)) == (0.3, 0.94)
+    assert (round(pushed[16, 0], 1) + 0.0, round(pushed[23, 2], 1)) == (0.0, 2.7)
+    for by, lost in (("zero", [0.9, 0.3]), ("mean", [0.8, 0.4])):  # of means, the numbers are nearly the same
+        assert [round(direct.lost(*head, by).mean(), 1) for head in ((16, 0), (23, 2))] == lost
+    left, cost = pushed[direct.FROM :].ravel(), known["writes_cost"].astype(float).mean(axis=1).reshape(2, -1)
+    ranks = [x.argsort().argsort() for x in (left, *cost)]
+    assert [round(np.corrcoef(ranks[0], of)[0, 1], 1) for of in ranks[1:]] == [0.3, 0.3]
+    made_up = known["writes_made_up"].astype(float).mean(axis=0)  # without 23.2
+    others = made_up.sum() - made_up[23, 2]
+    assert (round(others, 1), round(made_up[24, 4], 1)) == (1.7, 1.2)
+    fixed = -made_up.sum() - known["writes_made_up_rest"].astype(float).mean(axis=0).sum()
+    assert fixed > direct.lost(23, 2).mean() + 0.9  # the norm's scale makes up for the rest
+
+
+def test_copying_takes_a_look_as_well():
+    known = stored()
+    table, text = known["writes_copies"]
+    assert max(table[23, [2, 1, 7]]) < 0.005 < 0.25 < min(text[23, [2, 1, 7]])
+    assert table[29, 1] > 0.7 > 0.05 > text[29, 1]
+    lines = {line.split()[0]: line for line in lab.copies_table().splitlines()[1:]}
+    assert list(lines) == ["23.2", "29.1", "23.1", "23.7", "23.0", "24.5", "24.4"]
+    for head in ((23, 0), (24, 5)):  # they copy, and look elsewhere
+        assert text[head] > 0.4
+        assert known["writes_looks"][:, *head, 0].mean() < 0.1
+        assert known["writes_direct"][:, *head].mean() < 0.25
+    assert known["writes_looks"][:, 24, 4, 0].mean() > 0.6
+    assert known["writes_places"][1, 24, 4] > 1999
 
 
 # --- From 2017 to now -----------------------------------------------------------------------------------------------
@@ -758,6 +866,12 @@ def test_the_real_model_gives_what_is_stored(folder):
     two = recall.of_two(smollm, recall.PEOPLE[0], recall.PEOPLE[1], first=True)
     assert two == pytest.approx(known["two_all"][0, 0], abs=0.05)
     assert "missing in the keys" in lab.cut_real(smollm)
+    ids, (one, others) = smollm.tokenizer.encode(recall.prompt("Ilse Brandt"))[None], direct.rows(smollm, "Ilse Brandt")
+    found, gamma = direct.parts(smollm.model, ids), smollm.model.stack.norm.gamma.value
+    np.testing.assert_allclose(
+        direct.ahead(found.heads, found.stream, gamma, one, others), known["writes_direct"][0], atol=0.02
+    )
+    assert f"together {known['writes_ahead'][0]:.1f}" in lab.who_writes(smollm)
     packed = pretrained.load(path, progress=False, packed=True)  # as a browser has it
     for measured in (lab.cut_real, lambda p: lab.recalls(p, "Ilse Brandt")):
         assert measured(packed) == measured(smollm)

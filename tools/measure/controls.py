@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.lessons.real_model import measures, paths, recall
+from lesson_utils.lessons.real_model import direct, measures, paths, recall
 from lesson_utils.maths import models
 from lesson_utils.maths.attention import scaled_dot_product_attention
 from lesson_utils.maths.checks import Array, Ids, Mask
@@ -104,6 +104,88 @@ def whose_untold() -> Part:
     ]
     print(np.diff(found).mean(axis=(1, 2)).round(2), flush=True)
     return {"two_untold": np.array(found)}
+
+
+def writes() -> Part:
+    """Measure what each head writes of ten surnames' first pieces, where it looks, and what is lost when it is off.
+
+    In logits that a surname is ahead of the nine others. A head is off by zeros, and by its mean.
+    """
+    model, pieces = real().model, direct.first_pieces(real())
+    norm = model.stack.norm
+    assert norm is not None
+    found: dict[str, list[Any]] = {name: [] for name in ("direct", "rest", "ahead", "looks", "cost")}
+    for who, piece in zip(recall.PEOPLE, pieces, strict=True):
+        ids, (own, others) = real().tokenizer.encode(recall.prompt(who))[None], direct.rows(real(), who)
+
+        def ahead(part: Array, stream: Array, rows: Any = (own, others)) -> Array:
+            return direct.ahead(part, stream, norm.gamma.value, *rows)
+
+        whole = direct.parts(model, ids)
+        found["direct"].append(ahead(whole.heads, whole.stream))
+        found["rest"].append(ahead(whole.others, whole.stream))
+        found["ahead"].append(ahead(whole.stream, whole.stream))
+        told = int(np.flatnonzero(ids[0] == piece)[0])
+        found["looks"].append(whole.maps[..., [told, -1]])
+        for by in ("zero", "mean"):
+            left = [
+                ahead(x[0, -1], x[0, -1]) for *_, x in measures.streams_without_each_head(model, ids, by, direct.FROM)
+            ]
+            found["cost"].append(found["ahead"][-1] - np.reshape(left, (-1, model.config.num_heads)))
+        print(who, round(float(found["ahead"][-1]), 1), flush=True)
+    return {
+        "writes_direct": np.array(found["direct"]).astype(np.float16),  # (people, layers, heads)
+        "writes_rest": np.array(found["rest"]).astype(np.float16),  # (people, [embedding, each feed-forward network])
+        "writes_ahead": np.array(found["ahead"]).astype(np.float32),  # (people,)
+        "writes_looks": np.array(found["looks"]).astype(np.float16),  # (…, heads, [at the surname, at itself])
+        "writes_cost": np.array(found["cost"]).reshape(len(pieces), 2, -1, 9).swapaxes(0, 1).astype(np.float16),
+    }  # the last is ([zero, mean], people, layers from 16 on, heads)
+
+
+def writes_made_up() -> Part:
+    """Measure what all parts write of ten surnames without the head that writes most, less what they write with it.
+
+    The scale of the final norm is held fixed. What is lost in all is then more than `writes` finds: the norm's part.
+    """
+    model, changes = real().model, []
+    norm = model.stack.norm
+    assert norm is not None
+    layer, head = direct.shown()[0]
+    for who in recall.PEOPLE:
+        ids, rows = real().tokenizer.encode(recall.prompt(who))[None], direct.rows(real(), who)
+        found = [direct.parts(model, ids)]
+        with models.trying(model, {"decoder": {layer: [head]}}):
+            found.append(direct.parts(model, ids))
+        scale = found[0].stream  # of the whole model, for both
+        pushed = [[direct.ahead(x, scale, norm.gamma.value, *rows) for x in (one.heads, one.others)] for one in found]
+        changes.append([now - before for before, now in zip(*pushed, strict=True)])
+    heads, others = (np.array(part) for part in zip(*changes, strict=True))
+    print((layer, head), heads.sum(axis=(1, 2)).mean().round(2), others.sum(axis=1).mean().round(2), flush=True)
+    return {
+        "writes_made_up": heads.astype(np.float16),  # (people, layers, heads), the head itself among them
+        "writes_made_up_rest": others.astype(np.float16),  # (people, [embedding, each feed-forward network])
+    }
+
+
+COPIED_TOKENS, IN_A_TEXT = 2000, 100
+
+
+def writes_copies() -> Part:
+    """Measure how many of 2,000 tokens each head's W_V W_O copies, read from the table and from random texts."""
+    model = real().model
+    ids = np.random.default_rng(0).choice(np.arange(100, len(real().tokenizer)), COPIED_TOKENS, replace=False)
+    table, norm = model.tokens.embedding.table.value[ids], model.stack.norm
+    assert norm is not None
+    streams = direct.in_text(model, ids.reshape(-1, IN_A_TEXT))
+    found = [
+        [direct.copying_shares(block, x, norm.gamma.value, table) for x in (table, stream)]
+        for block, stream in zip(model.stack.blocks, streams, strict=True)
+    ]
+    shares, places = np.array(found).transpose(2, 1, 0, 3)  # from (layers, [table, text], …, heads)
+    return {
+        "writes_copies": shares.astype(np.float16),  # ([table, text], layers, heads)
+        "writes_places": places.astype(np.float16),  # the median place among 2,000, of the same shape
+    }
 
 
 def sink_again() -> Part:

@@ -3,6 +3,7 @@
 from lesson_utils.lessons.real_model.breaking import damage_plot, knock_out_lab, prune_plot, prune_table, without
 from lesson_utils.lessons.real_model.changes import changes_plot, changes_table, five_changes, train_again
 from lesson_utils.lessons.real_model.chatting import answer, chat, load, pieces, seconds_a_token, writes
+from lesson_utils.lessons.real_model.direct import copies_table, who_writes, writes_plot
 from lesson_utils.lessons.real_model.finding import census, census_lab, heads_above
 from lesson_utils.lessons.real_model.forgetting import divisor_plot, forget_lab, windows_plot
 from lesson_utils.lessons.real_model.grow import by_hand, copied, grow, repeats

@@ -1,7 +1,7 @@
 """Measures of the real model: scores of its heads, what it loses without them, what attention may forget."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -134,19 +134,27 @@ def copying(model: GPT, ids: Ids, **trying: Any) -> tuple[float, float]:
 
 def without_each_head(model: GPT, ids: Ids, first: int, by: str = "zero") -> Array:
     """Return the mean loss from token `first` on, without each head in turn, by "zero" or "mean": (layers, heads)."""
+    found = np.empty((len(model.stack.blocks), model.config.num_heads))
+    for layer, head, x in streams_without_each_head(model, ids[:, :-1], by):
+        found[layer, head] = of_next(logits_of(model, x[:, first:]), ids[:, first:]).mean()
+    return found
+
+
+def streams_without_each_head(
+    model: GPT, ids: Ids, by: str = "zero", start: int = 0
+) -> Iterator[tuple[int, int, Array]]:
+    """Give the final stream, (B, T, d_model), without each head from layer `start` on: layer, head, stream."""
     blocks = model.stack.blocks
-    x, _ = model.tokens.forward(ids[:, :-1])
-    T, h = x.shape[1], model.config.num_heads
-    mask, found = see_past(T, T, x.dtype), np.empty((len(blocks), h))
+    x, _ = model.tokens.forward(ids)
+    mask = see_past(ids.shape[1], ids.shape[1], x.dtype)
     for layer, block in enumerate(blocks):  # what lies below a layer stays as it is, and is not computed again
-        for head in range(h):
+        for head in range(model.config.num_heads if layer >= start else 0):
             with models.trying(model, {"decoder": {layer: [head]}}, by):
                 y, _ = block.forward(x, mask)
             for later in blocks[layer + 1 :]:
                 y, _ = later.forward(y, mask)
-            found[layer, head] = of_next(logits_of(model, y[:, first:]), ids[:, first:]).mean()
+            yield layer, head, y
         x, _ = block.forward(x, mask)
-    return found
 
 
 def logits_of(model: GPT, stream: Array) -> Array:

@@ -51,6 +51,13 @@ PREDICTIONS = (
         happened="The keys say which token came before. They say so one place later now, and the heads follow what they say.",
     ),
     Prediction(
+        "writes",
+        ("the previous-token head 16.0", "the five heads that read it", "heads of later layers"),
+        right="heads of later layers",
+        happened="The five heads of layers 17 and 18 find the surname. Heads from layer 23 on push it ahead.",
+        usual="the five heads that read it",
+    ),
+    Prediction(
         "knock",
         ("4 induction heads", "1 previous-token head", "4 other heads"),
         right="4 other heads",

@@ -52,10 +52,13 @@ def surname_nats(
     p: "Pretrained", name: str, told: bool = True, knock_out: HeadsOf | None = None, by: str = "zero"
 ) -> float:
     """Return −log p of the last name, all its pieces together, after a text that ends with the first name."""
-    return _nats(p, prompt(name, told), _surname(name), knock_out, by)
+    return _nats(p, prompt(name, told), surname_of(name), knock_out, by)
 
 
-def _surname(name: str) -> str:
+def surname_of(name: str) -> str:
+    """Return the last name of a person."""
+    if len(name.split()) < 2:
+        raise ValueError(f"name={name!r} has no surname; expected a first name and a surname, such as 'Ilse Brandt'")
     return name.split(maxsplit=1)[1]
 
 
@@ -77,7 +80,7 @@ def of_two(
     """
     one, two = (name, other) if first else (other, name)
     text = TEXT.format(name=BOTH.format(one=one, two=two), first=name.split()[0])
-    return _nats(p, text, _surname(name), knock_out), _nats(p, text, _surname(other), knock_out)
+    return _nats(p, text, surname_of(name), knock_out), _nats(p, text, surname_of(other), knock_out)
 
 
 def continues(p: "Pretrained", text: str, length: int = 8, knock_out: HeadsOf | None = None) -> str:
@@ -200,11 +203,9 @@ def word_list() -> str:
 
 def recalls(p: "Pretrained", name: str) -> str:
     """Measure the recall of a name of your own: with all heads, without four induction heads, without 16.0."""
-    if len(name.split()) < 2:
-        raise ValueError(f"name={name!r} has no surname; expected a first name and a surname, such as 'Ilse Brandt'")
-    scores = stored()["scores_real"]
+    surname, scores = surname_of(name), stored()["scores_real"]
     off = {"all heads": None, "4 induction heads off": measures.strongest(scores[3], 4), "16.0 off": {16: [0]}}
     lines = [f"…{prompt(name)[-40:]}"]
     for what, out in off.items():
-        lines.append(f"{what:24} p({name.split(maxsplit=1)[1]}) = {np.exp(-surname_nats(p, name, knock_out=out)):.4f}")
+        lines.append(f"{what:24} p({surname}) = {np.exp(-surname_nats(p, name, knock_out=out)):.4f}")
     return "\n".join(lines)
