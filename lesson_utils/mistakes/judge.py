@@ -80,8 +80,8 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
             message, name = _diagnosis(bank, function, outcomes)
             message = _with_changes(exercise, function, outcomes, message) + _with_dtype(bank, outcomes, message, name)
             return verdict(False, message, name)
-    for outcome, wanted in zip(outcomes, bank.wanted, strict=True):
-        if problem := form_problem(exercise, function, outcome, wanted):
+    for case, outcome, wanted in zip(bank.cases, outcomes, bank.wanted, strict=True):
+        if problem := form_problem(exercise, function, case, outcome, wanted):
             return verdict(False, problem)
     if borrowed := next((name for outcome in outcomes for name in outcome.borrowed), None):
         message = f"`{borrowed}` is the library's own, and right. Now write it yourself: the hints lead the way."

@@ -205,9 +205,12 @@ def origins(got: np.ndarray, want: np.ndarray) -> str:
                 along = f" along axis {axis}" if kind == "parts" else ""
                 if sorted(places) == list(range(len(right))):
                     return f"its {kind}{along} are those of the right result, in another order: {_runs(places)}"
-                twice = ", and some come more than once" if len({*places}) < len(places) else ""
-                gone = ", and some are missing" if len({*places}) < len(right) else ""
-                return f"its {kind}{along} are the {kind} {_runs(places)} of the right result{twice or gone}"
+                twice = [n for n in dict.fromkeys(places) if places.count(n) > 1]
+                gone = [n for n in range(len(right)) if n not in places]
+                said = [f"{kind} {_runs(places)} of the right result{along} stand in your result"]
+                said += [f"{_runs(twice)} more than once"] if twice else []
+                said += [f"{_runs(gone)} {'is' if len(gone) == 1 else 'are'} missing"] if gone else []
+                return "; ".join(said)
     return ""
 
 

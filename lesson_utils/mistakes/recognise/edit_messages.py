@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, number
 from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
@@ -34,14 +35,14 @@ REASONS = {
     "assigned": "`=` puts a new value in the place of the old one, and `+=` adds to it.",
     "in place": "The line writes into an array that is still needed, or that is the caller's. A slice is a view of its array, too.",
     "keyword": "Without this argument, the call does what is asked for.",
-    "unwrapped": "The formula has no such step.",
-    "term": "The formula has no such part.",
-    "function": "The formula has `{new}` here.",
-    "operator": "The formula has another operation here.",
+    "unwrapped": "This step is not needed here.",
+    "term": "This part is not needed here.",
+    "function": "",  # DOES has the words
+    "operator": "The formula needs another operation here.",
     "order": "The arguments stand in another order.",
     "letters": "Letters of `einsum` that are the same run together, and a letter that is missing behind `->` is summed over.",
-    "constant": "The formula has another number here.",
-    "name": "`{old}` and `{new}` are two different things.",
+    "constant": "Another number belongs here.",
+    "name": "",  # the cure says all
     "branches": "The other branch is right in every case.",
     "index": "The whole array is needed here, not a part of it.",
     "condition": "Nothing has to be asked here.",
@@ -80,6 +81,16 @@ CHANGED = {
     ("log10", "log"): "To `np.exp` belongs `np.log`.",
     ("log2", "log"): "To `np.exp` belongs `np.log`.",
 }
+# What functions do that are taken for each other.
+DOES = {
+    "sum": "adds the numbers up", "mean": "takes the average of the numbers", "prod": "multiplies the numbers", "median": "takes the number in the middle",
+    "max": "takes the largest number", "min": "takes the smallest number", "cumsum": "returns every sum on the way",
+    "maximum": "takes the larger of two numbers", "minimum": "takes the smaller of two numbers",
+    "argmax": "returns the index of the largest number", "argmin": "returns the index of the smallest number",
+    "zeros": "fills an array with 0", "ones": "fills an array with 1", "zeros_like": "fills an array with 0",
+    "ones_like": "fills an array with 1", "sort": "returns the numbers in order", "argsort": "returns their indices in order",
+    "tril": "keeps the entries below the diagonal", "triu": "keeps the entries above the diagonal",
+}  # fmt: skip
 ADDING = {"missing", "missing term", "sign", "complement"}
 # How Python writes each of its operators.
 _A = ast.Name("a")
@@ -120,29 +131,32 @@ def contradict(a: Edit, b: Edit) -> bool:
     return any(adding) if touch(a, b) else all(adding) and a.line == b.line
 
 
-def repair_messages(edits: Sequence[Edit], body: Sequence[ast.stmt], first_line: int) -> list[str]:
+def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
     """Return what a learner reads of edits that mend lines together; of two of one expression, what both change at once."""
     for a, b in itertools.combinations(edits, 2):
         if touch(a, b):
-            old, new = _changed_part([a, b], body)
-            cure = f"Line {first_line + a.line - 1}: write `{ast.unparse(new)}` instead of `{ast.unparse(old)}`."
-            why = dict.fromkeys(reason(edit, *_changed_part([edit], body)) for edit in (a, b))
+            old, new = _changed_part([a, b], learner.body)
+            cure = f"{_lines(a, learner)}: write `{ast.unparse(new)}` instead of `{learner.text(old)}`."
+            why = dict.fromkeys(reason(edit, *_changed_part([edit], learner.body)) for edit in (a, b))
             rest = [edit for edit in edits if edit not in (a, b)]
-            return [" ".join([cure, *why]), *repair_messages(rest, body, first_line)]
-    return [repair_message(edit, body, first_line) for edit in edits]
+            return [" ".join(filter(None, [cure, *why])), *repair_messages(rest, learner)]
+    return [repair_message(edit, learner).strip() for edit in edits]
 
 
-def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str:
-    """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
-    line = f"Line {first_line + edit.line - 1}"
+def _lines(edit: Edit, learner: LearnerCode) -> str:
+    """Return which lines an edit mends: "Line 3", or "Lines 3, 5 and 6"."""
+    places = () if edit.kind == "statements swapped" else edit.also
+    numbers = [str(n) for n in sorted({learner.first_line + e.line - 1 for e in (edit, *places)})]
+    return f"Lines {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else f"Line {numbers[0]}"
+
+
+def repair_message(edit: Edit, learner: LearnerCode) -> str:
+    """Return what a learner reads of the edit that mends a line of theirs."""
+    line = _lines(edit, learner)
     if edit.words:
-        lines = sorted({str(first_line + e.line - 1) for e in (edit, *edit.also)}, key=int)
-        if edit.kind == "exchanged" and len(lines) > 1:
-            line = f"Lines {', '.join(lines[:-1])} and {lines[-1]}"
         kind = "inverted" if edit.words[0].startswith("~") else edit.kind
-        why = own_reason(edit.old, edit.new) or REASONS[kind].format(old=edit.words[0], new=edit.words[1])
-        return f"{line}: {_statement_cure(edit)} {why}"
-    old, new = _changed_part([edit], body)
+        return f"{line}: {_statement_cure(edit)} {own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, *edit.words)}"
+    old, new = _changed_part([edit], learner.body)
     if isinstance(old, ast.Attribute) and isinstance(new, ast.Attribute) and not isinstance(old.value, ast.Name):
         old, new = ast.Name(f".{old.attr}"), ast.Name(f".{new.attr}")  # the method alone
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
@@ -151,7 +165,7 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
         elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
         return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
     gone = _left_out(old, new)
-    before, after = ast.unparse(old), ast.unparse(new)
+    before, after = learner.text(old), ast.unparse(new)
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 
@@ -182,7 +196,9 @@ def _statement_cure(edit: Edit) -> str:
             return f"exchange `{before}` and `{after}`."
     if edit.also:
         cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
-        return f"{cure}, {'in each call' if edit.kind == 'axis' else 'each time'}."
+        lines = {e.line for e in (edit, *edit.also)}
+        where = "these lines" if len(lines) > 1 else "this line"
+        return f"{cure}, everywhere in {where}." if len(lines) <= len(edit.also) else f"{cure}."
     return f"write `{after}` instead of `{before}`."
 
 
@@ -208,9 +224,14 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     if gone == ".T":
         return "`.T` makes columns of the rows."
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
-    if kind == "name":
-        old, new = edit.old, edit.new  # type: ignore[assignment]
-    return own_reason(edit.old, edit.new) or REASONS[kind].format(old=ast.unparse(old), new=ast.unparse(new))
+    return own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, ast.unparse(old), ast.unparse(new))
+
+
+def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
+    names = name_called(edit.old), name_called(edit.new)
+    if kind == "function" and all(name in DOES for name in names):
+        return " and ".join(f"`{name}` {DOES[name]}" for name in names) + "."
+    return REASONS[kind].format(old=old, new=new)
 
 
 def _is_part(small: ast.AST, large: ast.AST) -> bool:
@@ -260,7 +281,8 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
     for n, (a, b) in reversed(list(enumerate(way))):
         if not isinstance(a, ast.expr | ast.keyword | ast.Slice) or line.count(ast.unparse(a)) != 1:
             continue
-        if isinstance(a, ast.Name) or number(a) is not None:  # what stands around it says more, if it is short
+        is_small = isinstance(a, ast.Name) or getattr(a, "attr", "") == "shape" or number(a) is not None
+        if is_small:  # what stands around it says more, if it is short
             found = found or (a, b)
             continue
         if isinstance(a, ast.Tuple) and n and isinstance(way[n - 1][0], ast.Subscript):

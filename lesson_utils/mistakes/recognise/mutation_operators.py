@@ -175,6 +175,8 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
         yield "sides", with_fields(node, left=node.right, right=node.left)
     yield from (("term", side) for side in (node.left, node.right))
     match node:
+        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=2)):  # the other way to lose a sign
+            yield "function", ast.Call(parsed("np.abs"), [node.left], [])
         case ast.BinOp(
             left=ast.Constant(value=1), op=ast.Add(), right=ast.Call(func=ast.Attribute(attr="exp"), args=[x])
         ):
@@ -319,6 +321,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield "sides", with_fields(node, slice=with_fields(node.slice, elts=[column, row]))
         case ast.Slice():
             yield from _slices(node)
+        case ast.List(elts=[first, second]):
+            yield "sides", with_fields(node, elts=[second, first])
         case ast.ListComp(generators=[outer, inner]):
             yield "sides", with_fields(node, generators=[inner, outer])
         case ast.Constant():

@@ -142,7 +142,7 @@ class Search(Lookup):
         """Return the message for edits that make every case right."""
         learner = self.learner
         assert learner is not None
-        return Diagnosis(listed_message(repair_messages(edits, learner.body, learner.first_line)))
+        return Diagnosis(listed_message(repair_messages(edits, learner)))
 
     @cached_property
     def plausibility(self) -> Plausibility:
@@ -174,7 +174,7 @@ class Search(Lookup):
         if not found or self.learner is None:
             return None
         _, _, edits, fault = min(found, key=lambda one: one[:2])
-        said = repair_messages(edits, self.learner.body, self.learner.first_line)
+        said = repair_messages(edits, self.learner)
         return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
@@ -201,7 +201,7 @@ class Search(Lookup):
         reason, nor has what leads to other lines: it must make something right, too.
         """
         function = self.learner.function(*edits) if self.learner else None
-        has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
+        has_reason = all(has_own_reason(e) or (self._is_nearer(fault, e) and not _only_takes_out(e)) for e in edits)
         given = [Outcome(x) for x in self.bank.cases[self.telling].arguments if isinstance(x, np.ndarray)]
         is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
         if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):
@@ -266,6 +266,12 @@ class Search(Lookup):
         given = copied(before)
         outcome = self._run(lambda *_: function(*given), self.telling)
         return outcome is not None and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
+
+
+def _only_takes_out(edit: Edit) -> bool:
+    """Tell whether an edit only takes words out: each brings the lines nearer to a mistake that is shorter than they are."""
+    before, after = map(tokens, edit.texts())
+    return after < before
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
