@@ -1496,7 +1496,7 @@ BLIND = (
                 out.append(ids[i])
         return np.array(out)
         """,
-        says=(r"some come more than once",),
+        says=(r"comes more than once",),
         never=(r"in another order",),
     ),
     Blind(
@@ -1558,7 +1558,7 @@ BLIND = (
         variance = np.square(x - mean).mean(axis=(-2, -1), keepdims=True)
         return gamma * (x - mean) / np.sqrt(variance + eps) + beta
         """,
-        says=(r"`axis=-1, keepdims=True` instead of `axis=\(-2, -1\), keepdims=True`, in each call",),
+        says=(r"`axis=-1, keepdims=True` instead of `axis=\(-2, -1\), keepdims=True`\.",),
     ),
     Blind(
         "mend_groups",
@@ -1570,7 +1570,7 @@ BLIND = (
         return ops.softmax(scores) @ V
         """,
         says=(
-            r"leave out `\[::-1\]`, each time",
+            r"leave out `\[::-1\]`, everywhere in this line",
             r"`math.sqrt\(Q.shape\[-1\]\)` instead|divide by d_k. It is its root",
         ),
     ),

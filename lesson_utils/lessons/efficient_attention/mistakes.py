@@ -39,7 +39,7 @@ ONLINE = (
 
 ROLLING = (
     change("kept tokens seen ahead", "Early rows see kept positions that lie ahead of them. Kept or not, nobody sees the future: `j <= i` goes for both.", answer="return (past & near) | kept"),
-    change("two-sided window", "Your window reaches to both sides, so positions see ahead. Keep `j <= i`.", past="past = True", near=("near = np.abs(i - j) < window",)),
+    change("two-sided window", "Your window reaches to both sides, so positions see ahead. Keep `j <= i`.", near="near = np.abs(i - j) < window", answer=("return near | kept", "return near | (past & kept)")),
     change("sees ahead", "Nothing keeps a position from looking ahead: i − j is negative there, and smaller than any window. Ask for `j <= i` too.", past="past = True"),
     change("one too many", "Your window has one position too many. The position itself is one of the `window`: distance 0 to window − 1, `i - j < window`.", near="near = i - j <= window"),
     change("one too few", "Your window has one position too few. The position itself is one of the `window`: distance 0 to window − 1, `i - j < window`.", near="near = i - j < window - 1"),

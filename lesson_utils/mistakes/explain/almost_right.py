@@ -37,7 +37,9 @@ def _problems(exercise: Exercise, function: Any, case: Case, outcome: Outcome, w
     for row in arrays:
         if problem := _dtype_problem(exercise, function, *row):
             is_wider = row[2].dtype == np.float32 and row[1].dtype == np.float64
-            yield problem + (f" {float64_source(function, case, wanted) or FLOAT64}" if is_wider and "Line" not in problem else "")
+            yield problem + (
+                f" {float64_source(function, case, wanted) or FLOAT64}" if is_wider and "Line" not in problem else ""
+            )
 
 
 def _no_array(name: str, got: Any, want: Any) -> str | None:

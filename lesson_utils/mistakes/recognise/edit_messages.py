@@ -15,12 +15,12 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 REASONS = {
     "thrown away": "The call makes a new array, and this line throws it away.",
     "results": "Return what is asked for, and in that order.",
-    "axis": "The axis says which numbers are taken together.",
+    "axis": "The call must run along another axis.",
     "keepdims": "`keepdims=True` keeps the axis, with length 1, so that the result lines up with the array it comes from.",
     "transpose": "`@` sums over the last axis of the left array and the last but one of the right one.",
     "axes swapped": "Two other axes have to change places.",
     "inverted": "True and False are the wrong way round.",
-    "comparison": "What is equal, or on the other side, counts differently here.",
+    "comparison": "",  # see _reason_of_kind
     "bound": "A slice `a:b` begins at a and ends before b.",
     "off by one": "The count is off by one.",
     "size": "`{old}` is the length of another axis.",
@@ -28,7 +28,7 @@ REASONS = {
     "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
     "sides": "The two sides have changed places.",
     "exchanged": "Each of the two stands where the other one belongs.",
-    "brackets": "Without other brackets, Python works this out in another order than the formula.",
+    "brackets": "The brackets decide what Python computes first.",
     "sign": "The sign is the wrong way round.",
     "complement": "The formula has 1 minus this.",
     "indented": "Inside the block, the line runs in every round.",
@@ -48,10 +48,10 @@ REASONS = {
     "condition": "Nothing has to be asked here.",
     "statement": "Every case is right without it.",
     "statements swapped": "Each line uses what the lines above it made.",
-    "missing term": "The formula has one part more.",
-    "missing": "The formula has one step more.",
+    "missing term": "A part of the formula is missing here.",
+    "missing": "A step is missing here.",
     "picked": "Only a part of the array is needed here.",
-    "arithmetic": "The formula has one step more.",
+    "arithmetic": "A step is missing here.",
 }
 
 # What a call does that should not be there.
@@ -78,6 +78,7 @@ CHANGED = {
     ("var", "std"): "`std` is the root of `var`.",
     ("tile", "repeat"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
     ("repeat", "tile"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
+    ("squeeze", "squeeze"): "Without an axis, `squeeze` drops every axis of length 1.",
     ("log10", "log"): "To `np.exp` belongs `np.log`.",
     ("log2", "log"): "To `np.exp` belongs `np.log`.",
 }
@@ -213,9 +214,13 @@ def own_reason(old: object, new: object) -> str:
             return DROPPED.get(name, "").format(name=name)
         if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
-    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and not _is_part(new, old):
+    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and _sides(old) == _sides(new):
         return CHANGED.get((SIGNS[type(old.op)], SIGNS[type(new.op)]), "")
     return CHANGED.get((name, name_called(new)), "")
+
+
+def _sides(node: ast.BinOp) -> tuple[str, str]:
+    return ast.dump(node.left), ast.dump(node.right)
 
 
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
@@ -231,6 +236,11 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     names = name_called(edit.old), name_called(edit.new)
     if kind == "function" and all(name in DOES for name in names):
         return " and ".join(f"`{name}` {DOES[name]}" for name in names) + "."
+    signs = {
+        type(op).__name__.removesuffix("E") for node in (edit.old, edit.new) for op in getattr(node, "ops", [None])
+    }
+    if kind == "comparison" and len(signs) == 1:  # `<` for `<=`
+        return "The two signs differ where both sides are equal."
     return REASONS[kind].format(old=old, new=new)
 
 

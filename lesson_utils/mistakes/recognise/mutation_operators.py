@@ -25,6 +25,7 @@ TAKES_AXIS = KEEPS | {
     "softmax", "log_softmax", "cumsum", "sort", "argsort", "argmax", "argmin", "concatenate", "stack",
     "split", "array_split", "repeat", "expand_dims", "squeeze", "take", "flip", "roll",
 }  # fmt: skip
+METHODS = KEEPS | {"argmax", "argmin", "sort", "argsort", "dot", "repeat", "swapaxes", "reshape"}
 ARRAYS = (ast.BinOp, ast.Call, ast.Subscript, ast.Name, ast.Attribute, ast.UnaryOp, ast.Compare)
 OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add, ast.Div), ast.Mult: (ast.Div, ast.MatMult, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
@@ -87,7 +88,7 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
     for group in CONFUSED:
         if name in group and isinstance(func, ast.Attribute):
             for other in (g for g in group if g != name):
-                if not is_method or _is_method_of_arrays(other):
+                if not is_method or other in METHODS:
                     yield "function", with_fields(node, func=with_fields(func, attr=other))
     if name == "range" and [*map(number, node.args[1:])] == [-1, -1]:
         yield "backwards", with_fields(node, args=[_plus(node.args[0], 1)])
@@ -164,19 +165,15 @@ def _repeated(array: ast.expr, times: ast.expr, axis: int = -1) -> ast.expr:
     return with_fields(call, args=[array, times])
 
 
-def _is_method_of_arrays(name: str) -> bool:
-    return name in KEEPS or name in ("argmax", "argmin", "sort", "argsort", "dot", "repeat", "swapaxes", "reshape")
-
-
 def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
     for new in OPERATORS.get(type(node.op), ()):
         yield "operator", with_fields(node, op=new())
     if not isinstance(node.op, ast.Add | ast.Mult):
         yield "sides", with_fields(node, left=node.right, right=node.left)
     yield from (("term", side) for side in (node.left, node.right))
+    if isinstance(node.op, ast.Pow) and number(node.right) == 2:  # the other way to lose a sign
+        yield "function", ast.Call(parsed("np.abs"), [node.left], [])
     match node:
-        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=2)):  # the other way to lose a sign
-            yield "function", ast.Call(parsed("np.abs"), [node.left], [])
         case ast.BinOp(
             left=ast.Constant(value=1), op=ast.Add(), right=ast.Call(func=ast.Attribute(attr="exp"), args=[x])
         ):

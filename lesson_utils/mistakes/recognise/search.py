@@ -162,9 +162,16 @@ class Search(Lookup):
         """
         most = max(len(edits) for edits, _ in self.tried)
         found = [
-            (sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
+            (
+                sum(map(_only_takes_out, edits)),
+                sum(self.distance_in_words(fault, edit) for edit in edits),
+                n,
+                edits,
+                fault,
+            )
             for n, (edits, outcome) in enumerate(self.tried)
             if len(edits) == most and all(edit.kind in BESIDE_ANOTHER for edit in edits)
+            if most == 1 or not any(map(_only_takes_out, edits))
             for its in [signature(outcome)]
             for fault in self.bank.changes
             if may_match(fault.signature(self.telling), its)
@@ -173,7 +180,7 @@ class Search(Lookup):
         ]
         if not found or self.learner is None:
             return None
-        _, _, edits, fault = min(found, key=lambda one: one[:2])
+        _, _, _, edits, fault = min(found, key=lambda one: one[:3])
         said = repair_messages(edits, self.learner)
         return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
 
@@ -182,11 +189,20 @@ class Search(Lookup):
             return False
         if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self.works_alike(fault)):
             return False
+        if edit.kind == "term" and not self._has_too_many(edit):
+            return False
         return edit.kind == "results" or self.is_true(fault)
 
+    def _has_too_many(self, edit: Edit) -> bool:
+        """Tell whether the lines have more of the sign that an edit takes out than the solution; else that has such a part, too."""
+        before, after = map(tokens, edit.texts())
+        return any(self.words[sign] > self.bank.words[sign] for sign in before - after if sign in "+-*/@")
+
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
-        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
+        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter; no bound that goes does."""
         before, after = map(len, edit.texts())
+        if edit.kind == "bound" and _only_takes_out(edit):  # each mistake with shorter lines would be nearer
+            return False
         return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
 
     def _takes_a_variable(self, edit: Edit) -> bool:
@@ -201,7 +217,7 @@ class Search(Lookup):
         reason, nor has what leads to other lines: it must make something right, too.
         """
         function = self.learner.function(*edits) if self.learner else None
-        has_reason = all(has_own_reason(e) or (self._is_nearer(fault, e) and not _only_takes_out(e)) for e in edits)
+        has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
         given = [Outcome(x) for x in self.bank.cases[self.telling].arguments if isinstance(x, np.ndarray)]
         is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
         if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):
@@ -269,7 +285,7 @@ class Search(Lookup):
 
 
 def _only_takes_out(edit: Edit) -> bool:
-    """Tell whether an edit only takes words out: each brings the lines nearer to a mistake that is shorter than they are."""
+    """Tell whether an edit puts no word in: beside a mistake, it may only make room for it."""
     before, after = map(tokens, edit.texts())
     return after < before
 
