@@ -90,6 +90,8 @@ DOES = {
     "argmax": "returns the index of the largest number", "argmin": "returns the index of the smallest number",
     "zeros": "fills an array with 0", "ones": "fills an array with 1", "zeros_like": "fills an array with 0",
     "ones_like": "fills an array with 1", "sort": "returns the numbers in order", "argsort": "returns their indices in order",
+    "round": "rounds to the nearest number", "rint": "rounds to the nearest number", "floor": "rounds down",
+    "ceil": "rounds up", "trunc": "cuts off the decimals",
     "tril": "keeps the entries below the diagonal", "triu": "keeps the entries above the diagonal",
 }  # fmt: skip
 ADDING = {"missing", "missing term", "sign", "complement"}
@@ -167,6 +169,8 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
         return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
     gone = _left_out(old, new)
     before, after = learner.text(old), ast.unparse(new)
+    if '"' in before and '"' not in after:
+        after = after.replace("'", '"')
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 

@@ -161,8 +161,7 @@ def _other_layouts(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple
 
 
 def _repeated(array: ast.expr, times: ast.expr, axis: int = -1) -> ast.expr:
-    call = parsed(f"np.repeat(_, _, axis={axis})")
-    return with_fields(call, args=[array, times])
+    return with_fields(parsed(f"np.repeat(_, _, axis={axis})"), args=[array, times])
 
 
 def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
@@ -197,6 +196,7 @@ def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
                 yield "brackets", with_fields(inner, right=with_fields(node, left=inner.right, right=mine))
             else:  # a ∘ (b · c) → (a ∘ b) · c
                 yield "brackets", with_fields(inner, left=with_fields(node, left=mine, right=inner.left))
+                yield "brackets", with_fields(inner, right=with_fields(node, left=mine, right=inner.right))
             if isinstance(node.op, ast.Mult | ast.Add) and side == "left":  # (a · b) * c → (a * c) · b
                 yield "brackets", with_fields(inner, left=with_fields(node, left=inner.left, right=mine))
     for side in ("left", "right"):  # f(a) ∘ b → f(a ∘ b)
