@@ -22,6 +22,7 @@ from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
     Plausibility,
     has_own_reason,
+    is_size,
     is_slip,
     nodes_of_tests,
     reads_of,
@@ -76,8 +77,10 @@ class Search(Lookup):
     def typed(self) -> Diagnosis | None:
         """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
         best = self.best([*self.bank.changes, *self.bank.respelled])
-        if best and self.learner and self.distance_in_words(best) > REWORDED and (slip := self._repaired(is_slip)):
-            return slip
+        if best and self.learner and self.distance_in_words(best) > REWORDED:
+            fits = is_size if self.misses(best) else is_slip
+            if slip := self._repaired(fits):
+                return slip
         return self._named(best)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
