@@ -1,4 +1,4 @@
-"""Where float32 becomes float64 in a learner's lines: the edit that keeps it float32, tried on the case that shows it."""
+"""The lines in which float32 becomes float64, and the edit that keeps it float32, tried on the case that shows it."""
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
