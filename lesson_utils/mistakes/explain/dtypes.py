@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from lesson_utils.mistakes.exercise import Case
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, parsed, with_fields
 from lesson_utils.mistakes.recognise.tree_edits import Edit, placed, places_in
+from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, same
-from lesson_utils.mistakes.run.sandbox import attempt
+from lesson_utils.mistakes.run.sandbox import quick, quiet
 
 CREATING = ("zeros", "ones", "empty", "full", "eye", "tri", "arange", "linspace", "array")
 
@@ -19,14 +21,20 @@ CREATING = ("zeros", "ones", "empty", "full", "eye", "tri", "arange", "linspace"
 def float64_source(function: Callable[..., Any], case: Case, wanted: Outcome) -> str:
     """Return which lines make float64 of float32, and what to write there; "" if that is not found."""
     mine = learner_code(function)
-    if mine is None:
-        return ""
+    if mine:
+        with suppress(TimeUp), quiet(), stopped(1, busy=4):
+            return _said(mine, _mending(mine, case, wanted))
+    return ""
+
+
+def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
+    """Return the edits that keep float32; none if none do."""
     given = zip((argument.arg for argument in mine.tree.args.args), case.arguments, strict=False)
     types = {name: x.dtype for name, x in given if isinstance(x, np.ndarray)}
     narrow = next((name for name, dtype in types.items() if dtype == np.float32), None)
     wide = [name for name, dtype in types.items() if dtype == np.float64]
     if narrow is None:
-        return ""
+        return ()
     families: dict[str, list[Edit]] = {}
     for parent, field, i, node in (place for statement in mine.body for place in places_in(statement)):
         for kind, new in _narrower(node, narrow, wide, "math" in mine.names):
@@ -38,8 +46,8 @@ def float64_source(function: Callable[..., Any], case: Case, wanted: Outcome) ->
             for edit in list(edits):  # only those that it takes
                 rest = [other for other in edits if other is not edit]
                 edits = rest if _keeps(mine, rest, case, wanted) else edits
-            return _said(mine, edits)
-    return ""
+            return edits
+    return ()
 
 
 def _narrower(node: ast.AST, narrow: str, wide: Collection[str], has_math: bool) -> Iterator[tuple[str, ast.expr]]:
@@ -65,7 +73,7 @@ def _narrower(node: ast.AST, narrow: str, wide: Collection[str], has_math: bool)
 
 def _outcome(mine: LearnerCode, edits: Sequence[Edit], case: Case) -> Outcome:
     function = mine.function(*edits)
-    return attempt(function, case.arguments, 1, show=False) if function else Outcome(None)
+    return quick(function, case.arguments) if function else Outcome(None)
 
 
 def _keeps(mine: LearnerCode, edits: Sequence[Edit], case: Case, wanted: Outcome) -> bool:
@@ -77,6 +85,8 @@ def _keeps(mine: LearnerCode, edits: Sequence[Edit], case: Case, wanted: Outcome
 
 
 def _said(mine: LearnerCode, edits: Sequence[Edit]) -> str:
+    if not edits:
+        return ""
     lines = [str(n) for n in sorted({mine.first_line + edit.line - 1 for edit in edits})]
     where = f"Lines {', '.join(lines[:-1])} and {lines[-1]} make" if len(lines) > 1 else f"Line {lines[0]} makes"
     cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)  # type: ignore[arg-type]
