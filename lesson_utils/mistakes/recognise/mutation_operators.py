@@ -90,6 +90,8 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
             for other in (g for g in group if g != name):
                 if not is_method or other in METHODS:
                     yield "function", with_fields(node, func=with_fields(func, attr=other))
+    if len(node.args) == 1 and isinstance(inner := node.args[0], ast.BinOp):  # f(a ∘ b) → f(a) ∘ b
+        yield "brackets", with_fields(inner, left=with_fields(node, args=[inner.left]))
     if name == "range" and [*map(number, node.args[1:])] == [-1, -1]:
         yield "backwards", with_fields(node, args=[_plus(node.args[0], 1)])
     if name == "len" and len(node.args) == 1:
@@ -213,11 +215,9 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
         return
     yield "index", node.value
     text = ast.unparse(node.slice)
-    news = (":, None", "None", "..., None", ":, None, :", "::-1")
     if "None" in text or "newaxis" in text:
-        for new in news:
-            if new != text:
-                yield "new axis", with_fields(node, slice=ast.parse(f"_[{new}]", mode="eval").body.slice)  # type: ignore[attr-defined]
+        news = {":, None", "None", "..., None", ":, None, :", "::-1"} - {text}
+        yield from (("new axis", with_fields(node, slice=parsed(f"_[{new}]").slice)) for new in sorted(news))  # type: ignore[attr-defined]
     if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
         yield "sides", with_fields(node, slice=with_fields(node.slice, elts=node.slice.elts[::-1]))
     if not isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):  # x[-k] for x[-k:]
