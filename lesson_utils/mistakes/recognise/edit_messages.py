@@ -169,8 +169,9 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
         return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
     gone = _left_out(old, new)
     before, after = learner.text(old), ast.unparse(new)
-    if '"' in before and '"' not in after:
-        after = after.replace("'", '"')
+    for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
+        if own in before and pythons not in before:
+            after = after.replace(pythons, own)
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 
