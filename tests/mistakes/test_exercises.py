@@ -582,8 +582,8 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
         ),
         (
             "softmax",
-            "m = x.max(-1, keepdims=True)\nt = (x - m).sum(-1, keepdims=True)\nreturn np.exp((x - m) / t)",
-            ["Each row of `weights` should sum to 1; yours sums to 6.14"],
+            "e = np.exp(x - x.max(-1, keepdims=True))\nreturn (e + e.mean(-1, keepdims=True)) / (e.sum(-1, keepdims=True) + x.shape[-1])",
+            ["Each row of `weights` should sum to 1; yours sums to 0.6461"],
         ),
         (
             "merge_heads",

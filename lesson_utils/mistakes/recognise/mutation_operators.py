@@ -198,12 +198,12 @@ def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
                 yield "brackets", with_fields(inner, right=with_fields(node, left=inner.right, right=mine))
             else:  # a ∘ (b · c) → (a ∘ b) · c
                 yield "brackets", with_fields(inner, left=with_fields(node, left=mine, right=inner.left))
-                yield "brackets", with_fields(inner, right=with_fields(node, left=mine, right=inner.right))
+                if isinstance(node.op, ast.Add | ast.Sub) and isinstance(inner.op, ast.Mult):  # a - b * c → b * (a - c)
+                    yield "brackets", with_fields(inner, right=with_fields(node, left=mine, right=inner.right))
             if isinstance(node.op, ast.Mult | ast.Add) and side == "left":  # (a · b) * c → (a * c) · b
                 yield "brackets", with_fields(inner, left=with_fields(node, left=inner.left, right=mine))
-    for side in ("left", "right"):  # f(a) ∘ b → f(a ∘ b)
-        inner = getattr(node, side)
-        if isinstance(inner, ast.Call) and len(inner.args) >= 1 and not isinstance(inner.args[0], ast.Starred):
+        elif isinstance(inner, ast.Call) and inner.args and not isinstance(inner.args[0], ast.Starred):
+            # f(a) ∘ b → f(a ∘ b)
             yield "brackets", with_fields(inner, args=[with_fields(node, **{side: inner.args[0]}), *inner.args[1:]])
 
 
