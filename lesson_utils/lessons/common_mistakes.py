@@ -74,7 +74,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "masked with 0",
-            "Hidden scores are 0 then, or as good as 0. But exp(0) is 1: a score of 0 is an ordinary score. Use −∞.",
+            "Your hidden scores are 0, or close to 0. But exp(0) is 1, so what is hidden still gets weight. Use −∞, `-np.inf`.",
             mask=guarded("scores = np.where(mask, scores, 0)"),
         ),
         change(

@@ -80,8 +80,8 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
             message, name = _diagnosis(bank, function, outcomes)
             message = _with_changes(exercise, function, outcomes, message) + _with_dtype(bank, outcomes, message, name)
             return verdict(False, message, name)
-    for outcome, wanted in zip(outcomes, bank.wanted, strict=True):
-        if problem := form_problem(exercise, function, outcome, wanted):
+    for case, outcome, wanted in zip(bank.cases, outcomes, bank.wanted, strict=True):
+        if problem := form_problem(exercise, function, case, outcome, wanted):
             return verdict(False, problem)
     if borrowed := next((name for outcome in outcomes for name in outcome.borrowed), None):
         message = f"`{borrowed}` is the library's own, and right. Now write it yourself: the hints lead the way."
@@ -242,7 +242,7 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     for i in broken:
         if isinstance(outcomes[i].error, SystemExit | GeneratorExit):
             return error(i), None
-    also = _formulas_and_silent_words(bank, function, outcomes)
+    in_short, also = _formulas_and_silent_words(bank, function, outcomes)
     for i in broken:
         if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line, bank.exercise):
             return error(i) + also, None
@@ -253,14 +253,15 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
         unwritten = not again.error and not again.timed_out and not same(again, outcomes[first])
         if unwritten and not same(attempt(function, cases[first].arguments), outcomes[first]):
             return CHANGING, None
-    also = (UNWRITTEN if unwritten else "") + also
+    unwritten_words = UNWRITTEN if unwritten else ""
+    in_short, also = unwritten_words + in_short, unwritten_words + also
     if all(o.error or _comparable(o) for o in outcomes) and (found := _found(bank, function, outcomes)):
         o = outcomes[broken[0]] if broken else None
         if o and not found.explains_errors:
             rest = re.sub(r"^(Two|Three) things to mend\.\n", "", found.message)
-            return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{also}", found.name
+            return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{in_short}", found.name
         where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
-        return found.message + where + also, found.name
+        return found.message + where + in_short, found.name
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
         return error(broken[0]) + _right_on(bank, outcomes) + also, None
     return describe(bank, function, outcomes, unwritten) + also, None
@@ -293,16 +294,17 @@ SILENT = (  # what raises no error and does something else than meant
 WORDS = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|"[^"\n]*"|'[^'\n]*'|#.*""")  # texts and comments
 
 
-def _formulas_and_silent_words(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> str:
-    also = ""
+def _formulas_and_silent_words(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[str, str]:
+    """Return the words beside a message that names the mistake, and beside another one: there, how the formulas differ."""
+    both = differ = silent = ""
     if any(callable(argument) for case in bank.cases for argument in case.arguments):
         with contextlib.suppress(TimeUp), quiet(), stopped(1, busy=4):
-            also = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
+            both, differ = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
     with contextlib.suppress(OSError, TypeError):  # no source to look at
         source = WORDS.sub("", inspect.getsource(function))
-        if silent := next((text for pattern, text in SILENT if re.search(pattern, source)), None):
-            also += f"\nLook also at this: {silent}."
-    return also
+        if text := next((text for pattern, text in SILENT if re.search(pattern, source)), None):
+            silent = f"\nLook also at this: {text}."
+    return both + silent, both + differ + silent
 
 
 def _right_on(bank: Bank, outcomes: Sequence[Outcome]) -> str:

@@ -1454,7 +1454,7 @@ BLIND = (
         output = weights @ np.concatenate([V, v])
         return output, K, np.concatenate([v, V])
         """,
-        says=("exchange `v` and `V`",),
+        says=(r"write `\[V, v\]`",),
         never=("should not depend on it",),
     ),
     Blind(
@@ -1496,7 +1496,7 @@ BLIND = (
                 out.append(ids[i])
         return np.array(out)
         """,
-        says=(r"some come more than once",),
+        says=(r"comes more than once",),
         never=(r"in another order",),
     ),
     Blind(
@@ -1558,7 +1558,7 @@ BLIND = (
         variance = np.square(x - mean).mean(axis=(-2, -1), keepdims=True)
         return gamma * (x - mean) / np.sqrt(variance + eps) + beta
         """,
-        says=(r"`axis=-1, keepdims=True` instead of `axis=\(-2, -1\), keepdims=True`, in each call",),
+        says=(r"`axis=-1, keepdims=True` instead of `axis=\(-2, -1\), keepdims=True`\.",),
     ),
     Blind(
         "mend_groups",
@@ -1570,7 +1570,7 @@ BLIND = (
         return ops.softmax(scores) @ V
         """,
         says=(
-            r"leave out `\[::-1\]`, each time",
+            r"leave out `\[::-1\]`, everywhere in this line",
             r"`math.sqrt\(Q.shape\[-1\]\)` instead|divide by d_k. It is its root",
         ),
     ),
@@ -1595,8 +1595,9 @@ BLIND = (
         return x + feed_forward(norm_1(middle))
         """,
         says=(
-            r"`attend` gets `norm_2\(…\)`; it should get `norm_1\(…\)`",
-            r"`y` is `x \+ feed_forward\(…\)`; it should be",
+            r"exchange `norm_2` and `norm_1`",
+            r"`middle \+ feed_forward",
+            r"Yours: `y = x \+ feed_forward",
         ),
     ),
     Blind(
@@ -1742,7 +1743,7 @@ BLIND = (
         scores = np.einsum("hqd,hkd->hqk", Q, keys)
         return np.einsum("hqk,hkv->hqv", ops.softmax(scores), values)
         """,
-        says=("formula has one part more", "shared out alike"),
+        says=("part of the formula is missing", "shared out alike"),
         never=(),
     ),
     Blind(
@@ -1805,5 +1806,137 @@ BLIND = (
         "nothing but False, which several mistakes make",
         "return np.arange(T_k) > np.arange(T_q)[:, None] + T_k",
         never=("to the left",),
+    ),
+    Blind(
+        "induction_score",
+        "a diagonal of the two copies, one query too long",
+        """
+        end = 2 * period
+        two_copies = weights[..., :end, :end]
+        stripe = np.diagonal(two_copies, offset=1 - period, axis1=-2, axis2=-1)
+        return stripe.mean(axis=-1)
+        """,
+        says=(r"first query is the last of the first copy",),
+        never=(
+            r"Two things",
+            r"after the second",
+        ),
+    ),
+    Blind(
+        "leak_across_rows",
+        "squared in place of absolute, and the mean",
+        """
+        batch = np.concatenate((others, [ids]))
+        together = model.forward(batch)[0]
+        alone = model.forward(batch[-1:])[0]
+        moved = (together[-1] - alone[-1]) ** 2
+        return moved.mean(axis=1)
+        """,
+        says=(
+            r"`np.abs\(together\[-1\] - alone\[-1\]\)` instead",
+            r"take the mean",
+        ),
+        never=(r"Three things",),
+    ),
+    Blind(
+        "pre_norm_block",
+        "added to the normalized copy, and both read the input",
+        """
+        n = norm_1(x)
+        y = n + attend(n)
+        return y + feed_forward(norm_2(x))
+        """,
+        says=(r"`x \+ attend\(n\)` instead",),
+        never=(r"leave out",),
+    ),
+    Blind(
+        "masked_attention",
+        "scaled again, hidden after softmax, where a query sees nothing",
+        """
+        scaled = scores / np.sqrt(V.shape[-1])
+        weights = ops.softmax(scaled)
+        weights = np.where(mask, weights, 0.0)
+        return weights @ V, weights
+        """,
+        says=(r"should sum to 1",),
+        never=(r"changes when only",),
+    ),
+    Blind(
+        "smoothed_loss",
+        "two sums for means",
+        """
+        log_probs = ops.log_softmax(logits, axis=-1)
+        picked = np.take_along_axis(log_probs, np.expand_dims(targets, -1), -1).squeeze(-1)
+        everyone = log_probs.sum(axis=-1)
+        loss = -(1 - smoothing) * picked - smoothing * everyone
+        return np.sum(loss[counts])
+        """,
+        says=(r"Lines \d and \d: write `mean` instead of `sum`",),
+        never=(r"each time",),
+    ),
+    Blind(
+        "gru_step",
+        "the state reset before the product, in brackets",
+        """
+        d = h.shape[-1]
+        gx = x @ W_x + b
+        r = ops.sigmoid(gx[:, :d] + h @ W_h[:, :d])
+        z = ops.sigmoid(gx[:, d:2*d] + h @ W_h[:, d:2*d])
+        n = np.tanh(gx[:, 2*d:] + (r * h) @ W_h[:, 2*d:] + r * b_h)
+        return (1 - z) * n + z * h
+        """,
+        says=(r"instead of `\(r \* h\) @ W_h",),
+    ),
+    Blind(
+        "sampling_probabilities",
+        "hidden in the caller's logits",
+        """
+        order = np.argsort(logits)
+        drop = order[:len(logits) - top_k]
+        logits[drop] = float("-inf")
+        return ops.softmax(logits, temperature=temperature)
+        """,
+        says=(r"Begin with `logits = logits.copy\(\)`",),
+        never=(r"x = x - 1",),
+    ),
+    Blind(
+        "online_softmax",
+        "the caller's output scaled in place",
+        """
+        m_new = np.maximum(largest, np.max(scores))
+        if np.isinf(m_new):
+            return largest, total, output
+        scale = np.exp(largest - m_new)
+        p = np.exp(scores - m_new)
+        total = total * scale + np.sum(p)
+        output *= scale
+        output += p @ values
+        return m_new, total, output
+        """,
+        says=(r"Write `output = output \* scale`",),
+        never=(r"copy",),
+    ),
+    Blind(
+        "delta_step",
+        "the rate inside the difference",
+        """
+        old = S.T @ k
+        return S + np.outer(k, v - rate * old)
+        """,
+        says=(r"write `rate \* \(v - old\)`",),
+    ),
+    Blind(
+        "rolling_mask",
+        "a window to both sides, and one kept too many",
+        """
+        i, j = np.indices((T, T))
+        near = abs(i - j) < window
+        sink = (j <= keep) & (j <= i)
+        return near | sink
+        """,
+        says=(
+            r"reaches to both sides",
+            r"one position too many",
+        ),
     ),
 )

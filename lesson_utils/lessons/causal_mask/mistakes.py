@@ -61,7 +61,7 @@ _ORDER = "order = np.argsort(-logits)\n"
 
 SAMPLING = (
     change('temperature ignored', 'The temperature has no effect. Divide the logits by it, before softmax.', heat=""),
-    change('multiplied by the temperature', 'You multiply by the temperature, so that more of it makes the model bolder in its first choice. Divide by it.', heat="kept = kept * temperature"),
+    change('multiplied by the temperature', 'You multiply by the temperature, so a higher temperature makes the model more certain. It should make the model less certain: divide by it.', heat="kept = kept * temperature"),
     change('temperature after softmax', 'You divide the probabilities by the temperature. That changes all of them alike, and they no longer sum to 1. Divide the logits.', heat="", answer=("return ops.softmax(kept) / temperature", "return ops.softmax(kept) * temperature", "p = ops.softmax(kept) / temperature\nreturn np.clip(p, 0, 1)")),
     change("to the power of the temperature", "You raise the probabilities to the power of the temperature: that multiplies the logits. Divide the logits by it (the power would be 1 / temperature).", heat="", answer=("p = ops.softmax(kept) ** temperature\nreturn p / p.sum()", "return ops.softmax(kept) ** temperature")),
     change("to a power, not shared out", "You raise the probabilities to the power 1 / temperature, and they no longer sum to 1. Divide the logits by the temperature, before softmax.", heat="", answer="return ops.softmax(kept) ** (1 / temperature)"),

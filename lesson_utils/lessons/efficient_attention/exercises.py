@@ -217,6 +217,7 @@ def _rounded_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a square array by column", 4, 4, 2, 0),
         Case("a column in which all numbers are alike", (flat, 2, 0)),
         case("8 bits by row", 2, 5, 8, 1),
+        Case("an array in which all numbers are alike", (np.full((3, 2), 0.7), 2, 1)),
     ]
 
 
@@ -248,7 +249,7 @@ If all are alike, they stay. Returns the rounded numbers, (T, d). NumPy only; x 
     ),
     mistakes=mistakes.ROUNDED,
     library=(rounded,),
-    praise="Eight arrays: rows and columns, one bit and eight, numbers far from 0, a column in which all are alike.",
+    praise="Nine arrays: rows and columns, one bit and eight, numbers far from 0, numbers that are all alike.",
 )
 
 EXERCISES = (_ONLINE, _MASK, _ROUNDED, _BYTES, _DELTA)

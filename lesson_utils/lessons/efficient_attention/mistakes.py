@@ -39,7 +39,7 @@ ONLINE = (
 
 ROLLING = (
     change("kept tokens seen ahead", "Early rows see kept positions that lie ahead of them. Kept or not, nobody sees the future: `j <= i` goes for both.", answer="return (past & near) | kept"),
-    change("two-sided window", "Your window reaches to both sides, so positions see ahead. Keep `j <= i`.", past="past = True", near=("near = np.abs(i - j) < window",)),
+    change("two-sided window", "Your window reaches to both sides, so positions see ahead. Keep `j <= i`.", near="near = np.abs(i - j) < window", answer=("return near | kept", "return near | (past & kept)")),
     change("sees ahead", "Nothing keeps a position from looking ahead: i − j is negative there, and smaller than any window. Ask for `j <= i` too.", past="past = True"),
     change("one too many", "Your window has one position too many. The position itself is one of the `window`: distance 0 to window − 1, `i - j < window`.", near="near = i - j <= window"),
     change("one too few", "Your window has one position too few. The position itself is one of the `window`: distance 0 to window − 1, `i - j < window`.", near="near = i - j < window - 1"),
@@ -122,7 +122,7 @@ ROUNDED = (
     change("rounded down", "You round down, so that each number comes out too small, by half a step on average. Round to the nearest level: `np.round`.", whole=("whole = np.floor((x - low) / step)", "whole = ((x - low) / step).astype(int)", "whole = (x - low) // step")),
     change("rounded up", "You round up, so that each number comes out too large, by half a step on average. Round to the nearest level: `np.round`.", whole="whole = np.ceil((x - low) / step)"),
     change("around 0", "You use levels on both sides of 0, as wide as the largest absolute value. Where all numbers lie far from 0, most of these levels are wasted: go from the smallest number to the largest.", "step = np.abs(x).max(axis=axis, keepdims=True) / max(2**(bits - 1) - 1, 1)\nreturn np.round(x / step) * step", "step = np.abs(x).max(axis=axis, keepdims=True) / (2**(bits - 1) - 1)\nreturn np.round(x / step) * step"),
-    change("all alike", "In the column in which all numbers are alike the step is 0, and 0 / 0 is NaN. Put 1 in its place, or leave these numbers as they are.", alike=""),
+    change("all alike", "Where all numbers are alike, the step is 0, and 0 / 0 is NaN. Put 1 in its place, or leave these numbers as they are.", alike=""),
     change("largest for the range", "The range is the largest number less the smallest. You divide the largest number itself into steps.", step="step = high / (2**bits - 1)"),
     change("levels at the middle of the steps", "You put each level into the middle of a step, so that neither the smallest nor the largest number is a level. The task wants both to be levels.", "low = x.min(axis=axis, keepdims=True)\nhigh = x.max(axis=axis, keepdims=True)\nstep = (high - low) / 2**bits\nstep = np.where(step == 0, 1, step)\nwhole = np.minimum(np.floor((x - low) / step), 2**bits - 1)\nreturn low + (whole + 0.5 * (high > low)) * step"),
 )

@@ -59,7 +59,7 @@ MERGE = (
     ),
     change('heads added', 'You add the heads up, or average them. They are put side by side, so that W_O can use each in its own way: the width is h·d_k.', "x.sum(axis=-3)", "x.mean(axis=-3)", "sum(x)", "x.mean(axis=0)"),
     change(
-        'three axes taken for granted', 'Your code is for three axes, (h, T, d_k). There may be any number in front: `*leading, h, T, d_k = x.shape`, and `*leading` goes on to `reshape`.',
+        'three axes taken for granted', 'Your code works for three axes only, (h, T, d_k). Any number of axes may stand in front of them. Count from the end: the heads are axis −3, and the tokens axis −2.',
         "h, T, d_k = x.shape\nreturn x.swapaxes(0, 1).reshape(T, h * d_k)",
         "np.concatenate(x, axis=-1)",
         "np.hstack(x)",

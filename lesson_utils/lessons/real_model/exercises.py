@@ -277,12 +277,12 @@ def _patch_cases(rng: np.random.Generator) -> Sequence[Case]:
         return Case(label, (x, written, _norm_of(d, kind), W_Q, W_K, W_V, into))
 
     return [
-        case("out of the keys", 5, 6, d_k=3, into="keys"),
-        case("out of the queries", 5, 6, d_k=3, into="queries"),
-        case("out of the values", 5, 6, d_k=3, into="values"),
-        case("a batch of shape (2, 4), out of the keys", 2, 4, 7, d_k=5, into="keys"),
-        case("layer norm, out of the values", 4, 8, d_k=4, into="values", kind="layer"),
-        case("a single token, out of the queries", 1, 5, d_k=2, into="queries"),
+        case('`into="keys"`', 5, 6, d_k=3, into="keys"),
+        case('`into="queries"`', 5, 6, d_k=3, into="queries"),
+        case('`into="values"`', 5, 6, d_k=3, into="values"),
+        case('a batch of shape (2, 4), `into="keys"`', 2, 4, 7, d_k=5, into="keys"),
+        case('layer norm, `into="values"`', 4, 8, d_k=4, into="values", kind="layer"),
+        case('a single token, `into="queries"`', 1, 5, d_k=2, into="queries"),
     ]
 
 

@@ -35,8 +35,8 @@ _CALLS = (  # each can happen in `max`, in `sum`, or in both
     (
         "over axis 1",
         "axis=1, keepdims=True",
-        "You call {} with `axis=1`, which is the last axis only where there are two; a single row has none. The last one is "
-        "always `axis=-1`.",
+        "You call {} with `axis=1`, which is the last axis only of an array with two axes. The last one is always "
+        "`axis=-1`.",
     ),
     (
         "over axis 1 without keepdims",
@@ -47,7 +47,7 @@ _CALLS = (  # each can happen in `max`, in `sum`, or in both
     (
         "over axis -2",
         "axis=-2, keepdims=True",
-        "You call {} with `axis=-2`, the last axis but one; a single row has none. Softmax runs over the keys, the last axis: "
+        "You call {} with `axis=-2`, the last axis but one. Softmax runs over the keys, the last axis: "
         "`axis=-1`.",
     ),
 )

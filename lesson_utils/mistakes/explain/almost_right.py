@@ -7,22 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Exercise
+from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.differences import masked_entries, parts
+from lesson_utils.mistakes.explain.dtypes import float64_source
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
+FLOAT64 = "Somewhere a float64 array or number takes part: convert it with `.astype`."
 LEFT = "The numbers are right; one thing is left."
 ASKS_FOR_FLOAT64 = r"float64|np\.double|dtype=float\b|astype\(float\)"
 IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
 
 
-def form_problem(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome) -> str | None:
+def form_problem(exercise: Exercise, function: Any, case: Case, outcome: Outcome, wanted: Outcome) -> str | None:
     """Return the first thing that is wrong with an outcome whose numbers are right, or None."""
-    return next(_problems(exercise, function, outcome, wanted), None)
+    return next(_problems(exercise, function, case, outcome, wanted), None)
 
 
-def _problems(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outcome) -> Iterator[str]:
+def _problems(exercise: Exercise, function: Any, case: Case, outcome: Outcome, wanted: Outcome) -> Iterator[str]:
     results, wants = parts(exercise, outcome.value), parts(exercise, wanted.value)
     if results is None or wants is None:
         yield f"Your function should return {len(exercise.returns)} things: `return {', '.join(exercise.returns)}`."
@@ -32,7 +34,12 @@ def _problems(exercise: Exercise, function: Any, outcome: Outcome, wanted: Outco
     if outcome.changed:
         yield f"The result is right, but {changes_in_place(exercise, function, outcome.changed)}"
     arrays = [(name, np.asarray(got), want) for name, got, want in rows if isinstance(want, np.ndarray)]
-    yield from (problem for row in arrays if (problem := _dtype_problem(exercise, function, *row)))
+    for row in arrays:
+        if problem := _dtype_problem(exercise, function, *row):
+            is_wider = row[2].dtype == np.float32 and row[1].dtype == np.float64
+            yield problem + (
+                f" {float64_source(function, case, wanted) or FLOAT64}" if is_wider and "Line" not in problem else ""
+            )
 
 
 def _no_array(name: str, got: Any, want: Any) -> str | None:
@@ -66,32 +73,33 @@ def _dtype_problem(exercise: Exercise, function: Any, name: str, got: np.ndarray
     mine = learner_code(function)
     for line in ast.walk(mine.tree) if mine else ():
         is_line = isinstance(line, ast.stmt) and not hasattr(line, "body")
-        if mine and is_line and re.search(ASKS_FOR_FLOAT64, text := ast.unparse(line)):
+        if mine and is_line and re.search(ASKS_FOR_FLOAT64, text := mine.text(line)):
             at = mine.first_line + line.lineno - 1  # type: ignore[attr-defined]
             return f"{head} Line {at} asks for that, `{text}`: write `{given}.dtype` there."
-    masks = ", arithmetic on a boolean mask (`~mask * -1e9`), `np.where(mask, 0, -np.inf)` (write `np.where(mask, scores, -np.inf)`), `np.finfo(float).min`"
-    return (
-        f"{head} What makes a float64: another array that is float64 (convert it: `.astype({given}.dtype)`), `np.sqrt(5)` (take `math.sqrt(5)`), `np.zeros(n)` (add `dtype={given}.dtype`)"
-        f"{masks if 'mask' in exercise.parameters else ''}."
-    )
+    return head
 
 
 def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
     """Return the words for arguments that were changed: where, and how to avoid it."""
     names = [exercise.parameters[i] for i in changed]
     mine = learner_code(function)
-    where = next((f" in line {at[0]}, `{at[1]}`" for name in names if mine and (at := _writes_into(mine, name))), "")
-    how = "`x -= 1`, `x /= 2` and `x[...] = 0` all write into `x`; `x = x - 1` makes a new array."
-    if not where:
-        how = "`out = x` is the same array under another name, and `reshape` and slices are views of it: begin with `x.copy()`."
+    name, line = next(((n, line) for n in names if mine and (line := _writes_into(mine, n))), (names[0], None))
+    where, how = "", f"Begin with `{name} = {name}.copy()`."
+    if mine and line:
+        where = f" in line {mine.first_line + line.lineno - 1}, `{mine.text(line)}`"
+        if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
+            new = ast.BinOp(ast.Name(name), line.op, line.value)
+            how = f"Write `{name} = {ast.unparse(new)}`, which makes a new array."
+    else:
+        how = f"`out = {name}` is the same array under another name, and `reshape` and slices are views of it. {how}"
     return (
         f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
         f"caller's data. {how}"
     )
 
 
-def _writes_into(learner: LearnerCode, name: str) -> tuple[int, str] | None:
-    """Return the line that changes the array `name` in place, and its text: `x -= 1`, `x[0] = 1`, `x.sort()`, `out=x`."""
+def _writes_into(learner: LearnerCode, name: str) -> ast.stmt | None:
+    """Return the line that changes the array `name` in place: `x -= 1`, `x[0] = 1`, `x.sort()`, `out=x`."""
 
     def is_it(node: ast.AST | None) -> bool:
         while isinstance(node, ast.Subscript | ast.Attribute):
@@ -110,5 +118,5 @@ def _writes_into(learner: LearnerCode, name: str) -> tuple[int, str] | None:
                 found = False
         calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if not hasattr(statement, "body") else []
         if found or any(k.arg == "out" and is_it(k.value) for call in calls for k in call.keywords):
-            return learner.first_line + statement.lineno - 1, ast.unparse(statement)
+            return statement
     return None

@@ -75,7 +75,8 @@ def shapes_in(line: str, variables: Mapping[str, Any]) -> str:
     tree = _tree(line)
     if tree is None:
         return ""
-    names = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in variables)
+    read = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    names = dict.fromkeys(name for name in read if name in variables)  # a variable on the left is not made yet
     said = [f"`{name}` {text}" for name in names if (text := shape_words(variables[name]))]
     return "Here " + ", ".join(said) + "." if said else ""
 

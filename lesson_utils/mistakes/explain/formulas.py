@@ -82,16 +82,16 @@ def formulas(
     cases: Sequence[Case],
     outcomes: Sequence[Outcome],
     wanted: Sequence[Outcome],
-) -> str:
-    """Return the learner's formula and ours, for exercises whose arguments are functions; "" for the others."""
+) -> tuple[str, str]:
+    """Return the learner's formula and ours, and how they differ, for exercises whose arguments are functions; else ""."""
     case = next((c for c, o, w in zip(cases, outcomes, wanted, strict=True) if not o.error and not same(o, w)), None)
     if case is None or not any(callable(argument) for argument in case.arguments):
-        return ""
+        return "", ""
     (yours, given), (ours, asked) = _written(exercise, function, case), _written(exercise, exercise.right, case)
     if not yours or not ours or yours == ours:
-        return ""
+        return "", ""
     result, mine = exercise.returns[0], _short(yours)
     if " " not in mine and "(" in yours:  # one call: what it gets says more
         mine = mine.replace("…", _short(yours.partition("(")[2][:-1]))
     last = f" `{result}` is `{mine}`; it should be `{_short(ours)}`." if _short(yours) != _short(ours) else ""
-    return f"\nYours: `{result} = {yours}`. Asked for: `{result} = {ours}`.{_differences(given, asked)}{last}"
+    return f"\nYours: `{result} = {yours}`. Asked for: `{result} = {ours}`.", _differences(given, asked) + last

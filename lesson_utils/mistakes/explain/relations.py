@@ -90,7 +90,7 @@ def _factor(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) 
     times = f"{factors[0]:.4g} times what it should be on {cases[0].label}"
     if len(said) == 1 and "" not in said:
         return f"it is {times}: a factor of {said.pop()}"
-    return f"it is {times}" + (", and another multiple in other cases" if len(factors) > 1 else "")
+    return f"it is {times}" + (". In other cases it is another number of times as large" if len(factors) > 1 else "")
 
 
 def _factor_of_one(g: np.ndarray, w: np.ndarray) -> float:
@@ -174,7 +174,7 @@ def places(g: np.ndarray, w: np.ndarray) -> str:
     return ""
 
 
-def _numbers(indices: np.ndarray) -> str:
+def _numbers(indices: Sequence[int] | np.ndarray) -> str:
     return listed([str(i) for i in indices]) if len(indices) <= 4 else f"{indices[0]}, {indices[1]}, … {indices[-1]}"
 
 
@@ -205,9 +205,17 @@ def origins(got: np.ndarray, want: np.ndarray) -> str:
                 along = f" along axis {axis}" if kind == "parts" else ""
                 if sorted(places) == list(range(len(right))):
                     return f"its {kind}{along} are those of the right result, in another order: {_runs(places)}"
-                twice = ", and some come more than once" if len({*places}) < len(places) else ""
-                gone = ", and some are missing" if len({*places}) < len(right) else ""
-                return f"its {kind}{along} are the {kind} {_runs(places)} of the right result{twice or gone}"
+                twice = [n for n in dict.fromkeys(places) if places.count(n) > 1]
+                gone = [n for n in range(len(right)) if n not in places]
+                one = {"entries": "entry"}.get(kind, kind[:-1])
+                said = [f"it holds the {kind} {_runs(places)} of the right result{along}"]
+                said += [f"{one.capitalize()} {n} comes more than once" for n in twice[:2]]
+                if gone:
+                    many = len(gone) > 1
+                    said.append(
+                        f"{(kind if many else one).capitalize()} {_numbers(gone)} {'are' if many else 'is'} missing"
+                    )
+                return ". ".join(said)
     return ""
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Exercise, expressions
+from lesson_utils.mistakes.exercise import Case, Exercise, expressions
 from lesson_utils.mistakes.explain.differences import parts
+from lesson_utils.mistakes.explain.dtypes import float64_source
 from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
@@ -23,7 +24,9 @@ class Answer:
     """A right answer: its results beside the expected ones, and its code, if that can be read."""
 
     exercise: Exercise
+    function: Callable[..., Any]
     results: Sequence[tuple[str, Any, Any]]  # name, what came back, what was expected
+    cases: Sequence[tuple[Case, Outcome]]  # for each result: its case, and what was expected of that
     body: Sequence[ast.stmt]
 
     @cached_property
@@ -43,8 +46,9 @@ def style_remarks(
         (parts(exercise, o.value) or (), parts(exercise, w.value) or ()) for o, w in zip(outcomes, wanted, strict=True)
     ]
     results = [row for got, want in pairs for row in zip(exercise.returns, got, want, strict=True)]
+    cases = [case for case in zip(exercise.drawn, wanted, strict=True) for _ in exercise.returns]
     mine = learner_code(function)
-    answer = Answer(exercise, results, mine.body if mine else ())
+    answer = Answer(exercise, function, results, cases, mine.body if mine else ())
     return [remark for find in REMARKS if (remark := find(answer))]
 
 
@@ -61,10 +65,11 @@ def _masked_array(answer: Answer) -> str | None:
 
 
 def _float64_for_float32(answer: Answer) -> str | None:
-    for name, got, want in answer.results:
+    for (name, got, want), case in zip(answer.results, answer.cases, strict=True):
         arrays = isinstance(got, np.ndarray) and isinstance(want, np.ndarray)
         if arrays and (got.dtype, want.dtype) == (np.float64, np.float32):
-            return f"float32 went in, `{name}` came out as float64. Models keep float32, which is half as large: `math.sqrt(5)` for `np.sqrt(5)`, `np.zeros(n, x.dtype)`."
+            source = float64_source(answer.function, *case)
+            return f"float32 went in, and `{name}` came out as float64. Models keep float32, which is half as large. {source}".strip()
     return None
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, number
 from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
@@ -14,12 +15,12 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 REASONS = {
     "thrown away": "The call makes a new array, and this line throws it away.",
     "results": "Return what is asked for, and in that order.",
-    "axis": "The axis says which numbers are taken together.",
+    "axis": "The call must run along another axis.",
     "keepdims": "`keepdims=True` keeps the axis, with length 1, so that the result lines up with the array it comes from.",
     "transpose": "`@` sums over the last axis of the left array and the last but one of the right one.",
     "axes swapped": "Two other axes have to change places.",
     "inverted": "True and False are the wrong way round.",
-    "comparison": "What is equal, or on the other side, counts differently here.",
+    "comparison": "",  # see _reason_of_kind
     "bound": "A slice `a:b` begins at a and ends before b.",
     "off by one": "The count is off by one.",
     "size": "`{old}` is the length of another axis.",
@@ -27,30 +28,30 @@ REASONS = {
     "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
     "sides": "The two sides have changed places.",
     "exchanged": "Each of the two stands where the other one belongs.",
-    "brackets": "Without other brackets, Python works this out in another order than the formula.",
+    "brackets": "The brackets decide what Python computes first.",
     "sign": "The sign is the wrong way round.",
     "complement": "The formula has 1 minus this.",
     "indented": "Inside the block, the line runs in every round.",
     "assigned": "`=` puts a new value in the place of the old one, and `+=` adds to it.",
     "in place": "The line writes into an array that is still needed, or that is the caller's. A slice is a view of its array, too.",
     "keyword": "Without this argument, the call does what is asked for.",
-    "unwrapped": "The formula has no such step.",
-    "term": "The formula has no such part.",
-    "function": "The formula has `{new}` here.",
-    "operator": "The formula has another operation here.",
+    "unwrapped": "This step is not needed here.",
+    "term": "This part is not needed here.",
+    "function": "",  # DOES has the words
+    "operator": "The formula needs another operation here.",
     "order": "The arguments stand in another order.",
     "letters": "Letters of `einsum` that are the same run together, and a letter that is missing behind `->` is summed over.",
-    "constant": "The formula has another number here.",
-    "name": "`{old}` and `{new}` are two different things.",
+    "constant": "Another number belongs here.",
+    "name": "",  # the cure says all
     "branches": "The other branch is right in every case.",
     "index": "The whole array is needed here, not a part of it.",
     "condition": "Nothing has to be asked here.",
     "statement": "Every case is right without it.",
     "statements swapped": "Each line uses what the lines above it made.",
-    "missing term": "The formula has one part more.",
-    "missing": "The formula has one step more.",
+    "missing term": "A part of the formula is missing here.",
+    "missing": "A step is missing here.",
     "picked": "Only a part of the array is needed here.",
-    "arithmetic": "The formula has one step more.",
+    "arithmetic": "A step is missing here.",
 }
 
 # What a call does that should not be there.
@@ -77,9 +78,22 @@ CHANGED = {
     ("var", "std"): "`std` is the root of `var`.",
     ("tile", "repeat"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
     ("repeat", "tile"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
+    ("squeeze", "squeeze"): "Without an axis, `squeeze` drops every axis of length 1.",
     ("log10", "log"): "To `np.exp` belongs `np.log`.",
     ("log2", "log"): "To `np.exp` belongs `np.log`.",
 }
+# What functions do that are taken for each other.
+DOES = {
+    "sum": "adds the numbers up", "mean": "takes the average of the numbers", "prod": "multiplies the numbers", "median": "takes the number in the middle",
+    "max": "takes the largest number", "min": "takes the smallest number", "cumsum": "returns every sum on the way",
+    "maximum": "takes the larger of two numbers", "minimum": "takes the smaller of two numbers",
+    "argmax": "returns the index of the largest number", "argmin": "returns the index of the smallest number",
+    "zeros": "fills an array with 0", "ones": "fills an array with 1", "zeros_like": "fills an array with 0",
+    "ones_like": "fills an array with 1", "sort": "returns the numbers in order", "argsort": "returns their indices in order",
+    "round": "rounds to the nearest number", "rint": "rounds to the nearest number", "floor": "rounds down",
+    "ceil": "rounds up", "trunc": "cuts off the decimals",
+    "tril": "keeps the entries below the diagonal", "triu": "keeps the entries above the diagonal",
+}  # fmt: skip
 ADDING = {"missing", "missing term", "sign", "complement"}
 # How Python writes each of its operators.
 _A = ast.Name("a")
@@ -120,29 +134,32 @@ def contradict(a: Edit, b: Edit) -> bool:
     return any(adding) if touch(a, b) else all(adding) and a.line == b.line
 
 
-def repair_messages(edits: Sequence[Edit], body: Sequence[ast.stmt], first_line: int) -> list[str]:
+def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
     """Return what a learner reads of edits that mend lines together; of two of one expression, what both change at once."""
     for a, b in itertools.combinations(edits, 2):
         if touch(a, b):
-            old, new = _changed_part([a, b], body)
-            cure = f"Line {first_line + a.line - 1}: write `{ast.unparse(new)}` instead of `{ast.unparse(old)}`."
-            why = dict.fromkeys(reason(edit, *_changed_part([edit], body)) for edit in (a, b))
+            old, new = _changed_part([a, b], learner.body)
+            cure = f"{_lines(a, learner)}: write `{ast.unparse(new)}` instead of `{learner.text(old)}`."
+            why = dict.fromkeys(reason(edit, *_changed_part([edit], learner.body)) for edit in (a, b))
             rest = [edit for edit in edits if edit not in (a, b)]
-            return [" ".join([cure, *why]), *repair_messages(rest, body, first_line)]
-    return [repair_message(edit, body, first_line) for edit in edits]
+            return [" ".join(filter(None, [cure, *why])), *repair_messages(rest, learner)]
+    return [repair_message(edit, learner).strip() for edit in edits]
 
 
-def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str:
-    """Return what a learner reads of the edit that mends a line of `body`, whose function begins at `first_line`."""
-    line = f"Line {first_line + edit.line - 1}"
+def _lines(edit: Edit, learner: LearnerCode) -> str:
+    """Return which lines an edit mends: "Line 3", or "Lines 3, 5 and 6"."""
+    places = () if edit.kind == "statements swapped" else edit.also
+    numbers = [str(n) for n in sorted({learner.first_line + e.line - 1 for e in (edit, *places)})]
+    return f"Lines {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else f"Line {numbers[0]}"
+
+
+def repair_message(edit: Edit, learner: LearnerCode) -> str:
+    """Return what a learner reads of the edit that mends a line of theirs."""
+    line = _lines(edit, learner)
     if edit.words:
-        lines = sorted({str(first_line + e.line - 1) for e in (edit, *edit.also)}, key=int)
-        if edit.kind == "exchanged" and len(lines) > 1:
-            line = f"Lines {', '.join(lines[:-1])} and {lines[-1]}"
         kind = "inverted" if edit.words[0].startswith("~") else edit.kind
-        why = own_reason(edit.old, edit.new) or REASONS[kind].format(old=edit.words[0], new=edit.words[1])
-        return f"{line}: {_statement_cure(edit)} {why}"
-    old, new = _changed_part([edit], body)
+        return f"{line}: {_statement_cure(edit)} {own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, *edit.words)}"
+    old, new = _changed_part([edit], learner.body)
     if isinstance(old, ast.Attribute) and isinstance(new, ast.Attribute) and not isinstance(old.value, ast.Name):
         old, new = ast.Name(f".{old.attr}"), ast.Name(f".{new.attr}")  # the method alone
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
@@ -151,7 +168,10 @@ def repair_message(edit: Edit, body: Sequence[ast.stmt], first_line: int) -> str
         elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
         return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
     gone = _left_out(old, new)
-    before, after = ast.unparse(old), ast.unparse(new)
+    before, after = learner.text(old), ast.unparse(new)
+    for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
+        if own in before and pythons not in before:
+            after = after.replace(pythons, own)
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 
@@ -182,7 +202,9 @@ def _statement_cure(edit: Edit) -> str:
             return f"exchange `{before}` and `{after}`."
     if edit.also:
         cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
-        return f"{cure}, {'in each call' if edit.kind == 'axis' else 'each time'}."
+        lines = {e.line for e in (edit, *edit.also)}
+        where = "these lines" if len(lines) > 1 else "this line"
+        return f"{cure}, everywhere in {where}." if len(lines) <= len(edit.also) else f"{cure}."
     return f"write `{after}` instead of `{before}`."
 
 
@@ -197,9 +219,13 @@ def own_reason(old: object, new: object) -> str:
             return DROPPED.get(name, "").format(name=name)
         if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
-    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and not _is_part(new, old):
+    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and _sides(old) == _sides(new):
         return CHANGED.get((SIGNS[type(old.op)], SIGNS[type(new.op)]), "")
     return CHANGED.get((name, name_called(new)), "")
+
+
+def _sides(node: ast.BinOp) -> tuple[str, str]:
+    return ast.dump(node.left), ast.dump(node.right)
 
 
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
@@ -208,9 +234,19 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     if gone == ".T":
         return "`.T` makes columns of the rows."
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
-    if kind == "name":
-        old, new = edit.old, edit.new  # type: ignore[assignment]
-    return own_reason(edit.old, edit.new) or REASONS[kind].format(old=ast.unparse(old), new=ast.unparse(new))
+    return own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, ast.unparse(old), ast.unparse(new))
+
+
+def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
+    names = name_called(edit.old), name_called(edit.new)
+    if kind == "function" and all(name in DOES for name in names):
+        return " and ".join(f"`{name}` {DOES[name]}" for name in names) + "."
+    signs = {
+        type(op).__name__.removesuffix("E") for node in (edit.old, edit.new) for op in getattr(node, "ops", [None])
+    }
+    if kind == "comparison" and len(signs) == 1:  # `<` for `<=`
+        return "The two signs differ where both sides are equal."
+    return REASONS[kind].format(old=old, new=new)
 
 
 def _is_part(small: ast.AST, large: ast.AST) -> bool:
@@ -260,7 +296,8 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
     for n, (a, b) in reversed(list(enumerate(way))):
         if not isinstance(a, ast.expr | ast.keyword | ast.Slice) or line.count(ast.unparse(a)) != 1:
             continue
-        if isinstance(a, ast.Name) or number(a) is not None:  # what stands around it says more, if it is short
+        is_small = isinstance(a, ast.Name) or getattr(a, "attr", "") == "shape" or number(a) is not None
+        if is_small:  # what stands around it says more, if it is short
             found = found or (a, b)
             continue
         if isinstance(a, ast.Tuple) and n and isinstance(way[n - 1][0], ast.Subscript):

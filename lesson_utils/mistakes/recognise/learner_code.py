@@ -13,11 +13,12 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
 @dataclass(frozen=True)
 class LearnerCode:
-    """A learner's function as a tree that can be edited and run again; the names that it sees, and its first line's number."""
+    """A learner's function as a tree that can be edited and run again; the names that it sees, its first line's number, and its text."""
 
     tree: ast.FunctionDef
     names: Mapping[str, Any]
     first_line: int
+    source: str
 
     @property
     def body(self) -> list[ast.stmt]:
@@ -35,6 +36,15 @@ class LearnerCode:
         found: Callable[..., Any] = names[self.tree.name]
         return found
 
+    def text(self, node: ast.AST) -> str:
+        """Return a part of the function as the learner wrote it, with their brackets and quotes; spaces as Python has them."""
+        plain, own = ast.unparse(node), ast.get_source_segment(self.source, node) or ""
+        try:
+            is_its_own = ast.unparse(ast.parse(own)) == plain
+        except SyntaxError:
+            return plain
+        return own if is_its_own and own.replace(" ", "") != plain.replace(" ", "") else plain
+
     def variables(self) -> tuple[str, ...]:
         """Return the parameters, and the names that the body stores."""
         stored = [n.id for n in expressions(self.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -48,7 +58,8 @@ def learner_code(function: Any) -> LearnerCode | None:
     if code is None or code.co_flags & bad:
         return None
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip())
+        source = textwrap.dedent(inspect.getsource(function)).strip()
+        tree = ast.parse(source)
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
     found = _definition(tree, function.__name__)
@@ -61,7 +72,7 @@ def learner_code(function: Any) -> LearnerCode | None:
         closure = inspect.getclosurevars(function).nonlocals
     except (TypeError, ValueError):
         closure = {}
-    return LearnerCode(found, {**function.__globals__, **closure}, code.co_firstlineno)
+    return LearnerCode(found, {**function.__globals__, **closure}, code.co_firstlineno, source)
 
 
 def exchanges(body: Sequence[ast.stmt], asked: Sequence[str]) -> bool:

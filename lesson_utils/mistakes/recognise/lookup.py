@@ -98,6 +98,11 @@ class Lookup:
         ratios = [value / wanted for value, wanted in pairs if wanted]
         return 1 < len(ratios) == len(pairs) and bool(np.allclose(ratios, ratios[0], rtol=1e-6))
 
+    def misses(self, fault: Fault) -> bool:
+        """Tell whether a fault leaves out a call of the solution that the learner's lines have: √1, say, for no root."""
+        calls = set(re.findall(r"(\w+)\(", self.bank.exercise.body({}))) - set(re.findall(r"(\w+)\(", fault.text))
+        return any(name in self.words for name in calls)
+
     def works_alike(self, fault: Fault) -> bool:
         """Tell whether half of what a fault calls stands in the learner's lines; else its words say what nobody wrote."""
         calls = set(re.findall(r"(\w+)\(", fault.text))

@@ -25,6 +25,7 @@ TAKES_AXIS = KEEPS | {
     "softmax", "log_softmax", "cumsum", "sort", "argsort", "argmax", "argmin", "concatenate", "stack",
     "split", "array_split", "repeat", "expand_dims", "squeeze", "take", "flip", "roll",
 }  # fmt: skip
+METHODS = KEEPS | {"argmax", "argmin", "sort", "argsort", "dot", "repeat", "swapaxes", "reshape"}
 ARRAYS = (ast.BinOp, ast.Call, ast.Subscript, ast.Name, ast.Attribute, ast.UnaryOp, ast.Compare)
 OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add, ast.Div), ast.Mult: (ast.Div, ast.MatMult, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
@@ -87,8 +88,10 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
     for group in CONFUSED:
         if name in group and isinstance(func, ast.Attribute):
             for other in (g for g in group if g != name):
-                if not is_method or _is_method_of_arrays(other):
+                if not is_method or other in METHODS:
                     yield "function", with_fields(node, func=with_fields(func, attr=other))
+    if len(node.args) == 1 and isinstance(inner := node.args[0], ast.BinOp):  # f(a ∘ b) → f(a) ∘ b
+        yield "brackets", with_fields(inner, left=with_fields(node, args=[inner.left]))
     if name == "range" and [*map(number, node.args[1:])] == [-1, -1]:
         yield "backwards", with_fields(node, args=[_plus(node.args[0], 1)])
     if name == "len" and len(node.args) == 1:
@@ -160,12 +163,7 @@ def _other_layouts(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple
 
 
 def _repeated(array: ast.expr, times: ast.expr, axis: int = -1) -> ast.expr:
-    call = parsed(f"np.repeat(_, _, axis={axis})")
-    return with_fields(call, args=[array, times])
-
-
-def _is_method_of_arrays(name: str) -> bool:
-    return name in KEEPS or name in ("argmax", "argmin", "sort", "argsort", "dot", "repeat", "swapaxes", "reshape")
+    return with_fields(parsed(f"np.repeat(_, _, axis={axis})"), args=[array, times])
 
 
 def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
@@ -174,6 +172,8 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
     if not isinstance(node.op, ast.Add | ast.Mult):
         yield "sides", with_fields(node, left=node.right, right=node.left)
     yield from (("term", side) for side in (node.left, node.right))
+    if isinstance(node.op, ast.Pow) and number(node.right) == 2:  # the other way to lose a sign
+        yield "function", ast.Call(parsed("np.abs"), [node.left], [])
     match node:
         case ast.BinOp(
             left=ast.Constant(value=1), op=ast.Add(), right=ast.Call(func=ast.Attribute(attr="exp"), args=[x])
@@ -198,11 +198,12 @@ def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
                 yield "brackets", with_fields(inner, right=with_fields(node, left=inner.right, right=mine))
             else:  # a ∘ (b · c) → (a ∘ b) · c
                 yield "brackets", with_fields(inner, left=with_fields(node, left=mine, right=inner.left))
+                if isinstance(node.op, ast.Add | ast.Sub) and isinstance(inner.op, ast.Mult):  # a - b * c → b * (a - c)
+                    yield "brackets", with_fields(inner, right=with_fields(node, left=mine, right=inner.right))
             if isinstance(node.op, ast.Mult | ast.Add) and side == "left":  # (a · b) * c → (a * c) · b
                 yield "brackets", with_fields(inner, left=with_fields(node, left=inner.left, right=mine))
-    for side in ("left", "right"):  # f(a) ∘ b → f(a ∘ b)
-        inner = getattr(node, side)
-        if isinstance(inner, ast.Call) and len(inner.args) >= 1 and not isinstance(inner.args[0], ast.Starred):
+        elif isinstance(inner, ast.Call) and inner.args and not isinstance(inner.args[0], ast.Starred):
+            # f(a) ∘ b → f(a ∘ b)
             yield "brackets", with_fields(inner, args=[with_fields(node, **{side: inner.args[0]}), *inner.args[1:]])
 
 
@@ -214,11 +215,9 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
         return
     yield "index", node.value
     text = ast.unparse(node.slice)
-    news = (":, None", "None", "..., None", ":, None, :", "::-1")
     if "None" in text or "newaxis" in text:
-        for new in news:
-            if new != text:
-                yield "new axis", with_fields(node, slice=ast.parse(f"_[{new}]", mode="eval").body.slice)  # type: ignore[attr-defined]
+        news = {":, None", "None", "..., None", ":, None, :", "::-1"} - {text}
+        yield from (("new axis", with_fields(node, slice=parsed(f"_[{new}]").slice)) for new in sorted(news))  # type: ignore[attr-defined]
     if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
         yield "sides", with_fields(node, slice=with_fields(node.slice, elts=node.slice.elts[::-1]))
     if not isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):  # x[-k] for x[-k:]
@@ -319,6 +318,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield "sides", with_fields(node, slice=with_fields(node.slice, elts=[column, row]))
         case ast.Slice():
             yield from _slices(node)
+        case ast.List(elts=[first, second]):
+            yield "sides", with_fields(node, elts=[second, first])
         case ast.ListComp(generators=[outer, inner]):
             yield "sides", with_fields(node, generators=[inner, outer])
         case ast.Constant():

@@ -109,6 +109,11 @@ def is_slip(edit: Edit) -> bool:
     )
 
 
+def is_size(edit: Edit) -> bool:
+    """Tell whether the edit takes the length of another axis, or undoes a slip that explains itself."""
+    return edit.kind == "size" or is_slip(edit)
+
+
 def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
     """Yield the ids of the nodes that a body's conditions are made of."""
     for statement in body:

@@ -22,6 +22,7 @@ from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
     Plausibility,
     has_own_reason,
+    is_size,
     is_slip,
     nodes_of_tests,
     reads_of,
@@ -76,8 +77,10 @@ class Search(Lookup):
     def typed(self) -> Diagnosis | None:
         """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
         best = self.best([*self.bank.changes, *self.bank.respelled])
-        if best and self.learner and self.distance_in_words(best) > REWORDED and (slip := self._repaired(is_slip)):
-            return slip
+        if best and self.learner and self.distance_in_words(best) > REWORDED:
+            fits = is_size if self.misses(best) else is_slip
+            if slip := self._repaired(fits):
+                return slip
         return self._named(best)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
@@ -142,7 +145,7 @@ class Search(Lookup):
         """Return the message for edits that make every case right."""
         learner = self.learner
         assert learner is not None
-        return Diagnosis(listed_message(repair_messages(edits, learner.body, learner.first_line)))
+        return Diagnosis(listed_message(repair_messages(edits, learner)))
 
     @cached_property
     def plausibility(self) -> Plausibility:
@@ -162,9 +165,16 @@ class Search(Lookup):
         """
         most = max(len(edits) for edits, _ in self.tried)
         found = [
-            (sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
+            (
+                sum(map(_only_takes_out, edits)),
+                sum(self.distance_in_words(fault, edit) for edit in edits),
+                n,
+                edits,
+                fault,
+            )
             for n, (edits, outcome) in enumerate(self.tried)
             if len(edits) == most and all(edit.kind in BESIDE_ANOTHER for edit in edits)
+            if most == 1 or not any(map(_only_takes_out, edits))
             for its in [signature(outcome)]
             for fault in self.bank.changes
             if may_match(fault.signature(self.telling), its)
@@ -173,8 +183,8 @@ class Search(Lookup):
         ]
         if not found or self.learner is None:
             return None
-        _, _, edits, fault = min(found, key=lambda one: one[:2])
-        said = repair_messages(edits, self.learner.body, self.learner.first_line)
+        _, _, _, edits, fault = min(found, key=lambda one: one[:3])
+        said = repair_messages(edits, self.learner)
         return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
@@ -182,11 +192,20 @@ class Search(Lookup):
             return False
         if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self.works_alike(fault)):
             return False
+        if edit.kind == "term" and not self._has_too_many(edit):
+            return False
         return edit.kind == "results" or self.is_true(fault)
 
+    def _has_too_many(self, edit: Edit) -> bool:
+        """Tell whether the lines have more of the sign that an edit takes out than the solution; else that has such a part, too."""
+        before, after = map(tokens, edit.texts())
+        return any(self.words[sign] > self.bank.words[sign] for sign in before - after if sign in "+-*/@")
+
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
-        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
+        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter; no bound that goes does."""
         before, after = map(len, edit.texts())
+        if edit.kind == "bound" and _only_takes_out(edit):  # each mistake with shorter lines would be nearer
+            return False
         return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
 
     def _takes_a_variable(self, edit: Edit) -> bool:
@@ -266,6 +285,12 @@ class Search(Lookup):
         given = copied(before)
         outcome = self._run(lambda *_: function(*given), self.telling)
         return outcome is not None and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
+
+
+def _only_takes_out(edit: Edit) -> bool:
+    """Tell whether an edit puts no word in: beside a mistake, it may only make room for it."""
+    before, after = map(tokens, edit.texts())
+    return after < before
 
 
 def _numbers(words: Iterable[str]) -> set[str]:

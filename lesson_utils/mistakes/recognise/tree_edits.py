@@ -106,11 +106,11 @@ def _fields(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]
             yield node, name, None, value
 
 
-def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
+def places_in(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
     for place in _fields(node):
         yield place
         if not isinstance(place[3], ast.expr_context | ast.operator) and number(place[3]) is None:
-            yield from _places(place[3])
+            yield from places_in(place[3])
 
 
 def _set(parent: ast.AST, name: str, i: int | None, value: object) -> None:
@@ -147,7 +147,7 @@ def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
     for (kind, before, after, line), group in groups.items():
         is_in_all = line == 0 and len({edit.line for edit in group}) == 1 and kind in ("name", "index")
         if len(group) > 1 and not is_in_all and len({*group[0].places()} | {*group[1].places()}) == 2:
-            yield replace(group[-1], line=min(e.line for e in group), words=(before, after), also=tuple(group[:-1]))
+            yield replace(group[0], words=(before, after), also=tuple(group[1:]))
     yield from _exchanged(body, what.names)
 
 
@@ -177,7 +177,7 @@ def _exchanged(body: list[ast.stmt], names: Sequence[str]) -> Iterator[Edit]:
     groups: dict[tuple[int, str], list[Edit]] = {}
     filled = {getattr(base, "id", "") for statement in body for n in ast.walk(statement) for base in written(n)}
     for statement in body:
-        for parent, field, i, node in _places(statement):
+        for parent, field, i, node in places_in(statement):
             if isinstance(node, ast.Name) and node.id in names and node.id not in filled:
                 for line in (0,) if isinstance(node.ctx, ast.Store) else (-1, node.lineno):
                     edit = Edit("exchanged", parent, field, i, node, node, node.lineno)
@@ -185,7 +185,8 @@ def _exchanged(body: list[ast.stmt], names: Sequence[str]) -> Iterator[Edit]:
     for ((line, a), ones), ((other_line, b), others) in itertools.combinations(groups.items(), 2):
         if line == other_line and (line or len(ones) == len(others) == 1):
             new = [*(_renamed(edit, b) for edit in ones), *(_renamed(edit, a) for edit in others)]
-            yield replace(new[0], line=min(e.line for e in new), words=(a, b), also=tuple(new[1:]))
+            new.sort(key=lambda edit: edit.line)
+            yield replace(new[0], words=(a, b), also=tuple(new[1:]))
 
 
 def _renamed(edit: Edit, name: str) -> Edit:
@@ -198,7 +199,7 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
     for statement in body:
         bases = [base for n in ast.walk(statement) for base in written(n)]
         filled, lists = {id(base) for base in bases}, {getattr(base, "id", "") for base in bases}
-        for parent, name, i, node in list(_places(statement)):
+        for parent, name, i, node in list(places_in(statement)):
             if add and id(node) in filled:  # what is done to a copy of it would be lost
                 continue
             if not isinstance(node, ast.expr | ast.Slice) or (isinstance(parent, ast.Call) and name == "func"):
@@ -217,7 +218,7 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
                     if not isinstance(parent.op, ast.Add | ast.Sub):
                         kind = "constant"  # a factor or an exponent counts nothing
                 line = getattr(node, "lineno", statement.lineno)
-                yield Edit(kind, parent, name, i, node, _placed(new, node), line)
+                yield Edit(kind, parent, name, i, node, placed(new, node), line)
     if not add:
         yield from _statements(ast.Module(body, []))
 
@@ -252,7 +253,7 @@ def _is_value(node: ast.AST, what: Ingredients) -> bool:
     return isinstance(node, ARRAYS) and not isinstance(getattr(node, "ctx", None), ast.Store)
 
 
-def _placed(new: ast.AST, old: ast.AST) -> ast.AST:
+def placed(new: ast.AST, old: ast.AST) -> ast.AST:
     """Return a new node with the line of the old one, without which Python does not compile it."""
     line = getattr(old, "lineno", 1)
     for node in ast.walk(new):
@@ -267,7 +268,7 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
     body: list[ast.stmt] = holder.body  # type: ignore[attr-defined]
 
     def instead(n: int, new: Sequence[ast.stmt], kind: str, before: str, after: str) -> Edit:
-        made = _placed(_block(new), body[n])
+        made = placed(_block(new), body[n])
         return Edit(kind, holder, "body", n, body[n], made, body[n].lineno, (before, after))
 
     for n, statement in enumerate(body):
@@ -290,18 +291,18 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
                 yield from _statements(statement)
             case ast.Assign() | ast.AugAssign():
                 for kind, new in _assignments(statement):
-                    yield instead(n, [new], kind, text, ast.unparse(_placed(new, statement)))
+                    yield instead(n, [new], kind, text, ast.unparse(placed(new, statement)))
             case ast.Expr(value=ast.Call() as call):
                 for name in dict.fromkeys(node.id for node in ast.walk(call) if isinstance(node, ast.Name)):
                     kept = ast.Assign([ast.Name(name, ast.Store())], call)
-                    yield instead(n, [kept], "thrown away", text, ast.unparse(_placed(kept, statement)))
+                    yield instead(n, [kept], "thrown away", text, ast.unparse(placed(kept, statement)))
 
 
 def _results(statement: ast.Return, elements: list[ast.expr]) -> Iterator[Edit]:
     """Yield the edits that return results in another order, or one of them alone."""
     orders = (ast.Tuple(list(o), ast.Load()) for o in itertools.permutations(elements) if list(o) != elements)
     for new in (*orders, *elements):
-        yield Edit("results", statement, "value", None, statement.value, _placed(new, statement), statement.lineno)
+        yield Edit("results", statement, "value", None, statement.value, placed(new, statement), statement.lineno)
 
 
 def _assignments(statement: ast.Assign | ast.AugAssign) -> Iterator[tuple[str, ast.stmt]]:

@@ -1,0 +1,93 @@
+"""The lines in which float32 becomes float64, and the edit that keeps it float32, tried on the case that shows it."""
+
+import ast
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from lesson_utils.mistakes.exercise import Case
+from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
+from lesson_utils.mistakes.recognise.mutation_operators import name_called, parsed, with_fields
+from lesson_utils.mistakes.recognise.tree_edits import Edit, placed, places_in
+from lesson_utils.mistakes.run.limits import TimeUp, stopped
+from lesson_utils.mistakes.run.outcome import Outcome, same
+from lesson_utils.mistakes.run.sandbox import quick, quiet
+
+CREATING = ("zeros", "ones", "empty", "full", "eye", "tri", "arange", "linspace", "array")
+
+
+def float64_source(function: Callable[..., Any], case: Case, wanted: Outcome) -> str:
+    """Return which lines make float64 of float32, and what to write there; "" if that is not found."""
+    mine = learner_code(function)
+    if mine:
+        with suppress(TimeUp), quiet(), stopped(1, busy=4):
+            return _said(mine, _mending(mine, case, wanted))
+    return ""
+
+
+def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
+    """Return the edits that keep float32; none if none do."""
+    given = zip((argument.arg for argument in mine.tree.args.args), case.arguments, strict=False)
+    types = {name: x.dtype for name, x in given if isinstance(x, np.ndarray)}
+    narrow = next((name for name, dtype in types.items() if dtype == np.float32), None)
+    wide = [name for name, dtype in types.items() if dtype == np.float64]
+    if narrow is None:
+        return ()
+    families: dict[str, list[Edit]] = {}
+    for parent, field, i, node in (place for statement in mine.body for place in places_in(statement)):
+        for kind, new in _narrower(node, narrow, wide, "math" in mine.names):
+            edit = Edit(kind, parent, field, i, node, placed(new, node), node.lineno)  # type: ignore[attr-defined]
+            if same(_outcome(mine, [edit], case), wanted):
+                families.setdefault(kind, []).append(edit)
+    for edits in (*families.values(), [edit for family in families.values() for edit in family]):
+        if _keeps(mine, edits, case, wanted):
+            for edit in list(edits):  # only those that it takes
+                rest = [other for other in edits if other is not edit]
+                edits = rest if _keeps(mine, rest, case, wanted) else edits
+            return edits
+    return ()
+
+
+def _narrower(node: ast.AST, narrow: str, wide: Collection[str], has_math: bool) -> Iterator[tuple[str, ast.expr]]:
+    """Yield what keeps float32 in the place of an expression, each with its kind."""
+    dtype, name = parsed(f"{narrow}.dtype"), name_called(node)
+    module = getattr(getattr(getattr(node, "func", None), "value", None), "id", "")
+    text = ast.unparse(node)
+    match node:
+        case ast.Call(args=[_]) if (module, name) == ("np", "sqrt"):
+            yield "root", parsed(f"math{text.removeprefix(module)}" if has_math else f"float({text})")
+        case ast.Call(keywords=keywords) if name in CREATING and module == "np":
+            rest = [keyword for keyword in keywords if keyword.arg != "dtype"]
+            yield "made", with_fields(node, keywords=[*rest, ast.keyword("dtype", dtype)])
+        case ast.Call(args=[_]) if name == "finfo":
+            yield "limit", with_fields(node, args=[dtype])
+        case ast.Call() if name == "where":
+            yield "chosen", parsed(f"{text}.astype({narrow}.dtype)")
+        case ast.BinOp(left=ast.UnaryOp(op=ast.Invert())):
+            yield "product", parsed(f"({text}).astype({narrow}.dtype)")
+        case ast.Name(id=argument, ctx=ast.Load()) if argument in wide:
+            yield "argument", parsed(f"{text}.astype({narrow}.dtype)")
+
+
+def _outcome(mine: LearnerCode, edits: Sequence[Edit], case: Case) -> Outcome:
+    function = mine.function(*edits)
+    return quick(function, case.arguments) if function else Outcome(None)
+
+
+def _keeps(mine: LearnerCode, edits: Sequence[Edit], case: Case, wanted: Outcome) -> bool:
+    if not edits:
+        return False
+    outcome = _outcome(mine, edits, case)
+    pairs = zip(outcome.results(), wanted.results(), strict=False)
+    return same(outcome, wanted) and all(np.asarray(a).dtype == np.asarray(b).dtype for a, b in pairs)
+
+
+def _said(mine: LearnerCode, edits: Sequence[Edit]) -> str:
+    if not edits:
+        return ""
+    lines = [str(n) for n in sorted({mine.first_line + edit.line - 1 for edit in edits})]
+    where = f"Lines {', '.join(lines[:-1])} and {lines[-1]} make" if len(lines) > 1 else f"Line {lines[0]} makes"
+    cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)  # type: ignore[arg-type]
+    return f"{where} it float64: write {', and '.join(cures)}."
