@@ -47,6 +47,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.run.kernel import guard
+from lesson_utils.mistakes.verdict import listed
 
 SCOPE = {"np": np, "math": math}  # what every cell can use
 
@@ -84,8 +85,7 @@ def change(name: str, message: str, *bodies: str, **steps: str | Sequence[str]) 
 
 def both(first: Change, second: Change, *bodies: str) -> Change:
     """Return two mistakes at once, made by whole answers: who mends only the one that is named would be no further."""
-    message = f"Two things to mend.\n1. {first.message}\n2. {second.message}"
-    return change(f"{first.name}; {second.name}", message, *bodies)
+    return change(f"{first.name}; {second.name}", listed([first.message, second.message]), *bodies)
 
 
 class Answer(BaseException):

@@ -29,7 +29,7 @@ from lesson_utils.mistakes.run.kernel import kernel_as_before, mend_modules
 from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp, ending, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, readable, same
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
-from lesson_utils.mistakes.verdict import CheckResult
+from lesson_utils.mistakes.verdict import CheckResult, without_head
 
 
 def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> CheckResult:
@@ -112,8 +112,7 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
     if not changed or "caller's" in message:
         return message
     first = changes_in_place(exercise, function, changed)
-    rest = re.sub(r"^(Two|Three) things to mend\.\n", "", message)
-    return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {rest}"
+    return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {without_head(message)}"
 
 
 def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str | None) -> str:
@@ -258,8 +257,8 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     if all(o.error or _comparable(o) for o in outcomes) and (found := _found(bank, function, outcomes)):
         o = outcomes[broken[0]] if broken else None
         if o and not found.explains_errors:
-            rest = re.sub(r"^(Two|Three) things to mend\.\n", "", found.message)
-            return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}{in_short}", found.name
+            rest = without_head(found.message) + in_short
+            return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}", found.name
         where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
         return found.message + where + in_short, found.name
     if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):

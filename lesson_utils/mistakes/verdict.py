@@ -3,6 +3,7 @@
 import html
 import keyword
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 COLOURS = {True: "#007A5A", False: "#C14A00", None: "#6B6B6B"}
@@ -29,6 +30,20 @@ def _marked(found: re.Match[str]) -> str:
         return f"<em>{found[2]}</em>"
     look = ' style="white-space:nowrap"' if len(found[1]) <= 40 else ""
     return f"<code{look}>{found[1]}</code>"
+
+
+def listed(messages: Iterable[str]) -> str:
+    """Return the words for one or several mistakes, numbered; a message that lists some adds each of them."""
+    said = [part for message in messages for part in re.split(r"(?:^|\n)\d\. ", without_head(message)) if part]
+    if len(said) == 1:
+        return said[0]
+    head = "Two" if len(said) == 2 else "Three"
+    return "\n".join([f"{head} things to mend.", *(f"{n}. {words}" for n, words in enumerate(said, 1))])
+
+
+def without_head(message: str) -> str:
+    """Return what a message lists, to stand behind other words."""
+    return re.sub(r"^(Two|Three) things to mend\.\n", "", message)
 
 
 def details(summary: str, body: str) -> str:

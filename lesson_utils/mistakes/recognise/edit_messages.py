@@ -3,7 +3,6 @@
 import ast
 import copy
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -174,15 +173,6 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
             after = after.replace(pythons, own)
     cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
-
-
-def listed_message(said: Sequence[str]) -> str:
-    """Return the words for one or several mistakes; two that were typed together stand as two."""
-    said = [part for words in said for part in re.split(r"\n\d\. ", words.replace("Two things to mend.", "")) if part]
-    if len(said) == 1:
-        return said[0]
-    head = "Two" if len(said) == 2 else "Three"
-    return "\n".join([f"{head} things to mend.", *(f"{n}. {words}" for n, words in enumerate(said, 1))])
 
 
 def _statement_cure(edit: Edit) -> str:

@@ -23,6 +23,7 @@ from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients
 from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
 from lesson_utils.mistakes.run.outcome import Outcome, plain, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
+from lesson_utils.mistakes.verdict import listed
 
 Signature = tuple[Any, float]
 NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
@@ -105,8 +106,7 @@ class Fault:
     @property
     def message(self) -> str:
         if self.parts:
-            lines = "\n".join(f"{n}. {fault.message}" for n, fault in enumerate(self.parts, 1))
-            return f"Two things to mend.\n{lines}"
+            return listed(fault.message for fault in self.parts)
         return self._message if isinstance(self._message, str) else mutant_message(self._message)
 
     @property

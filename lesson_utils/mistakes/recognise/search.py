@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.recognise.edit_messages import contradict, listed_message, repair_messages
+from lesson_utils.mistakes.recognise.edit_messages import contradict, repair_messages
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
@@ -31,6 +31,7 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
+from lesson_utils.mistakes.verdict import listed
 
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
 NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
@@ -68,9 +69,8 @@ class Search(Lookup):
         self.lines = MOST_LINES  # that the answer runs in the telling case
         self.each = 1  # steps that an edit counts as
         self.edits: list[Edit] = []  # of the learner's lines, that may be meant
-        self.tried: list[
-            tuple[tuple[Edit, ...], Outcome]
-        ] = []  # edits that mend nothing, and what they make of that case
+        # Edits that mend nothing, and what they make of that case.
+        self.tried: list[tuple[tuple[Edit, ...], Outcome]] = []
 
     # --- Which known fault does the same? ---
 
@@ -145,7 +145,7 @@ class Search(Lookup):
         """Return the message for edits that make every case right."""
         learner = self.learner
         assert learner is not None
-        return Diagnosis(listed_message(repair_messages(edits, learner)))
+        return Diagnosis(listed(repair_messages(edits, learner)))
 
     @cached_property
     def plausibility(self) -> Plausibility:
@@ -185,7 +185,7 @@ class Search(Lookup):
             return None
         _, _, _, edits, fault = min(found, key=lambda one: one[:3])
         said = repair_messages(edits, self.learner)
-        return Diagnosis(listed_message([*said, fault.message]), f"; {fault.name}")
+        return Diagnosis(listed([*said, fault.message]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
         if edit.kind in REMOVING and not self.has_values:  # without the part that stops, nothing is known of it
