@@ -43,9 +43,9 @@ def knock_out_lab(figure: "Figure") -> live.Update:
         for n, row in enumerate(lost("others", "zero"))
     ]
     for kind, colour in KINDS.items():
-        name = "others, same layers (eight draws)" if kind == "others" else kind
+        name = "others (eight draws)" if kind == "others" else kind
         curves.append((chart.plot([0], [0], "o-", color=colour, ms=4, label=name)[0], kind, None))
-    chart.legend(loc="upper left", bbox_to_anchor=(0, 0.72), fontsize=10.5)
+    chart.legend(loc="lower right", bbox_to_anchor=(1, 0.31), fontsize=10.5)
     (dot,) = chart.plot([0], [0], "o", ms=13, color=plots.ORANGE, clip_on=False)
     chart.set(xlabel="", ylabel="second copy, nats per token", ylim=(0, 14.5), xlim=(-0.2, 4.2))
     chart.set_xticks(at, [str(n) for n in COUNTS])
