@@ -163,8 +163,10 @@ class JupyterLab:
         kernel down, and does not save.
         """
         address = self._url + self._path.format(path=path)
+        if "/doc/tree/" in address:
+            address += "&reset"  # the server remembers the window before, and whether the list of files was open
         if beside_files:
-            address = address.replace("/doc/tree/", "/lab/tree/") + "&reset"  # without the window before
+            address = address.replace("/doc/tree/", "/lab/tree/")
         page = self._chromium.new_context(viewport={"width": width, "height": height}).new_page()
         try:
             notebook = Notebook(page)

@@ -20,7 +20,7 @@ WAVES = ((0.0, plots.BLUE, "-"), (0.25, plots.ORANGE, "--"), (0.5, plots.GREEN, 
 
 @live.lab(
     width=8.0,
-    height=4.5,
+    height=4.4,
     neutral="It opens with 8 columns; the notebook asks about 64.",
     example=lambda: positions.sinusoidal_encoding,
     d_model=live.Choice("d_model", WIDTHS, 8),
