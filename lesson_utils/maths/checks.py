@@ -12,6 +12,8 @@ Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
 Ids = NDArray[np.integer[Any]]
 Choice = TypeVar("Choice", bound=str)
+NUMBERS = (float, int, np.number, np.bool_)
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def as_array(x: ArrayLike, name: str) -> NDArray[Any]:
@@ -25,6 +27,8 @@ def as_array(x: ArrayLike, name: str) -> NDArray[Any]:
 
 def as_float(x: ArrayLike, name: str, min_ndim: int = 0) -> Array:
     """Return `x` as a floating-point array: floats keep their dtype, integers and booleans become float64."""
+    if type(x) is np.ndarray and x.dtype in FLOATS and x.ndim >= min_ndim:
+        return x  # what layers give each other; a token of a model of 30 layers asks here 200 times
     array = as_array(x, name)
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
@@ -75,7 +79,7 @@ def as_size(n: SupportsIndex, name: str, minimum: int = 1) -> int:
 
 def as_number(x: float, name: str) -> float:
     """Return `x` as a Python float, which keeps float32 arrays float32."""
-    if not isinstance(x, int | float | np.number | np.bool_) or not math.isfinite(x):
+    if not isinstance(x, NUMBERS) or not math.isfinite(x):
         raise ValueError(f"{name}={x!r} must be a finite number")
     return float(x)
 

@@ -132,20 +132,28 @@ def rotary(
         )
     scale = as_number(scale, "scale")
     halves = as_choice(pairs, "pairs", ("adjacent", "halves")) == "halves"
-    dtype = np.result_type(x.dtype, np.complex64)  # float32: complex64, float64: complex128
-    turns = _turns(positions.tobytes(), d, base, scale, dtype).reshape(*positions.shape, d // 2)  # (..., T, d / 2)
+    return _turned(x, positions, base, scale, halves)
+
+
+def _turned(x: Array, positions: Array, base: float, scale: float, halves: bool) -> Array:
+    """Compute `rotary` without its checks."""
+    *leading, T, d = x.shape
+    turns = _turns(positions.tobytes(), d, base, scale, x.dtype.char)
+    if positions.ndim > 1:
+        turns = turns.reshape(*positions.shape, d // 2)  # (..., T, d / 2)
     if halves:  # (a_0 … a_n, b_0 … b_n) → (a_0, b_0, a_1, b_1 …)
-        x = x.reshape(*leading, T, 2, d // 2).swapaxes(-1, -2)
-    numbers = np.ascontiguousarray(x, turns.real.dtype).view(dtype).reshape(*leading, T, d // 2)
-    turned = (numbers * turns).view(x.dtype)  # (..., T, d)
+        x = x.reshape(*leading, T, 2, d // 2).swapaxes(-1, -2).reshape(*leading, T, d)
+    if x.strides[-1] != x.itemsize:
+        x = x.copy()
+    turned = (x.view(turns.dtype) * turns).view(x.dtype)  # (..., T, d)
     return turned.reshape(*leading, T, d // 2, 2).swapaxes(-1, -2).reshape(*leading, T, d) if halves else turned
 
 
 @lru_cache(maxsize=8)  # all layers of a model turn by the same angles
-def _turns(positions: bytes, d: int, base: float, scale: float, dtype: "np.dtype[Any]") -> NDArray[Any]:
+def _turns(positions: bytes, d: int, base: float, scale: float, dtype: str) -> NDArray[Any]:
     """Return exp(i · angle) for float64 positions and pairs of columns; times this, a pair a + bi is turned."""
     angles = np.outer(np.frombuffer(positions) * scale, _rates(d, base, "width d"))  # float64: exact far away
-    return np.exp(1j * angles).astype(dtype)
+    return np.exp(1j * angles).astype(np.result_type(dtype, np.complex64))  # complex64 for float32, else complex128
 
 
 @dataclass(frozen=True)
@@ -158,7 +166,7 @@ class Rotary:
 
     def turn(self, x: Array, positions: ArrayLike) -> Array:
         """Turn x by its positions; −positions turn back, which is the gradient."""
-        return rotary(x, positions, self.base, self.scale, self.pairs)
+        return _turned(x, np.asarray(positions, np.float64), self.base, self.scale, self.pairs == "halves")
 
 
 def alibi_slopes(num_heads: SupportsIndex) -> Array:

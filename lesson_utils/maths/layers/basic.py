@@ -208,8 +208,8 @@ class FeedForward(Layer):
         hidden, wide = self.wide.forward(x)  # (..., d_ff)
         active: Any
         if self.activation == "swiglu":
-            gate, value = np.split(hidden, 2, axis=-1)
-            hidden, active = ops.swiglu_forward(gate, value)
+            d_ff = hidden.shape[-1] // 2
+            hidden, active = ops.swiglu_forward(hidden[..., :d_ff], hidden[..., d_ff:])
         elif self.activation == "relu":
             hidden, active = ops.relu_forward(hidden)
         else:

@@ -106,7 +106,7 @@ class MultiHead(Layer):
         q, from_Q = ops.linear_forward(x, self.W_Q.value)  # (B, T_q, d_model)
         k, from_K = ops.linear_forward(kv, self.W_K.value)  # (B, T_k, h_kv · d_k)
         v, from_V = ops.linear_forward(kv, self.W_V.value)
-        Q, K, V = split_heads(q, self.num_heads), split_heads(k, self.num_kv_heads), split_heads(v, self.num_kv_heads)
+        Q, K, V = _split(q, self.num_heads), _split(k, self.num_kv_heads), _split(v, self.num_kv_heads)
         if past is not None:
             K, V = past.append(K, V)
         if self.rotary is not None:  # the queries are the last of the positions
@@ -162,14 +162,18 @@ class MultiHead(Layer):
         return dx, dkeys, dvalues
 
 
+def _split(x: Array, num_heads: int) -> Array:
+    """Compute `split_heads` without its checks: (B, T, d_model) → (B, h, T, d_k)."""
+    B, T, d_model = x.shape
+    return x.reshape(B, T, num_heads, d_model // num_heads).swapaxes(1, 2)
+
+
 def _attention_of_one(Q: Array, K: Array, V: Array, scale: float | None) -> tuple[Array, AttentionCache]:
     """Attend with a single query: the heads that share keys are the rows of one product, and no key is copied."""
     B, h, _, d_k = Q.shape
-    heads, attended = attention_forward(
-        Q.reshape(B, K.shape[1], -1, d_k), K, V, scale=scale
-    )  # (B, h_kv, h / h_kv, d_k)
-    weights = attended.weights.reshape(B, h, 1, -1)  # (B, h, 1, T_k)
-    return heads.reshape(B, h, 1, -1), attended._replace(weights=weights)
+    Q = Q.reshape(B, K.shape[1], -1, d_k)  # (B, h_kv, h / h_kv, d_k)
+    heads, (*known, weights, scale) = attention_forward(Q, K, V, scale=scale)
+    return heads.reshape(B, h, 1, -1), AttentionCache(*known, weights.reshape(B, h, 1, -1), scale)
 
 
 def _attention_by(

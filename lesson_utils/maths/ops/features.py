@@ -1,6 +1,7 @@
 """Operations on the features of each token: products, tables, norms, activations, dropout."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,14 +86,15 @@ def layer_norm(
     Source: Ba et al. (2016), equation 4.
     """
     x, gamma, beta = as_floats(x=x, gamma=gamma, beta=beta)
+    _check_features(x, gamma=gamma, beta=beta)
+    eps = _as_eps(eps)
     if eps_inside_root:
         return layer_norm_forward(x, gamma, beta, eps)[0]
-    eps = _check_features(x, eps, gamma=gamma, beta=beta)
     return gamma * (x - x.mean(axis=-1, keepdims=True)) / (x.std(axis=-1, keepdims=True) + eps) + beta
 
 
 def layer_norm_forward(x: Array, gamma: Array, beta: Array, eps: float = 1e-5) -> tuple[Array, tuple[Array, ...]]:
-    eps = _check_features(x, eps, gamma=gamma, beta=beta)
+    _check_features(x, gamma=gamma, beta=beta)
     n = x.shape[-1]
     centred = x - row_sums(x) / n
     rstd = 1 / np.sqrt(row_sums(centred * centred) / n + eps)  # (..., 1)
@@ -119,12 +121,13 @@ def rms_norm(x: ArrayLike, gamma: ArrayLike, eps: float = 1e-5) -> Array:
     Source: Zhang and Sennrich (2019), equation 4.
     """
     x, gamma = as_floats(x=x, gamma=gamma)
-    return rms_norm_forward(x, gamma, eps)[0]
+    _check_features(x, gamma=gamma)
+    return rms_norm_forward(x, gamma, _as_eps(eps))[0]
 
 
 def rms_norm_forward(x: Array, gamma: Array, eps: float = 1e-5) -> tuple[Array, tuple[Array, ...]]:
-    eps = _check_features(x, eps, gamma=gamma)
-    rstd = 1 / np.sqrt(row_sums(x * x) / x.shape[-1] + eps)  # (..., 1)
+    _check_features(x, gamma=gamma)
+    rstd = 1 / np.sqrt(np.vecdot(x, x)[..., None] / x.shape[-1] + eps)  # (..., 1)
     normal = x * rstd
     return normal * gamma, (normal, rstd, gamma)
 
@@ -137,13 +140,17 @@ def rms_norm_backward(dy: Array, cache: tuple[Array, ...]) -> tuple[Array, Array
     return dx, column_sums(dy * normal)
 
 
-def _check_features(x: Array, eps: float, **parameters: Array) -> float:
-    """Return ε as a Python float, which keeps float32 arrays float32; refuse parameters that do not fit x."""
+def _check_features(x: Array, **parameters: Array) -> None:
+    """Refuse parameters that do not fit x."""
     if x.ndim < 1 or x.shape[-1] == 0:
         raise ValueError(f"x has shape {x.shape}; expected (..., d_model) with d_model at least 1")
     for name, parameter in parameters.items():
         if parameter.shape != x.shape[-1:]:
             raise ValueError(f"{name} has shape {parameter.shape}; expected {x.shape[-1:]}, one for each feature of x")
+
+
+def _as_eps(eps: float) -> float:
+    """Return ε as a Python float, which keeps float32 arrays float32."""
     if not as_number(eps, "eps") > 0:
         raise ValueError(f"eps={eps} must be positive; try 1e-5")
     return float(eps)
@@ -250,13 +257,18 @@ def dropout_backward(dy: Array, keep: Array | None) -> Array:
 def row_sums(x: ArrayLike) -> Array:
     """Sum over the last axis, (..., n) → (..., 1): on short rows 10 times faster than `sum`."""
     x = as_float(x, "x", min_ndim=1)
-    return (rows(x) @ np.ones(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
+    return (rows(x) @ _ones(x.shape[-1], x.dtype.char)).reshape(*x.shape[:-1], 1)
 
 
 def column_sums(x: ArrayLike) -> Array:
     """Sum over all axes but the last, (..., n) → (n,)."""
     x = rows(as_float(x, "x", min_ndim=1))
-    return np.ones(len(x), x.dtype) @ x
+    return _ones(len(x), x.dtype.char) @ x
+
+
+@lru_cache(maxsize=8)
+def _ones(n: int, dtype: str) -> Array:
+    return np.ones(n, dtype)
 
 
 def rows(x: Array) -> Array:
