@@ -24,6 +24,9 @@ from lesson_utils.maths.checks import (
 )
 
 
+PAIRS = ("adjacent", "halves")
+
+
 def sinusoidal_encoding(length: SupportsIndex, d_model: SupportsIndex, base: float = 10000.0) -> Array:
     """Return a row for each position, to be added to the embeddings: sines in even columns, cosines in odd ones.
 
@@ -131,7 +134,7 @@ def rotary(
             f"rows, or leading axes too that are equal to those of x, or 1"
         )
     scale = as_number(scale, "scale")
-    halves = as_choice(pairs, "pairs", ("adjacent", "halves")) == "halves"
+    halves = as_choice(pairs, "pairs", PAIRS) == "halves"
     return _turned(x, positions, base, scale, halves)
 
 
@@ -163,6 +166,10 @@ class Rotary:
     base: float = 10000.0
     scale: float = 1.0
     pairs: str = "adjacent"
+
+    def __post_init__(self) -> None:
+        as_number(self.scale, "scale")
+        as_choice(self.pairs, "pairs", PAIRS)
 
     def turn(self, x: Array, positions: ArrayLike) -> Array:
         """Turn x by its positions; −positions turn back, which is the gradient."""

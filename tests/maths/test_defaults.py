@@ -11,7 +11,7 @@ FORMULAS = dict(axis=-1, temperature=1.0, smoothing=0.0, eps=1e-5, eps_inside_ro
 MEMORIES = dict(decay=1.0, overwrite=False, rate=1.0)
 MODELS = dict(d_model=64, num_heads=4, num_layers=2, max_length=512, dropout=0.0, bias=True, skip=True, directions=())
 MODELS |= dict(d_embed=32, d_hidden=64, outputs=1, pooled=False, shared=False, vocab=37_000, params=())
-USE = dict(last=False, cached=True, use_cache=True, packed=False, transposed=False, special=False, bidirectional=False)
+USE = dict(last=False, use_cache=True, packed=False, transposed=False, special=False, bidirectional=False)
 TASKS = dict(T=24, k=4, batch=64, shortest=3, longest=20, num_symbols=26, validation=0.1, held_out=False)
 TRAINING = dict(lr=1e-3, betas=(0.9, 0.999), weight_decay=0.0, momentum=0.0, clip=1.0, every=1, seed=0)
 TRAINING |= dict(progress=True, one_thread=True, seconds=0.0, samples=20, tolerance=1e-6)

@@ -29,7 +29,7 @@ class Block(Instead, layers.EncoderLayer):
         self.function = function
 
     def forward(
-        self, x: Array, mask: Any = None, bias: Any = None, past: Any = None, rng: Any = None
+        self, x: Array, mask: Any = None, bias: Any = None, past: Any = None, rng: Any = None, last: bool = False
     ) -> tuple[Array, Any]:
         heads, feed = self.attention, self.feed_forward
         assert heads.norm is not None
@@ -42,7 +42,7 @@ class Block(Instead, layers.EncoderLayer):
             lambda x: norm_1(x)[0],
             lambda x: norm_2(x)[0],
         )
-        return y, None
+        return y[:, -1:] if last else y, None
 
 
 def _scores(Q: Array, K: Array) -> Array:

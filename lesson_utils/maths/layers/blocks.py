@@ -175,14 +175,15 @@ class EncoderLayer(Layer):
         bias: Array | None = None,
         past: KeyValueCache | None = None,
         rng: Rng | None = None,
+        last: bool = False,
     ) -> tuple[Array, EncoderCache]:
         """Return x (B, T, d_model) with what attention and the feed-forward network add.
 
-        The other arguments are those of `MultiHead`.
+        With `last`, return the last position only, (B, 1, d_model). The other arguments are those of `MultiHead`.
         """
         attend, feed = self.attention.inner.forward, self.feed_forward.inner.forward
         x, attention = self.attention.forward(x, lambda x: attend(x, None, mask, bias, past), rng)
-        x, feed_forward = self.feed_forward.forward(x, feed, rng)
+        x, feed_forward = self.feed_forward.forward(x[:, -1:] if last else x, feed, rng)
         return x, EncoderCache(attention, feed_forward)
 
     def backward(self, dy: Array, cache: EncoderCache) -> Array:

@@ -124,12 +124,13 @@ class Stack(Layer):
         mask: Array | Mask | None = None,
         past: list[KeyValueCache] | None = None,
         rng: Rng | None = None,
-        cached: bool = True,
+        last: bool = False,
     ) -> tuple[Array, StackCache]:
         """Run all blocks: x (B, T, d_model) → the same shape. `past` holds a cache for each block, for decoding.
 
-        Without `cached`, nothing that a block computed is kept: there are no maps and no way back. 200 tokens of a
-        model of 30 layers then take a fifth less time, because each block finds the memory of the one before.
+        With `last`, only the last position is returned, (B, 1, d_model), and nothing that a block computed is kept:
+        there are no maps and no way back. 200 tokens of a model of 30 layers then take a fifth less time, because each
+        block finds the memory of the one before, and the last block's feed-forward network has one row to do, not 200.
         """
         bias = None
         if self.config.positions == "alibi":
@@ -137,8 +138,9 @@ class Stack(Layer):
             bias = positions.alibi_bias(self.config.num_heads, x.shape[1], T_k).astype(x.dtype)  # (h, T_q, T_k)
         caches = []
         for i, block in enumerate(self.blocks):
-            x, cache = block.forward(x, mask, bias, past[i] if past else None, rng)
-            if cached:
+            at_top = i == len(self.blocks) - 1
+            x, cache = block.forward(x, mask, bias, past[i] if past else None, rng, last and at_top)
+            if not last:
                 caches.append(cache)
             del cache
         stream, top = x, None
@@ -241,8 +243,8 @@ class GPT(Layer):
             as_mask(mask, (B, c.num_heads, T, T_k))
             may_see = np.asarray(mask).astype(c.dtype)
         x, tokens = self.tokens.forward(ids, start, rng)
-        x, stack = self.stack.forward(x, may_see, past, rng, cached=not last)
-        logits, output = self.tokens.embedding.logits_forward(x[:, -1:] if last else x)  # (B, T or 1, V)
+        x, stack = self.stack.forward(x, may_see, past, rng, last)
+        logits, output = self.tokens.embedding.logits_forward(x)  # (B, T or 1, V)
         return logits, GPTCache(tokens, stack, output)
 
     def maps(self, cache: GPTCache) -> dict[str, list[Array]]:

@@ -214,7 +214,9 @@ def swiglu_forward(gate: Array, value: Array) -> tuple[Array, tuple[Array, ...]]
     if gate.shape != value.shape:
         raise ValueError(f"gate {gate.shape} and value {value.shape} must have the same shape")
     s = sigmoid(gate)
-    return gate * s * value, (gate, value, s)
+    y = gate * s
+    y *= value
+    return y, (gate, value, s)
 
 
 def swiglu_backward(dy: Array, cache: tuple[Array, ...]) -> tuple[Array, Array]:
@@ -266,7 +268,7 @@ def column_sums(x: ArrayLike) -> Array:
     return _ones(len(x), x.dtype.char) @ x
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=8)  # each layer asks for the same again
 def _ones(n: int, dtype: str) -> Array:
     return np.ones(n, dtype)
 
