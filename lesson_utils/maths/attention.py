@@ -110,9 +110,6 @@ def scaled_dot_product_attention(
     return weights @ V, weights  # (..., T_q, d_v), (..., T_q, T_k)
 
 
-TILE = 64  # queries that attend together, if there are more and a mask hides keys from them
-
-
 class AttentionCache(NamedTuple):
     """The cache of attention; `weights` is the attention map, (..., T_q, T_k)."""
 
@@ -138,33 +135,12 @@ def attention_forward(
         bias: added to the scaled scores, broadcastable to (..., T_q, T_k).
     """
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
-    if mask is not None and mask.ndim == 2 and len(mask) > TILE and bias is None:
-        return _attention_by_tiles(Q, K, V, mask, scale)
     scores = Q @ K.swapaxes(-1, -2)  # (..., T_q, T_k)
     scores *= scale
     if bias is not None:
         scores += bias
     weights, _ = softmax_forward(scores, mask, out=scores)
     return weights @ V, AttentionCache(Q, K, V, weights, scale)
-
-
-def _attention_by_tiles(Q: Array, K: Array, V: Array, mask: Array | Mask, scale: float) -> tuple[Array, AttentionCache]:
-    """Attend with some queries at a time, which leave out all keys behind the last that one of them may see.
-
-    Under a causal mask that is nearly half of the scores. 200 tokens of a model of 30 layers take 5% less time.
-    """
-    T_q, T_k = Q.shape[-2], K.shape[-2]
-    leading = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2])
-    weights = np.empty((*leading, T_q, T_k), Q.dtype)
-    output = np.empty((*leading, T_q, V.shape[-1]), Q.dtype)
-    for start in range(0, T_q, TILE):
-        some = slice(start, start + TILE)
-        end = T_k - int(np.argmax(mask[some].any(axis=0)[::-1]))  # behind the last key that is seen
-        seen, cache = attention_forward(
-            Q[..., some, :], K[..., :end, :], V[..., :end, :], mask[some, :end], scale
-        )  # (..., TILE, d_v)
-        output[..., some, :], weights[..., some, :end], weights[..., some, end:] = seen, cache.weights, 0
-    return output, AttentionCache(Q, K, V, weights, scale)
 
 
 def attention_backward(doutput: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:

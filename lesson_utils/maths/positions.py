@@ -23,7 +23,6 @@ from lesson_utils.maths.checks import (
     check_last_queries,
 )
 
-
 PAIRS = ("adjacent", "halves")
 
 
@@ -125,7 +124,7 @@ def rotary(
     """
     x = as_float(x, "x", min_ndim=2)
     positions = as_floats(positions=positions)[0].astype(np.float64)
-    *leading, T, d = x.shape
+    *leading, T, _ = x.shape
     extra = len(leading) - (positions.ndim - 1)
     fits = positions.ndim >= 1 and extra >= 0 and positions.shape[-1] == T
     if not fits or any(p not in (1, n) for p, n in zip(positions.shape[:-1], leading[extra:], strict=True)):
