@@ -3,8 +3,8 @@
 A token asks for every parameter once, so the products with them are its limit. Loading is held against
 reading and unpacking the same arrays. "packed" is the same model with its weights left in 4 and 8 bits.
 
-NumPy's floor: for a prompt the products alone, by OpenBLAS, take 1.04× of all that transformers does with it; a token
-written as a straight line of the fewest calls, without layers, checks or caches, takes 1.12× of its products, or 0.67×.
+NumPy's floor: for a prompt the products alone, by OpenBLAS, take 1.05× of all that transformers does with it; a token
+as a straight line of the fewest calls, without layers, checks or caches, takes 1.12× of its products, which is 0.68×.
 """
 
 import time
