@@ -137,6 +137,23 @@ def test_on_a_phone_a_finger_can_hold_each_slider(lab):
             assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
 
 
+def test_beside_a_slider_of_a_few_values_nothing_can_be_typed(lab):
+    """However late the slider gets its class: that comes with a message of its own."""
+    with lab.open(NOTEBOOK.name, 390, 844) as notebook:
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look", WIDE)
+        page = notebook.page
+        page.locator(".live-figure img").wait_for()
+        readout = "document.querySelectorAll('.live-figure .widget-readout')"
+        can_type = "([number, typed]) => " + readout + "[number].isContentEditable === typed"
+        page.wait_for_function(can_type, arg=[0, True])
+        page.wait_for_function(can_type, arg=[1, False])
+        page.evaluate("document.querySelector('.few-values').classList.replace('few-values', 'still-to-come')")
+        page.wait_for_function(can_type, arg=[1, True])
+        page.evaluate("document.querySelector('.still-to-come').classList.replace('still-to-come', 'few-values')")
+        page.wait_for_function(can_type, arg=[1, False])
+
+
 def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
     with lab.open(NOTEBOOK.name) as notebook:
         page = notebook.page

@@ -1706,7 +1706,7 @@ BLIND = (
         outputs = np.concatenate(outputs, axis=1)
         return np.abs(reference - outputs)[0].max(axis=-1)
         """,
-        says=("Hand over the same `past`",),
+        says=("new past in each step",),
         never=("without `past`",),
     ),
     Blind(
