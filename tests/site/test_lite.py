@@ -375,6 +375,20 @@ def test_from_the_first_second_the_page_says_what_it_does(visit):
     assert where.evaluate("node => node === document.activeElement")
 
 
+def test_the_first_kernel_starts_before_jupyterlab_and_the_next_when_it_is_asked_for(visit):
+    def kernels():
+        return [worker.url.rpartition("/")[2] for worker in page.workers if "pyodide-kernel" in worker.url]
+
+    page = visit("lab/index.html", f"document.querySelector({STATUS!r})")
+    assert kernels() == ["early.js"]
+    says(page, "Python is ready.")
+    assert kernels() == ["early.js"], "the kernel took it, and started no other"
+    page.evaluate("jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    says(page, "Python is ready.")
+    (own,) = kernels()
+    assert own != "early.js"
+
+
 def test_a_page_that_does_not_come_says_what_to_do(visit):
     def prepare(page):
         page.route("**/build/**", lambda route: route.abort())

@@ -11,6 +11,16 @@
   const button = course.querySelector("button");
   let app;
 
+  // --- Python starts while JupyterLab does: the first kernel's worker is there when it is asked for --------------------
+  const { Worker } = window;
+  const early = new Worker("../extensions/@jupyterlite/pyodide-kernel-extension/static/early.js");
+  window.Worker = function (address, options) {
+    if (!/pyodide-kernel-extension/.test(address)) return new Worker(address, options);
+    window.Worker = Worker;
+    early.postMessage(String(address));
+    return early;
+  };
+
   // Where a browser allows a page no storage, nothing is remembered.
   const KEY = `${location.pathname} notebook`;
   const remembered = () => {
