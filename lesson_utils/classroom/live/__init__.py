@@ -183,8 +183,8 @@ class Screen:
     def _draw_or_stamp(self, artist: "Artist") -> None:
         """Draw an artist that stands still; or copy what it painted the last time, if it stands on the same pixels.
 
-        A map under its axes' ticks, or bars under texts, moves few of the pixels that these stand on. In figures with
-        long words at their axes, that halves the time of a frame.
+        What moves seldom moves the pixels under the words at an axis, though these lie above it. Where there are many
+        words, that halves the time of a frame, or more.
         """
         pixels = np.asarray(self._canvas.buffer_rgba()).view(np.uint32).ravel()
         stamp = self._stamps.get(artist)
@@ -292,10 +292,10 @@ class LiveFigure:
             self.controls[name].check(name, value)
 
     def _picture_at(self, **values: Any) -> plots.Picture:
-        """Return the picture from memory, or draw it; wait if another thread is about to have it, and don't draw it twice.
+        """Return the picture from memory, or draw it; if another thread is drawing it, wait for that.
 
-        A kernel hears the first step in one thread and those after it in another, so the second step used to take two
-        drawings: 120 ms, not 60.
+        A kernel hears the first step in one thread and those after it in another, so the second step used to be drawn
+        twice, one after the other: ahead and when it was asked for.
         """
         with plots.alone():
             return self._kept(**values)
@@ -363,7 +363,7 @@ class LiveFigure:
             asyncio.get_running_loop().call_later(PAUSE, do, *arguments)
 
     def _draw_ahead(self, near: list[dict[str, Any]]) -> None:
-        """Draw the first of these, and the others later, unless a control has moved: what a learner does comes first."""
+        """Draw the first of these, and the others later; what the learner does in between comes first, and ends it."""
         if near and near is self._near:
             with suppress(Exception):  # it will be shown to whoever goes there
                 self._picture_at(**near.pop(0))
