@@ -126,7 +126,7 @@ def lab(
 
 
 class Stamp(NamedTuple):
-    """What an artist painted, and on what."""
+    """The pixels that an artist painted, and those on which it stood."""
 
     places: NDArray[np.intp]  # numbers of the pixels that it touches
     below: NDArray[np.uint32]  # their colours before
