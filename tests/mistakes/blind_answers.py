@@ -1040,6 +1040,21 @@ BLIND = (
         never=("Entry along the first axis",),
     ),
     Blind(
+        "shift_matrix",
+        "range of a negative number",
+        """
+        step = np.eye(d_model)
+        for i in range(0, d_model, 2):
+            a = base ** (-i / d_model)
+            step[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
+        M = np.eye(d_model)
+        for _ in range(offset):
+            M = M @ step
+        return M
+        """,
+        says=("is empty where `offset` is negative",),
+    ),
+    Blind(
         "induction_head",
         "one array with four names",
         """

@@ -111,7 +111,6 @@ HAND = (
     change("looks at all that came before", "Your head 0 looks at all positions before its own. It should look one back only: rows `place[1:]`, columns `place[:-1]`.", qk_0="QK_0[V : V + T, V : V + T] = np.tril(np.ones((T, T)), -1)"),
     change("looks two back", "Your head 0 looks two back. It should look one back: rows `place[1:]`, columns `place[:-1]`.", qk_0="QK_0[place[2:], place[:-2]] = 1"),
     change("blocks in another order", "Your blocks stand in another order. The columns are: symbol first, then position, symbol before, answer.", blocks="place, symbol = np.arange(T), T + np.arange(V)", written="before, answer = V + np.arange(V) + T, 2 * V + np.arange(V) + T"),
-    change("one array with four names", "Your four names stand for one array, so that all entries are written into the same one. `a = b = np.zeros(…)` makes one array: call `np.zeros` four times.", zeros="QK_0 = OV_0 = QK_1 = OV_1 = np.zeros((d, d))"),
 )
 
 PATCHED = (

@@ -12,6 +12,8 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
 REASONS = {
+    "pitfall": "",  # see pitfalls.py, as for the next
+    "habit": "",
     "thrown away": "The call makes a new array, and this line throws it away.",
     "results": "Return what is asked for, and in that order.",
     "axis": "The call must run along another axis.",
@@ -70,7 +72,6 @@ CHANGED = {
     ("*", "**"): "`a * b` is a product, and `a**b` is a power.",
     ("*", "@"): "`*` multiplies entry by entry, and `@` also adds the products up.",
     ("@", "*"): "`@` adds the products up, and `*` leaves each in its place.",
-    ("^", "**"): "`^` is no power in Python.",
     ("mean", "sum"): "`mean` also divides by the number of terms.",
     ("sum", "mean"): "`mean` also divides by the number of terms.",
     ("std", "var"): "`std` is the root of `var`.",
@@ -147,7 +148,7 @@ def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
 
 def _lines(edit: Edit, learner: LearnerCode) -> str:
     """Return which lines an edit mends: "Line 3", or "Lines 3, 5 and 6"."""
-    places = () if edit.kind == "statements swapped" else edit.also
+    places = () if edit.kind == "statements swapped" or edit.cure else edit.also
     numbers = [str(n) for n in sorted({learner.first_line + e.line - 1 for e in (edit, *places)})]
     return f"Lines {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else f"Line {numbers[0]}"
 
@@ -155,6 +156,8 @@ def _lines(edit: Edit, learner: LearnerCode) -> str:
 def repair_message(edit: Edit, learner: LearnerCode) -> str:
     """Return what a learner reads of the edit that mends a line of theirs."""
     line = _lines(edit, learner)
+    if edit.cure:
+        return f"{line}: {edit.cure} {edit.why}"
     if edit.words:
         kind = "inverted" if edit.words[0].startswith("~") else edit.kind
         return f"{line}: {_statement_cure(edit)} {own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, *edit.words)}"
@@ -221,6 +224,8 @@ def _sides(node: ast.BinOp) -> tuple[str, str]:
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     """Return why an edit mends a line: its own reason, or that of its kind."""
     gone = _left_out(old, new)
+    if edit.why:
+        return edit.why
     if gone == ".T":
         return "`.T` makes columns of the rows."
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind

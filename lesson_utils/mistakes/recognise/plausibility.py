@@ -93,7 +93,7 @@ class Plausibility:
 
 def has_own_reason(edit: Edit) -> bool:
     """Tell whether the edit undoes a slip that explains itself: decimals cut off, a sign lost, a result thrown away."""
-    return edit.kind == "thrown away" or bool(own_reason(edit.old, edit.new))
+    return edit.kind == "thrown away" or bool(edit.why or own_reason(edit.old, edit.new))
 
 
 def _negated(node: object) -> str:
@@ -104,6 +104,8 @@ def _negated(node: object) -> str:
 
 def is_slip(edit: Edit) -> bool:
     """Tell whether the edit undoes a slip that explains itself, and no choice of another function or operation."""
+    if edit.kind == "pitfall" or (edit.why and edit.words):
+        return True
     return (edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit)) or "//" in own_reason(
         edit.old, edit.new
     )

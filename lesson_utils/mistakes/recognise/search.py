@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.recognise.edit_messages import contradict, repair_messages
+from lesson_utils.mistakes.recognise.edit_messages import contradict, repair_message, repair_messages
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
+from lesson_utils.mistakes.recognise.pitfalls import pitfalls
 from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
     Plausibility,
@@ -35,14 +36,15 @@ from lesson_utils.mistakes.verdict import listed
 
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
 NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
+PITFALLS = 40  # that are tried beside what nobody knows
 PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 1000  # that run while one edit is compiled, the library's among them
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
 # Edits that are believed beside another mistake; others may take something right away.
 BESIDE_ANOTHER = {
-    "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one", "size",
-    "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
+    "pitfall", "habit", "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one",
+    "size", "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
     "letters", "constant", "name", "missing term", "exchanged", "index",
 }  # fmt: skip
 # Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
@@ -59,6 +61,7 @@ class Diagnosis:
     message: str
     name: str = ""
     explains_errors: bool = True  # else an error of the answer is another mistake
+    is_all: bool = True  # else the results are wrong without it, too, and are told beside it
 
 
 class Search(Lookup):
@@ -119,7 +122,7 @@ class Search(Lookup):
             return None
         steps, what = Steps(EDITS), self.bank.ingredients(learner.variables(), learner.names)
         self.edits, self.tried = [], []
-        for family in repairs(learner.body, what):
+        for family in (iter(self.pitfalls), *repairs(learner.body, what)):
             plausible = (edit for edit in family if fits(edit) and self.plausibility.accepts(edit))
             tried = [*within(steps, plausible, self.each)]
             self.edits += tried
@@ -140,6 +143,11 @@ class Search(Lookup):
         found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
         best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
         return self._told(sorted(best, key=lambda edit: edit.line)) if best else None
+
+    @cached_property
+    def pitfalls(self) -> list[Edit]:
+        texts = {x for case in self.bank.cases for x in case.arguments if isinstance(x, str)}
+        return [*pitfalls(self.learner.body, texts)] if self.learner else []
 
     def _told(self, edits: Sequence[Edit]) -> Diagnosis | None:
         """Return the message for edits that make every case right."""
@@ -238,6 +246,26 @@ class Search(Lookup):
             gains = gains or gained > 0
         return gains and (has_reason or 2 * nearer >= len(self.wrong))
 
+    def pitfall(self) -> Diagnosis | None:
+        """Find a pitfall that is not all: without it, more is right, or it is nearly always a mistake and nothing gets wrong."""
+        learner = self.learner
+        if learner is None:
+            return None
+        for edit in within(Steps(PITFALLS), self.pitfalls):
+            function, gains = learner.function(edit), 0
+            after = [self._run(function, i) for i in range(len(self.outcomes))]
+            for then, now, wanted in zip(self.outcomes, after, self.bank.wanted, strict=True):
+                if now is None or (same(then, wanted) and not same(now, wanted)) or (now.error and not then.error):
+                    break
+                gained = right_entries(now, wanted) - right_entries(then, wanted)
+                has_fractions = any((np.asarray(x) % 1 != 0).any() for x in wanted.results())
+                gains += same(now, wanted) > same(then, wanted) or (gained > 0 and has_fractions)
+                gains += edit.kind == "pitfall" and not now.error and not same(now, then)
+            else:
+                if gains:
+                    return Diagnosis(repair_message(edit, learner), is_all=False)
+        return None
+
     def other_order(self) -> Diagnosis | None:
         """Find parameters in another order than the stub's: the check hands its arguments over by place."""
         asked = self.bank.exercise.parameters
@@ -319,6 +347,7 @@ STAGES = (
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
     Stage("two edits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
+    Stage("a pitfall, and what nobody knows", Search.pitfall),
 )
 
 
