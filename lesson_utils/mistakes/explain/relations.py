@@ -90,7 +90,9 @@ def _factor(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) 
     times = f"{factors[0]:.4g} times what it should be on {cases[0].label}"
     if len(said) == 1 and "" not in said:
         return f"it is {times}: a factor of {said.pop()}"
-    return f"it is {times}" + (". In other cases it is another number of times as large" if len(factors) > 1 else "")
+    if not any(w.ndim for _, w in pairs):  # each number is some multiple of any other
+        return None
+    return f"it is {times}" + (". In other cases it is another multiple" if len(factors) > 1 else "")
 
 
 def _factor_of_one(g: np.ndarray, w: np.ndarray) -> float:

@@ -166,12 +166,15 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
     if edit.kind == "results":
         elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
         return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
-    gone = _left_out(old, new)
+    gone, line_of_it = _left_out(old, new), learner.source.splitlines()[edit.line - 1]
+    if line_of_it.replace(" ", "").count(gone.replace(" ", "")) > 1:  # which of them?
+        gone = ""
     before, after = learner.text(old), ast.unparse(new)
     for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
         if own in before and pythons not in before:
             after = after.replace(pythons, own)
-    cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
+    inside = ", and keep what stands in its brackets" if "…" in gone else ""
+    cure = f"leave out `{gone}`{inside}." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 
 
@@ -231,12 +234,15 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     names = name_called(edit.old), name_called(edit.new)
     if kind == "function" and all(name in DOES for name in names):
         return " and ".join(f"`{name}` {DOES[name]}" for name in names) + "."
-    signs = {
-        type(op).__name__.removesuffix("E") for node in (edit.old, edit.new) for op in getattr(node, "ops", [None])
-    }
-    if kind == "comparison" and len(signs) == 1:  # `<` for `<=`
+    if kind == "comparison" and is_limit(edit):
         return "The two signs differ where both sides are equal."
     return REASONS[kind].format(old=old, new=new)
+
+
+def is_limit(edit: Edit) -> bool:
+    """Tell whether an edit puts `<` in the place of `<=`, or the reverse: the limit itself belongs to one side."""
+    old, new = ([*map(type, getattr(node, "ops", []))] for node in (edit.old, edit.new))
+    return {old[0].__name__, new[0].__name__} in ({"Lt", "LtE"}, {"Gt", "GtE"}) if old and new else False
 
 
 def _is_part(small: ast.AST, large: ast.AST) -> bool:
