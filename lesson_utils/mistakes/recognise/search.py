@@ -6,6 +6,7 @@ mutants of the solution. Of several explanations that fit, the one closest to th
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 from lesson_utils.mistakes.recognise.edit_messages import contradict, repair_messages
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
-from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
+from lesson_utils.mistakes.recognise.lookup import REWORDED, SENTENCES, Lookup
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
@@ -27,13 +28,14 @@ from lesson_utils.mistakes.recognise.plausibility import (
     nodes_of_tests,
     reads_of,
 )
-from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
+from lesson_utils.mistakes.recognise.tree_edits import Edit, edits, repairs
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 from lesson_utils.mistakes.verdict import listed
 
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
+AXIS = r": `axis=-?\d(, keepdims=True)?`(?=[.,])"  # a cure
 NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
 PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 1000  # that run while one edit is compiled, the library's among them
@@ -83,6 +85,10 @@ class Search(Lookup):
                 return slip
         return self._named(best)
 
+    def typed_falsely(self) -> Diagnosis | None:
+        """Find the typed mistake that does the same, but is told of other lines, and tell what is so of these."""
+        return self._named(self.best(self.bank.changes, abstain=True, falsely=True))
+
     def typed_in_most_cases(self) -> Diagnosis | None:
         """Find the typed mistake that does the same wherever neither it nor the answer stops with an error."""
         return self._named(self.best([*self.bank.changes, *self.bank.respelled], abstain=True))
@@ -102,7 +108,34 @@ class Search(Lookup):
         if fault is None:
             return None
         explained = all(fault.outcome(i).error for i, o in enumerate(self.outcomes) if o.error)
-        return Diagnosis(fault.message, fault.name, explains_errors=explained)
+        said = self.said(fault)
+        return Diagnosis(said, fault.name, explains_errors=explained) if said else None
+
+    def said(self, fault: Fault) -> str:
+        """Return the message for a fault without what is not so of the learner's lines; "" if nothing is left."""
+        message = fault.message
+        for sentence in filter(self.is_false, re.split(SENTENCES, message)):
+            message = re.sub(rf"{re.escape(sentence)} ?", "", message)
+        told = listed([message]) if message.strip() else ""
+        return re.sub(AXIS, lambda found: self._axis_that_helps(found[0]), told)
+
+    def _axis_that_helps(self, cure: str) -> str:
+        """Return a cure that names an axis, with the axis that brings the learner's results nearer, or "" if none does."""
+        if self.learner is None:
+            return cure
+        what = self.bank.ingredients(self.learner.variables(), self.learner.names)
+        nearer = dict[str, float]()
+        for edit in edits(self.learner.body, what):
+            outcome = self._run(self.learner.function(edit), self.telling) if edit.kind == "axis" else None
+            if outcome and (found := re.search(r"axis=-?\d", edit.texts()[1])):
+                after = distance(outcome, self.bank.wanted[self.telling])
+                nearer[found[0]] = min(after, nearer.get(found[0], after))
+        asked = re.findall(r"axis=-?\d", cure)[0]
+        before = distance(self.outcomes[self.telling], self.bank.wanted[self.telling])
+        best = min(nearer, key=lambda axis: nearer[axis], default=asked)
+        if asked not in nearer or nearer[asked] < before:
+            return cure
+        return cure.replace(asked, best) if nearer[best] < before else ""
 
     # --- Which edit of the learner's lines makes them right? ---
 
@@ -310,6 +343,7 @@ STAGES = (
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
+    Stage("a typed mistake, told in part", Search.typed_falsely),
 )
 
 
