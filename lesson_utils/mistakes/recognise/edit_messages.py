@@ -1,4 +1,4 @@
-"""Messages for edits: the cure first, with only what changes, then the reason; and for edits of the solution that do the same."""
+"""Messages for edits: the cure first, with only what changes, then the reason."""
 
 import ast
 import copy
@@ -102,24 +102,6 @@ SIGNS: dict[type[ast.AST], str] = {
 }
 
 LONG = 60  # letters of code that are too many to compare at a glance
-
-# Of an edit of the solution, the learner has what comes after it.
-REVERSED = dict.fromkeys(REASONS, "something else stands there") | {
-    "results": "what is returned is in another order, or not all of it",
-    "unwrapped": "a step is missing",
-    "term": "a part of it is missing",
-    "index": "an index is missing",
-    "keyword": "an argument is missing",
-    "missing": "there is a step too many",
-    "missing term": "there is a factor or a term too many",
-    "picked": "only a part of it is left",
-    "condition": "a question is missing",
-    "branches": "a branch is missing",
-    "indented": "a line stands below the block; it belongs inside",
-    "sign": "the sign is the wrong way round",
-    "inverted": "True and False are the wrong way round",
-    "off by one": "the count is off by one",
-}
 
 
 def touch(a: Edit, b: Edit) -> bool:
@@ -325,11 +307,3 @@ def _dumped(x: object) -> object:
     if isinstance(x, list):
         return [_dumped(item) for item in x]
     return ast.dump(x) if isinstance(x, ast.AST) else x
-
-
-def mutant_message(edit: Edit) -> str:
-    """Return what a learner without a source reads of an edit of the solution that does the same as their answer."""
-    before, after = edit.texts()
-    if not after:
-        return f"Your results are those without `{before}`: this step is missing, or comes to nothing."
-    return f"Your results are those of `{after}` where `{before}` belongs: {REVERSED[edit.kind]}."

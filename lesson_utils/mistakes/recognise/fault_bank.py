@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise, Program, code_of, compiled, expressions
-from lesson_utils.mistakes.recognise.edit_messages import mutant_message
 from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
 from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
 from lesson_utils.mistakes.run.outcome import Outcome, plain, same
@@ -107,7 +106,7 @@ class Fault:
     def message(self) -> str:
         if self.parts:
             return listed(fault.message for fault in self.parts)
-        return self._message if isinstance(self._message, str) else mutant_message(self._message)
+        return self._message if isinstance(self._message, str) else ""
 
     @property
     def slip(self) -> Edit | None:

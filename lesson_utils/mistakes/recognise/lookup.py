@@ -20,7 +20,6 @@ from lesson_utils.mistakes.run.outcome import Outcome, same
 
 REWORDED = 6  # more words than these apart, an answer is not the one that was typed
 HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
-SENTENCES = r"(?<=[.?!])\s(?=[A-Z`\d])"
 LOOPS = (ast.For, ast.While, ast.comprehension)
 CONSTRUCTS = {"for": (ast.For, ast.comprehension), "while": (ast.While,), "if": (ast.If, ast.IfExp), "loop": LOOPS}
 MANY = 40  # faults that return the same; more are not compared
@@ -41,20 +40,14 @@ class Lookup:
         self.words = tokens("\n".join(map(ast.unparse, body)))
         self.is_misplaced = exchanges(body, bank.exercise.returns)
 
-    def best(
-        self, faults: Iterable[Fault], abstain: bool = False, most: int = sys.maxsize, falsely: bool = False
-    ) -> Fault | None:
-        """Return the fault that does the same and whose words are closest to the learner's; with `abstain`, errors apart.
-
-        With `falsely`, a part of what is said of it need not be so.
-        """
+    def best(self, faults: Iterable[Fault], abstain: bool = False, most: int = sys.maxsize) -> Fault | None:
+        """Return the fault that does the same and whose words are closest to the learner's; with `abstain`, errors apart."""
         found = (
             fault
             for fault in within(Steps(most), faults)
             if may_match(fault.signature(self.telling), self.signature)
             and self._fits(fault, abstain)
             and self.is_true(fault)
-            and (falsely or not self.is_told_falsely(fault))
         )
         best = min(islice(found, MANY), key=self.distance_in_words, default=None)
         is_chance = best and self.is_constant and self.distance_in_words(best) > 2 * REWORDED
@@ -80,21 +73,20 @@ class Lookup:
         """Tell whether a message is for such lines: about a mask, if they hide something, and about one result, if it stands in its place."""
         if self.is_misplaced and fault.text.splitlines()[-1] == self.bank.exercise.body({}).splitlines()[-1]:
             return False  # right results and wrong ones, exchanged, may be those of a mistake that nobody made
-        said = "" if fault.slip or "mask" in self.bank.exercise.returns else fault.message
+        if self._is_of_other_lines(fault.message):
+            return False
+        said = "" if "mask" in self.bank.exercise.returns else fault.message
         return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
 
-    def is_told_falsely(self, fault: Fault) -> bool:
-        """Tell whether a message is about a loop or a question that the learner's lines do not have, or its cure does nothing."""
-        return any(map(self.is_false, re.split(SENTENCES, fault.message)))
-
-    def is_false(self, sentence: str) -> bool:
-        if self.learner is None:
-            return False
-        nodes = [node for statement in self.learner.body for node in ast.walk(statement)]
-        subject = re.match(r"(?:\d\. )?(?:A |Your )?`?(for|while|if|loop)\b`? ", sentence)
-        counted = [n.target.id for n in nodes if isinstance(n, ast.For | ast.comprehension) and isinstance(n.target, ast.Name)]
-        has_it = subject is None or any(isinstance(node, CONSTRUCTS[subject[1]]) for node in nodes)
-        return not has_it or any(f"`{name} += " in sentence for name in counted)  # `for` sets it anew in each round
+    def _is_of_other_lines(self, message: str) -> bool:
+        """Tell whether a message begins with a loop or a question that the lines do not have, or adds to what `for` counts."""
+        nodes = [node for statement in (self.learner.body if self.learner else ()) for node in ast.walk(statement)]
+        said = re.findall(r"(?:^|[.?!]\s)(?:A |Your )?`?(for|while|if|loop)\b`? ", message)
+        counted = [ast.unparse(node.target) for node in nodes if isinstance(node, ast.For | ast.comprehension)]
+        return bool(nodes) and (
+            any(f"`{name} += " in message for name in counted)
+            or any(not any(isinstance(node, CONSTRUCTS[word]) for node in nodes) for word in said)
+        )
 
     def distance_in_words(self, fault: Fault, edit: Edit | None = None) -> int:
         """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""

@@ -68,8 +68,10 @@ class Plausibility:
         if edit.kind == "sign":  # a size has none, nor has an index that was computed
             negated = edit.new.operand if isinstance(edit.new, ast.UnaryOp) else None
             is_count = name_called(negated) in COUNTS or self.kinds.get(getattr(negated, "id", "")) == "i"
-            return negated is None or isinstance(edit.parent, ast.Slice) or not (
-                is_count or isinstance(edit.parent, ast.Subscript)
+            return (
+                negated is None
+                or isinstance(edit.parent, ast.Slice)
+                or not (is_count or isinstance(edit.parent, ast.Subscript))
             )
         if edit.kind == "comparison" and is_limit(edit):
             return True

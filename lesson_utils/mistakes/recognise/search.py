@@ -1,8 +1,8 @@
 """Recognition of the mistake behind a wrong answer, by a table of stages that run until one of them names it.
 
 First the fault dictionary is searched for a typed mistake that returns the same; then program repair looks for the one edit
-of the learner's own lines that makes every case right; then the dictionary is searched for pairs of mistakes, and for
-mutants of the solution. Of several explanations that fit, the one closest to the learner's words is chosen.
+of the learner's own lines that makes every case right; then the dictionary is searched for pairs of mistakes, and both
+together. Of several explanations that fit, the one closest to the learner's words is chosen.
 """
 
 import inspect
@@ -17,7 +17,7 @@ import numpy as np
 from lesson_utils.mistakes.recognise.edit_messages import contradict, repair_messages
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
-from lesson_utils.mistakes.recognise.lookup import REWORDED, SENTENCES, Lookup
+from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
@@ -85,10 +85,6 @@ class Search(Lookup):
                 return slip
         return self._named(best)
 
-    def typed_falsely(self) -> Diagnosis | None:
-        """Find the typed mistake that does the same, but is told of other lines, and tell what is so of these."""
-        return self._named(self.best(self.bank.changes, abstain=True, falsely=True))
-
     def typed_in_most_cases(self) -> Diagnosis | None:
         """Find the typed mistake that does the same wherever neither it nor the answer stops with an error."""
         return self._named(self.best([*self.bank.changes, *self.bank.respelled], abstain=True))
@@ -100,24 +96,15 @@ class Search(Lookup):
             pairs = (pair for pair in pairs if _numbers(tokens(pair.text)) == _numbers(self.words))
         return self._named(self.best(pairs, abstain=True, most=PAIRS))
 
-    def mutant(self) -> Diagnosis | None:
-        """Find the mutant of the solution that does the same."""
-        return self._named(self.best(self.bank.mutants))
-
     def _named(self, fault: Fault | None) -> Diagnosis | None:
         if fault is None:
             return None
         explained = all(fault.outcome(i).error for i, o in enumerate(self.outcomes) if o.error)
-        said = self.said(fault)
-        return Diagnosis(said, fault.name, explains_errors=explained) if said else None
+        return Diagnosis(self.said(fault), fault.name, explains_errors=explained)
 
     def said(self, fault: Fault) -> str:
-        """Return the message for a fault without what is not so of the learner's lines; "" if nothing is left."""
-        message = fault.message
-        for sentence in filter(self.is_false, re.split(SENTENCES, message)):
-            message = re.sub(rf"{re.escape(sentence)} ?", "", message)
-        told = listed([message]) if message.strip() else ""
-        return re.sub(AXIS, lambda found: self._axis_that_helps(found[0]), told)
+        """Return the message for a fault, with the axis that helps the learner's lines, which may be laid out otherwise."""
+        return re.sub(AXIS, lambda found: self._axis_that_helps(found[0]), fault.message)
 
     def _axis_that_helps(self, cure: str) -> str:
         """Return a cure that names an axis, with the axis that brings the learner's results nearer, or "" if none does."""
@@ -333,17 +320,15 @@ class Stage:
     when: Callable[[Search], bool] = lambda search: True
 
 
-# In the order in which they run. Without a source, the mutants of the solution stand for the edits of the learner's lines.
+# In the order in which they run.
 STAGES = (
     Stage("parameters in another order", Search.other_order),
     Stage("a typed mistake", Search.typed),
     Stage("a typed mistake, errors apart", Search.typed_in_most_cases),
     Stage("one edit of the learner's lines", Search.repair, lambda s: s.learner is not None),
-    Stage("a mutant of the solution", Search.mutant, lambda s: s.has_values and s.learner is None),
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
-    Stage("a typed mistake, told in part", Search.typed_falsely),
 )
 
 
