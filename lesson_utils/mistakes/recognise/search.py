@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.recognise.edit_messages import contradict, repair_messages
+from lesson_utils.mistakes.recognise.edit_messages import contradict, is_limit, repair_messages
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
@@ -28,7 +28,8 @@ from lesson_utils.mistakes.recognise.plausibility import (
     nodes_of_tests,
     reads_of,
 )
-from lesson_utils.mistakes.recognise.tree_edits import Edit, edits, repairs
+from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
+from lesson_utils.mistakes.recognise.tree_edits import edits as edits_of
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
@@ -41,12 +42,8 @@ PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 1000  # that run while one edit is compiled, the library's among them
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
-# Edits that are believed beside another mistake; others may take something right away.
-BESIDE_ANOTHER = {
-    "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one", "size",
-    "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
-    "letters", "constant", "name", "missing term", "exchanged", "index",
-}  # fmt: skip
+# Edits that are not believed beside another mistake: they may take something right away.
+ALONE = {"thrown away", "backwards", "indented", "assigned", "in place", "branches", "condition", "statement", "statements swapped", "missing", "picked", "arithmetic"}  # fmt: skip
 # Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
 WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}
 # Kinds that change a little; what they lead to is believed if it is nearer. Others may switch off all that is wrong.
@@ -112,7 +109,7 @@ class Search(Lookup):
             return cure
         what = self.bank.ingredients(self.learner.variables(), self.learner.names)
         nearer = dict[str, float]()
-        for edit in edits(self.learner.body, what):
+        for edit in edits_of(self.learner.body, what):
             outcome = self._run(self.learner.function(edit), self.telling) if edit.kind == "axis" else None
             if outcome and (found := re.search(r"axis=-?\d", edit.texts()[1])):
                 after = distance(outcome, self.bank.wanted[self.telling])
@@ -183,21 +180,23 @@ class Search(Lookup):
         It was run in search of a repair. It has a reason of its own, or brings the words nearer to the mistake's, and nothing
         that was right may get wrong: an edit that spoils something may end in a known mistake, too.
         """
+        most = max(len(edits) for edits, _ in self.tried)
         found = [
-            (_only_takes_out(edit), self.distance_in_words(fault, edit), n, edit, fault)
-            for n, ((edit, *more), outcome) in enumerate(self.tried)
-            if edit.kind in BESIDE_ANOTHER and not more
+            (_only_takes_out(edits[0]), sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
+            for n, (edits, outcome) in enumerate(self.tried)
+            if len(edits) == most and all(edit.kind not in ALONE for edit in edits)
+            if most == 1 or all(map(is_limit, edits))  # of three mistakes, one may be a guess
             for its in [signature(outcome)]
             for fault in self.bank.changes
-            if ";" not in fault.name  # of three mistakes, one would be a guess
+            if ";" not in fault.name
             and may_match(fault.signature(self.telling), its)
-            and self._may_stand_beside(edit, fault)
-            and self._leads_to(fault, edit)
+            and all(self._may_stand_beside(edit, fault) for edit in edits)
+            and self._leads_to(fault, edits)
         ]
         if not found or self.learner is None:
             return None
-        *_, edit, fault = min(found, key=lambda one: one[:3])
-        return Diagnosis(listed([*repair_messages([edit], self.learner), self.said(fault)]), f"; {fault.name}")
+        *_, edits, fault = min(found, key=lambda one: one[:3])
+        return Diagnosis(listed([*repair_messages(edits, self.learner), self.said(fault)]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
         if edit.kind in REMOVING and not self.has_values:  # without the part that stops, nothing is known of it
@@ -225,19 +224,19 @@ class Search(Lookup):
         before, after = map(tokens, edit.texts())
         return self.learner is not None and any(v in before and v not in after for v in self.learner.variables())
 
-    def _leads_to(self, fault: Fault, edit: Edit) -> bool:
+    def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
 
         Small edits without a reason of their own bring most wrong cases nearer, and none farther. Another name has no such
         reason, nor has what leads to other lines: it must make something right, too.
         """
-        function = self.learner.function(edit) if self.learner else None
-        has_reason = has_own_reason(edit) or self._is_nearer(fault, edit)
+        function = self.learner.function(*edits) if self.learner else None
+        has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
         given = [Outcome(x) for x in self.bank.cases[self.telling].arguments if isinstance(x, np.ndarray)]
         is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
-        if not has_reason and (is_idle or edit.kind not in SMALL):
+        if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):
             return False
-        gains, nearer = self.works_alike(fault) and edit.kind != "name", 0
+        gains, nearer = self.works_alike(fault) and all(edit.kind != "name" for edit in edits), 0
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
             if after is None or not same(after, fault.outcome(i)):
@@ -329,6 +328,7 @@ STAGES = (
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
+    Stage("two limits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
 )
 
 
