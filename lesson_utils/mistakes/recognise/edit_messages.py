@@ -155,7 +155,7 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
     for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
         if own in before and pythons not in before:
             after = after.replace(pythons, own)
-    inside = ", and keep what stands in its brackets" if "…" in gone else ""
+    inside = ", and keep only what `…` stands for" if "…" in gone else ""
     cure = f"leave out `{gone}`{inside}." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 
