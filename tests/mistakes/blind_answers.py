@@ -2223,7 +2223,7 @@ BLIND = (
         return np.stack(heads, axis=-2)
         """,
         says=(
-            r"write `k \* d_k` instead of `k \* d_k - 1`",
+            r"leave out `- 1` in `k \* d_k - 1`",
             "swapaxes",
         ),
     ),

@@ -148,15 +148,14 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
     if edit.kind == "results":
         elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
         return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
-    gone, line_of_it = _left_out(old, new), learner.source.splitlines()[edit.line - 1]
-    if line_of_it.replace(" ", "").count(gone.replace(" ", "")) > 1:  # which of them?
-        gone = ""
+    gone, written = _left_out(old, new), learner.source.splitlines()[edit.line - 1].replace(" ", "")
     before, after = learner.text(old), ast.unparse(new)
     for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
         if own in before and pythons not in before:
             after = after.replace(pythons, own)
+    which = f" in `{before}`" if written.count(gone.replace(" ", "")) > 1 else ""
     inside = ", and keep only what `…` stands for" if "…" in gone else ""
-    cure = f"leave out `{gone}`{inside}." if gone else f"write `{after}` instead of `{before}`."
+    cure = f"leave out `{gone}`{which}{inside}." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 
 
