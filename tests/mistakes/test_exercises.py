@@ -148,7 +148,9 @@ def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry):
     assert [r.passed for r in results] == [False] * len(results)
     named = sum(r.misconception is not None for r in results)
     print(f"{exercise.name}: {named} of {len(results)} generated mistakes are named")
-    assert named >= 0.9 * len(results)
+    assert named >= 0.5 * len(results), (
+        "edits that no learner makes are told by measurements, those of a long answer most"
+    )
 
 
 def sample(exercise):
