@@ -149,7 +149,7 @@ def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry):
     named = sum(r.misconception is not None for r in results)
     print(f"{exercise.name}: {named} of {len(results)} generated mistakes are named")
     assert named >= 0.5 * len(results), (
-        "edits that no learner makes are told by measurements, those of a long answer most"
+        "what no learner writes may be told by measurements"
     )
 
 
