@@ -25,11 +25,11 @@ from right_answers import RIGHT, STRANGE, bodies
 from lesson_utils.classroom import course
 from lesson_utils.exercises import check
 from lesson_utils.mistakes import judge
-from lesson_utils.mistakes.exercise import change, code_of, expressions
+from lesson_utils.mistakes.exercise import change
 from lesson_utils.mistakes.judge import run
+from lesson_utils.mistakes.mutation_testing.mutants import slips
 from lesson_utils.mistakes.recognise import search
-from lesson_utils.mistakes.recognise.fault_bank import Fault, bank_of
-from lesson_utils.mistakes.recognise.tree_edits import edits
+from lesson_utils.mistakes.recognise.fault_bank import bank_of
 from lesson_utils.mistakes.run import limits
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
@@ -108,22 +108,6 @@ def test_what_is_wrong_in_other_ways_is_answered_in_words(exercise, in_a_hurry, 
         assert not re.search(r"<locals>|<lambda>|__answer__|<answer>|_Returns", result.message), result.message
 
 
-def slips(bank, every=1):
-    """The solution with one edit, in each place and of each kind: faults that nobody typed, each with its source."""
-    nodes = [node for body in bank.trees.values() for node in expressions(body)]
-    stored = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    what = bank.ingredients(tuple(dict.fromkeys((*bank.exercise.parameters, *stored))))
-    for step, body in bank.trees.items():
-        for edit in itertools.islice(itertools.chain(edits(body, what), edits(body, what, add=True)), 0, None, every):
-            try:
-                with edit.applied():
-                    code, text = code_of(body), "\n".join(map(ast.unparse, body))
-            except (SyntaxError, ValueError, TypeError):
-                continue
-            if edit.kind != "arithmetic":  # nobody doubles a term by accident
-                yield Fault(bank, "", "", {step: code}, {step: text})
-
-
 def tells(bank, known):
     """Is it wrong, and not only an error or zeros?"""
     outcomes = [known.outcome(i) for i in range(len(bank.cases))]
@@ -148,9 +132,7 @@ def test_slips_that_nobody_typed_are_rejected(exercise, in_a_hurry):
     assert [r.passed for r in results] == [False] * len(results)
     named = sum(r.misconception is not None for r in results)
     print(f"{exercise.name}: {named} of {len(results)} generated mistakes are named")
-    assert named >= 0.5 * len(results), (
-        "what no learner writes may be told by measurements"
-    )
+    assert named >= 0.5 * len(results), "what no learner writes may be told by measurements"
 
 
 def sample(exercise):
