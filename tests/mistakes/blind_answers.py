@@ -2115,7 +2115,7 @@ BLIND = (
                 result.append(ids[i])
         return np.array(result, dtype=int)
         """,
-        says=("sets `i` anew",),
+        says=("A `for` sets `i`",),
         never=(r"i \+= 2",),
     ),
     Blind(
