@@ -39,7 +39,7 @@ ATTENTION = (
     change("an ε below the fraction bar", "You add ε to the sum. The empty rows become 0, and yet −∞ − (−∞) is NaN before that; give empty rows a maximum of 0.", weights="e = np.exp(scores - scores.max(axis=-1, keepdims=True))\nweights = e / (e.sum(axis=-1, keepdims=True) + 1e-9)"),
     change('output mended, weights not', 'The output is free of NaN, but the weights are not. Mend the weights, then average with them.', weights=OWN_SOFTMAX, average=("output = np.nan_to_num(weights @ V)", "output = np.nan_to_num(weights) @ V")),
     change(
-        'a finite number in place of −∞', 'A query that sees nothing gets equal weights here, so its output is the mean of what should be hidden. That happens with a finite number such as −1e9 in place of −∞, or when such a row is shown after all. Use −∞, and give such rows zero weights.',
+        'a finite number in place of −∞', 'A query that sees nothing still gets weights here, so its output is an average of what should be hidden. That happens with a finite number such as −1e9 in place of −∞, or when such a row is shown after all. Use −∞, and give such rows zero weights.',
         mask=("scores = np.where(mask, scores, -1e9)", "scores = np.where(mask, scores, -1e4)", "scores = np.where(mask, scores, np.finfo(scores.dtype).min)", "scores = scores + np.where(mask, 0, -1e9)", "scores = scores + np.where(mask, 0, -1e9).astype(scores.dtype)", "scores = scores + np.where(mask, 0, -1e4)", *(f"scores = scores - {n} * ~mask" for n in ("100", "1e3", "1e4", "1e9")), *(f"scores = np.where(mask, scores, -{n})" for n in ("100", "1e3", "1e30"))),
     ),
     *(m for m in masks() if m.name not in ("mask as an index", "not far enough below")),

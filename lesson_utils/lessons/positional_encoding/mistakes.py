@@ -122,7 +122,7 @@ ROTATE = (
            pairs="a, b = np.split(x, 2, axis=-1)", out="", first="", second="", answer="return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)"),
     change("pairs not put back", "The pairs are turned rightly, but come back as two halves: all first entries, then all second ones. Write each to its own columns, `turned[..., 0::2]` and `turned[..., 1::2]`.",
            out="", first="", second="", answer="return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)"),
-    change("written into x", "Your second line reads columns that the first has already turned: what you write into is also what you read from. Write into a new array, `np.empty_like(x)`.",
+    change("written into x", "The columns that you write last are made from columns that are turned already: what you write into is also what you read from. Read from x, and write into another array; a slice is no copy.",
            out="turned = x"),
     change("exponent doubled", "Your exponent is twice too large: `np.arange(0, d, 2)` is 2i already.",
            exponents="exponents = 2 * np.arange(0, x.shape[-1], 2) / x.shape[-1]"),

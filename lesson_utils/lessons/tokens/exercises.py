@@ -108,6 +108,11 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
             loop=_loop("(ids[i], ids[i + 1]) == pair", until="i < len(ids) - 1"),
         ),
         change(
+            "a for loop skips nothing",
+            "A `for` loop over positions also visits the second id of a merged pair and writes it again: `for` sets `i` anew in each round, so nothing that you add to `i` makes it skip one. Use `while`, and move on by 2 where you merge.",
+            "merged = []\nfor i in range(len(ids)):\n    if i + 1 < len(ids) and ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n    else:\n        merged.append(ids[i])\nreturn np.array(merged)",
+        ),
+        change(
             "a for loop that cannot skip",
             "Two things to mend.\n1. A `for` loop over positions also visits the second id of a merged pair and writes it again. Compare with the last id that you have written instead, or use `while` and move on by 2.\n2. The last id of the text is lost: the loop ends one position too early.",
             "merged = []\nfor i in range(len(ids) - 1):\n    if ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n    else:\n        merged.append(ids[i])\nreturn np.array(merged)",
