@@ -425,6 +425,19 @@ def test_a_reload_and_a_bookmark_open_the_notebook_again(visit):
     assert page.evaluate(PATH) == ["00_start_here.ipynb"] * 2
 
 
+def test_a_reload_opens_a_notebook_at_the_cell_where_one_was(visit):
+    page = visit("lab/index.html?path=02_scaled_attention.ipynb")
+    page.wait_for_function(OPEN, timeout=60_000)
+    content = "jupyterapp.shell.currentWidget.content"
+    page.evaluate(f"(number) => {{ {content}.activeCellIndex = number }}", 20)
+    there = page.evaluate(f"{content}.activeCell.model.id")
+    page.reload()
+    page.wait_for_function(f"window.jupyterapp?.shell.currentWidget?.content?.activeCell?.model.id === {there!r}")
+    page.wait_for_function(
+        f"""(box => box.top < innerHeight && box.bottom > 0)({content}.activeCell.node.getBoundingClientRect())"""
+    )
+
+
 @pytest.mark.parametrize("more", [False, True])
 def test_a_cell_that_is_run_before_python_is_there_waits_for_it(visit, more):
     page = visit("lab/index.html?path=02_scaled_attention.ipynb", "document.body")
