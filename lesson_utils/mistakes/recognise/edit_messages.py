@@ -134,8 +134,9 @@ def _overlap(a: Edit, b: Edit, learner: LearnerCode) -> bool:
     """Tell whether two edits of one line would show the same code, or code inside it: followed literally, they are at odds."""
     if a.line != b.line or any(edit.words or edit.cure or edit.kind == "results" for edit in (a, b)):
         return False
-    one, other = (learner.text(_changed_part([edit], learner.body)[0]) for edit in (a, b))
-    return one in other or other in one
+    parts = [_changed_part([edit], learner.body) for edit in (a, b)]
+    one, other = (learner.text(old) for old, _ in parts)
+    return one == other or ((one in other or other in one) and not any(_left_out(*part) for part in parts))
 
 
 def _after(old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
@@ -229,6 +230,8 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
         return edit.why
     if gone == ".T":
         return "`.T` makes columns of the rows."
+    if edit.kind == "off by one" and ast.UnaryOp in (type(edit.old), type(edit.parent)):  # −1 for −2: an axis, maybe
+        return ""
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
     return own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, ast.unparse(old), ast.unparse(new))
 
@@ -297,7 +300,7 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
             continue
         is_small = isinstance(a, ast.Name) or getattr(a, "attr", "") == "shape" or number(a) is not None
         if is_small:  # what stands around it says more, if it is short
-            found = found or (a, b)
+            found = (a, b) if not found or isinstance(a, ast.UnaryOp) else found
             continue
         if isinstance(a, ast.Tuple) and n and isinstance(way[n - 1][0], ast.Subscript):
             continue  # its brackets stand nowhere in the cell
