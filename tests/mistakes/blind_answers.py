@@ -34,6 +34,33 @@ def my_multi_head(x, W_Q, W_K, W_V, W_O, num_heads):
 
 BLIND = (
     Blind(
+        "add_positions",
+        "added in place, where a new array would take the table's dtype",
+        "X += table[: X.shape[1]]\nreturn X",
+        says=("in place in line", r"`X = \(X \+ table\[:X.shape\[1\]\]\).astype\(X.dtype\)`"),
+    ),
+    Blind(
+        "multi_head_attention",
+        "the axis in a variable, and no scale",
+        HELPERS
+        + """
+    Q, K, V = (_split(x @ W, num_heads) for W in (W_Q, W_K, W_V))
+    axis = -2
+    e = np.exp(Q @ K.swapaxes(-1, -2))
+    weights = e / e.sum(axis=axis, keepdims=True)
+    return _merge(weights @ V) @ W_O, weights
+""",
+        says=("write `-1` instead of `-2`",),
+        never=("off by one",),
+    ),
+    Blind(
+        "mend_mask",
+        "not its own position, where the line above has moved the queries",
+        "i = np.arange(T_k - T_q, T_k)[:, None]\nreturn np.arange(T_k) < i",
+        says=("No query sees its own position",),
+        never=(r"j ≤ i \+ T_k",),
+    ),
+    Blind(
         "weighted_average",
         "special case of one row",
         """

@@ -119,13 +119,34 @@ def contradict(a: Edit, b: Edit) -> bool:
 def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
     """Return what a learner reads of edits that mend lines together; of two of one expression, what both change at once."""
     for a, b in itertools.combinations(edits, 2):
-        if touch(a, b):
+        if touch(a, b) or _overlap(a, b, learner):
             old, new = _changed_part([a, b], learner.body)
-            cure = f"{_lines(a, learner)}: write `{ast.unparse(new)}` instead of `{learner.text(old)}`."
-            why = dict.fromkeys(reason(edit, *_changed_part([edit], learner.body)) for edit in (a, b))
+            cure = f"{_lines(a, learner)}: write `{_after(old, new, learner)}` instead of `{learner.text(old)}`."
+            parts = [(edit, *_changed_part([edit], learner.body)) for edit in (a, b)]
+            # Of a place that both change, each one's reason alone is not true.
+            why = dict.fromkeys(reason(*part) if touch(a, b) else own_reason(*part[1:]) for part in parts)
             rest = [edit for edit in edits if edit not in (a, b)]
             return [" ".join(filter(None, [cure, *why])), *repair_messages(rest, learner)]
     return [repair_message(edit, learner).strip() for edit in edits]
+
+
+def _overlap(a: Edit, b: Edit, learner: LearnerCode) -> bool:
+    """Tell whether two edits of one line would show the same code, or code inside it: followed literally, they are at odds."""
+    if a.line != b.line or any(edit.words or edit.cure or edit.kind == "results" for edit in (a, b)):
+        return False
+    parts = [_changed_part([edit], learner.body) for edit in (a, b)]
+    one, other = (learner.text(old) for old, _ in parts)
+    return one == other or ((one in other or other in one) and not any(_left_out(*part) for part in parts))
+
+
+def _after(old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
+    """Return the code that stands in the place of a learner's, written as they write: with no brackets that they left out."""
+    before, after = learner.text(old), ast.unparse(new)
+    for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
+        if own in before and pythons not in before:
+            after = after.replace(pythons, own)
+    is_bare = isinstance(old, ast.Tuple) and isinstance(new, ast.Tuple) and not before.startswith("(")
+    return after[1:-1] if is_bare else after
 
 
 def _lines(edit: Edit, learner: LearnerCode) -> str:
@@ -152,10 +173,7 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
         elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
         return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
     gone, written = _left_out(old, new), learner.source.splitlines()[edit.line - 1].replace(" ", "")
-    before, after = learner.text(old), ast.unparse(new)
-    for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
-        if own in before and pythons not in before:
-            after = after.replace(pythons, own)
+    before, after = learner.text(old), _after(old, new, learner)
     which = f" in `{before}`" if written.count(gone.replace(" ", "")) > 1 else ""
     inside = ", and keep only what `…` stands for" if "…" in gone else ""
     cure = f"leave out `{gone}`{which}{inside}." if gone else f"write `{after}` instead of `{before}`."
@@ -212,6 +230,8 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
         return edit.why
     if gone == ".T":
         return "`.T` makes columns of the rows."
+    if edit.kind == "off by one" and ast.UnaryOp in (type(edit.old), type(edit.parent)):  # −1 for −2: an axis, maybe
+        return ""
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
     return own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, ast.unparse(old), ast.unparse(new))
 
@@ -280,7 +300,7 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
             continue
         is_small = isinstance(a, ast.Name) or getattr(a, "attr", "") == "shape" or number(a) is not None
         if is_small:  # what stands around it says more, if it is short
-            found = found or (a, b)
+            found = (a, b) if not found or isinstance(a, ast.UnaryOp) else found
             continue
         if isinstance(a, ast.Tuple) and n and isinstance(way[n - 1][0], ast.Subscript):
             continue  # its brackets stand nowhere in the cell

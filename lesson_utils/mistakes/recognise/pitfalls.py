@@ -22,7 +22,7 @@ POWER = "`^` is no power in Python: it is the exclusive “or”."
 ALIKE = "`*` repeats the same object, so that what is written into one of them shows in all."
 SLICE = "If `{{P}}` is 0, −0 is 0 as well, and this slice {}."
 INFINITE = "0 times ∞ is NaN (not a number), so that the product spoils every place where `{A}` is 0."
-DTYPE = "The new array takes the dtype of `{A}`. If that holds whole numbers, the decimals of what is written into it are cut off."
+DTYPE = "The new array takes the dtype of `{A}`: whole numbers cut off the decimals of what is written into it, and truth values keep True and False alone."
 
 # What is nearly always a mistake: pattern; what to write; why.
 SURE = (
