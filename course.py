@@ -86,7 +86,8 @@ def open_course(words):
         copy_notebooks()
     folder = "notebooks" if options.edit else "my_notebooks"
     start = f"/lab/tree/{folder}/00_start_here.ipynb"
-    return run("jupyterlab", f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url={start}", *words)
+    at_once = "--ServerApp.kernel_websocket_connection_class=tools.at_once.AtOnce"
+    return run("jupyterlab", f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url={start}", at_once, *words)
 
 
 def copy_notebooks():

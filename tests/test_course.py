@@ -364,7 +364,8 @@ def test_work_is_kept_whatever_happens_and_a_deleted_copy_comes_back(course, tmp
 
 def test_who_changes_the_course_opens_the_notebooks_themselves(course, tmp_path):
     assert course("--edit", "--no-browser") == 0
-    assert course.calls[-1][3:5] == ["--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb", "--no-browser"]
+    assert course.calls[-1][3] == "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb"
+    assert "--no-browser" in course.calls[-1]
     assert not (tmp_path / "my_notebooks").exists()
 
 
@@ -386,8 +387,8 @@ def test_a_free_port_and_other_options_reach_jupyterlab(course):
         port = free.getsockname()[1]
     assert course("--no-browser", "--port", str(port), "--ip", "0.0.0.0", "--po=1") == 0
     words = course.calls[-1]
-    assert words[4:8] == ["--no-browser", "--ip", "0.0.0.0", "--po=1"]
-    assert words[8:10] == [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    assert words[5:9] == ["--no-browser", "--ip", "0.0.0.0", "--po=1"]
+    assert words[9:11] == [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     course()  # JupyterLab finds a free one
     assert not any(word.startswith("--ServerApp.port") for word in course.calls[-1])
 

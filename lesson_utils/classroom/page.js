@@ -22,9 +22,11 @@
   if (window.attentionCourse) return; // a set-up cell that is run again, or that of another notebook in the same page
   window.attentionCourse = true;
   addEventListener("beforeprint", () => open(true));
-  // JupyterLab takes the Enter key to begin editing. On a fold it opens and closes it; on a slider it does nothing.
+  // JupyterLab takes the Enter key to begin editing, a digit to make a heading of the cell, and x to cut it. On a fold,
+  // Enter opens and closes it; on a slider, none of these keys does anything.
   const press = (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.ctrlKey && event.target.closest?.(".live-figure [role=slider]"))
+    const types = (event.key === "Enter" && !event.shiftKey) || event.key.length === 1;
+    if (types && !event.ctrlKey && !event.metaKey && !event.altKey && event.target.closest?.(".live-figure [role=slider]"))
       return event.stopImmediatePropagation();
     const fold = event.target.closest?.(".jp-MarkdownOutput details > summary")?.parentElement;
     if (!fold || !(event.key === "Enter" || event.key === " ")) return;
@@ -33,6 +35,22 @@
     fold.open = !fold.open;
   };
   addEventListener("keydown", press, true);
+  // Whoever clicks the value of a slider of a few values holds that slider; the keys would be the notebook's otherwise.
+  const hold = ({ target }) => {
+    const slider = target.closest?.(".live-figure .few-values");
+    if (slider && !target.closest("[role=slider]")) slider.querySelector("[role=slider]")?.focus({ preventScroll: true });
+  };
+  addEventListener("click", hold);
+  // A slider takes the number that is typed beside it only at Enter, as no blur bubbles up to it; and it reads it up to a
+  // comma: 0,7 would be 0.
+  const take = (event) => {
+    const number = event.target;
+    if (!number.matches?.(".live-figure .widget-readout") || (event.type === "keydown" && event.key !== "Enter")) return;
+    if (/^\s*-?\d*,\d+\s*$/.test(number.textContent)) number.textContent = number.textContent.replace(",", ".");
+    if (event.type === "blur" && !event.bubbles) number.dispatchEvent(new FocusEvent("blur", { bubbles: true }));
+  };
+  addEventListener("keydown", take, true);
+  addEventListener("blur", take, true);
 
   // --- Live figures: names and values for those who hear them ---------------------------------------------------------
   // The sliders of ipywidgets have no name, and say their exponent or the number of their step.

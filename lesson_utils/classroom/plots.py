@@ -69,21 +69,27 @@ _drawing = RLock()
 
 
 @contextmanager
-def style() -> Iterator[None]:
-    """Use the house style for as long as a `with` block lasts; nothing global changes.
+def alone() -> Iterator[None]:
+    """Let one thread at a time draw, for as long as a `with` block lasts.
 
-    One thread at a time draws: a kernel may hear sliders in another thread than the one in which a cell runs, and
-    neither matplotlib's style nor a figure can be used by two.
+    A kernel may hear sliders in another thread than the one in which a cell runs, and neither matplotlib's style nor a
+    figure can be used by two.
     """
+    ours = _drawing.acquire(timeout=10)  # not for ever: a stop may come just before it is given back
+    try:
+        yield
+    finally:
+        if ours:
+            _drawing.release()
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Use the house style, alone, for as long as a `with` block lasts; nothing global changes."""
     import matplotlib
 
-    alone = _drawing.acquire(timeout=10)  # not for ever: a stop may come just before it is given back
-    try:
-        with matplotlib.rc_context(STYLE):
-            yield
-    finally:
-        if alone:
-            _drawing.release()
+    with alone(), matplotlib.rc_context(STYLE):
+        yield
 
 
 def figure(width: float = 9.0, height: float = 3.6) -> "Figure":

@@ -57,7 +57,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         change(
             "mask after softmax, renormalised",
             "You hide after the exponential, then divide by the row's new sum. On paper that is right. In floats, `exp` of a score in the hundreds "
-            "overflows, and beside far larger hidden scores the visible weights become 0: either way the row holds NaN. Hide scores with −∞, then take "
+            "overflows, and beside far larger hidden scores the visible weights become 0: either way nothing is left to divide. Hide scores with −∞, then take "
             "`ops.softmax`, which subtracts the row's maximum.",
             **late(
                 "weights = weights * mask / (weights * mask).sum(axis=-1, keepdims=True)",
@@ -137,7 +137,7 @@ def weighing(over: str = "the keys") -> tuple[Change, ...]:
     return (
         change(
             "down the columns",
-            f"Your weights sum to 1 down the columns: softmax must run over {over}, the last axis.",
+            f"Your softmax does not run over {over}. For each query, the weights of {over} sum to 1.",
             weights=("weights = ops.softmax(scores, axis=-2)", own(-2, -2)),
         ),
         change(

@@ -8,7 +8,6 @@ import ast
 import contextlib
 import inspect
 import os
-import re
 import textwrap
 from collections.abc import Sequence
 from time import monotonic
@@ -241,7 +240,7 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     for i in broken:
         if isinstance(outcomes[i].error, SystemExit | GeneratorExit):
             return error(i), None
-    in_short, also = _formulas_and_silent_words(bank, function, outcomes)
+    in_short, also = _formulas(bank, function, outcomes)
     for i in broken:
         if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line, bank.exercise):
             return error(i) + also, None
@@ -254,7 +253,10 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
             return CHANGING, None
     unwritten_words = UNWRITTEN if unwritten else ""
     in_short, also = unwritten_words + in_short, unwritten_words + also
-    if all(o.error or _comparable(o) for o in outcomes) and (found := _found(bank, function, outcomes)):
+    found = _found(bank, function, outcomes) if all(o.error or _comparable(o) for o in outcomes) else None
+    if found and not found.is_all:
+        also += f"\nLook also at this. {found.message}"
+    elif found:
         o = outcomes[broken[0]] if broken else None
         if o and not found.explains_errors:
             rest = without_head(found.message) + in_short
@@ -286,24 +288,13 @@ UNWRITTEN = (
 )
 
 
-SILENT = (  # what raises no error and does something else than meant
-    (r"\.transpose\(\s*-2\s*,\s*-1\s*\)", "on two axes, NumPy reads `.transpose(-2, -1)` as “the axes in this order”, which changes nothing (in PyTorch it swaps them); write `.swapaxes(-1, -2)`"),
-    (r"[\w)\]]\s*\^\s*[\w(]", "`^` is no power in Python but a bitwise “exclusive or”; a power is `**`"),
-)  # fmt: skip
-WORDS = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|"[^"\n]*"|'[^'\n]*'|#.*""")  # texts and comments
-
-
-def _formulas_and_silent_words(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[str, str]:
+def _formulas(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[str, str]:
     """Return the words beside a message that names the mistake, and beside another one: there, how the formulas differ."""
-    both = differ = silent = ""
+    both = differ = ""
     if any(callable(argument) for case in bank.cases for argument in case.arguments):
         with contextlib.suppress(TimeUp), quiet(), stopped(1, busy=4):
             both, differ = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
-    with contextlib.suppress(OSError, TypeError):  # no source to look at
-        source = WORDS.sub("", inspect.getsource(function))
-        if text := next((text for pattern, text in SILENT if re.search(pattern, source)), None):
-            silent = f"\nLook also at this: {text}."
-    return both + silent, both + differ + silent
+    return both, both + differ
 
 
 def _right_on(bank: Bank, outcomes: Sequence[Outcome]) -> str:

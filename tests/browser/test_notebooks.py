@@ -49,7 +49,7 @@ def check_pictures(notebook):
 
 def check_controls(figure):
     """Every control, from the keyboard, changes picture and alternative text from end to end, and back again."""
-    assert figure.controls
+    assert figure.controls, figure.cell
     for label, control in figure.controls.items():
         control.move("Home")
         low = figure.src, figure.alt

@@ -137,6 +137,61 @@ def test_on_a_phone_a_finger_can_hold_each_slider(lab):
             assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
 
 
+def test_beside_a_slider_of_a_few_values_nothing_can_be_typed(lab):
+    """However late the slider gets its class: that comes with a message of its own."""
+    with lab.open(NOTEBOOK.name, 390, 844) as notebook:
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look", WIDE)
+        page = notebook.page
+        page.locator(".live-figure img").wait_for()
+        readout = "document.querySelectorAll('.live-figure .widget-readout')"
+        can_type = "([number, typed]) => " + readout + "[number].isContentEditable === typed"
+        page.wait_for_function(can_type, arg=[0, True])
+        page.wait_for_function(can_type, arg=[1, False])
+        page.evaluate("document.querySelector('.few-values').classList.replace('few-values', 'still-to-come')")
+        page.wait_for_function(can_type, arg=[1, True])
+        page.evaluate("document.querySelector('.still-to-come').classList.replace('still-to-come', 'few-values')")
+        page.wait_for_function(can_type, arg=[1, False])
+
+
+@pytest.mark.parametrize("leave", ["Enter", "Tab"])
+@pytest.mark.parametrize("number", ["0.5", "0,5"])
+def test_a_number_beside_a_slider_counts_also_with_a_comma_and_when_one_leaves_it(lab, number, leave):
+    with lab.open(NOTEBOOK.name) as notebook:
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look")
+        figure = notebook.live_figures()[0]
+        before = figure.src
+        notebook.page.get_by_role("textbox", name="temperature τ").click()
+        notebook.page.keyboard.press("ControlOrMeta+a")
+        notebook.page.keyboard.type(number)
+        notebook.page.keyboard.press(leave)
+        assert figure.wait_for_picture(other_than=before)
+        assert "at temperature 0.5." in figure.alt
+
+
+def test_what_is_typed_at_a_slider_leaves_the_cell_as_it_is(lab):
+    """Its knob takes the arrows only; the value of a slider of a few values looks like a number to type over."""
+    with lab.open(NOTEBOOK.name) as notebook:
+        page = notebook.page
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look")
+        before = notebook.cells
+        value = page.locator(".live-figure .few-values .widget-readout").first
+        box = value.bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.keyboard.type("5x")
+        page.locator(".live-figure [role=slider]").nth(1).focus()
+        page.keyboard.type("5xdd")
+        page.wait_for_timeout(500)
+        assert [(cell["id"], cell["cell_type"]) for cell in notebook.cells] == [
+            (cell["id"], cell["cell_type"]) for cell in before
+        ]
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.keyboard.press("End")
+        page.wait_for_function("document.querySelector('.live-figure .widget-readout').textContent === 'wide'")
+
+
 def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
     with lab.open(NOTEBOOK.name) as notebook:
         page = notebook.page

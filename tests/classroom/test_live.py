@@ -229,6 +229,9 @@ def test_while_nobody_moves_it_the_next_pictures_are_drawn(monkeypatch):
     _, drawn = moved(0.2, 1, 3, 8)  # each time there is time for one picture
     assert drawn == [f"Point a stands at {x}." for x in (3, 4, 8)]  # what the learner does comes before 2
 
+    _, drawn = moved(0.2, 0, 5, 4)  # again time for one
+    assert drawn == [f"Point a stands at {x}." for x in (5, 6, 4, 3)], "5, where it came from, is known"
+
     figure, _ = moved(0, 5, 8)  # 9 raises, and nobody is there
     assert figure.picture.alt == "Point a stands at 8."
     assert 'role="alert"' in testing.move(figure, "x", 9)
@@ -315,6 +318,55 @@ def test_two_threads_that_draw_at_once_draw_one_after_the_other():
         for x, picture in pictures.items():
             assert picture == fresh._draw(x=x), x
     assert dict(matplotlib.rcParams) == before
+
+
+def test_a_picture_that_another_thread_is_drawing_is_not_drawn_twice():
+    figure = slow()
+    frames = testing.drawn(figure)
+    threads = [Thread(target=figure._picture_at, kwargs={"x": 7}) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert frames == ["At 7."]
+
+
+@live.lab(
+    width=4,
+    height=2,
+    x=live.Slider("x", 0.0, 8.0, 0.5, 0.5),
+    name=live.Slider("name", 0, 3, 0),
+    far=live.Switch("far", False),
+)
+def words_above(figure):
+    """A line under a text, beside ticks: their pixels change at some places only, and so do limits and a tick."""
+    ax = figure.add_subplot(xlim=(0, 8), ylim=(0, 1), xlabel="x")
+    ax.set_axisbelow(False)  # ticks and their words lie above what moves
+    (line,) = ax.plot([0, 0], [0, 1], lw=9, zorder=0)
+    ax.text(3.6, 0.5, "here", zorder=5)
+    label = ax.text(6, 0.2, "", zorder=5)
+
+    def update(x, name, far):
+        line.set_xdata([x, x])
+        label.set_text("abcd"[name])
+        if ax.get_xlim()[1] != (16 if far else 8):
+            ax.set_xlim(0, 16 if far else 8)
+        return f"At {x}, {name}, {far}."
+
+    return update
+
+
+def test_what_stands_still_is_copied_as_long_as_it_would_be_drawn_alike():
+    figure = words_above()
+    (axis,) = [artist for artist in testing.drawing(figure).axes[0].get_children() if type(artist).__name__ == "XAxis"]
+    drawn, draw = [], axis.draw
+    axis.draw = lambda renderer: drawn.append(figure.values) or draw(renderer)
+    for x in (2.5, 3.5, 4.5):  # between two ticks
+        figure.set(x=x)
+    assert not drawn, "nothing moved under the axis"
+    for step in ({"x": 4.0}, {"x": 3.5}, {"name": 1}, {"far": True}, {"x": 8.0}, {"far": False}, {"x": 2.0}):
+        figure.set(**step)
+        testing.assert_frame_is_a_redraw(figure)
 
 
 def test_a_picture_from_memory_is_the_one_that_would_be_drawn():

@@ -34,6 +34,33 @@ def my_multi_head(x, W_Q, W_K, W_V, W_O, num_heads):
 
 BLIND = (
     Blind(
+        "add_positions",
+        "added in place, where a new array would take the table's dtype",
+        "X += table[: X.shape[1]]\nreturn X",
+        says=("in place in line", r"`X = \(X \+ table\[:X.shape\[1\]\]\).astype\(X.dtype\)`"),
+    ),
+    Blind(
+        "multi_head_attention",
+        "the axis in a variable, and no scale",
+        HELPERS
+        + """
+    Q, K, V = (_split(x @ W, num_heads) for W in (W_Q, W_K, W_V))
+    axis = -2
+    e = np.exp(Q @ K.swapaxes(-1, -2))
+    weights = e / e.sum(axis=axis, keepdims=True)
+    return _merge(weights @ V) @ W_O, weights
+""",
+        says=("write `-1` instead of `-2`",),
+        never=("off by one",),
+    ),
+    Blind(
+        "mend_mask",
+        "not its own position, where the line above has moved the queries",
+        "i = np.arange(T_k - T_q, T_k)[:, None]\nreturn np.arange(T_k) < i",
+        says=("No query sees its own position",),
+        never=(r"j ≤ i \+ T_k",),
+    ),
+    Blind(
         "weighted_average",
         "special case of one row",
         """
@@ -1040,6 +1067,21 @@ BLIND = (
         never=("Entry along the first axis",),
     ),
     Blind(
+        "shift_matrix",
+        "range of a negative number",
+        """
+        step = np.eye(d_model)
+        for i in range(0, d_model, 2):
+            a = base ** (-i / d_model)
+            step[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]
+        M = np.eye(d_model)
+        for _ in range(offset):
+            M = M @ step
+        return M
+        """,
+        says=("is empty where `offset` is negative",),
+    ),
+    Blind(
         "induction_head",
         "one array with four names",
         """
@@ -1706,7 +1748,7 @@ BLIND = (
         outputs = np.concatenate(outputs, axis=1)
         return np.abs(reference - outputs)[0].max(axis=-1)
         """,
-        says=("Hand over the same `past`",),
+        says=("new past in each step",),
         never=("without `past`",),
     ),
     Blind(
@@ -1937,6 +1979,294 @@ BLIND = (
         says=(
             r"reaches to both sides",
             r"one position too many",
+        ),
+    ),
+    Blind(
+        "score_variance",
+        "the variance of whole numbers",
+        """
+        how_many = 2 * a + 1                       # from -a to a
+        var_q = (how_many ** 2 - 1) / 12
+        var_k = var_q
+        # mean 0 and independent: variances multiply, and d_k products are added
+        return d_k * var_q * var_k
+        """,
+        never=(
+            "instead of `var_q`",
+            "Three things",
+        ),
+    ),
+    Blind(
+        "induction_score",
+        "a list of queries, averaged over the maps",
+        """
+        found = [weights[..., t, t - period + 1] for t in range(period, weights.shape[-1])]
+        return np.mean(found)
+        """,
+        says=("`axis=0`",),
+        never=("axis=-1",),
+    ),
+    Blind(
+        "grouped_attention",
+        "made as wide as the keys",
+        """
+        n_rep = Q.shape[0] // K.shape[0]
+        result = np.empty_like(Q)
+        for head in range(Q.shape[0]):
+            kv = head // n_rep
+            scores = Q[head] @ K[kv].T / math.sqrt(Q.shape[2])
+            result[head] = ops.softmax(scores, axis=-1) @ V[kv]
+        return result
+        """,
+        says=("left side of `=` has shape",),
+        never=("slice on the left",),
+    ),
+    Blind(
+        "mend_merge",
+        "heads from the second on, turned",
+        """
+        heads = [x[..., k, :, :] for k in range(1, x.shape[-3])]
+        heads = [one.swapaxes(-1, -2) for one in heads]   # tokens to the front
+        return np.concatenate(heads, axis=-1)
+        """,
+        never=(
+            "instead of `heads`",
+            "three axes only",
+        ),
+    ),
+    Blind(
+        "multi_head_attention",
+        "divided by d_k, softmax over the heads",
+        """
+        Q = np.stack(np.split(x @ W_Q, num_heads, -1), -3)
+        K = np.stack(np.split(x @ W_K, num_heads, -1), -3)
+        V = np.stack(np.split(x @ W_V, num_heads, -1), -3)
+        d_k = Q.shape[-1]
+        scores = Q @ np.swapaxes(K, -1, -2) / d_k
+        # the heads compete with each other
+        scores = np.exp(scores - scores.max(axis=-3, keepdims=True))
+        weights = scores / scores.sum(axis=-3, keepdims=True)
+        heads = weights @ V
+        out = np.concatenate([heads[..., i, :, :] for i in range(num_heads)], axis=-1)
+        return out @ W_O, weights
+        """,
+        says=(
+            "axis=-1, keepdims=True",
+            "by d_k itself",
+        ),
+        never=(
+            "- d_k`",
+            "Three things",
+        ),
+    ),
+    Blind(
+        "masked_attention",
+        "empty rows shown with a finite number",
+        """
+        empty = ~np.any(mask, axis=-1, keepdims=True)
+        usable = mask | empty                 # no row without any key, softmax would give nan
+        filled = np.where(usable, scores, -1e9)
+        w = ops.softmax(filled, axis=-1)
+        return np.einsum("...ij,...jd->...id", w, V), w
+        """,
+        says=(
+            "Use −∞",
+            "zero weights",
+        ),
+        never=(
+            "equal weights",
+            "the mean of",
+        ),
+    ),
+    Blind(
+        "layer_norm",
+        "ε as the least variance",
+        """
+        mean = x.mean(axis=-1, keepdims=True)
+        var = x.var(axis=-1, keepdims=True)
+        # eps so that we never divide by zero
+        std = np.sqrt(np.maximum(var, eps))
+        y = (x - mean) / std * gamma + beta
+        return y.astype(x.dtype)
+        """,
+        says=(r"√\(σ² \+ ε\)",),
+        never=("larger of σ",),
+    ),
+    Blind(
+        "grouped_attention",
+        "scores with the keys first",
+        """
+        h, n_q, d = Q.shape
+        g = len(K)
+        q = Q.reshape(g, h // g, n_q, d)
+        # keys first, because K @ q reads nicer
+        scores = np.einsum("gkd,grqd->grkq", K, q) / math.sqrt(d)
+        weights = ops.softmax(scores)
+        out = np.einsum("grkq,gkv->grqv", weights, V)
+        return out.reshape(h, n_q, V.shape[-1])
+        """,
+        says=("does not run over the keys",),
+        never=(
+            "down the columns",
+            "the last axis",
+        ),
+    ),
+    Blind(
+        "leak_across_rows",
+        "alone in a batch of copies",
+        """
+        stacked = np.concatenate([others, ids[None]], axis=0)
+        # same batch size for both, otherwise it is not a fair comparison
+        ref_in = np.broadcast_to(ids, stacked.shape)
+        ref, _ = model.forward(ref_in)
+        got, _ = model.forward(stacked)
+        return np.abs(got[-1] - ref[-1]).max(axis=0)
+        """,
+        says=(
+            "once alone",
+            "axis=-1",
+        ),
+        never=("in front",),
+    ),
+    Blind(
+        "merge_pairs",
+        "a for loop that is told to skip",
+        """
+        a, b = pair
+        result = []
+        for i in range(len(ids)):
+            if i + 1 < len(ids) and ids[i] == a and ids[i + 1] == b:
+                result.append(new)
+                i += 1               # skip the second one
+            else:
+                result.append(ids[i])
+        return np.array(result, dtype=int)
+        """,
+        says=("A `for` sets `i`",),
+        never=(r"i \+= 2",),
+    ),
+    Blind(
+        "merge_pairs",
+        "while, by 1, and not to the end",
+        """
+        merged = []
+        i = 0
+        while i < len(ids) - 1:
+            if tuple(ids[i:i + 2]) == tuple(pair):
+                merged.append(new)
+                i += 1
+            else:
+                merged.append(ids[i])
+                i += 1
+        return np.array(merged, dtype=int)
+        """,
+        says=(
+            r"`i \+= 2`",
+            "last id is lost",
+        ),
+        never=("`for`",),
+    ),
+    Blind(
+        "masked_attention",
+        "hidden after softmax, empty rows guarded",
+        """
+        w = ops.softmax(scores, axis=-1)
+        w = w * mask                                  # throw away the hidden ones
+        total = w.sum(axis=-1, keepdims=True)
+        w = w / np.where(total == 0, 1, total)        # sum to 1 again
+        return w @ V, w
+        """,
+        says=("take `ops.softmax`",),
+        never=("NaN",),
+    ),
+    Blind(
+        "cache_bytes",
+        "one local layer too many",
+        """
+        total = 0
+        for i in range(layers):
+            n = tokens
+            if i <= local_layers and window < tokens:
+                n = window
+            total += n * 2 * kv_heads * d_head * bits / 8
+        return total
+        """,
+        says=("write `i < local_layers`",),
+        never=(
+            "instead of `window`",
+            "Two things",
+        ),
+    ),
+    Blind(
+        "patched_inputs",
+        "names in another order than the matrices",
+        """
+        which = ["queries", "values", "keys"].index(into)
+        inputs = [norm(x)] * 3
+        inputs[which] = norm(x - written)
+        return tuple(a @ W for a, W in zip(inputs, [W_Q, W_K, W_V]))
+        """,
+        never=("sign",),
+    ),
+    Blind(
+        "split_heads",
+        "every h-th column, turned",
+        """
+        pieces = []
+        for i in range(num_heads):
+            piece = x[..., i::num_heads]
+            pieces.append(np.swapaxes(piece, -1, -2))
+        return np.stack(pieces, axis=-3)
+        """,
+        never=(
+            "heads of width",
+            "You swap",
+        ),
+    ),
+    Blind(
+        "mend_block",
+        "the stream exchanged at the end",
+        """
+        start = norm_1(x)
+        h = start + attend(start)
+        h = h + feed_forward(norm_2(h))
+        # take the normed one out again and put the real x in
+        return h - start + x
+        """,
+        says=("Asked for",),
+        never=(
+            r"start \+ start",
+            "Two things",
+        ),
+    ),
+    Blind(
+        "attention",
+        "mask or",
+        """
+        scores = np.einsum("...id,...jd->...ij", Q, K) / math.sqrt(Q.shape[-1])
+        allowed = mask or np.ones(scores.shape, dtype=bool)
+        scores = np.where(allowed, scores, -np.inf)
+        weights = ops.softmax(scores, axis=-1).astype(Q.dtype)
+        return np.asarray(weights @ V, dtype=Q.dtype), weights
+        """,
+        says=(
+            "`or`",
+            "if mask is not None",
+        ),
+    ),
+    Blind(
+        "split_heads",
+        "each piece one column short, and T before h",
+        """
+        d_k = x.shape[-1] // num_heads
+        heads = []
+        for k in range(1, num_heads + 1):
+            heads.append(x[..., (k - 1) * d_k:k * d_k - 1])
+        return np.stack(heads, axis=-2)
+        """,
+        says=(
+            r"leave out `- 1` in `k \* d_k - 1`",
+            "swapaxes",
         ),
     ),
 )

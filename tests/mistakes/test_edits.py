@@ -106,6 +106,24 @@ def test_what_one_edit_puts_in_another_does_not_take_out():
     assert all(contradict(a, b) and contradict(b, a) for a in signs for b in terms)
 
 
+def test_what_two_edits_show_in_one_place_is_told_once():
+    """Told one after the other, the second would be sought in vain, and take back what the first one did."""
+    message = checked(
+        "induction_head",
+        """
+        symbol, before, position, answer, d = 0, V, 2 * V, 2 * V + T, 3 * V + T
+        mats = np.zeros((4, d, d))
+        mats[0, position : position + T, position : position + T] = np.eye(T, k=-1)
+        mats[1, symbol : symbol + V, before : before + V] = np.eye(V)
+        mats[2, symbol : symbol + V, before : before + V] = np.eye(V)
+        mats[3, symbol : symbol + V, answer : answer + V] = np.eye(V)
+        return tuple(mats)
+        """,
+    ).message
+    assert "write `0, V + T, V, 2 * V + T, 3 * V + T` instead of `0, V, 2 * V, 2 * V + T, 3 * V + T`" in message
+    assert message.count("instead of") == 1
+
+
 def test_numbers_are_words_whatever_their_spelling():
     assert tokens("1e-5") == tokens("1e-05") == tokens("0.00001")
     assert tokens("x_2")["x_2"] == 1

@@ -172,6 +172,22 @@ def test_what_an_answer_overwrites_is_put_back_before_we_compute(patched):
     assert f"`{patched}`" in result.message
 
 
+@pytest.mark.parametrize("lost", [sys.modules.clear, lambda: sys.modules.update(numpy=None)], ids=["all", "one"])
+@pytest.mark.parametrize("axis", [-1, None], ids=["right", "wrong"])
+def test_modules_that_an_answer_loses_are_back(lost, axis):
+    before = dict(sys.modules)
+
+    def answer(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        lost()
+        return e / e.sum(axis, keepdims=True)
+
+    result = run(EXERCISES["softmax"], answer)
+    assert result.passed is (axis is not None)
+    assert "`sys.modules`" in result.message
+    assert before.items() <= sys.modules.items()
+
+
 class Shell:
     """As much of IPython's shell as a function of a notebook may reach."""
 

@@ -110,6 +110,22 @@ def test_a_slow_machine_names_what_a_fast_one_names(name, body, monkeypatch):
     assert (slow.misconception, slow.message) == (fast.misconception, fast.message)
 
 
+@pytest.mark.slow
+def test_a_crowded_machine_names_what_a_quiet_one_names(monkeypatch):
+    """Of ten seconds nine go to others: those do not count, or the second of two mistakes would not be found."""
+    body = """
+    m, v = beta_1 * m + (1 - beta_1) * grad, beta_2 * v + (1 - beta_1) * grad**2
+    return value + lr * (m / (1 - beta_1**t)) / (np.sqrt(v / (1 - beta_2**t)) + eps), m, v
+    """
+    quiet = checked("adam_step", body)
+    monkeypatch.setattr(limits, "ALTOGETHER", 5)  # a crowd that this machine's speed does not tell from a quiet one
+    monkeypatch.setattr(limits, "monotonic", lambda: 10 * time.process_time())
+    monkeypatch.setattr(limits, "waited", lambda: 9 * time.process_time())
+    crowded = checked("adam_step", body)
+    assert "Two things to mend" in quiet.message
+    assert (crowded.misconception, crowded.message) == (quiet.misconception, quiet.message)
+
+
 AS_IN_A_BROWSER = """
 import signal, sys, time
 for module, lacks in ((time, ("thread_time",)), (signal, ("setitimer", "SIGALRM"))):
@@ -218,6 +234,24 @@ def test_limits_stand_inside_limits():
         with pytest.raises(TimeUp), stopped(60):
             time.sleep(60)
     assert left() == math.inf
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no alarms")
+def test_an_alarm_on_the_way_into_a_limit_and_out_of_it_leaves_none_behind(monkeypatch):
+    """One that is left behind ends the kernel when it rings."""
+    real, handler = signal.setitimer, signal.getsignal(signal.SIGALRM)
+
+    def rings_at_once(*arguments):
+        before = real(*arguments)
+        signal.raise_signal(signal.SIGALRM)
+        return before
+
+    monkeypatch.setattr(limits, "ENTRANCES", limits.ENTRANCES | {__file__})  # it is raised here, in their stead
+    monkeypatch.setattr(signal, "setitimer", rings_at_once)
+    with pytest.raises(TimeUp), ending(0), stopped(60):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert signal.getsignal(signal.SIGALRM) is handler
 
 
 def test_a_limit_that_rings_where_nothing_can_be_raised_rings_again():

@@ -259,16 +259,18 @@ def test_links_lead_somewhere(name, book):
     assert len(found) > len(NOTEBOOKS)
     for link in found:
         address, _, fragment = unquote(html.unescape(link)).partition("#")
-        if address.startswith(("https://", "../lite/", "chat/")):
+        if address.startswith(("https://", "../lite/", "lite/", "chat/")):
             continue
         target = page.parent / address if address else page
         assert target.is_file(), link
         assert f'id="{fragment}"' in target.read_text(encoding="utf-8") or not fragment, link
 
 
-def test_the_chat_is_the_second_thing_on_the_front_page(book):
+def test_the_front_page_leads_to_the_chat_and_to_the_first_notebook_before_anything_else(book):
     text = (book / "index.html").read_text(encoding="utf-8")
-    places = [text.index(part) for part in ("live-stops", 'href="chat/index.html"', "Is it for you?<a")]
+    first = "lite/lab/index.html?path=00_start_here.ipynb"
+    parts = ("live-stops", 'href="chat/index.html"', f'href="{first}"', "Is it for you?<a")
+    places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert "/chat/index.html" not in text.replace('"chat/index.html"', ""), "nothing leads to another site's"
 

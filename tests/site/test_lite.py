@@ -375,6 +375,20 @@ def test_from_the_first_second_the_page_says_what_it_does(visit):
     assert where.evaluate("node => node === document.activeElement")
 
 
+def test_the_first_kernel_starts_before_jupyterlab_and_the_next_when_it_is_asked_for(visit):
+    def kernels():
+        return [worker.url.rpartition("/")[2] for worker in page.workers if "pyodide-kernel" in worker.url]
+
+    page = visit("lab/index.html", f"document.querySelector({STATUS!r})")
+    assert kernels() == ["early.js"]
+    says(page, "Python is ready.")
+    assert kernels() == ["early.js"], "the kernel took it, and started no other"
+    page.evaluate("jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    says(page, "Python is ready.")
+    (own,) = kernels()
+    assert own != "early.js"
+
+
 def test_a_page_that_does_not_come_says_what_to_do(visit):
     def prepare(page):
         page.route("**/build/**", lambda route: route.abort())
@@ -409,6 +423,19 @@ def test_a_reload_and_a_bookmark_open_the_notebook_again(visit):
     page.reload()
     page.wait_for_function(OPEN, timeout=60_000)
     assert page.evaluate(PATH) == ["00_start_here.ipynb"] * 2
+
+
+def test_a_reload_opens_a_notebook_at_the_cell_where_one_was(visit):
+    page = visit("lab/index.html?path=02_scaled_attention.ipynb")
+    page.wait_for_function(OPEN, timeout=60_000)
+    content = "jupyterapp.shell.currentWidget.content"
+    page.evaluate(f"(number) => {{ {content}.activeCellIndex = number }}", 20)
+    there = page.evaluate(f"{content}.activeCell.model.id")
+    page.reload()
+    page.wait_for_function(f"window.jupyterapp?.shell.currentWidget?.content?.activeCell?.model.id === {there!r}")
+    page.wait_for_function(
+        f"""(box => box.top < innerHeight && box.bottom > 0)({content}.activeCell.node.getBoundingClientRect())"""
+    )
 
 
 @pytest.mark.parametrize("more", [False, True])

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from lesson_utils.classroom import live
+from tools.bench import live as bench
 from tools.browser import driver, firefox
 from tools.chaos import __main__ as chaos
 from tools.chaos import page, soak, steps, walk
@@ -78,10 +79,10 @@ def test_the_table_counts_what_was_lost_by_kind(capsys):
 
 
 def test_figures_are_chosen_by_notebook_or_by_name():
-    every = soak.chosen()
+    every = bench.chosen()
     of_one = [name for name in every if name.startswith("causal_mask.")]
-    assert soak.chosen(["06_causal"]) == soak.chosen(["causal_mask"]) == of_one != every
-    assert soak.chosen(["causal_mask.leak", "no_such_figure"]) == ["causal_mask.leak_lab"]
+    assert bench.chosen(["06_causal"]) == bench.chosen(["causal_mask"]) == of_one != every
+    assert bench.chosen(["causal_mask.leak", "no_such_figure"]) == ["causal_mask.leak_lab"]
 
 
 @pytest.mark.slow

@@ -37,17 +37,21 @@ def main() -> None:
     lesson.add_argument("--moving", type=int, default=10, help="sliders at once; default: %(default)s")
     lesson.add_argument("--notebook", default="02_scaled_attention", help="default: %(default)s")
     lesson.add_argument("--minutes", type=int, default=0, help="of use by all after that; default: %(default)s")
+    some = parser.add_argument_group("live")
+    about = "only those whose notebook or name begins so, such as 05 or full_block.gpt; default: all"
+    some.add_argument("--figures", nargs="+", default=[], metavar="NAME", help=about)
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    given = {"students": options.students, "moving": options.moving, "notebook": options.notebook}
-    given["minutes"] = options.minutes
+    lessons = {"students": options.students, "moving": options.moving, "notebook": options.notebook}
+    lessons["minutes"] = options.minutes
+    given = {"class": lessons, "live": {"words": options.figures}}
     failed: list[str] = []
     for what in options.what or PARTS:
         if what not in PARTS:
             parser.error(f"there is no {what!r}; choose from {', '.join(PARTS)}")
         module, about, threads = PARTS[what]
         if options.in_this_process:
-            import_module(f"tools.bench.{module}").run(**(given if what == "class" else {}))
+            import_module(f"tools.bench.{module}").run(**given.get(what, {}))
             continue
         for count in threads:
             print(f"\n== {what}: {about}" + (f"; {count} thread{'s' * (count > 1)}" if count else ""), flush=True)
@@ -55,7 +59,8 @@ def main() -> None:
             names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS") if count else ()
             environment = os.environ | {name: str(count) for name in names}
             words = [sys.executable, "-m", "tools.bench", what, "--in-this-process"]
-            words += [f"--{name}={value}" for name, value in given.items()]
+            words += [f"--{name}={value}" for name, value in lessons.items()]
+            words += ["--figures", *options.figures] if options.figures else []
             if subprocess.run(words, env=environment).returncode:
                 failed.append(what)
     if failed:

@@ -3,12 +3,11 @@
 Beside each time stands what the browser's processes took of a core. On two free cores a time is little more than that;
 on a busy machine only the latter means something.
 
-Measured with at most one more process on two cores: a first picture (the notebooks had their outputs then) 3 to 6 s,
-Ready 6 to 12 s (the median 9), Run All 1 s (notebook 00) to 24 s (07), of the others 13 s at most. What is left until
-Ready is mostly not ours. Where notebook 00 took 13 s, 14 of a core, these came one after the other: JupyterLab's page 6
-s, and no kernel is started before that stands; Pyodide and its Python 2; our archive of packages 1.3; NumPy 0.4;
-IPython, and what a first cell imports, most of all ipywidgets, 3. Later, matplotlib's import takes a second, and each
-picture a few tenths.
+Measured on two free cores: first text 5 to 6 s, Ready 9 to 10 s. What is left until Ready is mostly not ours, and the
+cores are busy all the time. JupyterLab's page takes 6 s. Beside it, on the other core, the first kernel's worker starts
+(early.js): Pyodide and its Python 2 s, our archive of packages 1.3, NumPy 0.4; without that, Ready came 1 to 2 s later.
+Then IPython, and what a first cell imports, most of all ipywidgets, 3. Later, matplotlib's import takes a second, and
+each picture a few tenths. Run All took 1 s (notebook 00) to 24 s (07), of the others 13 s at most.
 """
 
 import tempfile

@@ -11,14 +11,14 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lesson_utils.classroom import live, plots
-from lesson_utils.classroom.course import LESSONS
+from lesson_utils.classroom.course import LESSONS, named
 from lesson_utils.classroom.live import testing  # noqa: F401  # the notebook's
 from tools.bench import trial
 
@@ -63,6 +63,14 @@ def figures() -> dict[str, Callable[[], live.LiveFigure]]:
     return {f"{lesson.name}.{name}": lab.example for lesson in LESSONS for name, lab in lesson.figures().items()}
 
 
+def chosen(words: Sequence[str] = ()) -> list[str]:
+    """Return the names of all figures, or of those whose notebook or own name begins with one of these words."""
+    if not words:
+        return list(figures())
+    both = {name: (named(name.partition(".")[0]).notebook, name) for name in figures()}
+    return [name for name, said in both.items() if any(one.startswith(tuple(words)) for one in said)]
+
+
 def the_usual_way(live_figure: live.LiveFigure) -> None:
     """Show the same figure under the same controls in the way of most notebooks."""
     import ipywidgets
@@ -89,13 +97,15 @@ def floor() -> None:
     display(ipywidgets.VBox([slider, label]))
 
 
-def run() -> None:
-    """Print the slowest live figures, then a line for each of the others."""
+def run(words: Sequence[str] = ()) -> None:
+    """Print the slowest of these live figures, then a line for each of the others; `words` are for `chosen`."""
     import nbformat
 
     from tools.browser import driver
 
-    names = list(figures())[: 1 if trial.on() else None]
+    names = chosen(words)[: 1 if trial.on() else None]
+    if not names:
+        sys.exit(f"there is no live figure in {' '.join(words)!r}")
     print(
         f"live: key press to painted picture, {len(names)} figures, a page for each notebook",
         flush=True,

@@ -117,6 +117,7 @@ def server(root: Path, settings: Mapping[str, Any] = SETTINGS) -> Iterator[tuple
             *(f"--ServerApp.root_dir={root.resolve()}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"),
             *(f"--LabApp.user_settings_dir={home / 'settings'}", f"--LabApp.workspaces_dir={home / 'workspaces'}"),
             *("--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly"),
+            "--ServerApp.kernel_websocket_connection_class=tools.at_once.AtOnce",  # as course.py has it
         ]
         log = home / "log.txt"
         with log.open("wb") as out, subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out) as process:

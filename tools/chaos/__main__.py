@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from tools.bench import live
 from tools.chaos import soak
 from tools.chaos.steps import KINDS
 from tools.chaos.walk import NOTEBOOKS, Walk
@@ -33,7 +34,7 @@ def main() -> int:
     parser.add_argument("--story", action="store_true", help="print every step, also of walks that survived")
     options = parser.parse_args()
     if options.soak:
-        figures = soak.chosen(options.notebooks)
+        figures = live.chosen(options.notebooks)
         if not figures:
             parser.error(f"there is no live figure in {' '.join(options.notebooks)!r}")
         return soaked(options.soak, figures, options.minutes)

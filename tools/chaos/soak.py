@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import psutil
 
-from lesson_utils.classroom import course, live
+from lesson_utils.classroom import live
 from lesson_utils.classroom.live import testing
 from tools.bench.live import figures
 
@@ -64,12 +64,6 @@ def memory() -> float:
     with suppress(OSError, AttributeError, TypeError):  # only the GNU library can be asked to give them back
         ctypes.CDLL(None).malloc_trim(0)
     return float(psutil.Process().memory_full_info().uss / 1e6)
-
-
-def chosen(words: Sequence[str] = ()) -> list[str]:
-    """Return the names of all figures, or of those whose notebook or own name begins with one of these words."""
-    both = {name: (course.named(name.partition(".")[0]).notebook, name) for name in figures()}
-    return [name for name, said in both.items() if not words or any(one.startswith(tuple(words)) for one in said)]
 
 
 def all_figures(steps: int, names: Sequence[str], minutes: float = float("inf")) -> Iterator[Soak]:

@@ -51,7 +51,7 @@ EXTENSIONS = {
 # For who imports them. Matplotlib needs fontTools for PDF only, and pytz no more; the kernel asks for ssl, in vain.
 ON_DEMAND = ("fonttools", "pytz", "ssl")
 WIDGETS = PurePosixPath("extensions/@jupyter-widgets/jupyterlab-manager/static/[0-9]*.*.js")
-KERNEL_WHEELS = "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
+KERNEL = "extensions/@jupyterlite/pyodide-kernel-extension/static"
 
 
 def build(folder: Path) -> None:
@@ -60,8 +60,9 @@ def build(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         build_pages(folder, Path(name, "project"))
     wheels = folder / "static" / "pyodide"
+    shutil.copy(HERE / "early.js", folder / KERNEL)
     unpack_core(wheels)
-    add_wheels(wheels, folder / KERNEL_WHEELS)
+    add_wheels(wheels, folder / KERNEL / "pypi")
     pack(wheels)
     files = [file for file in folder.rglob("*") if file.is_file()]
     megabytes = sum(file.stat().st_size for file in files) / 1e6

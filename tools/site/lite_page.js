@@ -11,18 +11,28 @@
   const button = course.querySelector("button");
   let app;
 
+  // --- Python starts while JupyterLab does: the first kernel's worker is there when it is asked for --------------------
+  const { Worker } = window;
+  const early = new Worker("../extensions/@jupyterlite/pyodide-kernel-extension/static/early.js");
+  window.Worker = function (address, options) {
+    if (!/pyodide-kernel-extension/.test(address)) return new Worker(address, options);
+    window.Worker = Worker;
+    early.postMessage(String(address));
+    return early;
+  };
+
   // Where a browser allows a page no storage, nothing is remembered.
   const KEY = `${location.pathname} notebook`;
-  const remembered = () => {
+  const remembered = (key) => {
     try {
-      return localStorage.getItem(KEY);
+      return localStorage.getItem(key);
     } catch {
       return null;
     }
   };
-  const remember = (path) => {
+  const remember = (key, value) => {
     try {
-      localStorage.setItem(KEY, path);
+      localStorage.setItem(key, value);
     } catch {}
   };
 
@@ -41,13 +51,29 @@
     opened ||= Boolean(path);
     if (!opened) return;
     name(path);
-    remember(path ?? "");
+    remember(KEY, path ?? "");
   };
-  if (!new URLSearchParams(location.search).has("path")) name(remembered() || FIRST);
+  if (!new URLSearchParams(location.search).has("path")) name(remembered(KEY) || FIRST);
   const push = history.pushState;
   history.pushState = function (...words) {
     push.apply(this, words);
     follow();
+  };
+
+  // --- A notebook opens again at the cell where one was ---------------------------------------------------------------
+  const CELLS = `${location.pathname} cells`; // of each notebook, by its path
+  const cells = () => JSON.parse(remembered(CELLS) || "{}");
+  const goBack = async (panel) => {
+    await Promise.all([panel.revealed, panel.context.ready]);
+    const { content, context } = panel;
+    const last = cells()[context.path];
+    const place = content.widgets.findIndex((cell) => cell.model.id === last);
+    if (place > 0 && content.activeCellIndex === 0) {
+      content.activeCellIndex = place;
+      await content.scrollToItem(place, "center");
+    }
+    const note = (_, cell) => cell?.model && remember(CELLS, JSON.stringify({ ...cells(), [context.path]: cell.model.id }));
+    content.activeCellChanged.connect(note);
   };
 
   // --- What is loading, and when it is ready --------------------------------------------------------------------------
@@ -170,7 +196,10 @@
       });
       panel.disposed.connect(() => unsaved.delete(panel.context));
       panel.sessionContext?.statusChanged.connect(tell);
-      if (panel.content?.widgets) patience(panel);
+      if (panel.content?.widgets) {
+        patience(panel);
+        goBack(panel);
+      }
     }
     follow();
     tell();

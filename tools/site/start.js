@@ -5,6 +5,7 @@
 // service worker, whether the module lies beside the notebook. What is left: one archive with bytecode in it, unpacked
 // by the browser, and the notebook's folder searched last.
 self.loadPyodide = async (options) => {
+  if (self.early) return self.early; // see early.js
   const archive = files(options.indexURL + "packages.tar.gz"); // meanwhile Pyodide itself is fetched and compiled
   archive.catch(() => {}); // it is awaited below
   importScripts(options.indexURL + "pyodide.js"); // puts its own loadPyodide in place of this one

@@ -31,7 +31,7 @@ def settings(figure: LiveFigure, pairs: bool = False) -> list[dict[str, Any]]:
 
 def forget(figure: LiveFigure) -> None:
     """Drop the pictures that are kept."""
-    figure._picture_at.cache_clear()
+    figure._kept.cache_clear()
 
 
 def pixels(figure: LiveFigure) -> NDArray[np.uint8]:

@@ -27,8 +27,8 @@ _MASK = Exercise(
     takes="T_q, T_k",
     task="""The causal mask for the last T_q of T_k positions.
 
-T_q: how many queries. T_k: how many keys, at least T_q. Returns booleans,
-(T_q, T_k), True = may attend. NumPy; no `attention.causal_mask`.""",
+T_q: how many queries, at least 1. T_k: how many keys, at least T_q. Returns
+booleans, (T_q, T_k), True = may attend. NumPy; no `attention.causal_mask`.""",
     reference=library.causal_mask,
     steps={
         "i": "i = np.arange(T_q)[:, None]  # (T_q, 1)",
@@ -130,6 +130,8 @@ def _sampling_cases(rng: np.random.Generator) -> Sequence[Case]:
         (1, 0.7, 1),
     )
     cases = [Case(f"{V} logits, temperature {t}, top_k {k}", (rng.normal(size=V) + 1, t, k)) for V, t, k in settings]
+    close = 1 + 0.002 * rng.normal(size=6)
+    cases.append(Case("6 logits that are nearly equal, temperature 0.001, top_k 4", (close, 0.001, 4)))
     return [*cases, Case("10 logits near −2000, temperature 1.2, top_k 3", (rng.normal(size=10) - 2000, 1.2, 3))]
 
 
@@ -156,7 +158,7 @@ all others. NumPy, and `ops.softmax`. logits stay as they were.""",
         "`ops.softmax(kept / temperature)`: dividing −∞ by the temperature leaves it at −∞.",
     ),
     mistakes=mistakes.SAMPLING,
-    praise="Nine settings, from top_k = 1 to no cut at all. `rng.choice(V, p=probabilities)` draws the symbol.",
+    praise="Ten settings, from top_k = 1 to no cut at all. `rng.choice(V, p=probabilities)` draws the symbol.",
 )
 
 # --- One decoding step ----------------------------------------------------------------------------------------------

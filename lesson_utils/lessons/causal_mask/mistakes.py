@@ -14,8 +14,8 @@ _FROM_THE_START = change('queries counted from the start', 'You treat the querie
 _TO_ADD = change('numbers to add', 'These are numbers to be added to scores. A mask in this course holds True (may attend) and False.', "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -np.inf)", "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -1e9)")
 MASK = (
     _INVERTED,
-    change('cannot see itself', "No query sees its own position, and where T_q = T_k the first sees nothing at all. The last visible key is the query's own: j ≤ i + T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
-    change('one too far', "Each query also sees the key behind its own: the very symbol it has to predict. The last visible key is the query's own: j ≤ i + T_k − T_q.", "np.tri(T_q, T_k, k=1, dtype=bool)", compare="return j <= i + T_k - T_q + 1"),
+    change('cannot see itself', "No query sees its own position, and where T_q = T_k the first sees nothing at all. The last visible key is the query's own: for query 0 that is key T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
+    change('one too far', "Each query also sees the key behind its own: the very symbol it has to predict. The last visible key is the query's own: for query 0 that is key T_k − T_q.", "np.tri(T_q, T_k, k=1, dtype=bool)", compare="return j <= i + T_k - T_q + 1"),
     _TRANSPOSED,
     _FROM_THE_START,
     both(_INVERTED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool), k=1)", "np.arange(T_k) > np.arange(T_q)[:, None]"),
@@ -39,7 +39,7 @@ ATTENTION = (
     change("an ε below the fraction bar", "You add ε to the sum. The empty rows become 0, and yet −∞ − (−∞) is NaN before that; give empty rows a maximum of 0.", weights="e = np.exp(scores - scores.max(axis=-1, keepdims=True))\nweights = e / (e.sum(axis=-1, keepdims=True) + 1e-9)"),
     change('output mended, weights not', 'The output is free of NaN, but the weights are not. Mend the weights, then average with them.', weights=OWN_SOFTMAX, average=("output = np.nan_to_num(weights @ V)", "output = np.nan_to_num(weights) @ V")),
     change(
-        'a finite number in place of −∞', 'A query that sees nothing gets equal weights here, so its output is the mean of what should be hidden. That happens with a finite number such as −1e9 in place of −∞, or when such a row is shown after all. Use −∞, and give such rows zero weights.',
+        'a finite number in place of −∞', 'A query that sees nothing still gets weights here, so its output is an average of what should be hidden. That happens with a finite number such as −1e9 in place of −∞, or when such a row is shown after all. Use −∞, and give such rows zero weights.',
         mask=("scores = np.where(mask, scores, -1e9)", "scores = np.where(mask, scores, -1e4)", "scores = np.where(mask, scores, np.finfo(scores.dtype).min)", "scores = scores + np.where(mask, 0, -1e9)", "scores = scores + np.where(mask, 0, -1e9).astype(scores.dtype)", "scores = scores + np.where(mask, 0, -1e4)", *(f"scores = scores - {n} * ~mask" for n in ("100", "1e3", "1e4", "1e9")), *(f"scores = np.where(mask, scores, -{n})" for n in ("100", "1e3", "1e30"))),
     ),
     *(m for m in masks() if m.name not in ("mask as an index", "not far enough below")),

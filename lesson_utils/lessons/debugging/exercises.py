@@ -71,6 +71,7 @@ def _parity_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a model that looks ahead", 7, 2, looks_ahead=True),
         case("a prompt of one symbol", 5, 1, starts_again=True),
         case("nothing after the prompt", 4, 4, looks_ahead=True),
+        case("a cache that rounds what it keeps", 6, 3, rounds_past=True),
     ]
 
 
@@ -100,7 +101,7 @@ output the largest difference of its V logits, without sign. ids stays as it was
         "Collect the logits of the parts in a list; `np.concatenate(parts)` is (T, V), as the logits of the whole run are.",
     ),
     mistakes=mistakes.PARITY,
-    praise="Six models, four of them with a bug that training would not notice. Keep it: it runs on every patient below.",
+    praise="Seven models, five of them with a bug that training would not notice. Keep it: it runs on every patient below.",
     library=(instruments.cache_parity,),
 )
 
@@ -124,8 +125,8 @@ _TRIAGE = Exercise(
     takes="gauges",
     task="""From the gauges to the part, before any code is read.
 
-gauges: booleans, (n, 6), one row a patient, True = not as in a healthy model; the
-columns are start, curve, time, rows, order, cache. Returns whole numbers, (n,), the
+gauges: booleans, (n, 6), a row for each patient, of whom there is at least one; True
+= not as in a healthy model. Columns: start, curve, time, rows, order, cache. Returns whole numbers, (n,), the
 first that applies: 1 rows moves (the batch axis), 2 time (mask, softmax, heads, norm),
 3 order (positions), 4 cache, 5 start or curve (table, targets, loss), 0 none.
 gauges stay as they were.""",
@@ -185,7 +186,7 @@ x stays as it was.""",
         "causal_mask",
         "queries counted from the start",
         """The causal mask of the last T_q of T_k positions, (T_q, T_k), True = may attend.
-Returns booleans. NumPy; no `attention.causal_mask`.""",
+T_q is at least 1. Returns booleans. NumPy; no `attention.causal_mask`.""",
         "It runs, and in training it is right. Symptom: with a cache the model writes other text than without. One new "
         "query after a long past sees the first key only.",
         "Print it for T_q = 1, T_k = 4. Where in the sequence does that query stand?",

@@ -46,6 +46,7 @@ class Toy:
         starts_again: behind a past, positions are counted from 0.
         counts_calls: a past grows by 1 with each call, however many symbols came.
         looks_ahead: each symbol sees the next one, if it is there.
+        rounds_past: with a past, numbers are rounded to halves, those of the first symbols, too.
     """
 
     seed: int
@@ -54,6 +55,7 @@ class Toy:
     starts_again: bool = False
     counts_calls: bool = False
     looks_ahead: bool = False
+    rounds_past: bool = False
     tables: tuple[Array, Array] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,6 +90,8 @@ class Toy:
             x = x + 0.3 * (x.mean(axis=0) - x)
         if self.looks_ahead:
             x[:, :-1] += 0.3 * symbols[ids[:, 1:]]
+        if self.rounds_past and past:
+            x = np.round(2 * x) / 2
         total = kept.total + np.cumsum(x, axis=1)
         logits = np.tanh(total / (kept.length + 1 + np.arange(T))[:, None])
         kept.total = total[:, -1:]

@@ -23,7 +23,7 @@ def _online_cases(rng: np.random.Generator) -> Sequence[Case]:
     hidden = -math.inf
     return [
         case("a tile with a larger score than all before", 0.5, (0.2, 2.0, -1.0, 0.4), 3),
-        case("a tile without one", 1.5, (0.3, -0.7, 1.1), 5),
+        case("a tile without a larger score", 1.5, (0.3, -0.7, 1.1), 5),
         case("the first tile", hidden, (0.4, -1.2, 0.9, -0.3), 2),
         case("scores in the thousands", 2000.0, (2001.0, 1999.5, 2003.0), 4),
         case("a tile with hidden keys", 0.2, (0.8, hidden, -0.5, hidden), 3),

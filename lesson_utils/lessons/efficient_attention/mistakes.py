@@ -69,7 +69,7 @@ DELTA = (
     change("outer product transposed", "Your outer product has the shape (d_v, d_k). Rows belong to the key: `np.outer(k, error)`.", write=("change = np.outer(error, k)",)),
     change("read from the wrong side", "You read with S @ k. Rows of S belong to the key, so it is read by `k @ S`, (d_v,).", read="old = S @ k"),
     change("rate left out", "You leave the rate out: the whole error is corrected at once. Multiply by `rate`.", answer="return S + change"),
-    change("rate on the value only", "The rate multiplies the value alone, so the memory forgets more than it learns. It multiplies the whole error, v − old.", error="error = rate * v - old", answer="return S + change"),
+    change("rate on the value only", "You multiply the value alone by the rate, so the memory forgets more than it learns. Multiply the whole error, v − old.", error="error = rate * v - old", answer="return S + change"),
     change("only the change", "You return what is to be added. Add it to S.", answer="return rate * change"),
     change("memory faded", "You let the memory fade by 1 − rate, everywhere. The delta rule leaves what other keys wrote; it corrects along k only.", error="error = v", answer="return (1 - rate) * S + rate * change"),
     change("not an outer product", "You multiply key and error entry by entry. Each entry of the key meets each of the error: `np.outer(k, error)`, (d_k, d_v).", write="change = k * error"),

@@ -42,8 +42,8 @@ _NORM = Exercise(
     takes="x, gamma, beta, eps",
     task="""Layer norm over the last axis, with ε inside the root.
 
-x: (..., d_model). gamma, beta: (d_model,). eps: a small positive number.
-Returns y, (..., d_model), in the dtype of x; x stays as it was.
+x: (..., d_model). gamma, beta: (d_model,), in the dtype of x. eps: a small positive
+number. Returns y, (..., d_model), in the dtype of x; x stays as it was.
 NumPy, no loops, no `ops.layer_norm`.""",
     reference=ops.layer_norm,
     steps={
@@ -100,8 +100,8 @@ _FEED = Exercise(
     task="""The feed-forward layer: widen, ReLU, narrow.
 
 x: (..., d_model). W_1: (d_model, d_ff). b_1: (d_ff,). W_2: (d_ff, d_model).
-b_2: (d_model,). Returns y, (..., d_model), in the dtype of x. NumPy and `ops`.
-The arguments stay as they were.""",
+b_2: (d_model,). All have one dtype. Returns y, (..., d_model), in that dtype.
+NumPy and `ops`. The arguments stay as they were.""",
     reference=_feed_reference,
     steps={
         "first": "hidden = x @ W_1  # (..., d_ff)",
@@ -146,6 +146,7 @@ def _block_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("4 tokens of width 6", 4, 6),
         case("a batch of shape (2, 3, 5)", 2, 3, 5),
         case("a single token", 1, 4),
+        Case("parts that return the array they are given", (rng.normal(size=(2, 3)), *[lambda x: x] * 4)),
     ]
 
 

@@ -11,7 +11,7 @@ def _over(arguments: str) -> dict[str, str]:
 
 
 LAYER_NORM = (
-    change('ε as a floor', 'You take the larger of σ and ε. ε is added, under the root: √(σ² + ε).', root=("root = np.maximum(np.sqrt(variance), eps)", "root = np.sqrt(np.maximum(variance, eps))")),
+    change('ε as a floor', 'You use ε as a lower limit. It is added to the variance, under the root: √(σ² + ε).', root=("root = np.maximum(np.sqrt(variance), eps)", "root = np.sqrt(np.maximum(variance, eps))")),
     change('σ under the root', 'Under the root you have σ, not its square. `x.var` is σ²; `x.std` has the root already.', variance=f"variance = x.std({LAST})"),
     change('brackets', 'Only the mean is divided: `x - mean / root`. Brackets: `(x - mean) / root`.', normal="normal = x - mean / root"),
     change('over everything', 'You take mean and variance over the whole array. Layer norm treats each token on its own: `axis=-1, keepdims=True`.', **_over("")),

@@ -86,8 +86,8 @@ _NORM = Exercise(
     takes="x, gamma, eps",
     task="""RMS norm: each token over the root of its mean square, times γ.
 
-x: (..., d_model). gamma: (d_model,). eps: added to the mean square, under the
-root. Returns (..., d_model), in the dtype of x. NumPy only.
+x: (..., d_model). gamma: (d_model,), in the dtype of x. eps: added to the mean
+square, under the root. Returns (..., d_model), in the dtype of x. NumPy only.
 The arguments stay as they were.""",
     steps={
         "square": "mean_square = (x**2).mean(axis=-1, keepdims=True)  # (..., 1)",

@@ -81,7 +81,7 @@ GROUPED = (
 
 HALVES = (
     change("columns left as they are", "You turn neighbours: the columns are not permuted. Here column i belongs to column i + d/2.", "return positions.rotary(x, at)"),
-    change("not put back", "Your columns stay in their new order. Bring them back: `[..., np.argsort(order)]`.", answer="return turned"),
+    change("not put back", "Your columns stay in their new order. Bring them back: the first half of the columns holds the even ones of what you turned, and the second half the odd ones.", answer="return turned"),
     change("permuted twice", "You apply the same order again. That undoes it for d = 2 and d = 4 only; the way back is `np.argsort(order)`.", answer="return turned[..., order]"),
     change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
     change("halves exchanged", "You turn the wrong way round: either the second half comes first in your pairs, or the angle has the wrong sign. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
@@ -95,7 +95,7 @@ HALVES = (
 
 HAND = (
     change("looks one ahead", "Your head 0 looks one ahead: QK_0[query, key], and the key stands one *before* the query.", qk_0="QK_0[place[:-1], place[1:]] = 1"),
-    change("looks at itself", "Your head 0 looks at its own position. It should look one back: rows `place[1:]`, columns `place[:-1]`.", qk_0="QK_0[place, place] = 1"),
+    change("looks at itself", "Your head 0 looks at its own position. It should look one back: in QK_0, the row of position t has its 1 in the column of position t − 1.", qk_0="QK_0[place, place] = 1"),
     change("head 0 compares symbols", "Your head 0 looks for the same symbol. It goes by position only: one back.", qk_0="QK_0[symbol, symbol] = 1"),
     change("overwrites the symbol", "Your head 0 writes into the block of the symbol itself. Then nobody can tell the two apart: write into “symbol before”.", ov_0="OV_0[symbol, symbol] = 1"),
     change("writes the answer at once", "Your head 0 writes into the answer's block. It should write into “symbol before”, where head 1 looks.", ov_0="OV_0[symbol, answer] = 1"),
@@ -108,10 +108,9 @@ HAND = (
     change("answers into the symbol", "Your head 1 writes into the block of the symbol. The answer has a block of its own, the last.", ov_1="OV_1[symbol, symbol] = 1"),
     change("OV_1 transposed", "OV_1 is transposed: it takes from the row, the symbol, and writes into the column, the answer.", ov_1="OV_1[answer, symbol] = 1"),
     change("matrices exchanged", "The order is QK_0, OV_0, QK_1, OV_1: what head 0 looks for, what it hands over, then head 1.", result=("return OV_0, QK_0, OV_1, QK_1", "return QK_1, OV_1, QK_0, OV_0")),
-    change("looks at all that came before", "Your head 0 looks at all positions before its own. It should look one back only: rows `place[1:]`, columns `place[:-1]`.", qk_0="QK_0[V : V + T, V : V + T] = np.tril(np.ones((T, T)), -1)"),
-    change("looks two back", "Your head 0 looks two back. It should look one back: rows `place[1:]`, columns `place[:-1]`.", qk_0="QK_0[place[2:], place[:-2]] = 1"),
+    change("looks at all that came before", "Your head 0 looks at all positions before its own. It should look one back only: in QK_0, the row of position t has a single 1, in the column of position t − 1.", qk_0="QK_0[V : V + T, V : V + T] = np.tril(np.ones((T, T)), -1)"),
+    change("looks two back", "Your head 0 looks two back. It should look one back: in QK_0, the row of position t has its 1 in the column of position t − 1.", qk_0="QK_0[place[2:], place[:-2]] = 1"),
     change("blocks in another order", "Your blocks stand in another order. The columns are: symbol first, then position, symbol before, answer.", blocks="place, symbol = np.arange(T), T + np.arange(V)", written="before, answer = V + np.arange(V) + T, 2 * V + np.arange(V) + T"),
-    change("one array with four names", "Your four names stand for one array, so that all entries are written into the same one. `a = b = np.zeros(…)` makes one array: call `np.zeros` four times.", zeros="QK_0 = OV_0 = QK_1 = OV_1 = np.zeros((d, d))"),
 )
 
 PATCHED = (

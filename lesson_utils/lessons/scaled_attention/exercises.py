@@ -95,10 +95,10 @@ _ATTENTION = Exercise(
     takes="Q, K, V, mask=None",
     task="""Scaled dot-product attention.
 
-Q: (..., T_q, d_k). K: (..., T_k, d_k). V: (..., T_k, d_v). mask: None, or
-booleans (..., T_q, T_k), True = may attend. Returns `output, weights`,
-(..., T_q, d_v) and (..., T_q, T_k), in the dtype of Q; the arguments stay as
-they were. `ops.softmax` may be used.""",
+Q: (..., T_q, d_k). K: (..., T_k, d_k). V: (..., T_k, d_v), all in one dtype.
+mask: None, or booleans (..., T_q, T_k), True = may attend. Returns
+`output, weights`, (..., T_q, d_v) and (..., T_q, T_k), in that dtype; the
+arguments stay as they were. `ops.softmax` may be used.""",
     reference=attention.scaled_dot_product_attention,
     steps={
         "score": "scores = Q @ K.swapaxes(-1, -2)  # (..., T_q, T_k)",

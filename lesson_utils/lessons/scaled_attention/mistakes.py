@@ -157,7 +157,7 @@ ATTENTION = (
     change("weights transposed", "You transpose the weights before averaging. Row i of `weights` belongs to query i and meets the rows of V as it is: `weights @ V`.", average="output = weights.swapaxes(-1, -2) @ V"),
     *weighing(),
     *masks(optional=True),
-    change('if mask', '`if` needs one yes or no, and a mask holds many. Ask `if mask is not None:`.', mask="if mask:\n    scores = np.where(mask, scores, -np.inf)"),
+    change('if mask', '`if`, `and`, `or` and `not` need one yes or no, and a mask holds many. Ask `if mask is not None:`.', mask="if mask:\n    scores = np.where(mask, scores, -np.inf)"),
     change(
         'no mask not handled', '`mask` may also be None, and then nothing is hidden. Ask `if mask is not None:` before you use it.',
         mask=(

@@ -108,6 +108,11 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
             loop=_loop("(ids[i], ids[i + 1]) == pair", until="i < len(ids) - 1"),
         ),
         change(
+            "a for loop skips nothing",
+            "A `for` loop over positions also visits the second id of a merged pair and writes it again: `for` sets `i` anew in each round, so nothing that you add to `i` makes it skip one. Use `while`, and move on by 2 where you merge.",
+            "merged = []\nfor i in range(len(ids)):\n    if i + 1 < len(ids) and ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n    else:\n        merged.append(ids[i])\nreturn np.array(merged)",
+        ),
+        change(
             "a for loop that cannot skip",
             "Two things to mend.\n1. A `for` loop over positions also visits the second id of a merged pair and writes it again. Compare with the last id that you have written instead, or use `while` and move on by 2.\n2. The last id of the text is lost: the loop ends one position too early.",
             "merged = []\nfor i in range(len(ids) - 1):\n    if ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n    else:\n        merged.append(ids[i])\nreturn np.array(merged)",
@@ -193,6 +198,7 @@ def _bits_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("tokens that are single characters", 7, 1),
         case("float32 input", 12, dtype=np.float32),
         Case("two tokens of 1 and 9 characters", (np.array([4.0, 1.0]), np.array([1, 9]))),
+        case("600 tokens", 600),  # the product of their probabilities is too small for a number
     ]
 
 
@@ -201,8 +207,8 @@ _BITS = Exercise(
     takes="nats, lengths",
     task="""Bits a character, from what a model pays for each token.
 
-nats: (T,), −ln p of each token. lengths: (T,), how many characters each token has.
-Returns one number: all bits, divided by all characters.
+nats: (T,), −ln p of each token. lengths: (T,), how many characters each token has,
+at least 1. Returns one number: all bits, divided by all characters.
 nats and lengths stay as they were.""",
     steps={
         "bits": "bits = nats / np.log(2)",
@@ -225,6 +231,12 @@ nats and lengths stay as they were.""",
             "times ln 2",
             "You multiply by ln 2, which turns bits into nats. From nats to bits, divide by `np.log(2)`.",
             bits="bits = nats * np.log(2)",
+        ),
+        change(
+            "the product of probabilities",
+            "You multiply the probabilities of all tokens. In a long text the product is smaller than any number that a "
+            "computer keeps, and becomes 0. Add up the logarithms instead: `nats.sum()`.",
+            "-np.log2(np.prod(np.exp(-nats))) / lengths.sum()",
         ),
         change(
             "the logarithm of the nats",
@@ -281,7 +293,7 @@ nats and lengths stay as they were.""",
             answer="return 2 ** (bits.sum() / lengths.sum())",
         ),
     ),
-    praise="Right for six texts. In this unit, models with different tokenizers can be compared.",
+    praise="Right for seven texts. In this unit, models with different tokenizers can be compared.",
 )
 
 

@@ -40,8 +40,8 @@ _SOFTMAX = Exercise(
     task="""From the gradient at the weights to the gradient at the scores.
 
 dweights: dL/dweights, (..., n). weights: what softmax gave, (..., n), each row
-with sum 1. Returns dscores, (..., n), in the dtype of weights; the arguments
-stay as they were. NumPy only, no loop over rows.""",
+with sum 1. Both have one dtype. Returns dscores, (..., n), in that dtype; the
+arguments stay as they were. NumPy only, no loop over rows.""",
     reference=lambda dweights, weights: ops.softmax_backward(dweights, weights),
     steps={
         "total": "total = (dweights * weights).sum(axis=-1, keepdims=True)  # one number a row",
@@ -98,9 +98,9 @@ _ATTENTION = Exercise(
     task="""The backward pass of scaled dot-product attention.
 
 doutput: dL/doutput, (..., T_q, d_v). Q: (..., T_q, d_k). K: (..., T_k, d_k).
-V: (..., T_k, d_v). weights: softmax(Q Kᵀ / √d_k), (..., T_q, T_k).
-Returns dQ, dK, dV, each in the shape and dtype of its own. NumPy, math, and
-`ops.softmax_backward(dweights, weights)`, or your own.
+V: (..., T_k, d_v). weights: softmax(Q Kᵀ / √d_k), (..., T_q, T_k). All
+have one dtype. Returns dQ, dK, dV, each in the shape of its own, in that dtype.
+NumPy, math, and `ops.softmax_backward(dweights, weights)`, or your own.
 The arguments stay as they were.""",
     reference=_attention_reference,
     steps={

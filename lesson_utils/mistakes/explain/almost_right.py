@@ -88,14 +88,24 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
     if mine and line:
         where = f" in line {mine.first_line + line.lineno - 1}, `{mine.text(line)}`"
         if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
-            new = ast.BinOp(ast.Name(name), line.op, line.value)
-            how = f"Write `{name} = {ast.unparse(new)}`, which makes a new array."
+            new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
+            of_its_dtype = f"({new}).astype({name}.dtype)" if _has_mixed_dtypes(exercise) else new
+            how = f"Write `{name} = {of_its_dtype}`, which makes a new array."
     else:
         how = f"`out = {name}` is the same array under another name, and `reshape` and slices are views of it. {how}"
     return (
         f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
         f"caller's data. {how}"
     )
+
+
+def _has_mixed_dtypes(exercise: Exercise) -> bool:
+    """Tell whether a new array would take the wider dtype of another argument, where the task keeps the first one's."""
+    floats = (
+        {x.dtype for x in case.arguments if isinstance(x, np.ndarray) and x.dtype.kind == "f"}
+        for case in exercise.drawn
+    )
+    return exercise.dtype == "kept" and any(len(dtypes) > 1 for dtypes in floats)
 
 
 def _writes_into(learner: LearnerCode, name: str) -> ast.stmt | None:

@@ -171,9 +171,12 @@ def _no_such_shape(text: str, line: str, variables: Mapping[str, Any]) -> str:
 
 def _no_fit(text: str, line: str, variables: Mapping[str, Any]) -> str:
     if found := re.search(r"input array from shape (\(.*?\)) into shape (\(.*?\))", text):
-        return f"The left side of `=` has shape {found[2]}, the right side {found[1]}. Does the slice on the left go beyond the array's end?"
+        why = " Does the slice on the left go beyond the array's end?" if ":" in line.partition("=")[0] else ""
+        return f"The left side of `=` has shape {found[2]}, the right side {found[1]}.{why}"
     if "einsum" in line:
         return "In `einsum`, axes with the same letter must have the same length."
+    if not re.search(r"[-+*/@<>]|\bnp\.", line.partition("=")[2] or line):
+        return "Shapes do not fit inside a function that this line calls. Does each argument have the shape that the function expects?"
     product = ", and `@` sums over the last axis of the left and the last but one of the right" if "@" in line else ""
     return f"Shapes do not fit: NumPy lines them up from the right{product}."
 

@@ -1,17 +1,19 @@
 """The mutants that a test is tried on: an exercise's mistakes, those that run and give results which no other mutant gives."""
 
+import ast
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.recognise.fault_bank import Fault, bank_of
+from lesson_utils.mistakes.exercise import Case, Exercise, code_of, expressions
+from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, bank_of
+from lesson_utils.mistakes.recognise.tree_edits import edits
 from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
@@ -76,6 +78,26 @@ def _by_turns(knowns: Sequence[Fault]) -> list[Fault]:
     return [known for turn in zip_longest(*by_step.values()) for known in turn if known]
 
 
+def slips(bank: Bank, every: int = 1) -> Iterator[Fault]:
+    """Yield the solution with one edit, in each place and of each kind, or `every` second or third of them."""
+    stored = [
+        n.id
+        for body in bank.trees.values()
+        for n in expressions(body)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
+    what = bank.ingredients(tuple(dict.fromkeys((*bank.exercise.parameters, *stored))))
+    for step, body in bank.trees.items():
+        for edit in islice(chain(edits(body, what), edits(body, what, add=True)), 0, None, every):
+            try:
+                with edit.applied():
+                    code, text = code_of(body), "\n".join(map(ast.unparse, body))
+            except (SyntaxError, ValueError, TypeError):
+                continue
+            if edit.kind != "arithmetic":  # nobody doubles a term by accident
+                yield Fault(bank, "", "", {step: code}, {step: text})
+
+
 @cache
 def bugs_of(exercise: Exercise, published: Published = ()) -> tuple[Bug, ...]:
     """Return 12 to 16 mutants of an exercise, no two alike, from every step of the solution; published ones in any case."""
@@ -104,7 +126,7 @@ def bugs_of(exercise: Exercise, published: Published = ()) -> tuple[Bug, ...]:
         choose(bank.changes, MOST, lambda c: new(c) and c.usual)
         choose(bank.changes, MOST, lambda c: not c.rare or c.usual)
         choose(bank.changes, ENOUGH, lambda c: True)
-        choose(bank.mutants, ENOUGH, lambda c: True)
+        choose([*slips(bank)] if len(chosen) < ENOUGH else [], ENOUGH, lambda c: True)
     order = {id(known): n for n, known in enumerate(bank.changes)}
     chosen.sort(key=lambda c: order.get(id(c.known), len(order)))
     return tuple(_bug(exercise, c, seen.get(c.known.name, "")) for c in chosen)
@@ -112,18 +134,13 @@ def bugs_of(exercise: Exercise, published: Published = ()) -> tuple[Bug, ...]:
 
 def _bug(exercise: Exercise, candidate: _Candidate, seen: str) -> Bug:
     known, name = candidate.known, candidate.known.name or "another slip"
-    if known.slip:
-        before, after = known.slip.texts()
-        what = f"has `{after}` where `{before}` belongs" if after else f"leaves out `{before}`"
-        source = f"# One {what}"
-    else:
-        gone = [_line(exercise.steps[step]) or step for step, text in known.texts.items() if not text.strip()]
-        new = [_line(text) for text in known.texts.values() if text.strip()]
-        parts = [f"{verb} {' and '.join(lines)}" for verb, lines in (("has", new), ("leaves out", gone)) if lines]
-        what = ", and ".join(parts)
-        if "" in new or len(what) > 180:  # the code is too long for a sentence
-            what = f"has the bug “{name}”"
-        source = f"def {exercise.name}({exercise.takes}):\n{textwrap.indent(known.text, '    ')}"
+    gone = [_line(exercise.steps[step]) or step for step, text in known.texts.items() if not text.strip()]
+    new = [_line(text) for text in known.texts.values() if text.strip()]
+    parts = [f"{verb} {' and '.join(lines)}" for verb, lines in (("has", new), ("leaves out", gone)) if lines]
+    what = ", and ".join(parts)
+    if "" in new or len(what) > 180:  # the code is too long for a sentence
+        what = f"has the bug “{name}”"
+    source = f"def {exercise.name}({exercise.takes}):\n{textwrap.indent(known.text, '    ')}"
     cases = tuple(case for case, d in zip(exercise.drawn, candidate.differs, strict=True) if d)
     in_words = f"{what}{seen}. It shows, for instance, on {cases[0].label}."
     return Bug(name, in_words, known.program, source, cases)

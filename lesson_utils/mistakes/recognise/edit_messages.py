@@ -1,4 +1,4 @@
-"""Messages for edits: the cure first, with only what changes, then the reason; and for edits of the solution that do the same."""
+"""Messages for edits: the cure first, with only what changes, then the reason."""
 
 import ast
 import copy
@@ -12,6 +12,8 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
 REASONS = {
+    "pitfall": "",  # see pitfalls.py, as for the next
+    "habit": "",
     "thrown away": "The call makes a new array, and this line throws it away.",
     "results": "Return what is asked for, and in that order.",
     "axis": "The call must run along another axis.",
@@ -70,7 +72,6 @@ CHANGED = {
     ("*", "**"): "`a * b` is a product, and `a**b` is a power.",
     ("*", "@"): "`*` multiplies entry by entry, and `@` also adds the products up.",
     ("@", "*"): "`@` adds the products up, and `*` leaves each in its place.",
-    ("^", "**"): "`^` is no power in Python.",
     ("mean", "sum"): "`mean` also divides by the number of terms.",
     ("sum", "mean"): "`mean` also divides by the number of terms.",
     ("std", "var"): "`std` is the root of `var`.",
@@ -103,24 +104,6 @@ SIGNS: dict[type[ast.AST], str] = {
 
 LONG = 60  # letters of code that are too many to compare at a glance
 
-# Of an edit of the solution, the learner has what comes after it.
-REVERSED = dict.fromkeys(REASONS, "something else stands there") | {
-    "results": "what is returned is in another order, or not all of it",
-    "unwrapped": "a step is missing",
-    "term": "a part of it is missing",
-    "index": "an index is missing",
-    "keyword": "an argument is missing",
-    "missing": "there is a step too many",
-    "missing term": "there is a factor or a term too many",
-    "picked": "only a part of it is left",
-    "condition": "a question is missing",
-    "branches": "a branch is missing",
-    "indented": "a line stands below the block; it belongs inside",
-    "sign": "the sign is the wrong way round",
-    "inverted": "True and False are the wrong way round",
-    "off by one": "the count is off by one",
-}
-
 
 def touch(a: Edit, b: Edit) -> bool:
     """Tell whether two edits change the same expression: then they are told as one."""
@@ -136,18 +119,39 @@ def contradict(a: Edit, b: Edit) -> bool:
 def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
     """Return what a learner reads of edits that mend lines together; of two of one expression, what both change at once."""
     for a, b in itertools.combinations(edits, 2):
-        if touch(a, b):
+        if touch(a, b) or _overlap(a, b, learner):
             old, new = _changed_part([a, b], learner.body)
-            cure = f"{_lines(a, learner)}: write `{ast.unparse(new)}` instead of `{learner.text(old)}`."
-            why = dict.fromkeys(reason(edit, *_changed_part([edit], learner.body)) for edit in (a, b))
+            cure = f"{_lines(a, learner)}: write `{_after(old, new, learner)}` instead of `{learner.text(old)}`."
+            parts = [(edit, *_changed_part([edit], learner.body)) for edit in (a, b)]
+            # Of a place that both change, each one's reason alone is not true.
+            why = dict.fromkeys(reason(*part) if touch(a, b) else own_reason(*part[1:]) for part in parts)
             rest = [edit for edit in edits if edit not in (a, b)]
             return [" ".join(filter(None, [cure, *why])), *repair_messages(rest, learner)]
     return [repair_message(edit, learner).strip() for edit in edits]
 
 
+def _overlap(a: Edit, b: Edit, learner: LearnerCode) -> bool:
+    """Tell whether two edits of one line would show the same code, or code inside it: followed literally, they are at odds."""
+    if a.line != b.line or any(edit.words or edit.cure or edit.kind == "results" for edit in (a, b)):
+        return False
+    parts = [_changed_part([edit], learner.body) for edit in (a, b)]
+    one, other = (learner.text(old) for old, _ in parts)
+    return one == other or ((one in other or other in one) and not any(_left_out(*part) for part in parts))
+
+
+def _after(old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
+    """Return the code that stands in the place of a learner's, written as they write: with no brackets that they left out."""
+    before, after = learner.text(old), ast.unparse(new)
+    for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
+        if own in before and pythons not in before:
+            after = after.replace(pythons, own)
+    is_bare = isinstance(old, ast.Tuple) and isinstance(new, ast.Tuple) and not before.startswith("(")
+    return after[1:-1] if is_bare else after
+
+
 def _lines(edit: Edit, learner: LearnerCode) -> str:
     """Return which lines an edit mends: "Line 3", or "Lines 3, 5 and 6"."""
-    places = () if edit.kind == "statements swapped" else edit.also
+    places = () if edit.kind == "statements swapped" or edit.cure else edit.also
     numbers = [str(n) for n in sorted({learner.first_line + e.line - 1 for e in (edit, *places)})]
     return f"Lines {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else f"Line {numbers[0]}"
 
@@ -155,6 +159,8 @@ def _lines(edit: Edit, learner: LearnerCode) -> str:
 def repair_message(edit: Edit, learner: LearnerCode) -> str:
     """Return what a learner reads of the edit that mends a line of theirs."""
     line = _lines(edit, learner)
+    if edit.cure:
+        return f"{line}: {edit.cure} {edit.why}"
     if edit.words:
         kind = "inverted" if edit.words[0].startswith("~") else edit.kind
         return f"{line}: {_statement_cure(edit)} {own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, *edit.words)}"
@@ -166,12 +172,11 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
     if edit.kind == "results":
         elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
         return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
-    gone = _left_out(old, new)
-    before, after = learner.text(old), ast.unparse(new)
-    for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
-        if own in before and pythons not in before:
-            after = after.replace(pythons, own)
-    cure = f"leave out `{gone}`." if gone else f"write `{after}` instead of `{before}`."
+    gone, written = _left_out(old, new), learner.source.splitlines()[edit.line - 1].replace(" ", "")
+    before, after = learner.text(old), _after(old, new, learner)
+    which = f" in `{before}`" if written.count(gone.replace(" ", "")) > 1 else ""
+    inside = ", and keep only what `…` stands for" if "…" in gone else ""
+    cure = f"leave out `{gone}`{which}{inside}." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 
 
@@ -221,8 +226,12 @@ def _sides(node: ast.BinOp) -> tuple[str, str]:
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     """Return why an edit mends a line: its own reason, or that of its kind."""
     gone = _left_out(old, new)
+    if edit.why:
+        return edit.why
     if gone == ".T":
         return "`.T` makes columns of the rows."
+    if edit.kind == "off by one" and ast.UnaryOp in (type(edit.old), type(edit.parent)):  # −1 for −2: an axis, maybe
+        return ""
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
     return own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, ast.unparse(old), ast.unparse(new))
 
@@ -231,12 +240,15 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     names = name_called(edit.old), name_called(edit.new)
     if kind == "function" and all(name in DOES for name in names):
         return " and ".join(f"`{name}` {DOES[name]}" for name in names) + "."
-    signs = {
-        type(op).__name__.removesuffix("E") for node in (edit.old, edit.new) for op in getattr(node, "ops", [None])
-    }
-    if kind == "comparison" and len(signs) == 1:  # `<` for `<=`
+    if kind == "comparison" and is_limit(edit):
         return "The two signs differ where both sides are equal."
     return REASONS[kind].format(old=old, new=new)
+
+
+def is_limit(edit: Edit) -> bool:
+    """Tell whether an edit puts `<` in the place of `<=`, or the reverse: the limit itself belongs to one side."""
+    old, new = ([*map(type, getattr(node, "ops", []))] for node in (edit.old, edit.new))
+    return {old[0].__name__, new[0].__name__} in ({"Lt", "LtE"}, {"Gt", "GtE"}) if old and new else False
 
 
 def _is_part(small: ast.AST, large: ast.AST) -> bool:
@@ -288,7 +300,7 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
             continue
         is_small = isinstance(a, ast.Name) or getattr(a, "attr", "") == "shape" or number(a) is not None
         if is_small:  # what stands around it says more, if it is short
-            found = found or (a, b)
+            found = (a, b) if not found or isinstance(a, ast.UnaryOp) else found
             continue
         if isinstance(a, ast.Tuple) and n and isinstance(way[n - 1][0], ast.Subscript):
             continue  # its brackets stand nowhere in the cell
@@ -319,11 +331,3 @@ def _dumped(x: object) -> object:
     if isinstance(x, list):
         return [_dumped(item) for item in x]
     return ast.dump(x) if isinstance(x, ast.AST) else x
-
-
-def mutant_message(edit: Edit) -> str:
-    """Return what a learner without a source reads of an edit of the solution that does the same as their answer."""
-    before, after = edit.texts()
-    if not after:
-        return f"Your results are those without `{before}`: this step is missing, or comes to nothing."
-    return f"Your results are those of `{after}` where `{before}` belongs: {REVERSED[edit.kind]}."

@@ -1,7 +1,7 @@
 """A fault dictionary of each exercise: what every known fault returns in every case, found out when it is needed.
 
-The faults are the mistakes that the exercise's author typed (`Change`), one for each spelling, and the mutants of the
-solution that single edits make. To look a wrong answer up, one compares signatures first, then outcomes.
+The faults are the mistakes that the exercise's author typed (`Change`), one for each spelling, and pairs of them. To look a
+wrong answer up, one compares signatures first, then outcomes.
 """
 
 import ast
@@ -17,10 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Exercise, Program, code_of, compiled, expressions
-from lesson_utils.mistakes.recognise.edit_messages import mutant_message
+from lesson_utils.mistakes.exercise import Exercise, Program, compiled
 from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
-from lesson_utils.mistakes.recognise.tree_edits import Edit, edits
 from lesson_utils.mistakes.run.outcome import Outcome, plain, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
 from lesson_utils.mistakes.verdict import listed
@@ -95,7 +93,7 @@ class Fault:
         self,
         bank: "Bank",
         name: str,
-        message: str | Edit,
+        message: str,
         replaced: Mapping[str, CodeType | None],
         texts: Mapping[str, str] | None = None,
         parts: tuple["Fault", ...] = (),
@@ -105,14 +103,7 @@ class Fault:
 
     @property
     def message(self) -> str:
-        if self.parts:
-            return listed(fault.message for fault in self.parts)
-        return self._message if isinstance(self._message, str) else mutant_message(self._message)
-
-    @property
-    def slip(self) -> Edit | None:
-        """The edit that makes a mutant of the solution; None for a mistake that somebody typed."""
-        return None if isinstance(self._message, str) else self._message
+        return listed(fault.message for fault in self.parts) if self.parts else self._message
 
     @property
     def text(self) -> str:
@@ -194,28 +185,6 @@ class Bank:
         statements = [statement for body in self.trees.values() for statement in body]
         modules = modules_in({**self.names, **(names or {})}) - {*variables}
         return ingredients(statements, self.exercise.parameters, tuple(variables), modules)
-
-    @cached_property
-    def mutants(self) -> list[Fault]:
-        """The solution with one edit, in each place and of each kind."""
-        with quiet():
-            return list(self._mutants())
-
-    def _mutants(self) -> Iterator[Fault]:
-        nodes = [node for body in self.trees.values() for node in expressions(body)]
-        stored = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        what = self.ingredients(tuple(dict.fromkeys((*self.exercise.parameters, *stored))))
-        for step, body in self.trees.items():
-            for add in (False, True):
-                for edit in edits(body, what, add=add):
-                    if edit.kind == "arithmetic":  # nobody doubles a term by accident
-                        continue
-                    try:
-                        with edit.applied():
-                            code = code_of(body)
-                    except (SyntaxError, ValueError, TypeError):
-                        continue
-                    yield Fault(self, "", edit, {step: code})
 
     def pairs(self, faults: Sequence[Fault]) -> Iterator[Fault]:
         """Yield each two faults of different names as one; of one step, those that change different words of it."""

@@ -20,6 +20,8 @@ from lesson_utils.mistakes.run.outcome import Outcome, same
 
 REWORDED = 6  # more words than these apart, an answer is not the one that was typed
 HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
+LOOPS = (ast.For, ast.While, ast.comprehension)
+CONSTRUCTS = {"for": (ast.For, ast.comprehension), "while": (ast.While,), "if": (ast.If, ast.IfExp), "loop": LOOPS}
 MANY = 40  # faults that return the same; more are not compared
 
 
@@ -71,8 +73,20 @@ class Lookup:
         """Tell whether a message is for such lines: about a mask, if they hide something, and about one result, if it stands in its place."""
         if self.is_misplaced and fault.text.splitlines()[-1] == self.bank.exercise.body({}).splitlines()[-1]:
             return False  # right results and wrong ones, exchanged, may be those of a mistake that nobody made
-        said = "" if fault.slip or "mask" in self.bank.exercise.returns else fault.message
+        if self._is_of_other_lines(fault.message):
+            return False
+        said = "" if "mask" in self.bank.exercise.returns else fault.message
         return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
+
+    def _is_of_other_lines(self, message: str) -> bool:
+        """Tell whether a message begins with a loop or a question that the lines do not have, or adds to what `for` counts."""
+        nodes = [node for statement in (self.learner.body if self.learner else ()) for node in ast.walk(statement)]
+        said = re.findall(r"(?:^|[.?!]\s)(?:A |Your )?`?(for|while|if|loop)\b`? ", message)
+        counted = [ast.unparse(node.target) for node in nodes if isinstance(node, ast.For | ast.comprehension)]
+        return bool(nodes) and (
+            any(f"`{name} += " in message for name in counted)
+            or any(not any(isinstance(node, CONSTRUCTS[word]) for node in nodes) for word in said)
+        )
 
     def distance_in_words(self, fault: Fault, edit: Edit | None = None) -> int:
         """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""

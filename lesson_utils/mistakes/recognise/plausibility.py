@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from lesson_utils.mistakes.recognise.edit_messages import REASONS, own_reason
+from lesson_utils.mistakes.recognise.edit_messages import REASONS, is_limit, own_reason
 from lesson_utils.mistakes.recognise.fault_bank import tokens
 from lesson_utils.mistakes.recognise.mutation_operators import name_called
 from lesson_utils.mistakes.recognise.tree_edits import Edit, written
@@ -16,6 +16,7 @@ COUNTING = {"off by one", "bound"}
 # The same words in another place.
 MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters"}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
+COUNTS = {"index", "len", "argmax", "argmin", "argsort"}  # what is counted has no sign
 TURNING = {"swapaxes", "transpose", "T"}
 
 
@@ -53,7 +54,8 @@ class Plausibility:
             return True
         if self._bends_a_condition(edit) or (isinstance(edit.new, ast.AST) and _is_trivial(edit)):
             return False
-        if edit.kind == "name" and (old := getattr(edit.old, "id", "")) in self.own_names and self.reads[old] == 1:
+        old = getattr(edit.old, "id", "")
+        if edit.kind == "name" and old in self.own_names and self.reads[old] <= 1 + len(edit.also):
             return False  # what was computed under this name would be for nothing
         kinds = {self.kinds[node.id] for node in (edit.old, edit.new) if getattr(node, "id", "") in self.kinds}  # type: ignore[attr-defined]
         if edit.kind == "name" and len(kinds) > 1:
@@ -63,8 +65,16 @@ class Plausibility:
             return all(self.reads[name] for name in edit.texts())
         if edit.kind in MEANT:
             return True
-        if edit.kind == "sign":  # a size has none
-            return self.kinds.get(_negated(edit.new)) != "i" or isinstance(edit.parent, ast.Subscript | ast.Slice)
+        if edit.kind == "sign":  # a size has none, nor has an index that was computed
+            negated = edit.new.operand if isinstance(edit.new, ast.UnaryOp) else None
+            is_count = name_called(negated) in COUNTS or self.kinds.get(getattr(negated, "id", "")) == "i"
+            return (
+                negated is None
+                or isinstance(edit.parent, ast.Slice)
+                or not (is_count or isinstance(edit.parent, ast.Subscript))
+            )
+        if edit.kind == "comparison" and is_limit(edit):
+            return True
         if edit.kind in COUNTING:
             return name_called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
         unknown = self._unknown(after - before, self.solution, self.learner)
@@ -93,17 +103,13 @@ class Plausibility:
 
 def has_own_reason(edit: Edit) -> bool:
     """Tell whether the edit undoes a slip that explains itself: decimals cut off, a sign lost, a result thrown away."""
-    return edit.kind == "thrown away" or bool(own_reason(edit.old, edit.new))
-
-
-def _negated(node: object) -> str:
-    """Return the name behind a minus; "" for anything else."""
-    is_negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
-    return getattr(node.operand, "id", "") if is_negated else ""  # type: ignore[attr-defined]
+    return edit.kind == "thrown away" or bool(edit.why or own_reason(edit.old, edit.new))
 
 
 def is_slip(edit: Edit) -> bool:
     """Tell whether the edit undoes a slip that explains itself, and no choice of another function or operation."""
+    if edit.kind == "pitfall" or (edit.why and edit.words):
+        return True
     return (edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit)) or "//" in own_reason(
         edit.old, edit.new
     )
@@ -145,6 +151,11 @@ def _is_trivial(edit: Edit) -> bool:
         _turns(edit.new) and _turns(edit.parent)
     ):
         return True
+    if isinstance(edit.parent, ast.Assign) and ast.unparse(edit.new) in map(ast.unparse, edit.parent.targets):
+        return True
+    with edit.applied():
+        if isinstance(edit.parent, ast.BinOp) and _says_nothing(edit.parent):
+            return True
     return any(_says_nothing(node) for node in ast.walk(edit.new) if ast.dump(node) not in known)
 
 
@@ -157,6 +168,8 @@ def _says_nothing(node: ast.AST) -> bool:
         case ast.BinOp(left=a, op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.Mod(), right=b) if ast.dump(
             a
         ) == ast.dump(b):
+            return True
+        case ast.BinOp(left=ast.BinOp(op=ast.Sub(), right=a), op=ast.Add(), right=b) if ast.dump(a) == ast.dump(b):
             return True
         case ast.BinOp(op=ast.Mult() | ast.Div() | ast.Pow() | ast.FloorDiv(), right=ast.Constant(value=1)):
             return True

@@ -1,11 +1,12 @@
 """Recognition of the mistake behind a wrong answer, by a table of stages that run until one of them names it.
 
 First the fault dictionary is searched for a typed mistake that returns the same; then program repair looks for the one edit
-of the learner's own lines that makes every case right; then the dictionary is searched for pairs of mistakes, and for
-mutants of the solution. Of several explanations that fit, the one closest to the learner's words is chosen.
+of the learner's own lines that makes every case right; then the dictionary is searched for pairs of mistakes, and both
+together. Of several explanations that fit, the one closest to the learner's words is chosen.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.recognise.edit_messages import contradict, repair_messages
+from lesson_utils.mistakes.recognise.edit_messages import contradict, is_limit, repair_message, repair_messages
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
+from lesson_utils.mistakes.recognise.pitfalls import pitfalls
 from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
     Plausibility,
@@ -28,23 +30,22 @@ from lesson_utils.mistakes.recognise.plausibility import (
     reads_of,
 )
 from lesson_utils.mistakes.recognise.tree_edits import Edit, repairs
+from lesson_utils.mistakes.recognise.tree_edits import edits as edits_of
 from lesson_utils.mistakes.run.limits import Steps, TimeUp, counted_lines, ending, left, stopped, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 from lesson_utils.mistakes.verdict import listed
 
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
+AXIS = r": `axis=-?\d(, keepdims=True)?`(?=[.,])"  # a cure
 NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
+PITFALLS = 40  # that are tried beside what nobody knows
 PAIRS = 10_000  # of typed mistakes that are compared
 LINES = 1000  # that run while one edit is compiled, the library's among them
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
-# Edits that are believed beside another mistake; others may take something right away.
-BESIDE_ANOTHER = {
-    "results", "axis", "keepdims", "transpose", "axes swapped", "inverted", "comparison", "bound", "off by one", "size",
-    "new axis", "sides", "brackets", "sign", "complement", "keyword", "unwrapped", "term", "function", "operator", "order",
-    "letters", "constant", "name", "missing term", "exchanged", "index",
-}  # fmt: skip
+# Edits that are not believed beside another mistake: they may take something right away.
+ALONE = {"thrown away", "backwards", "indented", "assigned", "in place", "branches", "condition", "statement", "statements swapped", "missing", "picked", "arithmetic"}  # fmt: skip
 # Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
 WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}
 # Kinds that change a little; what they lead to is believed if it is nearer. Others may switch off all that is wrong.
@@ -59,6 +60,7 @@ class Diagnosis:
     message: str
     name: str = ""
     explains_errors: bool = True  # else an error of the answer is another mistake
+    is_all: bool = True  # else the results are wrong without it, too, and are told beside it
 
 
 class Search(Lookup):
@@ -94,15 +96,33 @@ class Search(Lookup):
             pairs = (pair for pair in pairs if _numbers(tokens(pair.text)) == _numbers(self.words))
         return self._named(self.best(pairs, abstain=True, most=PAIRS))
 
-    def mutant(self) -> Diagnosis | None:
-        """Find the mutant of the solution that does the same."""
-        return self._named(self.best(self.bank.mutants))
-
     def _named(self, fault: Fault | None) -> Diagnosis | None:
         if fault is None:
             return None
         explained = all(fault.outcome(i).error for i, o in enumerate(self.outcomes) if o.error)
-        return Diagnosis(fault.message, fault.name, explains_errors=explained)
+        return Diagnosis(self.said(fault), fault.name, explains_errors=explained)
+
+    def said(self, fault: Fault) -> str:
+        """Return the message for a fault, with the axis that helps the learner's lines, which may be laid out otherwise."""
+        return re.sub(AXIS, lambda found: self._axis_that_helps(found[0]), fault.message)
+
+    def _axis_that_helps(self, cure: str) -> str:
+        """Return a cure that names an axis, with the axis that brings the learner's results nearer, or "" if none does."""
+        if self.learner is None:
+            return cure
+        what = self.bank.ingredients(self.learner.variables(), self.learner.names)
+        nearer = dict[str, float]()
+        for edit in edits_of(self.learner.body, what):
+            outcome = self._run(self.learner.function(edit), self.telling) if edit.kind == "axis" else None
+            if outcome and (found := re.search(r"axis=-?\d", edit.texts()[1])):
+                after = distance(outcome, self.bank.wanted[self.telling])
+                nearer[found[0]] = min(after, nearer.get(found[0], after))
+        asked = re.findall(r"axis=-?\d", cure)[0]
+        before = distance(self.outcomes[self.telling], self.bank.wanted[self.telling])
+        best = min(nearer, key=lambda axis: nearer[axis], default=asked)
+        if asked not in nearer or nearer[asked] < before:
+            return cure
+        return cure.replace(asked, best) if nearer[best] < before else ""
 
     # --- Which edit of the learner's lines makes them right? ---
 
@@ -119,7 +139,7 @@ class Search(Lookup):
             return None
         steps, what = Steps(EDITS), self.bank.ingredients(learner.variables(), learner.names)
         self.edits, self.tried = [], []
-        for family in repairs(learner.body, what):
+        for family in (iter(self.pitfalls), *repairs(learner.body, what)):
             plausible = (edit for edit in family if fits(edit) and self.plausibility.accepts(edit))
             tried = [*within(steps, plausible, self.each)]
             self.edits += tried
@@ -140,6 +160,11 @@ class Search(Lookup):
         found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
         best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
         return self._told(sorted(best, key=lambda edit: edit.line)) if best else None
+
+    @cached_property
+    def pitfalls(self) -> list[Edit]:
+        texts = {x for case in self.bank.cases for x in case.arguments if isinstance(x, str)}
+        return [*pitfalls(self.learner.body, texts)] if self.learner else []
 
     def _told(self, edits: Sequence[Edit]) -> Diagnosis | None:
         """Return the message for edits that make every case right."""
@@ -165,27 +190,21 @@ class Search(Lookup):
         """
         most = max(len(edits) for edits, _ in self.tried)
         found = [
-            (
-                sum(map(_only_takes_out, edits)),
-                sum(self.distance_in_words(fault, edit) for edit in edits),
-                n,
-                edits,
-                fault,
-            )
+            (_only_takes_out(edits[0]), sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
             for n, (edits, outcome) in enumerate(self.tried)
-            if len(edits) == most and all(edit.kind in BESIDE_ANOTHER for edit in edits)
-            if most == 1 or not any(map(_only_takes_out, edits))
+            if len(edits) == most and all(edit.kind not in ALONE for edit in edits)
+            if most == 1 or all(map(is_limit, edits))  # of three mistakes, one may be a guess
             for its in [signature(outcome)]
             for fault in self.bank.changes
-            if may_match(fault.signature(self.telling), its)
+            if ";" not in fault.name
+            and may_match(fault.signature(self.telling), its)
             and all(self._may_stand_beside(edit, fault) for edit in edits)
             and self._leads_to(fault, edits)
         ]
         if not found or self.learner is None:
             return None
-        _, _, _, edits, fault = min(found, key=lambda one: one[:3])
-        said = repair_messages(edits, self.learner)
-        return Diagnosis(listed([*said, fault.message]), f"; {fault.name}")
+        *_, edits, fault = min(found, key=lambda one: one[:3])
+        return Diagnosis(listed([*repair_messages(edits, self.learner), self.said(fault)]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
         if edit.kind in REMOVING and not self.has_values:  # without the part that stops, nothing is known of it
@@ -225,18 +244,38 @@ class Search(Lookup):
         is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
         if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):
             return False
-        gains, nearer = self.works_alike(fault) and not any(edit.kind == "name" for edit in edits), 0
+        gains, nearer = self.works_alike(fault) and all(edit.kind != "name" for edit in edits), 0
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
             if after is None or not same(after, fault.outcome(i)):
                 return False
             gained = right_entries(after, wanted) - right_entries(before, wanted)
             farther = distance(after, wanted) - distance(before, wanted)
-            if gained < 0 or (farther > 1e-6 and not has_reason):
+            if gained < -1 or (gained < 0 and farther > -1e-6) or (farther > 1e-6 and not has_reason):  # one, by chance
                 return False
             nearer += farther < -1e-6
             gains = gains or gained > 0
         return gains and (has_reason or 2 * nearer >= len(self.wrong))
+
+    def pitfall(self) -> Diagnosis | None:
+        """Find a pitfall that is not all: without it, more is right, or it is nearly always a mistake and nothing gets wrong."""
+        learner = self.learner
+        if learner is None:
+            return None
+        for edit in within(Steps(PITFALLS), self.pitfalls):
+            function, gains = learner.function(edit), 0
+            after = [self._run(function, i) for i in range(len(self.outcomes))]
+            for then, now, wanted in zip(self.outcomes, after, self.bank.wanted, strict=True):
+                if now is None or (same(then, wanted) and not same(now, wanted)) or (now.error and not then.error):
+                    break
+                gained = right_entries(now, wanted) - right_entries(then, wanted)
+                has_fractions = any((np.asarray(x) % 1 != 0).any() for x in wanted.results())
+                gains += same(now, wanted) > same(then, wanted) or (gained > 0 and has_fractions)
+                gains += edit.kind == "pitfall" and not now.error and not same(now, then)
+            else:
+                if gains:
+                    return Diagnosis(repair_message(edit, learner), is_all=False)
+        return None
 
     def other_order(self) -> Diagnosis | None:
         """Find parameters in another order than the stub's: the check hands its arguments over by place."""
@@ -308,17 +347,17 @@ class Stage:
     when: Callable[[Search], bool] = lambda search: True
 
 
-# In the order in which they run. Without a source, the mutants of the solution stand for the edits of the learner's lines.
+# In the order in which they run.
 STAGES = (
     Stage("parameters in another order", Search.other_order),
     Stage("a typed mistake", Search.typed),
     Stage("a typed mistake, errors apart", Search.typed_in_most_cases),
     Stage("one edit of the learner's lines", Search.repair, lambda s: s.learner is not None),
-    Stage("a mutant of the solution", Search.mutant, lambda s: s.has_values and s.learner is None),
     Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
     Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
     Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
-    Stage("two edits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
+    Stage("two limits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
+    Stage("a pitfall, and what nobody knows", Search.pitfall),
 )
 
 

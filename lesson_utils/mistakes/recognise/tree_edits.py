@@ -33,6 +33,8 @@ class Edit:
     line: int  # counted as the tree counts
     words: tuple[str, str] | None = None  # before and after, where they are not those of the nodes
     also: tuple["Edit", ...] = ()  # more places, where the same is done
+    cure: str = ""  # the words for what to do, and why, where those of its kind say less
+    why: str = ""
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -268,7 +270,7 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
     body: list[ast.stmt] = holder.body  # type: ignore[attr-defined]
 
     def instead(n: int, new: Sequence[ast.stmt], kind: str, before: str, after: str) -> Edit:
-        made = placed(_block(new), body[n])
+        made = placed(block(new), body[n])
         return Edit(kind, holder, "body", n, body[n], made, body[n].lineno, (before, after))
 
     for n, statement in enumerate(body):
@@ -319,7 +321,7 @@ def _assignments(statement: ast.Assign | ast.AugAssign) -> Iterator[tuple[str, a
             yield "assigned", ast.AugAssign(first, added, statement.value)
 
 
-def _block(statements: Sequence[ast.stmt]) -> ast.stmt:
+def block(statements: Sequence[ast.stmt]) -> ast.stmt:
     """Return statements as one, to be put in the place of one."""
     if len(statements) == 1:
         return statements[0]

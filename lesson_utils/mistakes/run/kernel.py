@@ -47,6 +47,7 @@ guard({"np.random": np.random, "np.linalg": np.linalg, "builtins": builtins})
 
 
 _overwritten: dict[str, None] = {}  # names of what was overwritten, and is back
+_loaded: dict[str, Any] = {}  # the modules that there were when an answer began; without them nothing can be imported
 
 
 def mend_modules() -> list[str]:
@@ -70,6 +71,9 @@ def _mend() -> None:
             if now is not value and not hasattr(now, "fills"):  # what the check itself has put there, for a while
                 _overwritten[f"{short}.{name}"] = None
                 setattr(module, name, value)
+    if any(sys.modules.get(name) is not module for name, module in _loaded.items()):
+        _overwritten["sys.modules"] = None
+        sys.modules.update(_loaded)
 
 
 def called(call: partial[Any]) -> str:
@@ -82,7 +86,9 @@ def called(call: partial[Any]) -> str:
 
 @contextmanager
 def kernel_as_before(show: bool = True) -> Iterator[None]:
-    """Put random numbers, print options and recursion limit back; show the beginning of what is printed, or nothing."""
+    """Put random numbers, print options, recursion limit and modules back; show the beginning of what is printed, or nothing."""
+    before = _loaded.copy()
+    _loaded.update(sys.modules)
     options, limit, state, numbers = (
         np.get_printoptions(),
         sys.getrecursionlimit(),
@@ -95,6 +101,8 @@ def kernel_as_before(show: bool = True) -> Iterator[None]:
             yield
     finally:
         _mend()
+        _loaded.clear()
+        _loaded.update(before)
         np.set_printoptions(**options)
         sys.setrecursionlimit(limit)
         random.setstate(state)

@@ -1,6 +1,7 @@
 """Limits of calls that may never end or ask for too much: in seconds, in steps, and in memory.
 
-What is searched is limited in steps, which are the same on every machine; seconds only end what would not end.
+What is searched is limited in steps, which are the same on every machine; seconds only end what would not end. Those in
+which a crowded machine had no core to give do not count.
 """
 
 import contextlib
@@ -30,6 +31,7 @@ except ModuleNotFoundError:  # Windows, and Python in a browser
 TIME_LIMIT = 5.0  # seconds for the calls that a check makes of an answer; a solution takes milliseconds
 ALTOGETHER = 9.0  # seconds by the clock on the wall, after which a check calls nothing more
 PATIENCE = 2.0  # seconds after which a check says that it is still at work
+CROWDED = 20.0  # seconds that a check waits for a core beside those; a machine so crowded does one thing in ten
 # Bytes that a call may take beside what the kernel has; the arrays of all cases take a few thousand.
 MEMORY = 500_000_000
 
@@ -43,13 +45,36 @@ class TimeUp(BaseException):
 # --- The time of a whole check ------------------------------------------------------------------------------------------
 
 
+def waited() -> float:
+    """Return the seconds that this thread has waited for a core since it began, where the system tells: on Linux."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+@dataclass
+class _Clock:
+    """The seconds since a moment, without those in which this thread waited for a core."""
+
+    began: float = field(default_factory=lambda: monotonic())  # looked up anew: a test's clock may be slower
+    waited: float = field(default_factory=lambda: waited())
+    without: float = 0.0  # seconds, as far as they are known
+
+    def left(self, seconds: float) -> float:
+        """Return how many of so many seconds are left; only when they seem over the system is asked, which takes longer."""
+        if self.began + seconds + self.without <= monotonic():
+            self.without = min(waited() - self.waited, CROWDED)
+        return self.began + seconds + self.without - monotonic()
+
+
 @dataclass
 class _Check:
-    """A check at work: when it has to end, and where it says that it is still at work."""
+    """A check at work: how long it may take, and where it says that it is still at work."""
 
     seconds: float
     out: TextIO = field(default_factory=lambda: sys.stdout)
-    began: float = field(default_factory=lambda: monotonic())  # looked up anew: a test's clock may be slower
+    clock: _Clock = field(default_factory=_Clock)
     has_said: bool = False
 
 
@@ -69,12 +94,12 @@ def ending(seconds: float | None = None) -> Iterator[None]:
 def left() -> float:
     """Return the seconds that the check at work still has, or the part of it that is at work."""
     remind()
-    return min((check.began + check.seconds for check in _checks), default=float("inf")) - monotonic()
+    return min((check.clock.left(check.seconds) for check in _checks), default=float("inf"))
 
 
 def remind() -> None:
     """Say once, after two seconds, that the check is still at work."""
-    if _checks and not _checks[0].has_said and monotonic() - _checks[0].began > PATIENCE:
+    if _checks and not _checks[0].has_said and monotonic() - _checks[0].clock.began > PATIENCE:
         _checks[0].has_said = True
         with contextlib.suppress(OSError, ValueError):  # the stream is closed
             print("still looking…", file=_checks[0].out, flush=True)
@@ -110,7 +135,6 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
     On Unix, in the main thread, by a signal: it ends loops without a body, and C code that looks for signals (sleep).
     Elsewhere by a trace function, between two instructions of Python. Either way, the end of the whole check is one, too.
     """
-    last = monotonic() + min(busy * seconds, left())
     if sys.gettrace() is not None and not hasattr(sys.gettrace(), "ours"):  # a debugger is at work: take all your time
         yield
     elif (
@@ -118,11 +142,14 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
         and sys.platform != "emscripten"
         and threading.current_thread() is threading.main_thread()
     ):
-        began, computed = monotonic(), thread_time()
+        clock, computed = _Clock(), thread_time()
+
+        def is_over() -> bool:
+            return thread_time() - computed >= seconds or min(clock.left(busy * seconds), left()) <= 0
 
         def ring(number: int, frame: FrameType | None) -> None:
             remind()
-            if thread_time() - computed >= seconds or monotonic() >= last:
+            if is_over() and frame and frame.f_code.co_filename not in ENTRANCES:
                 raise TimeUp
 
         hook = sys.unraisablehook
@@ -134,7 +161,7 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
 
         sys.unraisablehook, before = in_vain, signal.signal(signal.SIGALRM, ring)
         # Again and again: for who catches everything, and to remind.
-        first = max(min(seconds, last - began, PATIENCE), 1e-3)
+        first = max(min(seconds, left(), PATIENCE), 1e-3)
         outer, again = signal.setitimer(signal.ITIMER_REAL, first, 0.05)
         try:
             yield
@@ -143,11 +170,11 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
             signal.signal(signal.SIGALRM, before)
             sys.unraisablehook = hook
             if outer:  # within another limit, which goes on
-                signal.setitimer(signal.ITIMER_REAL, max(outer - (monotonic() - began), 1e-3), again)
-        if monotonic() >= last:  # nothing rang: somebody has taken the alarm away
+                signal.setitimer(signal.ITIMER_REAL, max(outer - (monotonic() - clock.began), 1e-3), again)
+        if is_over():  # nothing rang: somebody has taken the alarm away
             raise TimeUp
     else:
-        outer_trace = sys.gettrace()
+        outer_trace, last = sys.gettrace(), monotonic() + min(busy * seconds, left())
 
         def watch(frame: FrameType, event: Any, argument: Any) -> Any:
             if monotonic() > last:
@@ -163,6 +190,11 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
             yield
         finally:
             sys.settrace(outer_trace)
+
+
+# Where an alarm raises nothing, and rings again later: on the way into a limit and out of it, an error would leave the alarm
+# behind, which ends the kernel when it rings without a limit.
+ENTRANCES = {function.__code__.co_filename for function in (left, contextmanager)}
 
 
 @contextmanager

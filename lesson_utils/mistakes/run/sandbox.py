@@ -168,7 +168,7 @@ def _where(function: Any, error: BaseException) -> tuple[str, str, dict[str, Any
         return "", "", {}
     line = linecache.getline(str(file), found.tb_lineno).strip()
     variables = dict(found.tb_frame.f_locals)
-    return f" in line {found.tb_lineno} of its cell: `{line}`" if line else "", line, variables
+    return f", in line {found.tb_lineno} of your cell: `{line}`" if line else "", line, variables
 
 
 @contextmanager
