@@ -319,25 +319,6 @@ def test_a_single_query_gives_the_last_row_of_the_whole_pass_and_of_its_maps(rng
     np.testing.assert_allclose(cache.attended.weights, whole.attended.weights[:, :, -1:], atol=1e-12)
 
 
-@pytest.mark.parametrize("mask", ["causal", "window", "random", "nothing seen"])
-@pytest.mark.parametrize("tile", [1, 3, 8])
-def test_queries_attend_in_tiles_as_they_do_at_once(rng, monkeypatch, mask, tile):
-    layer, x, T = layers.MultiHead(12, 6, rng, 2, Rotary(100.0), dtype=float), normal(rng, B, 9, 12), 9
-    seen = attention.causal_mask(T)
-    if mask == "window":
-        seen &= ~np.tri(T, k=-4, dtype=bool)
-    elif mask == "random":
-        seen = rng.random((T, T)) < 0.3
-    elif mask == "nothing seen":
-        seen[3:7] = False
-    (want, whole), dy = layer.forward(x, mask=seen), normal(rng, B, T, 12)
-    monkeypatch.setattr(layers.heads, "TILE", tile)
-    got, tiled = layer.forward(x, mask=seen)
-    np.testing.assert_allclose(got, want, atol=1e-12)
-    np.testing.assert_allclose(tiled.attended.weights, whole.attended.weights, atol=1e-12)
-    np.testing.assert_allclose(layer.backward(dy, tiled), layer.backward(dy, whole), atol=1e-12)
-
-
 @pytest.mark.parametrize("left", [0, 2, 5])
 def test_positions_can_be_taken_back(rng, left):
     """Whoever lowers `length` goes on from there, as if what followed had never been."""

@@ -25,9 +25,6 @@ from lesson_utils.maths.positions import Rotary
 Attend = Callable[..., tuple[Array, Array]]  # (Q, K, V, mask) -> output, weights, as scaled_dot_product_attention
 
 
-TILE = 64  # queries that attend together, where a mask hides keys from them
-
-
 class KnockOut(NamedTuple):
     """Heads whose outputs are replaced: by zeros, or by their means over batch and positions ("mean")."""
 
@@ -131,8 +128,6 @@ class MultiHead(Layer):
     ) -> tuple[Array, AttentionCache]:
         """Return what the heads take, (B, h, T_q, d_k), by our attention or by `attend`."""
         if self.attend is None:
-            if mask is not None and mask.ndim == 2 and len(mask) > TILE and bias is None:
-                return _attention_by_tiles(Q, K, V, mask, self.scale)
             return attention_forward(Q, K, V, mask, self.scale, bias)
         if bias is not None or self.scale is not None:
             raise ValueError("attend=… takes Q, K, V and a mask: there is no place for a bias or a scale of its own")
@@ -180,25 +175,6 @@ def _attention_of_one(Q: Array, K: Array, V: Array, scale: float | None) -> tupl
     heads, attended = attention_forward(Q, K, V, scale=scale)
     weights = attended.weights.reshape(B, h, 1, -1)  # (B, h, 1, T_k)
     return heads.reshape(B, h, 1, -1), attended._replace(weights=weights)
-
-
-def _attention_by_tiles(
-    Q: Array, K: Array, V: Array, mask: Array | Mask, scale: float | None
-) -> tuple[Array, AttentionCache]:
-    """Attend with some queries at a time, which leave out all keys behind the last that one of them may see.
-
-    Under a causal mask these are nearly half of the scores: a prompt of 200 tokens takes 5% less time with 30 layers.
-    """
-    (*leading, T_q, _), T_k = Q.shape, K.shape[-2]
-    weights, heads = np.empty((*leading, T_q, T_k), Q.dtype), np.empty((*leading, T_q, V.shape[-1]), Q.dtype)
-    for start in range(0, T_q, TILE):
-        some = slice(start, start + TILE)
-        end = 1 + int(np.flatnonzero(mask[some].any(axis=0)).max(initial=0))  # behind the last key that is seen
-        heads[..., some, :], tile = attention_forward(
-            Q[..., some, :], K[..., :end, :], V[..., :end, :], mask[some, :end], scale
-        )
-        weights[..., some, :end], weights[..., some, end:] = tile.weights, 0
-    return heads, AttentionCache(Q, K, V, weights, tile.scale)
 
 
 def _attention_by(
