@@ -199,6 +199,25 @@ def test_what_is_typed_at_a_control_leaves_the_cell_as_it_is(lab):
         page.wait_for_function("document.querySelector('.few-values .widget-readout').textContent === 'each channel'")
 
 
+def test_what_is_printed_breaks_between_words(lab):
+    with lab.open(NOTEBOOK.name, 700, 700) as notebook:
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look", "print('You have solved every exercise. ' * 9)")
+        words = """node => {
+            const text = node.firstChild, found = []
+            for (const {index, 0: word} of text.data.matchAll(/\\w+/g)) {
+                const range = new Range()
+                range.setStart(text, index)
+                range.setEnd(text, index + word.length)
+                found.push(range.getClientRects().length)
+            }
+            return found
+        }"""
+        printed = notebook.page.locator(".jp-OutputArea-output.jp-RenderedText pre").last
+        assert printed.evaluate("node => node.offsetHeight") > 40, "on several lines"
+        assert set(printed.evaluate(words)) == {1}
+
+
 def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
     with lab.open(NOTEBOOK.name) as notebook:
         page = notebook.page
