@@ -86,8 +86,13 @@ WRONG = """() => {
         const {borderLeftWidth, borderLeftColor} = getComputedStyle(text)
         if (borderLeftWidth === '4px' && contrast(borderLeftColor, text.parentElement) < 3) say(text, 'pale bar')
     }
-    const edges = matchMedia('(forced-colors: active)').matches ? inside('.noUi-target, .widget-button') : []
+    const forced = matchMedia('(forced-colors: active)').matches
+    const edges = forced ? inside('.noUi-target, .widget-button, .widget-toggle-button') : []
     for (const edge of edges) if (parseFloat(getComputedStyle(edge).borderTopWidth) < 1) say(edge, 'without an edge')
+    for (const chosen of inside('.widget-toggle-button.mod-active'))
+        for (const other of chosen.parentElement.querySelectorAll('.widget-toggle-button:not(.mod-active)'))
+            if (getComputedStyle(chosen).backgroundColor === getComputedStyle(other).backgroundColor)
+                say(chosen, 'chosen, and looks as if it were not')
     return found
 }"""
 
@@ -98,6 +103,8 @@ def test_each_look(lab):
         page = notebook.page
         notebook.run_cell("weighted-average", RIGHT)
         notebook.run_all()
+        page.evaluate("document.querySelectorAll('.widget-toggle-buttons').forEach(e => e.querySelector('button').click())")
+        page.locator(".jp-OutputArea-output summary", has_text="Compare with what happened").last.wait_for()
         page.evaluate("document.querySelectorAll('.jp-OutputArea-output details').forEach(e => { e.open = true })")
 
         def command(name, **arguments):
