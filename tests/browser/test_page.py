@@ -103,7 +103,9 @@ def test_each_look(lab):
         page = notebook.page
         notebook.run_cell("weighted-average", RIGHT)
         notebook.run_all()
-        page.evaluate("document.querySelectorAll('.widget-toggle-buttons').forEach(e => e.querySelector('button').click())")
+        page.evaluate(
+            "document.querySelectorAll('.widget-toggle-buttons').forEach(e => e.querySelector('button').click())"
+        )
         page.locator(".jp-OutputArea-output summary", has_text="Compare with what happened").last.wait_for()
         page.evaluate("document.querySelectorAll('.jp-OutputArea-output details').forEach(e => { e.open = true })")
 
