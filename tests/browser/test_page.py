@@ -222,7 +222,8 @@ def test_what_is_printed_breaks_between_words(lab):
             }
             return found
         }"""
-        printed = notebook.page.locator(".jp-OutputArea-output.jp-RenderedText pre").last
+        printed = notebook.page.locator(".jp-OutputArea-output.jp-RenderedText pre", has_text="You have solved every")
+        printed.scroll_into_view_if_needed()
         assert printed.evaluate("node => node.offsetHeight") > 40, "on several lines"
         assert set(printed.evaluate(words)) == {1}
 
