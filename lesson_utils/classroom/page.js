@@ -23,24 +23,31 @@
   window.attentionCourse = true;
   addEventListener("beforeprint", () => open(true));
   // JupyterLab takes the Enter key to begin editing, a digit to make a heading of the cell, and x to cut it. On a fold,
-  // Enter opens and closes it; on a slider, none of these keys does anything.
+  // Enter opens and closes it; on a control, none of these keys is JupyterLab's.
+  const CONTROL = ".live-figure :is([role=slider], [type=checkbox]), .widget-toggle-buttons button";
   const press = (event) => {
-    const types = (event.key === "Enter" && !event.shiftKey) || event.key.length === 1;
-    if (types && !event.ctrlKey && !event.metaKey && !event.altKey && event.target.closest?.(".live-figure [role=slider]"))
+    const { key, target } = event;
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (plain && target.closest?.(CONTROL) && ((key === "Enter" && !event.shiftKey) || key.length === 1)) {
+      if (key === " " && target.matches("[role=slider]")) event.preventDefault(); // it would scroll the page
       return event.stopImmediatePropagation();
-    const fold = event.target.closest?.(".jp-MarkdownOutput details > summary")?.parentElement;
-    if (!fold || !(event.key === "Enter" || event.key === " ")) return;
+    }
+    const fold = target.closest?.(".jp-MarkdownOutput details > summary")?.parentElement;
+    if (!fold || !(key === "Enter" || key === " ")) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     fold.open = !fold.open;
   };
   addEventListener("keydown", press, true);
-  // Whoever clicks the value of a slider of a few values holds that slider; the keys would be the notebook's otherwise.
-  const hold = ({ target }) => {
-    const slider = target.closest?.(".live-figure .few-values");
-    if (slider && !target.closest("[role=slider]")) slider.querySelector("[role=slider]")?.focus({ preventScroll: true });
+  // Whoever clicks a slider's track, its name, or a value that can't be typed, holds the slider: the next keys would be
+  // the notebook's. At once, before a key comes; and after the click, when JupyterLab has taken the keys.
+  const hold = (event) => {
+    const slider = event.target.closest?.(".live-figure .widget-slider");
+    if (!slider || event.button || event.target.isContentEditable || event.target.closest("[role=slider]")) return;
+    if (event.type === "mousedown") event.preventDefault(); // which takes the keys to the cell
+    slider.querySelector("[role=slider]")?.focus({ preventScroll: true });
   };
-  addEventListener("click", hold);
+  for (const kind of ["pointerdown", "mousedown", "click"]) addEventListener(kind, hold, true);
   // A slider takes the number that is typed beside it only at Enter, as no blur bubbles up to it; and it reads it up to a
   // comma: 0,7 would be 0.
   const take = (event) => {

@@ -11,8 +11,9 @@ from lesson_utils.classroom import reloads
 
 SAYS = "Open all answers on this page"
 IN_A_BROWSER = (
-    "Your work is kept in this browser, on this machine. A reload opens this notebook again as it was last saved, and "
-    "then its cells are to be run again. For a copy of your own, press the button Download my notebooks."
+    "Your work is kept in this browser, on this machine.\n"
+    "A reload opens this notebook as it was last saved. Then run its cells again.\n"
+    "For a copy of your own, press the button Download my notebooks."
 )
 
 

@@ -62,7 +62,8 @@ def course() -> Progress:
         if len(left) < count:
             lines.append(f"{lesson.number:02} {lesson.title}: {count - len(left)} of {count}")
     if (file := _file()) and done <= set(_in_file()):
-        lines.append(f"(Kept in {file}. Without that file you begin anew.)")
+        here = "this browser, as solved.txt in the list of files" if sys.platform == "emscripten" else file
+        lines.append(f"(Kept in {here}. Without that file you begin anew.)")
     return Progress("\n".join(lines))
 
 

@@ -32,7 +32,7 @@ from lesson_utils.mistakes.verdict import CheckResult, without_head
 
 
 def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> CheckResult:
-    """Judge `function` on the exercise's cases; whatever a learner wrote, the answer is a CheckResult, in ten seconds."""
+    """Judge `function` on the exercise's cases; whatever a learner wrote, the answer is a CheckResult, in ten seconds of work."""
     with ending():
         return _judged(exercise, readable(function), time_limit)
 

@@ -86,8 +86,13 @@ WRONG = """() => {
         const {borderLeftWidth, borderLeftColor} = getComputedStyle(text)
         if (borderLeftWidth === '4px' && contrast(borderLeftColor, text.parentElement) < 3) say(text, 'pale bar')
     }
-    const edges = matchMedia('(forced-colors: active)').matches ? inside('.noUi-target, .widget-button') : []
+    const forced = matchMedia('(forced-colors: active)').matches
+    const edges = forced ? inside('.noUi-target, .widget-button, .widget-toggle-button') : []
     for (const edge of edges) if (parseFloat(getComputedStyle(edge).borderTopWidth) < 1) say(edge, 'without an edge')
+    for (const chosen of inside('.widget-toggle-button.mod-active'))
+        for (const other of chosen.parentElement.querySelectorAll('.widget-toggle-button:not(.mod-active)'))
+            if (getComputedStyle(chosen).backgroundColor === getComputedStyle(other).backgroundColor)
+                say(chosen, 'chosen, and looks as if it were not')
     return found
 }"""
 
@@ -98,6 +103,10 @@ def test_each_look(lab):
         page = notebook.page
         notebook.run_cell("weighted-average", RIGHT)
         notebook.run_all()
+        page.evaluate(
+            "document.querySelectorAll('.widget-toggle-buttons').forEach(e => e.querySelector('button').click())"
+        )
+        page.locator(".jp-OutputArea-output summary", has_text="Compare with what happened").last.wait_for()
         page.evaluate("document.querySelectorAll('.jp-OutputArea-output details').forEach(e => { e.open = true })")
 
         def command(name, **arguments):
@@ -170,26 +179,53 @@ def test_a_number_beside_a_slider_counts_also_with_a_comma_and_when_one_leaves_i
         assert "at temperature 0.5." in figure.alt
 
 
-def test_what_is_typed_at_a_slider_leaves_the_cell_as_it_is(lab):
-    """Its knob takes the arrows only; the value of a slider of a few values looks like a number to type over."""
+def test_what_is_typed_at_a_control_leaves_the_cell_as_it_is(lab):
+    """JupyterLab makes a heading of the cell by 5, cuts it by x, deletes it by dd."""
     with lab.open(NOTEBOOK.name) as notebook:
         page = notebook.page
         notebook.run_cell("setup")
-        notebook.run_cell("first-look")
-        before = notebook.cells
-        value = page.locator(".live-figure .few-values .widget-readout").first
-        box = value.bounding_box()
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.keyboard.type("5x")
-        page.locator(".live-figure [role=slider]").nth(1).focus()
-        page.keyboard.type("5xdd")
+        notebook.run_cell("first-look", WIDE)
+        page.locator(".live-figure img").wait_for()
+        page.wait_for_function("document.querySelector('.few-values .widget-readout')?.contentEditable === 'false'")
+        before = [(cell["id"], cell["cell_type"]) for cell in notebook.cells]
+        sliders = page.locator(".live-figure .widget-slider")
+        for number in range(2):
+            slider = sliders.nth(number)
+            handle = slider.locator("[role=slider]")
+            for part in (".widget-readout", ".widget-label", ".noUi-base", "[role=slider]"):
+                if number == 0 and part == ".widget-readout":
+                    continue  # it takes what is typed
+                box = slider.locator(part).bounding_box()
+                page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+                assert handle.evaluate("node => node === document.activeElement"), (number, part)
+                page.keyboard.type("5xddM ")
+                assert handle.evaluate("node => node === document.activeElement"), (number, part)
         page.wait_for_timeout(500)
-        assert [(cell["id"], cell["cell_type"]) for cell in notebook.cells] == [
-            (cell["id"], cell["cell_type"]) for cell in before
-        ]
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert [(cell["id"], cell["cell_type"]) for cell in notebook.cells] == before
+        page.keyboard.press("Home")
+        page.wait_for_function("document.querySelector('.few-values .widget-readout').textContent === 'each vector'")
         page.keyboard.press("End")
-        page.wait_for_function("document.querySelector('.live-figure .widget-readout').textContent === 'wide'")
+        page.wait_for_function("document.querySelector('.few-values .widget-readout').textContent === 'each channel'")
+
+
+def test_what_is_printed_breaks_between_words(lab):
+    with lab.open(NOTEBOOK.name, 700, 700) as notebook:
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look", "print('You have solved every exercise. ' * 9)")
+        words = """node => {
+            const text = node.firstChild, found = []
+            for (const {index, 0: word} of text.data.matchAll(/\\w+/g)) {
+                const range = new Range()
+                range.setStart(text, index)
+                range.setEnd(text, index + word.length)
+                found.push(range.getClientRects().length)
+            }
+            return found
+        }"""
+        printed = notebook.page.locator(".jp-OutputArea-output.jp-RenderedText pre", has_text="You have solved every")
+        printed.scroll_into_view_if_needed()
+        assert printed.evaluate("node => node.offsetHeight") > 40, "on several lines"
+        assert set(printed.evaluate(words)) == {1}
 
 
 def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):

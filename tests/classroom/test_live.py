@@ -530,7 +530,7 @@ def test_what_readers_without_a_kernel_get():
     assert set(still) == {"text/html", "image/png", "text/plain"}
     assert still["text/plain"] == "Point a stands at 3."
     assert '<img alt="Point a stands at 3." src="data:image/png;base64,' in still["text/html"]
-    assert "run this cell to move place, name" in still["text/html"]
+    assert "Run this cell to move “place”, “name”" in still["text/html"]
     number, other = (
         o["application/vnd.jupyter.widget-view+json"]["model_id"] for o in (live_one, point().outputs()[1])
     )

@@ -60,6 +60,10 @@ def test_what_the_lines_say(file):
         f"02 {two.title}: {len(rest)} of {len(two.exercises)}",
         f"(Kept in {file}. Without that file you begin anew.)",
     ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "platform", "emscripten")
+        kept = "(Kept in this browser, as solved.txt in the list of files. Without that file you begin anew.)"
+        assert str(progress.course()).splitlines()[2] == kept
     progress.note(first)
     done = "You have solved every exercise of this notebook. Next: `check.weighted"
     assert str(progress.here(two.name)).startswith(done)

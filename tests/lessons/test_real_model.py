@@ -242,6 +242,15 @@ def test_what_the_parts_push_adds_up_to_what_the_model_says(rng):
     assert sum(part.sum() for part in pushed) == pytest.approx(logits[3] - logits[[1, 5]].mean(), rel=1e-3)
 
 
+@pytest.mark.parametrize("stopped", [1, 2])
+def test_a_film_of_a_training_that_was_stopped_is_shown_as_far_as_it_goes(stopped):
+    films = {layers: grow.grow(layers, 4, progress=False, every=2) for layers in (1, 2)}
+    films[stopped] = films[stopped]._replace(moments=films[stopped].moments[:2])
+    figure = lab.grow_lab(films)
+    testing.move(figure, "step", 2)
+    assert "at step 2" in figure.picture.alt
+
+
 def test_a_name_without_a_surname_is_refused(tiny):
     for measured in (lab.recalls, lab.who_writes):
         with pytest.raises(ValueError, match="'Ilse' has no surname; expected a first name and a surname"):

@@ -66,6 +66,12 @@ def test_the_quick_loop_learns_what_the_plain_loop_learns(ids):
     assert [tuple(pair) for pair in learned.tolist()] == plain
 
 
+@pytest.mark.parametrize("count", [-3.7, -1, 2.5])
+def test_how_many_merges_there_are_is_a_whole_number(count):
+    with pytest.raises(ValueError, match="count"):
+        pieces.learn(np.array([0, 1, 0, 1]), count, 4)
+
+
 def test_of_pairs_that_are_as_frequent_the_smallest_ids_come_first():
     assert pieces.commonest_pair(np.array([3, 1, 0, 2, 3, 1, 0, 2]), 4) == (0, 2)
 

@@ -34,6 +34,18 @@ def my_multi_head(x, W_Q, W_K, W_V, W_O, num_heads):
 
 BLIND = (
     Blind(
+        "layer_norm",
+        "no brackets around the difference",
+        "m, s = x.mean(-1, keepdims=True), np.sqrt(x.var(-1, keepdims=True) + eps)\nreturn gamma * x - m / s + beta",
+        says=(r"write `gamma \* \(x - m\) / s", "brackets decide"),
+    ),
+    Blind(
+        "mend_merge",
+        "the leading axes made one",
+        "h, T, d_k = x.shape[-3:]\nreturn np.swapaxes(x, -3, -2).reshape(-1, T, h * d_k)",
+        says=("makes one axis of all leading axes",),
+    ),
+    Blind(
         "add_positions",
         "added in place, where a new array would take the table's dtype",
         "X += table[: X.shape[1]]\nreturn X",

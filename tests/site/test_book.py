@@ -304,7 +304,7 @@ def test_formulas_pictures_and_printed_lines_are_shown_as_they_are_stored(name, 
 def test_without_scripts_a_live_figure_is_a_picture(name, address, chromium):
     page = chromium.new_page(java_script_enabled=False)
     page.goto(f"{address}{name}.html")
-    sentences = page.get_by_text("A picture of a live figure: run this cell to move").all()
+    sentences = page.get_by_text("A picture of a live figure. Run this cell to move").all()
     assert len(sentences) == len(live_figures(name))
     assert all(sentence.is_visible() for sentence in sentences)
     assert not page.locator(".live-controls").count()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # What JupyterLab writes to the browser's console although nothing is wrong.
 HARMLESS = ("widget model not found",)  # on opening a saved notebook: its widgets ended with their kernel
 
+OTHER_WIDGETS = ("quiz.predict(", "smollm = lab.load(")  # how the cells begin that show no figure
+
 
 class Notebook:
     """An open notebook. `page` is playwright's, for whatever is not here."""
@@ -83,8 +85,8 @@ class Notebook:
         """Return the live figures from top to bottom; in a notebook that has not been run, their stored stills."""
         found = []
         for number, cell in enumerate(self.cells):
-            kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
-            if {WIDGET_VIEW, "image/png"} <= kinds:  # its picture for those without a kernel stands beside its widget
+            shows_widget = any(WIDGET_VIEW in output.get("data", {}) for output in cell.get("outputs", []))
+            if shows_widget and not "".join(cell["source"]).startswith(OTHER_WIDGETS):
                 output_area = self.page.locator(".jp-Notebook-cell").nth(number).locator(".jp-Cell-outputArea")
                 found.append(LiveFigure(cell["id"], output_area))
         return found

@@ -70,7 +70,15 @@
     const place = content.widgets.findIndex((cell) => cell.model.id === last);
     if (place > 0 && content.activeCellIndex === 0) {
       content.activeCellIndex = place;
-      await content.scrollToItem(place, "center");
+      // The texts and pictures above it come later, and push it away. It stays in sight until a hand is there.
+      let ours = true;
+      const kinds = ["wheel", "pointerdown", "keydown", "touchstart"];
+      for (const kind of kinds) addEventListener(kind, () => (ours = false), { capture: true, once: true, passive: true });
+      const there = () => {
+        if (ours && !content.isDisposed && content.activeCellIndex === place) return content.scrollToItem(place, "center");
+      };
+      await there();
+      for (const later of [300, 800, 1500, 3000]) setTimeout(there, later);
     }
     const note = (_, cell) => cell?.model && remember(CELLS, JSON.stringify({ ...cells(), [context.path]: cell.model.id }));
     content.activeCellChanged.connect(note);

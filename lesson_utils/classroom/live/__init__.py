@@ -372,9 +372,9 @@ class LiveFigure:
     def outputs(self) -> list[dict[str, Any]]:
         """Return two outputs: a picture for readers without a kernel, and the widget, which hides the picture."""
         still = self.picture._repr_mimebundle_()
-        controls = html.escape(", ".join(control.label for control in self.controls.values()))
+        controls = html.escape(", ".join(f"“{control.label}”" for control in self.controls.values()))
         still["text/html"] += (
-            f"{self._how_to_return()}<p><em>A picture of a live figure: run this cell to move {controls}.</em></p>"
+            f"{self._how_to_return()}<p><em>A picture of a live figure. Run this cell to move {controls}.</em></p>"
         )
         return stand_in.outputs(still, self.widget)
 

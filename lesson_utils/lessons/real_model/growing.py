@@ -19,8 +19,13 @@ LAYERS = {1: "one layer", 2: "two layers"}
 TRAP = 12  # the one period of the notebook's model that only seems to copy
 
 
+def _steps(films: Mapping[int, Film]) -> list[int]:
+    """Return the steps that all films have: one whose training was stopped has fewer."""
+    return [moment.step for moment in min((film.moments for film in films.values()), key=len)]
+
+
 def _controls(films: Mapping[int, Film]) -> dict[str, live.Control]:
-    steps = tuple(moment.step for moment in films[2].moments)
+    steps = tuple(_steps(films))
     return {
         "layers": live.Choice("layers", tuple(films), 2),
         "step": live.Choice("training step", steps, steps[0]),
@@ -37,10 +42,10 @@ def _controls(films: Mapping[int, Film]) -> dict[str, live.Control]:
 def grow_lab(figure: "Figure", films: Mapping[int, Film]) -> live.Update:
     """Models of one and of two layers learn to copy: loss, scores and map at each step of training."""
     losses, scores, page = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
-    steps = [moment.step for moment in films[2].moments]
+    steps = _steps(films)
     dots, lines = {}, {}
     for layers, film in films.items():
-        curve = [moment.loss for moment in film.moments]
+        curve = [moment.loss for moment in film.moments[: len(steps)]]
         (lines[layers],) = losses.plot(steps, curve, color=plots.INK)
         (dots[layers],) = losses.plot([0], [0], "o", color=plots.ORANGE, ms=11, clip_on=False)
     losses.set(

@@ -6,17 +6,15 @@ Source: Gage (1994), for the compression of files; Sennrich et al. (2016), secti
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from lesson_utils.maths.checks import Ids
+from lesson_utils.maths.checks import Ids, as_size
 
 Pair = tuple[int, int]
 
 
-def merge_pairs(ids: "Ids", pair: Pair, new: int) -> "Ids":
+def merge_pairs(ids: Ids, pair: Pair, new: int) -> Ids:
     """Put `new` in the place of each `pair` of neighbours, from the left, and return the shorter text.
 
     In a run such as a a a, the first two are merged, and the third stays.
@@ -32,13 +30,13 @@ def merge_pairs(ids: "Ids", pair: Pair, new: int) -> "Ids":
     return np.delete(merged, at + 1)
 
 
-def commonest_pair(ids: "Ids", size: int) -> Pair:
+def commonest_pair(ids: Ids, size: int) -> Pair:
     """Return the most frequent pair of neighbours among `size` ids; of several, the one with the smallest ids."""
     codes = np.bincount(ids[:-1] * size + ids[1:])  # overlapping ones count, too
     return tuple(int(n) for n in divmod(int(codes.argmax()), size))  # type: ignore[return-value]
 
 
-def learn(ids: "Ids", count: int, base: int, wall: int | None = None) -> "Ids":
+def learn(ids: Ids, count: int, base: int, wall: int | None = None) -> Ids:
     """Return the first `count` merges of a text as pairs of ids, (count, 2); fewer, if no pair occurs twice.
 
     What a merge changes is counted again, and nothing else: a quick version of the loop in the notebook.
@@ -46,8 +44,11 @@ def learn(ids: "Ids", count: int, base: int, wall: int | None = None) -> "Ids":
     Args:
         base: how many ids there are before the first merge.
         wall: an id that is never merged, so that no piece crosses it.
+
+    Raises:
+        ValueError: `count` is no whole number, or negative.
     """
-    size = base + count
+    size = base + as_size(count, "count", minimum=0)
     counts = np.zeros((size, size), np.int32)
     np.add.at(counts, (ids[:-1], ids[1:]), 1)
     _wall_off(counts, wall)
@@ -66,12 +67,12 @@ def learn(ids: "Ids", count: int, base: int, wall: int | None = None) -> "Ids":
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _wall_off(counts: "Ids", wall: int | None) -> None:
+def _wall_off(counts: Ids, wall: int | None) -> None:
     if wall is not None:
         counts[wall] = counts[:, wall] = 0
 
 
-def _recount(counts: "Ids", old: "Ids", merged: "Ids", pair: Pair, new: int) -> "Ids":
+def _recount(counts: Ids, old: Ids, merged: Ids, pair: Pair, new: int) -> Ids:
     """Bring the counts of pairs up to date after a merge, and return the ids whose rows have changed."""
     at = np.flatnonzero(merged == new)
     starts = at + np.arange(len(at))  # where each merged pair began: every merge before it took one place
@@ -84,14 +85,14 @@ def _recount(counts: "Ids", old: "Ids", merged: "Ids", pair: Pair, new: int) -> 
     return np.unique(np.concatenate([old[gone], merged[come]]))
 
 
-def apply(ids: "Ids", merges: Iterable[Sequence[int]], base: int) -> "Ids":
+def apply(ids: Ids, merges: Iterable[Sequence[int]], base: int) -> Ids:
     """Cut a text as the merges say, in the order in which they were learned."""
     for new, (first, second) in enumerate(merges, base):
         ids = merge_pairs(ids, (int(first), int(second)), new)
     return ids
 
 
-def expanded(ids: "Ids", merges: "Ids", base: int) -> "Ids":
+def expanded(ids: Ids, merges: Ids, base: int) -> Ids:
     """Return a text as it was before any merge."""
     inside = [[n] for n in range(base)]
     for first, second in merges:
@@ -99,7 +100,7 @@ def expanded(ids: "Ids", merges: "Ids", base: int) -> "Ids":
     return np.array([n for id_ in ids for n in inside[id_]], np.int64)
 
 
-def spelled(merges: "Ids", characters: Sequence[str]) -> list[str]:
+def spelled(merges: Ids, characters: Sequence[str]) -> list[str]:
     """Return the text of every piece: `characters` has that of each id below the first merge."""
     names = list(characters)
     for first, second in merges:

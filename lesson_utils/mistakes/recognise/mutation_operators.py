@@ -190,6 +190,10 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
 
 def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
     """Yield (a + b) / c for a + b / c, and the other ways to move a bracket."""
+    left, right = node.left, node.right
+    if isinstance(node.op, ast.Add | ast.Sub) and isinstance(left, ast.BinOp) and isinstance(right, ast.BinOp):
+        middle = with_fields(node, left=left.right, right=right.left)  # g * a - b / c → g * (a - b) / c
+        yield "brackets", with_fields(right, left=with_fields(left, right=middle))
     for side, other in (("left", "right"), ("right", "left")):
         inner = getattr(node, side)
         if isinstance(inner, ast.BinOp):

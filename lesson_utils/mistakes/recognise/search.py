@@ -227,6 +227,19 @@ class Search(Lookup):
             return False
         return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
 
+    def _is_of_a_copied_line(self, edit: Edit) -> bool:
+        """Tell whether an edit puts a name where its line has it elsewhere already, and another line has what stood there.
+
+        A line that was copied from another has been changed in part only.
+        """
+        if edit.kind != "name" or self.learner is None:
+            return False
+        old, new = edit.texts()
+        lines = self.learner.source.splitlines()
+        its = tokens(lines.pop(edit.line - 1))
+        is_there = all(word in its for word in tokens(new) - tokens(old) if word.isidentifier())
+        return is_there and not old.isidentifier() and any(old in line for line in lines)
+
     def _takes_a_variable(self, edit: Edit) -> bool:
         """Tell whether an edit takes the last of a variable out of an expression."""
         before, after = map(tokens, edit.texts())
@@ -239,7 +252,9 @@ class Search(Lookup):
         reason, nor has what leads to other lines: it must make something right, too.
         """
         function = self.learner.function(*edits) if self.learner else None
-        has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
+        has_reason = all(
+            has_own_reason(edit) or self._is_nearer(fault, edit) or self._is_of_a_copied_line(edit) for edit in edits
+        )
         given = [Outcome(x) for x in self.bank.cases[self.telling].arguments if isinstance(x, np.ndarray)]
         is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
         if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):

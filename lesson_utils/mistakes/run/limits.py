@@ -29,9 +29,9 @@ except ModuleNotFoundError:  # Windows, and Python in a browser
     resource = None  # type: ignore[assignment]
 
 TIME_LIMIT = 5.0  # seconds for the calls that a check makes of an answer; a solution takes milliseconds
-ALTOGETHER = 9.0  # seconds by the clock on the wall, after which a check calls nothing more
+ALTOGETHER = 9.0  # seconds, beside those for a core, after which a check calls nothing more
 PATIENCE = 2.0  # seconds after which a check says that it is still at work
-CROWDED = 20.0  # seconds that a check waits for a core beside those; a machine so crowded does one thing in ten
+CROWDED = 20.0  # seconds at most that a check waits for a core beside those: one may do a tenth of the work
 # Bytes that a call may take beside what the kernel has; the arrays of all cases take a few thousand.
 MEMORY = 500_000_000
 
