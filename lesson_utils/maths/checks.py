@@ -12,7 +12,6 @@ Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
 Ids = NDArray[np.integer[Any]]
 Choice = TypeVar("Choice", bound=str)
-NUMBERS = (float, int, np.number, np.bool_)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -79,9 +78,16 @@ def as_size(n: SupportsIndex, name: str, minimum: int = 1) -> int:
 
 def as_number(x: float, name: str) -> float:
     """Return `x` as a Python float, which keeps float32 arrays float32."""
-    if not isinstance(x, NUMBERS) or not math.isfinite(x):
+    if not isinstance(x, int | float | np.number | np.bool_) or not math.isfinite(x):
         raise ValueError(f"{name}={x!r} must be a finite number")
     return float(x)
+
+
+def as_eps(eps: float) -> float:
+    """Return the ε of a norm as a Python float."""
+    if not as_number(eps, "eps") > 0:
+        raise ValueError(f"eps={eps} must be positive; try 1e-5")
+    return float(eps)
 
 
 def as_axis(axis: SupportsIndex, shape: tuple[int, ...]) -> int:

@@ -67,6 +67,7 @@ def test_what_fits_is_given_back():
         (lambda: checks.as_size(0, "n"), "n=0 must be at least 1"),
         (lambda: checks.as_number("a", "eps"), "eps='a' must be a finite number"),
         (lambda: checks.as_number(np.inf, "eps"), "eps=inf must be a finite number"),
+        (lambda: checks.as_eps(0), "eps=0 must be positive; try 1e-5"),
         (lambda: checks.as_axis(2, (2, 3)), "axis=2 does not exist: x has shape (2, 3)"),
         (lambda: checks.as_axis(None, (2, 3)), "axis=None must be a whole number"),
         (lambda: checks.as_axis(-1, (2, 0)), "x has shape (2, 0): nothing along axis -1; expected at least one score"),

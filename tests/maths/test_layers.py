@@ -89,6 +89,14 @@ def test_a_new_norm_neither_scales_nor_shifts(norm):
     np.testing.assert_allclose(norm(3, dtype=float).forward(x)[0], x, atol=1e-4)
 
 
+@pytest.mark.parametrize("norm", [layers.LayerNorm, layers.RMSNorm])
+def test_a_norm_takes_any_positive_number_as_eps_and_stays_in_float32(norm):
+    x = np.array([-1, 0, 1], np.float32)
+    assert norm(3, np.float64(1e-5)).forward(x)[0].dtype == np.float32
+    with pytest.raises(ValueError, match="eps=-1 must be positive"):
+        norm(3, -1)
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_gradients(name, rng):
     check(shaken(LAYERS[name](rng), rng), rng, normal(rng, B, T, d_model))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from lesson_utils.maths import ops
-from lesson_utils.maths.checks import Array, Ids, as_choice, as_number, as_size
+from lesson_utils.maths.checks import Array, Ids, as_choice, as_eps, as_number, as_size
 
 ACTIVATIONS = ("relu", "gelu", "swiglu")
 Rng = np.random.Generator
@@ -155,7 +155,7 @@ class LayerNorm(Layer):
     def __init__(self, d_model: int, eps: float = 1e-5, dtype: DTypeLike = np.float32) -> None:
         self.gamma = Param(np.ones(as_size(d_model, "d_model"), dtype))
         self.beta = Param(np.zeros(d_model, dtype))
-        self.eps = eps
+        self.eps = as_eps(eps)
 
     def forward(self, x: Array) -> tuple[Array, NormCache]:
         return ops.layer_norm_forward(x, self.gamma.value, self.beta.value, self.eps)
@@ -172,7 +172,7 @@ class RMSNorm(Layer):
 
     def __init__(self, d_model: int, eps: float = 1e-5, dtype: DTypeLike = np.float32) -> None:
         self.gamma = Param(np.ones(as_size(d_model, "d_model"), dtype))
-        self.eps = eps
+        self.eps = as_eps(eps)
 
     def forward(self, x: Array) -> tuple[Array, NormCache]:
         return ops.rms_norm_forward(x, self.gamma.value, self.eps)

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lesson_utils.maths.checks import Array, Ids, as_array, as_float, as_floats, as_ids, as_number
+from lesson_utils.maths.checks import Array, Ids, as_array, as_eps, as_float, as_floats, as_ids
 
 GELU_RATE = math.sqrt(2 / math.pi)
 
@@ -87,7 +87,7 @@ def layer_norm(
     """
     x, gamma, beta = as_floats(x=x, gamma=gamma, beta=beta)
     _check_features(x, gamma=gamma, beta=beta)
-    eps = _as_eps(eps)
+    eps = as_eps(eps)
     if eps_inside_root:
         return layer_norm_forward(x, gamma, beta, eps)[0]
     return gamma * (x - x.mean(axis=-1, keepdims=True)) / (x.std(axis=-1, keepdims=True) + eps) + beta
@@ -122,7 +122,7 @@ def rms_norm(x: ArrayLike, gamma: ArrayLike, eps: float = 1e-5) -> Array:
     """
     x, gamma = as_floats(x=x, gamma=gamma)
     _check_features(x, gamma=gamma)
-    return rms_norm_forward(x, gamma, _as_eps(eps))[0]
+    return rms_norm_forward(x, gamma, as_eps(eps))[0]
 
 
 def rms_norm_forward(x: Array, gamma: Array, eps: float = 1e-5) -> tuple[Array, tuple[Array, ...]]:
@@ -147,13 +147,6 @@ def _check_features(x: Array, **parameters: Array) -> None:
     for name, parameter in parameters.items():
         if parameter.shape != x.shape[-1:]:
             raise ValueError(f"{name} has shape {parameter.shape}; expected {x.shape[-1:]}, one for each feature of x")
-
-
-def _as_eps(eps: float) -> float:
-    """Return ε as a Python float, which keeps float32 arrays float32."""
-    if not as_number(eps, "eps") > 0:
-        raise ValueError(f"eps={eps} must be positive; try 1e-5")
-    return float(eps)
 
 
 # --- Activations, and dropout -----------------------------------------------------------------------------------------
