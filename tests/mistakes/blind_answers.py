@@ -69,7 +69,7 @@ BLIND = (
         "mend_mask",
         "not its own position, where the line above has moved the queries",
         "i = np.arange(T_k - T_q, T_k)[:, None]\nreturn np.arange(T_k) < i",
-        says=("No query sees its own position",),
+        says=("a query sees its own position, too",),
         never=(r"j ≤ i \+ T_k",),
     ),
     Blind(
@@ -2327,5 +2327,18 @@ BLIND = (
         """,
         says=("`residual = x`, gives this array another name",),
         never=("out = x",),
+    ),
+    Blind(
+        "patched_inputs",
+        "keys or values, one of two questions",
+        """
+        clean, patched = norm(x), norm(x - written)
+        if into == "queries":
+            return patched @ W_Q, clean @ W_K, clean @ W_V
+        if into == "keys" or "values":
+            return clean @ W_Q, patched @ W_K, clean @ W_V
+        return clean @ W_Q, clean @ W_K, patched @ W_V
+        """,
+        says=(r'write `into == "keys"` instead', "counts as true"),
     ),
 )

@@ -13,7 +13,7 @@ SCORE = (
     change("the token before", "You take the weight on the token just before the query. That is the score of a previous-token head.", keys="keys = queries - 1"),
     change("the query itself", "You take the weight of each query on itself. The key stands `period - 1` before it.", keys="keys = queries"),
     change("rows and columns exchanged", "You take the key as the row and the query as the column. Queries are rows, and keys are columns: `weights[..., queries, keys]`.", picked="picked = weights[..., keys, queries]"),
-    change("all later queries", "You let queries after the second copy count, too. There, weight may lie on either copy; only the second counts: up to `2 * period`.",
+    change("all later queries", "You let queries after the second copy count, too. There, an induction head may look at either copy. Count the queries of the second copy alone: up to `2 * period`.",
            "queries = np.arange(period, weights.shape[-1])\nreturn weights[..., queries, queries - period + 1].sum(axis=-1) / period",
            queries="queries = np.arange(period, weights.shape[-1])"),
     change("one too early", "Your first query is the last of the first copy: it has seen nothing twice. The second copy begins at `period`.", queries=("queries = np.arange(period - 1, 2 * period - 1)", "queries = np.arange(period - 1, 2 * period)")),
@@ -82,7 +82,7 @@ GROUPED = (
 HALVES = (
     change("columns left as they are", "You turn neighbours: the columns are not permuted. Here column i belongs to column i + d/2.", "return positions.rotary(x, at)"),
     change("not put back", "Your columns stay in their new order. Bring them back: the first half of the columns holds the even ones of what you turned, and the second half the odd ones.", answer="return turned"),
-    change("permuted twice", "You apply the same order again. That undoes it for d = 2 and d = 4 only; the way back is `np.argsort(order)`.", answer="return turned[..., order]"),
+    change("permuted twice", "You apply the same order again, and that does not undo it for every d. The way back is `np.argsort(order)`, where `order` is your order of the columns.", answer="return turned[..., order]"),
     change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
     change("halves exchanged", "You turn the wrong way round: either the second half comes first in your pairs, or the angle has the wrong sign. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
     change("mirrored", "Your pairs are i and d − 1 − i: the second half runs backwards. The partner of column i is i + d/2.", order=("half = np.arange(x.shape[-1] // 2)\norder = np.stack([half, x.shape[-1] - 1 - half], axis=1).ravel()", "order = []\nfor i in range(x.shape[-1] // 2):\n    order += [i, x.shape[-1] - 1 - i]")),
