@@ -69,7 +69,7 @@ BLIND = (
         "mend_mask",
         "not its own position, where the line above has moved the queries",
         "i = np.arange(T_k - T_q, T_k)[:, None]\nreturn np.arange(T_k) < i",
-        says=("No query sees its own position",),
+        says=("a query sees its own position, too",),
         never=(r"j ≤ i \+ T_k",),
     ),
     Blind(
@@ -1625,7 +1625,7 @@ BLIND = (
         """,
         says=(
             r"leave out `\[::-1\]`, everywhere in this line",
-            r"`math.sqrt\(Q.shape\[-1\]\)` instead|divide by d_k. It is its root",
+            r"`math.sqrt\(Q.shape\[-1\]\)` instead|divided by the root of d_k",
         ),
     ),
     Blind(
@@ -2280,5 +2280,65 @@ BLIND = (
             r"leave out `- 1` in `k \* d_k - 1`",
             "swapaxes",
         ),
+    ),
+    Blind(
+        "rotary_halves",
+        "halves exchanged at the end",
+        """
+        h = x.shape[-1] // 2
+        mixed = np.empty_like(x)
+        mixed[..., 0::2] = x[..., :h]
+        mixed[..., 1::2] = x[..., h:]
+        r = positions.rotary(mixed, at)
+        return np.concatenate((r[..., 1::2], r[..., 0::2]), axis=-1)
+        """,
+        says=("exchange `1::2` and `::2`",),
+        never=("Two things", "off by one"),
+    ),
+    Blind(
+        "rounded",
+        "no keepdims, axis given",
+        """
+        lo, hi = x.min(axis=axis), x.max(axis=axis)
+        step = (hi - lo) / (2**bits - 1)
+        step = np.where(step == 0, 1, step)
+        return np.round((x - lo) / step) * step + lo
+        """,
+        says=("`axis=axis, keepdims=True` instead of `axis=axis`",),
+        never=("axis=0", "Two things"),
+    ),
+    Blind(
+        "feed_forward",
+        "a ReLU that keeps the negative ones, before the bias",
+        """
+        relu = lambda z: z * (z < 0)
+        first = relu(x @ W_1) + b_1
+        return first @ W_2 + b_2
+        """,
+        never=("leave out `relu",),
+    ),
+    Blind(
+        "mend_block",
+        "the stream under another name",
+        """
+        residual = x
+        residual += attend(norm_1(x))
+        return residual + feed_forward(norm_2(residual))
+        """,
+        says=("`residual = x`, gives this array another name",),
+        never=("out = x",),
+    ),
+    Blind(
+        "patched_inputs",
+        "keys or values, one of two questions",
+        """
+        clean, patched = norm(x), norm(x - written)
+        if into == "queries":
+            return patched @ W_Q, clean @ W_K, clean @ W_V
+        if into == "keys" or "values":
+            return clean @ W_Q, patched @ W_K, clean @ W_V
+        return clean @ W_Q, clean @ W_K, patched @ W_V
+        """,
+        says=(r'write `into == "keys"` instead', "counts as true"),
     ),
 )

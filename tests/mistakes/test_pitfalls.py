@@ -130,7 +130,7 @@ def test_numpy_does_what_the_table_says(claim):
                 return full @ W_Q, less @ W_K, full @ W_V
             return full @ W_Q, full @ W_K, less @ W_V
             """,
-            'write `into in ("keys", "key")`',
+            'write `into == "keys"`',
         ),
         (
             "merge_pairs",

@@ -10,17 +10,17 @@ from lesson_utils.mistakes.exercise import both, change
 
 _INVERTED = change('inverted', 'This is True where the query may **not** look. Here True means may attend: turn it around.', "np.triu(np.ones((T_q, T_k), bool), k=1 + T_k - T_q)", compare="return j > i + T_k - T_q")
 _TRANSPOSED = change('transposed', 'This is the upper triangle: each query sees itself and what comes after it. Rows are queries, columns are keys; the past is on the left, so keep the lower triangle.', "np.triu(np.ones((T_q, T_k), bool), k=T_k - T_q)", compare="return j >= i + T_k - T_q")
-_FROM_THE_START = change('queries counted from the start', 'You treat the queries as the *first* T_q positions. They are the last: query i stands at position i + T_k − T_q, so the diagonal is moved by `k=T_k - T_q`.', compare="return j <= i")
+_FROM_THE_START = change('queries counted from the start', 'You treat the queries as the *first* T_q positions. They are the last: query i stands at position i + T_k − T_q, so the diagonal moves to the right by T_k − T_q.', compare="return j <= i")
 _TO_ADD = change('numbers to add', 'These are numbers to be added to scores. A mask in this course holds True (may attend) and False.', "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -np.inf)", "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -1e9)")
 MASK = (
     _INVERTED,
-    change('cannot see itself', "No query sees its own position, and where T_q = T_k the first sees nothing at all. The last visible key is the query's own: for query 0 that is key T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
+    change('cannot see itself', "Your limit is one key too low: a query sees its own position, too. The last visible key is the query's own: for query 0 that is key T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
     change('one too far', "Each query also sees the key behind its own: the very symbol it has to predict. The last visible key is the query's own: for query 0 that is key T_k − T_q.", "np.tri(T_q, T_k, k=1, dtype=bool)", compare="return j <= i + T_k - T_q + 1"),
     _TRANSPOSED,
     _FROM_THE_START,
     both(_INVERTED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool), k=1)", "np.arange(T_k) > np.arange(T_q)[:, None]"),
     both(_TRANSPOSED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool))", "np.arange(T_k) >= np.arange(T_q)[:, None]"),
-    change('moved the wrong way', 'You move the diagonal by T_q − T_k, to the left. Query i stands at position i + T_k − T_q: move it to the right, `k=T_k - T_q`.', compare=("return j <= i + T_q - T_k", "return j <= i - T_k")),
+    change('moved the wrong way', 'You move the diagonal by T_q − T_k, to the left. Query i stands at position i + T_k − T_q: move it to the right, by T_k − T_q.', compare=("return j <= i + T_q - T_k", "return j <= i - T_k")),
     change("moved by T_k", "You move by T_k, or by T_q, alone. Query i stands at position i + T_k − T_q.", compare=("return j <= i + T_k", "return j <= i + T_q")),
     change('axes swapped', 'Your mask has a row for each key. Rows are queries: shape (T_q, T_k).', *(f"np.{f}" for f in ("tri(T_k, T_q, dtype=bool)", "tri(T_k, T_q, k=T_k - T_q, dtype=bool)", "tri(T_k, T_q, k=T_q - T_k, dtype=bool)")), i="i = np.arange(T_q)", j="j = np.arange(T_k)[:, None]", compare=("return j <= i + T_k - T_q", "return j <= i")),
     change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T_q)[:, None]`.", i="i = np.arange(T_q)"),
@@ -178,7 +178,7 @@ GPT = (
     change("no residual connection around attention", "Attention's result replaces the stream. It is added to it: x = x + ….", layers=gpt_layers(add_1=f"x = {_ATTENDED}")),
     change("no residual connection around feed-forward", "The feed-forward layer's result replaces the stream. It is added to it: x = x + ….", layers=gpt_layers(add_2="x = " + _FED.format("y"))),
     change("no residual connections", "The results of both halves replace the stream. They are added to it: x = x + ….", layers=gpt_layers(add_1=f"x = {_ATTENDED}", add_2="x = " + _FED.format("y"))),
-    change("added to the normed copy", "You add to y, the normed copy. The stream itself goes on: x = x + …, and y is only what a half reads.", layers=(gpt_layers(add_1=f"x = y + {_ATTENDED}", add_2="x = y + " + _FED.format("y")), gpt_layers(add_1=f"x = y + {_ATTENDED}"), gpt_layers(add_2="x = y + " + _FED.format("y")), gpt_layers(norm_1="x = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)\ny = x", norm_2="x = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)\ny = x"))),
+    change("added to the normed copy", "You add to the normed copy. The stream itself goes on, x = x + …, and the normed copy is only what a half reads.", layers=(gpt_layers(add_1=f"x = y + {_ATTENDED}", add_2="x = y + " + _FED.format("y")), gpt_layers(add_1=f"x = y + {_ATTENDED}"), gpt_layers(add_2="x = y + " + _FED.format("y")), gpt_layers(norm_1="x = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)\ny = x", norm_2="x = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)\ny = x"))),
     change("both halves side by side", "The feed-forward layer reads the stream as it was before attention. It reads the new one: norm x again, after attention has been added.", layers=(gpt_layers(norm_2="", add_2="x = x + " + _FED.format("y")), gpt_layers(add_1="z = my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)\nx = x + " + _ATTENDED, norm_2="", add_2="x = x + " + _FED.format("z")))),
     change("the other way round", "Feed-forward comes first, then attention. In each layer attention comes first.", layers=gpt_layers(norm_1=_LAYER["norm_2"] + "\n" + _LAYER["add_2"] + "\n" + _LAYER["norm_1"], norm_2="", add_2="")),
     change("one norm twice", "Both halves have the same norm. The second has its own: p.gamma_2 and p.beta_2.", layers=gpt_layers(norm_2="y = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)")),

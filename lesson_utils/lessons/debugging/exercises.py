@@ -65,12 +65,12 @@ def _parity_cases(rng: np.random.Generator) -> Sequence[Case]:
         return Case(label, (Toy(T, **bug), rng.integers(VOCAB, size=T), prompt))
 
     return [
-        case("a model whose positions start again", 8, 3, starts_again=True),
+        case("a model that counts positions from 0 again in each call", 8, 3, starts_again=True),
         case("a healthy model", 8, 3),
         case("a cache that counts calls", 7, 4, counts_calls=True),
         case("a model that looks ahead", 7, 2, looks_ahead=True),
         case("a prompt of one symbol", 5, 1, starts_again=True),
-        case("nothing after the prompt", 4, 4, looks_ahead=True),
+        case("a prompt that nothing follows", 4, 4, looks_ahead=True),
         case("a cache that rounds what it keeps", 6, 3, rounds_past=True),
     ]
 

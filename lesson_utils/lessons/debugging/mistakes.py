@@ -9,7 +9,7 @@ _SOFTMAX = "(lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True))({})"
 
 ACROSS = (
     change("another row compared", "You compare with the first row of the batch, which is one of the others. Your row stands last: `[-1]`.", together="together = model.forward(batch)[0][0]"),
-    change("in front", "Beside a model that counts the rows of a batch, nothing moves in your comparison. Run the row once alone, `ids[None]`, and once as the last row, behind all of `others`.", batch="batch = np.concatenate([ids[None], others])", together="together = model.forward(batch)[0][0]"),
+    change("in front", "Your row has the same place in both runs, so a model that counts the rows of a batch moves nothing. Run the row once alone, `ids[None]`, and once as the last row, behind all of `others`.", batch="batch = np.concatenate([ids[None], others])", together="together = model.forward(batch)[0][0]"),
     change("company of copies", "You fill the batch with copies of the row itself. A model that mixes the rows then mixes equal ones, and nothing moves. The company has to be `others`.", batch="batch = np.stack([ids] * (len(others) + 1))"),
     change("one of the others", "You take one of the other rows. All of `others` stand before the row.", batch=("batch = np.stack([others[0], ids])", "batch = np.stack([others[-1], ids])")),
     change("the row is missing", "Your batch holds the others only. The row itself has to stand in it too, as the last one: `np.concatenate([others, ids[None]])`.", batch="batch = others"),
@@ -40,7 +40,7 @@ PARITY = (
     change("one number", "You return one number. One for each output is asked for, because the first place that differs is a clue: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max()"),
     change("place", "`np.argmax` gives the place of the largest difference. The task asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(np.concatenate(parts) - whole), axis=-1)"),
     change("mean", "You take the mean of the differences. The task asks for the largest.", answer="return np.abs(np.concatenate(parts) - whole).mean(axis=-1)"),
-    change("behind the prompt only", "You return only the outputs after the prompt. The prompt's own outputs are asked for, too: a mask that is wrong with a cache shows there.", answer="return np.abs(np.concatenate([np.zeros((0, whole.shape[1])), *parts[1:]]) - whole[prompt:]).max(axis=-1)"),
+    change("behind the prompt only", "You return only the outputs after the prompt. The prompt's own outputs are asked for, too: a wrong mask changes those.", answer="return np.abs(np.concatenate([np.zeros((0, whole.shape[1])), *parts[1:]]) - whole[prompt:]).max(axis=-1)"),
 )
 
 TRIAGE = (

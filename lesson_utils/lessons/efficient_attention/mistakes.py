@@ -115,7 +115,7 @@ ROUNDED = (
     change("as many levels as bits", "You make as many levels as there are bits. Each bit doubles their number: 2^bits levels.", step="step = (high - low) / (bits - 1 + (bits == 1))"),
     change("one level too few", "You leave one level unused. 2^bits levels have 2^bits − 1 gaps between them.", step="step = (high - low) / max(2**bits - 2, 1)"),
     change("twice the bits", "`2 * bits` is not 2^bits. In Python the power is `2**bits`.", step="step = (high - low) / (2 * bits - 1)"),
-    change("minimum not added back", "You return how far each number lies above the smallest one. Add `low` again.", answer="return whole * step"),
+    change("minimum not added back", "You return how far each number lies above the smallest one. Add the smallest number again.", answer="return whole * step"),
     change("whole numbers returned", "These are the whole numbers that would be stored. Turn them back: `low + whole * step`.", answer="return whole"),
     change("minimum not taken off", "You round x / step, so the levels are multiples of the step, and the smallest number is no level. Take `low` off before, and add it after.", whole="whole = np.round(x / step)", answer="return whole * step"),
     change("minimum added, never taken off", "You add `low` and have not taken it off before rounding: `(x - low) / step`.", whole="whole = np.round(x / step)"),

@@ -69,7 +69,7 @@ MERGE = (
         "x.swapaxes(0, 1).reshape(x.shape[1], -1)",
     ),
     change(
-        'four axes taken for granted', 'Your code is for four axes, (B, h, T, d_k). There may be fewer or more in front: `*leading, h, T, d_k = x.shape`, and `*leading` goes on to `reshape`.',
+        'four axes taken for granted', 'Your code is for four axes, (B, h, T, d_k). There may be fewer or more in front. Count from the end: `.swapaxes(-2, -3)` swaps T and h, and the sizes are `*leading, h, T, d_k = x.shape`.',
         "B, h, T, d_k = x.shape\nreturn x.swapaxes(1, 2).reshape(B, T, h * d_k)",
         "x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)",
         "x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)",

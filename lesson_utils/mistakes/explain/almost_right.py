@@ -11,11 +11,13 @@ from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.differences import masked_entries, parts
 from lesson_utils.mistakes.explain.dtypes import float64_source
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
+from lesson_utils.mistakes.recognise.mutation_operators import name_called
 from lesson_utils.mistakes.run.outcome import Outcome
 
 FLOAT64 = "Somewhere a float64 array or number takes part: convert it with `.astype`."
 LEFT = "The numbers are right; one thing is left."
 ASKS_FOR_FLOAT64 = r"float64|np\.double|dtype=float\b|astype\(float\)"
+VIEWS = ("reshape", "swapaxes", "transpose", "ravel", "view", "squeeze")  # methods that make no new array
 IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
 
 
@@ -91,8 +93,11 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
             of_its_dtype = f"({new}).astype({name}.dtype)" if _has_mixed_dtypes(exercise) else new
             how = f"Write `{name} = {of_its_dtype}`, which makes a new array."
+    elif mine and (line := _other_name(mine, name)):
+        text = f"Line {mine.first_line + line.lineno - 1}, `{mine.text(line)}`,"
+        how = f"{text} gives this array another name and makes no new one. Slices and `reshape` make none either. {how}"
     else:
-        how = f"`out = {name}` is the same array under another name, and `reshape` and slices are views of it. {how}"
+        how = f"Another name for `{name}`, a slice or a `reshape` of it is still the same array. {how}"
     return (
         f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
         f"caller's data. {how}"
@@ -106,6 +111,18 @@ def _has_mixed_dtypes(exercise: Exercise) -> bool:
         for case in exercise.drawn
     )
     return exercise.dtype == "kept" and any(len(dtypes) > 1 for dtypes in floats)
+
+
+def _other_name(learner: LearnerCode, name: str) -> ast.stmt | None:
+    """Return the line that gives the array `name` another name: `out = x`, `rows = x.reshape(-1, 4)`, `first = x[0]`."""
+    for line in (n for s in learner.body for n in ast.walk(s) if isinstance(n, ast.Assign)):
+        value: ast.AST = line.value
+        while isinstance(value, ast.Subscript | ast.Attribute) or name_called(value) in VIEWS:
+            value = getattr(value, "func", value)
+            value = getattr(value, "value", None) or ast.Pass()
+        if isinstance(line.targets[0], ast.Name) and isinstance(value, ast.Name) and value.id == name:
+            return line
+    return None
 
 
 def _writes_into(learner: LearnerCode, name: str) -> ast.stmt | None:

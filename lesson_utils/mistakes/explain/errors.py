@@ -188,6 +188,20 @@ def _out_of_bounds(text: str, line: str, variables: Mapping[str, Any]) -> str:
     return f"Index {found[1]} lies beyond the end of axis {found[2]}, which has length {found[3]}: its last index is {int(found[3]) - 1}."
 
 
+def _bad_index(text: str, line: str, variables: Mapping[str, Any]) -> str:
+    if "tuple index" in text and ".shape[" in line:
+        return "`.shape` has a number for each axis, and an array here has fewer axes. Count from the end: `.shape[-1]` is always the last."
+    if found := re.search(r"array is (\d)-dimensional, but (\d+) were", text):
+        return f"More indices than axes: {found[2]} indices, and the array has {found[1]} {'axis' if found[1] == '1' else 'axes'}."
+    if found := re.search(r"axis is (\d+) but size of corresponding boolean axis is (\d+)", text):
+        return f"A mask in square brackets has the shape of what it picks from: {found[2]} entries do not fit an axis of length {found[1]}."
+    if "list index" in text or "tuple index" in text:
+        return f"The {text.split()[0]} has no entry with this index: it is shorter."
+    return (
+        "An index does not fit the array. An index is a whole number, a slice, or a boolean mask of the array's shape."
+    )
+
+
 def _no_memory(text: str, line: str, variables: Mapping[str, Any]) -> str:
     if shape := re.findall(r"with shape (\(.+?\))", text):
         return f"An array is made of shape `{shape[0]}`; no case needs that many numbers. Is a size, a power or a quotient another one than it should be?"
@@ -210,9 +224,9 @@ PLAIN: tuple[tuple[type | str, str | Callable[[str, str, Mapping[str, Any]], str
     (r"^axis -?\d+ is out of bounds", "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."),
     (r"index (-?\d+) is out of bounds", _out_of_bounds),
     ("cannot reshape", _no_such_shape),
-    ("axes don't match", "`.transpose` must list each axis once. To swap two, count from the end: `.swapaxes(-1, -2)`."),
+    ("axes don't match", "`.transpose` must list each axis once, and there may be more or fewer of them than here. `.swapaxes` swaps two axes, counted from the end, however many stand in front."),
     ("unpack", "The left side of `=` has another number of names than the right side has values."),
-    (IndexError, "An index does not fit the array: beyond its end, more indices than axes, or a mask of another shape."),
+    (IndexError, _bad_index),
     ("must match exactly|dimensions must match", "Arrays that are joined must have the same lengths along all other axes."),
     (ZeroDivisionError, "Something is divided by 0."),
     (RecursionError, "The function calls itself without end."),

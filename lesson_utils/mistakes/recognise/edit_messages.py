@@ -119,15 +119,33 @@ def contradict(a: Edit, b: Edit) -> bool:
 def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
     """Return what a learner reads of edits that mend lines together; of two of one expression, what both change at once."""
     for a, b in itertools.combinations(edits, 2):
+        rest = [edit for edit in edits if edit not in (a, b)]
+        if exchanged := _exchanged(a, b, learner):
+            return [exchanged, *repair_messages(rest, learner)]
         if touch(a, b) or _overlap(a, b, learner):
             old, new = _changed_part([a, b], learner.body)
             cure = f"{_lines(a, learner)}: write `{_after(old, new, learner)}` instead of `{learner.text(old)}`."
             parts = [(edit, *_changed_part([edit], learner.body)) for edit in (a, b)]
             # Of a place that both change, each one's reason alone is not true.
             why = dict.fromkeys(reason(*part) if touch(a, b) else own_reason(*part[1:]) for part in parts)
-            rest = [edit for edit in edits if edit not in (a, b)]
             return [" ".join(filter(None, [cure, *why])), *repair_messages(rest, learner)]
     return [repair_message(edit, learner).strip() for edit in edits]
+
+
+def _exchanged(a: Edit, b: Edit, learner: LearnerCode) -> str:
+    """Return the words for two edits of a line that put each other's code in; "" if they do not."""
+    if a.line != b.line or any(edit.words or edit.cure or edit.also or edit.kind == "results" for edit in (a, b)):
+        return ""
+    (old, new), (other_old, other_new) = ([*map(_plain, _changed_part([edit], learner.body))] for edit in (a, b))
+    if (old, new) != (other_new, other_old):
+        return ""
+    return f"{_lines(a, learner)}: exchange `{old}` and `{new}`. {REASONS['exchanged']}"
+
+
+def _plain(node: ast.AST) -> str:
+    """Return code in one spelling: `0::2` is `::2`."""
+    text = ast.unparse(node)
+    return text.removeprefix("0") if isinstance(node, ast.Slice) and text.startswith("0:") else text
 
 
 def _overlap(a: Edit, b: Edit, learner: LearnerCode) -> bool:
@@ -230,7 +248,9 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
         return edit.why
     if gone == ".T":
         return "`.T` makes columns of the rows."
-    if edit.kind == "off by one" and ast.UnaryOp in (type(edit.old), type(edit.parent)):  # −1 for −2: an axis, maybe
+    if edit.kind == "off by one" and ast.UnaryOp in map(
+        type, (edit.old, edit.new, edit.parent)
+    ):  # −1 for −2, or the last
         return ""
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
     return own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, ast.unparse(old), ast.unparse(new))

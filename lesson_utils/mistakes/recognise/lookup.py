@@ -114,8 +114,11 @@ class Lookup:
 
     def misses(self, fault: Fault) -> bool:
         """Tell whether a fault leaves out a call of the solution that the learner's lines have: √1, say, for no root."""
-        calls = set(re.findall(r"(\w+)\(", self.bank.exercise.body({}))) - set(re.findall(r"(\w+)\(", fault.text))
-        return any(name in self.words for name in calls)
+        return any(name in self.words for name in self.calls_left_out(fault))
+
+    def calls_left_out(self, fault: Fault) -> set[str]:
+        """Return the functions that the solution calls and a fault does not."""
+        return {*re.findall(r"(\w+)\(", self.bank.exercise.body({}))} - {*re.findall(r"(\w+)\(", fault.text)}
 
     def works_alike(self, fault: Fault) -> bool:
         """Tell whether half of what a fault calls stands in the learner's lines; else its words say what nobody wrote."""

@@ -119,10 +119,11 @@ def _other_axes(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[st
     arguments = node.args[:first] if "axis" not in keywords else node.args
     keeps = "keepdims" in keywords
     axes = (-1, 0, 1, -2, -3, None) if name in ("stack", "concatenate") else (-1, 0, 1, -2, None)
-    for new, keep in itertools.product(axes, (keeps, not keeps) if name in KEEPS else (keeps,)):
-        is_same_axis = new == number(axis) and (axis is None) == (new is None)
+    others = [None if n is None else parsed(str(n)) for n in axes if n != number(axis) or (n is None) != (axis is None)]
+    for new, keep in itertools.product([axis, *others], (keeps, not keeps) if name in KEEPS else (keeps,)):
+        is_same_axis = new is axis
         if not is_same_axis or keep != keeps:
-            more = [] if new is None else [ast.keyword("axis", parsed(str(new)))]
+            more = [] if new is None else [ast.keyword("axis", new)]
             more += [ast.keyword("keepdims", ast.Constant(True))] if keep else []
             yield "keepdims" if is_same_axis else "axis", with_fields(node, args=arguments, keywords=[*more, *rest])
 

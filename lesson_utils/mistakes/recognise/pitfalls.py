@@ -55,6 +55,7 @@ SURE = (
 )  # fmt: skip
 # What is right as often as not; told only where the lines are better with what stands on the right.
 MAYBE = (
+    ("A == B or C", "A == B", "Python reads it as `({A} == {B}) or {C}`, and `{C}` counts as true, so that the condition always holds."),
     # questions
     ("P or B", "B if P is None else P", "`or` asks `{P}` for one yes or no: an array has none, and for 0 and what is empty it takes its right side, too."),
     ("A != B", "A | B", "Between truth values, `!=` is an exclusive “or”: it is False where both are True."),

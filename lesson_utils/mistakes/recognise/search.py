@@ -213,6 +213,10 @@ class Search(Lookup):
             return False
         if edit.kind == "term" and not self._has_too_many(edit):
             return False
+        if self._takes_a_parameter(edit) or (
+            edit.kind == "unwrapped" and not has_own_reason(edit) and self.calls_left_out(fault)
+        ):
+            return False  # the edit may itself make the mistake that is told beside it
         return edit.kind == "results" or self.is_true(fault)
 
     def _has_too_many(self, edit: Edit) -> bool:
@@ -244,6 +248,15 @@ class Search(Lookup):
         """Tell whether an edit takes the last of a variable out of an expression."""
         before, after = map(tokens, edit.texts())
         return self.learner is not None and any(v in before and v not in after for v in self.learner.variables())
+
+    def _takes_a_parameter(self, edit: Edit) -> bool:
+        """Tell whether an edit takes the last of a parameter out of the lines that the solution reads."""
+        if self.learner is None:
+            return False
+        before = self.learner.variables_read()
+        with edit.applied():
+            gone = before - self.learner.variables_read()
+        return any(name in gone and name in self.bank.words for name in self.bank.exercise.parameters)
 
     def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
