@@ -171,8 +171,17 @@ class Rotary:
         as_choice(self.pairs, "pairs", PAIRS)
 
     def turn(self, x: Array, positions: ArrayLike) -> Array:
-        """Turn x by its positions; −positions turn back, which is the gradient."""
-        return _turned(x, np.asarray(positions, np.float64), self.base, self.scale, self.pairs == "halves")
+        """Turn x by its positions; −positions turn back, which is the gradient.
+
+        Raises:
+            ValueError: there is not one position for each row of x, or the width is odd.
+        """
+        positions = np.asarray(positions, np.float64)
+        if positions.shape[-1:] != x.shape[-2:-1]:  # one position would turn all rows alike
+            raise ValueError(
+                f"positions {positions.shape} does not fit x {x.shape}: one for each of its rows is needed"
+            )
+        return _turned(x, positions, self.base, self.scale, self.pairs == "halves")
 
 
 def alibi_slopes(num_heads: SupportsIndex) -> Array:

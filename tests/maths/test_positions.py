@@ -117,6 +117,11 @@ def test_a_scale_is_on_the_positions_which_may_be_fractions(case, base, scale):
     np.testing.assert_array_equal(turn.turn(x, pos), positions.rotary(x, pos, base, scale, "halves"))
 
 
+def test_a_layer_turns_each_row_by_a_position_of_its_own():
+    with pytest.raises(ValueError, match=r"positions \(1,\) does not fit x \(2, 3, 4\)"):
+        positions.Rotary().turn(np.ones((2, 3, 4)), np.arange(1))
+
+
 @given(seeds, widths, bases, st.integers(-300, 300))
 def test_products_of_turned_queries_and_keys_depend_on_the_offset_only(rng, d, base, offset):
     q, k = rng.normal(size=(3, d)), rng.normal(size=(4, d))

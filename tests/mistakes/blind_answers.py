@@ -2341,4 +2341,17 @@ BLIND = (
         """,
         says=(r'write `into == "keys"` instead', "counts as true"),
     ),
+    Blind(
+        "softmax",
+        "rows of the argument changed in a loop",
+        """
+        n = x.shape[-1]
+        for row in x.reshape(-1, n):
+            row -= row.max()
+        e = np.exp(x)
+        return e / e.sum(axis=-1, keepdims=True)
+        """,
+        says=("is still the same array", "x = x.copy()"),
+        never=("gives this array another name",),
+    ),
 )

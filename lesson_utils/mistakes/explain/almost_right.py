@@ -17,7 +17,7 @@ from lesson_utils.mistakes.run.outcome import Outcome
 FLOAT64 = "Somewhere a float64 array or number takes part: convert it with `.astype`."
 LEFT = "The numbers are right; one thing is left."
 ASKS_FOR_FLOAT64 = r"float64|np\.double|dtype=float\b|astype\(float\)"
-VIEWS = ("reshape", "swapaxes", "transpose", "ravel", "view", "squeeze")  # methods that make no new array
+VIEWS = ("reshape", "swapaxes", "transpose", "ravel", "view", "squeeze")  # what makes no new array of one
 IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
 
 
@@ -114,14 +114,14 @@ def _has_mixed_dtypes(exercise: Exercise) -> bool:
 
 
 def _other_name(learner: LearnerCode, name: str) -> ast.stmt | None:
-    """Return the line that gives the array `name` another name: `out = x`, `rows = x.reshape(-1, 4)`, `first = x[0]`."""
+    """Return the line that gives the array `name` the name under which it is changed: `out = x`, `rows = x.reshape(-1, 4)`."""
     for line in (n for s in learner.body for n in ast.walk(s) if isinstance(n, ast.Assign)):
-        value: ast.AST = line.value
-        while isinstance(value, ast.Subscript | ast.Attribute) or name_called(value) in VIEWS:
-            value = getattr(value, "func", value)
-            value = getattr(value, "value", None) or ast.Pass()
-        if isinstance(line.targets[0], ast.Name) and isinstance(value, ast.Name) and value.id == name:
-            return line
+        value: Any = line.value
+        while isinstance(value, ast.Subscript) or getattr(value, "attr", "") == "T" or name_called(value) in VIEWS:
+            value = getattr(value, "value", None) or getattr(value.func, "value", None)
+        match line.targets:
+            case [ast.Name(id=other)] if getattr(value, "id", "") == name and _writes_into(learner, other):
+                return line
     return None
 
 

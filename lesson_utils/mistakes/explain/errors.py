@@ -224,7 +224,7 @@ PLAIN: tuple[tuple[type | str, str | Callable[[str, str, Mapping[str, Any]], str
     (r"^axis -?\d+ is out of bounds", "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."),
     (r"index (-?\d+) is out of bounds", _out_of_bounds),
     ("cannot reshape", _no_such_shape),
-    ("axes don't match", "`.transpose` must list each axis once, and there may be more or fewer of them than here. `.swapaxes` swaps two axes, counted from the end, however many stand in front."),
+    ("axes don't match", "`.transpose` must list each axis of the array once, and this array has another number of axes. `.swapaxes` swaps two axes, counted from the end, however many stand in front."),
     ("unpack", "The left side of `=` has another number of names than the right side has values."),
     (IndexError, _bad_index),
     ("must match exactly|dimensions must match", "Arrays that are joined must have the same lengths along all other axes."),

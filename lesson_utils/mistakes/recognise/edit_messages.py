@@ -248,9 +248,8 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
         return edit.why
     if gone == ".T":
         return "`.T` makes columns of the rows."
-    if edit.kind == "off by one" and ast.UnaryOp in map(
-        type, (edit.old, edit.new, edit.parent)
-    ):  # −1 for −2, or the last
+    has_sign = ast.UnaryOp in map(type, (edit.old, edit.new, edit.parent))  # −1 for −2 is an axis, maybe, or the last
+    if edit.kind == "off by one" and has_sign:
         return ""
     kind = "off by one" if edit.kind == "term" and gone in ("- 1", "+ 1") else "inverted" if gone == "~" else edit.kind
     return own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, ast.unparse(old), ast.unparse(new))

@@ -23,11 +23,12 @@ ALIKE = "`*` repeats the same object, so that what is written into one of them s
 SLICE = "If `{{P}}` is 0, −0 is 0 as well, and this slice {}."
 INFINITE = "0 times ∞ is NaN (not a number), so that the product spoils every place where `{A}` is 0."
 DTYPE = "The new array takes the dtype of `{A}`: whole numbers cut off the decimals of what is written into it, and truth values keep True and False alone."
+ALWAYS = "Python reads it as `({A} == {B}) or {C}`, and `{C}` counts as true, so that the condition always holds."
 
 # What is nearly always a mistake: pattern; what to write; why.
 SURE = (
     # questions
-    ("A == B or C", "A in (B, C)", "Python reads it as `({A} == {B}) or {C}`, and `{C}` counts as true, so that the condition always holds."),
+    ("A == B or C", "A in (B, C)", ALWAYS),
     ("A == B or C or D", "A in (B, C, D)", "`{C}` counts as true whatever `{A}` is, so that the condition always holds."),
     ("A != C or A != D", "A not in (C, D)", "`{A}` always differs from one of the two, so that the condition always holds."),
     ("A == C and A == D", "A in (C, D)", "`{A}` never equals both, so that the condition never holds."),
@@ -55,8 +56,8 @@ SURE = (
 )  # fmt: skip
 # What is right as often as not; told only where the lines are better with what stands on the right.
 MAYBE = (
-    ("A == B or C", "A == B", "Python reads it as `({A} == {B}) or {C}`, and `{C}` counts as true, so that the condition always holds."),
     # questions
+    ("A == B or C", "A == B", ALWAYS),
     ("P or B", "B if P is None else P", "`or` asks `{P}` for one yes or no: an array has none, and for 0 and what is empty it takes its right side, too."),
     ("A != B", "A | B", "Between truth values, `!=` is an exclusive “or”: it is False where both are True."),
     ("A ^ B", "A ** B", POWER),

@@ -250,7 +250,7 @@ class Search(Lookup):
         return self.learner is not None and any(v in before and v not in after for v in self.learner.variables())
 
     def _takes_a_parameter(self, edit: Edit) -> bool:
-        """Tell whether an edit takes the last of a parameter out of the lines that the solution reads."""
+        """Tell whether an edit leaves the lines without a parameter that the solution reads."""
         if self.learner is None:
             return False
         before = self.learner.variables_read()
