@@ -46,7 +46,7 @@ import ipywidgets
 import numpy as np
 from numpy.typing import NDArray
 
-from lesson_utils.classroom import plots, stand_in
+from lesson_utils.classroom import page, plots, stand_in
 from lesson_utils.classroom.live import stops
 from lesson_utils.classroom.live.controls import Choice, Control, LogSlider, Slider, Switch, Word
 
@@ -381,5 +381,6 @@ class LiveFigure:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
+        page.bring()
         for output in self.outputs():
             display(output, raw=True)
