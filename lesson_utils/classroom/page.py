@@ -22,6 +22,9 @@ def ready() -> None:
     """Say that the set-up is done, and bring the page its script and style."""
     from IPython.display import display
 
+    from lesson_utils.classroom import live
+
+    live.before_shown[:] = [bring]
     reloads.watch()
     reloads.new_page()  # no longer: here comes its script
     print("Ready.")

@@ -46,7 +46,7 @@ import ipywidgets
 import numpy as np
 from numpy.typing import NDArray
 
-from lesson_utils.classroom import page, plots, stand_in
+from lesson_utils.classroom import plots, stand_in
 from lesson_utils.classroom.live import stops
 from lesson_utils.classroom.live.controls import Choice, Control, LogSlider, Slider, Switch, Word
 
@@ -123,6 +123,9 @@ def lab(
             stands between a prediction and its answer must say so.
     """
     return lambda draw: Lab(draw, width, height, more if controls is None else controls, example, prepare, neutral)
+
+
+before_shown: list[Callable[[], object]] = []  # what is to be done before a figure is shown: see page.py
 
 
 class Stamp(NamedTuple):
@@ -381,6 +384,7 @@ class LiveFigure:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        page.bring()
+        for do in before_shown:
+            do()
         for output in self.outputs():
             display(output, raw=True)
