@@ -1,7 +1,10 @@
 """The notebooks' own rules of style."""
 
+import ast
+import dis
 import re
 from pathlib import Path
+from types import CodeType
 
 import nbformat
 import pytest
@@ -45,6 +48,41 @@ def test_a_question_comes_before_every_live_figure(path):
         if re.search(r"^lab\.\w+_l(ab|ook)\(|^lab\.first_look", cell.source, re.M) and cell.cell_type == "code":
             asked = next(c for c in all_cells[i - 1 :: -1] if c.cell_type == "markdown")
             assert re.search(r"\*\*Predict:\*\*|\b(drag|move|type)\b", asked.source, re.I)  # or what to try
+
+
+# Names that two cells of a notebook bind on purpose: to the same thing, to a newer one of the same kind, or to yours.
+BOUND_AGAIN = {"model", "mine", "my_causal_mask", "recallers", "rng"}
+
+
+@every_notebook
+def test_a_name_that_other_cells_read_is_bound_by_one_cell(path):
+    """Cells run in any order: where a name has two meanings, a third cell may get the wrong one."""
+    sources = {cell.id: re.sub(r"^( *)%.*", r"\1pass", cell.source, flags=re.M) for cell in cells(path, "code")}
+    own = {cell: set(bound(ast.parse(source))) for cell, source in sources.items()}
+    read = {cell: set(read_by(compile(source, cell, "exec"))) for cell, source in sources.items()}
+    for name in set().union(*own.values()) - BOUND_AGAIN:
+        makers = [cell for cell in own if name in own[cell]]
+        readers = [cell for cell in read if name in read[cell] - own[cell]]
+        assert len(makers) < 2 or not readers, f"{name}: bound in {makers}, read in {readers}"
+
+
+def bound(tree):
+    """Yield the names that a cell binds at its top level, also in loops; imports bind the same thing everywhere."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            yield from bound(node)
+
+
+def read_by(code):
+    """Yield the global names that code reads, also in functions within it."""
+    yield from (step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_NAME", "LOAD_GLOBAL"))
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from read_by(part)
 
 
 PAGES = [path for path in save.texts() if path.suffix == ".md"]

@@ -4,6 +4,7 @@
 the hand rests. `page.css` keeps these controls in sight.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -21,10 +22,31 @@ def ready() -> None:
     """Say that the set-up is done, and bring the page its script and style."""
     from IPython.display import display
 
+    from lesson_utils.classroom import live
+
+    live.before_shown[:] = [bring]
     reloads.watch()
+    reloads.new_page()  # no longer: here comes its script
     print("Ready.")
     if sys.platform == "emscripten":
         print(IN_A_BROWSER)
-    script, style = (Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    script, style = _parts()
     page = f'<style>{style}</style><div class="open-answers"></div><script>{script}</script>'
     display({"text/html": page, "text/plain": ""}, raw=True)
+
+
+def bring() -> None:
+    """Bring script and style to a page that was loaded again, and has not run the set-up cell since."""
+    if not reloads.new_page():
+        return
+    from IPython.display import display
+
+    script, style = _parts()
+    # The style stays when this output goes, as the script does.
+    keep = f"document.head.appendChild(document.createElement('style')).textContent = {json.dumps(style)}"
+    display({"text/html": f"<script>{keep};\n{script}</script>", "text/plain": ""}, raw=True)
+
+
+def _parts() -> tuple[str, str]:
+    script, style = (Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    return script, style

@@ -35,6 +35,13 @@ class Reloads:
         self._opened: dict[str, float] = {}
         self._cells: list[Cell] = []
         self._page, self._began = "", 0.0
+        self._served: set[str] = set()
+
+    def serves(self, page: str) -> bool:
+        """Note that a page gets its script, and return whether it had none."""
+        new = page not in self._served
+        self._served.add(page)
+        return new
 
     def opened(self, page: str, sent: float) -> None:
         """Note that a page has asked what the kernel is."""
@@ -100,6 +107,16 @@ def watch() -> None:
     handlers["kernel_info_request"] = asked
     shell.events.register("pre_run_cell", before)
     shell.events.register("post_run_cell", after)
+
+
+def new_page() -> bool:
+    """Return whether the page that runs this cell has not asked before; False where pages are not watched."""
+    ipython = sys.modules.get("IPython")
+    shell: Any = ipython.get_ipython() if ipython else None
+    if not hasattr(shell, "attention_reloads"):
+        return False
+    page, _ = _sender(shell.kernel.get_parent())
+    return bool(shell.attention_reloads.serves(page))
 
 
 def _sender(message: dict[str, Any]) -> tuple[str, float]:

@@ -163,6 +163,29 @@ def test_beside_a_slider_of_a_few_values_nothing_can_be_typed(lab):
         page.wait_for_function(can_type, arg=[1, False])
 
 
+def test_a_figure_brings_its_script_to_a_page_that_was_loaded_again_and_nothing_can_be_typed_there_either(lab):
+    """After a reload without saving, the kernel lives, and the output of the set-up cell is gone."""
+    with lab.open(NOTEBOOK.name) as notebook:
+        page = notebook.page
+        notebook.run_cell("setup")
+        page.on("dialog", lambda dialog: dialog.accept())  # "Leave this page?"
+        page.reload()
+        page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context?.isReady", timeout=60_000)
+        kernel = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel"
+        page.wait_for_function(f"{kernel}?.connectionStatus === 'connected'", timeout=60_000)
+        notebook.ask("async panel => { await panel.revealed; await panel.sessionContext.ready }")
+        assert not page.evaluate("Boolean(window.attentionCourse)")
+        notebook.run_cell("first-look")
+        page.locator(".live-figure img").wait_for()
+        few, number = (page.locator(".live-figure .widget-readout").nth(place) for place in (0, 1))
+        page.wait_for_function("document.querySelector('.few-values .widget-readout').contentEditable === 'false'")
+        assert number.evaluate("node => node.isContentEditable")
+        page.locator(".live-figure [role=slider]").first.press("End")
+        page.wait_for_function("document.querySelector('.few-values .widget-readout').textContent === 'wide'")
+        page.wait_for_timeout(500)
+        assert not few.evaluate("node => node.isContentEditable")
+
+
 @pytest.mark.parametrize("leave", ["Enter", "Tab"])
 @pytest.mark.parametrize("number", ["0.5", "0,5"])
 def test_a_number_beside_a_slider_counts_also_with_a_comma_and_when_one_leaves_it(lab, number, leave):

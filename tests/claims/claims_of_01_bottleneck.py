@@ -84,20 +84,20 @@ as_written(
 )
 
 # %% one-way-map
-looks, decides = experiment.looks(one_way, word), experiment.influence(one_way, word)
+looks, decides = experiment.looks(one_way, long_word), experiment.influence(one_way, long_word)
 as_written(
-    right=lab.answer(one_way, word)[0] == word[::-1],
+    right=lab.answer(one_way, long_word)[0] == long_word[::-1],
     one_late=experiment.weight_on(looks, 1) > 0.9 > 0.1 > experiment.weight_on(looks, 0, 1),
     decides=decides[:, ::-1].diagonal().min() > 0.8,
     from_other_starts=all(late > 0.9 and itself > 0.9 for late, itself in lab.OTHER_STARTS),
 )
 
 # %% maps
-on = {name: experiment.weight_on(experiment.looks(model, word)) for name, model in attentive.items()}
-before = experiment.looks(bahdanau, word)
-effect = {name: experiment.influence(model, word)[:, ::-1].diagonal().min() for name, model in attentive.items()}
+on = {name: experiment.weight_on(experiment.looks(model, long_word)) for name, model in attentive.items()}
+before = experiment.looks(bahdanau, long_word)
+effect = {name: experiment.influence(model, long_word)[:, ::-1].diagonal().min() for name, model in attentive.items()}
 as_written(
-    right=all(lab.answer(model, word)[0] == word[::-1] for model in attentive.values()),
+    right=all(lab.answer(model, long_word)[0] == long_word[::-1] for model in attentive.values()),
     looks=on["Luong"] > 0.8 and on["Bahdanau"] < 0.65,
     two_letters=on["Bahdanau"] + experiment.weight_on(before, 1) > 0.75,
     decides=min(effect.values()) > 0.8,

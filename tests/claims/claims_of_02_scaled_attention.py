@@ -38,7 +38,7 @@ as_written(largest_grow=(np.diff(highest) > 0).all() and highest[-1] > 5 * highe
 # %% hidden-words
 moved = {}
 for hidden in ("nothing", "river", "money"):
-    (moved[hidden],), _ = attend(X[1:2], X, X, np.array([[word != hidden for word in words]]))
+    (moved[hidden],), _ = attend(X_longer[1:2], X_longer, X_longer, np.array([[word != hidden for word in longer]]))
 as_written(further=moved["river"][1] > moved["nothing"][1], to_water=moved["money"][0] > moved["money"][1])
 
 # %% score-variance-measured

@@ -9,9 +9,9 @@ as_written(two_layers=places == [4, 5], parity=parity > 0.1, rows=rows < 1e-5)
 
 # %% start-code
 as_written(width_256=9 < losses[0] < 10, own=own > 9, another=losses[1] < 5.5, small=abs(losses[2] - np.log(V)) < 0.1)
-starts = [lab.broken.patient("", vocab=V, d_model=d).loss((ids, targets)) for d in (32, 64, 128, 256)]
+starts = [lab.broken.patient("", vocab=V, d_model=d).loss((inputs, targets)) for d in (32, 64, 128, 256)]
 as_written(grows=starts == sorted(starts), from_to=[round(starts[0], 1), round(starts[-1], 1)] == [5.3, 9.6])
-deep = [lab.broken.patient("", vocab=V, d_model=d, num_layers=8).loss((ids, targets)) for d in (32, 256)]
+deep = [lab.broken.patient("", vocab=V, d_model=d, num_layers=8).loss((inputs, targets)) for d in (32, 256)]
 as_written(eight_layers=abs(deep[0] - 5.1) < 0.05 and abs(deep[1] - 6.0) < 0.06)
 as_written(healthy_starts_at_5=abs(examined.stored()[examined.HEALTHY].start - 5.0) < 0.05)
 

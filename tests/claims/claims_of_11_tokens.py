@@ -15,7 +15,7 @@ as_written(
 as_written(blanks=pairs.most_common(1)[0][0] == (" ", " "))
 
 # %% back
-as_written(back="".join(piece[i] for i in tokens) == line, fewer=len(tokens) < 0.6 * len(line))
+as_written(back="".join(spelled[i] for i in tokens) == line, fewer=len(tokens) < 0.6 * len(line))
 
 # %% two-thousand
 at = {level: measured.bits[n] for n, level in enumerate(LEVELS)}  # bits a character, by 1 to 4 pieces

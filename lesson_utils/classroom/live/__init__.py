@@ -125,6 +125,9 @@ def lab(
     return lambda draw: Lab(draw, width, height, more if controls is None else controls, example, prepare, neutral)
 
 
+before_shown: list[Callable[[], object]] = []  # what is to be done before a figure is shown: see page.py
+
+
 class Stamp(NamedTuple):
     """The pixels that an artist painted, and those on which it stood."""
 
@@ -381,5 +384,7 @@ class LiveFigure:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
+        for do in before_shown:
+            do()
         for output in self.outputs():
             display(output, raw=True)
