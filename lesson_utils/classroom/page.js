@@ -73,9 +73,9 @@
       say(handle, "aria-label", label);
       if (!readout) continue;
       say(handle, "aria-valuetext", readout.textContent);
-      // A number typed beside a slider of a few values is not one of them: there, it can't be typed. (A slider gets its
-      // class after it is on the page.)
-      const typed = !slider.closest(".few-values");
+      // A number typed beside a slider of a few values is not one of them: there, it can't be typed. A slider gets its
+      // class after it is on the page, so that nothing can be typed beside a slider without one.
+      const typed = Boolean(slider.closest(".any-number"));
       if (readout.isContentEditable !== typed) readout.contentEditable = typed;
       if (typed) say(readout, "role", "textbox"), say(readout, "aria-label", label);
     }

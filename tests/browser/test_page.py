@@ -147,7 +147,7 @@ def test_on_a_phone_a_finger_can_hold_each_slider(lab):
 
 
 def test_beside_a_slider_of_a_few_values_nothing_can_be_typed(lab):
-    """However late the slider gets its class: that comes with a message of its own."""
+    """However late a slider gets its class: that comes with a message of its own."""
     with lab.open(NOTEBOOK.name, 390, 844) as notebook:
         notebook.run_cell("setup")
         notebook.run_cell("first-look", WIDE)
@@ -157,10 +157,10 @@ def test_beside_a_slider_of_a_few_values_nothing_can_be_typed(lab):
         can_type = "([number, typed]) => " + readout + "[number].isContentEditable === typed"
         page.wait_for_function(can_type, arg=[0, True])
         page.wait_for_function(can_type, arg=[1, False])
-        page.evaluate("document.querySelector('.few-values').classList.replace('few-values', 'still-to-come')")
-        page.wait_for_function(can_type, arg=[1, True])
-        page.evaluate("document.querySelector('.still-to-come').classList.replace('still-to-come', 'few-values')")
-        page.wait_for_function(can_type, arg=[1, False])
+        page.evaluate("document.querySelector('.any-number').classList.replace('any-number', 'still-to-come')")
+        page.wait_for_function(can_type, arg=[0, False])
+        page.evaluate("document.querySelector('.still-to-come').classList.replace('still-to-come', 'any-number')")
+        page.wait_for_function(can_type, arg=[0, True])
 
 
 def test_a_figure_brings_its_script_to_a_page_that_was_loaded_again_and_nothing_can_be_typed_there_either(lab):
@@ -178,10 +178,14 @@ def test_a_figure_brings_its_script_to_a_page_that_was_loaded_again_and_nothing_
         notebook.run_cell("first-look")
         page.locator(".live-figure img").wait_for()
         few, number = (page.locator(".live-figure .widget-readout").nth(place) for place in (0, 1))
-        page.wait_for_function("document.querySelector('.few-values .widget-readout').contentEditable === 'false'")
+        page.wait_for_function(
+            "document.querySelector('.widget-slider:not(.any-number) .widget-readout').contentEditable === 'false'"
+        )
         assert number.evaluate("node => node.isContentEditable")
         page.locator(".live-figure [role=slider]").first.press("End")
-        page.wait_for_function("document.querySelector('.few-values .widget-readout').textContent === 'wide'")
+        page.wait_for_function(
+            "document.querySelector('.widget-slider:not(.any-number) .widget-readout').textContent === 'wide'"
+        )
         page.wait_for_timeout(500)
         assert not few.evaluate("node => node.isContentEditable")
 
@@ -209,7 +213,9 @@ def test_what_is_typed_at_a_control_leaves_the_cell_as_it_is(lab):
         notebook.run_cell("setup")
         notebook.run_cell("first-look", WIDE)
         page.locator(".live-figure img").wait_for()
-        page.wait_for_function("document.querySelector('.few-values .widget-readout')?.contentEditable === 'false'")
+        page.wait_for_function(
+            "document.querySelector('.widget-slider:not(.any-number) .widget-readout')?.contentEditable === 'false'"
+        )
         before = [(cell["id"], cell["cell_type"]) for cell in notebook.cells]
         sliders = page.locator(".live-figure .widget-slider")
         for number in range(2):
@@ -226,9 +232,13 @@ def test_what_is_typed_at_a_control_leaves_the_cell_as_it_is(lab):
         page.wait_for_timeout(500)
         assert [(cell["id"], cell["cell_type"]) for cell in notebook.cells] == before
         page.keyboard.press("Home")
-        page.wait_for_function("document.querySelector('.few-values .widget-readout').textContent === 'each vector'")
+        page.wait_for_function(
+            "document.querySelector('.widget-slider:not(.any-number) .widget-readout').textContent === 'each vector'"
+        )
         page.keyboard.press("End")
-        page.wait_for_function("document.querySelector('.few-values .widget-readout').textContent === 'each channel'")
+        page.wait_for_function(
+            "document.querySelector('.widget-slider:not(.any-number) .widget-readout').textContent === 'each channel'"
+        )
 
 
 def test_what_is_printed_breaks_between_words(lab):

@@ -51,6 +51,15 @@ class _Range(Control):
     low: float
     high: float
 
+    def slider(self, value: float) -> ipywidgets.Widget:
+        """Make the slider that stands at `value`."""
+        raise NotImplementedError
+
+    def widget(self, value: float) -> ipywidgets.Widget:
+        slider = self.slider(value)
+        slider.add_class("any-number")  # only beside these can one type: see page.js
+        return slider
+
     def check(self, name: str, value: float) -> None:
         if not self.low <= value <= self.high:
             raise ValueError(f"{name}={value!r} is out of range; expected a number from {self.low} to {self.high}")
@@ -75,7 +84,7 @@ class Slider(_Range):
     def values(self) -> tuple[float, ...]:
         return tuple(_rounded(self.low + n * self.step) for n in range(round((self.high - self.low) / self.step) + 1))
 
-    def widget(self, value: float) -> ipywidgets.Widget:
+    def slider(self, value: float) -> ipywidgets.Widget:
         whole = all(isinstance(n, int) for n in (self.low, self.high, self.value, self.step))
         make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
         return make(value=value, min=self.low, max=self.high, step=self.step, **_look(self.label))
@@ -107,7 +116,7 @@ class LogSlider(_Range):
         steps = round(self.steps_per_decade * math.log10(self.high / self.low))
         return tuple(_rounded(self.low * 10 ** (n / self.steps_per_decade)) for n in range(steps + 1))
 
-    def widget(self, value: float) -> ipywidgets.Widget:
+    def slider(self, value: float) -> ipywidgets.Widget:
         low, high = math.log10(self.low), math.log10(self.high)
         step = 1 / self.steps_per_decade
         return ipywidgets.FloatLogSlider(value=value, base=10, min=low, max=high, step=step, **_look(self.label))
@@ -135,9 +144,7 @@ class Choice(Control):
         if max(map(len, texts)) > 12:  # there is no room for them beside the slider: the figure's title has to say it
             texts = [f"{n} of {len(texts)}" for n in range(1, len(texts) + 1)]
         options = list(zip(texts, self.options, strict=True))
-        slider = ipywidgets.SelectionSlider(options=options, value=value, **_look(self.label))
-        slider.add_class("few-values")  # beside it nothing can be typed: see page.js
-        return slider
+        return ipywidgets.SelectionSlider(options=options, value=value, **_look(self.label))
 
 
 @dataclass(frozen=True)
