@@ -7,7 +7,6 @@ The three slowest come first, with a drag of two seconds. All of it takes ten mi
 """
 
 import itertools
-import math
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from tools.browser.driver import JupyterLab
     from tools.browser.notebook import Control, LiveFigure, Notebook
 
-STEPS = 4  # from the left end of the slider, and back again; more than once where it has fewer
+STEPS = 4  # at least, from the left end of the slider, and back again
 SLOWEST = 3  # are shown first, and dragged
 GOALS = {"milliseconds": 60.0, "× the floor": 2.0, "× interact in haste": 0.3}
 DRAG_SECONDS, MOVES_PER_SECOND = 2, 60
@@ -187,28 +186,35 @@ def _measure(name: str, page: "Notebook") -> Latency:
     floor, ours, usual = ((figure, _first_slider(figure)) for figure in _show(name, page))
     label = [_step(*floor, "ArrowRight") for _ in range(2 * STEPS)]
 
-    # One key on the heels of another: no picture has been drawn ahead, none is known from before.
-    page.run_cell("forget")
-    _settle(ours[0])
     there, back = ("ArrowRight", "ArrowLeft") if ours[1].kind == "slider" else ("Space", "Space")
-    hasty: list[float] = []
-    while len(hasty) < (STEPS if there != back else 1) and (taken := _step(*ours, there)):
-        hasty.append(taken)
-    # As a learner does, who looks before pressing again: there, pictures are drawn ahead; afterwards they are known.
-    page.run_cell("forget")
-    ours[1].move("Home")
-    keys = ([there] * len(hasty) + [back] * len(hasty)) * math.ceil(STEPS / len(hasty))
-    paused: list[float] = []
-    theirs: list[float] = []
-    for key in keys:
+    most = STEPS if there != back else 1
+
+    def anew() -> None:
+        """No picture is drawn ahead, and none is known from before."""
+        page.run_cell("forget")
+        ours[1].move("Home")
         _settle(ours[0])
-        paused.append(_step(*ours, key))
-        if len(theirs) < STEPS:  # the usual way is as slow on the way back
-            _settle(usual[0])
-            theirs.append(_step(*usual, key))
-    ahead = median(paused[: len(hasty)])
+
+    # One key on the heels of another.
+    hasty: list[float] = []
+    while len(hasty) < STEPS:  # again, where the slider has fewer
+        anew()
+        came = list(itertools.takewhile(bool, (_step(*ours, there) for _ in range(most))))
+        hasty += came
+    # As a learner does, who looks before pressing again: there, pictures are drawn ahead; afterwards they are known.
+    ahead: list[float] = []
+    known: list[float] = []
+    theirs: list[float] = []
+    while len(ahead) < STEPS:
+        anew()
+        for key, taken in [(there, ahead)] * len(came) + [(back, known)] * len(came):
+            _settle(ours[0])
+            taken.append(_step(*ours, key))
+            if len(theirs) < STEPS:  # the usual way is as slow on the way back
+                _settle(usual[0])
+                theirs.append(_step(*usual, key))
     control = f"{ours[1].kind} {ours[1].label!r}"
-    return Latency(name, control, median(label), median(paused), ahead, median(hasty), median(theirs))
+    return Latency(name, control, median(label), median(ahead + known), median(ahead), median(hasty), median(theirs))
 
 
 def _first_slider(figure: "LiveFigure") -> "Control":
