@@ -26,7 +26,7 @@ def ready() -> None:
 
     live.before_shown[:] = [bring]
     reloads.watch()
-    reloads.new_page()  # no longer: here comes its script
+    reloads.set_up()
     print("Ready.")
     if sys.platform == "emscripten":
         print(IN_A_BROWSER)
@@ -36,15 +36,19 @@ def ready() -> None:
 
 
 def bring() -> None:
-    """Bring script and style to a page that was loaded again, and has not run the set-up cell since."""
-    if not reloads.new_page():
+    """Bring script and style to a page that was loaded again, and has not run the set-up cell since.
+
+    With each figure: JupyterLab runs no script of an output that is out of sight, so that the first may bring nothing.
+    """
+    if not reloads.was_reloaded():
         return
     from IPython.display import display
 
     script, style = _parts()
     # The style stays when this output goes, as the script does.
     keep = f"document.head.appendChild(document.createElement('style')).textContent = {json.dumps(style)}"
-    display({"text/html": f"<script>{keep};\n{script}</script>", "text/plain": ""}, raw=True)
+    once = f"if (!window.attentionCourse) {keep};\n{script}"
+    display({"text/html": f"<script>{once}</script>", "text/plain": ""}, raw=True)
 
 
 def _parts() -> tuple[str, str]:

@@ -35,13 +35,7 @@ class Reloads:
         self._opened: dict[str, float] = {}
         self._cells: list[Cell] = []
         self._page, self._began = "", 0.0
-        self._served: set[str] = set()
-
-    def serves(self, page: str) -> bool:
-        """Note that a page gets its script, and return whether it had none."""
-        new = page not in self._served
-        self._served.add(page)
-        return new
+        self.set_up: set[str] = set()  # the pages that have run the set-up cell
 
     def opened(self, page: str, sent: float) -> None:
         """Note that a page has asked what the kernel is."""
@@ -109,14 +103,27 @@ def watch() -> None:
     shell.events.register("post_run_cell", after)
 
 
-def new_page() -> bool:
-    """Return whether the page that runs this cell has not asked before; False where pages are not watched."""
+def set_up() -> None:
+    """Note that the page that runs this cell has run the set-up cell."""
+    if shell := _watched():
+        shell.attention_reloads.set_up.add(_page(shell))
+
+
+def was_reloaded() -> bool:
+    """Return whether the page that runs this cell has not run the set-up cell; False where pages are not watched."""
+    shell = _watched()
+    return bool(shell) and _page(shell) not in shell.attention_reloads.set_up
+
+
+def _watched() -> Any:
+    """Return the shell of a kernel whose pages are watched, or None."""
     ipython = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython else None
-    if not hasattr(shell, "attention_reloads"):
-        return False
-    page, _ = _sender(shell.kernel.get_parent())
-    return bool(shell.attention_reloads.serves(page))
+    shell = ipython.get_ipython() if ipython else None
+    return shell if hasattr(shell, "attention_reloads") else None
+
+
+def _page(shell: Any) -> str:
+    return _sender(shell.kernel.get_parent())[0]
 
 
 def _sender(message: dict[str, Any]) -> tuple[str, float]:

@@ -97,7 +97,9 @@ def test_in_a_kernel(monkeypatch, capsys):
         reloads.watch()
         reloads.watch()
         kernel.get_parent = lambda: message("first", 0)
-        assert [reloads.new_page(), reloads.new_page()] == [True, False]
+        assert reloads.was_reloaded()
+        reloads.set_up()
+        assert not reloads.was_reloaded()
         shell.run_cell("pass")
         shell.run_cell("import time; time.sleep(0.2)")
         asked = kernel.shell_handlers["kernel_info_request"](None, None, message("second", reloads.LOADING + 0.1))
@@ -108,6 +110,6 @@ def test_in_a_kernel(monkeypatch, capsys):
         assert capsys.readouterr().out.count("import time; time.sleep(0.2)") == 1
         shell.run_cell("print('next')")
         assert capsys.readouterr().out == "next\n"
-        assert [reloads.new_page(), reloads.new_page()] == [True, False]
+        assert reloads.was_reloaded()
     finally:
         interactiveshell.InteractiveShell.clear_instance()
