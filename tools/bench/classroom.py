@@ -32,7 +32,8 @@ OPTIONS = {
     "JupyterHub.authenticator_class": "dummy",  # any name, no password
     "Authenticator.allow_all": True,
     "JupyterHub.spawner_class": "simple",  # a process a student; they need no accounts on this machine
-    "Spawner.args": "--allow-root",
+    # By sockets that are files: thirty kernels that start at once may choose the same port, and then one of them dies.
+    "Spawner.args": ["--allow-root", "--KernelManager.transport=ipc"],
     "Spawner.default_url": "/lab",
     "Spawner.start_timeout": 600,  # thirty start at once; the usual minute is for one
     "Spawner.http_timeout": 600,
@@ -58,6 +59,8 @@ def run(students: int = 30, moving: int = 10, notebook: str = "02_scaled_attenti
         present = [Student(number, address) for number in range(students)]
         with measured("log in, server started", hub):
             present = all_do(Student.log_in, present)
+        if again := sum(student.starts - 1 for student in present):
+            print(f"  servers that had to be started again: {again}")
         print_memory("servers", hub)
         with measured("run all", hub):
             present = all_do(lambda student: student.run_all(sources), present)
@@ -153,7 +156,9 @@ def jupyterhub() -> Iterator[tuple[str, psutil.Process]]:
     places = {"JupyterHub.bind_url": address, "JupyterHub.hub_bind_url": inner, "ConfigurableHTTPProxy.api_url": api}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         options = OPTIONS | places | {"SimpleLocalProcessSpawner.home_dir_template": f"{folder}/{{username}}"}
-        words = [sys.executable, "-m", "jupyterhub", *(f"--{name}={value}" for name, value in options.items())]
+        words = [sys.executable, "-m", "jupyterhub"]
+        for name, value in options.items():
+            words += [f"--{name}={one}" for one in (value if isinstance(value, list) else [value])]
         log = Path(folder, "log.txt")
         with (
             log.open("w") as out,

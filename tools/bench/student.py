@@ -13,6 +13,7 @@ import websocket
 from jupyter_server.services.kernels.connection.base import deserialize_msg_from_ws_v1, serialize_msg_to_ws_v1
 
 PATIENCE = 1800  # seconds for one answer: thirty may be training at once
+STARTS = 3  # a server's, before its student gives up
 PACE = 0.3  # seconds from one step of a slider to the next
 # Of each live figure: its picture, its first slider, and the states in which the slider goes to its ends and back.
 FIND_FIGURES = """
@@ -38,15 +39,20 @@ class Student:
     def __init__(self, number: int, hub: str):
         self.number, self.name, self._hub, self._web = number, f"student{number:02}", hub, requests.Session()
         self.answers: list[float] = []  # seconds from each step of a slider to its picture
+        self.starts = 1  # of the server
 
     def log_in(self) -> None:
-        """Log in, and wait for the server and its first page."""
+        """Log in, and wait for the server and its first page; if it did not start, press the page's button for that."""
         self._request("GET", "/hub/login")
         form = {"username": self.name, "password": "", "_xsrf": self._xsrf("/hub/")}
         page = self._request("POST", "/hub/login", data=form)  # leads on to the page that waits for the server
         while f"/user/{self.name}/lab" not in page.url:
             time.sleep(0.5)
-            page = self._request("GET", f"/hub/spawn-pending/{self.name}")
+            page = self._web.get(f"{self._hub}/hub/spawn-pending/{self.name}", timeout=PATIENCE)
+            if not page.ok and self.starts < STARTS:  # somebody else's server took its port first
+                self.starts += 1
+                page = self._web.get(f"{self._hub}/hub/spawn/{self.name}", timeout=PATIENCE)
+            page.raise_for_status()
 
     def run_all(self, sources: list[str]) -> None:
         """Start a kernel, and run these cells in it."""
