@@ -60,6 +60,14 @@ def set_by_tljh():
     return given
 
 
+def file_of_tljh():
+    """What the page's commands write into a file of its own, which The Littlest JupyterHub reads after that."""
+    (text,) = re.findall(
+        r"^sudo tee /opt/tljh/config/jupyterhub_config\.d/\w+\.py <<'END'\n(.+?)^END$", block("curl "), re.M | re.S
+    )
+    return text
+
+
 def littlest():
     """JupyterHub's options as The Littlest JupyterHub makes them."""
     config = helm(LITTLEST, set_by_tljh())

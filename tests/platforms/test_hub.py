@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -35,6 +36,7 @@ VERSIONS = {
         "jupyterhub-firstuseauthenticator>=1.1.0,<2",
         "oauthenticator>=17.1.0,<18",
         "jupyterhub-idle-culler>=1.4.0,<2",
+        "jupyterhub-systemdspawner>=1.0.2,<2",
     ),
     "kubernetes": (  # as the image of the chart's hub has them (4.4.0)
         "jupyterhub==5.5.0",
@@ -254,6 +256,26 @@ def keep_their_work(students):
     return [page["files"] for page in at_once(Person.open, students)] == [
         {"work.ipynb": work(one.name)} for one in students
     ]
+
+
+def test_the_littlest_hub_starts_servers_whose_kernels_need_no_port(programs):
+    """Nor a path that is too long for a socket: 107 characters, with a name of 32 in the way of most homes."""
+    start = """
+import json
+from types import SimpleNamespace
+from systemdspawner import SystemdSpawner
+from traitlets.config import Config
+c = Config()
+"""
+    end = """
+spawner = SystemdSpawner(config=c, user=SimpleNamespace(name="one", id=1))
+print(json.dumps([spawner.isolate_tmp, spawner.environment, spawner.args]))
+"""
+    shown = programs("littlest").run("-c", start + recipes.file_of_tljh() + end)
+    private, environment, arguments = json.loads(shown.splitlines()[-1])
+    assert private
+    assert arguments == [word for word in classroom.OPTIONS["Spawner.args"] if word != "--allow-root"]
+    assert len(f"{environment['JUPYTER_RUNTIME_DIR']}/kernel-{uuid.uuid4()}-ipc-5") < 107
 
 
 def test_nobody_logs_in_whom_the_teacher_has_not_added(hub, teacher):
