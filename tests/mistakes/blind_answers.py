@@ -2354,4 +2354,63 @@ BLIND = (
         says=("is still the same array", "x = x.copy()"),
         never=("gives this array another name",),
     ),
+    Blind(
+        "split_heads",
+        "heads from 1, on the first axis",
+        """
+        d_k = x.shape[-1] // num_heads
+        parts = []
+        for h in range(1, num_heads + 1):
+            parts.append(x[..., h * d_k:(h + 1) * d_k])
+        return np.stack(parts, axis=0)
+        """,
+        says=("`range(num_heads)` instead of `range(1, num_heads + 1)`", "`axis=-3`"),
+    ),
+    Blind(
+        "attention_backward",
+        "the scores' gradient for the weights, as a function's argument",
+        """
+        d = V.shape[-1]
+        dweights = doutput @ np.swapaxes(V, -1, -2)
+        dscores = ops.softmax_backward(dweights, weights) / math.sqrt(d)
+        dV = np.swapaxes(dscores, -1, -2) @ doutput
+        return dscores @ K, np.swapaxes(dscores, -1, -2) @ Q, dV
+        """,
+        says=("`K.shape[-1]` instead of `V.shape[-1]`", "`np.swapaxes(weights, -1, -2)` instead"),
+    ),
+    Blind(
+        "smoothed_loss",
+        "a symbol for padding",
+        """
+        logp = ops.log_softmax(logits, axis=-1)
+        right = np.take_along_axis(logp, targets[..., None], axis=-1)[..., 0]
+        losses = -(1 - smoothing) * right - smoothing * logp.mean(axis=-1)
+        return losses[targets != 0].mean()
+        """,
+        says=("Symbol 0 is a symbol like the others",),
+    ),
+    Blind(
+        "add_positions",
+        "one row, past the last one",
+        """
+        rows = table[X.shape[1] + 1, :]
+        return X + rows
+        """,
+        says=("All tokens get the same row",),
+        never=("Two things",),
+    ),
+    Blind(
+        "rotate",
+        "two halves, and a wrong sign",
+        """
+        T, d = x.shape[-2:]
+        angles = positions.reshape(T, 1) * base ** (-np.arange(0, d, 2) / d)
+        even, odd = x[..., 0::2], x[..., 1::2]
+        new_even = even * np.cos(angles) - odd * np.sin(angles)
+        new_odd = even * np.sin(angles) - odd * np.cos(angles)
+        return np.concatenate([new_even, new_odd], axis=-1)
+        """,
+        says=("come back as two halves",),
+        never=("turned rightly",),
+    ),
 )

@@ -57,7 +57,7 @@ GRU = (
 # --- The additive score -------------------------------------------------------------------------------------------
 
 ADDITIVE = (
-    change('no tanh', "There is no tanh. Without it the score is a sum of a part from the query and a part from the key, and the query's part is the same for every key: softmax cancels it, and the weights ignore the query.", tanh="hidden = both"),
+    change('no tanh', "There is no tanh around the sum of the two parts. In a sum without it, the query's part is the same for every key: softmax cancels that part, and the weights would ignore the query.", tanh="hidden = both"),
     change('tanh after v', 'You apply tanh last, around the product with v. It belongs around the sum, before v: `np.tanh(...) @ v`.', tanh="hidden = both", score="return np.tanh(hidden @ v)"),
     change("tanh twice", "You apply tanh twice. Once is enough, around the sum, before v: `np.tanh(...) @ v`.", score="return np.tanh(hidden @ v)"),
     change('tanh on each part', "You bend the two parts one by one. As without any tanh, the query's part is then the same for every key, and softmax cancels it. Add first: `np.tanh(from_query + from_keys)`.", both="both = np.tanh(from_query) + np.tanh(from_keys)", tanh=("hidden = both", "hidden = np.tanh(both)")),

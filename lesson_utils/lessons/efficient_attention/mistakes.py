@@ -48,7 +48,7 @@ ROLLING = (
     change("one kept too many", "You keep one position too many. The first `keep` are 0 to keep − 1: `j < keep`.", kept="kept = j <= keep"),
     change("kept rows", "You keep rows: the first queries see everything in their past. Keep columns, that is keys: `j < keep`.", kept="kept = i < keep"),
     change("nothing kept", "The first positions are not kept. Add them with *or*: `near | (j < keep)`.", answer="return past & near"),
-    change("only what is kept", "You join near and kept with *and*: few positions are both. Either is enough: `near | kept`.", answer="return past & near & kept"),
+    change("only what is kept", "You join *near* and *kept* with “and”: few positions are both. Either is enough, so join them with “or”.", answer="return past & near & kept"),
     change("no window", "Your window hides nothing: every position sees its whole past. Far and not kept means hidden.", answer="return past & (past | kept)"),
     change("kept inside the window", "You count the kept ones into the window, which shrinks it by `keep`. The window has its own `window` positions.", near="near = i - j < window - keep"),
     change("last kept", "You keep the last positions of the text. The first `keep` are meant: `j < keep`.", kept="kept = j >= T - keep"),
@@ -122,7 +122,7 @@ ROUNDED = (
     change("rounded down", "You round down, so that each number comes out too small, by half a step on average. Round to the nearest level: `np.round`.", whole=("whole = np.floor((x - low) / step)", "whole = ((x - low) / step).astype(int)", "whole = (x - low) // step")),
     change("rounded up", "You round up, so that each number comes out too large, by half a step on average. Round to the nearest level: `np.round`.", whole="whole = np.ceil((x - low) / step)"),
     change("around 0", "You use levels on both sides of 0, as wide as the largest absolute value. Where all numbers lie far from 0, most of these levels are wasted: go from the smallest number to the largest.", "step = np.abs(x).max(axis=axis, keepdims=True) / max(2**(bits - 1) - 1, 1)\nreturn np.round(x / step) * step", "step = np.abs(x).max(axis=axis, keepdims=True) / (2**(bits - 1) - 1)\nreturn np.round(x / step) * step"),
-    change("all alike", "Where all numbers are alike, the step is 0, and 0 / 0 is NaN. Put 1 in its place, or leave these numbers as they are.", alike=""),
+    change("all alike", "Where all numbers are alike, the largest minus the smallest is 0, and 0 / 0 is NaN. Divide by 1 there, or leave these numbers as they are.", alike=""),
     change("largest for the range", "The range is the largest number less the smallest. You divide the largest number itself into steps.", step="step = high / (2**bits - 1)"),
     change("levels at the middle of the steps", "You put each level into the middle of a step, so that neither the smallest nor the largest number is a level. The task wants both to be levels.", "low = x.min(axis=axis, keepdims=True)\nhigh = x.max(axis=axis, keepdims=True)\nstep = (high - low) / 2**bits\nstep = np.where(step == 0, 1, step)\nwhole = np.minimum(np.floor((x - low) / step), 2**bits - 1)\nreturn low + (whole + 0.5 * (high > low)) * step"),
 )

@@ -124,6 +124,7 @@ SMOOTHED_LOSS = (
     change("sign", "Your sign is turned around. ln p is negative, and a loss is −ln p.", losses="losses = (1 - smoothing) * right + smoothing * logs.mean(axis=-1)"),
     change("divergence", "You subtract the entropy of the smoothed targets: that is the Kullback–Leibler divergence. It differs by a constant and has the same gradient; asked for is the cross-entropy.", losses="V = logits.shape[-1]\nq = np.full(V, smoothing / V)\nq[0] += 1 - smoothing\nlosses = -(1 - smoothing) * right - smoothing * logs.mean(axis=-1) + (q[q > 0] * np.log(q[q > 0])).sum()"),
     change("padding counts", "Padding is in your mean. Only the places where `counts` is True are averaged: `losses[counts].mean()`.", mean="return losses.mean()"),
+    change("target 0 for padding", "You leave out the places whose target is 0. Symbol 0 is a symbol like the others: `counts` says which places count.", mean="return losses[targets != 0].mean()"),
     change("padding in the divisor", "You set the losses of padding to 0, but divide by all places. Divide by the number that counts: `losses[counts].mean()`.", mean=("return (losses * counts).mean()", "return losses[counts].sum() / losses.size")),
     change("only padding", "You average the padding, and leave out what counts. `counts` is True where a symbol counts.", mean="return losses[~counts].mean()"),
     change("sum for the mean", "You return the sum. Asked for is the mean over the places that count, so that a longer batch does not have a larger loss.", mean="return losses[counts].sum()"),

@@ -174,11 +174,14 @@ class Bank:
 
     @cached_property
     def words(self) -> Counter[str]:
-        """The words of the solution, and of its other spellings."""
+        """The words of the solution, and of its other spellings; what has a method may be a function's first argument."""
         exercise = self.exercise
-        return tokens(
+        words = tokens(
             "\n".join([*exercise.steps.values(), *(t for texts in exercise.spellings.values() for t in texts)])
         )
+        owners = [pair[:-2] for pair in words if pair.endswith(" .")]
+        arrays = [name for name in owners if name.isidentifier() and name not in modules_in(self.names)]
+        return words + Counter(f"{a} {b}" for name in arrays for a, b in (("(", name), (name, ","), (name, ")")))
 
     def ingredients(self, variables: Sequence[str], names: Mapping[str, Any] | None = None) -> Ingredients:
         """Return what a body with these variables can borrow from the solution; `names` are those that it sees."""

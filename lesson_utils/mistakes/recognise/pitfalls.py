@@ -77,6 +77,8 @@ MAYBE = (
     # ranges and slices
     ("np.linspace(A, B, E)", "np.linspace(A, B, E, endpoint=False)", "`np.linspace` includes its end."),
     ("range(P)", "range(1, P)", "Without a start, `range` begins at 0, so that the loop takes the first one, too."),
+    ("range(1, A + 1)", "range(A)", "This `range` counts from 1 to `{A}`; the first place is 0."),
+    ("np.arange(1, A + 1)", "np.arange(A)", "These numbers go from 1 to `{A}`; the first place is 0."),
     ("range(P)", "range(abs(P))", "The loop does nothing then.", "`{old}` is empty where `{P}` is negative."),
     ("A[-P:]", "A[len(A) - P:]", SLICE.format("is the whole array")),
     ("A[:-P]", "A[:len(A) - P]", SLICE.format("is empty")),
