@@ -153,7 +153,7 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "16.0 is taken out of the keys of five induction heads, and copying ends. Out of their values: it costs half a nat. Why keys?",
+        "Copying ends when the output of head 16.0 is missing in the keys of five induction heads. Missing in their values, it costs only half a nat. Why do they need it in their keys?",
         (
             Option(
                 "The keys say which token came before.",
@@ -166,11 +166,11 @@ QUESTIONS = (
             ),
             Option(
                 "The values hold the answer.",
-                "They do, and that is why they need no 16.0: the answer is the token at the position itself.",
+                "They do hold it. The answer is the token at the position itself, so the values need nothing from head 16.0.",
             ),
             Option(
                 "Any change of the keys ends copying.",
-                "Other previous-token heads, taken out of the same keys, cost little.",
+                "The outputs of other previous-token heads can be taken out of the same keys, and this costs little.",
             ),
         ),
     ),
