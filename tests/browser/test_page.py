@@ -146,6 +146,20 @@ def test_on_a_phone_a_finger_can_hold_each_slider(lab):
             assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
 
 
+@pytest.mark.parametrize("width", [1024, 1200])
+def test_beside_the_list_of_files_each_slider_has_a_track(lab, width):
+    """However long its label is: the sliders go into two lines."""
+    with lab.open(NOTEBOOK.name, width, 768, beside_files=True) as notebook:
+        notebook.run_cell("setup")
+        page = notebook.page
+        for source in (None, WIDE):
+            notebook.run_cell("first-look", source)
+            page.locator(".live-figure img").wait_for()
+            page.wait_for_timeout(300)
+            for part, measure in TRACK.items():
+                assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
+
+
 def test_beside_a_slider_of_a_few_values_nothing_can_be_typed(lab):
     """However late a slider gets its class: that comes with a message of its own."""
     with lab.open(NOTEBOOK.name, 390, 844) as notebook:

@@ -96,6 +96,27 @@ def test_a_check_names_the_mistake_and_ends_a_loop_that_does_not(lab):
         assert notebook.complaints() == []
 
 
+# How far the cell that is chosen stands above or below the panel's view, in pixels.
+OUT_OF_SIGHT = """({content}) => {
+    const [view, cell] = [content.node.querySelector('.jp-WindowedPanel-outer'), content.activeCell.node]
+        .map(node => node.getBoundingClientRect())
+    return Math.max(0, view.top - cell.top, cell.bottom - view.bottom)
+}"""
+ABOVE = """async ({content}) => {
+    content.activeCellIndex = content.widgets.findIndex(cell => cell.model.id === 'quiz')
+    await content.scrollToItem(content.activeCellIndex, 'center')
+    await jupyterapp.commands.execute('notebook:run-all-above')
+    await new Promise(done => setTimeout(done, 2000))
+}"""
+
+
+def test_after_run_all_above_the_cell_to_go_on_with_is_in_sight(lab):
+    """So the page advises whoever comes back. The figures above push the cell away."""
+    with lab.open("00_start_here.ipynb") as notebook:
+        notebook.ask(ABOVE)
+        assert notebook.ask(OUT_OF_SIGHT) == 0
+
+
 def test_figures_stay_in_sight_after_shift_enter(lab):
     with lab.open("00_start_here.ipynb", 1280, 720) as notebook:
         assert by_hand.not_in_sight(notebook) == {}
@@ -582,6 +603,13 @@ def test_offline_after_the_page_is_there_everything_goes_on(visit):
     page.reload()
     page.wait_for_function(OPEN, timeout=60_000)
     assert setup_cell(page) == MINE
+
+
+def test_the_page_brings_the_icon_of_its_tab(site):
+    """Otherwise a browser asks the host for a favicon.ico."""
+    page = (site / "lab" / "index.html").read_text(encoding="utf-8")
+    (icon,) = re.findall(r'<link rel="icon" href="([^"]+)"', page)
+    assert (site / "lab" / icon).read_bytes().startswith(b"<svg")
 
 
 def test_a_page_of_another_jupyterlite_is_refused(tmp_path):

@@ -52,6 +52,7 @@ EXTENSIONS = {
 ON_DEMAND = ("fonttools", "pytz", "ssl")
 WIDGETS = PurePosixPath("extensions/@jupyter-widgets/jupyterlab-manager/static/[0-9]*.*.js")
 KERNEL = "extensions/@jupyterlite/pyodide-kernel-extension/static"
+ICON = "icon.svg"  # the book's; without one, a browser asks the host for a favicon.ico, which is not the course's
 
 
 def build(folder: Path) -> None:
@@ -87,6 +88,7 @@ def build_pages(folder: Path, project: Path) -> None:
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     if done.returncode:
         raise fetch.Failed(f"jupyter lite build failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    shutil.copy(ROOT / "docs" / "_static" / ICON, folder / "lab")
     add_help(folder / "lab" / "index.html")
 
 
@@ -103,7 +105,7 @@ def add_help(file: Path) -> None:
     name, links = configured()["appName"], "".join(map(_prefetch, sorted(file.parents[1].glob(str(WIDGETS)))))
     for old, new in (
         (body, f"{body}\n{links}{markup}<script>\n{packing}{script}</script>"),
-        ("<title>JupyterLite</title>", f"<title>{name}</title>"),
+        ("<title>JupyterLite</title>", f'<title>{name}</title>\n    <link rel="icon" href="{ICON}" />'),
         ("<html>", '<html lang="en">'),
     ):
         if page.count(old) != 1:

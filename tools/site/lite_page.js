@@ -63,6 +63,24 @@
   // --- A notebook opens again at the cell where one was ---------------------------------------------------------------
   const CELLS = `${location.pathname} cells`; // of each notebook, by its path
   const cells = () => JSON.parse(remembered(CELLS) || "{}");
+  // The texts and pictures above it come later, and push it away. It stays in sight until a hand is there.
+  const stay = async (content, until) => {
+    const place = content.activeCellIndex;
+    let ours = true;
+    const kinds = ["wheel", "pointerdown", "keydown", "touchstart"];
+    for (const kind of kinds) addEventListener(kind, () => (ours = false), { capture: true, once: true, passive: true });
+    const there = () => {
+      if (ours && !content.isDisposed && content.activeCellIndex === place) return content.scrollToItem(place, "center");
+    };
+    await until;
+    await there();
+    for (const later of [300, 800, 1500, 3000]) setTimeout(there, later);
+  };
+  // Whoever comes back is told to run all cells above the one to go on with.
+  const runAbove = (_, { id, result }) => {
+    const content = app.shell.currentWidget?.content;
+    if (id === "notebook:run-all-above" && content?.widgets) stay(content, result);
+  };
   const goBack = async (panel) => {
     await Promise.all([panel.revealed, panel.context.ready]);
     const { content, context } = panel;
@@ -70,15 +88,7 @@
     const place = content.widgets.findIndex((cell) => cell.model.id === last);
     if (place > 0 && content.activeCellIndex === 0) {
       content.activeCellIndex = place;
-      // The texts and pictures above it come later, and push it away. It stays in sight until a hand is there.
-      let ours = true;
-      const kinds = ["wheel", "pointerdown", "keydown", "touchstart"];
-      for (const kind of kinds) addEventListener(kind, () => (ours = false), { capture: true, once: true, passive: true });
-      const there = () => {
-        if (ours && !content.isDisposed && content.activeCellIndex === place) return content.scrollToItem(place, "center");
-      };
-      await there();
-      for (const later of [300, 800, 1500, 3000]) setTimeout(there, later);
+      await stay(content);
     }
     const note = (_, cell) => cell?.model && remember(CELLS, JSON.stringify({ ...cells(), [context.path]: cell.model.id }));
     content.activeCellChanged.connect(note);
@@ -218,6 +228,7 @@
     set(value) {
       app = value;
       app.shell.currentChanged.connect(look);
+      app.commands.commandExecuted.connect(runAbove);
       app.restored.then(() => {
         document.body.classList.remove("jp-mod-dark", "jp-mod-light"); // JupyterLite's, until its theme is there
         course.classList.remove("loading");
