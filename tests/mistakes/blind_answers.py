@@ -2364,7 +2364,7 @@ BLIND = (
             parts.append(x[..., h * d_k:(h + 1) * d_k])
         return np.stack(parts, axis=0)
         """,
-        says=("`range(num_heads)` instead of `range(1, num_heads + 1)`", "`axis=-3`"),
+        says=(r"`range\(num_heads\)` instead of `range\(1, num_heads", "`axis=-3`"),
     ),
     Blind(
         "attention_backward",
@@ -2376,7 +2376,7 @@ BLIND = (
         dV = np.swapaxes(dscores, -1, -2) @ doutput
         return dscores @ K, np.swapaxes(dscores, -1, -2) @ Q, dV
         """,
-        says=("`K.shape[-1]` instead of `V.shape[-1]`", "`np.swapaxes(weights, -1, -2)` instead"),
+        says=(r"`K.shape\[-1\]` instead of `V", r"`np.swapaxes\(weights, -1, -2\)` instead"),
     ),
     Blind(
         "smoothed_loss",
@@ -2412,5 +2412,15 @@ BLIND = (
         """,
         says=("come back as two halves",),
         never=("turned rightly",),
+    ),
+    Blind(
+        "mend_merge",
+        "head 0 missing, and heads turned",
+        """
+        heads = [x[..., k, :, :] for k in range(1, x.shape[-3])]
+        heads = [one.swapaxes(-1, -2) for one in heads]
+        return np.concatenate(heads, axis=-1)
+        """,
+        never=("instead of `np.concatenate",),
     ),
 )

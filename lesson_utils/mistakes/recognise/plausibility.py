@@ -132,13 +132,12 @@ def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
 
 
 def reads_of(body: list[ast.stmt]) -> Counter[str]:
-    """Count how often each name is read. A list that is filled is not, nor what a loop only hands on: `y = step(y)`."""
+    """Count how often each name is read. A list that is filled is not, nor what a line only hands on: `y = step(y)`."""
     nodes = [node for statement in body for node in ast.walk(statement)]
     kept = {id(base) for node in nodes for base in written(node)}
-    for loop in (node for node in nodes if isinstance(node, ast.For | ast.While)):
-        for line in (node for node in ast.walk(loop) if isinstance(node, ast.Assign)):
-            targets = {target.id for target in line.targets if isinstance(target, ast.Name)}
-            kept |= {id(n) for n in ast.walk(line.value) if isinstance(n, ast.Name) and n.id in targets}
+    for line in (node for node in nodes if isinstance(node, ast.Assign)):
+        targets = {target.id for target in line.targets if isinstance(target, ast.Name)}
+        kept |= {id(n) for n in ast.walk(line.value) if isinstance(n, ast.Name) and n.id in targets}
     names = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     return Counter(n.id for n in names if id(n) not in kept)
 
