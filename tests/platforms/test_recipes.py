@@ -4,7 +4,19 @@ import re
 
 import pytest
 
-from .recipes import LITTLEST, TEACHING, VALUES, block, helm, kubernetes, littlest, set_by_helm, set_by_tljh, university
+from .recipes import (
+    LITTLEST,
+    TEACHING,
+    VALUES,
+    block,
+    file_of_tljh,
+    helm,
+    kubernetes,
+    littlest,
+    set_by_helm,
+    set_by_tljh,
+    university,
+)
 
 YOU = ["YOUR_NAME"]
 
@@ -56,4 +68,5 @@ def test_what_is_set_is_in_force_before_anybody_logs_in():
     assert commands[-2:] == ["sudo tljh-config reload proxy", "sudo tljh-config reload"]
     assert TEACHING.index(commands[-1]) < TEACHING.index("Open `https://YOUR_DOMAIN`")
     read = [line for line in commands if re.match(r"sudo tljh-config (set|add-item) ", line)]
-    assert len(read) == len(commands) - 4
+    file = ["sudo tee", *file_of_tljh().splitlines(), "END"]
+    assert len(read) == len(commands) - 4 - len(file)

@@ -84,6 +84,8 @@ def test_a_figure_that_fails_is_named_and_the_others_are_measured(monkeypatch, c
 
 def test_a_student_who_cannot_go_on_is_named_and_the_others_go_on(monkeypatch, capsys):
     class Student:
+        starts = 1
+
         def __init__(self, number, hub):
             self.name, self.answers = f"student{number}", [0.1] * 99 + [0.7]
 

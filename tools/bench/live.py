@@ -190,7 +190,7 @@ def _measure(name: str, page: "Notebook") -> Latency:
     most = STEPS if there != back else 1
 
     def anew() -> None:
-        """No picture is drawn ahead, and none is known from before."""
+        """Go to the left end, where no picture is drawn ahead, and none is known from before."""
         page.run_cell("forget")
         ours[1].move("Home")
         _settle(ours[0])

@@ -83,7 +83,7 @@ def blind(task: str) -> list[str]:
 
 @live.lab(
     width=9.4,
-    height=4.8,
+    height=4.65,
     neutral="The columns of what a task notices are empty until one is chosen.",
     task=live.Choice("task", (NONE, *tried.TASKS), NONE),
 )
