@@ -24,7 +24,7 @@ ONLINE = (
     change("old maximum returned", "You return the old maximum. The next tile needs the new one, which the sums are relative to.", answer="return largest, total, output"),
     change("starts at 0", "You begin at a largest score of 0. Where all scores lie far below 0 every exponential vanishes, and the total is 0. Begin at −∞ and take the first tile's maximum.", largest="new = max(largest, scores.max(), 0)"),
     change("mean for the sum", "You add the mean of the tile's exponentials, so a long tile counts no more than a short one. Add their sum.", total="total = total * shrink + weights.mean()"),
-    change("tile shrunk, too", "You multiply the tile by the factor, too. Only the old sums shrink; the tile is relative to the new maximum already.", total=("total = (total + weights.sum()) * shrink"), output=("output = (output + weights @ values) * shrink")),
+    change("tile shrunk, too", "You multiply the tile by the factor, too. Only the old sums shrink.", total=("total = (total + weights.sum()) * shrink"), output=("output = (output + weights @ values) * shrink")),
     change("total of the tile only", "You forget the old total. It shrinks, and stays.", total="total = weights.sum()"),
     change("output of the tile only", "You forget the old output. It shrinks, and stays.", output="output = weights @ values"),
     change("smallest score", "You take the minimum. Subtract the maximum, so that no exponent is above 0.", largest=("new = min(largest, scores.min())", "new = max(largest, scores.min())")),

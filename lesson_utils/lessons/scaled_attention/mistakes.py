@@ -73,7 +73,7 @@ SOFTMAX = (
     change('minimum instead of maximum', 'You subtract the minimum, which pushes the other scores up, towards overflow. Subtract the maximum.', shift=(f"shifted = x - x.min({_ROWS})", "shifted = x - x.min()")),
     change('divided by the maximum', 'You divide by the maximum. That changes the weights; subtracting it does not.', shift=(f"shifted = x / x.max({_ROWS})", "shifted = x / x.max()")),
     change(
-        'sign', 'Your signs are turned around: the smallest score gets the largest weight. It is score minus maximum, `x - x.max(axis=-1, keepdims=True)`.',
+        'sign', 'Your signs are turned around: the smallest score would get the largest weight. It is score minus maximum, `x - x.max(axis=-1, keepdims=True)`.',
         shift=(f"shifted = x.max({_ROWS}) - x", "shifted = x.max() - x", "shifted = -x"),
     ),
     change("sum for difference", "You add the maximum, which makes overflow worse. Subtract it: `x - x.max(axis=-1, keepdims=True)`.", shift=f"shifted = x + x.max({_ROWS})"),
