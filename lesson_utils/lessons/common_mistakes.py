@@ -47,7 +47,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "mask after softmax",
-            "You hide weights after softmax, so the rows no longer sum to 1. Hide scores before it, with −∞: then the others share the whole weight.",
+            "You hide weights after softmax, which takes their share out of the row. Hide scores before it, with −∞: then the others share the whole weight.",
             **late(
                 "weights = weights * mask",
                 "weights = np.where(mask, weights, -np.inf)",
@@ -152,7 +152,7 @@ def weighing(over: str = "the keys") -> tuple[Change, ...]:
         ),
         change(
             "softmax over everything",
-            "Your weights sum to 1 over the whole array. Each row is a set of weights of its own: the last axis.",
+            "Your softmax runs over the whole array. Each row is a set of weights of its own: the last axis.",
             weights=(
                 "e = np.exp(scores - scores.max())\nweights = e / e.sum()",
                 "e = np.exp(scores)\nweights = e / e.sum()",

@@ -8,14 +8,14 @@ from lesson_utils.mistakes.exercise import both, change
 
 # --- The causal mask --------------------------------------------------------------------------------------------------
 
-_INVERTED = change('inverted', 'This is True where the query may **not** look. Here True means may attend: turn it around.', "np.triu(np.ones((T_q, T_k), bool), k=1 + T_k - T_q)", compare="return j > i + T_k - T_q")
-_TRANSPOSED = change('transposed', 'This is the upper triangle: each query sees itself and what comes after it. Rows are queries, columns are keys; the past is on the left, so keep the lower triangle.', "np.triu(np.ones((T_q, T_k), bool), k=T_k - T_q)", compare="return j >= i + T_k - T_q")
+_INVERTED = change('inverted', 'True and False are the wrong way round. Here True means may attend: turn it around.', "np.triu(np.ones((T_q, T_k), bool), k=1 + T_k - T_q)", compare="return j > i + T_k - T_q")
+_TRANSPOSED = change('transposed', 'This is the upper triangle, where the future is. Rows are queries, columns are keys; the past is on the left, so keep the lower triangle.', "np.triu(np.ones((T_q, T_k), bool), k=T_k - T_q)", compare="return j >= i + T_k - T_q")
 _FROM_THE_START = change('queries counted from the start', 'You treat the queries as the *first* T_q positions. They are the last: query i stands at position i + T_k − T_q, so the diagonal moves to the right by T_k − T_q.', compare="return j <= i")
 _TO_ADD = change('numbers to add', 'These are numbers to be added to scores. A mask in this course holds True (may attend) and False.', "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -np.inf)", "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -1e9)")
 MASK = (
     _INVERTED,
     change('cannot see itself', "Your limit is one key too low: a query sees its own position, too. The last visible key is the query's own: for query 0 that is key T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
-    change('one too far', "Each query also sees the key behind its own: the very symbol it has to predict. The last visible key is the query's own: for query 0 that is key T_k − T_q.", "np.tri(T_q, T_k, k=1, dtype=bool)", compare="return j <= i + T_k - T_q + 1"),
+    change('one too far', "Your limit is one key too high: the key behind its own is the very symbol that a query has to predict. The last visible key is the query's own: for query 0 that is key T_k − T_q.", "np.tri(T_q, T_k, k=1, dtype=bool)", compare="return j <= i + T_k - T_q + 1"),
     _TRANSPOSED,
     _FROM_THE_START,
     both(_INVERTED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool), k=1)", "np.arange(T_k) > np.arange(T_q)[:, None]"),
@@ -62,9 +62,9 @@ _ORDER = "order = np.argsort(-logits)\n"
 SAMPLING = (
     change('temperature ignored', 'The temperature has no effect. Divide the logits by it, before softmax.', heat=""),
     change('multiplied by the temperature', 'You multiply by the temperature, so a higher temperature makes the model more certain. It should make the model less certain: divide by it.', heat="kept = kept * temperature"),
-    change('temperature after softmax', 'You divide the probabilities by the temperature. That changes all of them alike, and they no longer sum to 1. Divide the logits.', heat="", answer=("return ops.softmax(kept) / temperature", "return ops.softmax(kept) * temperature", "p = ops.softmax(kept) / temperature\nreturn np.clip(p, 0, 1)")),
+    change('temperature after softmax', 'You divide the probabilities by the temperature. That changes all of them alike, and their sum with them. Divide the logits.', heat="", answer=("return ops.softmax(kept) / temperature", "return ops.softmax(kept) * temperature", "p = ops.softmax(kept) / temperature\nreturn np.clip(p, 0, 1)")),
     change("to the power of the temperature", "You raise the probabilities to the power of the temperature: that multiplies the logits. Divide the logits by it (the power would be 1 / temperature).", heat="", answer=("p = ops.softmax(kept) ** temperature\nreturn p / p.sum()", "return ops.softmax(kept) ** temperature")),
-    change("to a power, not shared out", "You raise the probabilities to the power 1 / temperature, and they no longer sum to 1. Divide the logits by the temperature, before softmax.", heat="", answer="return ops.softmax(kept) ** (1 / temperature)"),
+    change("to a power, not shared out", "You raise the probabilities to the power 1 / temperature, which changes their sum. Divide the logits by the temperature, before softmax.", heat="", answer="return ops.softmax(kept) ** (1 / temperature)"),
     change("subtracted", "You subtract the temperature, or add it. Softmax does not see a shift. Divide the logits by it.", heat=("kept = kept - temperature", "kept = kept + temperature")),
     change("divided by the square", "You divide by the square, or by the root, of the temperature. Divide by it as it is.", heat=("kept = kept / temperature**2", "kept = kept / np.sqrt(temperature)")),
     change("not stable", "`np.exp` of a large number overflows, as logits at temperature 0.001 are. Subtract the largest first, or use `ops.softmax`.", answer="e = np.exp(kept)\nreturn e / e.sum()"),
@@ -98,7 +98,7 @@ _SCORE, _SCALE = "scores = q @ {}.T", "scores = scores / math.sqrt({})"
 DECODING = (
     change('does not see itself', 'Your query looks at the old keys only. A position may attend to itself as well: append the new key and value first, then attend.', score="scores = q @ K[:-1].T", average="output = weights @ V[:-1]"),
     change("the new key nowhere", "You neither append the new key and value nor look at them. Append first, then attend to all.", grow_K="", grow_V=""),
-    change('sees only itself', 'Your query looks at its own key only: the weight is 1, and the past is lost. Attend to all keys, the old ones and the new one.', score=_SCORE.format("k"), average="output = weights @ v"),
+    change('sees only itself', 'Your query looks at its own key only: the past is lost. Attend to all keys, the old ones and the new one.', score=_SCORE.format("k"), average="output = weights @ v"),
     change("cache thrown away", "You throw the old rows away. The caches grow: `np.concatenate([K, k])`.", grow_K="K = k", grow_V="V = v"),
     change('cache not grown', 'You return the caches as they came. The next step needs the new key and value in them.', answer="return output, K[:-1], V[:-1]"),
     change("only the keys grown", "Only the cache of keys grows. Each new position also has a value, x W_V.", answer="return output, K, V[:-1]"),
@@ -160,10 +160,10 @@ _ATTENDED, _FED = "my_merge_heads(heads) @ p.W_O", "my_feed_forward({}, p.W_1, p
 _POSITIONS, _LAST = "my_table(T, d_model)", "my_layer_norm(x, gamma, beta, 1e-5)"
 
 GPT = (
-    change("embedding not scaled", "The embeddings are not multiplied by √d_model: the positions drown them. `table[ids] * math.sqrt(d_model)`.", embed="x = table[ids]"),
+    change("embedding not scaled", "The embeddings are not multiplied by √d_model: the positions would drown them. `table[ids] * math.sqrt(d_model)`.", embed="x = table[ids]"),
     change("positions scaled as well", "You multiply by √d_model after the positions are added, and so scale them, too. Scale the embeddings, then add.", embed="x = table[ids]", place=f"x = (x + {_POSITIONS}) * math.sqrt(d_model)"),
     change("embedding divided", "You divide the embeddings by √d_model. Multiply: the table's numbers are small, as an output layer needs them.", embed="x = table[ids] / math.sqrt(d_model)"),
-    change("no positions", "No positions are added: beyond what the mask tells, the model does not know what stands where. `x + my_table(T, d_model)`.", place=""),
+    change("no positions", "No positions are added: the vectors alone do not tell what stands where. `x + my_table(T, d_model)`.", place=""),
     change("positions for the batch", "Your positions run along the batch, not along the text. `my_table(T, d_model)` lines up with (B, T, d_model) by itself.", place=("x = x + my_table(len(ids), d_model)[:, None]", "x = x + my_table(len(ids), d_model)")),
     change("positions from 1", "Your positions begin with 1. They are counted from 0: `my_table(T, d_model)`.", place="x = x + my_table(T + 1, d_model)[1:]"),
     change("positions in each layer", "You add the positions in each layer. They are added once, before the first.", place="", layers=gpt_layers(norm_1=f"x = x + {_POSITIONS}\ny = my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)")),
@@ -173,7 +173,7 @@ GPT = (
     change("post-norm", "You norm the stream after adding, x = norm(x + f(x)), as the paper of 2017 did. This model is pre-norm: x = x + f(norm(x)).", layers=gpt_layers(norm_1="y = x", add_1=_POST_1.format(_ATTENDED), norm_2="", add_2=_POST_2.format(_FED.format("x")))),
     change("no norm before attention", "Attention reads the stream as it is. It reads the normed one: y = `my_layer_norm(x, p.gamma_1, p.beta_1, 1e-5)`, and Q, K and V come from y.", layers=(gpt_layers(norm_1="y = x"), gpt_layers(norm_1="", Q="Q = my_split_heads(x @ p.W_Q, num_heads)", K="K = my_split_heads(x @ p.W_K, num_heads)", V="V = my_split_heads(x @ p.W_V, num_heads)"))),
     change("no norms in the layers", "Both halves read the stream as it is. Each reads a normed copy: p.gamma_1 and p.beta_1 for attention, p.gamma_2 and p.beta_2 for the feed-forward layer.", layers=gpt_layers(norm_1="y = x", norm_2="y = x")),
-    change("values from the stream", "Queries and keys come from the normed y, the values from x. All three come from y.", layers=gpt_layers(V="V = my_split_heads(x @ p.W_V, num_heads)")),
+    change("values from the stream", "The values come from x. Queries, keys and values all come from the normed y.", layers=gpt_layers(V="V = my_split_heads(x @ p.W_V, num_heads)")),
     change("no norm before feed-forward", "The feed-forward layer reads the stream as it is. It reads the normed one: y = `my_layer_norm(x, p.gamma_2, p.beta_2, 1e-5)`.", layers=gpt_layers(norm_2="", add_2="x = x + " + _FED.format("x"))),
     change("no residual connection around attention", "Attention's result replaces the stream. It is added to it: x = x + ….", layers=gpt_layers(add_1=f"x = {_ATTENDED}")),
     change("no residual connection around feed-forward", "The feed-forward layer's result replaces the stream. It is added to it: x = x + ….", layers=gpt_layers(add_2="x = " + _FED.format("y"))),

@@ -14,7 +14,7 @@ ACROSS = (
     change("one of the others", "You take one of the other rows. All of `others` stand before the row.", batch=("batch = np.stack([others[0], ids])", "batch = np.stack([others[-1], ids])")),
     change("the row is missing", "Your batch holds the others only. The row itself has to stand in it too, as the last one: `np.concatenate([others, ids[None]])`.", batch="batch = others"),
     change("probabilities", "You compare probabilities. The task compares logits: softmax forgets what is added to all of them.", alone=f"alone = {_SOFTMAX.format('model.forward(ids[None])[0][0]')}", together=f"together = {_SOFTMAX.format('model.forward(batch)[0][-1]')}"),
-    change("compared with itself", "Both of your runs have the company, so they agree. One of them must be the row alone: `ids[None]`.", alone="alone = model.forward(np.concatenate([others, ids[None]]))[0][-1]"),
+    change("compared with itself", "Both of your runs have the company. One of them must be the row alone: `ids[None]`.", alone="alone = model.forward(np.concatenate([others, ids[None]]))[0][-1]"),
     change("with its sign", "You leave out `np.abs`: where logits fall, the largest signed difference is too small.", answer=("return (together - alone).max(axis=-1)", "return (alone - together).max(axis=-1)")),
     change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(together - alone).max(axis=0)"),
     change("one number", "You return one number. One for each output is asked for, because the place of a leak is a clue: `axis=-1`.", answer="return np.abs(together - alone).max()"),

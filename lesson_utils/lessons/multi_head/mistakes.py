@@ -6,7 +6,7 @@ from lesson_utils.mistakes.exercise import change
 
 SPLIT = (
     change('reshaped without a swap', 'You reshape straight to (..., h, T, d_k). Reshape never moves an entry past another: head 0 is filled with the first tokens, head 1 with the next. Reshape to (..., T, h, d_k) first, then swap the axes T and h.', cut="x = x.reshape(*leading, num_heads, T, d_k)", swap="return x"),
-    change('not swapped', 'You cut each token into h pieces, (..., T, h, d_k). Swap the axes T and h, so that each head has all tokens: `.swapaxes(-2, -3)`.', swap="return x"),
+    change('not swapped', 'You leave the swap out. After the cut into (..., T, h, d_k), swap the axes T and h, so that each head has all tokens: `.swapaxes(-2, -3)`.', swap="return x"),
     change('every h-th column', 'Your head 0 gets the columns 0, h, 2h …; it should get the first d_k columns. Cut each row into h pieces of d_k: `reshape(..., T, h, d_k)`, the heads before the width.', "np.stack([x[..., i::num_heads] for i in range(num_heads)], axis=-3)", cut="x = x.reshape(*leading, T, d_k, num_heads)", swap="return np.moveaxis(x, -1, -3)"),
     change('heads and width mixed up', 'Your numbers are cut as by a reshape to (..., T, d_k, h). `num_heads` is how many pieces there are; each is `d_model // num_heads` wide: `reshape(..., T, num_heads, d_k)`.', cut="x = x.reshape(*leading, T, d_k, num_heads)"),
     change('width and heads swapped', 'You swap the wrong two axes: after the reshape the axes are (..., T, h, d_k), and T and h change places: `.swapaxes(-2, -3)`.', swap="return x.swapaxes(-1, -2)"),
@@ -46,7 +46,7 @@ SPLIT = (
 
 MERGE = (
     change('reshaped without a swap', 'You reshape at once. Reshape never moves an entry past another, so tokens of one head end up in one row. Swap T and h first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.', swap=""),
-    change('not joined', 'You return the pieces of each token beside each other, (..., T, h, d_k), and not joined. Return them reshaped to (..., T, h·d_k).', join="return x"),
+    change('not joined', 'The pieces of a token are not joined. After the swap, (..., T, h, d_k), return them reshaped to (..., T, h·d_k).', join="return x"),
     change('leading axes joined', 'The leading axes are joined with T: `-1` takes all that is left. Keep them: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, num_heads * d_k)"),
     change('leading axes made one', '`-1` makes one axis of all leading axes, and adds one where there is none. Keep them as they are: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, T, num_heads * d_k)"),
     change('columns of the heads alternate', "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.", "*leading, h, T, d_k = x.shape\nout = np.zeros((*leading, T, h * d_k), x.dtype)\nfor i in range(h):\n    out[..., i::h] = x[..., i, :, :]\nreturn out", swap="x = np.moveaxis(x, -3, -1)"),
@@ -97,9 +97,9 @@ _OWN = "weights = ops.softmax(Q @ K.swapaxes(-1, -2) / math.sqrt({}){})\nheads =
 
 MULTI = (
     change('one big head', 'This is one big head: queries and keys meet in their full width, and there is one set of weights. Split Q, K and V into heads first; each head then has weights of its own.', Q="Q = x @ W_Q", K="K = x @ W_K", V="V = x @ W_V", merge="joined = heads"),
-    change('W_O left out', 'Your output is the heads side by side. One step is left: `@ W_O`, which mixes what they brought.', mix="output = joined"),
+    change('W_O left out', 'The last step is left out: `@ W_O`, which mixes what the heads brought.', mix="output = joined"),
     change('heads scrambled', 'Your heads hold the wrong tokens: reshaped without a swap. Reshape to (..., T, h, d_k), then swap T and h; merge the same way back.', **_SCRAMBLED, merge=("joined = attention.merge_heads(heads)", "joined = heads.reshape(*x.shape[:-1], -1)")),
-    change('merged without a swap', 'The heads are right, but you merge them by `reshape` alone, and tokens of one head end up in one row. Swap T and h first.', merge="joined = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)"),
+    change('merged without a swap', 'You merge the heads by `reshape` alone, and tokens of one head end up in one row. Swap T and h first.', merge="joined = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)"),
     change('not swapped after the cut', 'Your heads have the shape (..., T, h, d_k), so that the heads of one token attend to each other. Swap T and h: the tokens of one head attend to each other.', **_CUT, merge="joined = heads.reshape(*x.shape[:-1], -1)"),
     change('every h-th column', 'Your head 0 takes the columns 0, h, 2h …; it should take the first d_k columns, head 1 the next.', _looped("W_Q[:, i::num_heads]", "W_K[:, i::num_heads]", "W_V[:, i::num_heads]"), _looped(_PIECE[0], _PIECE[1], "W_V[:, i::num_heads]"), _looped("W_Q[:, i::num_heads]", "W_K[:, i::num_heads]", _PIECE[2])),
     change('one piece, many times', 'Your heads share one piece: they take the same columns of the queries and the keys. Head i takes the columns i·d_k … (i + 1)·d_k − 1.', _looped("W_Q[:, :d_k]", "W_K[:, :d_k]", "W_V[:, :d_v]"), _looped("W_Q[:, :d_k]", "W_K[:, :d_k]", _PIECE[2])),

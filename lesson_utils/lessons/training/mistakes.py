@@ -13,7 +13,7 @@ def _sum(arguments: str) -> str:
 SOFTMAX_BACKWARD = (
     change("each weight by itself", "You use w (1 − w), the slope of a weight by its own score. But each score moves every weight of its row: subtract the row's Σ dweights · weights from dweights, then multiply by the weights.", "dweights * weights * (1 - weights)"),
     change("upstream forgotten", "Your result does not depend on dweights. A backward pass passes on what comes from above: the chain rule multiplies by it.", "weights * (1 - weights)", answer="return weights * (1 - total)"),
-    change("row sum left out", "You multiply dweights by the weights and stop. That is half of it: a raised score also lowers every other weight of its row. Subtract the row's sum of `dweights * weights` from dweights first.", "dweights * weights"),
+    change("row sum left out", "You leave the row's sum out: a raised score also lowers every other weight of its row. Subtract the row's sum of `dweights * weights` from dweights first.", "dweights * weights"),
     change("sum without weights", "Your sum over the row adds up dweights alone. What is subtracted is their average by weight, the sum of `dweights * weights`.", total=(f"total = dweights.sum({LAST})", f"total = dweights.mean({LAST})")),
     change("sum of the weights", "Your sum over the row is of the weights alone, and that is 1 for each row. It is the sum of `dweights * weights`.", total=f"total = weights.sum({LAST})"),
     change("mean for the sum", "You take the mean of `dweights * weights`. The weights average already: take the sum.", total=f"total = (dweights * weights).mean({LAST})"),
@@ -24,7 +24,7 @@ SOFTMAX_BACKWARD = (
     change("sum over everything", "Your sum runs over the whole array. Each row has one of its own: `axis=-1, keepdims=True`.", total=_sum("")),
     change("sum added", "You add the row's sum. It is subtracted: what rises for one score falls for the others.", answer="return weights * (dweights + total)"),
     change("signs turned around", "Your signs are turned around: it is dweights minus the row's sum.", answer="return weights * (total - dweights)"),
-    change("not times the weights", "You subtract the row's sum, but do not multiply by the weights: a weight near 0 hardly moves.", answer="return dweights - total"),
+    change("not times the weights", "You do not multiply by the weights: a weight near 0 hardly moves.", answer="return dweights - total"),
     change("brackets", "You subtract the sum from the product. The sum is multiplied by each weight, too: `weights * (dweights - total)`.", answer="return weights * dweights - total"),
     change("weights squared", "You multiply by the weights once too often. In the bracket stands dweights itself: `weights * (dweights - total)`.", answer=("return weights * (dweights * weights - total)", "return weights**2 * (dweights - total)")),
     change("dweights for weights", "You multiply the bracket by dweights. It is multiplied by the weights.", answer="return dweights * (weights - total)"),
@@ -37,8 +37,8 @@ SOFTMAX_BACKWARD = (
 
 ATTENTION_BACKWARD = (
     change("scale missing", "The factor 1/√d_k is missing: scores were divided by √d_k on the way up, so their gradient is divided by it on the way down.", scale=""),
-    change("scale missing in dQ", "dQ lacks the factor 1/√d_k, which dK has. Both come through the same scaled scores.", queries="dQ = dscores @ K * math.sqrt(K.shape[-1])"),
-    change("scale missing in dK", "dK lacks the factor 1/√d_k, which dQ has. Both come through the same scaled scores.", keys="dK = dscores.swapaxes(-1, -2) @ Q * math.sqrt(K.shape[-1])"),
+    change("scale missing in dQ", "dQ lacks the factor 1/√d_k. dQ and dK come through the same scaled scores.", queries="dQ = dscores @ K * math.sqrt(K.shape[-1])"),
+    change("scale missing in dK", "dK lacks the factor 1/√d_k. dQ and dK come through the same scaled scores.", keys="dK = dscores.swapaxes(-1, -2) @ Q * math.sqrt(K.shape[-1])"),
     change("scale turned around", "You multiply by √d_k. The derivative of s / √d_k is 1/√d_k again: divide.", scale="dscores = dscores * math.sqrt(K.shape[-1])"),
     change("scale without root", "You divide by d_k. The factor is 1/√d_k, as in the forward pass.", scale="dscores = dscores / K.shape[-1]"),
     change("scale of another size", "You divide by the root of another size. The factor is that of the forward pass, 1/√d_k: `math.sqrt(K.shape[-1])`.", scale=("dscores = dscores / math.sqrt(V.shape[-1])", "dscores = dscores / math.sqrt(K.shape[-2])", "dscores = dscores / math.sqrt(Q.shape[-2])")),
@@ -67,9 +67,9 @@ ATTENTION_BACKWARD = (
 # --- Adam ---------------------------------------------------------------------------------------------------------------
 
 ADAM = (
-    change("no correction", "The bias correction is missing. Both averages began at 0, so the first ones are too small: divide m by 1 − β₁ᵗ and v by 1 − β₂ᵗ.", m_hat="m_hat = m", v_hat="v_hat = v"),
-    change("m not corrected", "m is not corrected. It began at 0 and is too small at first: divide by 1 − β₁ᵗ.", m_hat="m_hat = m"),
-    change("v not corrected", "v is not corrected. It began at 0 and is too small at first, which makes steps too large: divide by 1 − β₂ᵗ.", v_hat="v_hat = v"),
+    change("no correction", "The bias correction is missing. Averages that begin at 0 are too small at first: divide m by 1 − β₁ᵗ and v by 1 − β₂ᵗ.", m_hat="m_hat = m", v_hat="v_hat = v"),
+    change("m not corrected", "m is not corrected. An average that begins at 0 is too small at first: divide by 1 − β₁ᵗ.", m_hat="m_hat = m"),
+    change("v not corrected", "v is not corrected. An average that begins at 0 is too small at first: divide by 1 − β₂ᵗ.", v_hat="v_hat = v"),
     change("t not in the correction", "Your correction divides by 1 − β, whatever the step. It is 1 − βᵗ, which goes to 1: `1 - beta_1**t`.", m_hat="m_hat = m / (1 - beta_1)", v_hat=("v_hat = v / (1 - beta_2)",)),
     change("t from 0", "You count the steps from 0. t is 1 in the first step already; with t − 1 you divide by 1 − β⁰, which is 0.", m_hat="m_hat = m / (1 - beta_1 ** (t - 1))", v_hat="v_hat = v / (1 - beta_2 ** (t - 1))"),
     change("t one too large", "You use t + 1. t is 1 in the first step already.", m_hat="m_hat = m / (1 - beta_1 ** (t + 1))", v_hat="v_hat = v / (1 - beta_2 ** (t + 1))"),
@@ -88,7 +88,7 @@ ADAM = (
     change("uphill", "You add the step. A step goes down the gradient: subtract it.", value="value = value + lr * m_hat / (np.sqrt(v_hat) + eps)"),
     change("no learning rate", "The learning rate is missing: lr · m̂ / (√v̂ + ε).", value="value = value - m_hat / (np.sqrt(v_hat) + eps)"),
     change("the gradient itself", "Your step uses the gradient of this step alone. Adam uses its average, m̂.", value=("value = value - lr * grad / (np.sqrt(v_hat) + eps)", "value = value - lr * grad")),
-    change("plain momentum", "Your step is lr · m̂, without √v̂ below. Adam divides by it, so that each parameter moves by about lr.", value="value = value - lr * m_hat"),
+    change("plain momentum", "Your step has no √v̂ below. Adam divides by it, so that each parameter moves by about lr.", value="value = value - lr * m_hat"),
     change("m summed", "You add the whole gradient to m. It is an average: (1 − β₁) of the new, β₁ of the old.", m="m = beta_1 * m + grad"),
     change("v summed", "You add the whole square to v. It is an average: (1 − β₂) of the new, β₂ of the old.", v="v = beta_2 * v + grad**2"),
     change("shares exchanged in m", "The shares in m have changed places: β₁ of the old average, 1 − β₁ of the new gradient.", m="m = (1 - beta_1) * m + beta_1 * grad"),
@@ -109,7 +109,7 @@ ADAM = (
 
 _BY_HAND = "p = np.exp(logits - logits.max(axis=-1, keepdims=True))\np = p / p.sum(axis=-1, keepdims=True)\n"
 SMOOTHED_LOSS = (
-    change("no smoothing", "`smoothing` has no effect in your loss: it is plain cross-entropy. Each symbol gets ε/V, the target 1 − ε more.", losses="losses = -right"),
+    change("no smoothing", "`smoothing` has no effect in your loss. Each symbol gets ε/V, the target 1 − ε more.", losses="losses = -right"),
     change("log of 0", "You take the logarithm of softmax. A small probability is 0 in floats, and ln 0 is −∞. `ops.log_softmax(logits)` takes no detour over probabilities.", logs=("logs = np.log(ops.softmax(logits))", _BY_HAND + "logs = np.log(p)")),
     change("a floor under the log", "You keep ln away from 0 by adding or keeping a small number. That changes the loss where probabilities are small: `ops.log_softmax(logits)` is exact.", logs=("logs = np.log(ops.softmax(logits) + 1e-9)", "logs = np.log(np.maximum(ops.softmax(logits), 1e-9))", "logs = np.log(ops.softmax(logits) + 1e-12)", "logs = np.log(np.clip(ops.softmax(logits), 1e-12, 1))")),
     change("softmax for log-softmax", "You average probabilities. The loss is −ln p: `ops.log_softmax(logits)`.", logs="logs = ops.softmax(logits)"),
