@@ -54,7 +54,7 @@ ROLLING = (
     change("last kept", "You keep the last positions of the text. The first `keep` are meant: `j < keep`.", kept="kept = j >= T - keep"),
     change("inverted", "True and False are the wrong way round. Here True means may attend.", answer="return ~(past & (near | kept))"),
     change("numbers to add", "These are numbers to be added to scores. A mask in this course holds True (may attend) and False.", answer="return np.where(past & (near | kept), 0, -np.inf)"),
-    change("axes swapped", "Rows and columns are exchanged: a row is a query, so i is the column of numbers, `np.arange(T)[:, None]`.", i="i = np.arange(T)", j="j = np.arange(T)[:, None]"),
+    change("axes swapped", "Rows and columns are exchanged. The row i is the query, and the column j is the key: j must not be later than i.", i="i = np.arange(T)", j="j = np.arange(T)[:, None]"),
     change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T)[:, None]`.", i="i = np.arange(T)"),
     change("a negative start", "In the first rows `i - window + 1` is negative, and a negative start of a slice counts from the end, so the slice is empty. Write `max(0, i - window + 1)`.", "mask = np.zeros((T, T), bool)\nfor i in range(T):\n    mask[i, i - window + 1 : i + 1] = True\n    mask[i, : min(keep, i + 1)] = True\nreturn mask"),
 )
@@ -115,7 +115,7 @@ ROUNDED = (
     change("as many levels as bits", "You make as many levels as there are bits. Each bit doubles their number: 2^bits levels.", step="step = (high - low) / (bits - 1 + (bits == 1))"),
     change("one level too few", "You leave one level unused. 2^bits levels have 2^bits − 1 gaps between them.", step="step = (high - low) / max(2**bits - 2, 1)"),
     change("twice the bits", "`2 * bits` is not 2^bits. In Python the power is `2**bits`.", step="step = (high - low) / (2 * bits - 1)"),
-    change("minimum not added back", "You do not add the smallest number again: `low + whole * step`.", answer="return whole * step"),
+    change("minimum not added back", "You do not add the smallest number again at the end.", answer="return whole * step"),
     change("whole numbers returned", "These are the whole numbers that would be stored. Turn them back: `low + whole * step`.", answer="return whole"),
     change("minimum not taken off", "You round x / step, so the levels are multiples of the step, and the smallest number is no level. Take `low` off before, and add it after.", whole="whole = np.round(x / step)", answer="return whole * step"),
     change("minimum added, never taken off", "You add `low` and have not taken it off before rounding: `(x - low) / step`.", whole="whole = np.round(x / step)"),

@@ -93,7 +93,7 @@ SHIFT = (
 )
 
 ADD = (
-    change('along the batch axis', "This is the bug itself: `len(X)` is B, the number of sequences. All tokens of a sequence get the same vector, that of the sequence's place in the batch. Each *token* needs a row: `X + table[:T]`, with T = `X.shape[1]`.", T="T = len(X)", rows="rows = table[:T, None]"),
+    change('along the batch axis', "You give each sequence the row of its place in the batch, so that all its tokens get the same vector. Each *token* needs a row: `X + table[:T]`, with T = `X.shape[1]`.", T="T = len(X)", rows="rows = table[:T, None]"),
     change('cut to the number of sequences', 'You cut the table to `len(X)` rows, the number of sequences. One row for each token is needed: `table[:X.shape[1]]`.', T="T = len(X)"),
     change('cut to the width', 'You cut the table to d_model rows. One row for each token is needed: `table[:X.shape[1]]`.', T="T = X.shape[-1]", rows=("rows = table[:T]", "rows = table[:T, None]")),
     change('table not cut', 'The table can have more rows than there are tokens. Take the first T of them: `table[:X.shape[1]]`.', rows=("rows = table", "rows = table[None]")),

@@ -18,6 +18,7 @@ from lesson_utils.mistakes.recognise.edit_messages import contradict, is_limit, 
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
+from lesson_utils.mistakes.recognise.mutation_operators import CONFUSED, name_called
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.pitfalls import pitfalls
 from lesson_utils.mistakes.recognise.plausibility import (
@@ -213,9 +214,9 @@ class Search(Lookup):
             return False
         if edit.kind == "term" and not self._has_too_many(edit):
             return False
-        if self._takes_a_parameter(edit) or (
-            edit.kind == "unwrapped" and not has_own_reason(edit) and self.calls_left_out(fault)
-        ):
+        left_out = self.calls_left_out(fault) if edit.kind == "unwrapped" else set()
+        relatives = {name for group in CONFUSED if name_called(edit.old) in group for name in group}
+        if self._takes_a_parameter(edit) or (left_out and not has_own_reason(edit)) or left_out & relatives:
             return False  # the edit may itself make the mistake that is told beside it
         return edit.kind == "results" or self.is_true(fault)
 
