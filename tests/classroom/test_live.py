@@ -546,6 +546,23 @@ def test_as_the_last_line_of_a_cell_it_shows_both(monkeypatch):
     assert shown == figure.outputs()
 
 
+def test_the_first_step_of_a_figure_that_was_just_shown_is_drawn_already(monkeypatch):
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: None)
+    monkeypatch.setattr(live, "PAUSE", 0)
+
+    async def shown():
+        figure = point(x=5)
+        drawn = testing.drawn(figure)
+        figure._ipython_display_()
+        await asyncio.sleep(0.3)
+        return figure, drawn
+
+    figure, drawn = asyncio.run(shown())
+    assert drawn == ["Point a stands at 6.", "Point a stands at 4."]
+    testing.move(figure, "x", 4)
+    assert len(drawn) == 2
+
+
 def test_live_figures_can_be_carried_away():
     """Beside their own folder they need five modules, and nothing of the course."""
     code = "import sys, lesson_utils.classroom.live; print(*(name for name in sys.modules if 'lesson_utils.' in name))"

@@ -165,6 +165,7 @@ def _cells(name: str = "") -> dict[str, str]:
         "ours": "figure",
         "usual": "bench.the_usual_way(figure)",
         "forget": "bench.testing.forget(figure)",
+        "ahead": "figure.look_ahead()",
     }
 
 
@@ -201,12 +202,13 @@ def _measure(name: str, page: "Notebook") -> Latency:
         anew()
         came = list(itertools.takewhile(bool, (_step(*ours, there) for _ in range(most))))
         hasty += came
-    # As a learner does, who looks before pressing again: there, pictures are drawn ahead; afterwards they are known.
+    # As a learner does, who looks before pressing: there, pictures are drawn ahead; afterwards they are known.
     ahead: list[float] = []
     known: list[float] = []
     theirs: list[float] = []
     while len(ahead) < STEPS:
         anew()
+        page.run_cell("ahead")  # as a figure does that was just shown
         for key, taken in [(there, ahead)] * len(came) + [(back, known)] * len(came):
             _settle(ours[0])
             taken.append(_step(*ours, key))

@@ -246,7 +246,8 @@ class LiveFigure:
     """A figure under its controls. Built once; a step moves artists, redraws those, and sends one picture.
 
     While a learner looks at one picture, those one step further are drawn, and pictures are kept: from key press to
-    picture, what is left is the way to the kernel and back. So `update` must depend on its arguments alone.
+    picture, what is left is the way to the kernel and back. So `update` must depend on its arguments alone. The very
+    first step of a figure that was just shown is one of the first control's, most often.
     """
 
     def __init__(self, lab: Lab, made_from: tuple[Any, ...], start: dict[str, Any]):
@@ -358,6 +359,12 @@ class LiveFigure:
         self._near = [values | {moved: value} for value in further]
         self._soon(self._draw_ahead, self._near)
 
+    def look_ahead(self) -> None:
+        """Draw ahead while nobody has moved anything: what is one step away by the first control."""
+        first = next((name for name, value in self.values.items() if self.controls[name].neighbours(value)), None)
+        if first:
+            self._look_ahead(first, self.values[first])
+
     def _soon(self, do: Callable[..., object], *arguments: Any) -> None:
         """Call a function in the pause after this message."""
         import asyncio  # in a kernel it is there already
@@ -388,3 +395,4 @@ class LiveFigure:
             do()
         for output in self.outputs():
             display(output, raw=True)
+        self.look_ahead()
