@@ -1912,7 +1912,7 @@ BLIND = (
         weights = np.where(mask, weights, 0.0)
         return weights @ V, weights
         """,
-        says=(r"should sum to 1",),
+        says=("They are scaled already", "hide weights after softmax"),
         never=(r"changes when only",),
     ),
     Blind(
@@ -2422,5 +2422,114 @@ BLIND = (
         return np.concatenate(heads, axis=-1)
         """,
         never=("instead of `np.concatenate",),
+    ),
+    Blind(
+        "masked_attention",
+        "divided by a root again, and weights times the mask",
+        """
+        scores = scores / math.sqrt(V.shape[-1])
+        weights = ops.softmax(scores) * mask
+        output = weights @ V
+        return output, weights
+        """,
+        says=(
+            "They are scaled already",
+            "hide weights after softmax",
+        ),
+    ),
+    Blind(
+        "online_softmax",
+        "nothing subtracted, and values without weights",
+        """
+        new_largest = max(largest, max(scores))
+        if new_largest == -np.inf:
+            return largest, total, output.copy()
+        scale = math.exp(largest - new_largest)
+        e = np.exp(scores)
+        total = total * scale + np.sum(e)
+        output = output * scale + np.sum(values[scores > -np.inf], axis=0)
+        return new_largest, total, output
+        """,
+        says=(
+            "as they are: exp",
+            "add up the values as they are",
+        ),
+    ),
+    Blind(
+        "rounded",
+        "one scale, no minimum, and rows that are all alike apart",
+        """
+        lo = x.min()
+        hi = x.max()
+        if lo == hi:
+            return x.copy()
+        step = (hi - lo) / (2 ** bits - 1)
+        y = np.round((x - lo) / step)
+        return y * step
+        """,
+        says=(
+            "one largest number for the whole array",
+            "smallest number again",
+        ),
+    ),
+    Blind(
+        "cache_bytes",
+        "heads of a group, and layers exchanged",
+        """
+        groups = heads // kv_heads
+        per_layer_token = 2 * groups * d_head * bits / 8
+        rest = layers - local_layers
+        return per_layer_token * (local_layers * tokens + rest * min(tokens, window))
+        """,
+        says=(
+            "how many query heads share",
+            "layers are exchanged",
+        ),
+    ),
+    Blind(
+        "delta_step",
+        "faded, and key and value exchanged",
+        """
+        read = S @ v
+        error = k - read
+        return (1 - rate) * S + rate * np.outer(error, v)
+        """,
+        says=(
+            "Key and value have changed places",
+            "memory fade",
+        ),
+    ),
+    Blind(
+        "adam_step",
+        "shares exchanged, and uphill",
+        """
+        m = (1 - beta_1) * m + beta_1 * grad
+        v = (1 - beta_2) * v + beta_2 * grad ** 2
+        m_hat = m / (1 - beta_1 ** t)
+        v_hat = v / (1 - beta_2 ** t)
+        value = value + lr * m_hat / (np.sqrt(v_hat) + eps)
+        return value, m, v
+        """,
+        says=(
+            "shares in m and v",
+            "You add the step",
+        ),
+    ),
+    Blind(
+        "adam_step",
+        "brackets in both corrections, and no root",
+        """
+        m = beta_1 * m + (1 - beta_1) * grad
+        v = beta_2 * v + (1 - beta_2) * grad ** 2
+        m_corr = m / (1 - beta_1) ** t
+        v_corr = v / (1 - beta_2) ** t
+        value = value - lr * m_corr / (v_corr + eps)
+        return value, m, v
+        """,
+        says=(
+            r"Line 4: write `1 - beta_1 \*\* t`",
+            "change line 5 in the same way",
+            "divide by v̂",
+        ),
     ),
 )

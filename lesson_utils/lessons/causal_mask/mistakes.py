@@ -45,7 +45,7 @@ ATTENTION = (
     *(m for m in masks() if m.name not in ("mask as an index", "not far enough below")),
     change('mask as an index', "`scores[mask]` needs a mask of exactly the scores' shape. `np.where` also takes one that broadcasts, such as a padding mask of shape (B, 1, T_k).", mask=[f"scores = scores.copy()\nscores[~mask] = {n}" for n in ("-np.inf", "-1e9")], weights=("weights = ops.softmax(scores)", OWN_SOFTMAX)),
     *weighing(),
-    change('scaled again', 'You divide the scores by a root. They are scaled already: mask them, apply softmax, average.', mask=[f"scores = np.where(mask, scores, -np.inf) / math.sqrt({size}.shape[-1])" for size in ("V", "scores")]),
+    change('scaled again', 'You divide the scores by a root. They are scaled already: mask them, apply softmax, average.', weights=[f"weights = ops.softmax(scores / math.sqrt({size}.shape[-1]))" for size in ("V", "scores")]),
     change("weights transposed", "You transpose the weights before averaging. Row i of `weights` belongs to query i and meets the rows of V as it is: `weights @ V`.", average="output = weights.swapaxes(-1, -2) @ V"),
     change("values in front", "`V @ weights` does not fit. A row of weights meets the rows of V, one a key, in `weights @ V`.", average="output = V @ weights"),
     change("* in place of @", "`*` multiplies entry by entry. The weighted average is a matrix product: `weights @ V`.", average="output = weights * V"),
@@ -158,6 +158,7 @@ def gpt_layers(over: str = "layers", **lines: str) -> str:
 
 _POST_1, _POST_2 = (f"x = my_layer_norm(x + {{}}, p.gamma_{i}, p.beta_{i}, 1e-5)" for i in (1, 2))
 _ATTENDED, _FED = "my_merge_heads(heads) @ p.W_O", "my_feed_forward({}, p.W_1, p.b_1, p.W_2, p.b_2)"
+_OWN = "heads = ops.softmax(np.where(mask, Q @ K.swapaxes(-1, -2){}, -np.inf)) @ V"
 _POSITIONS, _LAST = "my_table(T, d_model)", "my_layer_norm(x, gamma, beta, 1e-5)"
 
 GPT = (
@@ -192,6 +193,9 @@ GPT = (
     change("W_O missing", "W_O is missing: it mixes what the heads have found. `my_merge_heads(heads) @ p.W_O`.", layers=gpt_layers(add_1="x = x + my_merge_heads(heads)")),
     change("weights taken for outputs", "`my_attention` returns output and weights; you take the second. `heads, _ = my_attention(…)`.", layers=gpt_layers(attend="_, heads = my_attention(Q, K, V, mask)")),
     change("both results taken", "`my_attention` returns two things, output and weights, and you keep them as one. `heads, _ = my_attention(…)`.", layers=gpt_layers(attend="heads = my_attention(Q, K, V, mask)")),
+    change("scores not scaled", "Your scores are not divided by √d_k, the root of the width of a head: `math.sqrt(Q.shape[-1])`.", layers=gpt_layers(attend=_OWN.format(""))),
+    change("scores scaled by d_model", "You divide the scores by √d_model. A head is narrower: d_k = d_model / num_heads, `math.sqrt(Q.shape[-1])`.", layers=gpt_layers(attend=_OWN.format(" / math.sqrt(d_model)"))),
+    change("scores scaled without root", "You divide the scores by d_k. Divide by its root, `math.sqrt(Q.shape[-1])`.", layers=gpt_layers(attend=_OWN.format(" / Q.shape[-1]"))),
     change("keys twice", "`my_attention` gets the keys where the values belong: `my_attention(Q, K, V, mask)`.", layers=(gpt_layers(attend="heads, _ = my_attention(Q, K, K, mask)"), gpt_layers(attend="heads, _ = my_attention(Q, V, K, mask)"))),
     change("no attention", "There is only the feed-forward half: no position hears of another. Attention comes first in each layer.", layers=gpt_layers(norm_1="", Q="", K="", V="", attend="", add_1="")),
     change("no feed-forward", "Only attention is there. Each layer has a second half: x = x + feed-forward of a norm of x.", layers=gpt_layers(norm_2="", add_2="")),

@@ -91,6 +91,7 @@ ADAM = (
     change("plain momentum", "Your step has no √v̂ below. Adam divides by it, so that each parameter moves by about lr.", value="value = value - lr * m_hat"),
     change("m summed", "You add the whole gradient to m. It is an average: (1 − β₁) of the new, β₁ of the old.", m="m = beta_1 * m + grad"),
     change("v summed", "You add the whole square to v. It is an average: (1 − β₂) of the new, β₂ of the old.", v="v = beta_2 * v + grad**2"),
+    change("shares exchanged", "The shares in m and v have changed places: β of the old average, 1 − β of what is new.", m="m = (1 - beta_1) * m + beta_1 * grad", v="v = (1 - beta_2) * v + beta_2 * grad**2"),
     change("shares exchanged in m", "The shares in m have changed places: β₁ of the old average, 1 − β₁ of the new gradient.", m="m = (1 - beta_1) * m + beta_1 * grad"),
     change("shares exchanged in v", "The shares in v have changed places: β₂ of the old average, 1 − β₂ of the new square.", v="v = (1 - beta_2) * v + beta_2 * grad**2"),
     change("old averages forgotten", "You forget the averages so far. m and v carry them from step to step.", m="m = (1 - beta_1) * grad", v=("v = (1 - beta_2) * grad**2", "v = beta_2 * v + (1 - beta_2) * grad**2")),

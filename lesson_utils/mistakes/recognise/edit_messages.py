@@ -8,7 +8,7 @@ from typing import Any
 
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, number
-from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
+from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied, varying
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
 REASONS = {
@@ -169,9 +169,18 @@ def _after(old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
 
 def _lines(edit: Edit, learner: LearnerCode) -> str:
     """Return which lines an edit mends: "Line 3", or "Lines 3, 5 and 6"."""
-    places = () if edit.kind == "statements swapped" or edit.cure else edit.also
-    numbers = [str(n) for n in sorted({learner.first_line + e.line - 1 for e in (edit, *places)})]
+    places = () if edit.kind == "statements swapped" or edit.cure or _is_in_lines_alike(edit) else edit.also
+    return _numbered((edit, *places), learner)
+
+
+def _numbered(edits: Sequence[Edit], learner: LearnerCode) -> str:
+    numbers = [str(n) for n in sorted({learner.first_line + e.line - 1 for e in edits})]
     return f"Lines {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else f"Line {numbers[0]}"
+
+
+def _is_in_lines_alike(edit: Edit) -> bool:
+    """Tell whether an edit does the same to other names in other lines."""
+    return edit.kind != "exchanged" and not edit.cure and any(varying(e) != edit.words for e in edit.also)
 
 
 def repair_message(edit: Edit, learner: LearnerCode) -> str:
@@ -181,7 +190,7 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
         return f"{line}: {edit.cure} {edit.why}"
     if edit.words:
         kind = "inverted" if edit.words[0].startswith("~") else edit.kind
-        return f"{line}: {_statement_cure(edit)} {own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, *edit.words)}"
+        return f"{line}: {_statement_cure(edit, learner)} {own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, *edit.words)}"
     old, new = _changed_part([edit], learner.body)
     if isinstance(old, ast.Attribute) and isinstance(new, ast.Attribute) and not isinstance(old.value, ast.Name):
         old, new = ast.Name(f".{old.attr}"), ast.Name(f".{new.attr}")  # the method alone
@@ -198,7 +207,7 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
     return f"{line}: {cure} {reason(edit, old, new)}"
 
 
-def _statement_cure(edit: Edit) -> str:
+def _statement_cure(edit: Edit, learner: LearnerCode) -> str:
     before, after = edit.texts()
     first = before.splitlines()[0] if before else ""
     more = " and what stands in it" if "\n" in before else ""
@@ -215,6 +224,8 @@ def _statement_cure(edit: Edit) -> str:
             return f"exchange `{before}` and `{after}`."
     if edit.also:
         cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
+        if _is_in_lines_alike(edit):
+            return f"{cure}, and change {_numbered(edit.also, learner).lower()} in the same way."
         lines = {e.line for e in (edit, *edit.also)}
         where = "these lines" if len(lines) > 1 else "this line"
         return f"{cure}, everywhere in {where}." if len(lines) <= len(edit.also) else f"{cure}."

@@ -71,6 +71,8 @@ def _words(text: str) -> list[str]:
 def _changes(text: str, other: str) -> list[tuple[int, int, list[str]]]:
     """Return which words of a text another one has replaced, and by what."""
     words, its = _words(text), _words(other)
+    while words and its and words[-1] == its[-1]:  # else the bracket of an inserted call is taken for that of its line
+        words, its = words[:-1], its[:-1]
     opcodes = SequenceMatcher(None, words, its, autojunk=False).get_opcodes()
     return [(i, j, its[k:m]) for kind, i, j, k, m in opcodes if kind != "equal"]
 

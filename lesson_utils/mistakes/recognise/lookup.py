@@ -54,20 +54,27 @@ class Lookup:
         return None if is_chance else best
 
     def _fits(self, fault: Fault, abstain: bool) -> bool:
-        """Tell whether a fault does the same in every case; with `abstain`, an error says neither yes nor no; a pair with one explains no values."""
-        seen, has_values = 0, False
+        """Tell whether a fault does the same in every case; a pair with an error explains no values.
+
+        With `abstain`, an error says neither yes nor no, nor does a right result in a few cases: lines that make the
+        mistake may treat a special case apart.
+        """
+        seen, apart, has_values = 0, 0, False
         for i, outcome in enumerate(self.outcomes):
             agreed = agree(fault.outcome(i), outcome)
             if agreed and outcome.error:
                 here = same_place(fault.outcome(i).error, outcome.error, self.bank.exercise.parameters)
                 agreed = here or (None if abstain else False)
+            if abstain and agreed is False and i not in self.wrong:
+                apart += 1
+                continue
             silent = abstain and i in self.wrong and (outcome.error or not fault.parts)
             if agreed is False or (agreed is None and not silent):
                 return False
             seen += bool(agreed) and i in self.wrong
             if agreed and i in self.wrong and outcome.is_telling():
                 has_values |= np.size(outcome.results()[0]) > 1
-        return seen > 0 and (not abstain or has_values or 2 * seen >= len(self.wrong))
+        return seen > 0 and 2 * apart <= seen and (not abstain or has_values or 2 * seen >= len(self.wrong))
 
     def is_true(self, fault: Fault) -> bool:
         """Tell whether a message is for such lines: about a mask, if they hide something, and about one result, if it stands in its place."""

@@ -4,6 +4,7 @@ applied to a learner's lines, one of them may make those right.
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -140,8 +141,12 @@ def repairs(body: list[ast.stmt], what: Ingredients) -> Iterator[Iterator[Edit]]
 def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
     """Yield the edits that do the same in several places, in one line or in all: another axis, name, sign or function."""
     groups: dict[tuple[str, str, str, int], list[Edit]] = {}
+    alike: dict[tuple[str, ...], dict[int, Edit]] = {}  # in lines that differ in their names alone, by the line
+    lines = {node.lineno: node for statement in body for node in ast.walk(statement) if isinstance(node, ast.stmt)}
     for edit in edits(body, what):
-        before, after = _varying(edit)
+        if edit.line in lines and edit.kind != "name" and isinstance(edit.old, ast.expr):
+            alike.setdefault(_without_names(edit, lines[edit.line]), {}).setdefault(edit.line, edit)
+        before, after = varying(edit)
         if before != after:
             groups.setdefault((edit.kind, before, after, 0), []).append(edit)
             if edit.kind in ("name", "index"):
@@ -150,10 +155,21 @@ def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
         is_in_all = line == 0 and len({edit.line for edit in group}) == 1 and kind in ("name", "index")
         if len(group) > 1 and not is_in_all and len({*group[0].places()} | {*group[1].places()}) == 2:
             yield replace(group[0], words=(before, after), also=tuple(group[1:]))
+    for first, *others in (list(group.values()) for group in alike.values()):
+        if any(edit.texts() != first.texts() for edit in others):
+            yield replace(first, words=first.texts(), also=tuple(others))
     yield from _exchanged(body, what.names)
 
 
-def _varying(edit: Edit) -> tuple[str, str]:
+def _without_names(edit: Edit, line: ast.stmt) -> tuple[str, ...]:
+    """Return an edit and its line with numbers for names: the same in `m = a * m` and `v = b * v`."""
+    names = dict.fromkeys(node.id for node in ast.walk(line) if isinstance(node, ast.Name))
+    numbers = {name: f"_{n}" for n, name in enumerate(names)}
+    texts = (ast.unparse(line), *edit.texts())
+    return (edit.kind, *(re.sub(r"[^\W\d]\w*", lambda word: numbers.get(word[0], word[0]), text) for text in texts))
+
+
+def varying(edit: Edit) -> tuple[str, str]:
     """Return what differs between places where the same slip is made, before and after: `axis=0`, a name, an index, a sign."""
     old, new = edit.old, edit.new
     if edit.words or not isinstance(old, ast.AST) or not isinstance(new, ast.AST):
