@@ -88,7 +88,8 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
     name, line = next(((n, line) for n in names if mine and (line := _writes_into(mine, n))), (names[0], None))
     where, how = "", f"Begin with `{name} = {name}.copy()`."
     if mine and line:
-        where = f" in line {mine.first_line + line.lineno - 1}, `{mine.text(line)}`"
+        which = f", `{name}`" if names[1:] else ""
+        where = f"{which} in line {mine.first_line + line.lineno - 1}, `{mine.text(line)}`"
         if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
             of_its_dtype = f"({new}).astype({name}.dtype)" if _has_mixed_dtypes(exercise) else new
@@ -98,10 +99,11 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
         how = f"{text} gives this array another name and makes no new one. Slices and `reshape` make none either. {how}"
     else:
         how = f"Another name for `{name}`, a slice or a `reshape` of it is still the same array. {how}"
-    return (
-        f"your function changes its argument {' and '.join(f'`{n}`' for n in names)} in place{where}, and with it the "
-        f"caller's data. {how}"
-    )
+    rest = [f"`{other}`" for other in names if other != name]
+    also = f" Do the same with {' and '.join(rest)}." if rest else ""
+    said, it = ("arguments", "them") if rest else ("argument", "it")
+    every = " and ".join([f"`{name}`", *rest])
+    return f"your function changes its {said} {every} in place{where}, and with {it} the caller's data. {how}{also}"
 
 
 def _has_mixed_dtypes(exercise: Exercise) -> bool:
