@@ -502,12 +502,12 @@ def test_one_edit_of_the_learners_own_line_is_found():
         (
             "adam_step",
             "a = beta_1 * m + (1 - beta_1) * grad\nb = beta_2 * v + (1 - beta_2) * grad**2\nc = a / (1 + beta_1**t)\n"
-            "d = b / (1 + beta_2**t)\nreturn value - lr * c / (np.sqrt(d) + eps), a, b",
+            "d = b / (1 + beta_2 * t)\nreturn value - lr * c / (np.sqrt(d) + eps), a, b",
             ["`m` and `v` are right in every case; `value` is not"],
         ),
     ],
 )
-def test_of_two_mistakes_that_nobody_typed_together_nothing_is_made_up(exercise, body, parts):
+def test_of_three_slips_that_nobody_typed_together_nothing_is_made_up(exercise, body, parts):
     """Edits that lead to a typed mistake misled too often: where no two edits mend the lines, results are measured."""
     result = checked(exercise, body)
     assert (result.passed, result.misconception) == (False, None), result.message
