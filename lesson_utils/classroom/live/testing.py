@@ -30,8 +30,9 @@ def settings(figure: LiveFigure, pairs: bool = False) -> list[dict[str, Any]]:
 
 
 def forget(figure: LiveFigure) -> None:
-    """Drop the pictures that are kept."""
+    """Drop the pictures that are kept, but for the one in sight."""
     figure._kept.cache_clear()
+    figure._redraw()
 
 
 def pixels(figure: LiveFigure) -> NDArray[np.uint8]:
