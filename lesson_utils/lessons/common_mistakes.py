@@ -56,9 +56,9 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "mask after softmax, renormalised",
-            "You hide after the exponential, then divide by the row's new sum. On paper that is right. In floats, `exp` of a score in the hundreds "
-            "overflows, and beside far larger hidden scores the visible weights become 0: either way nothing is left to divide. Hide scores with −∞, then take "
-            "`ops.softmax`, which subtracts the row's maximum.",
+            "You hide after the exponential, then divide by the row's new sum. On paper that is right. In floats the visible "
+            "weights become 0 beside far larger hidden scores, and an `exp` of one's own overflows for scores in the hundreds: either way nothing is left to divide. "
+            "Hide scores with −∞, and only then take `ops.softmax`.",
             **late(
                 "weights = weights * mask / (weights * mask).sum(axis=-1, keepdims=True)",
                 "weights = weights * mask\n    total = weights.sum(axis=-1, keepdims=True)\n    weights = weights / np.where(total == 0, 1, total)"
@@ -147,7 +147,7 @@ def weighing(over: str = "the keys") -> tuple[Change, ...]:
         ),
         change(
             "softmax over axis 1",
-            "Your softmax runs over axis 1, which is the last only without leading axes. `ops.softmax(scores)` takes the last.",
+            "Your softmax runs over axis 1, counted from the front. The keys are the last axis, and `ops.softmax(scores)` takes that.",
             weights=("weights = ops.softmax(scores, axis=1)", own(1, 1)),
         ),
         change(

@@ -280,11 +280,11 @@ _GPT = Exercise(
     takes="ids, table, layers, gamma, beta, num_heads",
     task="""A whole GPT: from symbols to the logits of the next ones.
 
-ids: (B, T). table: (V, d_model), embeddings and output layer in one. layers: for each
-layer a `p` with p.gamma_1, p.beta_1, p.W_Q, p.W_K, p.W_V, p.W_O, p.gamma_2, p.beta_2,
-p.W_1, p.b_1, p.W_2, p.b_2. gamma, beta: of the last norm, (d_model,). num_heads: h;
-all ε are 1e-5. Returns logits, (B, T, V). All functions `my_…` from above.
-The arguments stay as they were.""",
+ids: (B, T). table: (V, d_model), embeddings and output layer in one; embeddings are
+multiplied by √d_model. layers: for each layer a `p` with p.gamma_1, p.beta_1, p.W_Q,
+p.W_K, p.W_V, p.W_O, p.gamma_2, p.beta_2, p.W_1, p.b_1, p.W_2, p.b_2. gamma, beta: of
+the last norm, (d_model,). num_heads: h; all ε are 1e-5. Returns logits, (B, T, V).
+All functions `my_…` from above. The arguments stay as they were.""",
     reference=_gpt_reference,
     steps={
         "sizes": "T, d_model = ids.shape[1], table.shape[1]",

@@ -217,6 +217,7 @@ def _rounded_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a square array by column", 4, 4, 2, 0),
         Case("a column in which all numbers are alike", (flat, 2, 0)),
         case("8 bits by row", 2, 5, 8, 1),
+        case("12 bits by column", 5, 3, 12, 0),
         Case("an array in which all numbers are alike", (np.full((3, 2), 0.7), 2, 1)),
     ]
 
@@ -227,7 +228,7 @@ _ROUNDED = Exercise(
     takes="x, bits, axis",
     task="""Round numbers to 2^bits levels, evenly spaced from the smallest to the largest.
 
-x: (T, d). axis: 1, each row has levels of its own; 0, each column has.
+x: (T, d). bits: 1 to 16. axis: 1, each row has levels of its own; 0, each column has.
 The first level is the smallest number of the row or column, the last one the largest.
 If all are alike, they stay. Returns the rounded numbers, (T, d). NumPy only; x stays as it was.""",
     reference=rounded,
@@ -249,7 +250,7 @@ If all are alike, they stay. Returns the rounded numbers, (T, d). NumPy only; x 
     ),
     mistakes=mistakes.ROUNDED,
     library=(rounded,),
-    praise="Nine arrays: rows and columns, one bit and eight, numbers far from 0, numbers that are all alike.",
+    praise="Ten arrays: rows and columns, 1 to 12 bits, numbers far from 0, numbers that are all alike.",
 )
 
 EXERCISES = (_ONLINE, _MASK, _ROUNDED, _BYTES, _DELTA)

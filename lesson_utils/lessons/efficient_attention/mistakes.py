@@ -57,7 +57,7 @@ ROLLING = (
     change("numbers to add", "These are numbers to be added to scores. A mask in this course holds True (may attend) and False.", answer="return np.where(past & (near | kept), 0, -np.inf)"),
     change("axes swapped", "Rows and columns are exchanged. The row i is the query, and the column j is the key: j must not be later than i.", i="i = np.arange(T)", j="j = np.arange(T)[:, None]"),
     change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T)[:, None]`.", i="i = np.arange(T)"),
-    change("a negative start", "In the first rows `i - window + 1` is negative, and a negative start of a slice counts from the end, so the slice is empty. Write `max(0, i - window + 1)`.", "mask = np.zeros((T, T), bool)\nfor i in range(T):\n    mask[i, i - window + 1 : i + 1] = True\n    mask[i, : min(keep, i + 1)] = True\nreturn mask"),
+    change("a negative start", "In the first rows `i - window + 1` is negative, and a negative start of a slice counts from the end, so the slice is empty or begins too late. Write `max(0, i - window + 1)`.", "mask = np.zeros((T, T), bool)\nfor i in range(T):\n    mask[i, i - window + 1 : i + 1] = True\n    mask[i, : min(keep, i + 1)] = True\nreturn mask"),
 )
 
 # --- One step of a delta-rule memory ------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ BYTES = (
 
 ROUNDED = (
     change("axis exchanged", "Rows and columns are exchanged. With axis 1 the minimum is taken along each row, `x.min(axis=axis, keepdims=True)`.", low="low = x.min(axis=1 - axis, keepdims=True)", high="high = x.max(axis=1 - axis, keepdims=True)"),
-    change("one scale for all", "You take one smallest and one largest number for the whole array. Each row or column has its own: `axis=axis, keepdims=True`.", low="low = x.min()", high="high = x.max()"),
+    change("one scale for all", "You take one smallest and one largest number for the whole array. Each row or column has its own: `axis=axis, keepdims=True`. Both are arrays then, so replace steps of 0 by `np.where`, not by `if`.", low="low = x.min()", high="high = x.max()"),
     change("always by row", "You leave out `axis` and always go along the rows. With axis 0 each column has levels of its own.", low="low = x.min(axis=1, keepdims=True)", high="high = x.max(axis=1, keepdims=True)"),
     change("always by column", "You always go along the columns. With axis 1 each row has levels of its own: `axis=axis`.", low="low = x.min(axis=0, keepdims=True)", high="high = x.max(axis=0, keepdims=True)"),
     change("one level too many", "You divide the range into 2^bits gaps, which makes 2^bits + 1 levels: one more than the bits can tell apart. There are 2^bits − 1 gaps.", step="step = (high - low) / 2**bits"),
@@ -124,6 +124,7 @@ ROUNDED = (
     change("minimum added, never taken off", "You add `low` and have not taken it off before rounding: `(x - low) / step`.", whole="whole = np.round(x / step)"),
     change("rounded down", "You round down, which takes off half a step on average. Round to the nearest level: `np.round`.", whole=("whole = np.floor((x - low) / step)", "whole = ((x - low) / step).astype(int)", "whole = (x - low) // step")),
     change("rounded up", "You round up, which adds half a step on average. Round to the nearest level: `np.round`.", whole="whole = np.ceil((x - low) / step)"),
+    change("codes in a byte", "You store the whole numbers in 8 bits. With more than 8 bits they go up to 2^bits − 1, and what is above the type's largest number starts again from its smallest. Leave them as floats, or use `int64`.", whole=("whole = np.round((x - low) / step).astype(np.uint8)", "whole = np.round((x - low) / step).astype(np.int8)", "whole = np.round((x - low) / step).astype(int).astype(np.uint8)")),
     change("around 0", "You use levels on both sides of 0, as wide as the largest absolute value. Where all numbers lie far from 0, most of these levels are wasted: go from the smallest number to the largest.", "step = np.abs(x).max(axis=axis, keepdims=True) / max(2**(bits - 1) - 1, 1)\nreturn np.round(x / step) * step", "step = np.abs(x).max(axis=axis, keepdims=True) / (2**(bits - 1) - 1)\nreturn np.round(x / step) * step"),
     change("all alike", "Where all numbers are alike, the largest minus the smallest is 0, and 0 / 0 is NaN. Divide by 1 there, or leave these numbers as they are.", alike=""),
     change("largest for the range", "The range is the largest number less the smallest. You divide the largest number itself into steps.", step="step = high / (2**bits - 1)"),

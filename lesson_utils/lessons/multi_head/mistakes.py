@@ -28,7 +28,7 @@ SPLIT = (
         "x.reshape(x.shape[0], x.shape[1], num_heads, -1).swapaxes(1, 2)",
         swap="return x.transpose(0, 2, 1, 3)",
     ),
-    change('axes counted from the front', 'You swap two axes counted from the front. T and h are the first two only without leading axes. Count from the end: `.swapaxes(-2, -3)`.', swap=("return x.swapaxes(0, 1)", "return x.swapaxes(1, 2)", "return np.moveaxis(x, 1, 0)")),
+    change('axes counted from the front', 'You swap two axes counted from the front. Which axes these are depends on how many leading axes there are. Count from the end: `.swapaxes(-2, -3)`.', swap=("return x.swapaxes(0, 1)", "return x.swapaxes(1, 2)", "return np.moveaxis(x, 1, 0)")),
     change('heads before everything', 'Your heads stand in front of the leading axes. They belong right before T: (..., h, T, d_k). With `np.stack`, that is `axis=-3`.', "np.stack(np.split(x, num_heads, axis=-1))", swap="return np.moveaxis(x, -2, 0)"),
     change(
         'tokens split', 'You give each head some of the tokens. Each head sees all tokens, and some of the columns: split the last axis.',

@@ -73,6 +73,7 @@ class Offer:
 
     def _begin(self, button: object = None) -> None:
         self.button.disabled = True
+        self.tell("Looking for the model …")
         self.task = asyncio.get_running_loop().create_task(self.work())
 
     async def work(self) -> None:

@@ -30,7 +30,7 @@ _CALLS = (  # each can happen in `max`, in `sum`, or in both
         "over axis 0",
         "axis=0, keepdims=True",
         "You call {} with `axis=0` (Python's own `sum(x)` does the same), down the columns. Each row is a set of weights of "
-        "its own: take the last axis, `axis=-1`.",
+        "its own: take the last axis, `axis=-1, keepdims=True`.",
     ),
     (
         "over axis 1",
@@ -194,7 +194,7 @@ VARIANCE = (
     change('standard deviation, entry not squared', 'Two things to mend.\n1. You took a root: the variance is asked for, not the standard deviation.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "math.sqrt(d_k * a**2 / 3)"),
     change('entry not squared', 'You count the variance of one entry once. A product has two random factors, so their variances multiply: (a² / 3)².', product="product = entry"),
     change('variances of factors added', 'You add the variances of q_i and k_i. For a product of independent numbers with mean 0 they multiply.', product="product = 2 * entry"),
-    change('one term', 'The sum is left out. The score adds up d_k products, and variances of independent terms add up.', sum="return product"),
+    change('one term', 'Your result is the variance of one product: d_k does not count in it, or is divided out again. The score adds up d_k products, and variances of independent terms add up.', sum="return product"),
     change('width a', 'You used a² / 12, the variance for an interval of width a. From −a to a the width is 2a: (2a)² / 12 = a² / 3.', entry="entry = a**2 / 12"),
     change('standard deviation', 'You take a root at the end. Asked for is the variance, not the standard deviation.', sum="return math.sqrt(d_k * product)"),
     change('d_k squared', 'You multiplied by d_k². Variances of independent terms add up: d_k terms, factor d_k.', sum="return d_k**2 * product"),

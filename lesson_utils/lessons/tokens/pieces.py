@@ -32,8 +32,8 @@ def merge_pairs(ids: Ids, pair: Pair, new: int) -> Ids:
 
 def commonest_pair(ids: Ids, size: int) -> Pair:
     """Return the most frequent pair of neighbours among `size` ids; of several, the one with the smallest ids."""
-    codes = np.bincount(ids[:-1] * size + ids[1:])  # overlapping ones count, too
-    return tuple(int(n) for n in divmod(int(codes.argmax()), size))  # type: ignore[return-value]
+    codes, counts = np.unique(ids[:-1] * size + ids[1:], return_counts=True)  # overlapping ones count, too
+    return divmod(int(codes[counts.argmax()]), size)
 
 
 def learn(ids: Ids, count: int, base: int, wall: int | None = None) -> Ids:

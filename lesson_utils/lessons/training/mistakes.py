@@ -131,7 +131,7 @@ SMOOTHED_LOSS = (
     change("sum for the mean", "You return the sum. Asked for is the mean over the places that count, so that a longer batch does not have a larger loss.", mean="return losses[counts].sum()"),
     change("each string by itself", "You average each string first, so that a symbol of a short string counts more than one of a long string. Take one mean over all the places that count.", mean="return ((losses * counts).sum(axis=-1) / counts.sum(axis=-1)).mean()"),
     change("one loss each", "You return a loss for each place. Asked for is one number, their mean.", mean="return losses[counts]"),
-    change("bits", "Your result is in bits, with log₂. Asked for are nats: the natural logarithm.", mean="return losses[counts].mean() / np.log(2)"),
+    change("bits", "Your result is in bits: it is computed with log₂, or divided by ln 2. Asked for are nats, which the natural logarithm alone gives.", mean="return losses[counts].mean() / np.log(2)"),
     change("log-softmax over another axis", "Your log-softmax does not run over the symbols, the last axis.", logs="logs = ops.log_softmax(logits, axis=0)"),
     change("picked with a slice", "`logs[..., targets]` takes all targets for each place. One for each place is `np.take_along_axis(logs, targets[..., None], axis=-1)[..., 0]`.", right=("right = logs[..., targets]", "right = logs[:, targets]")),
     change("the likeliest for the target", "You take the likeliest symbol's ln p. It is the target's that counts, however unlikely.", right="right = logs.max(axis=-1)"),
