@@ -18,6 +18,7 @@ FLOAT64 = "Somewhere a float64 array or number takes part: convert it with `.ast
 LEFT = "The numbers are right; one thing is left."
 ASKS_FOR_FLOAT64 = r"float64|np\.double|dtype=float\b|astype\(float\)"
 VIEWS = ("reshape", "swapaxes", "transpose", "ravel", "view", "squeeze")  # what makes no new array of one
+FILLING = ("putmask", "copyto", "place", "put", "fill_diagonal")  # functions that change their first argument
 IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
 
 
@@ -94,6 +95,8 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
             of_its_dtype = f"({new}).astype({name}.dtype)" if _has_mixed_dtypes(exercise) else new
             how = f"Write `{name} = {of_its_dtype}`, which makes a new array."
+        elif isinstance(line, ast.Assign) and getattr(line.targets[0], "attr", "") == "shape":
+            how = f"Write `{name} = {name}.reshape({ast.unparse(line.value)})`, which leaves the caller's array its shape."
     elif mine and (line := _other_name(mine, name)):
         text = f"Line {mine.first_line + line.lineno - 1}, `{mine.text(line)}`,"
         how = f"{text} gives this array another name and makes no new one. Slices and `reshape` make none either. {how}"
@@ -140,9 +143,9 @@ def _writes_into(learner: LearnerCode, name: str) -> ast.stmt | None:
             case ast.AugAssign(target=target):
                 found = is_it(target)
             case ast.Assign(targets=targets):
-                found = any(isinstance(t, ast.Subscript) and is_it(t) for t in targets)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value, attr=attr))):
-                found = attr in IN_PLACE and is_it(value)
+                found = any(isinstance(t, ast.Subscript | ast.Attribute) and is_it(t) for t in targets)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value, attr=attr), args=args)):
+                found = (attr in IN_PLACE and is_it(value)) or (attr in FILLING and is_it(next(iter(args), None)))
             case _:
                 found = False
         calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if not hasattr(statement, "body") else []

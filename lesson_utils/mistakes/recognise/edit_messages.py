@@ -47,7 +47,7 @@ REASONS = {
     "branches": "The other branch is right in every case.",
     "index": "The whole array is needed here, not a part of it.",
     "condition": "Nothing has to be asked here.",
-    "statement": "Every case is right without it.",
+    "statement": "This line is not needed here.",
     "statements swapped": "Each line uses what the lines above it made.",
     "missing term": "A part of the formula is missing here.",
     "missing": "A step is missing here.",
@@ -74,6 +74,9 @@ CHANGED = {
     ("@", "*"): "`@` adds the products up, and `*` leaves each in its place.",
     ("mean", "sum"): "`mean` also divides by the number of terms.",
     ("sum", "mean"): "`mean` also divides by the number of terms.",
+    **dict.fromkeys(
+        (("zeros", "ones"), ("ones", "zeros")), "`zeros` fills an array with 0 or False, and `ones` with 1 or True."
+    ),
     ("std", "var"): "`std` is the root of `var`.",
     ("var", "std"): "`std` is the root of `var`.",
     ("tile", "repeat"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
@@ -88,7 +91,7 @@ DOES = {
     "max": "takes the largest number", "min": "takes the smallest number", "cumsum": "returns every sum on the way",
     "maximum": "takes the larger of two numbers", "minimum": "takes the smaller of two numbers",
     "argmax": "returns the index of the largest number", "argmin": "returns the index of the smallest number",
-    "zeros": "fills an array with 0", "ones": "fills an array with 1", "zeros_like": "fills an array with 0",
+    "zeros_like": "fills an array with 0",
     "ones_like": "fills an array with 1", "sort": "returns the numbers in order", "argsort": "returns their indices in order",
     "round": "rounds to the nearest number", "rint": "rounds to the nearest number", "floor": "rounds down",
     "ceil": "rounds up", "trunc": "cuts off the decimals",
@@ -202,7 +205,9 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
     gone, written = _left_out(old, new), learner.source.splitlines()[edit.line - 1].replace(" ", "")
     before, after = learner.text(old), _after(old, new, learner)
     which = f" in `{before}`" if written.count(gone.replace(" ", "")) > 1 else ""
-    inside = ", and keep only what `…` stands for" if "…" in gone else ""
+    inside = ""
+    if "…" in gone:
+        inside = f" around `{after}`" if len(after) <= LONG else ", and keep what stands for the dots"
     cure = f"leave out `{gone}`{which}{inside}." if gone else f"write `{after}` instead of `{before}`."
     return f"{line}: {cure} {reason(edit, old, new)}"
 

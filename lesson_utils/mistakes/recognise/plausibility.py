@@ -57,6 +57,8 @@ class Plausibility:
         old = getattr(edit.old, "id", "")
         if edit.kind == "name" and old in self.own_names and self.reads[old] <= 1 + len(edit.also):
             return False  # what was computed under this name would be for nothing
+        if edit.kind == "name" and getattr(edit.parent, "attr", "") in ("any", "all"):
+            return self.kinds.get(getattr(edit.new, "id", ""), "b") == "b"  # nobody asks scores whether any is true
         kinds = {self.kinds[node.id] for node in (edit.old, edit.new) if getattr(node, "id", "") in self.kinds}  # type: ignore[attr-defined]
         if edit.kind == "name" and len(kinds) > 1:
             return False  # nobody takes a mask for scores
