@@ -157,12 +157,11 @@ def places(g: np.ndarray, w: np.ndarray) -> str:
 
 
 def _numbers(indices: Sequence[int] | np.ndarray) -> str:
-    """Return numbers in words, "1, 2 and 5" or "1 to 3 and 8 to 13"; of many runs, the first ones."""
-    runs = np.split(indices, np.flatnonzero(np.diff(indices) > 1) + 1)
-    said = [
-        f"{run[0]} to {run[-1]}" if len(run) > 2 and len(indices) > 4 else listed(list(map(str, run))) for run in runs
-    ]
-    return listed(said) if len(said) <= 4 else f"{', '.join(said[:3])} …"
+    """Return numbers in words: "1, 2 and 5", or "1, 2, 4 to 6 and 8 to 13"; of many, the first ones."""
+    said: list[str] = []
+    for run in np.split(indices, np.flatnonzero(np.diff(indices) > 1) + 1):
+        said += [f"{run[0]} to {run[-1]}"] if len(run) > 2 and len(indices) > 4 else map(str, run)
+    return listed(said) if len(said) <= 6 else f"{', '.join(said[:6])} …"
 
 
 def _are_weights(x: np.ndarray) -> bool:

@@ -47,7 +47,7 @@ REASONS = {
     "branches": "The other branch is right in every case.",
     "index": "The whole array is needed here, not a part of it.",
     "condition": "Nothing has to be asked here.",
-    "statement": "This line is not needed here.",
+    "statement": "It is not needed here.",
     "statements swapped": "Each line uses what the lines above it made.",
     "missing term": "A part of the formula is missing here.",
     "missing": "A step is missing here.",
