@@ -2532,4 +2532,170 @@ BLIND = (
             "divide by v̂",
         ),
     ),
+    Blind(
+        "masked_attention",
+        "the weights of blank queries stay",
+        """
+def my_masked_attention(scores, V, mask):
+    m = np.broadcast_to(mask, scores.shape)
+    empty = ~m.any(axis=-1, keepdims=True)
+    s = np.where(m | empty, scores, -np.inf)
+    s = np.where(empty, 0, s)
+    weights = ops.softmax(s, axis=-1)
+    output = np.where(empty, 0, weights @ V)
+    return output, weights
+""",
+        says=("`weights` is not",),
+        never=(r"scores\.any",),
+    ),
+    Blind(
+        "additive_score",
+        "another shape for the caller's array",
+        """
+def additive_score(query, keys, W_q, W_k, v):
+    B, d_q = query.shape
+    query.shape = (B, 1, d_q)   # so that it broadcasts over the S keys
+    total = query @ W_q + keys @ W_k
+    return np.tanh(total) @ v
+""",
+        says=(
+            r"in line 4, `query\.shape = ",
+            r"write `query = query\.reshape",
+        ),
+        never=("a slice or a `reshape`",),
+    ),
+    Blind(
+        "context_vector",
+        "np.putmask, and a scale",
+        """
+def context_vector(scores, keys, mask):
+    d = keys.shape[-1]
+    np.putmask(scores, ~mask, -np.inf)
+    weights = ops.softmax(scores / math.sqrt(d), axis=-1)
+    context = (weights[..., None] * keys).sum(axis=-2)
+    return context, weights
+""",
+        says=(
+            r"in line 4, `np\.putmask\(scores",
+            "divide the scores by a root",
+        ),
+    ),
+    Blind(
+        "mend_mask",
+        "zeros for ones",
+        """
+def mended_mask(T_q, T_k):
+    own = np.arange(T_q)[None, :] <= np.arange(T_q)[:, None]
+    before = np.zeros((T_q, T_k - T_q), dtype=bool)
+    return np.hstack([before, own])
+""",
+        says=(r"write `np\.ones` instead of `np\.zeros`",),
+        never=("exchange",),
+    ),
+    Blind(
+        "rotate",
+        "plus for minus, in one line",
+        """
+def my_rotate(x, positions, base=10000.0):
+    d = x.shape[-1]
+    angles = positions[:, None] / base ** (np.arange(0, d, 2) / d)
+    cos = np.repeat(np.cos(angles), 2, axis=-1)
+    sin = np.repeat(np.sin(angles), 2, axis=-1)
+    swapped = x.reshape(*x.shape[:-1], d // 2, 2)[..., ::-1].reshape(x.shape)
+    return (x * cos + swapped * sin).astype(x.dtype)
+""",
+        says=("a cos − b sin",),
+        never=("Both of your lines",),
+    ),
+    Blind(
+        "leak_across_rows",
+        "abs of the largest difference",
+        """
+def my_leak_across_rows(model, ids, others):
+    a = model.forward(ids[np.newaxis])[0][0]
+    b = model.forward(np.vstack([others, ids[np.newaxis]]))[0][-1]
+    d = a - b
+    return abs(d.max(axis=-1))
+""",
+        says=(r"`np\.abs` of every difference",),
+        never=("leave out",),
+    ),
+    Blind(
+        "score_variance",
+        "d_k divided out again",
+        """
+def score_variance(d_k, a):
+    var_entry = a ** 2 / 2
+    var_dot = d_k * var_entry ** 2
+    return var_dot / math.sqrt(d_k) ** 2
+""",
+        says=(
+            r"`a \*\* 2 / 3`",
+            "divided out again",
+        ),
+        never=("is left out",),
+    ),
+    Blind(
+        "induction_head",
+        "ones below the whole diagonal",
+        """
+def my_induction_head(V, T):
+    d = 3 * V + T
+    eyeV = np.eye(V)
+    QK_0 = np.eye(d, k=-1)
+    OV_0 = np.zeros((d, d))
+    OV_0[0:V, V + T:V + T + V] = eyeV
+    QK_1 = np.zeros((d, d))
+    QK_1[0:V, V + T:V + T + V] = eyeV
+    OV_1 = np.zeros((d, d))
+    OV_1[0:V, d - V:d] = eyeV
+    return QK_0, OV_0, QK_1, OV_1
+""",
+        says=("Rows 1 to 3 and 8 to 13 are wrong",),
+    ),
+    Blind(
+        "attention",
+        "a causal mask for no mask",
+        """
+def my_attention(Q, K, V, mask=None):
+    T_q, T_k = Q.shape[-2], K.shape[-2]
+    if mask is None:
+        # default mask
+        mask = np.tril(np.ones((T_q, T_k), dtype=bool), k=T_k - T_q)
+    scores = Q @ K.swapaxes(-1, -2) / math.sqrt(K.shape[-1])
+    scores = np.where(mask, scores, -np.inf)
+    weights = ops.softmax(scores, axis=-1)
+    return weights @ V, weights
+""",
+        says=(r"leave out `np\.tril\(…, k=T_k - T_q\)` around `np\.ones",),
+    ),
+    Blind(
+        "mend_mask",
+        "no shift, and not its own position",
+        """
+def mended_mask(T_q, T_k):
+    i = np.arange(T_k)[:T_q, None]
+    j = np.arange(T_k)[None, :]
+    return j < i
+""",
+        says=(r"key i \+ T_k − T_q",),
+        never=("one key",),
+    ),
+    Blind(
+        "softmax_backward",
+        "over the first axis, and a scale",
+        """
+def my_softmax_backward(dweights, weights):
+    n = weights.shape[-1]
+    dot = (weights * dweights).sum(axis=0, keepdims=True)
+    ds = weights * (dweights - dot)
+    ds = ds / math.sqrt(n)
+    return ds
+""",
+        says=(
+            "`axis=-1` instead of `axis=0`",
+            "leave out `ds = ds / math",
+        ),
+        never=("every case",),
+    ),
 )
