@@ -2496,7 +2496,7 @@ BLIND = (
         """,
         says=(
             "Key and value have changed places",
-            "memory fade",
+            "the whole memory by 1 − rate",
         ),
     ),
     Blind(

@@ -14,13 +14,13 @@ ACROSS = (
     change("one of the others", "You take one of the other rows. All of `others` stand before the row.", batch=("batch = np.stack([others[0], ids])", "batch = np.stack([others[-1], ids])")),
     change("the row is missing", "Your batch holds the others only. The row itself has to stand in it too, as the last one: `np.concatenate([others, ids[None]])`.", batch="batch = others"),
     change("probabilities", "You compare probabilities. The task compares logits: softmax forgets what is added to all of them.", alone=f"alone = {_SOFTMAX.format('model.forward(ids[None])[0][0]')}", together=f"together = {_SOFTMAX.format('model.forward(batch)[0][-1]')}"),
-    change("compared with itself", "Both of your runs have the company. One of them must be the row alone: `ids[None]`.", alone="alone = model.forward(np.concatenate([others, ids[None]]))[0][-1]"),
+    change("compared with itself", "Both of your runs are the same. Run the row once alone, `ids[None]`, and once as the last row behind `others`.", alone="alone = model.forward(np.concatenate([others, ids[None]]))[0][-1]"),
     change("with its sign", "You take the largest difference with its sign, which misses the negative ones. First take `np.abs` of every difference, then the maximum.", answer=("return (together - alone).max(axis=-1)", "return (alone - together).max(axis=-1)")),
     change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(together - alone).max(axis=0)"),
     change("one number", "You return one number. One for each output is asked for, because the place of a leak is a clue: `axis=-1`.", answer="return np.abs(together - alone).max()"),
     change("place", "`np.argmax` gives the place of the largest difference. The task asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(together - alone), axis=-1)"),
     change("another row alone", "You run the others where the row should be alone. Give the model your own row: `model.forward(ids[None])`.", alone=("alone = model.forward(others)[0][-1]", "alone = model.forward(others)[0][0]")),
-    change("alone still a batch", "You leave the row alone in its batch, (1, T, V). Take the row out of it, as with the other run: `model.forward(ids[None])[0][0]`.", alone="alone = model.forward(ids[None])[0]"),
+    change("alone still a batch", "One of your runs keeps the axis of the batch, (1, T, V). Take the row out in both: `[0][0]` where it is alone, `[0][-1]` where it is last.", alone="alone = model.forward(ids[None])[0]"),
     change("mean", "You take the mean of the differences. A bug that moves one logit of many would be thinned out; the task asks for the largest.", answer="return np.abs(together - alone).mean(axis=-1)"),
     change("largest logits compared", "You compare the largest logit of one run with the largest of the other. These may be different symbols. Subtract first, then take the maximum.", answer="return np.abs(together.max(axis=-1) - alone.max(axis=-1))"),
 )
@@ -28,7 +28,7 @@ ACROSS = (
 PARITY = (
     change("no cache in the steps", "After the prompt, `forward` gets no `past` or an empty one, so each symbol stands alone. Hand over the same `past` in each step.", loop=_STEP.format("ids[None, t : t + 1]")),
     change("a new cache in each step", "You make a new past in each step, so nothing is remembered. Make it once, before the prompt.", loop="for t in range(prompt, len(ids)):\n    past = model.new_past()\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])"),
-    change("the prompt without the cache", "The prompt goes through without `past`, so the cache does not know it. `model.forward(ids[None, :prompt], past)`.", prompt="parts = [model.forward(ids[None, :prompt])[0][0]]"),
+    change("the prompt without the cache", "The prompt is not in the cache of the steps. Give it the same `past`: `model.forward(ids[None, :prompt], past)`.", prompt="parts = [model.forward(ids[None, :prompt])[0][0]]"),
     change("the whole run with the cache", "Your whole run fills the same `past`, so the parts come after it. The whole run has no cache.", whole="past = model.new_past()\nwhole = model.forward(ids[None], past)[0][0]", past=""),
     change("no prompt", "You feed the symbols one by one from the start. Then a cache that counts calls instead of tokens is never found, because each call brings one token. Feed the whole prompt in one call.", prompt="parts = []", loop="for t in range(len(ids)):\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])"),
     change("all again in each step", "You feed all symbols so far in each step, and the cache has them already. After the prompt, feed the new symbol only.", loop="for t in range(prompt, len(ids)):\n    parts.append(model.forward(ids[None, : t + 1], past)[0][0][-1:])"),
@@ -44,7 +44,7 @@ PARITY = (
 )
 
 TRIAGE = (
-    change("curve before leaks", "You ask the loss first. A leak bends the loss as well, so that all leaks end up as 5. Ask for what explains most first: rows, time, order, cache, loss.", rings="rings = [loss, rows, time, order, cache]", answer="return np.select(rings, [5, 1, 2, 3, 4], 0)"),
+    change("curve before leaks", "You ask the loss first. A leak bends the loss as well, so that leaks end up as 5. Ask for what explains most first: rows, time, order, cache, loss.", rings="rings = [loss, rows, time, order, cache]", answer="return np.select(rings, [5, 1, 2, 3, 4], 0)"),
     change("curve before time", "You ask the loss before the leak in time. A leak bends the loss as well, so that leaks end up as 5. The loss comes last: rows, time, order, cache, loss.", rings="rings = [rows, loss, time, order, cache]", answer="return np.select(rings, [1, 5, 2, 3, 4], 0)"),
     change("cache before leaks", "You ask the cache before the leaks. What mixes positions breaks cache parity, too: rows and time come first.", rings="rings = [cache, rows, time, order, loss]", answer="return np.select(rings, [4, 1, 2, 3, 5], 0)"),
     change("cache before order", "You ask the cache before order. Positions that are wrong can break cache parity: order comes first.", rings="rings = [rows, time, cache, order, loss]", answer="return np.select(rings, [1, 2, 4, 3, 5], 0)"),
@@ -54,7 +54,7 @@ TRIAGE = (
     change("curve forgotten", "A wrong curve is not in your answer: 5 is for start or curve.", loss="loss = start"),
     change("start and curve", "You ask for start and curve. One of the two is enough: `start | curve`.", loss="loss = start & curve"),
     change("counted from 0", "Your numbers are one too small: the batch axis is 1, and 0 is for patients with no gauge that is True.", answer="return np.select(rings, [0, 1, 2, 3, 4], 0)"),
-    change("columns exchanged", "You read `time` and `rows` from each other's columns. The columns are start, curve, time, rows, order, cache.", columns="start, curve, rows, time, order, cache = gauges.T"),
+    change("columns exchanged", "You take `time` and `rows` for each other: 1 is for rows, 2 for time. The columns are start, curve, time, rows, order, cache.", columns="start, curve, rows, time, order, cache = gauges.T"),
     change("rows for columns", "You unpack patients, not gauges: a gauge is a column. `gauges.T` turns them.", columns="start, curve, time, rows, order, cache = gauges"),
     change("gauges counted", "You count how many gauges are True. The task asks which ones.", "gauges.sum(axis=1)"),
     change("the first column that rings", "You take the first column that is True, in the order of the columns. The order of questions is rows, time, order, cache, loss.", "np.where(gauges.any(axis=1), gauges.argmax(axis=1) + 1, 0)"),
