@@ -2512,7 +2512,7 @@ BLIND = (
         """,
         says=(
             "shares in m and v",
-            "You add the step",
+            "Your value goes up the gradient",
         ),
     ),
     Blind(

@@ -18,7 +18,7 @@ SCORE = (
            queries="queries = np.arange(period, weights.shape[-1])"),
     change("one too early", "Your first query is the last of the first copy: it has seen nothing twice. The second copy begins at `period`.", queries=("queries = np.arange(period - 1, 2 * period - 1)", "queries = np.arange(period - 1, 2 * period)")),
     change("the first left out", "You leave the first query of the second copy out. It stands at `period`.", queries="queries = np.arange(period + 1, 2 * period)"),
-    change("the last left out", "You leave the last query of the second copy out. `np.arange(period, 2 * period)` ends before `2 * period` by itself.", queries="queries = np.arange(period, 2 * period - 1)"),
+    change("the last left out", "You leave the last query of the second copy out. It stands at `2 * period - 1`, where `np.arange(period, 2 * period)` ends.", queries="queries = np.arange(period, 2 * period - 1)"),
     change("the first copy", "You take the queries of the first copy, which has no copy before it. The second begins at `period`.", queries="queries = np.arange(period)"),
     change("sum", "You add the weights up. Asked for is their mean.", answer="return picked.sum(axis=-1)"),
     change("largest", "You take the largest weight. One good query is not enough: the mean over all of them.", answer="return picked.max(axis=-1)"),
