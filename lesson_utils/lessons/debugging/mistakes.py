@@ -48,7 +48,7 @@ TRIAGE = (
     change("curve before time", "In your answer the loss wins over time. A leak bends the loss as well, so that leaks end up as 5. What explains most should win: rows, time, order, cache, loss.", rings="rings = [rows, loss, time, order, cache]", answer="return np.select(rings, [1, 5, 2, 3, 4], 0)"),
     change("cache before leaks", "In your answer the cache wins over rows, time and order. What mixes positions breaks cache parity, too: these three should win.", rings="rings = [cache, rows, time, order, loss]", answer="return np.select(rings, [4, 1, 2, 3, 5], 0)"),
     change("cache before order", "In your answer the cache wins over order. Positions that are wrong can break cache parity: order should win.", rings="rings = [rows, time, cache, order, loss]", answer="return np.select(rings, [1, 2, 4, 3, 5], 0)"),
-    change("time before rows", "In your answer time wins over rows. What mixes the batch, rows, should win.", rings="rings = [time, rows, order, cache, loss]", answer="return np.select(rings, [2, 1, 3, 4, 5], 0)"),
+    change("time before rows", "In your answer time wins over rows. What mixes the batch explains more: rows should win.", rings="rings = [time, rows, order, cache, loss]", answer="return np.select(rings, [2, 1, 3, 4, 5], 0)"),
     change("the last wins", "Where several gauges are True, the last of rows, time, order, cache, loss wins. The task asks for the first that applies.", answer="return np.select(rings[::-1], [5, 4, 3, 2, 1], 0)"),
     change("start forgotten", "A wrong loss at the start is not in your answer: 5 is for start or curve.", loss="loss = curve"),
     change("curve forgotten", "A wrong curve is not in your answer: 5 is for start or curve.", loss="loss = start"),
