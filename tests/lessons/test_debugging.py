@@ -531,7 +531,7 @@ CACHE = """def my_cache_parity(model, ids, prompt):
         (PAIR.format("alone[0]", "both[-1]"), "`forward` returns a pair, and this line computes with its second part."),
         (PAIR.format("alone", "both[-1]"), "`forward` returns a pair, and this line computes with its second part."),
         (PAIR.format("both", "alone"), "A tuple stands where one array belongs."),
-        (PAIR.format("alone[0]", "both[0][-1]"), "You leave the row alone in its batch"),
+        (PAIR.format("alone[0]", "both[0][-1]"), "One of your runs keeps the axis of the batch"),
         (
             PAIR.format("alone[0][0]", "both[0][-1]").replace("np.abs", "np.argmax(np.abs").replace(".max(", ", "),
             "place",

@@ -2496,7 +2496,7 @@ BLIND = (
         """,
         says=(
             "Key and value have changed places",
-            "memory fade",
+            "the whole memory by 1 − rate",
         ),
     ),
     Blind(
@@ -2512,7 +2512,7 @@ BLIND = (
         """,
         says=(
             "shares in m and v",
-            "You add the step",
+            "Your value goes up the gradient",
         ),
     ),
     Blind(

@@ -18,7 +18,7 @@ SCORE = (
            queries="queries = np.arange(period, weights.shape[-1])"),
     change("one too early", "Your first query is the last of the first copy: it has seen nothing twice. The second copy begins at `period`.", queries=("queries = np.arange(period - 1, 2 * period - 1)", "queries = np.arange(period - 1, 2 * period)")),
     change("the first left out", "You leave the first query of the second copy out. It stands at `period`.", queries="queries = np.arange(period + 1, 2 * period)"),
-    change("the last left out", "You leave the last query of the second copy out. `np.arange(period, 2 * period)` ends before `2 * period` by itself.", queries="queries = np.arange(period, 2 * period - 1)"),
+    change("the last left out", "You leave the last query of the second copy out. It stands at `2 * period - 1`, where `np.arange(period, 2 * period)` ends.", queries="queries = np.arange(period, 2 * period - 1)"),
     change("the first copy", "You take the queries of the first copy, which has no copy before it. The second begins at `period`.", queries="queries = np.arange(period)"),
     change("sum", "You add the weights up. Asked for is their mean.", answer="return picked.sum(axis=-1)"),
     change("largest", "You take the largest weight. One good query is not enough: the mean over all of them.", answer="return picked.max(axis=-1)"),
@@ -51,13 +51,13 @@ NORM = (
     change("divided by γ", "You divide by γ. It is a factor.", answer="return x / root / gamma"),
     change("γ added", "You add γ. It is a factor; RMS norm adds nothing.", answer="return x / root + gamma"),
     change("over everything", "You take the mean over the whole array. Each token has one of its own: `axis=-1, keepdims=True`.", square="mean_square = (x**2).mean()"),
-    change("over axis 0", "You take the mean down the columns. It is over the features of one token: `axis=-1`.", square="mean_square = (x**2).mean(axis=0, keepdims=True)"),
-    change("without keepdims", "Without `keepdims=True` the last axis is dropped, and NumPy lines up what is left with the features: an error, or, in a square array, wrong numbers without one.", square="mean_square = (x**2).mean(axis=-1)"),
+    change("over axis 0", "You take the mean over axis 0. It is over the features of one token: `axis=-1, keepdims=True`.", square="mean_square = (x**2).mean(axis=0, keepdims=True)"),
+    change("without keepdims", "Your mean drops the last axis, and NumPy lines up what is left with the features: an error, or, in a square array, wrong numbers without one. Keep the axis: `keepdims=True` or `[..., None]`.", square="mean_square = (x**2).mean(axis=-1)"),
 )
 
 GROUPED = (
-    change("groups interleaved", "You give the first query head to the first key–value head, the second to the second, and begin again. Neighbours share one: heads 0, 1, 2 the first, heads 3, 4, 5 the second. (In SmolLM2 the other order means perplexity 600,000.)", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)", answer="return output.swapaxes(0, 1).reshape(len(Q), Q.shape[1], -1)"),
-    change("groups not joined", "Your output still has the axis of the groups, (h_kv, h / h_kv, T_q, d_v). Join both axes of heads: `output.reshape(len(Q), Q.shape[1], -1)`.", answer="return output"),
+    change("groups interleaved", "You give the first query head to the first key–value head, the second to the second, and begin again. Neighbours share one: with 6 on 2, heads 0, 1, 2 the first, heads 3, 4, 5 the second. (In SmolLM2 the other order means perplexity 600,000.)", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)", answer="return output.swapaxes(0, 1).reshape(len(Q), Q.shape[1], -1)"),
+    change("groups not joined", "Your output still has the axis of the groups, (h_kv, h / h_kv, T_q, d_v). Join both axes of heads: reshape it to (h, T_q, d_v).", answer="return output"),
     change("not put back in order", "Your groups interleave heads, and the result is not put back in order. Neighbours share one: `Q.reshape(len(K), -1, …)`.", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)"),
     change("keys tiled", "Your query heads take the key–value heads in turn, 0, 1, 0, 1 …, and begin again. Neighbours share one: 0, 0, 1, 1 …, as `np.repeat` gives, or an axis more for Q.", "n = len(Q) // len(K)\nscores = Q @ np.tile(K, (n, 1, 1)).swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ np.tile(V, (n, 1, 1))"),
     change("another group size", "Your groups have the wrong size. h query heads share h_kv key–value heads, so a group has h / h_kv of them: query head i uses number i // (h // h_kv).", *(
@@ -80,13 +80,13 @@ GROUPED = (
 )
 
 HALVES = (
-    change("columns left as they are", "You turn neighbours: the columns are not permuted. Here column i belongs to column i + d/2.", "return positions.rotary(x, at)"),
+    change("columns left as they are", "You turn neighbours, 2i and 2i + 1, as they stand in x. Here column i belongs to column i + d/2.", "return positions.rotary(x, at)"),
     change("not put back", "Your columns stay in their new order. Bring them back: the first half of the columns holds the even ones of what you turned, and the second half the odd ones.", answer="return turned"),
     change("permuted twice", "You apply the same order again, and that does not undo it for every d. The way back is `np.argsort(order)`, where `order` is your order of the columns.", answer="return turned[..., order]"),
     change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
     change("halves exchanged", "You turn the wrong way round: either the second half comes first in your pairs, or the angle has the wrong sign. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
     change("mirrored", "Your pairs are i and d − 1 − i: the second half runs backwards. The partner of column i is i + d/2.", order=("half = np.arange(x.shape[-1] // 2)\norder = np.stack([half, x.shape[-1] - 1 - half], axis=1).ravel()", "order = []\nfor i in range(x.shape[-1] // 2):\n    order += [i, x.shape[-1] - 1 - i]")),
-    change("not turned", "Nothing is turned: the columns are only moved.", turned="turned = beside"),
+    change("not turned", "Nothing is turned; columns are moved at most. Turn them by `at` between the two permutations.", turned="turned = beside"),
     change("not brought side by side", "You turn neighbours as they stand in x. Pairs must stand side by side before they are turned.", beside="beside = x"),
     change("positions from 0", "You count positions from 0, whatever `at` says. A cache has its queries further on: use `at`.", turned="turned = positions.rotary(beside, np.arange(x.shape[-2]))"),
     change("tokens permuted", "You permute tokens: `x[order]` works on the first axis. Columns are the last: `x[..., order]`.", beside="beside = x[order]"),
@@ -125,8 +125,8 @@ PATCHED = (
     change("none", "Nothing is taken out: `written` is still in all three inputs.", queries="Q = whole @ W_Q", keys="K = whole @ W_K", values="V = whole @ W_V"),
     change("keys whatever is asked", "You take it out of the keys whatever `into` says.", queries="Q = whole @ W_Q", keys="K = without @ W_K", values="V = whole @ W_V"),
     change("queries and keys exchanged", "You exchange queries and keys: where the keys should be patched, the queries are.", queries='Q = (without if into == "keys" else whole) @ W_Q', keys='K = (without if into == "queries" else whole) @ W_K'),
-    change("the input is zero", "You replace the whole input by zeros. Only the part that the other head has written is to go: x - written.", without="without = 0 * x"),
-    change("zero after the matrix", "You set the whole query, key or value to zero. Only the part that the other head has written is to go.", queries='Q = whole @ W_Q * (into != "queries")', keys='K = whole @ W_K * (into != "keys")', values='V = whole @ W_V * (into != "values")'),
+    change("the input is zero", "You replace the whole input by zeros. Only the part that the other head has written is to go: `norm(x - written)`.", without="without = 0 * x"),
+    change("zero after the matrix", "You set the whole query, key or value to zero. Only what the other head has written is to go: make it from `norm(x - written)`.", queries='Q = whole @ W_Q * (into != "queries")', keys='K = whole @ W_K * (into != "keys")', values='V = whole @ W_V * (into != "values")'),
     change("one matrix for all", "You use W_Q for all three inputs. Each has a matrix of its own.", keys='K = (without if into == "keys" else whole) @ W_Q', values='V = (without if into == "values" else whole) @ W_Q'),
     change("values by W_K", "Your values are made with W_K. They have a matrix of their own, W_V.", values='V = (without if into == "values" else whole) @ W_K'),
     change("another order", "The order is Q, K, V.", answer=("return K, Q, V", "return Q, V, K", "return V, K, Q", "return K, V, Q")),
