@@ -72,7 +72,7 @@ ADDITIVE = (
     change('a dot product', "This is the dot product of query and key, after a matrix each: nearly Luong's general score. The additive score adds them, bends the sum with tanh, and reads a number off it with v.", both="both = from_query * from_keys", tanh="hidden = both", score="return hidden.sum(axis=-1)"),
     change("the query left out", "Your score does not depend on the query. Its part, `(query @ W_q)[:, None]`, is added to that of the keys before the tanh.", both="both = from_keys"),
     change('v forgotten', 'You add up or average the hidden numbers as they are. v says how much each of them counts: `hidden @ v`.', score=("return hidden.sum(axis=-1)", "return hidden.mean(axis=-1)")),
-    change('v in front', 'You put v in front, as the formula is written. `@` would sum over the keys. The hidden numbers are on the last axis: `np.tanh(...) @ v`.', score=("return v @ hidden", "return np.dot(v, hidden)")),
+    change('v in front', 'In your product v meets the keys, as in `v @ hidden`, and the sum would run over them. The hidden numbers are on the last axis: `np.tanh(...) @ v`.', score=("return v @ hidden", "return np.dot(v, hidden)")),
     change('not summed', 'You multiplied by v, but did not add up: a score is one number a pair. `hidden @ v` does both.', score="return hidden * v"),
     change("nothing read off", "You return the hidden numbers, (B, S, d_a). v reads one number off each row: `hidden @ v`.", score="return hidden"),
     change('summed over the keys', 'You summed over the keys. There must be one score for each of them: sum over the last axis, as `hidden @ v` does.', score="return (hidden * v).sum(axis=1)"),
