@@ -2064,7 +2064,7 @@ BLIND = (
         """,
         says=(
             "axis=-1, keepdims=True",
-            "by d_k itself",
+            "divided by d_k",
         ),
         never=(
             "- d_k`",
