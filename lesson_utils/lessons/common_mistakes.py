@@ -47,7 +47,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "mask after softmax",
-            "You hide weights after softmax, which takes their share out of the row. Hide scores before it, with −∞: then the others share the whole weight.",
+            "You hide after softmax, which by then has counted the hidden scores in its sum. Hide scores before it, with −∞: then the others share the whole weight.",
             **late(
                 "weights = weights * mask",
                 "weights = np.where(mask, weights, -np.inf)",
@@ -57,7 +57,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         change(
             "mask after softmax, renormalised",
             "You hide after the exponential, then divide by the row's new sum. On paper that is right. In floats the visible "
-            "weights become 0 beside far larger hidden scores, and an `exp` of one's own overflows for scores in the hundreds: either way nothing is left to divide. "
+            "weights become 0 beside far larger hidden scores, and an `exp` without the maximum subtracted overflows for scores in the hundreds: either way the weights are lost. "
             "Hide scores with −∞, and only then take `ops.softmax`.",
             **late(
                 "weights = weights * mask / (weights * mask).sum(axis=-1, keepdims=True)",
@@ -68,8 +68,8 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "mask inverted, after softmax",
-            "Two things to mend.\n1. Your mask is the wrong way round: True means may attend.\n2. You hide weights after softmax, so the rows no "
-            "longer sum to 1. Hide scores before it, with −∞.",
+            "Two things to mend.\n1. Your mask is the wrong way round: True means may attend.\n2. You hide after softmax, which by "
+            "then has counted the hidden scores in its sum. Hide scores before it, with −∞.",
             **late("weights = weights * ~mask"),
         ),
         change(
@@ -85,13 +85,13 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "mask added",
-            "You add the mask to the scores, where True counts as 1 and False as 0: too little to hide anything. Set hidden scores to −∞: "
+            "Your mask only shifts scores by about 1, which is too little to hide anything. Set hidden scores to −∞: "
             "`np.where(mask, scores, -np.inf)`.",
             mask=guarded("scores = scores + mask", "scores = scores - ~mask", "scores = scores + ~mask"),
         ),
         change(
             "0 times infinity",
-            "Your masked scores hold NaN. `~mask * -np.inf` would do that: 0 · ∞ is NaN. Write `np.where(mask, scores, -np.inf)`, without a product.",
+            "Your mask brings in NaN. A product with ∞ does that: 0 · ∞ is NaN, and a negative score times −∞ is +∞. Write `np.where(mask, scores, -np.inf)`, without a product.",
             mask=guarded(
                 "scores = scores + ~mask * -np.inf",
                 "scores = scores * np.where(mask, 1, -np.inf)",
@@ -101,7 +101,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "masked with +∞",
-            "You set hidden scores to something very large, so what is hidden takes all the weight. Use −∞, `-np.inf`.",
+            "Your hidden scores become very large, so what is hidden takes all the weight. Use −∞, `-np.inf`.",
             mask=guarded(
                 "scores = np.where(mask, scores, 1e9)",
                 "scores = np.where(mask, scores, np.inf)",
@@ -125,7 +125,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "mask as an index",
-            "`scores[mask]` picks scores out and makes one long row of them: who belongs to whom is lost. Keep the shape: `np.where(mask, scores, -np.inf)`.",
+            "You pick scores out, as `scores[mask]` does, and make one long row of them: who belongs to whom is lost. Keep the shape: `np.where(mask, scores, -np.inf)`.",
             mask=guarded("scores = scores[mask]", "scores = scores[~mask]"),
         ),
     )
@@ -165,7 +165,7 @@ def weighing(over: str = "the keys") -> tuple[Change, ...]:
         ),
         change(
             "divided by the sum",
-            "You divide the scores themselves by their sum. That gives negative weights for negative scores: exponentiate first.",
+            "You divide the scores themselves by their sum. That gives negative weights where scores have both signs: exponentiate first.",
             weights="weights = scores / scores.sum(axis=-1, keepdims=True)",
         ),
         change(
@@ -217,7 +217,7 @@ def answers(*names: str) -> tuple[Change, ...]:
     return (
         change(
             "results swapped",
-            f"Your results are in the wrong order: {right}.",
+            f"Your results are in the wrong order. Return first the {', then the '.join(names)}.",
             answer=f"return {', '.join(reversed(names))}",
         ),
         *(

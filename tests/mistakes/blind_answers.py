@@ -1399,7 +1399,7 @@ BLIND = (
         B, h, T, d = x.shape
         return x.reshape(B, T, h * d)
         """,
-        says=("number of names", "Elsewhere the results are wrong, too. You reshape at once"),
+        says=("number of names", "Elsewhere the results are wrong, too. Your heads are joined as by a reshape alone"),
     ),
     Blind(
         "softmax",
@@ -1466,8 +1466,8 @@ BLIND = (
         return output, weights
         """,
         says=(
-            "The scale is missing",
-            "You hide weights after softmax",
+            "without the scale",
+            "You hide after softmax",
         ),
         never=("very large",),
     ),
@@ -1912,7 +1912,7 @@ BLIND = (
         weights = np.where(mask, weights, 0.0)
         return weights @ V, weights
         """,
-        says=("They are scaled already", "hide weights after softmax"),
+        says=("They are scaled already", "You hide after softmax"),
         never=(r"changes when only",),
     ),
     Blind(
@@ -2064,7 +2064,7 @@ BLIND = (
         """,
         says=(
             "axis=-1, keepdims=True",
-            "by d_k itself",
+            "divided by d_k",
         ),
         never=(
             "- d_k`",
@@ -2434,7 +2434,7 @@ BLIND = (
         """,
         says=(
             "They are scaled already",
-            "hide weights after softmax",
+            "You hide after softmax",
         ),
     ),
     Blind(

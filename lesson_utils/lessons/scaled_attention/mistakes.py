@@ -17,38 +17,38 @@ _CALLS = (  # each can happen in `max`, in `sum`, or in both
     (
         "over everything",
         "",
-        "You call {} without an axis, that is, over the whole array. Each row is a set of weights of its own: pass "
+        "You take {} over the whole array. Each row is a set of weights of its own: take the last axis, "
         "`axis=-1, keepdims=True`.",
     ),
     (
         "without keepdims",
         "axis=-1",
-        "You call {} without `keepdims=True`. That drops the last axis, and NumPy lines up what is left with the columns: "
+        "You take {} without keeping the last axis, and NumPy lines up what is left with the columns: "
         "an error, or, in a square array, wrong numbers without one. Write `axis=-1, keepdims=True`.",
     ),
     (
         "over axis 0",
         "axis=0, keepdims=True",
-        "You call {} with `axis=0` (Python's own `sum(x)` does the same), down the columns. Each row is a set of weights of "
+        "You take {} over axis 0, down the columns (Python's own `sum(x)` does the same). Each row is a set of weights of "
         "its own: take the last axis, `axis=-1, keepdims=True`.",
     ),
     (
         "over axis 1",
         "axis=1, keepdims=True",
-        "You call {} with `axis=1`, which is the last axis only of an array with two axes. The last one is always "
-        "`axis=-1`.",
+        "You take {} over axis 1, which is the last axis only of an array with two axes. The last one is always "
+        "`axis=-1`, with `keepdims=True`.",
     ),
     (
         "over axis 1 without keepdims",
         "axis=1",
-        "You call {} with `axis=1` and without `keepdims=True`. The last axis is always `axis=-1`, and only with "
+        "You take {} over axis 1, without keeping that axis. The last axis is always `axis=-1`, and only with "
         "`keepdims=True` does the result line up with the rows.",
     ),
     (
         "over axis -2",
         "axis=-2, keepdims=True",
-        "You call {} with `axis=-2`, the last axis but one. Softmax runs over the keys, the last axis: "
-        "`axis=-1`.",
+        "You take {} over axis −2, the last but one. Softmax runs over the keys, the last axis: "
+        "`axis=-1, keepdims=True`.",
     ),
 )
 
@@ -57,10 +57,10 @@ def _in_calls() -> list[Change]:
     found = []
     for name, arguments, text in _CALLS:
         shift, total = f"shifted = x - x.max({arguments})", f"return exponentials / exponentials.sum({arguments})"
-        found.append(change(f"sum {name}", text.format("`sum`"), divide=total))
+        found.append(change(f"sum {name}", text.format("the sum"), divide=total))
         if arguments:
-            found.append(change(f"max {name}", text.format("`max`"), shift=shift))
-        found.append(change(f"max and sum {name}", text.format("`max` and `sum`"), shift=shift, divide=total))
+            found.append(change(f"max {name}", text.format("the maximum"), shift=shift))
+        found.append(change(f"max and sum {name}", text.format("both the maximum and the sum"), shift=shift, divide=total))
     return found
 
 
@@ -70,16 +70,16 @@ SOFTMAX = (
     change('not stable', "`np.exp` of a large score overflows: exp(10 000) is ∞ in floats, and ∞ / ∞ is NaN. Subtract each row's maximum first, `x - x.max(axis=-1, keepdims=True)`; the weights stay the same.", shift="shifted = x"),
     change('max over everything', 'You subtract the maximum of the whole array. In a row far below it every exponential becomes 0, and 0 / 0 is NaN. Each row needs its own maximum: `x.max(axis=-1, keepdims=True)`.', shift="shifted = x - x.max()"),
     change('mean instead of maximum', 'You subtract the mean. Scores far above it still overflow; subtract the maximum, so that no exponent is above 0.', shift=(f"shifted = x - x.mean({_ROWS})", "shifted = x - x.mean()")),
-    change('minimum instead of maximum', 'You subtract the minimum, which pushes the other scores up, towards overflow. Subtract the maximum.', shift=(f"shifted = x - x.min({_ROWS})", "shifted = x - x.min()")),
+    change('minimum instead of maximum', 'You shift the scores by the minimum. Subtract the maximum instead, so that no exponent is above 0.', shift=(f"shifted = x - x.min({_ROWS})", "shifted = x - x.min()")),
     change('divided by the maximum', 'You divide by the maximum. That changes the weights; subtracting it does not.', shift=(f"shifted = x / x.max({_ROWS})", "shifted = x / x.max()")),
     change(
         'sign', 'Your signs are turned around: the smallest score would get the largest weight. It is score minus maximum, `x - x.max(axis=-1, keepdims=True)`.',
         shift=(f"shifted = x.max({_ROWS}) - x", "shifted = x.max() - x", "shifted = -x"),
     ),
-    change("sum for difference", "You add the maximum, which makes overflow worse. Subtract it: `x - x.max(axis=-1, keepdims=True)`.", shift=f"shifted = x + x.max({_ROWS})"),
+    change("sum for difference", "You add the maximum, which makes large scores larger still. Subtract it: `x - x.max(axis=-1, keepdims=True)`.", shift=f"shifted = x + x.max({_ROWS})"),
     change('clipped', "You clip the scores. That stops the overflow, but scores beyond the bound become equal, and so do their weights. Subtract each row's maximum: it shifts a row and changes no weight.", shift=("shifted = np.clip(x, -500, 500)", "shifted = np.minimum(x, 500)", "shifted = np.clip(x, -50, 50)", "shifted = np.clip(x, -100, 100)", "shifted = np.clip(x, -700, 700)")),
     change('shifted by a constant', "You subtract one fixed number from all scores. For other scores it is too much (every exponential becomes 0, and 0 / 0 is NaN) or too little. Subtract each row's own maximum.", shift=[f"shifted = x - {n}" for n in ("1e4", "1e3", "500", "100")]),
-    change("Python's max", "Python's own `max(x)` goes along the first axis and cannot compare whole rows. Use NumPy's: `x.max(axis=-1, keepdims=True)`.", shift="shifted = x - max(x)"),
+    change("Python's max", "Python's own `max(x)`, or a loop over x, goes along the first axis and cannot compare whole rows. Use NumPy's: `x.max(axis=-1, keepdims=True)`.", shift="shifted = x - max(x)"),
     change(
         'maximum in one place only', 'You subtract the maximum above the fraction bar or below it, but not in both. Compute `np.exp(x - x.max(axis=-1, keepdims=True))` once, and divide it by its own sum.',
         *(
@@ -102,11 +102,11 @@ SOFTMAX = (
         ),
     ),
     change('not normalised', 'These are the exponentials. Divide them by their sum, so that each row sums to 1.', divide="return exponentials"),
-    change('no exponential', 'You divide the scores themselves by their sum. That gives negative weights for negative scores; exponentiate first.', exp="exponentials = shifted"),
+    change('no exponential', 'You divide the scores themselves, shifted or not, by their sum. Such weights can be negative, or smallest for the largest score. Exponentiate first.', exp="exponentials = shifted"),
     change('log-softmax', 'These are the logarithms of the weights. Exponentiate them.', divide=f"return shifted - np.log(exponentials.sum({_ROWS}))"),
     change('sigmoid', 'This squashes each score by itself (the logistic function). Softmax makes the scores of a row compete: divide the exponentials by their sum.', "1 / (1 + np.exp(-x))"),
     change('a number for −∞', 'You replace −∞ by a number. In a row whose scores are lower still, the hidden one wins. exp(−∞) is 0: leave −∞ as it is.', shift=[f"x = np.where(np.isneginf(x), -{n}, x)\nshifted = x - x.max({_ROWS})" for n in ("100", "1e3", "1e4")]),
-    change('a loop over x', 'Your loop takes `x[i]` for a row. That holds for two axes only: of a single row it is one number, of three axes a whole matrix. No loop is needed: `axis=-1, keepdims=True`.', "np.array([np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in x])"),
+    change('a loop over x', 'You take each `x[i]` for a row. That holds for two axes only: of a single row it is one number, of three axes a whole matrix. No loop is needed: `axis=-1, keepdims=True`.', "np.array([np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in x])"),
     change('largest only', "This gives the largest score all the weight. Softmax is softer: the others keep a share, exp of the score divided by the row's sum.", divide=f"return (x == x.max({_ROWS})).astype(x.dtype)"),
     change("another base", "You raise 2 or 10 to the scores. Softmax takes e: `np.exp(shifted)`.", exp=("exponentials = 2.0**shifted", "exponentials = 10.0**shifted")),
     change("squares", "You square the scores in place of exponentiating them: large negative scores would get large weights. `np.exp(shifted)`.", exp="exponentials = shifted**2"),
@@ -137,24 +137,24 @@ def _sizes() -> list[Change]:
 
 
 ATTENTION = (
-    change('no scale', 'The scale is missing: divide the scores by √d_k, `math.sqrt(K.shape[-1])`.', scale=""),
+    change('no scale', 'Your scores reach softmax without the scale: divide them by √d_k, `math.sqrt(K.shape[-1])`.', scale=""),
     change('divided by d_k', 'You divide by d_k. The standard deviation of the scores is √d_k: divide by `math.sqrt(K.shape[-1])`.', scale="scores = scores / K.shape[-1]"),
     change('multiplied by the root', 'You multiply by √d_k, which makes large scores larger. Divide by it.', scale="scores = scores * math.sqrt(K.shape[-1])"),
-    change('** 1/2', '`** 1/2` takes the power 1 and then halves, since `**` comes before `/`. Write `math.sqrt(K.shape[-1])`.', scale=("scores = scores / (K.shape[-1] ** 1 / 2)", "scores = scores / K.shape[-1] ** 1 / 2")),
+    change('** 1/2', 'You divide by d_k / 2, or by 2 d_k. `** 1/2` does that, since `**` comes before `/`. Write `math.sqrt(K.shape[-1])`.', scale=("scores = scores / (K.shape[-1] ** 1 / 2)", "scores = scores / K.shape[-1] ** 1 / 2")),
     change('divided by d_k squared', 'You divide by d_k². The scale is the root of d_k, not its square: `math.sqrt(K.shape[-1])`.', scale="scores = scores / K.shape[-1] ** 2"),
     change('multiplied by d_k', 'You multiply by d_k, which makes large scores larger. Divide by √d_k, `math.sqrt(K.shape[-1])`.', scale="scores = scores * K.shape[-1]"),
     *_sizes(),
     change('keys not transposed', '`Q @ K` does not fit: the rows of `Q` would meet the columns of `K`. Each query meets each key in `Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k).', score=("scores = Q @ K", "scores = np.dot(Q, K)")),
-    change('keys transposed with .T', '`K.T` reverses all axes; with leading axes the shapes no longer fit. Swap only the last two: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.T", "scores = np.dot(Q, K.T)")),
-    change('axes 0 and 1 swapped', 'You swap the axes 0 and 1, which are the last two only without leading axes. Count from the end: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.swapaxes(0, 1)", "scores = Q @ K.transpose(1, 0)")),
-    change('axes 1 and 2 swapped', 'You swap the axes 1 and 2, which are the last two only where there are three. Count from the end: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.swapaxes(1, 2)", "scores = Q @ K.transpose(0, 2, 1)")),
+    change('keys transposed with .T', 'With leading axes your scores no longer fit: `K.T`, for one, reverses all axes. Swap only the last two: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.T", "scores = np.dot(Q, K.T)")),
+    change('axes 0 and 1 swapped', 'Your scores fit only Q and K without leading axes: only there are the axes 0 and 1 the last two. Count from the end: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.swapaxes(0, 1)", "scores = Q @ K.transpose(1, 0)")),
+    change('axes 1 and 2 swapped', 'Your scores fit only Q and K with three axes: only there are the axes 1 and 2 the last two. Count from the end: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.swapaxes(1, 2)", "scores = Q @ K.transpose(0, 2, 1)")),
     change('queries and keys swapped', 'You have queries and keys the wrong way round: your scores have a row for each key. They need a row for each query, `Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k).', score="scores = K @ Q.swapaxes(-1, -2)"),
     change('np.dot', 'With leading axes `np.dot` multiplies every matrix by every other. Use `@`, which keeps the leading axes as they are.', score="scores = np.dot(Q, K.swapaxes(-1, -2))", average=("output = np.dot(weights, V)", "output = weights @ V")),
     change("np.dot for the average", "With leading axes `np.dot` multiplies every matrix by every other. Use `@`, which keeps the leading axes as they are: `weights @ V`.", average="output = np.dot(weights, V)"),
     change('* in place of @', '`*` multiplies entry by entry. The sums of products, q · k for every pair and the weighted average, are matrix products: `@`.', score="scores = Q * K"),
     change("* for the average", "`weights * V` multiplies entry by entry. The weighted average, a sum of products, is a matrix product: `weights @ V`.", average="output = weights * V"),
     change('values in front', '`V @ weights` does not fit. A row of weights meets the rows of V, one a key, in `weights @ V`.', average=("output = V @ weights", "output = np.dot(V, weights)")),
-    change("weights transposed", "You transpose the weights before averaging. Row i of `weights` belongs to query i and meets the rows of V as it is: `weights @ V`.", average="output = weights.swapaxes(-1, -2) @ V"),
+    change("weights transposed", "You average with the weights transposed. Row i of `weights` belongs to query i and meets the rows of V as it is: `weights @ V`.", average="output = weights.swapaxes(-1, -2) @ V"),
     *weighing(),
     *masks(optional=True),
     change('if mask', '`if`, `and`, `or` and `not` need one yes or no, and a mask holds many. Ask `if mask is not None:`.', mask="if mask:\n    scores = np.where(mask, scores, -np.inf)"),
@@ -171,9 +171,9 @@ ATTENTION = (
     ),
     *answers("output", "weights"),
     change('scores returned', 'Your second result is the scores. Return the weights, what softmax makes of them: `return output, weights`.', answer="return output, scores"),
-    change('scale after softmax', 'You divide the weights by √d_k, after softmax. Divide the scores, before softmax.', scale=("", "scores = scores / math.sqrt(K.shape[-1])"), weights="weights = ops.softmax(scores) / math.sqrt(K.shape[-1])"),
+    change('scale after softmax', 'You divide the weights by √d_k, after softmax. The scale belongs to the scores, before softmax, and only there.', scale=("", "scores = scores / math.sqrt(K.shape[-1])"), weights="weights = ops.softmax(scores) / math.sqrt(K.shape[-1])"),
     change('output scaled', 'You divide the output by √d_k. The scale belongs to the scores, before softmax: it is there to keep softmax soft.', scale=("", "scores = scores / math.sqrt(K.shape[-1])"), average="output = weights @ V / math.sqrt(K.shape[-1])"),
-    change("scaled with a mask only", "Without a mask your scores are not divided by √d_k. Scale before the mask, outside the `if`.", scale="", mask="if mask is not None:\n    scores = np.where(mask, scores / math.sqrt(K.shape[-1]), -np.inf)"),
+    change("scaled with a mask only", "Without a mask your scores are not divided by √d_k. Scale them in both cases, before the mask.", scale="", mask="if mask is not None:\n    scores = np.where(mask, scores / math.sqrt(K.shape[-1]), -np.inf)"),
     change('keys averaged', 'You average the keys. The weights say which keys fit; what is averaged are the values: `weights @ V`.', average="output = weights @ K"),
     *softmax_inside(SOFTMAX, SOFTMAX_STEPS, ("max and sum over axis", "a number for −∞")),
 )
@@ -188,16 +188,16 @@ VARIANCE = (
     change('entry not squared, width a', 'Two things to mend.\n1. The interval from −a to a has width 2a: an entry has variance (2a)² / 12 = a² / 3.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2 / 12"),
     change('entry not squared, without the third', 'Two things to mend.\n1. An entry has variance a² / 3; it would be a² if every entry were −a or a.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2"),
     change('2a not squared', 'Your result is as if one entry had the variance 2a² / 12. The width is 2a, and (2a)² = 4a²: an entry has variance 4a² / 12 = a² / 3. A product has (a² / 3)², and d_k of them are added.', "(2 * a**2 / 12) ** 2", entry="entry = 2 * a**2 / 12", product=("product = entry**2", "product = entry")),
-    change('third not squared', 'You squared a², but not the third: (a² / 3)² = a⁴ / 9.', product="product = a**4 / 3"),
-    change('3 squared, a not', 'You squared the 3, but not a²: (a² / 3)² = a⁴ / 9.', product="product = a**2 / 9"),
-    change('factors added and squared', 'You used 2a² / 3 for a factor, twice its variance. Each factor has a² / 3, and the variances of the two multiply: (a² / 3)².', product="product = (2 * entry) ** 2"),
+    change('third not squared', 'In your result a² is squared, but the third is not: (a² / 3)² = a⁴ / 9.', product="product = a**4 / 3"),
+    change('3 squared, a not', 'In your result the 3 is squared, but a² is not: (a² / 3)² = a⁴ / 9.', product="product = a**2 / 9"),
+    change('factors added and squared', 'Your result is as if a factor had the variance 2a² / 3, twice its own. Each factor has a² / 3, and the variances of the two multiply: (a² / 3)².', product="product = (2 * entry) ** 2"),
     change('standard deviation, entry not squared', 'Two things to mend.\n1. You took a root: the variance is asked for, not the standard deviation.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "math.sqrt(d_k * a**2 / 3)"),
     change('entry not squared', 'You count the variance of one entry once. A product has two random factors, so their variances multiply: (a² / 3)².', product="product = entry"),
     change('variances of factors added', 'You add the variances of q_i and k_i. For a product of independent numbers with mean 0 they multiply.', product="product = 2 * entry"),
     change('one term', 'Your result is the variance of one product: d_k does not count in it, or is divided out again. The score adds up d_k products, and variances of independent terms add up.', sum="return product"),
     change('width a', 'You used a² / 12, the variance for an interval of width a. From −a to a the width is 2a: (2a)² / 12 = a² / 3.', entry="entry = a**2 / 12"),
-    change('standard deviation', 'You take a root at the end. Asked for is the variance, not the standard deviation.', sum="return math.sqrt(d_k * product)"),
-    change('d_k squared', 'You multiplied by d_k². Variances of independent terms add up: d_k terms, factor d_k.', sum="return d_k**2 * product"),
+    change('standard deviation', 'Your result is the standard deviation, the root of a variance. Asked for is the variance itself.', sum="return math.sqrt(d_k * product)"),
+    change('d_k squared', 'In your result d_k is squared. Variances of independent terms add up: d_k terms, factor d_k.', sum="return d_k**2 * product"),
     change('spread without the third', 'You took a² for the variance of an entry: right if every entry were −a or a. Spread evenly between them, it is a² / 3.', entry="entry = a**2"),
     change("square of the width left out", "You used 2a / 12: the variance of an interval of width w is w² / 12, with w = 2a, (2a)² / 12 = a² / 3.", entry="entry = 2 * a / 12"),
     change("width 2a twice", "You used the whole (2a)², without dividing by 12. A uniform number on an interval of width w has variance w² / 12.", entry="entry = (2 * a) ** 2"),
