@@ -956,7 +956,7 @@ BLIND = (
         "weighted_average",
         "the mean",
         "return (weights * values.T).T.mean(axis=1)",
-        says=("Two things to mend", "`axis=0` in `weights", "`sum`, not `mean`"),
+        says=("Two things to mend", "`axis=0` in `weights", "so only add up"),
         never=("would be right",),
     ),
     Blind(

@@ -75,12 +75,12 @@ NumPy, or a loop. The arguments stay as they were.""",
             ),
             change(
                 "divided by n",
-                "You divided by the number of values. The weights sum to 1 already: add up, with `sum`, not `mean`.",
+                "You divided by the number of values, as `mean` does. The weights sum to 1 already, so only add up.",
                 sum="return products.mean(axis=0)",
             ),
             change(
                 "one number",
-                "`sum` or `mean` without an axis makes one number of everything. Keep the width: `sum`, over `axis=0` only.",
+                "Everything becomes one number: you also add up across the width. Keep the width: `sum`, over `axis=0` only.",
                 sum=("return products.sum()", "return products.mean()"),
             ),
             change(
