@@ -202,7 +202,7 @@ GPT = (
     change("the first layer only", "Only one layer counts. The loop goes over all of `layers`, and each layer reads the `x` that the layer before it wrote.", layers=(gpt_layers("layers[:1]"), gpt_layers("layers[-1:]"))),
     change("stopped in the loop", "Only the first layer counts, as when `return` stands inside the loop. Norm and logits come behind the loop over all layers.", layers=gpt_layers() + f"\n    x = {_LAST}\n    return x @ table.T", norm="", answer=""),
     change("layers in reverse", "You go through the layers from the last to the first.", layers=gpt_layers("layers[::-1]")),
-    change("each layer from the start", "Only the last layer counts, as when each one begins with the embeddings. Each should go on from what the one before it gave: one x for all.", layers="start = x\n" + gpt_layers(norm_1="x = start\n" + _LAYER["norm_1"])),
+    change("each layer from the start", "Only the last layer counts, as when each begins with the embeddings again. It should go on from what the one before it gave: one x for all.", layers="start = x\n" + gpt_layers(norm_1="x = start\n" + _LAYER["norm_1"])),
     change("last norm missing", "The last norm is missing: before the logits, `my_layer_norm(x, gamma, beta, 1e-5)`.", norm=""),
     change("last norm in each layer", "The last norm stands inside the loop, after each layer. It comes once, behind the loop.", norm="", layers=gpt_layers() + f"\n    x = {_LAST}"),
     change("probabilities", "You return probabilities, or their logarithms. Logits are asked for: no softmax at the end.", answer=("return ops.softmax(x @ table.T)", "return ops.log_softmax(x @ table.T)")),
