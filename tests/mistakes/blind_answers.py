@@ -1226,7 +1226,7 @@ BLIND = (
         out[..., 1::2] = x[..., 0::2] * np.cos(a) + x[..., 1::2] * np.sin(a)
         return out
         """,
-        says=("second line",),
+        says=("second column of each pair",),
     ),
     Blind(
         "rotate",
@@ -2396,7 +2396,7 @@ BLIND = (
         rows = table[X.shape[1] + 1, :]
         return X + rows
         """,
-        says=("All tokens get the same row",),
+        says=("All your tokens get the same numbers",),
         never=("Two things",),
     ),
     Blind(
