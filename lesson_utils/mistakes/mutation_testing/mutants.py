@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Case, Exercise, code_of, expressions
+from lesson_utils.mistakes.exercise import Case, Exercise, compiled, expressions
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, bank_of
 from lesson_utils.mistakes.recognise.tree_edits import edits
 from lesson_utils.mistakes.run.limits import TimeUp, stopped
@@ -80,18 +80,15 @@ def _by_turns(knowns: Sequence[Fault]) -> list[Fault]:
 
 def slips(bank: Bank, every: int = 1) -> Iterator[Fault]:
     """Yield the solution with one edit, in each place and of each kind, or `every` second or third of them."""
-    stored = [
-        n.id
-        for body in bank.trees.values()
-        for n in expressions(body)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    ]
+    statements = [statement for body in bank.trees.values() for statement in body]
+    stored = [n.id for n in expressions(statements) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     what = bank.ingredients(tuple(dict.fromkeys((*bank.exercise.parameters, *stored))))
     for step, body in bank.trees.items():
         for edit in islice(chain(edits(body, what), edits(body, what, add=True)), 0, None, every):
             try:
                 with edit.applied():
-                    code, text = code_of(body), "\n".join(map(ast.unparse, body))
+                    text = "\n".join(map(ast.unparse, body))
+                code = compiled(text)
             except (SyntaxError, ValueError, TypeError):
                 continue
             if edit.kind != "arithmetic":  # nobody doubles a term by accident
