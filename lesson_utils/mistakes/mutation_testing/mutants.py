@@ -119,13 +119,10 @@ def bugs_of(exercise: Exercise, published: Published = ()) -> tuple[Bug, ...]:
         candidate = cache(lambda known: _candidate(known, square, usual))
         choose(bank.changes, MOST, lambda c: c.known.name in seen)
         choose(bank.changes, MOST - RARE, lambda c: new(c) and not c.rare)
-        choose(bank.changes, MOST - RARE, lambda c: not c.rare)
         choose(bank.changes, MOST, lambda c: new(c) and c.usual)
         choose(bank.changes, MOST, lambda c: not c.rare or c.usual)
-        choose(bank.changes, ENOUGH, lambda c: True)
         choose([*slips(bank)] if len(chosen) < ENOUGH else [], ENOUGH, lambda c: True)
-    order = {id(known): n for n, known in enumerate(bank.changes)}
-    chosen.sort(key=lambda c: order.get(id(c.known), len(order)))
+    chosen.sort(key=lambda c: [*bank.changes, c.known].index(c.known))
     return tuple(_bug(exercise, c, seen.get(c.known.name, "")) for c in chosen)
 
 
@@ -151,17 +148,15 @@ def _line(text: str) -> str:
 
 def redrawn(arguments: Sequence[Any], rng: np.random.Generator, size: int = 0) -> tuple[Any, ...]:
     """Return arguments with random numbers in their arrays; `size`, if it is given, for the last two axes of each."""
-    made = []
-    for x in arguments:
-        if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
-            last = [size if size and not (x.dtype == bool and n == 1) else n for n in x.shape[-2:]]
-            x = _random(x, (*x.shape[:-2], *last), rng)
-        made.append(x)
-    return tuple(made)
+    return tuple(_random(x, rng, size) if isinstance(x, np.ndarray) else x for x in arguments)
 
 
-def _random(like: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+def _random(like: np.ndarray, rng: np.random.Generator, size: int) -> np.ndarray:
     """Return numbers of the kind that an array holds: a mask, whole numbers, weights, positive numbers, or others."""
+    if like.dtype.kind not in "biuf":
+        return like
+    last = [size if size and not (like.dtype == bool and n == 1) else n for n in like.shape[-2:]]
+    shape = (*like.shape[:-2], *last)
     if like.dtype == bool:
         mask = rng.random(shape) < 0.5
         mask[..., :1] |= ~mask.any(axis=-1, keepdims=True)  # each row keeps something
