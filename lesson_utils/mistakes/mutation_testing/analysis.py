@@ -67,16 +67,15 @@ def _answer(test: Any, trial: partial[Run], exercise: Exercise, first: Run, bugs
     refused = _cannot_be_used(test, trial, exercise, first, bugs)
     random, passes = not refused and _draws(trial, exercise, first), dict[Bug, list[bool]]()
     refused = refused or _fails_later(trial, exercise, random) or _asks_too_much(trial, exercise, random)
-    seconds = max(0.5, 20 * first.seconds)  # on a bug a loop may not end
+    seeds, seconds = SEEDS if random else SEEDS[:1], max(0.5, 20 * first.seconds)  # on a bug a loop may not end
     for n, bug in enumerate(bugs, 1):
-        if not refused:
-            passes[bug] = [
-                trial(bug.function, seed=seed, seconds=seconds).passed for seed in (SEEDS if random else SEEDS[:1])
-            ]
-            again = n % EVERY == 0 or n == len(bugs)
-            refused = (
-                TOO_SLOW.format(first.seconds) if left() < 0 else _fails_later(trial, exercise, random) if again else ""
-            )
+        if refused:
+            break
+        passes[bug] = [trial(bug.function, seed=seed, seconds=seconds).passed for seed in seeds]
+        if left() < 0:
+            refused = TOO_SLOW.format(first.seconds)
+        elif n % EVERY == 0 or n == len(bugs):
+            refused = _fails_later(trial, exercise, random)
     if refused:
         return TestResult(False, refused)
     survivors = [bug for bug in bugs if all(passes[bug])]
