@@ -32,15 +32,10 @@ from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
 from lesson_utils.mistakes.verdict import CheckResult, without_head
 
 
+@ending()
 def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> CheckResult:
     """Judge `function` on the exercise's cases; whatever a learner wrote, the answer is a CheckResult, in ten seconds of work."""
-    with ending():
-        return _judged(exercise, readable(function), time_limit)
-
-
-def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult:
-    overwritten = mend_modules()
-    bank = bank_of(exercise)
+    function, overwritten, bank = readable(function), mend_modules(), bank_of(exercise)
 
     def verdict(passed: bool | None, message: str, misconception: str | None = None) -> CheckResult:
         also = dict.fromkeys([*overwritten, *mend_modules()])
@@ -67,7 +62,7 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
         bank = Bank(exercise)
     if todo := stub_problem(function, outcomes[0]):
         return verdict(None, f"{todo}, run its cell, then run this one again.")
-    if exercise.broken and _is_untouched(exercise, function) and _does_the_same(exercise, outcomes):
+    if exercise.broken and _is_untouched(exercise, function, outcomes):
         return verdict(None, exercise.symptom)
     if outcomes[-1].timed_out:
         label = bank.cases[len(outcomes) - 1].label
@@ -93,16 +88,12 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
     return verdict(True, exercise.praise + (f"\nRight, and yet: {' '.join(also)}" if also else ""))
 
 
-def _is_untouched(exercise: Exercise, function: Any) -> bool:
-    """Tell whether the lines of a broken stub stand as they were; who changed them in vain is told of the mistake."""
-    mine = learner_code(function)
+def _is_untouched(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether a broken stub stands as it was, and does the same; who changed it in vain is told of the mistake."""
+    mine, program = learner_code(function), exercise.program(exercise.broken)
     broken = ast.parse(exercise.body(exercise.broken)).body
-    return mine is None or [*map(ast.unparse, mine.body)] == [*map(ast.unparse, broken)]
-
-
-def _does_the_same(exercise: Exercise, outcomes: Sequence[Outcome]) -> bool:
-    """Return whether the bug of the stub is still there, and no other."""
-    program = exercise.program(exercise.broken)
+    if mine and [*map(ast.unparse, mine.body)] != [*map(ast.unparse, broken)]:
+        return False
     with quiet():
         return all(same(o, quick(program, case.arguments)) for o, case in zip(outcomes, exercise.drawn, strict=False))
 
@@ -151,13 +142,10 @@ OVERWRITTEN = (
 
 def _is_overwritten(function: Any, case: Case, outcome: Outcome) -> bool:
     """Tell whether a call with other numbers changes what the first call returned."""
-    attempt(function, tuple(map(_other, case.arguments)), show=False)
+    flipped = (np.flip(x).copy() if isinstance(x, np.ndarray) else x for x in case.arguments)
+    other = tuple(1.5 * x if type(x) is float else x for x in flipped)  # of the same kinds and sizes
+    attempt(function, other, show=False)
     return not same(outcome, Outcome(outcome.returned))
-
-
-def _other(x: Any) -> Any:
-    """Return an argument of the same kind and size with other numbers."""
-    return np.flip(x).copy() if isinstance(x, np.ndarray) else 1.5 * x if type(x) is float else x
 
 
 def _without_brackets(exercise: Exercise) -> str:

@@ -35,16 +35,12 @@ TOO_TIGHT = "Your test passes the right `{}`, but not one that is as right and r
 NO_SEED = "Your test calls the function with other numbers each time that it runs, and finds these in some runs only. Give it a seed, `rng = np.random.default_rng(0)`, and inputs that show them each time."
 
 
+@ending(ALTOGETHER)
 def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published = ()) -> TestResult:
     """Run a learner's test on the right function and on its mutants; whatever it is, the answer is a TestResult.
 
     `of` is the exercise's name; if it is None, the test's parameter says it. Mistakes that were `published` are among the mutants.
     """
-    with ending(ALTOGETHER):
-        return _judged(test, of, exercises, published)
-
-
-def _judged(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published) -> TestResult:
     mend_modules()
     if isinstance(test, str) and callable(of):
         test, of = of, test
@@ -199,12 +195,6 @@ def _undefined(exercise: Exercise, other: Run) -> str:
     return ""
 
 
-def _is_too_tight(exercise: Exercise, other: Run) -> bool:
-    """Say whether another right function gave the same in all calls, but for rounding."""
-    pairs = [(quick(exercise.right, call.arguments), Outcome(call.value, call.error)) for call in other.calls]
-    return bool(pairs) and all(same(a, b) for a, b in pairs)
-
-
 def _asks_too_much(trial: partial[Run], exercise: Exercise, random: bool) -> str:
     """Say why another right function does not pass: our solution, another spelling of it, or other rounding."""
     for way in [{}, *({step: text} for step, texts in exercise.spellings.items() for text in texts)]:
@@ -217,7 +207,8 @@ def _asks_too_much(trial: partial[Run], exercise: Exercise, random: bool) -> str
             return AT_TIMES.format(AGAIN - passed, AGAIN)
         if why := _undefined(exercise, other):
             return f"Your test asks for something that the task does not promise{_failure(other)} {why}"
-        if _is_too_tight(exercise, other):
+        pairs = [(quick(exercise.right, call.arguments), Outcome(call.value, call.error)) for call in other.calls]
+        if pairs and all(same(a, b) for a, b in pairs):  # in all calls, but for rounding
             return TOO_TIGHT.format(exercise.name, _failure(other))
         return f"Your test passes the library's `{exercise.name}`, but not our solution, which is right, too. It fails{_failure(other)} It asks for something that the task does not promise, such as a certain error, or a certain dtype. Ask only what the exercise's text says."
     other = trial(exercise.right, otherwise_rounded)
