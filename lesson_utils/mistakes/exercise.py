@@ -108,8 +108,10 @@ class _Raised(ast.NodeTransformer):
 
 @cache
 def compiled(source: str) -> CodeType:
-    """Return a part of a body as code that runs by itself."""
-    return compile(_Raised().visit(ast.parse(source)), "<part>", "exec")
+    """Return a part of a body as code that runs by itself; its lines can be looked up, as those of a cell."""
+    file = f"<part {hash(source)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    return compile(_Raised().visit(ast.parse(source)), file, "exec")
 
 
 class Program:
