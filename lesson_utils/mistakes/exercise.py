@@ -34,11 +34,12 @@ solution's.
 """
 
 import ast
+import inspect
 import itertools
 import linecache
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import CodeType
@@ -89,43 +90,28 @@ def both(first: Change, second: Change, *bodies: str) -> Change:
 
 
 class Answer(BaseException):
-    """The value behind `return`; not an Exception, so that no `except Exception` catches it."""
-
-    def __init__(self, value: Any = None) -> None:
-        self.value = value
+    """Holds the value behind `return`; not an Exception, so that no `except Exception` catches it."""
 
 
-def _returns(block: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], int, ast.Return]]:
-    """Yield each `return` of a body with the list in which it stands, and its place there; not those of inner functions."""
-    for i, statement in enumerate(block):
-        if isinstance(statement, ast.Return):
-            yield block, i, statement
-        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for node in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-                for name in ("body", "orelse", "finalbody"):
-                    yield from _returns(getattr(node, name, []))
+class _Raised(ast.NodeTransformer):
+    """`raise Answer(x)` in the place of `return x`; not in inner functions."""
 
+    def visit_Return(self, node: ast.Return) -> ast.Raise:
+        call = ast.Call(ast.Name("__answer__", ast.Load()), [node.value or ast.Constant(None)], [])
+        return ast.fix_missing_locations(ast.copy_location(ast.Raise(call), node))
 
-def code_of(statements: Sequence[ast.stmt], file: str = "<answer>") -> CodeType:
-    """Return statements of a body as code; meanwhile `return x` is `raise Answer(x)`, so that a part can run by itself."""
-    tree = ast.Module([*statements], [])
-    found = [*_returns(tree.body)]
-    for block, i, node in found:
-        call = ast.Call(ast.Name("__answer__", ast.Load()), [node.value] if node.value else [], [])
-        block[i] = ast.fix_missing_locations(ast.copy_location(ast.Raise(call, None), node))
-    try:
-        return compile(tree, file, "exec")
-    finally:
-        for block, i, node in found:
-            block[i] = node
+    def visit_FunctionDef(self, node: ast.stmt) -> ast.stmt:
+        return node
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
 
 
 @cache
 def compiled(source: str) -> CodeType:
-    """Return a part of a body as code; its lines can be looked up, as those of a cell."""
+    """Return a part of a body as code that runs by itself; its lines can be looked up, as those of a cell."""
     file = f"<part {hash(source)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    return code_of(ast.parse(source).body, file)
+    return compile(_Raised().visit(ast.parse(source)), file, "exec")
 
 
 class Program:
@@ -141,7 +127,7 @@ class Program:
             for code in self.codes:
                 exec(code, variables)
         except Answer as answer:
-            return answer.value
+            return answer.args[0]
         return None
 
 
@@ -189,13 +175,15 @@ class Exercise:
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        arguments = ast.parse(f"def f({self.takes}): pass").body[0].args  # type: ignore[attr-defined]
-        return tuple(argument.arg for argument in arguments.args)
+        return tuple(inspect.signature(self.function()).parameters)
+
+    def _definition(self, body: str) -> str:
+        return f"def {self.function_name}({self.takes}):\n{textwrap.indent(body, '    ')}\n"
 
     @property
     def solution(self) -> str:
         """The source of the solution, to be read, and to be pasted over the stub."""
-        return f"def {self.function_name}({self.takes}):\n{textwrap.indent(self.body({}), '    ')}\n"
+        return self._definition(self.body({}))
 
     def function(self) -> Callable[..., Any]:
         """Return the solution as a function, to be called as the learner's is: by keyword, too, and with defaults."""
@@ -209,11 +197,9 @@ class Exercise:
     @property
     def stub(self) -> str:
         """The cell of the notebook in which the learner writes."""
-        words = textwrap.indent(f'"""{self.task}\n"""' if "\n" in self.task else f'"""{self.task}"""', "    ")
-        rest = "    # your code, in place of the three dots\n    ..."
-        if self.broken:
-            rest = textwrap.indent(self.body(self.broken), "    ")
-        return f"def {self.function_name}({self.takes}):\n{words}\n{rest}\n"
+        end = "\n" if "\n" in self.task else ""
+        rest = self.body(self.broken) if self.broken else "# your code, in place of the three dots\n..."
+        return self._definition(f'"""{self.task}{end}"""\n{rest}')
 
     def body(self, way: Mapping[str, str]) -> str:
         """Return the body with steps replaced."""
@@ -226,15 +212,9 @@ class Exercise:
         """Return the names that the notebook's cell can use."""
         return {**SCOPE, **self.scope}
 
-    def codes(self, way: Mapping[str, str]) -> list[CodeType]:
-        """Return the body, ready to run, compiled part by part, so that changes of different steps combine at no cost."""
-        if "" in way:
-            return [compiled(self.body(way))]
-        return [compiled(textwrap.dedent(text)) for text in ({**self.steps, **way}).values() if text.strip()]
-
     def program(self, way: Mapping[str, str]) -> Program:
         """Return the body with steps replaced, as something to call."""
-        return Program(self.codes(way), self.names(), self.parameters)
+        return Program([compiled(self.body(way))], self.names(), self.parameters)
 
     @cached_property
     def right(self) -> Callable[..., Any]:

@@ -6,11 +6,12 @@ the mistake that does the same; if none does, `differences` says where and how t
 
 import ast
 import contextlib
+import dis
 import inspect
 import os
-import textwrap
 from collections.abc import Sequence
 from time import monotonic
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,10 @@ from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
 from lesson_utils.mistakes.verdict import CheckResult, without_head
 
 
+@ending()
 def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> CheckResult:
     """Judge `function` on the exercise's cases; whatever a learner wrote, the answer is a CheckResult, in ten seconds of work."""
-    with ending():
-        return _judged(exercise, readable(function), time_limit)
-
-
-def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult:
-    overwritten = mend_modules()
-    bank = bank_of(exercise)
+    function, overwritten, bank = readable(function), mend_modules(), bank_of(exercise)
 
     def verdict(passed: bool | None, message: str, misconception: str | None = None) -> CheckResult:
         also = dict.fromkeys([*overwritten, *mend_modules()])
@@ -66,7 +62,7 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
         bank = Bank(exercise)
     if todo := stub_problem(function, outcomes[0]):
         return verdict(None, f"{todo}, run its cell, then run this one again.")
-    if exercise.broken and _is_untouched(exercise, function) and _does_the_same(exercise, outcomes):
+    if exercise.broken and _is_untouched(exercise, function, outcomes):
         return verdict(None, exercise.symptom)
     if outcomes[-1].timed_out:
         label = bank.cases[len(outcomes) - 1].label
@@ -74,9 +70,10 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
         return verdict(
             False, f"Your function had not returned after some seconds, on {label}{where}. Does a loop never end?"
         )
-    if not all(same(o, w) for o, w in zip(outcomes, bank.wanted, strict=True)):
+    right = [*map(same, outcomes, bank.wanted)]
+    if not all(right):
         with kernel_as_before(show=False):  # the search calls the function again, and variants of it
-            message, name = _diagnosis(bank, function, outcomes)
+            message, name = _diagnosis(bank, function, outcomes, right)
             message = _with_changes(exercise, function, outcomes, message) + _with_dtype(bank, outcomes, message, name)
             return verdict(False, message, name)
     for case, outcome, wanted in zip(bank.cases, outcomes, bank.wanted, strict=True):
@@ -91,18 +88,14 @@ def _judged(exercise: Exercise, function: Any, time_limit: float) -> CheckResult
     return verdict(True, exercise.praise + (f"\nRight, and yet: {' '.join(also)}" if also else ""))
 
 
-def _is_untouched(exercise: Exercise, function: Any) -> bool:
-    """Tell whether the lines of a broken stub stand as they were; who changed them in vain is told of the mistake."""
-    mine = learner_code(function)
+def _is_untouched(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether a broken stub stands as it was, and does the same; who changed it in vain is told of the mistake."""
+    mine, program = learner_code(function), exercise.program(exercise.broken)
     broken = ast.parse(exercise.body(exercise.broken)).body
-    return mine is None or [*map(ast.unparse, mine.body)] == [*map(ast.unparse, broken)]
-
-
-def _does_the_same(exercise: Exercise, outcomes: Sequence[Outcome]) -> bool:
-    """Return whether the bug of the stub is still there, and no other."""
+    if mine and [*map(ast.unparse, mine.body)] != [*map(ast.unparse, broken)]:
+        return False
     with quiet():
-        broken = [quick(exercise.program(exercise.broken), case.arguments) for case in exercise.drawn]
-    return len(outcomes) == len(broken) and all(map(same, outcomes, broken))
+        return all(same(o, quick(program, case.arguments)) for o, case in zip(outcomes, exercise.drawn, strict=False))
 
 
 def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome], message: str) -> str:
@@ -149,15 +142,10 @@ OVERWRITTEN = (
 
 def _is_overwritten(function: Any, case: Case, outcome: Outcome) -> bool:
     """Tell whether a call with other numbers changes what the first call returned."""
-    before, held = outcome.results(), Outcome(outcome.returned).results()
-    attempt(function, tuple(map(_other, case.arguments)), show=False)
-    pairs = zip(before, held, strict=False)
-    return any(type(now) is np.ndarray and not same(Outcome(then), Outcome(now)) for then, now in pairs)
-
-
-def _other(x: Any) -> Any:
-    """Return an argument of the same kind and size with other numbers."""
-    return np.flip(x).copy() if isinstance(x, np.ndarray) else 1.5 * x if type(x) is float else x
+    flipped = (np.flip(x).copy() if isinstance(x, np.ndarray) else x for x in case.arguments)
+    other = tuple(1.5 * x if type(x) is float else x for x in flipped)  # of the same kinds and sizes
+    attempt(function, other, show=False)
+    return not same(outcome, Outcome(outcome.returned))
 
 
 def _without_brackets(exercise: Exercise) -> str:
@@ -187,49 +175,30 @@ def _no_function(exercise: Exercise, function: Any, case: Case) -> str | None:
     return None
 
 
-def _idle_codes() -> set[tuple[bytes, int]]:
-    """Return what this Python makes of functions that do nothing, so that no byte code need be known by name."""
-    found = set()
-    for words in ("", '"""Words."""\n    '):
-        for body in ("...", "pass", "return", "return None", '"""Words."""'):
-            names: dict[str, Any] = {}
-            exec(f"def idle():\n    {words}{body}", names)
-            found.add((names["idle"].__code__.co_code, len(names["idle"].__code__.co_names)))
-    return found
+def _instructions(code: CodeType) -> set[str]:
+    return {instruction.opname for instruction in dis.get_instructions(code)}
 
 
-IDLE = _idle_codes()
+IDLE = {"NOP", *_instructions((lambda: None).__code__)}  # what this Python makes of functions that do nothing
 
 
 def stub_problem(function: Any, outcome: Outcome) -> str | None:
     """Return what to do with a function that nobody has worked on yet, or None."""
     replace = "Replace the `...` above with your code"
-    values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
-    if any(value is ... for value in values) or (outcome.error and is_about_dots(outcome.error)):
+    if any(value is ... for value in outcome.results()) or (outcome.error and is_about_dots(outcome.error)):
         return replace
     code = getattr(function, "__code__", None)
-    if outcome.value is not None or outcome.error or outcome.timed_out or code is None:
+    if outcome.value is not None or outcome.error or outcome.timed_out or not isinstance(code, CodeType):
         return None
-    try:
-        source = inspect.getsource(function)
-        tree = ast.parse(textwrap.dedent(source))
-    except (OSError, TypeError, SyntaxError):  # no source to look at; the compiled `...` and `pass` are the same
-        return "Write the function's body above" if (code.co_code, len(code.co_names)) in IDLE else None
-    body = next((n.body for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
-    if body is None:  # a lambda
+    if _instructions(code) - IDLE:
         return None
-    for statement in body:
-        idle = isinstance(statement, ast.Pass) or (isinstance(statement, ast.Return) and _constant(statement.value))
-        if not idle and not (isinstance(statement, ast.Expr) and _constant(statement.value)):
-            return None
-    return replace if "..." in source else "Write the function's body above"
+    with contextlib.suppress(OSError, TypeError):  # no source to look at
+        if "..." in inspect.getsource(function):
+            return replace
+    return "Write the function's body above"
 
 
-def _constant(node: ast.expr | None) -> bool:
-    return node is None or isinstance(node, ast.Constant)
-
-
-def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[str, str | None]:
+def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome], right: Sequence[bool]) -> tuple[str, str | None]:
     """Return the message for results that are wrong, and the name of the mistake."""
     cases = bank.cases
 
@@ -240,19 +209,22 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
     for i in broken:
         if isinstance(outcomes[i].error, SystemExit | GeneratorExit):
             return error(i), None
-    in_short, also = _formulas(bank, function, outcomes)
+    in_short, differ = "", ""  # the words beside a message that names the mistake, and more beside another one
+    with contextlib.suppress(TimeUp), quiet(), stopped(1, busy=4):
+        in_short, differ = formulas(bank.exercise, function, cases, outcomes, bank.wanted)
+    also = in_short + differ
     for i in broken:
         if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line, bank.exercise):
             return error(i) + also, None
-    first = next(i for i, (o, w) in enumerate(zip(outcomes, bank.wanted, strict=True)) if not same(o, w))
+    first = right.index(False)
     unwritten = False
     if not outcomes[first].error and _comparable(outcomes[first]):
         again = attempt(function, cases[first].arguments, left=0.5)
         unwritten = not again.error and not again.timed_out and not same(again, outcomes[first])
         if unwritten and not same(attempt(function, cases[first].arguments), outcomes[first]):
             return CHANGING, None
-    unwritten_words = UNWRITTEN if unwritten else ""
-    in_short, also = unwritten_words + in_short, unwritten_words + also
+        if unwritten:
+            in_short, also = UNWRITTEN + in_short, UNWRITTEN + also
     found = _found(bank, function, outcomes) if all(o.error or _comparable(o) for o in outcomes) else None
     if found and not found.is_all:
         also += f"\nLook also at this. {found.message}"
@@ -263,8 +235,10 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[
             return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}", found.name
         where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
         return found.message + where + in_short, found.name
-    if broken and (broken[0] == 0 or not _wrong_values(bank, outcomes)):
-        return error(broken[0]) + _right_on(bank, outcomes) + also, None
+    if broken and (broken[0] == 0 or all(r or o.error for r, o in zip(right, outcomes, strict=True))):
+        good = [case.label for case, is_right in zip(cases, right, strict=True) if is_right]
+        right_on = f"\nRight on: {'; '.join(good[:3])}{' …' if len(good) > 3 else ''}." if good else ""
+        return error(broken[0]) + right_on + also, None
     return describe(bank, function, outcomes, unwritten) + also, None
 
 
@@ -288,27 +262,10 @@ UNWRITTEN = (
 )
 
 
-def _formulas(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """Return the words beside a message that names the mistake, and beside another one: there, how the formulas differ."""
-    both = differ = ""
-    if any(callable(argument) for case in bank.cases for argument in case.arguments):
-        with contextlib.suppress(TimeUp), quiet(), stopped(1, busy=4):
-            both, differ = formulas(bank.exercise, function, bank.cases, outcomes, bank.wanted)
-    return both, both + differ
-
-
-def _right_on(bank: Bank, outcomes: Sequence[Outcome]) -> str:
-    good = [c.label for c, a, b in zip(bank.cases, outcomes, bank.wanted, strict=True) if same(a, b)]
-    return f"\nRight on: {'; '.join(good[:3])}{' …' if len(good) > 3 else ''}." if good else ""
-
-
-def _wrong_values(bank: Bank, outcomes: Sequence[Outcome]) -> bool:
-    return any(not o.error and not same(o, w) for o, w in zip(outcomes, bank.wanted, strict=True))
-
-
 def _comparable(outcome: Outcome) -> bool:
     """Return whether it can be compared with a mistake's results: arrays or numbers."""
-    results = outcome.results()
-    if not all(isinstance(x, np.ndarray | np.generic | float | int | list) for x in results):
-        return False
-    return not any(isinstance(entry, str) for x in results for entry in np.asarray(x, object).flat)
+    return all(
+        isinstance(x, np.ndarray | np.generic | float | int | list)
+        and not any(isinstance(entry, str) for entry in np.asarray(x, object).flat)
+        for x in outcome.results()
+    )

@@ -18,10 +18,8 @@ STYLES = (
 
 def to_html(text: str) -> str:
     """Return plain text with `code` in backticks and words between *stars* as HTML; a star between spaces is a star."""
-    marked = re.sub(
-        r"`([^`]+)`|(?<![\w*])\*(?=[^\s*])([^*`\n]*[^\s*])\*(?![\w*])", _marked, html.escape(text, quote=False)
-    )
-    return marked.replace("\n", "<br>")
+    marked = r"`([^`]+)`|(?<![\w*])\*(?=[^\s*])([^*`\n]*[^\s*])\*(?![\w*])"
+    return re.sub(marked, _marked, html.escape(text, quote=False)).replace("\n", "<br>")
 
 
 def _marked(found: re.Match[str]) -> str:
@@ -53,12 +51,11 @@ def details(summary: str, body: str) -> str:
 
 def code_to_html(source: str) -> str:
     """Return Python code as HTML, with its comments, texts and keywords told apart."""
-    coloured = PYTHON.sub(_coloured, html.escape(source, quote=False))
-    return f'<pre style="margin:8px 0">{coloured}</pre>'
 
+    def coloured(found: re.Match[str]) -> str:
+        return f'<span style="{STYLES[(found.lastindex or 1) - 1]}">{found[0]}</span>'
 
-def _coloured(found: re.Match[str]) -> str:
-    return f'<span style="{STYLES[(found.lastindex or 1) - 1]}">{found[0]}</span>'
+    return f'<pre style="margin:8px 0">{PYTHON.sub(coloured, html.escape(source, quote=False))}</pre>'
 
 
 @dataclass(frozen=True)

@@ -29,20 +29,18 @@ SLOW = 0.2  # seconds of computing for one run of a test; dozens have to be wait
 ALTOGETHER = 30.0  # seconds by the clock on the wall; a busy machine needs some for dozens of quick runs
 EVERY = 4  # after so many bugs, the right function must pass again
 DESCRIBED = 3  # survivors of the first reason that are described; of each other reason, one
+AT_TIMES = "Your test calls the function with other numbers each time that it runs, and fails on the right one in {} of {} runs. A test that fails at times is soon ignored. Give it a seed, `rng = np.random.default_rng(0)`, and ask only what must hold."
+TOO_SLOW = "Your test takes {:.2g} seconds on the right function, and the check runs it dozens of times. Bugs show on arrays of a few numbers: make the inputs smaller."
 TOO_TIGHT = "Your test passes the right `{}`, but not one that is as right and rounds otherwise. It fails{} With another order of the sums, or `einsum`, the last digits are others. Compare with `np.allclose(a, b)`, which allows for that; for float32, with `atol=1e-4`."
 NO_SEED = "Your test calls the function with other numbers each time that it runs, and finds these in some runs only. Give it a seed, `rng = np.random.default_rng(0)`, and inputs that show them each time."
 
 
+@ending(ALTOGETHER)
 def judge_test(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published = ()) -> TestResult:
     """Run a learner's test on the right function and on its mutants; whatever it is, the answer is a TestResult.
 
     `of` is the exercise's name; if it is None, the test's parameter says it. Mistakes that were `published` are among the mutants.
     """
-    with ending(ALTOGETHER):
-        return _judged(test, of, exercises, published)
-
-
-def _judged(test: Any, of: Any, exercises: Mapping[str, Exercise], published: Published) -> TestResult:
     mend_modules()
     if isinstance(test, str) and callable(of):
         test, of = of, test
@@ -65,14 +63,15 @@ def _answer(test: Any, trial: partial[Run], exercise: Exercise, first: Run, bugs
     refused = _cannot_be_used(test, trial, exercise, first, bugs)
     random, passes = not refused and _draws(trial, exercise, first), dict[Bug, list[bool]]()
     refused = refused or _fails_later(trial, exercise, random) or _asks_too_much(trial, exercise, random)
-    seconds = max(0.5, 20 * first.seconds)  # on a bug a loop may not end
+    seeds, seconds = SEEDS if random else SEEDS[:1], max(0.5, 20 * first.seconds)  # on a bug a loop may not end
     for n, bug in enumerate(bugs, 1):
-        if not refused:
-            passes[bug] = [
-                trial(bug.function, seed=seed, seconds=seconds).passed for seed in (SEEDS if random else SEEDS[:1])
-            ]
-            again = n % EVERY == 0 or n == len(bugs)
-            refused = _too_slow(first) if left() < 0 else _fails_later(trial, exercise, random) if again else ""
+        if refused:
+            break
+        passes[bug] = [trial(bug.function, seed=seed, seconds=seconds).passed for seed in seeds]
+        if left() < 0:
+            refused = TOO_SLOW.format(first.seconds)
+        elif n % EVERY == 0 or n == len(bugs):
+            refused = _fails_later(trial, exercise, random)
     if refused:
         return TestResult(False, refused)
     survivors = [bug for bug in bugs if all(passes[bug])]
@@ -116,11 +115,7 @@ def _cannot_be_used(test: Any, trial: partial[Run], exercise: Exercise, first: R
         return f"Your test never calls the function that it is given, `{parameter}`, so it finds no bug. Call `{parameter}(…)`, and assert what must hold."
     if first.mended:
         return f"Your test puts something else in the place of `{'`, `'.join(first.mended)}`, and so changes the function under test with it. Leave the library as it is. (What belongs there is back.)"
-    return _too_slow(first) if first.seconds > SLOW else ""
-
-
-def _too_slow(first: Run) -> str:
-    return f"Your test takes {first.seconds:.2g} seconds on the right function, and the check runs it dozens of times. Bugs show on arrays of a few numbers: make the inputs smaller."
+    return TOO_SLOW.format(first.seconds) if first.seconds > SLOW else ""
 
 
 def _failure(run: Run) -> str:
@@ -181,15 +176,11 @@ def _draws(trial: partial[Run], exercise: Exercise, first: Run) -> bool:
 def _fails_later(trial: partial[Run], exercise: Exercise, random: bool) -> str:
     """Say that the right function, which has passed, does not pass again; "" if it does."""
     failed = [run for n in range(AGAIN if random else 1) if not (run := trial(exercise.right, seed=n)).passed]
-    if failed and random:
-        return _at_times(len(failed))
-    if failed:
-        return f"Your test does not tell right from wrong: the right `{exercise.name}` passes at first, and fails later{_failure(failed[0])} A test must not count its runs, or keep anything else from one run to the next."
-    return ""
-
-
-def _at_times(failed: int) -> str:
-    return f"Your test calls the function with other numbers each time that it runs, and fails on the right one in {failed} of {AGAIN} runs. A test that fails at times is soon ignored. Give it a seed, `rng = np.random.default_rng(0)`, and ask only what must hold."
+    if not failed:
+        return ""
+    if random:
+        return AT_TIMES.format(len(failed), AGAIN)
+    return f"Your test does not tell right from wrong: the right `{exercise.name}` passes at first, and fails later{_failure(failed[0])} A test must not count its runs, or keep anything else from one run to the next."
 
 
 def _undefined(exercise: Exercise, other: Run) -> str:
@@ -204,32 +195,21 @@ def _undefined(exercise: Exercise, other: Run) -> str:
     return ""
 
 
-def _is_too_tight(exercise: Exercise, other: Run) -> bool:
-    """Say whether another right function gave the same in all calls, but for rounding."""
-    pairs = [(quick(exercise.right, call.arguments), Outcome(call.value, call.error)) for call in other.calls]
-    exact = all(_bytes(a) == _bytes(b) for a, b in pairs)
-    return bool(pairs) and not exact and all(same(a, b) for a, b in pairs)
-
-
-def _bytes(outcome: Outcome) -> list[bytes]:
-    return [np.asarray(x).tobytes() for x in outcome.results()]
-
-
 def _asks_too_much(trial: partial[Run], exercise: Exercise, random: bool) -> str:
     """Say why another right function does not pass: our solution, another spelling of it, or other rounding."""
     for way in [{}, *({step: text} for step, texts in exercise.spellings.items() for text in texts)]:
         other = trial(exercise.program(way))
-        if not other.passed and any(isinstance(x, list | tuple) for call in other.calls for x in call.arguments):
+        if other.passed:
+            continue
+        if any(isinstance(x, list | tuple) for call in other.calls for x in call.arguments):
             return f"Your test passes lists to `{exercise.name}`; the task promises arrays only, and another right solution fails{_failure(other)} Write `np.array(...)` around them."
-        if not other.passed and random and (passed := sum(trial(exercise.program(way)).passed for _ in range(AGAIN))):
-            return _at_times(AGAIN - passed)
-        if not other.passed and (why := _undefined(exercise, other)):
+        if random and (passed := sum(trial(exercise.program(way)).passed for _ in range(AGAIN))):
+            return AT_TIMES.format(AGAIN - passed, AGAIN)
+        if why := _undefined(exercise, other):
             return f"Your test asks for something that the task does not promise{_failure(other)} {why}"
-        if not other.passed and _is_too_tight(exercise, other):
+        pairs = [(quick(exercise.right, call.arguments), Outcome(call.value, call.error)) for call in other.calls]
+        if pairs and all(same(a, b) for a, b in pairs):  # in all calls, but for rounding
             return TOO_TIGHT.format(exercise.name, _failure(other))
-        if not other.passed:
-            return f"Your test passes the library's `{exercise.name}`, but not our solution, which is right, too. It fails{_failure(other)} It asks for something that the task does not promise, such as a certain error, or a certain dtype. Ask only what the exercise's text says."
+        return f"Your test passes the library's `{exercise.name}`, but not our solution, which is right, too. It fails{_failure(other)} It asks for something that the task does not promise, such as a certain error, or a certain dtype. Ask only what the exercise's text says."
     other = trial(exercise.right, otherwise_rounded)
-    if not other.passed:
-        return TOO_TIGHT.format(exercise.name, _failure(other))
-    return ""
+    return "" if other.passed else TOO_TIGHT.format(exercise.name, _failure(other))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Case, Exercise, code_of, expressions
+from lesson_utils.mistakes.exercise import Case, Exercise, compiled, expressions
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, bank_of
 from lesson_utils.mistakes.recognise.tree_edits import edits
 from lesson_utils.mistakes.run.limits import TimeUp, stopped
@@ -80,22 +80,15 @@ def _by_turns(knowns: Sequence[Fault]) -> list[Fault]:
 
 def slips(bank: Bank, every: int = 1) -> Iterator[Fault]:
     """Yield the solution with one edit, in each place and of each kind, or `every` second or third of them."""
-    stored = [
-        n.id
-        for body in bank.trees.values()
-        for n in expressions(body)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    ]
+    statements = [statement for body in bank.trees.values() for statement in body]
+    stored = [n.id for n in expressions(statements) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     what = bank.ingredients(tuple(dict.fromkeys((*bank.exercise.parameters, *stored))))
     for step, body in bank.trees.items():
         for edit in islice(chain(edits(body, what), edits(body, what, add=True)), 0, None, every):
-            try:
-                with edit.applied():
-                    code, text = code_of(body), "\n".join(map(ast.unparse, body))
-            except (SyntaxError, ValueError, TypeError):
-                continue
+            with edit.applied():
+                text = "\n".join(map(ast.unparse, body))
             if edit.kind != "arithmetic":  # nobody doubles a term by accident
-                yield Fault(bank, "", "", {step: code}, {step: text})
+                yield Fault(bank, "", "", {step: compiled(text)}, {step: text})
 
 
 @cache
@@ -122,13 +115,10 @@ def bugs_of(exercise: Exercise, published: Published = ()) -> tuple[Bug, ...]:
         candidate = cache(lambda known: _candidate(known, square, usual))
         choose(bank.changes, MOST, lambda c: c.known.name in seen)
         choose(bank.changes, MOST - RARE, lambda c: new(c) and not c.rare)
-        choose(bank.changes, MOST - RARE, lambda c: not c.rare)
         choose(bank.changes, MOST, lambda c: new(c) and c.usual)
         choose(bank.changes, MOST, lambda c: not c.rare or c.usual)
-        choose(bank.changes, ENOUGH, lambda c: True)
         choose([*slips(bank)] if len(chosen) < ENOUGH else [], ENOUGH, lambda c: True)
-    order = {id(known): n for n, known in enumerate(bank.changes)}
-    chosen.sort(key=lambda c: order.get(id(c.known), len(order)))
+    chosen.sort(key=lambda c: [*bank.changes, c.known].index(c.known))
     return tuple(_bug(exercise, c, seen.get(c.known.name, "")) for c in chosen)
 
 
@@ -154,17 +144,15 @@ def _line(text: str) -> str:
 
 def redrawn(arguments: Sequence[Any], rng: np.random.Generator, size: int = 0) -> tuple[Any, ...]:
     """Return arguments with random numbers in their arrays; `size`, if it is given, for the last two axes of each."""
-    made = []
-    for x in arguments:
-        if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
-            last = [size if size and not (x.dtype == bool and n == 1) else n for n in x.shape[-2:]]
-            x = _random(x, (*x.shape[:-2], *last), rng)
-        made.append(x)
-    return tuple(made)
+    return tuple(_random(x, rng, size) if isinstance(x, np.ndarray) else x for x in arguments)
 
 
-def _random(like: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+def _random(like: np.ndarray, rng: np.random.Generator, size: int) -> np.ndarray:
     """Return numbers of the kind that an array holds: a mask, whole numbers, weights, positive numbers, or others."""
+    if like.dtype.kind not in "biuf":
+        return like
+    last = [size if size and not (like.dtype == bool and n == 1) else n for n in like.shape[-2:]]
+    shape = (*like.shape[:-2], *last)
     if like.dtype == bool:
         mask = rng.random(shape) < 0.5
         mask[..., :1] |= ~mask.any(axis=-1, keepdims=True)  # each row keeps something

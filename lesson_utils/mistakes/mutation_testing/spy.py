@@ -53,9 +53,7 @@ def key(arguments: Sequence[Any]) -> int:
 
 def spy(exercise: Exercise, function: Function, calls: list[Call], after: After | None = None) -> Function:
     """Return `function` with the exercise's name and parameters; it adds each call to `calls`."""
-    names: dict[str, Any] = {}
-    exec(f"def f({exercise.takes}): ...", exercise.names(), names)
-    signature = inspect.signature(names["f"])
+    signature = inspect.signature(exercise.function())
 
     def under_test(*arguments: Any, **keywords: Any) -> Any:
         try:

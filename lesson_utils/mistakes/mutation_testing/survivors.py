@@ -46,8 +46,7 @@ def _shows(study: Study, bug: Bug) -> bool:
 
 
 def _shows_with_other_numbers(study: Study, bug: Bug) -> bool:
-    others = [redrawn(call.arguments, np.random.default_rng(0)) for call in study.calls[:3]]
-    return any(_differs(study, bug, arguments) for arguments in others)
+    return any(_differs(study, bug, redrawn(call.arguments, np.random.default_rng(0))) for call in study.calls[:3])
 
 
 def _differs(study: Study, bug: Bug, arguments: tuple[Any, ...]) -> bool:

@@ -89,12 +89,8 @@ def kernel_as_before(show: bool = True) -> Iterator[None]:
     """Put random numbers, print options, recursion limit and modules back; show the beginning of what is printed, or nothing."""
     before = _loaded.copy()
     _loaded.update(sys.modules)
-    options, limit, state, numbers = (
-        np.get_printoptions(),
-        sys.getrecursionlimit(),
-        random.getstate(),
-        np.random.get_state(),  # noqa: NPY002
-    )
+    options, limit, state = np.get_printoptions(), sys.getrecursionlimit(), random.getstate()
+    numbers = np.random.get_state()  # noqa: NPY002
     cut = _Cut()
     try:
         with contextlib.redirect_stdout(cut), _shell_as_before(show):
@@ -129,21 +125,20 @@ def _shell_as_before(show: bool) -> Iterator[None]:
         if show and shown <= DISPLAYED:
             publish(*arguments, **keywords)
 
-    with _instead(shell, "ask_exit", sys.exit), _instead(publisher, "publish", some):
+    with instead(shell, ask_exit=sys.exit), instead(publisher, publish=some):
         yield
     if show and shown > DISPLAYED:
         print(f"… ({shown - DISPLAYED:,} more things that your function displayed are left out)")
 
 
 @contextmanager
-def _instead(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Let an object have another attribute for a while; one of its class comes back by itself."""
-    own = vars(owner).get(name)
-    setattr(owner, name, value)
+def instead(owner: Any, **values: Any) -> Iterator[None]:
+    """Let an object have other attributes for a while; one of its class comes back by itself."""
+    own = {name: vars(owner)[name] for name in values if name in vars(owner)}
     try:
+        vars(owner).update(values)
         yield
     finally:
-        if own is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, own)
+        vars(owner).update(own)
+        for name in values.keys() - own.keys():
+            vars(owner).pop(name, None)

@@ -10,12 +10,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, process_time  # the functions themselves: a learner may overwrite `time.monotonic`
 from types import FrameType
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -53,13 +52,11 @@ def waited() -> float:
         return 0.0
 
 
-@dataclass
 class _Clock:
-    """The seconds since a moment, without those in which this thread waited for a core."""
+    """The seconds since a moment, without those in which this thread waited for a core, as far as they are known."""
 
-    began: float = field(default_factory=lambda: monotonic())  # looked up anew: a test's clock may be slower
-    waited: float = field(default_factory=lambda: waited())
-    without: float = 0.0  # seconds, as far as they are known
+    def __init__(self) -> None:
+        self.began, self.waited, self.without = monotonic(), waited(), 0.0
 
     def left(self, seconds: float) -> float:
         """Return how many of so many seconds are left; only when they seem over the system is asked, which takes longer."""
@@ -68,14 +65,11 @@ class _Clock:
         return self.began + seconds + self.without - monotonic()
 
 
-@dataclass
 class _Check:
     """A check at work: how long it may take, and where it says that it is still at work."""
 
-    seconds: float
-    out: TextIO = field(default_factory=lambda: sys.stdout)
-    clock: _Clock = field(default_factory=_Clock)
-    has_said: bool = False
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.clock, self.out, self.has_said = seconds, _Clock(), sys.stdout, False
 
 
 _checks: list[_Check] = []  # the check at work, and its part that has to end before
@@ -105,22 +99,18 @@ def remind() -> None:
             print("still looking…", file=_checks[0].out, flush=True)
 
 
+@dataclass
 class Steps:
-    """A limit in steps, so that a slow machine finds what a fast one finds; the check's own end ends it, too."""
+    """A limit in steps, so that a slow machine finds what a fast one finds."""
 
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-
-    def is_over(self, steps: int = 1) -> bool:
-        """Take so many steps, and tell whether there were as many."""
-        self.left -= steps
-        return self.left < 0 or left() < 0
+    left: int
 
 
 def within(limit: Steps, items: Iterable[Item], each: int = 1) -> Iterator[Item]:
-    """Yield items until the limit is reached; each of them takes so many steps."""
+    """Yield items until the limit is reached, or the check's own end; each of them takes so many steps."""
     for item in items:
-        if limit.is_over(each):
+        limit.left -= each
+        if limit.left < 0 or left() < 0:
             return
         yield item
 
@@ -231,6 +221,8 @@ def counted_lines(file: str, most: float = float("inf")) -> Iterator[Callable[[]
 
 # --- Memory -------------------------------------------------------------------------------------------------------------
 
+np.ones((256, 256)) @ np.ones((256, 256))  # OpenBLAS ends the process if it can't have memory for its first product
+
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
@@ -238,7 +230,6 @@ def limited_memory() -> Iterator[None]:
 
     Other systems refuse by themselves, or take long, and then the time limit ends the call.
     """
-    _prepare_products()
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         before, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -251,9 +242,3 @@ def limited_memory() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (before, most))
-
-
-@cache
-def _prepare_products() -> None:
-    """Compute a product, once: OpenBLAS ends the process if it can't have memory for its first one."""
-    np.ones((256, 256)) @ np.ones((256, 256))

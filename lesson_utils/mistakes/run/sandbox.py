@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,16 +48,8 @@ def filled_empty(left: float = math.nan) -> Iterator[None]:
         empty.fills = True  # type: ignore[attr-defined]
         return empty
 
-    before = {name: getattr(np, name) for name in EMPTY}
-    # What a learner has overwritten stays.
-    ours = {n: instead_of(EMPTY[n]) for n, now in before.items() if now is EMPTY[n] or hasattr(now, "fills")}
-    vars(np).update(ours)
-    try:
+    with kernel.instead(np, **{name: instead_of(real) for name, real in EMPTY.items()}):
         yield
-    finally:
-        for name, function in ours.items():
-            if getattr(np, name) is function:
-                setattr(np, name, before[name])
 
 
 def copied(arguments: Sequence[Any]) -> list[Any]:
@@ -82,9 +75,11 @@ def quick(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
 def quiet(left: float = math.nan) -> Iterator[None]:
     """Show no warnings, since the check says more than those of wrong variants; let `np.empty` hold `left`; limit memory.
 
-    No NaN and no ∞ reaches LAPACK.
+    NaN and ∞ are a LinAlgError in `np.linalg`, however it was imported: with them LAPACK may never end. It runs in C, where
+    no limit on time reaches it, and what it prints is lost.
     """
-    with np.errstate(all="ignore"), warnings.catch_warnings(), filled_empty(left), finite_lapack(), limited_memory():
+    guarded = kernel.instead(ROUTINES, **GUARDED)
+    with np.errstate(all="ignore"), warnings.catch_warnings(), filled_empty(left), guarded, limited_memory():
         warnings.simplefilter("ignore")
         yield
 
@@ -112,12 +107,9 @@ def attempt(
             with watched(called, library):
                 returned = function(*given)
             value = settled(returned)
-    except TimeUp as error:
-        where, line, _ = _where(function, error)
-        return Outcome(timed_out=True, where=where, line=line)
-    except (Exception, SystemExit, GeneratorExit) as error:
-        where, line, variables = _where(function, error)
-        return Outcome(error=settled_error(error), where=where, line=line, variables=variables)
+    except (TimeUp, Exception, SystemExit, GeneratorExit) as error:
+        late = isinstance(error, TimeUp)
+        return Outcome(None, None if late else settled_error(error), late, *_where(function, error))
     return Outcome(value, changed=changed(given, arguments), borrowed=tuple(dict.fromkeys(called)), returned=returned)
 
 
@@ -141,7 +133,8 @@ def watched(called: list[str], library: Sequence[Callable[..., Any]]) -> Iterato
     codes = {f.func.__code__: f for f in plain}
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
-        if (f := codes.get(frame.f_code)) and all(_is(frame.f_locals.get(k), v) for k, v in f.keywords.items()):
+        f = codes.get(frame.f_code)
+        if f and f.keywords.items() <= {(k, v) for k, v in frame.f_locals.items() if type(v) is str}:
             called.append(kernel.called(f))
 
     note.ours = True  # type: ignore[attr-defined]
@@ -152,39 +145,15 @@ def watched(called: list[str], library: Sequence[Callable[..., Any]]) -> Iterato
         sys.settrace(None)
 
 
-def _is(given: Any, value: str) -> bool:
-    return type(given) is str and given == value
-
-
 def _where(function: Any, error: BaseException) -> tuple[str, str, dict[str, Any]]:
     """Return the last line of the learner's own code on the way to the error, as words and as text, and its variables."""
     file = getattr(getattr(function, "__code__", None), "co_filename", None)
-    found, step = None, error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == file:
-            found = step
-        step = step.tb_next
-    if found is None:
+    steps = [step for step in traceback.walk_tb(error.__traceback__) if step[0].f_code.co_filename == file]
+    if not steps:
         return "", "", {}
-    line = linecache.getline(str(file), found.tb_lineno).strip()
-    variables = dict(found.tb_frame.f_locals)
-    return f", in line {found.tb_lineno} of your cell: `{line}`" if line else "", line, variables
-
-
-@contextmanager
-def finite_lapack() -> Iterator[None]:
-    """Make NaN and ∞ a LinAlgError in `np.linalg`, however it was imported.
-
-    With them LAPACK may never end. It runs in C, where no limit on time reaches it, and what it prints is lost.
-    """
-    before = {name: getattr(ROUTINES, name) for name in REAL}
-    for name, routine in GUARDED.items():
-        setattr(ROUTINES, name, routine)
-    try:
-        yield
-    finally:
-        for name, routine in before.items():
-            setattr(ROUTINES, name, routine)
+    frame, number = steps[-1]
+    line = linecache.getline(str(file), number).strip()
+    return f", in line {number} of your cell: `{line}`" if line else "", line, dict(frame.f_locals)
 
 
 def _guarded(name: str) -> Callable[..., Any]:
