@@ -26,7 +26,7 @@ def _ignored(
 ) -> str | None:
     ignored: dict[str, list[str]] = {}
     for k, name in enumerate(exercise.parameters[: len(cases[0].arguments)]):
-        moved: dict[str, list[tuple[bool, bool]]] = {}
+        should_move, moves = set[str](), set[str]()
         complete = True  # of a case with NaN nothing can be said, so nothing is said at all
         for case in (case for case in cases if len(case.arguments) > k):
             x = case.arguments[k]
@@ -34,10 +34,10 @@ def _ignored(
             complete = complete and all(found)
             if found and np.asarray(x).dtype.kind == "f":  # a small change may be cut off; what overflows says nothing
                 found.append(list(_moved(exercise, function, case, k, 20 * x)))
-            for result, should, does in chain(*found):
-                moved.setdefault(result, []).append((bool(should.any()), bool(does.any())))
-        for result, pairs in moved.items():
-            if complete and result != name and any(s for s, _ in pairs) and not any(does for _, does in pairs):
+            should_move |= {result for result, should, _ in chain(*found) if should.any()}
+            moves |= {result for result, _, does in chain(*found) if does.any()}
+        for result in exercise.returns:
+            if complete and result in should_move - moves - {name}:
                 ignored.setdefault(result, []).append(f"`{name}`")
     for result, names in ignored.items():
         them = "them" if len(names) > 1 else "it"

@@ -55,12 +55,8 @@ def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str |
 def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     expected = "NumPy array" if np.ndim(want) > 0 else "number"
     if isinstance(got, tuple | list):
-        try:
-            right = np.shape(got) == np.shape(want) and close(np.asarray(got, float), np.asarray(want, float))
-        except (TypeError, ValueError):
-            right = False
-        also = " Its numbers are right: put `np.array(...)` around it." if right else ""
-        also = also or _words_for_texts(np.asarray(got, object).ravel().tolist())
+        right = same(Outcome((got,)), Outcome((want,)))
+        also = " Its numbers are right: put `np.array(...)` around it." if right else _words_for_texts(got)
         return f"`{name}` is a {type(got).__name__}; expected a {expected}.{also}"
     got = plain(got)
     if not isinstance(got, np.ndarray | np.generic | float | int):
@@ -68,8 +64,8 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     if masked := masked_entries(name, got, want):
         return masked
     got, want = np.asarray(got), np.asarray(want)
-    if got.dtype.kind == "U" or (got.dtype.kind == "O" and _words_for_texts(got.ravel().tolist())):
-        return f"`{name}` holds text; expected numbers.{_words_for_texts(got.ravel().tolist())}"
+    if got.dtype.kind in "UO" and (words := _words_for_texts(got)):
+        return f"`{name}` holds text; expected numbers.{words}"
     if got.dtype.kind not in "biuf":
         why = ": its entries are Python objects, not numbers" if got.dtype.kind == "O" else ""
         return f"`{name}` has dtype {got.dtype}{why}; expected real numbers."
@@ -79,8 +75,9 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}.{_shape_hint(got.shape, want.shape)}"
 
 
-def _words_for_texts(entries: Sequence[Any]) -> str:
+def _words_for_texts(array: Any) -> str:
     """Return what to say of entries that are strings; "" if they are not."""
+    entries = np.asarray(array, object).ravel().tolist()
     if not entries or not all(isinstance(entry, str) for entry in entries):
         return ""
     return f" Its entries are text, such as `{str(entries[0])[:20]!r}`; return the number that stands for it."
@@ -104,10 +101,9 @@ def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
         return " An axis is left that should have been summed over, joined or indexed away."
     if len(got) < len(want) and _inside(got, want):
         return " An axis is lost: is something summed over too many axes, or returned too early?"
-    if len(got) == len(want):
-        off = [(i, g, w) for i, (g, w) in enumerate(zip(got, want, strict=True)) if g != w]
-        if len(off) == 1 and abs(off[0][1] - off[0][2]) == 1:
-            return f" Axis {off[0][0]} is one too {'long' if off[0][1] > off[0][2] else 'short'}."
+    match [(axis, g - w) for axis, (g, w) in enumerate(zip(got, want, strict=False)) if g != w]:
+        case [(axis, 1 | -1 as more)] if len(got) == len(want):
+            return f" Axis {axis} is one too {'long' if more > 0 else 'short'}."
     return ""
 
 
@@ -164,12 +160,8 @@ def _right_results(exercise: Exercise, found: Collection[str]) -> str:
     fine = [f"`{name}`" for name in exercise.returns if name not in found]
     if not fine:
         return ""
-    wrong = listed([f"`{name}`" for name in found])
-    return f"{listed(fine)} {_are(fine)} right in every case; {wrong} {_are(found)} not."
-
-
-def _are(things: Collection[str]) -> str:
-    return "is" if len(things) == 1 else "are"
+    wrong, are = [f"`{name}`" for name in found], ["is" if len(names) == 1 else "are" for names in (fine, found)]
+    return f"{listed(fine)} {are[0]} right in every case; {listed(wrong)} {are[1]} not."
 
 
 def _related(bank: Bank, found: Mapping[str, Sequence[tuple[int, Pair]]]) -> Iterator[tuple[str, str]]:

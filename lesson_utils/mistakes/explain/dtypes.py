@@ -77,8 +77,6 @@ def _outcome(mine: LearnerCode, edits: Sequence[Edit], case: Case) -> Outcome:
 
 
 def _keeps(mine: LearnerCode, edits: Sequence[Edit], case: Case, wanted: Outcome) -> bool:
-    if not edits:
-        return False
     outcome = _outcome(mine, edits, case)
     pairs = zip(outcome.results(), wanted.results(), strict=False)
     return same(outcome, wanted) and all(np.asarray(a).dtype == np.asarray(b).dtype for a, b in pairs)
