@@ -42,7 +42,7 @@ def _container_problem(name: str, got: Any, want: Any) -> str | None:
         return (
             f"{LEFT} `{name}` has dtype object: an array of Python objects, slow and large. Make it with `dtype=float`."
         )
-    return masked_entries(name, got, want)
+    return masked_entries(name, got)
 
 
 def _dtype_problem(

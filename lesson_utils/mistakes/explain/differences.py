@@ -1,7 +1,7 @@
 """Differences of wrong results from the right ones: where they are, of which kind, and what the results depend on."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,18 +22,11 @@ def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
     return tuple(value) if isinstance(value, tuple | list) and len(value) == len(exercise.returns) else None
 
 
-KINDS = {
-    "NoneType": "Your function returned None. Is a `return` missing at its end?",
-    "generator": "`yield` makes a generator of a function: use `return`.",
-    "coroutine": "`async def` makes something to be awaited: leave out `async`.",
-}
-
-
 def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str | None:
     """Return what is wrong before any number is: nothing returned, too few results, no arrays, other shapes."""
     value = outcome.value
-    if (kind := type(value).__name__) in KINDS:
-        return KINDS[kind]
+    if value is None:
+        return "Your function returned None. Is a `return` missing at its end?"
     results, wants = parts(exercise, value), parts(exercise, wanted.value)
     if results is None or wants is None:
         several = len(value) if isinstance(value, tuple | list) else 1
@@ -61,7 +54,7 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     got = plain(got)
     if not isinstance(got, np.ndarray | np.generic | float | int):
         return f"`{name}` is a {'class' if isinstance(got, type) else type(got).__name__}; expected a {expected}."
-    if masked := masked_entries(name, got, want):
+    if masked := masked_entries(name, got):
         return masked
     got, want = np.asarray(got), np.asarray(want)
     if got.dtype.kind in "UO" and (words := _words_for_texts(got)):
@@ -83,7 +76,7 @@ def _words_for_texts(array: Any) -> str:
     return f" Its entries are text, such as `{str(entries[0])[:20]!r}`; return the number that stands for it."
 
 
-def masked_entries(name: str, got: Any, want: Any) -> str | None:
+def masked_entries(name: str, got: Any) -> str | None:
     """Return words for a masked array some of whose entries have no value."""
     if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
         return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
@@ -126,8 +119,13 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
         return f"On {cases[wrong[0]].label}: {kinds[wrong[0]]}{_which(cases, right)}"
     found = _wrong_results(bank, outcomes, [i for i in wrong if i not in kinds])
     said = [_right_results(exercise, found)]
-    name, how = next(_related(bank, found), (next(iter(found)), ""))
-    i, (got, want) = found[name][0]
+    ways = {
+        result: relation([*pairs.values()], [cases[i] for i in pairs], exercise.parameters)
+        for result, pairs in found.items()
+    }
+    name = next((name for name, way in ways.items() if way), next(iter(found)))
+    how = f"`{name}`: {ways[name]}." if ways[name] else ""
+    i, (got, want) = next(iter(found[name].items()))
     if not how and not unwritten and np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
         how = f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞."
     if got.dtype.kind in "iu" and want.dtype.kind == "f" and (want != np.round(want)).any():
@@ -135,8 +133,7 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     order = origins(got, want)
     said.append(how or (f"`{name}`: {order}." if order else places(got, want)))
     hides = any(isinstance(x, np.ndarray) and x.dtype == bool for x in cases[i].arguments)
-    for other, pairs in found.items():
-        said += [weights_problem(other, *pair, hides) or "" for j, pair in pairs if j == i]
+    said += [weights_problem(other, *pairs[i], hides) or "" for other, pairs in found.items() if i in pairs]
     with contextlib.suppress(TimeUp), quiet(), stopped(2, busy=4):
         said.append(dependence(exercise, function, [cases[j] for j in wrong[:4]]) or "")
     said.append(_farthest(name, got, want))
@@ -144,15 +141,15 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     return f"On {cases[i].label}: {' '.join(filter(None, said))}{also}{_which(cases, right)}"
 
 
-def _wrong_results(bank: Bank, outcomes: Sequence[Outcome], wrong: Sequence[int]) -> dict[str, list[tuple[int, Pair]]]:
-    """Return the wrong results by name, each with the number of its case, beside what was expected."""
-    found: dict[str, list[tuple[int, Pair]]] = {}
+def _wrong_results(bank: Bank, outcomes: Sequence[Outcome], wrong: Sequence[int]) -> dict[str, dict[int, Pair]]:
+    """Return the wrong results by name, and by the number of its case, beside what was expected."""
+    found: dict[str, dict[int, Pair]] = {}
     for n, name in enumerate(bank.exercise.returns):
         for i in wrong:
             got, want = (parts(bank.exercise, o.value) or () for o in (outcomes[i], bank.wanted[i]))
             pair = np.asarray(plain(got[n])), np.asarray(plain(want[n]))
             if not close(*pair):
-                found.setdefault(name, []).append((i, pair))
+                found.setdefault(name, {})[i] = pair
     return found
 
 
@@ -162,15 +159,6 @@ def _right_results(exercise: Exercise, found: Collection[str]) -> str:
         return ""
     wrong, are = [f"`{name}`" for name in found], ["is" if len(names) == 1 else "are" for names in (fine, found)]
     return f"{listed(fine)} {are[0]} right in every case; {listed(wrong)} {are[1]} not."
-
-
-def _related(bank: Bank, found: Mapping[str, Sequence[tuple[int, Pair]]]) -> Iterator[tuple[str, str]]:
-    """Yield the results that are wrong in one simple way, with the words for it."""
-    for name, pairs in found.items():
-        with np.errstate(all="ignore"):
-            how = relation([p for _, p in pairs], [bank.cases[i] for i, _ in pairs], bank.exercise.parameters)
-        if how:
-            yield name, f"`{name}`: {how}."
 
 
 def _farthest(name: str, got: np.ndarray, want: np.ndarray) -> str:

@@ -34,7 +34,8 @@ def _ratio(x: float) -> str:
 def relation(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
     """Return one simple thing that holds for all wrong results of a name, or None."""
     relations = RELATIONS_OF_BOOLEANS if all(w.dtype.kind == "b" for _, w in pairs) else RELATIONS
-    return next((words for find in relations if (words := find(pairs, cases, names))), None)
+    with np.errstate(all="ignore"):
+        return next((words for find in relations if (words := find(pairs, cases, names))), None)
 
 
 def _always(words: str, test: Callable[[np.ndarray, np.ndarray], bool]) -> Relation:

@@ -12,7 +12,6 @@ from lesson_utils.mistakes.explain.dtypes import float64_source
 from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
-COMPREHENSIONS = ast.ListComp | ast.GeneratorExp
 FLOAT16_MAX = 65504
 KINDS = {
     np.matrix: "`np.matrix` is on its way out of NumPy, and its `*` is a matrix product. Use arrays and `@`.",
@@ -60,7 +59,7 @@ def _has_loop(body: Sequence[ast.stmt]) -> bool:
     """Return whether it loops over numbers; one over things written out, `for W in (W_Q, W_K)`, NumPy can't spare anyone."""
     nodes = [node for statement in body for node in ast.walk(statement)]
     over = [getattr(node, "iter", None) for node in nodes if isinstance(node, ast.For | ast.While)]
-    over += [node.generators[0].iter for node in nodes if isinstance(node, COMPREHENSIONS)]
+    over += [node.generators[0].iter for node in nodes if isinstance(node, ast.ListComp | ast.GeneratorExp)]
     return not all(_written_out(iterated) for iterated in over)
 
 

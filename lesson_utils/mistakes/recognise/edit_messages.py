@@ -307,7 +307,7 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
     found = None
     for a, b in reversed(way):
         text = ast.unparse(a)
-        if not isinstance(a, ast.expr | ast.keyword | ast.Slice) or line.count(text) != 1 or ast.unparse(b) == ":":
+        if not isinstance(a, ast.expr | ast.keyword) or line.count(text) != 1 or ast.unparse(b) == ":":
             continue
         if isinstance(a, ast.Name) or getattr(a, "attr", "") == "shape" or number(a) is not None:
             found = (a, b) if not found or isinstance(a, ast.UnaryOp) else found  # what stands around it says more
@@ -327,9 +327,7 @@ def _differing(a: ast.AST, b: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         alike = isinstance(x, list) and isinstance(y, list) and len(x) == len(y)
         pairs = zip(x, y, strict=True) if alike else [(x, y)]  # type: ignore[arg-type]
         apart += [(p, q) for p, q in pairs if _dumped(p) != _dumped(q)]
-    if len(apart) == 1 and all(
-        isinstance(n, ast.expr | ast.stmt | ast.keyword | ast.Slice | ast.comprehension) for n in apart[0]
-    ):
+    if len(apart) == 1 and all(isinstance(n, ast.expr | ast.stmt | ast.keyword | ast.comprehension) for n in apart[0]):
         yield from _differing(*apart[0])
 
 
