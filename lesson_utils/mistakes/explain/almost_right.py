@@ -39,9 +39,8 @@ def _container_problem(name: str, got: Any, want: Any) -> str | None:
     if isinstance(want, np.ndarray) and want.ndim and not isinstance(got, np.ndarray):
         return f"{LEFT} `{name}` is a {type(got).__name__}; put `np.array(...)` around it."
     if isinstance(got, np.ndarray) and got.dtype.kind == "O":
-        return (
-            f"{LEFT} `{name}` has dtype object: an array of Python objects, slow and large. Make it with `dtype=float`."
-        )
+        what = "an array of Python objects, slow and large"
+        return f"{LEFT} `{name}` has dtype object: {what}. Make it with `dtype=float`."
     return masked_entries(name, got)
 
 

@@ -30,8 +30,7 @@ def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str |
     results, wants = parts(exercise, value), parts(exercise, wanted.value)
     if results is None or wants is None:
         several = len(value) if isinstance(value, tuple | list) else 1
-        expected = f"`return {', '.join(exercise.returns)}`"
-        return f"Your function should return {len(exercise.returns)} things, {expected}; it returned {several}."
+        return f"Your function should return {len(exercise.returns)} things, `return {', '.join(exercise.returns)}`; it returned {several}."
     rows = list(zip(exercise.returns, results, wants, strict=True))
     problems = {name: problem for name, got, want in rows if (problem := _kind_of_one(name, got, want))}
     if not problems:
@@ -119,10 +118,7 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
         return f"On {cases[wrong[0]].label}: {kinds[wrong[0]]}{_which(cases, right)}"
     found = _wrong_results(bank, outcomes, [i for i in wrong if i not in kinds])
     said = [_right_results(exercise, found)]
-    ways = {
-        result: relation([*pairs.values()], [cases[i] for i in pairs], exercise.parameters)
-        for result, pairs in found.items()
-    }
+    ways = {result: relation(pairs, cases, exercise.parameters) for result, pairs in found.items()}
     name = next((name for name, way in ways.items() if way), next(iter(found)))
     how = f"`{name}`: {ways[name]}." if ways[name] else ""
     i, (got, want) = next(iter(found[name].items()))

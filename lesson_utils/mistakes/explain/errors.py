@@ -220,15 +220,13 @@ def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[set[
     if line is None or line != last:
         return None
     text = linecache.getline(code.co_filename, line).encode()[start:end].decode(errors="ignore")
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        return None
-    if not isinstance(node, ast.BinOp):
-        return None
-    read = ({n.id for n in ast.walk(side) if isinstance(n, ast.Name)} for side in (node.left, node.right))
-    left, right = (names.intersection(parameters) for names in read)
-    return left, right
+    match _nodes(text.strip())[:1]:
+        case [ast.Module(body=[ast.Expr(value=ast.BinOp() as operation)])]:
+            sides = (operation.left, operation.right)
+            read = ({n.id for n in ast.walk(side) if isinstance(n, ast.Name)} for side in sides)
+            left, right = (names.intersection(parameters) for names in read)
+            return left, right
+    return None
 
 
 def same_place(a: BaseException | None, b: BaseException | None, parameters: Sequence[str]) -> bool:

@@ -1,7 +1,7 @@
 """Relations of two arrays: a factor, a sign, an order, places; what rows of weights have and others have not."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -31,11 +31,12 @@ def _ratio(x: float) -> str:
     return f"{x:.4g} times"
 
 
-def relation(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
-    """Return one simple thing that holds for all wrong results of a name, or None."""
-    relations = RELATIONS_OF_BOOLEANS if all(w.dtype.kind == "b" for _, w in pairs) else RELATIONS
+def relation(pairs: Mapping[int, Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
+    """Return one simple thing that holds for all wrong results of a name, which stand by their cases' numbers, or None."""
+    some, their_cases = list(pairs.values()), [cases[i] for i in pairs]
+    relations = RELATIONS_OF_BOOLEANS if all(w.dtype.kind == "b" for _, w in some) else RELATIONS
     with np.errstate(all="ignore"):
-        return next((words for find in relations if (words := find(pairs, cases, names))), None)
+        return next((words for find in relations if (words := find(some, their_cases, names))), None)
 
 
 def _always(words: str, test: Callable[[np.ndarray, np.ndarray], bool]) -> Relation:

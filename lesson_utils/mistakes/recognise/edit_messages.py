@@ -60,6 +60,7 @@ DROPPED = {
     **dict.fromkeys(("abs", "absolute", "fabs"), "`{name}` loses the sign."),
     **dict.fromkeys(("int", "floor", "trunc", "fix"), "`{name}` cuts off the decimals."),
     **dict.fromkeys(("round", "rint", "around", "ceil"), "`{name}` loses the decimals."),
+    "astype": "`astype(int)` cuts off the decimals.",
     "squeeze": "`squeeze` also drops other axes of length 1.",
     **dict.fromkeys(("clip", "max", "min", "maximum", "minimum"), "`{name}` changes every value beyond its limit."),
     **dict.fromkeys(("sort", "sorted", "reversed", "flip", "roll"), "`{name}` moves the entries to other places."),
@@ -220,11 +221,9 @@ def own_reason(old: object, new: object) -> str:
     """Return the reason that holds for just this edit: of the call that goes, or of what changes into what; "" if none."""
     name = name_called(old)
     if name and isinstance(old, ast.Call) and isinstance(new, ast.AST):
-        if _is_part(new, old):
-            if name == "astype":
-                to_int = "int" in ast.unparse(old.args[0]) if old.args else False
-                return "`astype(int)` cuts off the decimals." if to_int else ""
-            return DROPPED.get(name, "").format(name=name)
+        if ast.dump(new) in map(ast.dump, list(ast.walk(old))[1:]):  # a part of it
+            is_to_float = name == "astype" and "int" not in " ".join(map(ast.unparse, old.args))
+            return "" if is_to_float else DROPPED.get(name, "").format(name=name)
         if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
     if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp):
@@ -260,11 +259,6 @@ def is_limit(edit: Edit) -> bool:
     """Tell whether an edit puts `<` in the place of `<=`, or the reverse: the limit itself belongs to one side."""
     operators = {type(op) for node in (edit.old, edit.new) for op in getattr(node, "ops", ())[:1]}
     return operators in ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})
-
-
-def _is_part(small: ast.AST, large: ast.AST) -> bool:
-    text = ast.dump(small)
-    return any(ast.dump(child) == text for child in ast.walk(large) if child is not large)
 
 
 def _left_out(old: ast.AST, new: ast.AST) -> str:
@@ -303,8 +297,8 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
     with all_applied(edits):
         after = copy.deepcopy(ast.Module(list(body), []))
     way = list(_differing(before, after))
-    line = next((ast.unparse(a) for a, _ in reversed(way) if isinstance(a, ast.stmt)), "")
-    found = None
+    whole = next((pair for pair in reversed(way) if isinstance(pair[0], ast.stmt)), way[0])
+    line, found = ast.unparse(whole[0]), None
     for a, b in reversed(way):
         text = ast.unparse(a)
         if not isinstance(a, ast.expr | ast.keyword) or line.count(text) != 1 or ast.unparse(b) == ":":
@@ -313,7 +307,7 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
             found = (a, b) if not found or isinstance(a, ast.UnaryOp) else found  # what stands around it says more
         else:
             return found if found and len(text) > LONG else (a, b)
-    return found or next((pair for pair in reversed(way) if isinstance(pair[0], ast.stmt)), way[0])
+    return found or whole
 
 
 def _differing(a: ast.AST, b: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
