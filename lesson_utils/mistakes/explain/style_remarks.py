@@ -13,7 +13,7 @@ from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
 FLOAT16_MAX = 65504
-KINDS = {
+KINDS = {  # of arrays that hold the right numbers
     np.matrix: "`np.matrix` is on its way out of NumPy, and its `*` is a matrix product. Use arrays and `@`.",
     np.ma.MaskedArray: "What comes back is a masked array; `.filled(0)` makes a plain one.",
 }
