@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,74 +19,58 @@ LEFT = "The numbers are right; one thing is left."
 ASKS_FOR_FLOAT64 = r"float64|np\.double|dtype=float\b|astype\(float\)"
 VIEWS = ("reshape", "swapaxes", "transpose", "ravel", "view", "squeeze")  # what makes no new array of one
 FILLING = ("putmask", "copyto", "place", "put", "fill_diagonal")  # functions that change their first argument
+MODEL_INPUTS = ("x", "X", "Q", "scores", "logits")  # parameters whose dtype is kept
 IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
 
 
 def form_problem(exercise: Exercise, function: Any, case: Case, outcome: Outcome, wanted: Outcome) -> str | None:
     """Return the first thing that is wrong with an outcome whose numbers are right, or None."""
-    return next(_problems(exercise, function, case, outcome, wanted), None)
-
-
-def _problems(exercise: Exercise, function: Any, case: Case, outcome: Outcome, wanted: Outcome) -> Iterator[str]:
-    results, wants = parts(exercise, outcome.value), parts(exercise, wanted.value)
-    if results is None or wants is None:
-        yield f"Your function should return {len(exercise.returns)} things: `return {', '.join(exercise.returns)}`."
-        return
+    results, wants = (parts(exercise, o.value) or () for o in (outcome, wanted))
     rows = list(zip(exercise.returns, results, wants, strict=True))
-    yield from (problem for row in rows for find in CONTAINERS if (problem := find(*row)))
+    if problem := next(filter(None, (_container_problem(*row) for row in rows)), None):
+        return problem
     if outcome.changed:
-        yield f"The result is right, but {changes_in_place(exercise, function, outcome.changed)}"
-    arrays = [(name, np.asarray(got), want) for name, got, want in rows if isinstance(want, np.ndarray)]
-    for row in arrays:
-        if problem := _dtype_problem(exercise, function, *row):
-            is_wider = row[2].dtype == np.float32 and row[1].dtype == np.float64
-            yield problem + (
-                f" {float64_source(function, case, wanted) or FLOAT64}" if is_wider and "Line" not in problem else ""
-            )
+        return f"The result is right, but {changes_in_place(exercise, function, outcome.changed)}"
+    arrays = ((name, np.asarray(got).dtype, want.dtype) for name, got, want in rows if isinstance(want, np.ndarray))
+    problems = (_dtype_problem(exercise, function, case, wanted, *row) for row in arrays)
+    return next(filter(None, problems), None)
 
 
-def _no_array(name: str, got: Any, want: Any) -> str | None:
+def _container_problem(name: str, got: Any, want: Any) -> str | None:
     if isinstance(want, np.ndarray) and want.ndim and not isinstance(got, np.ndarray):
         return f"{LEFT} `{name}` is a {type(got).__name__}; put `np.array(...)` around it."
-    return None
-
-
-def _objects(name: str, got: Any, want: Any) -> str | None:
     if isinstance(got, np.ndarray) and got.dtype.kind == "O":
-        return (
-            f"{LEFT} `{name}` has dtype object: an array of Python objects, slow and large. Make it with `dtype=float`."
-        )
-    return None
+        what = "an array of Python objects, slow and large"
+        return f"{LEFT} `{name}` has dtype object: {what}. Make it with `dtype=float`."
+    return masked_entries(name, got)
 
 
-CONTAINERS = (_no_array, masked_entries, _objects)
-
-
-def _dtype_problem(exercise: Exercise, function: Any, name: str, got: np.ndarray, want: np.ndarray) -> str | None:
-    if want.dtype == bool and got.dtype != bool:
-        return f"{LEFT} `{name}` has dtype {got.dtype}, and masks here are boolean: add `dtype=bool`, or compare, `mask > 0`."
-    if want.dtype.kind == "i" and got.dtype.kind == "f":
-        return f"{LEFT} `{name}` has dtype {got.dtype}, and the task asks for whole numbers: add `.astype(int)`."
-    if exercise.dtype != "kept" or got.dtype == want.dtype:
+def _dtype_problem(
+    exercise: Exercise, function: Any, case: Case, wanted: Outcome, name: str, got: np.dtype, want: np.dtype
+) -> str | None:
+    if want.kind == "b" and got.kind != "b":
+        return f"{LEFT} `{name}` has dtype {got}, and masks here are boolean: add `dtype=bool`, or compare, `mask > 0`."
+    if want.kind == "i" and got.kind == "f":
+        return f"{LEFT} `{name}` has dtype {got}, and the task asks for whole numbers: add `.astype(int)`."
+    if exercise.dtype != "kept" or got == want:
         return None
-    if want.dtype == np.float64:
-        return f"{LEFT} `{name}` has dtype {got.dtype}; expected float64. Did you ask for another?"
-    given = next((p for p in exercise.parameters if p in ("x", "X", "Q", "scores", "logits")), exercise.parameters[0])
-    head = f"{LEFT} {want.dtype} went in, `{name}` came out as {got.dtype}."
+    if want == np.float64:
+        return f"{LEFT} `{name}` has dtype {got}; expected float64. Did you ask for another?"
+    head = f"{LEFT} {want} went in, `{name}` came out as {got}."
     mine = learner_code(function)
-    for line in ast.walk(mine.tree) if mine else ():
-        is_line = isinstance(line, ast.stmt) and not hasattr(line, "body")
-        if mine and is_line and re.search(ASKS_FOR_FLOAT64, text := mine.text(line)):
-            at = mine.first_line + line.lineno - 1  # type: ignore[attr-defined]
+    for line in _lines(mine):
+        if mine and not hasattr(line, "body") and re.search(ASKS_FOR_FLOAT64, text := mine.text(line)):
+            at = mine.first_line + line.lineno - 1
+            given = next((p for p in exercise.parameters if p in MODEL_INPUTS), exercise.parameters[0])
             return f"{head} Line {at} asks for that, `{text}`: write `{given}.dtype` there."
-    return head
+    more = float64_source(function, case, wanted) or FLOAT64 if (got, want) == (np.float64, np.float32) else ""
+    return f"{head} {more}".strip()
 
 
 def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
     """Return the words for arguments that were changed: where, and how to avoid it."""
-    names = [exercise.parameters[i] for i in changed]
-    mine = learner_code(function)
-    name, line = next(((n, line) for n in names if mine and (line := _writes_into(mine, n))), (names[0], None))
+    names, mine = [exercise.parameters[i] for i in changed], learner_code(function)
+    name, line = next(((n, line) for n in names if (line := _writes_into(mine, n))), (names[0], None))
     where, how = "", f"Begin with `{name} = {name}.copy()`."
     if mine and line:
         which = f", `{name}`" if names[1:] else ""
@@ -111,44 +95,44 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
 
 def _has_mixed_dtypes(exercise: Exercise) -> bool:
     """Tell whether a new array would take the wider dtype of another argument, where the task keeps the first one's."""
-    floats = (
-        {x.dtype for x in case.arguments if isinstance(x, np.ndarray) and x.dtype.kind == "f"}
-        for case in exercise.drawn
-    )
-    return exercise.dtype == "kept" and any(len(dtypes) > 1 for dtypes in floats)
+    arrays = ([x for x in case.arguments if isinstance(x, np.ndarray)] for case in exercise.drawn)
+    return exercise.dtype == "kept" and any(len({x.dtype for x in some if x.dtype.kind == "f"}) > 1 for some in arrays)
 
 
-def _other_name(learner: LearnerCode, name: str) -> ast.stmt | None:
+def _lines(mine: LearnerCode | None) -> list[ast.stmt]:
+    return [n for s in mine.body for n in ast.walk(s) if isinstance(n, ast.stmt)] if mine else []
+
+
+def _other_name(mine: LearnerCode, name: str) -> ast.stmt | None:
     """Return the line that gives the array `name` the name under which it is changed: `out = x`, `rows = x.reshape(-1, 4)`."""
-    for line in (n for s in learner.body for n in ast.walk(s) if isinstance(n, ast.Assign)):
-        value: Any = line.value
+    for line in _lines(mine):
+        value: Any = getattr(line, "value", None)
         while isinstance(value, ast.Subscript) or getattr(value, "attr", "") == "T" or name_called(value) in VIEWS:
             value = getattr(value, "value", None) or getattr(value.func, "value", None)
-        match line.targets:
-            case [ast.Name(id=other)] if getattr(value, "id", "") == name and _writes_into(learner, other):
-                return line
+        match line:
+            case ast.Assign(targets=[ast.Name(id=other)]) if getattr(value, "id", "") == name:
+                if _writes_into(mine, other):
+                    return line
     return None
 
 
-def _writes_into(learner: LearnerCode, name: str) -> ast.stmt | None:
+def _writes_into(mine: LearnerCode | None, name: str) -> ast.stmt | None:
     """Return the line that changes the array `name` in place: `x -= 1`, `x[0] = 1`, `x.sort()`, `out=x`."""
-
-    def is_it(node: ast.AST | None) -> bool:
-        while isinstance(node, ast.Subscript | ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and node.id == name
-
-    for statement in (n for s in learner.body for n in ast.walk(s) if isinstance(n, ast.stmt)):
-        match statement:
+    for line in _lines(mine):
+        calls = [n for n in ast.walk(line) if isinstance(n, ast.Call)] if not hasattr(line, "body") else []
+        written = [keyword.value for call in calls for keyword in call.keywords if keyword.arg == "out"]
+        match line:
             case ast.AugAssign(target=target):
-                found = is_it(target)
+                written.append(target)
             case ast.Assign(targets=targets):
-                found = any(isinstance(t, ast.Subscript | ast.Attribute) and is_it(t) for t in targets)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value, attr=attr), args=args)):
-                found = (attr in IN_PLACE and is_it(value)) or (attr in FILLING and is_it(next(iter(args), None)))
-            case _:
-                found = False
-        calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if not hasattr(statement, "body") else []
-        if found or any(k.arg == "out" and is_it(k.value) for call in calls for k in call.keywords):
-            return statement
+                written += [target for target in targets if isinstance(target, ast.Subscript | ast.Attribute)]
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value, attr=attr))) if attr in IN_PLACE:
+                written.append(value)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr), args=[first, *_])) if attr in FILLING:
+                written.append(first)
+        for array in written:
+            while isinstance(array, ast.Subscript | ast.Attribute):
+                array = array.value
+            if getattr(array, "id", "") == name:
+                return line
     return None

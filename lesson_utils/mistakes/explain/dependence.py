@@ -26,7 +26,7 @@ def _ignored(
 ) -> str | None:
     ignored: dict[str, list[str]] = {}
     for k, name in enumerate(exercise.parameters[: len(cases[0].arguments)]):
-        moved: dict[str, list[tuple[bool, bool]]] = {}
+        should_move, moves = set[str](), set[str]()
         complete = True  # of a case with NaN nothing can be said, so nothing is said at all
         for case in (case for case in cases if len(case.arguments) > k):
             x = case.arguments[k]
@@ -34,10 +34,10 @@ def _ignored(
             complete = complete and all(found)
             if found and np.asarray(x).dtype.kind == "f":  # a small change may be cut off; what overflows says nothing
                 found.append(list(_moved(exercise, function, case, k, 20 * x)))
-            for result, should, does in chain(*found):
-                moved.setdefault(result, []).append((bool(should.any()), bool(does.any())))
-        for result, pairs in moved.items():
-            if complete and result != name and any(s for s, _ in pairs) and not any(does for _, does in pairs):
+            should_move |= {result for result, should, _ in chain(*found) if should.any()}
+            moves |= {result for result, _, does in chain(*found) if does.any()}
+        for result in exercise.returns:
+            if complete and result in should_move - moves - {name}:
                 ignored.setdefault(result, []).append(f"`{name}`")
     for result, names in ignored.items():
         them = "them" if len(names) > 1 else "it"
@@ -58,9 +58,7 @@ def _leak(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.
     for k, (name, x) in enumerate(zip(exercise.parameters, case.arguments, strict=False)):
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or x.ndim < 2:
             continue
-        for axis in (-2, 0):
-            if x.shape[axis] < 2 or (axis == 0 and x.ndim < 3):
-                continue
+        for axis in (-2, 0)[: x.ndim - 1]:  # of a matrix, both are the same
             new = x.copy()
             last = np.moveaxis(new, axis, 0)[-1]
             last += 1 + rng.normal(size=last.shape)

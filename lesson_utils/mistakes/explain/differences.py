@@ -1,7 +1,7 @@
 """Differences of wrong results from the right ones: where they are, of which kind, and what the results depend on."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,23 +22,15 @@ def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
     return tuple(value) if isinstance(value, tuple | list) and len(value) == len(exercise.returns) else None
 
 
-KINDS = {
-    "NoneType": "Your function returned None. Is a `return` missing at its end?",
-    "generator": "`yield` makes a generator of a function: use `return`.",
-    "coroutine": "`async def` makes something to be awaited: leave out `async`.",
-}
-
-
 def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str | None:
     """Return what is wrong before any number is: nothing returned, too few results, no arrays, other shapes."""
     value = outcome.value
-    if (kind := type(value).__name__) in KINDS:
-        return KINDS[kind]
+    if value is None:
+        return "Your function returned None. Is a `return` missing at its end?"
     results, wants = parts(exercise, value), parts(exercise, wanted.value)
     if results is None or wants is None:
         several = len(value) if isinstance(value, tuple | list) else 1
-        expected = f"`return {', '.join(exercise.returns)}`"
-        return f"Your function should return {len(exercise.returns)} things, {expected}; it returned {several}."
+        return f"Your function should return {len(exercise.returns)} things, `return {', '.join(exercise.returns)}`; it returned {several}."
     rows = list(zip(exercise.returns, results, wants, strict=True))
     problems = {name: problem for name, got, want in rows if (problem := _kind_of_one(name, got, want))}
     if not problems:
@@ -55,21 +47,17 @@ def kind_problem(exercise: Exercise, outcome: Outcome, wanted: Outcome) -> str |
 def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     expected = "NumPy array" if np.ndim(want) > 0 else "number"
     if isinstance(got, tuple | list):
-        try:
-            right = np.shape(got) == np.shape(want) and close(np.asarray(got, float), np.asarray(want, float))
-        except (TypeError, ValueError):
-            right = False
-        also = " Its numbers are right: put `np.array(...)` around it." if right else ""
-        also = also or _words_for_texts(np.asarray(got, object).ravel().tolist())
+        right = same(Outcome((got,)), Outcome((want,)))
+        also = " Its numbers are right: put `np.array(...)` around it." if right else _words_for_texts(got)
         return f"`{name}` is a {type(got).__name__}; expected a {expected}.{also}"
     got = plain(got)
     if not isinstance(got, np.ndarray | np.generic | float | int):
         return f"`{name}` is a {'class' if isinstance(got, type) else type(got).__name__}; expected a {expected}."
-    if masked := masked_entries(name, got, want):
+    if masked := masked_entries(name, got):
         return masked
     got, want = np.asarray(got), np.asarray(want)
-    if got.dtype.kind == "U" or (got.dtype.kind == "O" and _words_for_texts(got.ravel().tolist())):
-        return f"`{name}` holds text; expected numbers.{_words_for_texts(got.ravel().tolist())}"
+    if got.dtype.kind in "UO" and (words := _words_for_texts(got)):
+        return f"`{name}` holds text; expected numbers.{words}"
     if got.dtype.kind not in "biuf":
         why = ": its entries are Python objects, not numbers" if got.dtype.kind == "O" else ""
         return f"`{name}` has dtype {got.dtype}{why}; expected real numbers."
@@ -79,14 +67,15 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}.{_shape_hint(got.shape, want.shape)}"
 
 
-def _words_for_texts(entries: Sequence[Any]) -> str:
+def _words_for_texts(array: Any) -> str:
     """Return what to say of entries that are strings; "" if they are not."""
+    entries = np.asarray(array, object).ravel().tolist()
     if not entries or not all(isinstance(entry, str) for entry in entries):
         return ""
     return f" Its entries are text, such as `{str(entries[0])[:20]!r}`; return the number that stands for it."
 
 
-def masked_entries(name: str, got: Any, want: Any) -> str | None:
+def masked_entries(name: str, got: Any) -> str | None:
     """Return words for a masked array some of whose entries have no value."""
     if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
         return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
@@ -104,10 +93,9 @@ def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
         return " An axis is left that should have been summed over, joined or indexed away."
     if len(got) < len(want) and _inside(got, want):
         return " An axis is lost: is something summed over too many axes, or returned too early?"
-    if len(got) == len(want):
-        off = [(i, g, w) for i, (g, w) in enumerate(zip(got, want, strict=True)) if g != w]
-        if len(off) == 1 and abs(off[0][1] - off[0][2]) == 1:
-            return f" Axis {off[0][0]} is one too {'long' if off[0][1] > off[0][2] else 'short'}."
+    match [(axis, g - w) for axis, (g, w) in enumerate(zip(got, want, strict=False)) if g != w]:
+        case [(axis, 1 | -1 as more)] if len(got) == len(want):
+            return f" Axis {axis} is one too {'long' if more > 0 else 'short'}."
     return ""
 
 
@@ -130,8 +118,10 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
         return f"On {cases[wrong[0]].label}: {kinds[wrong[0]]}{_which(cases, right)}"
     found = _wrong_results(bank, outcomes, [i for i in wrong if i not in kinds])
     said = [_right_results(exercise, found)]
-    name, how = next(_related(bank, found), (next(iter(found)), ""))
-    i, (got, want) = found[name][0]
+    ways = {result: relation(pairs, cases, exercise.parameters) for result, pairs in found.items()}
+    name = next((name for name, way in ways.items() if way), next(iter(found)))
+    how = f"`{name}`: {ways[name]}." if ways[name] else ""
+    i, (got, want) = next(iter(found[name].items()))
     if not how and not unwritten and np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
         how = f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞."
     if got.dtype.kind in "iu" and want.dtype.kind == "f" and (want != np.round(want)).any():
@@ -139,8 +129,7 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     order = origins(got, want)
     said.append(how or (f"`{name}`: {order}." if order else places(got, want)))
     hides = any(isinstance(x, np.ndarray) and x.dtype == bool for x in cases[i].arguments)
-    for other, pairs in found.items():
-        said += [weights_problem(other, *pair, hides) or "" for j, pair in pairs if j == i]
+    said += [weights_problem(other, *pairs[i], hides) or "" for other, pairs in found.items() if i in pairs]
     with contextlib.suppress(TimeUp), quiet(), stopped(2, busy=4):
         said.append(dependence(exercise, function, [cases[j] for j in wrong[:4]]) or "")
     said.append(_farthest(name, got, want))
@@ -148,15 +137,15 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     return f"On {cases[i].label}: {' '.join(filter(None, said))}{also}{_which(cases, right)}"
 
 
-def _wrong_results(bank: Bank, outcomes: Sequence[Outcome], wrong: Sequence[int]) -> dict[str, list[tuple[int, Pair]]]:
-    """Return the wrong results by name, each with the number of its case, beside what was expected."""
-    found: dict[str, list[tuple[int, Pair]]] = {}
+def _wrong_results(bank: Bank, outcomes: Sequence[Outcome], wrong: Sequence[int]) -> dict[str, dict[int, Pair]]:
+    """Return the wrong results by name, and by the number of its case, beside what was expected."""
+    found: dict[str, dict[int, Pair]] = {}
     for n, name in enumerate(bank.exercise.returns):
         for i in wrong:
             got, want = (parts(bank.exercise, o.value) or () for o in (outcomes[i], bank.wanted[i]))
             pair = np.asarray(plain(got[n])), np.asarray(plain(want[n]))
             if not close(*pair):
-                found.setdefault(name, []).append((i, pair))
+                found.setdefault(name, {})[i] = pair
     return found
 
 
@@ -164,21 +153,8 @@ def _right_results(exercise: Exercise, found: Collection[str]) -> str:
     fine = [f"`{name}`" for name in exercise.returns if name not in found]
     if not fine:
         return ""
-    wrong = listed([f"`{name}`" for name in found])
-    return f"{listed(fine)} {_are(fine)} right in every case; {wrong} {_are(found)} not."
-
-
-def _are(things: Collection[str]) -> str:
-    return "is" if len(things) == 1 else "are"
-
-
-def _related(bank: Bank, found: Mapping[str, Sequence[tuple[int, Pair]]]) -> Iterator[tuple[str, str]]:
-    """Yield the results that are wrong in one simple way, with the words for it."""
-    for name, pairs in found.items():
-        with np.errstate(all="ignore"):
-            how = relation([p for _, p in pairs], [bank.cases[i] for i, _ in pairs], bank.exercise.parameters)
-        if how:
-            yield name, f"`{name}`: {how}."
+    wrong, are = [f"`{name}`" for name in found], ["is" if len(names) == 1 else "are" for names in (fine, found)]
+    return f"{listed(fine)} {are[0]} right in every case; {listed(wrong)} {are[1]} not."
 
 
 def _farthest(name: str, got: np.ndarray, want: np.ndarray) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case
+from lesson_utils.mistakes.explain.dependence import listed
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, parsed, with_fields
 from lesson_utils.mistakes.recognise.tree_edits import Edit, placed, places_in
@@ -21,10 +22,16 @@ CREATING = ("zeros", "ones", "empty", "full", "eye", "tri", "arange", "linspace"
 def float64_source(function: Callable[..., Any], case: Case, wanted: Outcome) -> str:
     """Return which lines make float64 of float32, and what to write there; "" if that is not found."""
     mine = learner_code(function)
+    edits: Sequence[Edit] = ()
     if mine:
         with suppress(TimeUp), quiet(), stopped(1, busy=4):
-            return _said(mine, _mending(mine, case, wanted))
-    return ""
+            edits = _mending(mine, case, wanted)
+    if not mine or not edits:
+        return ""
+    lines = [str(n) for n in sorted({mine.first_line + edit.line - 1 for edit in edits})]
+    where = f"Lines {listed(lines)} make" if len(lines) > 1 else f"Line {lines[0]} makes"
+    cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)  # type: ignore[arg-type]
+    return f"{where} it float64: write {', and '.join(cures)}."
 
 
 def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
@@ -77,17 +84,6 @@ def _outcome(mine: LearnerCode, edits: Sequence[Edit], case: Case) -> Outcome:
 
 
 def _keeps(mine: LearnerCode, edits: Sequence[Edit], case: Case, wanted: Outcome) -> bool:
-    if not edits:
-        return False
     outcome = _outcome(mine, edits, case)
     pairs = zip(outcome.results(), wanted.results(), strict=False)
     return same(outcome, wanted) and all(np.asarray(a).dtype == np.asarray(b).dtype for a, b in pairs)
-
-
-def _said(mine: LearnerCode, edits: Sequence[Edit]) -> str:
-    if not edits:
-        return ""
-    lines = [str(n) for n in sorted({mine.first_line + edit.line - 1 for edit in edits})]
-    where = f"Lines {', '.join(lines[:-1])} and {lines[-1]} make" if len(lines) > 1 else f"Line {lines[0]} makes"
-    cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)  # type: ignore[arg-type]
-    return f"{where} it float64: write {', and '.join(cures)}."

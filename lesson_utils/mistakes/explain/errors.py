@@ -1,6 +1,7 @@
 """Errors in words: the shapes in the failing line, and what belongs to other libraries than NumPy."""
 
 import ast
+import contextlib
 import difflib
 import linecache
 import re
@@ -50,78 +51,58 @@ def shape_words(value: Any) -> str | None:
         kind = "" if value.dtype.kind == "f" else f" of {value.dtype}"
         return f"has shape {value.shape}{kind}" if value.ndim else "is a single number"
     if isinstance(value, tuple | list):
-        arrays = sum(isinstance(x, np.ndarray) for x in value)
-        return f"is a {type(value).__name__} of {len(value)} " + (
-            "arrays" if arrays == len(value) and arrays else "things"
-        )
-    if isinstance(value, bool | int | float | np.generic):
-        return f"is {value}"
-    if value is None:
-        return "is None"
-    return None
+        things = "arrays" if value and all(isinstance(x, np.ndarray) for x in value) else "things"
+        return f"is a {type(value).__name__} of {len(value)} {things}"
+    return f"is {value}" if isinstance(value, int | float | np.generic | None) else None
 
 
-def _tree(line: str) -> ast.AST | None:
-    for text in (line, f"{line}\n    pass", line.removeprefix("return "), line.rstrip(":")):
-        try:
-            return ast.parse(text.strip())
-        except SyntaxError:
-            continue
-    return None
+def _nodes(line: str) -> list[ast.AST]:
+    """Return the nodes of a line, or of the head of a block; none of a part of a statement."""
+    for text in (line, f"{line}\n    pass"):
+        with contextlib.suppress(SyntaxError):
+            return list(ast.walk(ast.parse(text)))
+    return []
 
 
 def shapes_in(line: str, variables: Mapping[str, Any]) -> str:
     """Return the shapes of the variables in a line."""
-    tree = _tree(line)
-    if tree is None:
-        return ""
-    read = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    names = dict.fromkeys(name for name in read if name in variables)  # a variable on the left is not made yet
-    said = [f"`{name}` {text}" for name in names if (text := shape_words(variables[name]))]
-    return "Here " + ", ".join(said) + "." if said else ""
+    read = dict.fromkeys(n.id for n in _nodes(line) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    known = [name for name in read if name in variables]  # a variable on the left is not made yet
+    said = [f"`{name}` {text}" for name in known if (text := shape_words(variables[name]))]
+    return f"Here {', '.join(said)}." if said else ""
 
 
 def _failing_operation(line: str, variables: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
     """Return the operation in the line that fails for its shapes, in words; "" if none does."""
-    tree = _tree(line)
-    operations = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and type(n.op) in SIGNS] if tree else []
+    operations = [n for n in _nodes(line) if isinstance(n, ast.BinOp) and type(n.op) in SIGNS]
     for node in reversed(operations):  # the inner ones first
+        left, right = ast.unparse(node.left), ast.unparse(node.right)
         try:
             with np.errstate(all="ignore"):
-                a, b = (
-                    eval(compile(ast.Expression(side), "<side>", "eval"), {**scope, **variables})
-                    for side in (node.left, node.right)
-                )
+                a, b = (eval(side, {**scope, **variables}) for side in (left, right))
         except Exception:
             continue
-        sign = SIGNS[type(node.op)]
-        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and not _fit(sign, a, b):
-            return (
-                f"`{ast.unparse(node.left)}` has shape {a.shape}, `{ast.unparse(node.right)}` has shape {b.shape}: "
-                f"{_why_not(sign, a, b)}."
-            )
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and (why := _misfit(SIGNS[type(node.op)], a, b)):
+            return f"`{left}` has shape {a.shape}, `{right}` has shape {b.shape}: {why}."
     return ""
 
 
-def _why_not(sign: str, a: np.ndarray, b: np.ndarray) -> str:
-    if sign != "@":
-        return f"`{sign}` lines shapes up from the right, and an axis must have the same length in both, or 1"
-    rows = b.shape[-2] if b.ndim > 1 else b.shape[-1] if b.ndim else "none"
-    columns = a.shape[-1] if a.ndim else "none"
-    if columns == rows:
-        return f"the axes in front, {a.shape[:-2]} and {b.shape[:-2]}, do not line up"
-    return f"`@` sums over the last axis of the left and the last but one of the right, and {columns} is not {rows}"
-
-
-def _fit(sign: str, a: np.ndarray, b: np.ndarray) -> bool:
+def _misfit(sign: str, a: np.ndarray, b: np.ndarray) -> str:
+    """Return why the shapes of two arrays do not fit; "" if they do."""
+    meet = a.shape, b.shape
+    why = f"`{sign}` lines shapes up from the right, and an axis must have the same length in both, or 1"
+    if sign == "@":
+        columns = a.shape[-1] if a.ndim else "none"
+        rows = b.shape[-2] if b.ndim > 1 else b.shape[-1] if b.ndim else "none"
+        if columns != rows:
+            return f"`@` sums over the last axis of the left and the last but one of the right, and {columns} is not {rows}"
+        meet = a.shape[:-2], b.shape[:-2]
+        why = f"the axes in front, {meet[0]} and {meet[1]}, do not line up"
     try:
-        if sign == "@":
-            np.empty(a.shape, np.int8) @ np.empty(b.shape, np.int8)
-        else:
-            np.broadcast_shapes(a.shape, b.shape)
+        np.broadcast_shapes(*meet)
     except ValueError:
-        return False
-    return True
+        return why
+    return ""
 
 
 def meaning(outcome: Outcome, exercise: Exercise) -> str:
@@ -132,18 +113,14 @@ def meaning(outcome: Outcome, exercise: Exercise) -> str:
         return foreign[0].upper() + foreign[1:] + "."
     if not isinstance(error, MemoryError) and (operation := _failing_operation(line, variables, exercise.names())):
         return operation
-    text = str(error)
-    words = next((words for sign, words in PLAIN if _shows(error, text, sign)), f"Python's words for it: {text[:200]}.")
-    plain = words if isinstance(words, str) else words(text, line, variables)
+    text = f"{type(error).__name__}: {error}"
+    found, words = next((found, words) for sign, words in PLAIN if (found := re.search(sign, text)))
+    plain = words.format(*found.groups()) if isinstance(words, str) else words(found, line, variables)
     return f"{plain} {shapes_in(line, variables)}".strip()
 
 
-def _shows(error: BaseException, text: str, sign: type | str) -> bool:
-    return re.search(sign, text) is not None if isinstance(sign, str) else isinstance(error, sign)
-
-
-def _unknown_name(text: str, line: str, variables: Mapping[str, Any]) -> str:
-    name = (re.findall(r"name '(\w+)'", text) or ["?"])[0]
+def _unknown_name(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
+    name = found[1]
     if name in sys.stdlib_module_names and f"{name}." in line:
         return f"`{name}` is a module of Python's. Write `import {name}` at the top of your cell."
     near = difflib.get_close_matches(name, [n for n in variables if n != name], 1)
@@ -151,28 +128,25 @@ def _unknown_name(text: str, line: str, variables: Mapping[str, Any]) -> str:
     return f"There is no `{name}` here. {also}"
 
 
-def _unknown_attribute(text: str, line: str, variables: Mapping[str, Any]) -> str:
-    owner, name = (re.findall(r"'([\w.]+)' .*attribute '(\w+)'", text) or [("", "")])[0]
+def _unknown_attribute(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
+    owner, name = found.groups()
     kinds = {"numpy.ndarray": "An array", "numpy": "NumPy", "tuple": "A tuple", "list": "A list"}
     more = " To put one below the other: `np.concatenate([K, k])`." if name in ("append", "extend") else ""
     return f"{kinds.get(owner, f'`{owner}`')} has no `{name}`.{more}"
 
 
-def _one_number_expected(text: str, line: str, variables: Mapping[str, Any]) -> str:
+def _one_number_expected(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
     if "concatenate" in line or "stack" in line:
         return "`np.concatenate` takes one list of arrays, in brackets of its own: `np.concatenate([a, b])`."
     return "Functions of `math`, `float` and `int` take one number, not an array. NumPy's take both: `np.tanh`, `np.exp`, `np.sqrt`."
 
 
-def _no_such_shape(text: str, line: str, variables: Mapping[str, Any]) -> str:
-    size, shape = (re.findall(r"size (\d+) into shape (.+)", text) or [("?", "?")])[0]
-    return f"`reshape` keeps all entries: {size} of them do not fit into shape {shape}."
+def _other_shape(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
+    why = " Does the slice on the left go beyond the array's end?" if ":" in line.partition("=")[0] else ""
+    return f"The left side of `=` has shape {found[2]}, the right side {found[1]}.{why}"
 
 
-def _no_fit(text: str, line: str, variables: Mapping[str, Any]) -> str:
-    if found := re.search(r"input array from shape (\(.*?\)) into shape (\(.*?\))", text):
-        why = " Does the slice on the left go beyond the array's end?" if ":" in line.partition("=")[0] else ""
-        return f"The left side of `=` has shape {found[2]}, the right side {found[1]}.{why}"
+def _no_fit(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
     if "einsum" in line:
         return "In `einsum`, axes with the same letter must have the same length."
     if not re.search(r"[-+*/@<>]|\bnp\.", line.partition("=")[2] or line):
@@ -181,69 +155,59 @@ def _no_fit(text: str, line: str, variables: Mapping[str, Any]) -> str:
     return f"Shapes do not fit: NumPy lines them up from the right{product}."
 
 
-def _out_of_bounds(text: str, line: str, variables: Mapping[str, Any]) -> str:
-    found = re.search(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)", text)
-    if not found:
-        return "An index lies beyond the array's end."
+def _out_of_bounds(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
     return f"Index {found[1]} lies beyond the end of axis {found[2]}, which has length {found[3]}: its last index is {int(found[3]) - 1}."
 
 
-def _bad_index(text: str, line: str, variables: Mapping[str, Any]) -> str:
-    if "tuple index" in text and ".shape[" in line:
+def _too_short(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
+    if found[1] == "tuple" and ".shape[" in line:
         return "`.shape` has a number for each axis, and an array here has fewer axes. Count from the end: `.shape[-1]` is always the last."
-    if found := re.search(r"array is (\d)-dimensional, but (\d+) were", text):
-        return f"More indices than axes: {found[2]} indices, and the array has {found[1]} {'axis' if found[1] == '1' else 'axes'}."
-    if found := re.search(r"axis is (\d+) but size of corresponding boolean axis is (\d+)", text):
-        return f"A mask in square brackets has the shape of what it picks from: {found[2]} entries do not fit an axis of length {found[1]}."
-    if "list index" in text or "tuple index" in text:
-        return f"The {text.split()[0]} has no entry with this index: it is shorter."
-    return (
-        "An index does not fit the array. An index is a whole number, a slice, or a boolean mask of the array's shape."
-    )
-
-
-def _no_memory(text: str, line: str, variables: Mapping[str, Any]) -> str:
-    if shape := re.findall(r"with shape (\(.+?\))", text):
-        return f"An array is made of shape `{shape[0]}`; no case needs that many numbers. Is a size, a power or a quotient another one than it should be?"
-    return "What is made here does not fit into the memory."
+    return f"The {found[1]} has no entry with this index: it is shorter."
 
 
 DOTS = r"'ellipsis'|'Ellipsis'|ellipsis object|type ellipsis"
-# The kind of an error, or a pattern in its text → what it means; the first that fits.
-PLAIN: tuple[tuple[type | str, str | Callable[[str, str, Mapping[str, Any]], str]], ...] = (
-    (Explained, lambda text, line, variables: text),
-    (UnboundLocalError, "A variable is used before it has a value. Is the line that sets it inside an `if` or a loop that did not run?"),
-    (NameError, _unknown_name),
+# A pattern in an error's kind and text → what it means; the first that fits. {} are the pattern's groups.
+PLAIN: tuple[tuple[str, str | Callable[[re.Match[str], str, Mapping[str, Any]], str]], ...] = (
+    ("(?s)^Explained: (.*)", "{}"),
+    ("^UnboundLocalError", "A variable is used before it has a value. Is the line that sets it inside an `if` or a loop that did not run?"),
+    (r"^NameError: name '(\w+)'", _unknown_name),
     ("truth value", "`if`, `and`, `or` and `not` need one yes or no, and an array holds many. Ask `if mask is not None:`; between arrays write `&`, `|`, `~`."),
-    (AttributeError, _unknown_attribute),
+    (r"^AttributeError: .*?'([\w.]+)' .*attribute '(\w+)'", _unknown_attribute),
     ("not callable", "Something is called like a function that is none: is a `*` or `@` missing before a bracket, or was a name such as `sum` given another value?"),
     ("0-dimensional arrays|length-1 arrays|scalar.*convert|convert.*scalar", _one_number_expected),
     (r"bitwise_xor|for \^", "`^` is no power in Python; a power is `**`."),
     ("data type.*understood|Cannot interpret", "The shape is one argument, in brackets of its own: `np.zeros((3, 4))`."),
     ("unexpected keyword|got an unexpected|positional argument", "The call has arguments that this function does not take, or too few."),
-    (r"^axis -?\d+ is out of bounds", "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."),
-    (r"index (-?\d+) is out of bounds", _out_of_bounds),
-    ("cannot reshape", _no_such_shape),
+    (r": axis -?\d+ is out of bounds", "The array has fewer axes than that. Count from the end: `axis=-1` is always the last."),
+    (r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)", _out_of_bounds),
+    (r"index -?\d+ is out of bounds", "An index lies beyond the array's end."),
+    (r"cannot reshape array of size (\d+) into shape (.+)", "`reshape` keeps all entries: {} of them do not fit into shape {}."),
     ("axes don't match", "`.transpose` must list each axis of the array once, and this array has another number of axes. `.swapaxes` swaps two axes, counted from the end, however many stand in front."),
     ("unpack", "The left side of `=` has another number of names than the right side has values."),
-    (IndexError, _bad_index),
+    ("^IndexError: (list|tuple) index", _too_short),
+    (r"array is 1-dimensional, but (\d+) were", "More indices than axes: {} indices, and the array has 1 axis."),
+    (r"array is (\d)-dimensional, but (\d+) were", "More indices than axes: {1} indices, and the array has {0} axes."),
+    (r"axis is (\d+) but size of corresponding boolean axis is (\d+)", "A mask in square brackets has the shape of what it picks from: {1} entries do not fit an axis of length {0}."),
+    ("^IndexError", "An index does not fit the array. An index is a whole number, a slice, or a boolean mask of the array's shape."),
     ("must match exactly|dimensions must match", "Arrays that are joined must have the same lengths along all other axes."),
-    (ZeroDivisionError, "Something is divided by 0."),
-    (RecursionError, "The function calls itself without end."),
-    (MemoryError, _no_memory),
+    ("^ZeroDivisionError", "Something is divided by 0."),
+    ("^RecursionError", "The function calls itself without end."),
+    (r"MemoryError: .*with shape (\(.+?\))", "An array is made of shape `{}`; no case needs that many numbers. Is a size, a power or a quotient another one than it should be?"),
+    ("MemoryError", "What is made here does not fit into the memory."),
+    (r"input array from shape (\(.*?\)) into shape (\(.*?\))", _other_shape),
     ("broadcast|gufunc|not aligned|mismatch", _no_fit),
     ("einsum|einstein|subscripts", "`einsum` needs a letter for each axis of each array; `...` stands for any leading axes, as in `...qd,...kd->...qk`."),
     (DOTS, "There is still a `...` to replace."),
     ("'function'|'method'|builtin_function", "A function stands where its result belongs: call it, with its arguments in brackets."),
     (r"operand type.*'tuple'", "A tuple stands where one array belongs. Where a function returns several things, take the one that you need: `f(x)[0]` is the first."),
     ("NoneType", "Something is None: an argument that may be None, or the result of a function without `return`."),
+    ("(?s): (.*)", "Python's words for it: {:.200}."),
 )  # fmt: skip
 
 
-def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[frozenset[str], frozenset[str]] | None:
+def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[set[str], set[str]] | None:
     """Return the parameters left and right of the sign in the operation that failed; None if that can't be said."""
-    step = error.__traceback__ if error else None
-    found = None
+    found, step = None, error.__traceback__ if error else None
     while step is not None:
         file = step.tb_frame.f_code.co_filename
         if file.startswith(("<part ", "<cell ", "<ipython")) or "ipykernel" in file:
@@ -251,22 +215,18 @@ def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[froz
         step = step.tb_next
     if found is None:
         return None
-    positions = list(found.tb_frame.f_code.co_positions())[found.tb_lasti // 2]
-    line, last, start, end = positions
-    if line is None or line != last or start is None or end is None:
+    code = found.tb_frame.f_code
+    line, last, start, end = list(code.co_positions())[found.tb_lasti // 2]
+    if line is None or line != last:
         return None
-    text = linecache.getline(found.tb_frame.f_code.co_filename, line).encode()[start:end].decode(errors="ignore")
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        return None
-    if not isinstance(node, ast.BinOp):
-        return None
-    names = [
-        frozenset(n.id for n in ast.walk(side) if isinstance(n, ast.Name) and n.id in parameters)
-        for side in (node.left, node.right)
-    ]
-    return names[0], names[1]
+    text = linecache.getline(code.co_filename, line).encode()[start:end].decode(errors="ignore")
+    match _nodes(text.strip())[:1]:
+        case [ast.Module(body=[ast.Expr(value=ast.BinOp() as operation)])]:
+            sides = (operation.left, operation.right)
+            read = ({n.id for n in ast.walk(side) if isinstance(n, ast.Name)} for side in sides)
+            left, right = (names.intersection(parameters) for names in read)
+            return left, right
+    return None
 
 
 def same_place(a: BaseException | None, b: BaseException | None, parameters: Sequence[str]) -> bool:

@@ -36,25 +36,21 @@ def _sum_of(value: Any, known: Terms) -> str | None:
 
 def _written(exercise: Exercise, function: Callable[..., Any], case: Case) -> tuple[str | None, dict[str, str]]:
     """Return the formula of what `function` makes of its parts, and what each part gets, in short."""
-    known: Terms = []
+    given = list(zip(exercise.parameters, case.arguments, strict=False))
+    known: Terms = [(name, argument.copy()) for name, argument in given if isinstance(argument, np.ndarray)]
 
     def watched(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
         def call(value: Any, *more: Any) -> Any:
-            given = _sum_of(value, known) or "…"
+            text = f"{name}({_sum_of(value, known) or '…'})"
             result = part(value, *more)
-            known.append((f"{name}({given})", np.array(result)))
+            known.append((text, np.array(result)))
             return result
 
         return call
 
-    arguments: list[Any] = []
-    for name, argument in zip(exercise.parameters, case.arguments, strict=False):
-        if isinstance(argument, np.ndarray):
-            known.append((name, argument.copy()))
-        arguments.append(watched(name, argument) if callable(argument) else argument)
-    value = quick(function, arguments).value
+    value = quick(function, [watched(name, x) if callable(x) else x for name, x in given]).value
     calls = [text.removesuffix(")").partition("(") for text, _ in known if text.endswith(")")]
-    gets = {name: _short(given) for name, _, given in reversed(calls)}  # in its first call
+    gets = {name: _short(text) for name, _, text in reversed(calls)}  # in its first call
     return _sum_of(value, known) if isinstance(value, np.ndarray) else None, gets
 
 

@@ -1,7 +1,7 @@
 """Relations of two arrays: a factor, a sign, an order, places; what rows of weights have and others have not."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -31,15 +31,16 @@ def _ratio(x: float) -> str:
     return f"{x:.4g} times"
 
 
-def relation(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
-    """Return one simple thing that holds for all wrong results of a name, or None."""
-    booleans = all(w.dtype.kind == "b" for _, w in pairs)
-    found = (find(pairs, cases, names) for find in (RELATIONS_OF_BOOLEANS if booleans else RELATIONS))
-    return next((words for words in found if words), None)
+def relation(pairs: Mapping[int, Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
+    """Return one simple thing that holds for all wrong results of a name, which stand by their cases' numbers, or None."""
+    some, their_cases = list(pairs.values()), [cases[i] for i in pairs]
+    relations = RELATIONS_OF_BOOLEANS if all(w.dtype.kind == "b" for _, w in some) else RELATIONS
+    with np.errstate(all="ignore"):
+        return next((words for find in relations if (words := find(some, their_cases, names))), None)
 
 
 def _always(words: str, test: Callable[[np.ndarray, np.ndarray], bool]) -> Relation:
-    """Return a relation that holds if `test` is true of each pair."""
+    """Return a relation that holds if `test` is true of each pair; it is not of arrays with too few axes for it."""
 
     def find(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
         try:
@@ -52,11 +53,8 @@ def _always(words: str, test: Callable[[np.ndarray, np.ndarray], bool]) -> Relat
 
 def _argument(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
     for k, name in enumerate(names):
-        given = [case.arguments[k] for case in cases]
-        if all(
-            isinstance(x, np.ndarray) and x.shape == g.shape and close(g, x)
-            for x, (g, _) in zip(given, pairs, strict=True)
-        ):
+        rows = [(case.arguments[k], g) for case, (g, _) in zip(cases, pairs, strict=True)]
+        if all(isinstance(x, np.ndarray) and x.shape == g.shape and close(g, x) for x, g in rows):
             return f"it is the argument `{name}`, unchanged"
     return None
 
@@ -96,10 +94,6 @@ def _other_order(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[s
     return None
 
 
-def _long(w: np.ndarray, axis: int) -> bool:
-    return w.ndim >= -axis and w.shape[axis] > 2
-
-
 RELATIONS_OF_BOOLEANS = (_always("True and False have changed places", lambda g, w: close(1.0 - g, w * 1.0)),)
 RELATIONS: tuple[Relation, ...] = (
     _always("all of it is 0", lambda g, w: not g.any()),
@@ -109,44 +103,38 @@ RELATIONS: tuple[Relation, ...] = (
     _difference,
     _factor,
     _always(
-        "rows and columns have changed places",
-        lambda g, w: g.ndim > 1 and g.shape[-1] == g.shape[-2] and close(g.swapaxes(-1, -2), w),
+        "rows and columns have changed places", lambda g, w: g.shape[-1] == g.shape[-2] and close(g.swapaxes(-1, -2), w)
     ),
-    _always("the rows are in the opposite order", lambda g, w: _long(w, -2) and close(np.flip(g, -2), w)),
-    _always("every row stands one place too early", lambda g, w: _long(w, -2) and _shifted(g, w, -2, 1)),
-    _always("every row stands one place too late", lambda g, w: _long(w, -2) and _shifted(g, w, -2, -1)),
+    _always("the rows are in the opposite order", lambda g, w: w.shape[-2] > 2 and close(g[..., ::-1, :], w)),
+    _always(
+        "every row stands one place too early", lambda g, w: w.shape[-2] > 2 and close(g[..., :-1, :], w[..., 1:, :])
+    ),
+    _always(
+        "every row stands one place too late", lambda g, w: w.shape[-2] > 2 and close(g[..., 1:, :], w[..., :-1, :])
+    ),
     _other_order,
     _always("it is the root of what it should be", lambda g, w: close(g * g, w)),
     _always("it is the square of what it should be", lambda g, w: close(w * w, g)),
 )
 
 
-def _shifted(g: np.ndarray, w: np.ndarray, axis: int, by: int) -> bool:
-    g, w = np.moveaxis(g, axis, 0), np.moveaxis(w, axis, 0)
-    return close(g[:-1], w[1:]) if by > 0 else close(g[1:], w[:-1])
-
-
 def places(g: np.ndarray, w: np.ndarray) -> str:
     """Return which rows, columns or entries are wrong; "" if that is no simple place."""
     with np.errstate(all="ignore"):
         good = np.isclose(g.astype(float), w.astype(float), rtol=1e-4, atol=1e-6, equal_nan=True)
-    if good.ndim == 0 or not good.any():
+    if good.all() or not good.any():
         return ""
-    if good.ndim == 1:
-        wrong = np.flatnonzero(~good)
-        return (
-            f"The entries with index {_numbers(wrong)} are wrong, the others right." if len(wrong) < len(good) else ""
-        )
-    for axis, what in ((-2, "row"), (-1, "column"), *((n, f"part along axis {n}") for n in range(good.ndim - 2))):
+    named = {-2: "Row", -1: "Column"}
+    for axis in (*named, *range(good.ndim - 2)) if good.ndim > 1 else (0,):
         clean = np.moveaxis(good, axis, 0).reshape(good.shape[axis], -1).all(axis=1)
         if clean.any() and not clean.all():
             wrong = np.flatnonzero(~clean)
-            many = len(wrong) > 1
-            if what.startswith("part"):
-                return f"Along axis {axis}, the parts with index {_numbers(wrong)} are wrong, the others right."
-            return (
-                f"{what.capitalize()}{'s' * many} {_numbers(wrong)} {'are' if many else 'is'} wrong, the others right."
-            )
+            which, many = _numbers(wrong), len(wrong) > 1
+            if axis in named:
+                they = f"{named[axis]}{'s' * many} {which} {'are' if many else 'is'}"
+            else:
+                they = f"{'The entries' if good.ndim == 1 else f'Along axis {axis}, the parts'} with index {which} are"
+            return f"{they} wrong, the others right."
     if good.shape[-1] == good.shape[-2]:
         eye = np.broadcast_to(np.eye(good.shape[-1], dtype=bool), good.shape)
         if good[eye].all():
@@ -165,13 +153,7 @@ def _numbers(indices: Sequence[int] | np.ndarray) -> str:
 
 
 def _are_weights(x: np.ndarray) -> bool:
-    return bool(
-        x.ndim
-        and x.dtype.kind == "f"
-        and x.shape[-1] > 1
-        and (x >= 0).all()
-        and np.allclose(x.sum(axis=-1), 1, atol=1e-4)
-    )
+    return bool((x >= 0).all()) and np.allclose(x.sum(axis=-1), 1, atol=1e-4)
 
 
 def origins(got: np.ndarray, want: np.ndarray) -> str:
@@ -182,28 +164,24 @@ def origins(got: np.ndarray, want: np.ndarray) -> str:
         mine, right = (np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1) for x in (got, want))
         if mine.shape[1] != right.shape[1] or len(right) < 3:
             continue
-        found = [np.flatnonzero([close(m, r) for r in right]) for m in mine]
-        if found and all(len(f) == 1 for f in found) and len({f[0] for f in found}) > 1:
-            places = [int(f[0]) for f in found]
-            if places != list(range(len(right))):
-                kind = {-1: "columns", -2: "rows"}.get(axis, "parts")
-                kind = "entries" if got.ndim == 1 else kind
-                along = f" along axis {axis}" if kind == "parts" else ""
-                if sorted(places) == list(range(len(right))):
-                    return f"its {kind}{along} are those of the right result, in another order: {_runs(places)}"
-                twice = [n for n in dict.fromkeys(places) if places.count(n) > 1]
-                gone = [n for n in range(len(right)) if n not in places]
-                if got.ndim > 1 and len(gone) > 2:  # a puzzle
-                    return ""
-                one = {"entries": "entry"}.get(kind, kind[:-1])
-                said = [f"it holds the {kind} {_runs(places)} of the right result{along}"]
-                said += [f"{one.capitalize()} {n} comes more than once" for n in twice[:2]]
-                if gone:
-                    many = len(gone) > 1
-                    said.append(
-                        f"{(kind if many else one).capitalize()} {_numbers(gone)} {'are' if many else 'is'} missing"
-                    )
-                return ". ".join(said)
+        found, order = [np.flatnonzero([close(m, r) for r in right]) for m in mine], list(range(len(right)))
+        places = [int(f[0]) for f in found if len(f) == 1]
+        if len(places) < len(found) or len({*places}) < 2 or places == order:
+            continue
+        kind = "entries" if got.ndim == 1 else {-1: "columns", -2: "rows"}.get(axis, "parts")
+        along = f" along axis {axis}" if kind == "parts" else ""
+        if sorted(places) == order:
+            return f"its {kind}{along} are those of the right result, in another order: {_runs(places)}"
+        gone = [n for n in order if n not in places]
+        if got.ndim > 1 and len(gone) > 2:  # a puzzle
+            return ""
+        one, many = "entry" if kind == "entries" else kind[:-1], len(gone) > 1
+        said = [f"it holds the {kind} {_runs(places)} of the right result{along}"]
+        twice = [n for n in dict.fromkeys(places) if places.count(n) > 1]
+        said += [f"{one.capitalize()} {n} comes more than once" for n in twice[:2]]
+        if gone:
+            said.append(f"{(kind if many else one).capitalize()} {_numbers(gone)} {'are' if many else 'is'} missing")
+        return ". ".join(said)
     return ""
 
 
@@ -220,7 +198,7 @@ def weights_problem(name: str, got: np.ndarray, want: np.ndarray, hides: bool) -
     """
     if want.ndim == 0 or want.dtype.kind != "f":
         return None
-    if not (want >= 0).all() or not np.allclose(want.sum(axis=-1), 1, atol=1e-4):
+    if not _are_weights(want):
         is_softmax = _are_weights(got) and not np.isin(got, (0, 1)).all()
         return f"Each row of `{name}` sums to 1, as behind a softmax; it should not." if is_softmax else None
     if not np.isfinite(got).all():

@@ -3,80 +3,54 @@
 import ast
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Case, Exercise, expressions
-from lesson_utils.mistakes.explain.differences import parts
+from lesson_utils.mistakes.exercise import Exercise, expressions
 from lesson_utils.mistakes.explain.dtypes import float64_source
 from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
-COMPREHENSIONS = ast.ListComp | ast.GeneratorExp
 FLOAT16_MAX = 65504
-
-
-@dataclass
-class Answer:
-    """A right answer: its results beside the expected ones, and its code, if that can be read."""
-
-    exercise: Exercise
-    function: Callable[..., Any]
-    results: Sequence[tuple[str, Any, Any]]  # name, what came back, what was expected
-    cases: Sequence[tuple[Case, Outcome]]  # for each result: its case, and what was expected of that
-    body: Sequence[ast.stmt]
-
-    @cached_property
-    def nodes(self) -> list[ast.expr]:
-        return expressions(self.body)
-
-    def numbers(self) -> list[float]:
-        values = [node.value for node in self.nodes if isinstance(node, ast.Constant)]
-        return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+KINDS = {  # of arrays that hold the right numbers
+    np.matrix: "`np.matrix` is on its way out of NumPy, and its `*` is a matrix product. Use arrays and `@`.",
+    np.ma.MaskedArray: "What comes back is a masked array; `.filled(0)` makes a plain one.",
+}
 
 
 def style_remarks(
     exercise: Exercise, function: Callable[..., Any], outcomes: Sequence[Outcome], wanted: Sequence[Outcome]
 ) -> list[str]:
     """Return what a teacher would add to "Correct."."""
-    pairs = [
-        (parts(exercise, o.value) or (), parts(exercise, w.value) or ()) for o, w in zip(outcomes, wanted, strict=True)
-    ]
-    results = [row for got, want in pairs for row in zip(exercise.returns, got, want, strict=True)]
-    cases = [case for case in zip(exercise.drawn, wanted, strict=True) for _ in exercise.returns]
     mine = learner_code(function)
-    answer = Answer(exercise, function, results, cases, mine.body if mine else ())
-    return [remark for find in REMARKS if (remark := find(answer))]
+    body = mine.body if mine else []
+    results = [result for outcome in outcomes for result in outcome.results()]
+    remarks = (
+        *(words for kind, words in KINDS.items() if any(isinstance(result, kind) for result in results)),
+        _float64_for_float32(exercise, function, outcomes, wanted),
+        _loop(exercise, body),
+        _added_below_the_bar(expressions(body)),
+        _large_for_infinity(exercise, expressions(body)),
+    )
+    return [remark for remark in remarks if remark]
 
 
-def _matrix(answer: Answer) -> str | None:
-    if any(isinstance(got, np.matrix) for _, got, _ in answer.results):
-        return "`np.matrix` is on its way out of NumPy, and its `*` is a matrix product. Use arrays and `@`."
+def _float64_for_float32(
+    exercise: Exercise, function: Callable[..., Any], outcomes: Sequence[Outcome], wanted: Sequence[Outcome]
+) -> str | None:
+    for case, outcome, right in zip(exercise.drawn, outcomes, wanted, strict=True):
+        for name, got, want in zip(exercise.returns, outcome.results(), right.results(), strict=False):
+            arrays = isinstance(got, np.ndarray) and isinstance(want, np.ndarray)
+            if arrays and (got.dtype, want.dtype) == (np.float64, np.float32):
+                source = float64_source(function, case, right)
+                return f"float32 went in, and `{name}` came out as float64. Models keep float32, which is half as large. {source}".strip()
     return None
 
 
-def _masked_array(answer: Answer) -> str | None:
-    if any(isinstance(got, np.ma.MaskedArray) for _, got, _ in answer.results):
-        return "What comes back is a masked array; `.filled(0)` makes a plain one."
-    return None
-
-
-def _float64_for_float32(answer: Answer) -> str | None:
-    for (name, got, want), case in zip(answer.results, answer.cases, strict=True):
-        arrays = isinstance(got, np.ndarray) and isinstance(want, np.ndarray)
-        if arrays and (got.dtype, want.dtype) == (np.float64, np.float32):
-            source = float64_source(answer.function, *case)
-            return f"float32 went in, and `{name}` came out as float64. Models keep float32, which is half as large. {source}".strip()
-    return None
-
-
-def _loop(answer: Answer) -> str | None:
-    if re.search(r"\ba loop\b.* fine", answer.exercise.task) or not _has_loop(answer.body):
-        return None
-    if _has_loop(ast.parse(answer.exercise.body({}).replace("return ", "_ = ")).body):
+def _loop(exercise: Exercise, body: Sequence[ast.stmt]) -> str | None:
+    solution = ast.parse(exercise.body({})).body
+    if re.search(r"\ba loop\b.* fine", exercise.task) or not _has_loop(body) or _has_loop(solution):
         return None
     return "There is a loop that NumPy runs in one line: our solution shows how."
 
@@ -85,7 +59,7 @@ def _has_loop(body: Sequence[ast.stmt]) -> bool:
     """Return whether it loops over numbers; one over things written out, `for W in (W_Q, W_K)`, NumPy can't spare anyone."""
     nodes = [node for statement in body for node in ast.walk(statement)]
     over = [getattr(node, "iter", None) for node in nodes if isinstance(node, ast.For | ast.While)]
-    over += [node.generators[0].iter for node in nodes if isinstance(node, COMPREHENSIONS)]
+    over += [node.generators[0].iter for node in nodes if isinstance(node, ast.ListComp | ast.GeneratorExp)]
     return not all(_written_out(iterated) for iterated in over)
 
 
@@ -96,8 +70,8 @@ def _written_out(iterated: ast.AST | None) -> bool:
     return isinstance(iterated, ast.Tuple | ast.List)
 
 
-def _added_below_the_bar(answer: Answer) -> str | None:
-    for node in answer.nodes:
+def _added_below_the_bar(nodes: Sequence[ast.expr]) -> str | None:
+    for node in nodes:
         match node:
             case ast.BinOp(op=ast.Div(), right=ast.BinOp(op=ast.Add(), right=ast.Constant(value=float(small)))):
                 if 0 < small < 1e-3:
@@ -105,13 +79,9 @@ def _added_below_the_bar(answer: Answer) -> str | None:
     return None
 
 
-def _large_for_infinity(answer: Answer) -> str | None:
-    large = [number for number in answer.numbers() if FLOAT16_MAX < abs(number) < float("inf")]
-    if "mask" in answer.exercise.parameters and large:
-        return (
-            f"−{large[0]:g} hides well in float32; float16 ends at {FLOAT16_MAX}. −∞, `-np.inf`, works in all of them."
-        )
-    return None
-
-
-REMARKS = (_matrix, _masked_array, _float64_for_float32, _loop, _added_below_the_bar, _large_for_infinity)
+def _large_for_infinity(exercise: Exercise, nodes: Sequence[ast.expr]) -> str | None:
+    values = (node.value for node in nodes if isinstance(node, ast.Constant))
+    large = [x for x in values if isinstance(x, int | float) and FLOAT16_MAX < abs(x) < float("inf")]
+    if not large or "mask" not in exercise.parameters:
+        return None
+    return f"−{large[0]:g} hides well in float32; float16 ends at {FLOAT16_MAX}. −∞, `-np.inf`, works in all of them."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
-from lesson_utils.mistakes.recognise.mutation_operators import name_called, number
+from lesson_utils.mistakes.recognise.mutation_operators import name_called, number, with_fields
 from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied, varying
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
@@ -60,6 +60,7 @@ DROPPED = {
     **dict.fromkeys(("abs", "absolute", "fabs"), "`{name}` loses the sign."),
     **dict.fromkeys(("int", "floor", "trunc", "fix"), "`{name}` cuts off the decimals."),
     **dict.fromkeys(("round", "rint", "around", "ceil"), "`{name}` loses the decimals."),
+    "astype": "`astype(int)` cuts off the decimals.",
     "squeeze": "`squeeze` also drops other axes of length 1.",
     **dict.fromkeys(("clip", "max", "min", "maximum", "minimum"), "`{name}` changes every value beyond its limit."),
     **dict.fromkeys(("sort", "sorted", "reversed", "flip", "roll"), "`{name}` moves the entries to other places."),
@@ -72,19 +73,13 @@ CHANGED = {
     ("*", "**"): "`a * b` is a product, and `a**b` is a power.",
     ("*", "@"): "`*` multiplies entry by entry, and `@` also adds the products up.",
     ("@", "*"): "`@` adds the products up, and `*` leaves each in its place.",
-    ("mean", "sum"): "`mean` also divides by the number of terms.",
-    ("sum", "mean"): "`mean` also divides by the number of terms.",
-    **dict.fromkeys(
-        (("zeros", "ones"), ("ones", "zeros")), "`zeros` fills an array with 0 or False, and `ones` with 1 or True."
-    ),
-    ("std", "var"): "`std` is the root of `var`.",
-    ("var", "std"): "`std` is the root of `var`.",
-    ("tile", "repeat"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
-    ("repeat", "tile"): "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot.",
+    **dict.fromkeys((("mean", "sum"), ("sum", "mean")), "`mean` also divides by the number of terms."),
+    **dict.fromkeys((("std", "var"), ("var", "std")), "`std` is the root of `var`."),
+    **dict.fromkeys((("tile", "repeat"), ("repeat", "tile")), "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot."),
+    **dict.fromkeys((("zeros", "ones"), ("ones", "zeros")), "`zeros` fills an array with 0 or False, and `ones` with 1 or True."),
     ("squeeze", "squeeze"): "Without an axis, `squeeze` drops every axis of length 1.",
-    ("log10", "log"): "To `np.exp` belongs `np.log`.",
-    ("log2", "log"): "To `np.exp` belongs `np.log`.",
-}
+    **dict.fromkeys((("log10", "log"), ("log2", "log")), "To `np.exp` belongs `np.log`."),
+}  # fmt: skip
 # What functions do that are taken for each other.
 DOES = {
     "sum": "adds the numbers up", "mean": "takes the average of the numbers", "prod": "multiplies the numbers", "median": "takes the number in the middle",
@@ -97,6 +92,14 @@ DOES = {
     "ceil": "rounds up", "trunc": "cuts off the decimals",
     "tril": "keeps the entries below the diagonal", "triu": "keeps the entries above the diagonal",
 }  # fmt: skip
+# What to do where whole statements change.
+OF_STATEMENTS = {
+    "statement": "leave out `{first}`{more}.",
+    "condition": "leave out `{first}`, so that what stands in it always runs.",
+    "statements swapped": "exchange `{first}` and the line below it.",
+    "indented": "move `{first}` below the block, as far left as the block's first line.",
+    "exchanged": "exchange `{before}` and `{after}`.",
+}
 ADDING = {"missing", "missing term", "sign", "complement"}
 # How Python writes each of its operators.
 _A = ast.Name("a")
@@ -122,27 +125,27 @@ def contradict(a: Edit, b: Edit) -> bool:
 def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
     """Return what a learner reads of edits that mend lines together; of two of one expression, what both change at once."""
     for a, b in itertools.combinations(edits, 2):
-        rest = [edit for edit in edits if edit not in (a, b)]
-        if exchanged := _exchanged(a, b, learner):
-            return [exchanged, *repair_messages(rest, learner)]
-        if touch(a, b) or _overlap(a, b, learner):
-            old, new = _changed_part([a, b], learner.body)
-            cure = f"{_lines(a, learner)}: write `{_after(old, new, learner)}` instead of `{learner.text(old)}`."
-            parts = [(edit, *_changed_part([edit], learner.body)) for edit in (a, b)]
-            # Of a place that both change, each one's reason alone is not true.
-            why = dict.fromkeys(reason(*part) if touch(a, b) else own_reason(*part[1:]) for part in parts)
-            return [" ".join(filter(None, [cure, *why])), *repair_messages(rest, learner)]
+        if told := _told_as_one(a, b, learner):
+            return [told, *repair_messages([edit for edit in edits if edit not in (a, b)], learner)]
     return [repair_message(edit, learner).strip() for edit in edits]
 
 
-def _exchanged(a: Edit, b: Edit, learner: LearnerCode) -> str:
-    """Return the words for two edits of a line that put each other's code in; "" if they do not."""
-    if a.line != b.line or any(edit.words or edit.cure or edit.also or edit.kind == "results" for edit in (a, b)):
+def _told_as_one(a: Edit, b: Edit, learner: LearnerCode) -> str:
+    """Return the words for two edits of one place, or of code inside the other's: followed one by one, they are at odds."""
+    is_one_place = touch(a, b)
+    if not is_one_place and (a.line != b.line or any(e.words or e.cure or e.kind == "results" for e in (a, b))):
         return ""
-    (old, new), (other_old, other_new) = ([*map(_plain, _changed_part([edit], learner.body))] for edit in (a, b))
-    if (old, new) != (other_new, other_old):
+    parts = [_changed_part([edit], learner.body) for edit in (a, b)]
+    if [*map(_plain, parts[0])] == [*map(_plain, reversed(parts[1]))]:
+        return "{}: exchange `{}` and `{}`. {}".format(_lines(a, learner), *map(_plain, parts[0]), REASONS["exchanged"])
+    one, other = (learner.text(old) for old, _ in parts)
+    is_inside = (one in other or other in one) and not any(_left_out(*part) for part in parts)
+    if not is_one_place and one != other and not is_inside:
         return ""
-    return f"{_lines(a, learner)}: exchange `{old}` and `{new}`. {REASONS['exchanged']}"
+    cure = f"{_lines(a, learner)}: {_write_instead(*_changed_part([a, b], learner.body), learner)}"
+    # Of a place that both change, each one's reason alone is not true.
+    why = [reason(e, *part) if is_one_place else own_reason(*part) for e, part in zip((a, b), parts, strict=True)]
+    return " ".join(filter(None, dict.fromkeys([cure, *why])))
 
 
 def _plain(node: ast.AST) -> str:
@@ -151,28 +154,20 @@ def _plain(node: ast.AST) -> str:
     return text.removeprefix("0") if isinstance(node, ast.Slice) and text.startswith("0:") else text
 
 
-def _overlap(a: Edit, b: Edit, learner: LearnerCode) -> bool:
-    """Tell whether two edits of one line would show the same code, or code inside it: followed literally, they are at odds."""
-    if a.line != b.line or any(edit.words or edit.cure or edit.kind == "results" for edit in (a, b)):
-        return False
-    parts = [_changed_part([edit], learner.body) for edit in (a, b)]
-    one, other = (learner.text(old) for old, _ in parts)
-    return one == other or ((one in other or other in one) and not any(_left_out(*part) for part in parts))
-
-
-def _after(old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
-    """Return the code that stands in the place of a learner's, written as they write: with no brackets that they left out."""
+def _write_instead(old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
+    """Return what to write instead of a learner's code, written as they write: with no brackets that they left out."""
     before, after = learner.text(old), ast.unparse(new)
     for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
         if own in before and pythons not in before:
             after = after.replace(pythons, own)
-    is_bare = isinstance(old, ast.Tuple) and isinstance(new, ast.Tuple) and not before.startswith("(")
-    return after[1:-1] if is_bare else after
+    if isinstance(old, ast.Tuple) and isinstance(new, ast.Tuple) and not before.startswith("("):
+        after = after[1:-1]
+    return f"write `{after}` instead of `{before}`."
 
 
 def _lines(edit: Edit, learner: LearnerCode) -> str:
     """Return which lines an edit mends: "Line 3", or "Lines 3, 5 and 6"."""
-    places = () if edit.kind == "statements swapped" or edit.cure or _is_in_lines_alike(edit) else edit.also
+    places = () if edit.cure or _is_in_lines_alike(edit) else edit.also
     return _numbered((edit, *places), learner)
 
 
@@ -183,7 +178,7 @@ def _numbered(edits: Sequence[Edit], learner: LearnerCode) -> str:
 
 def _is_in_lines_alike(edit: Edit) -> bool:
     """Tell whether an edit does the same to other names in other lines."""
-    return edit.kind != "exchanged" and not edit.cure and any(varying(e) != edit.words for e in edit.also)
+    return edit.kind != "exchanged" and any(varying(e) != edit.words for e in edit.also)
 
 
 def repair_message(edit: Edit, learner: LearnerCode) -> str:
@@ -208,53 +203,37 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
     inside = ""
     if "…" in gone:
         inside = f" around `{after}`" if len(after) <= LONG else ", and keep what stands for the dots"
-    cure = f"leave out `{gone}`{which}{inside}." if gone else f"write `{after}` instead of `{before}`."
+    cure = f"leave out `{gone}`{which}{inside}." if gone else _write_instead(old, new, learner)
     return f"{line}: {cure} {reason(edit, old, new)}"
 
 
 def _statement_cure(edit: Edit, learner: LearnerCode) -> str:
     before, after = edit.texts()
-    first = before.splitlines()[0] if before else ""
-    more = " and what stands in it" if "\n" in before else ""
-    match edit.kind:
-        case "statement":
-            return f"leave out `{first}`{more}."
-        case "condition":
-            return f"leave out `{first}`, so that what stands in it always runs."
-        case "statements swapped":
-            return f"exchange `{first}` and the line below it."
-        case "indented":
-            return f"move `{first}` below the block, as far left as the block's first line."
-        case "exchanged":
-            return f"exchange `{before}` and `{after}`."
-    if edit.also:
-        cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
-        if _is_in_lines_alike(edit):
-            return f"{cure}, and change {_numbered(edit.also, learner).lower()} in the same way."
-        lines = {e.line for e in (edit, *edit.also)}
-        where = "these lines" if len(lines) > 1 else "this line"
-        return f"{cure}, everywhere in {where}." if len(lines) <= len(edit.also) else f"{cure}."
-    return f"write `{after}` instead of `{before}`."
+    if edit.kind in OF_STATEMENTS:
+        more = " and what stands in it" if "\n" in before else ""
+        return OF_STATEMENTS[edit.kind].format(first=before.partition("\n")[0], more=more, before=before, after=after)
+    cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
+    if _is_in_lines_alike(edit):
+        return f"{cure}, and change {_numbered(edit.also, learner).lower()} in the same way."
+    lines = {e.line for e in (edit, *edit.also)}
+    if len(lines) <= len(edit.also):
+        cure += f", everywhere in {'these lines' if len(lines) > 1 else 'this line'}"
+    return f"{cure}."
 
 
 def own_reason(old: object, new: object) -> str:
     """Return the reason that holds for just this edit: of the call that goes, or of what changes into what; "" if none."""
     name = name_called(old)
     if name and isinstance(old, ast.Call) and isinstance(new, ast.AST):
-        if _is_part(new, old):
-            if name == "astype":
-                to_int = "int" in ast.unparse(old.args[0]) if old.args else False
-                return "`astype(int)` cuts off the decimals." if to_int else ""
-            return DROPPED.get(name, "").format(name=name)
+        if ast.dump(new) in map(ast.dump, list(ast.walk(old))[1:]):  # a part of it
+            is_to_float = name == "astype" and "int" not in " ".join(map(ast.unparse, old.args))
+            return "" if is_to_float else DROPPED.get(name, "").format(name=name)
         if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
-    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and _sides(old) == _sides(new):
-        return CHANGED.get((SIGNS[type(old.op)], SIGNS[type(new.op)]), "")
+    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp):
+        has_same_sides = ast.dump(with_fields(old, op=new.op)) == ast.dump(new)
+        return CHANGED.get((SIGNS[type(old.op)], SIGNS[type(new.op)]), "") if has_same_sides else ""
     return CHANGED.get((name, name_called(new)), "")
-
-
-def _sides(node: ast.BinOp) -> tuple[str, str]:
-    return ast.dump(node.left), ast.dump(node.right)
 
 
 def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
@@ -282,13 +261,8 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
 
 def is_limit(edit: Edit) -> bool:
     """Tell whether an edit puts `<` in the place of `<=`, or the reverse: the limit itself belongs to one side."""
-    old, new = ([*map(type, getattr(node, "ops", []))] for node in (edit.old, edit.new))
-    return {old[0].__name__, new[0].__name__} in ({"Lt", "LtE"}, {"Gt", "GtE"}) if old and new else False
-
-
-def _is_part(small: ast.AST, large: ast.AST) -> bool:
-    text = ast.dump(small)
-    return any(ast.dump(child) == text for child in ast.walk(large) if child is not large)
+    operators = {type(op) for node in (edit.old, edit.new) for op in getattr(node, "ops", ())[:1]}
+    return operators in ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})
 
 
 def _left_out(old: ast.AST, new: ast.AST) -> str:
@@ -307,8 +281,7 @@ def _left_out(old: ast.AST, new: ast.AST) -> str:
             inner = ast.unparse(value)
             return ast.unparse(old).removeprefix(f"({inner})").removeprefix(inner)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if rest == ast.dump(value):
-            call = ast.unparse(ast.Call(ast.Name(attr), old.args, old.keywords))
-            return f".{call}"
+            return f".{ast.unparse(ast.Call(ast.Name(attr), old.args, old.keywords))}"
         case ast.Call(args=args) if rest in map(ast.dump, args):
             shown = [ast.Name("…") if ast.dump(a) == rest else a for a in args]
             return ast.unparse(ast.Call(old.func, shown, old.keywords))
@@ -328,21 +301,17 @@ def _changed_part(edits: Sequence[Edit], body: Sequence[ast.stmt]) -> tuple[ast.
     with all_applied(edits):
         after = copy.deepcopy(ast.Module(list(body), []))
     way = list(_differing(before, after))
-    line = next((ast.unparse(a) for a, _ in reversed(way) if isinstance(a, ast.stmt)), "")
-    found = None
-    for n, (a, b) in reversed(list(enumerate(way))):
-        if not isinstance(a, ast.expr | ast.keyword | ast.Slice) or line.count(ast.unparse(a)) != 1:
+    whole = next((pair for pair in reversed(way) if isinstance(pair[0], ast.stmt)), way[0])
+    line, found = ast.unparse(whole[0]), None
+    for a, b in reversed(way):
+        text = ast.unparse(a)
+        if not isinstance(a, ast.expr | ast.keyword) or line.count(text) != 1 or ast.unparse(b) == ":":
             continue
-        is_small = isinstance(a, ast.Name) or getattr(a, "attr", "") == "shape" or number(a) is not None
-        if is_small:  # what stands around it says more, if it is short
-            found = (a, b) if not found or isinstance(a, ast.UnaryOp) else found
-            continue
-        if isinstance(a, ast.Tuple) and n and isinstance(way[n - 1][0], ast.Subscript):
-            continue  # its brackets stand nowhere in the cell
-        if ast.unparse(b) == ":":
-            continue
-        return found if found and len(ast.unparse(a)) > LONG else (a, b)
-    return found or next((pair for pair in reversed(way) if isinstance(pair[0], ast.stmt)), way[0])
+        if isinstance(a, ast.Name) or getattr(a, "attr", "") == "shape" or number(a) is not None:
+            found = (a, b) if not found or isinstance(a, ast.UnaryOp) else found  # what stands around it says more
+        else:
+            return found if found and len(text) > LONG else (a, b)
+    return found or whole
 
 
 def _differing(a: ast.AST, b: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
@@ -356,13 +325,9 @@ def _differing(a: ast.AST, b: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         alike = isinstance(x, list) and isinstance(y, list) and len(x) == len(y)
         pairs = zip(x, y, strict=True) if alike else [(x, y)]  # type: ignore[arg-type]
         apart += [(p, q) for p, q in pairs if _dumped(p) != _dumped(q)]
-    if len(apart) == 1 and all(
-        isinstance(n, ast.expr | ast.stmt | ast.keyword | ast.Slice | ast.comprehension) for n in apart[0]
-    ):
+    if len(apart) == 1 and all(isinstance(n, ast.expr | ast.stmt | ast.keyword | ast.comprehension) for n in apart[0]):
         yield from _differing(*apart[0])
 
 
 def _dumped(x: object) -> object:
-    if isinstance(x, list):
-        return [_dumped(item) for item in x]
     return ast.dump(x) if isinstance(x, ast.AST) else x

@@ -16,7 +16,6 @@ from typing import Any
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, number, with_fields
 from lesson_utils.mistakes.recognise.tree_edits import Edit, block, placed, places_in, written
 
-LAST = "With more than two axes, that is not the last one."
 NO_AXIS = "Without `axis`, {} takes all numbers of the array as one long row."
 POWER = "`^` is no power in Python: it is the exclusive “or”."
 ALIKE = "`*` repeats the same object, so that what is written into one of them shows in all."
@@ -96,7 +95,7 @@ MAYBE = (
     ("list(set(A)); sorted(set(A))", "list(dict.fromkeys(A))", "A set drops the order of its members."),
     ("np.unique(A)", "np.array(list(dict.fromkeys(np.asarray(A).tolist())))", "`np.unique` also puts the values into the order of their size."),
     # axes
-    ("np.hstack(A)", "np.concatenate(A, axis=-1); np.concatenate(A, axis=-2); np.concatenate(A, axis=0)", f"`np.hstack` joins along axis 1. {LAST}"),
+    ("np.hstack(A)", "np.concatenate(A, axis=-1); np.concatenate(A, axis=-2); np.concatenate(A, axis=0)", "`np.hstack` joins along axis 1. With more than two axes, that is not the last one."),
     ("np.vstack(A)", "np.concatenate(A, axis=-2); np.concatenate(A, axis=-1)", "`np.vstack` joins along axis 0, whatever stands there."),
     ("np.dstack(A)", "np.concatenate(A, axis=-1); np.stack(A, axis=-1)", "`np.dstack` joins along axis 2, the third one."),
     ("np.column_stack(A)", "np.stack(A, axis=-1); np.concatenate(A, axis=-1)", "`np.column_stack` joins along axis 1, and makes a column only of an array with one axis."),
@@ -108,8 +107,7 @@ MAYBE = (
     ("np.outer(A, B)", "A[..., :, None] * B[..., None, :]", "`np.outer` takes all numbers of each array as one long row."),
     ("A.T; np.transpose(A); A.transpose()", "A.swapaxes(-1, -2)", "It turns the order of all axes round, the leading ones too; only the last two should change places."),
     ("A.reshape(*B, E, F); A.reshape(E, F); A.reshape(B, E, F); A.reshape(G, B, E, F); np.reshape(A, B)", "A.swapaxes(-1, -2)", "`reshape` keeps the numbers in their order and only breaks the rows elsewhere; it swaps no axes."),
-    ("np.max(A, P)", "np.maximum(A, P)", "The second argument of `np.max` is an axis; `np.maximum` compares two arrays."),
-    ("np.min(A, P)", "np.minimum(A, P)", "The second argument of `np.min` is an axis; `np.minimum` compares two arrays."),
+    *((f"np.{f}(A, P)", f"np.{f}imum(A, P)", f"The second argument of `np.{f}` is an axis; `np.{f}imum` compares two arrays.") for f in ("max", "min")),
     ("np.sum(A, P)", "A + P", "The second argument of `np.sum` is an axis, and no array to add."),
     ("np.meshgrid(A, B)", "np.meshgrid(A, B, indexing='ij')", "`np.meshgrid` lays the first array along axis 1, so that its rows belong to the second."),
     ("sum(A)", "np.sum(A, axis=-1)", "Python's `sum` adds along the first axis."),
@@ -129,39 +127,32 @@ ROWS = [(_parsed(old), _parsed(new), words, table is SURE) for table in (SURE, M
 
 def _fits(pattern: Any, node: Any, found: dict[str, ast.expr]) -> bool:
     """Tell whether a node looks like a pattern, and note what stands for its letters."""
-    if isinstance(pattern, ast.Name) and pattern.id in LETTERS:
-        if not isinstance(node, ast.expr) or not _may_stand(pattern.id, node):
-            return False
-        return ast.unparse(found.setdefault(pattern.id, node)) == ast.unparse(node)
-    if isinstance(pattern, ast.Name) and pattern.id == "np" and isinstance(node, ast.Name):
-        return node.id in ("np", "numpy")
-    if isinstance(pattern, list) and isinstance(node, list):
-        return len(pattern) == len(node) and all(_fits(p, n, found) for p, n in zip(pattern, node, strict=True))
-    if isinstance(pattern, ast.AST):
-        return type(pattern) is type(node) and all(
-            _fits(getattr(pattern, name), getattr(node, name), found) for name in pattern._fields if name != "kind"
-        )
+    match pattern, node:
+        case ast.Name(id=letter), _ if letter in LETTERS:
+            may_stand = isinstance(node, ast.expr) and _may_stand(letter, node)
+            return may_stand and ast.unparse(found.setdefault(letter, node)) == ast.unparse(node)
+        case ast.Name(id="np"), ast.Name(id=module):
+            return module in ("np", "numpy")
+        case list(), list():
+            return len(pattern) == len(node) and all(_fits(p, n, found) for p, n in zip(pattern, node, strict=True))
+        case ast.AST(), ast.AST() if type(pattern) is type(node):
+            fields = (name for name in pattern._fields if name != "kind")
+            return all(_fits(getattr(pattern, name), getattr(node, name), found) for name in fields)
     return bool(pattern == node)
 
 
 def _may_stand(letter: str, node: ast.expr) -> bool:
-    if isinstance(node, ast.Slice | ast.Starred) or getattr(node, "id", "") in ("np", "numpy", "math"):
+    name, value = getattr(node, "id", ""), getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+    if isinstance(node, ast.Slice | ast.Starred) or name in ("np", "numpy", "math"):
         return False
-    if letter in "CD":
-        return (
-            isinstance(node, ast.Constant)
-            and type(node.value) in (int, float, str)
-            and bool(node.value or letter != "C")
-        )
-    if letter == "N":
-        return isinstance(node, ast.Constant) and type(node.value) is int
-    if letter == "P":
-        is_axis = getattr(node, "id", "") == "axis"
-        return (
-            number(node) is None
-            and not is_axis
-            and not isinstance(node, ast.Constant | ast.Tuple | ast.Compare | ast.BoolOp)
-        )
+    match letter:
+        case "C" | "D":
+            return type(value) in (int, float, str) and (bool(value) or letter == "D")
+        case "N":
+            return type(value) is int
+        case "P":
+            others = ast.Constant | ast.Tuple | ast.Compare | ast.BoolOp
+            return number(node) is None and name != "axis" and not isinstance(node, others)
     return True
 
 
@@ -195,8 +186,10 @@ def _instead(node: ast.AST) -> Iterator[Any]:
     for olds, news, words, sure in ROWS:
         for old in olds:
             found: dict[str, ast.expr] = {}
-            if type(old) is type(node) and _fits(old, node, found) and _differ(found):
+            if _fits(old, node, found):
                 texts = {letter: ast.unparse(x) for letter, x in found.items()} | {"old": ast.unparse(node)}
+                if texts.get("C", "one") == texts.get("D", "another"):  # `A != 1 or A != 1`
+                    continue
                 for new in news:
                     meant = _Filled(found).visit(copy.deepcopy(new))
                     said = [text.format(**texts) for text in words]
@@ -204,18 +197,11 @@ def _instead(node: ast.AST) -> Iterator[Any]:
                         said.append(f"write `{ast.unparse(meant)}` instead of `{texts['old']}`.")
                     yield meant, sure, *said
     if isinstance(node, ast.Compare) and (meant := _compared_first(node)):
-        yield (
-            meant,
-            True,
-            "`&` and `|` come before comparisons in Python, so each comparison needs brackets of its own.",
-        )
+        why = "`&` and `|` come before comparisons in Python, so each comparison needs brackets of its own."
+        yield meant, True, why
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div) and (meant := _in_exponent(node)):
         why = "`**` comes before `*` and `/`, so that only what stands directly behind it is the exponent."
         yield meant, ast.unparse(meant.right).startswith("-"), why
-
-
-def _differ(found: dict[str, ast.expr]) -> bool:
-    return not {"C", "D"} <= found.keys() or ast.dump(found["C"]) != ast.dump(found["D"])
 
 
 def _compared_first(node: ast.Compare) -> ast.expr | None:
@@ -224,31 +210,25 @@ def _compared_first(node: ast.Compare) -> ast.expr | None:
     for n, side in enumerate(sides):
         if not isinstance(side, ast.BinOp) or not isinstance(side.op, ast.BitAnd | ast.BitOr):
             continue
-        before, after = [*sides[:n], side.left], [side.right, *sides[n + 1 :]]
-        starts, ends = n == 0, n == len(sides) - 1
-        has_brackets = (starts and node.col_offset != side.col_offset) or (
-            ends and node.end_col_offset != side.end_col_offset
-        )
-        if has_brackets or number(side.left) is not None or number(side.right) is not None:
-            continue
-        left = before[0] if starts else ast.Compare(before[0], node.ops[:n], before[1:])
-        right = after[0] if ends else ast.Compare(after[0], node.ops[n:], after[1:])
-        return ast.BinOp(left, side.op, right)
+        is_first, is_last = n == 0, n == len(sides) - 1
+        begins = not is_first or side.col_offset == node.col_offset  # without a bracket
+        ends = not is_last or side.end_col_offset == node.end_col_offset
+        if begins and ends and number(side.left) is None and number(side.right) is None:
+            left = side.left if is_first else ast.Compare(node.left, node.ops[:n], [*sides[1:n], side.left])
+            right = side.right if is_last else ast.Compare(side.right, node.ops[n:], sides[n + 1 :])
+            return ast.BinOp(left, side.op, right)
     return None
 
 
-def _in_exponent(node: ast.BinOp) -> ast.BinOp | None:
+def _in_exponent(node: ast.expr) -> ast.BinOp | None:
     """Return a ** (b * c / d) for a ** b * c / d; None for (a ** b) * c / d."""
-    power, way = node, list[ast.BinOp]()
-    while isinstance(power, ast.BinOp) and isinstance(power.op, ast.Mult | ast.Div):
-        way.insert(0, power)
-        power = power.left  # type: ignore[assignment]
-    if not isinstance(power, ast.BinOp) or not isinstance(power.op, ast.Pow) or power.col_offset != node.col_offset:
-        return None
-    exponent = power.right
-    for step in way:
-        exponent = ast.BinOp(exponent, step.op, step.right)
-    return ast.BinOp(power.left, ast.Pow(), exponent)
+    match node:
+        case ast.BinOp(op=ast.Pow()):
+            return node
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right) if left.col_offset == node.col_offset:
+            if power := _in_exponent(left):
+                return ast.BinOp(power.left, power.op, ast.BinOp(power.right, op, right))
+    return None
 
 
 # --- Whole lines -----------------------------------------------------------------------------------------------------
@@ -303,13 +283,9 @@ def _meant(lines: list[ast.stmt]) -> Iterator[Meant]:
             yield 1, made, cure, why, True
         case ast.For() | ast.While():
             yield from _of_loops(line)
-        case ast.If(orelse=[]):
-            chain = [
-                *itertools.takewhile(
-                    lambda x: isinstance(x, ast.If) and not x.orelse and _sets(x) == _sets(line), lines
-                )
-            ]
-            if len(chain) > 1 and _sets(line):
+        case ast.If() if _sets(line):
+            chain = [*itertools.takewhile(lambda other: _sets(other) == _sets(line), lines)]
+            if len(chain) > 1:
                 elifs: list[Any] = []
                 for other in reversed(chain):
                     elifs = [with_fields(other, orelse=elifs)]
@@ -332,12 +308,10 @@ def _of_loops(loop: Any) -> Iterator[Meant]:
                     cure, why = f"move `{ast.unparse(line)}` above the loop.", "Inside it, every round begins again."
                     yield 1, [line, shorter], cure, why, False
     match loop:
-        case ast.For(
-            target=ast.Name(id=i), iter=ast.Call(func=ast.Name(id="range"), args=[_, *_] as bounds), orelse=[]
-        ):
+        case ast.For(target=ast.Name(id=i), iter=ast.Call(func=ast.Name(id="range"), args=[_] | [_, _] as bounds)):
             changed = any(isinstance(n, ast.Name) and n.id == i and isinstance(n.ctx, ast.Store) for n in inside)
-            if changed and len(bounds) < 3 and not leaves:
-                start, stop = ast.unparse(bounds[0]) if len(bounds) > 1 else "0", ast.unparse(bounds[-1])
+            if changed and not leaves and not loop.orelse:
+                *_, start, stop = "0", *map(ast.unparse, bounds)
                 first, as_long = ast.parse(f"{i} = {start}\nwhile {i} < {stop}:\n    {i} += 1").body
                 as_long.body = [*loop.body, *as_long.body]  # type: ignore[attr-defined]
                 cure = f"write `{i} = {start}` and below it `while {i} < {stop}:` instead of the `for`, and at the end of the loop, in every round, `{i} += 1`."
@@ -355,25 +329,22 @@ def _of_loops(loop: Any) -> Iterator[Meant]:
 def _first_axis(body: list[ast.stmt]) -> Iterator[Edit]:
     """Yield the edits that count along the last axis but one, where a loop's number stands as the first index."""
     nodes = [node for line in body for node in ast.walk(line)]
-    loops = [node.target for node in nodes if isinstance(node, ast.For | ast.comprehension)]
-    for t in sorted(set[str]().union(*map(_names, loops))):
-        for is_tuple in (True, False):
-            found = []
-            for node in nodes:
-                if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Tuple) != is_tuple:
-                    continue
-                first, *rest = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-                if getattr(first, "id", "") == t:
-                    rest = [x for x in rest if getattr(x, "value", None) is not ...] or [ast.Slice()]
-                    new = placed(ast.Tuple([ast.Constant(...), first, *rest], ast.Load()), node)
-                    found.append(Edit("habit", node, "slice", None, node.slice, new, node.lineno))
-            if found:
-                whole: Any = found[0].parent
-                old, meant = (ast.unparse(with_fields(whole, slice=index)) for index in (found[0].old, found[0].new))
-                alike = ", and the others in the same way" if len(found) > 1 else ""
-                cure = f"write `{meant}` instead of `{old}`{alike}."
-                why = "The first index counts along the first axis; `...` stands for all the axes in front."
-                yield replace(found[0], words=(old, meant), also=tuple(found[1:]), cure=cure, why=why)
+    counts = set[str]().union(*(_names(node.target) for node in nodes if isinstance(node, ast.For | ast.comprehension)))
+    groups: dict[tuple[str, type], list[Edit]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Subscript):
+            index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if index and (count := getattr(index[0], "id", "")) in counts:
+                rest = [x for x in index[1:] if getattr(x, "value", None) is not ...] or [ast.Slice()]
+                new = placed(ast.Tuple([ast.Constant(...), index[0], *rest], ast.Load()), node)
+                edit = Edit("habit", node, "slice", None, node.slice, new, node.lineno)
+                groups.setdefault((count, type(node.slice)), []).append(edit)
+    for first, *others in groups.values():
+        old, meant = (ast.unparse(with_fields(first.parent, slice=index)) for index in (first.old, first.new))
+        alike = ", and the others in the same way" if others else ""
+        cure = f"write `{meant}` instead of `{old}`{alike}."
+        why = "The first index counts along the first axis; `...` stands for all the axes in front."
+        yield replace(first, words=(old, meant), also=tuple(others), cure=cure, why=why)
 
 
 def _names(node: ast.AST) -> set[str]:
@@ -396,5 +367,7 @@ def _adds_to(line: ast.stmt, name: str) -> bool:
     return any(getattr(base, "id", "") == name for node in ast.walk(line) for base in written(node))
 
 
-def _sets(line: Any) -> set[str]:
-    return {ast.unparse(t) for s in line.body if isinstance(s, ast.Assign) for t in s.targets}
+def _sets(line: ast.stmt) -> set[str]:
+    """Return what an `if` without `else` sets."""
+    lines = line.body if isinstance(line, ast.If) and not line.orelse else []
+    return {ast.unparse(t) for s in lines if isinstance(s, ast.Assign) for t in s.targets}
