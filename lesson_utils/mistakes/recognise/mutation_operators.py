@@ -344,7 +344,11 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
 
 
 def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
-    """Yield an expression with what may be missing around it."""
+    """Yield an expression with what may be missing around it, if it may be an array or a number."""
+    if not isinstance(node, ARRAYS) or isinstance(getattr(node, "ctx", None), ast.Store):
+        return
+    if isinstance(node, ast.Name) and node.id in what.modules:
+        return
     text = f"({ast.unparse(node)})"
     for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("picked", PICKED), ("arithmetic", ARITHMETIC)):
         for wrap in wraps:
