@@ -81,8 +81,8 @@ class Search(Lookup):
         """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
         best = self.best([*self.bank.changes, *self.bank.respelled])
         if best and self.learner and self.distance_in_words(best) > REWORDED:
-            fits = is_size if self.misses(best) else is_slip
-            if slip := self._repaired(fits):
+            has_what_goes = any(name in self.words for name in self.calls_left_out(best))  # √1, say, for no root
+            if slip := self._repaired(is_size if has_what_goes else is_slip):
                 return slip
         return self._named(best)
 
