@@ -8,8 +8,10 @@ together. Of several explanations that fit, the one closest to the learner's wor
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -92,7 +94,7 @@ class Search(Lookup):
 
     def two_typed(self) -> Diagnosis | None:
         """Find the two typed mistakes that together do the same."""
-        pairs = self.bank.pairs(self.bank.changes)
+        pairs = self.bank.pairs(self.bank.changes if self.has_values else ())
         if self.is_multiple and self.learner:  # of numbers, many pairs are such a multiple by chance
             pairs = (pair for pair in pairs if _numbers(tokens(pair.text)) == _numbers(self.words))
         return self._named(self.best(pairs, abstain=True, most=PAIRS))
@@ -114,9 +116,8 @@ class Search(Lookup):
         what = self.bank.ingredients(self.learner.variables(), self.learner.names)
         nearer = dict[str, float]()
         for edit in edits_of(self.learner.body, what):
-            outcome = self._run(self.learner.function(edit), self.telling) if edit.kind == "axis" else None
-            if outcome and (found := re.search(r"axis=-?\d", edit.texts()[1])):
-                after = distance(outcome, self.bank.wanted[self.telling])
+            if edit.kind == "axis" and (found := re.search(r"axis=-?\d", edit.texts()[1])):
+                after = distance(self._run(self.learner.function(edit), self.telling), self.bank.wanted[self.telling])
                 nearer[found[0]] = min(after, nearer.get(found[0], after))
         asked = re.findall(r"axis=-?\d", cure)[0]
         before = distance(self.outcomes[self.telling], self.bank.wanted[self.telling])
@@ -132,20 +133,17 @@ class Search(Lookup):
         return self._repaired()
 
     def _repaired(self, fits: Callable[[Edit], bool] = lambda edit: True) -> Diagnosis | None:
-        learner = self.learner
-        if learner is None:
-            return None
-        if not self._runs_as(learner):
+        self.edits, self.tried = [], []
+        if self.learner is None or not self._runs_as(self.learner):
             self.learner = None
             return None
-        steps, what = Steps(EDITS), self.bank.ingredients(learner.variables(), learner.names)
-        self.edits, self.tried = [], []
-        for family in (iter(self.pitfalls), *repairs(learner.body, what)):
+        steps, what = Steps(EDITS), self.bank.ingredients(self.learner.variables(), self.learner.names)
+        for family in (iter(self.pitfalls), *repairs(self.learner.body, what)):
             plausible = (edit for edit in family if fits(edit) and self.plausibility.accepts(edit))
             tried = [*within(steps, plausible, self.each)]
             self.edits += tried
             if found := [edit for edit in tried if self._mends(edit)]:
-                return self._told([min(found, key=self.plausibility.rank)])
+                return self._told(min(found, key=self.plausibility.rank))
         return None
 
     def two_edits(self) -> Diagnosis | None:
@@ -160,28 +158,30 @@ class Search(Lookup):
         pairs = ((a, b) for a in firsts for b in self.edits if b.kind != "arithmetic" and not contradict(a, b))
         found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
         best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
-        return self._told(sorted(best, key=lambda edit: edit.line)) if best else None
+        return self._told(*sorted(best, key=lambda edit: edit.line)) if best else None
+
+    @property
+    def code(self) -> LearnerCode:
+        """The learner's lines, for the stages that run only where they are known."""
+        assert self.learner is not None
+        return self.learner
 
     @cached_property
     def pitfalls(self) -> list[Edit]:
         texts = {x for case in self.bank.cases for x in case.arguments if isinstance(x, str)}
-        return [*pitfalls(self.learner.body, texts)] if self.learner else []
+        return [*pitfalls(self.code.body, texts)]
 
-    def _told(self, edits: Sequence[Edit]) -> Diagnosis | None:
-        """Return the message for edits that make every case right."""
-        learner = self.learner
-        assert learner is not None
-        return Diagnosis(listed(repair_messages(edits, learner)))
+    def _told(self, *edits: Edit) -> Diagnosis:
+        return Diagnosis(listed(repair_messages(edits, self.code)))
 
     @cached_property
     def plausibility(self) -> Plausibility:
-        learner = self.learner
-        assert learner is not None
-        own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
-        tests = frozenset(nodes_of_tests(learner.body))
-        given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
+        body, parameters = self.code.body, self.bank.exercise.parameters
+        own_names = set(self.code.variables()) - set(parameters)
+        given = zip(parameters, self.bank.cases[0].arguments, strict=False)
         kinds = {name: np.asarray(x).dtype.kind if isinstance(x, np.ndarray | int | float) else "" for name, x in given}
-        return Plausibility(self.bank.words, self.words, own_names, tests, kinds, reads_of(learner.body))
+        tests = frozenset(nodes_of_tests(body))
+        return Plausibility(self.bank.words, self.words, own_names, tests, kinds, reads_of(body))
 
     def edit_and_typed(self) -> Diagnosis | None:
         """Find an edit of the learner's lines that brings them nearer to a typed mistake, and leaves that one alone.
@@ -189,7 +189,7 @@ class Search(Lookup):
         It was run in search of a repair. It has a reason of its own, or brings the words nearer to the mistake's, and nothing
         that was right may get wrong: an edit that spoils something may end in a known mistake, too.
         """
-        most = max(len(edits) for edits, _ in self.tried)
+        most = max((len(edits) for edits, _ in self.tried), default=0)
         found = [
             (_only_takes_out(edits[0]), sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
             for n, (edits, outcome) in enumerate(self.tried)
@@ -202,10 +202,10 @@ class Search(Lookup):
             and all(self._may_stand_beside(edit, fault) for edit in edits)
             and self._leads_to(fault, edits)
         ]
-        if not found or self.learner is None:
+        if not found:
             return None
         *_, edits, fault = min(found, key=lambda one: one[:3])
-        return Diagnosis(listed([*repair_messages(edits, self.learner), self.said(fault)]), f"; {fault.name}")
+        return Diagnosis(listed([*repair_messages(edits, self.code), self.said(fault)]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
         if edit.kind in REMOVING and not self.has_values:  # without the part that stops, nothing is known of it
@@ -237,10 +237,10 @@ class Search(Lookup):
 
         A line that was copied from another has been changed in part only.
         """
-        if edit.kind != "name" or self.learner is None:
+        if edit.kind != "name":
             return False
         old, new = edit.texts()
-        lines = self.learner.source.splitlines()
+        lines = self.code.source.splitlines()
         its = tokens(lines.pop(edit.line - 1))
         is_there = all(word in its for word in tokens(new) - tokens(old) if word.isidentifier())
         return is_there and not old.isidentifier() and any(old in line for line in lines)
@@ -248,15 +248,13 @@ class Search(Lookup):
     def _takes_a_variable(self, edit: Edit) -> bool:
         """Tell whether an edit takes the last of a variable out of an expression."""
         before, after = map(tokens, edit.texts())
-        return self.learner is not None and any(v in before and v not in after for v in self.learner.variables())
+        return any(v in before and v not in after for v in self.code.variables())
 
     def _takes_a_parameter(self, edit: Edit) -> bool:
         """Tell whether an edit leaves the lines without a parameter that the solution reads."""
-        if self.learner is None:
-            return False
-        before = self.learner.variables_read()
+        before = self.code.variables_read()
         with edit.applied():
-            gone = before - self.learner.variables_read()
+            gone = before - self.code.variables_read()
         return any(name in gone and name in self.bank.words for name in self.bank.exercise.parameters)
 
     def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
@@ -265,7 +263,7 @@ class Search(Lookup):
         Small edits without a reason of their own bring most wrong cases nearer, and none farther. Another name has no such
         reason, nor has what leads to other lines: it must make something right, too.
         """
-        function = self.learner.function(*edits) if self.learner else None
+        function = self.code.function(*edits)
         has_reason = all(
             has_own_reason(edit) or self._is_nearer(fault, edit) or self._is_of_a_copied_line(edit) for edit in edits
         )
@@ -276,7 +274,7 @@ class Search(Lookup):
         gains, nearer = self.works_alike(fault) and all(edit.kind != "name" for edit in edits), 0
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
-            if after is None or not same(after, fault.outcome(i)):
+            if not same(after, fault.outcome(i)):
                 return False
             gained = right_entries(after, wanted) - right_entries(before, wanted)
             farther = distance(after, wanted) - distance(before, wanted)
@@ -288,14 +286,12 @@ class Search(Lookup):
 
     def pitfall(self) -> Diagnosis | None:
         """Find a pitfall that is not all: without it, more is right, or it is nearly always a mistake and nothing gets wrong."""
-        learner = self.learner
-        if learner is None:
-            return None
-        for edit in within(Steps(PITFALLS), self.pitfalls):
-            function, gains = learner.function(edit), 0
+        for edit in within(Steps(PITFALLS), self.pitfalls if self.learner else ()):
+            function, gains = self.code.function(edit), 0
             after = [self._run(function, i) for i in range(len(self.outcomes))]
             for then, now, wanted in zip(self.outcomes, after, self.bank.wanted, strict=True):
-                if now is None or (same(then, wanted) and not same(now, wanted)) or (now.error and not then.error):
+                is_worse = (same(then, wanted) and not same(now, wanted)) or (now.error and not then.error)
+                if is_worse or now.timed_out:
                     break
                 gained = right_entries(now, wanted) - right_entries(then, wanted)
                 has_fractions = any((np.asarray(x) % 1 != 0).any() for x in wanted.results())
@@ -303,7 +299,7 @@ class Search(Lookup):
                 gains += edit.kind == "pitfall" and not now.error and not same(now, then)
             else:
                 if gains:
-                    return Diagnosis(repair_message(edit, learner), is_all=False)
+                    return Diagnosis(repair_message(edit, self.code), is_all=False)
         return None
 
     def other_order(self) -> Diagnosis | None:
@@ -326,33 +322,28 @@ class Search(Lookup):
         with counted_lines("") as counted:
             self._run(function, self.telling)
         self.each = 1 + counted() // LINES
-        return outcome is not None and same(outcome, self.outcomes[self.telling])
+        return same(outcome, self.outcomes[self.telling])
 
-    def _run(self, function: Callable[..., Any] | None, i: int) -> Outcome | None:
-        if function is None:
-            return None
-        try:
-            with stopped(1.0, busy=8), counted_lines("<answer>", 1000 + 20 * self.lines):
+    def _run(self, function: Callable[..., Any] | None, i: int) -> Outcome:
+        """Return the outcome in case i; what is no Python, or leaves it, counts as what never ends."""
+        with suppress(TimeUp, SystemExit), stopped(1.0, busy=8), counted_lines("<answer>", 1000 + 20 * self.lines):
+            if function:
                 return quick(function, self.bank.cases[i].arguments)
-        except (TimeUp, SystemExit):
-            return None
+        return Outcome(timed_out=True)
 
     def _mends(self, *edits: Edit) -> bool:
         """Tell whether the learner's lines with these edits are right in all cases, and leave their arguments as they were."""
-        function = self.learner.function(*edits) if self.learner else None
-        first = None
-        for i in (self.telling, *range(len(self.bank.cases))):
-            outcome = self._run(function, i)
-            first = first or outcome
-            if outcome is None or not same(outcome, self.bank.wanted[i]):
-                if first and first.is_telling() and not self.is_multiple:
-                    self.tried.append((edits, first))
-                return False
-        assert function is not None
+        function = self.code.function(*edits)
+        first = self._run(function, self.telling)
+        outcomes = chain([first], (self._run(function, i) for i in range(len(self.bank.cases))))
+        if function is None or not all(map(same, outcomes, [self.bank.wanted[self.telling], *self.bank.wanted])):
+            if first.is_telling() and not self.is_multiple:
+                self.tried.append((edits, first))
+            return False
         before = self.bank.cases[self.telling].arguments
         given = copied(before)
-        outcome = self._run(lambda *_: function(*given), self.telling)
-        return outcome is not None and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
+        again = self._run(lambda *_: function(*given), self.telling)
+        return not again.timed_out and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
 
 
 def _only_takes_out(edit: Edit) -> bool:
@@ -369,11 +360,10 @@ def _numbers(words: Iterable[str]) -> set[str]:
 
 @dataclass(frozen=True)
 class Stage:
-    """One way to search for the mistake, and when it can find anything."""
+    """One way to search for the mistake."""
 
     name: str
     search: Callable[[Search], Diagnosis | None]
-    when: Callable[[Search], bool] = lambda search: True
 
 
 # In the order in which they run.
@@ -381,11 +371,11 @@ STAGES = (
     Stage("parameters in another order", Search.other_order),
     Stage("a typed mistake", Search.typed),
     Stage("a typed mistake, errors apart", Search.typed_in_most_cases),
-    Stage("one edit of the learner's lines", Search.repair, lambda s: s.learner is not None),
-    Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
-    Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
-    Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
-    Stage("two limits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
+    Stage("one edit of the learner's lines", Search.repair),
+    Stage("two typed mistakes", Search.two_typed),
+    Stage("an edit and a typed mistake", Search.edit_and_typed),
+    Stage("two edits of the learner's lines", Search.two_edits),
+    Stage("two limits and a typed mistake", Search.edit_and_typed),
     Stage("a pitfall, and what nobody knows", Search.pitfall),
 )
 
@@ -395,6 +385,6 @@ def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outco
     search = Search(bank, function, outcomes)
     with quiet(), ending(left() - DESCRIBING):
         for stage in STAGES:
-            if left() > 0 and stage.when(search) and (found := stage.search(search)):
+            if left() > 0 and (found := stage.search(search)):
                 return found
     return None
