@@ -37,10 +37,15 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.GtE: (ast.Gt, ast.LtE, ast.Lt), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq, ast.IsNot), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
 }  # fmt: skip
 
-SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
-KINDS = {"-{}": "sign", "~{}": "inverted", "1 - {}": "complement", "{}.copy()": "in place"}
-PICKED = ("{}[:, 0]", "{}[0]", "{}[-1]")
-ARITHMETIC = ("-{}", "{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1")
+WRAPS = {  # what may be missing around an expression, whatever the solution has
+    "missing": ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]"),
+    "inverted": ("~{}",),
+    "complement": ("1 - {}",),
+    "in place": ("{}.copy()",),
+    "picked": ("{}[:, 0]", "{}[0]", "{}[-1]"),
+    "sign": ("-{}",),
+    "arithmetic": ("{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1"),
+}
 
 
 def parsed(text: str) -> ast.expr:
@@ -68,6 +73,11 @@ def with_fields(node: ast.AST, **fields: object) -> ast.expr:
     return new  # type: ignore[return-value]
 
 
+def confused_with(name: str) -> list[str]:
+    """Return the functions that are taken for one of this name."""
+    return [other for group in CONFUSED if name in group for other in group if other != name]
+
+
 def _swapped(items: list[ast.expr]) -> Iterator[list[ast.expr]]:
     """Yield the items with each two of them exchanged."""
     for i, j in itertools.combinations(range(len(items)), 2):
@@ -85,11 +95,9 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
     is_method = isinstance(func, ast.Attribute) and not (isinstance(func.value, ast.Name) and func.value.id in modules)
     if name in TAKES_AXIS:
         yield from _other_axes(node, name, is_method)
-    for group in CONFUSED:
-        if name in group and isinstance(func, ast.Attribute):
-            for other in (g for g in group if g != name):
-                if not is_method or other in METHODS:
-                    yield "function", with_fields(node, func=with_fields(func, attr=other))
+    for other in confused_with(name) if isinstance(func, ast.Attribute) else ():
+        if not is_method or other in METHODS:
+            yield "function", with_fields(node, func=with_fields(func, attr=other))
     if len(node.args) == 1 and isinstance(inner := node.args[0], ast.BinOp):  # f(a ∘ b) → f(a) ∘ b
         yield "brackets", with_fields(inner, left=with_fields(node, args=[inner.left]))
     if name == "range" and [*map(number, node.args[1:])] == [-1, -1]:
@@ -130,15 +138,10 @@ def _other_axes(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[st
 
 def _other_arguments(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[str, ast.expr]]:
     """Yield what is called instead of the call, and the call with its arguments in another order, or one fewer."""
-    if is_method and name not in ("format", "append"):
-        yield "unwrapped", node.func.value  # type: ignore[attr-defined]
-    elif (
-        node.args
-        and not isinstance(node.args[0], ast.Starred)
-        and name not in ("range", "len", "zip", "enumerate", "arange")
-    ):
+    if name not in ("range", "len", "zip", "enumerate", "arange", "format", "append"):
         both = name in ("max", "min", "maximum", "minimum", "fmax", "fmin")
-        yield from (("unwrapped", argument) for argument in (node.args if both else node.args[:1]))
+        inner = [node.func.value] if is_method else node.args if both else node.args[:1]  # type: ignore[attr-defined]
+        yield from (("unwrapped", part) for part in inner if not isinstance(part, ast.Starred))
     for swapped in _swapped(node.args):
         yield "order", with_fields(node, args=swapped)
     if len(node.args) > 1 and name in ("zeros", "ones", "empty", "full", "array", "eye"):
@@ -146,21 +149,14 @@ def _other_arguments(node: ast.Call, name: str, is_method: bool) -> Iterator[tup
 
 
 def _other_layouts(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[str, ast.expr]]:
-    """Yield calls that swap other axes of an array, or shape it with its sizes in another order."""
+    """Yield calls that swap other axes of an array."""
     array: Any = node.func.value if is_method else node.args[0] if node.args else None  # type: ignore[attr-defined]
-    if name == "swapaxes" and is_method:
-        moved = ast.Attribute(ast.Name("np", ast.Load()), "moveaxis", ast.Load())
-        yield "axes swapped", ast.Call(moved, [array, *node.args], [])
-    elif name == "swapaxes":
-        yield "axes swapped", with_fields(node, func=with_fields(node.func, attr="moveaxis"))
+    if name == "swapaxes":
+        yield "axes swapped", ast.Call(parsed("np.moveaxis"), [array, *node.args] if is_method else node.args, [])
     if name in ("swapaxes", "transpose", "moveaxis") and array is not None:
         for a, b in ((-1, -2), (-2, -3), (0, 1), (1, 2), (-1, -3)):
             yield "axes swapped", _axes_swapped(array, a, b)
         yield "axes swapped", ast.Attribute(array, "T", ast.Load())
-    if name == "reshape":
-        sizes = node.args if is_method else node.args[1:]
-        for swapped in _swapped(sizes):
-            yield "order", with_fields(node, args=[*node.args[: len(node.args) - len(sizes)], *swapped])
 
 
 def _repeated(array: ast.expr, times: ast.expr, axis: int = -1) -> ast.expr:
@@ -270,18 +266,9 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
         letters = dict.fromkeys(c for c in given if c.isalpha())
         if "." not in value:  # leading axes
             yield "letters", ast.Constant(f"...{given.replace(',', ',...')}->...{made}")
-        for i, old in enumerate(given):  # two letters for one axis
-            yield from (
-                ("letters", ast.Constant(f"{given[:i]}{c}{given[i + 1 :]}->{made}"))
-                for c in letters
-                if old.isalpha() and c != old
-            )
-        for i, old in enumerate(made):
-            yield from (
-                ("letters", ast.Constant(f"{given}->{made[:i]}{c}{made[i + 1 :]}"))
-                for c in letters
-                if old.isalpha() and c not in made
-            )
+        for i, old in enumerate(value):
+            others = [c for c in letters if old.isalpha() and c != old]
+            yield from (("letters", ast.Constant(f"{value[:i]}{c}{value[i + 1 :]}")) for c in others)
     if isinstance(value, bool):
         yield "constant", ast.Constant(not value)
     elif isinstance(value, int):
@@ -298,8 +285,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
     names = what.names
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         for wrap in what.wraps:
-            other = wrap.removesuffix("({})").rpartition(".")[2]
-            if any(other in group and name_called(node) in group for group in CONFUSED) and other != name_called(node):
+            if wrap.removesuffix("({})").rpartition(".")[2] in confused_with(name_called(node)):
                 yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
     match node:
         case ast.Call():
@@ -350,10 +336,7 @@ def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr
     if isinstance(node, ast.Name) and node.id in what.modules:
         return
     text = f"({ast.unparse(node)})"
-    for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("picked", PICKED), ("arithmetic", ARITHMETIC)):
-        for wrap in wraps:
-            twice = wrap == "-{}" and isinstance(node, ast.UnaryOp)  # a sign before a sign
-            if not twice and (what.masked or wrap not in ("~{}", "1 - {}")):
-                yield KINDS.get(wrap, kind), parsed(wrap.replace("{}", text))
-    for term in what.terms:
-        yield "missing term", parsed(term.replace("{}", text))
+    for kind, wraps in (("missing", what.wraps), *WRAPS.items(), ("missing term", what.terms)):
+        is_twice = kind == "sign" and isinstance(node, ast.UnaryOp)
+        if not is_twice and (what.masked or kind not in ("inverted", "complement")):
+            yield from ((kind, parsed(wrap.replace("{}", text))) for wrap in wraps)

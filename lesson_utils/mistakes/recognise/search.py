@@ -20,7 +20,7 @@ from lesson_utils.mistakes.recognise.edit_messages import contradict, is_limit, 
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
-from lesson_utils.mistakes.recognise.mutation_operators import CONFUSED, name_called
+from lesson_utils.mistakes.recognise.mutation_operators import confused_with, name_called
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.pitfalls import pitfalls
 from lesson_utils.mistakes.recognise.plausibility import (
@@ -215,7 +215,7 @@ class Search(Lookup):
         if edit.kind == "term" and not self._has_too_many(edit):
             return False
         left_out = self.calls_left_out(fault) if edit.kind == "unwrapped" else set()
-        relatives = {name for group in CONFUSED if name_called(edit.old) in group for name in group}
+        relatives = {name_called(edit.old), *confused_with(name_called(edit.old))}
         if self._takes_a_parameter(edit) or (left_out and not has_own_reason(edit)) or left_out & relatives:
             return False  # the edit may itself make the mistake that is told beside it
         return edit.kind == "results" or self.is_true(fault)
