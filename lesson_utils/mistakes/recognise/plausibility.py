@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from lesson_utils.mistakes.recognise.edit_messages import REASONS, is_limit, own_reason
@@ -26,18 +26,14 @@ class Plausibility:
 
     solution: Counter[str]
     learner: Counter[str]
-    own_names: Collection[str]
-    tests: Collection[int]  # the ids of the nodes in the conditions of the learner's lines
+    own_names: Set[str]
+    tests: Set[int]  # the ids of the nodes in the conditions of the learner's lines
     kinds: Mapping[str, str]  # of the parameters: what they are, such as "i" for a whole number
     reads: Counter[str]  # how often each name is read in the learner's lines
 
     def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
         """Return the words that are neither known nor contain one of the learner's own names."""
-        return [
-            word
-            for word in found
-            if not any(word in words for words in known) and not any(name in self.own_names for name in word.split())
-        ]
+        return [word for word in set(found).difference(*known) if self.own_names.isdisjoint(word.split())]
 
     def rank(self, edit: Edit) -> tuple[bool, int, int, int]:
         """Rank an edit, the best lowest: a reason of its own; how foreign to the solution it leaves the lines; its kind; its length."""
@@ -52,12 +48,12 @@ class Plausibility:
         """Tell whether a learner may have meant what the edit makes of a line; else nothing is told of it."""
         if has_own_reason(edit):
             return True
-        if self._bends_a_condition(edit) or (isinstance(edit.new, ast.AST) and _is_trivial(edit)):
+        if self._bends_a_condition(edit) or _is_trivial(edit):
             return False
         old = getattr(edit.old, "id", "")
         if edit.kind == "name" and old in self.own_names and self.reads[old] <= 1 + len(edit.also):
             return False  # what was computed under this name would be for nothing
-        kinds = {self.kinds[node.id] for node in (edit.old, edit.new) if getattr(node, "id", "") in self.kinds}  # type: ignore[attr-defined]
+        kinds = {self.kinds[name] for name in (old, getattr(edit.new, "id", "")) if name in self.kinds}
         if edit.kind == "name" and len(kinds) > 1:
             return False  # nobody takes a mask for scores
         before, after = map(tokens, edit.texts())
@@ -68,11 +64,8 @@ class Plausibility:
         if edit.kind == "sign":  # a size has none, nor has an index that was computed
             negated = edit.new.operand if isinstance(edit.new, ast.UnaryOp) else None
             is_count = name_called(negated) in COUNTS or self.kinds.get(getattr(negated, "id", "")) == "i"
-            return (
-                negated is None
-                or isinstance(edit.parent, ast.Slice)
-                or not (is_count or isinstance(edit.parent, ast.Subscript))
-            )
+            has_none = (is_count or isinstance(edit.parent, ast.Subscript)) and not isinstance(edit.parent, ast.Slice)
+            return negated is None or not has_none
         if edit.kind == "comparison" and is_limit(edit):
             return True
         if edit.kind in COUNTING:
@@ -80,9 +73,8 @@ class Plausibility:
         unknown = self._unknown(after - before, self.solution, self.learner)
         if any(" " not in word for word in unknown) or (unknown and edit.kind != "operator"):
             return False
-        return (
-            edit.kind not in REMOVING or edit.kind in ("branches", "term") or self._is_superfluous(edit, before - after)
-        )
+        may_go = edit.kind in ("branches", "term") or self._is_superfluous(before - after)
+        return edit.kind not in REMOVING or may_go
 
     def _bends_a_condition(self, edit: Edit) -> bool:
         """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
@@ -93,7 +85,7 @@ class Plausibility:
             return ast.dump(old.left) != ast.dump(new.left)
         return edit.kind not in ("inverted", "sign")
 
-    def _is_superfluous(self, edit: Edit, gone: Counter[str]) -> bool:
+    def _is_superfluous(self, gone: Counter[str]) -> bool:
         """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
         if any(self.learner[word] > self.solution[word] for word in gone if word in CALLED_TWICE or word in self.kinds):
             return True
@@ -108,11 +100,9 @@ def has_own_reason(edit: Edit) -> bool:
 
 def is_slip(edit: Edit) -> bool:
     """Tell whether the edit undoes a slip that explains itself, and no choice of another function or operation."""
-    if edit.kind == "pitfall" or (edit.why and edit.words):
-        return True
-    return (edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit)) or "//" in own_reason(
-        edit.old, edit.new
-    )
+    is_explained = edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit)
+    is_pitfall = edit.kind == "pitfall" or bool(edit.why and edit.words)
+    return is_explained or is_pitfall or "//" in own_reason(edit.old, edit.new)
 
 
 def is_size(edit: Edit) -> bool:
@@ -122,18 +112,17 @@ def is_size(edit: Edit) -> bool:
 
 def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
     """Yield the ids of the nodes that a body's conditions are made of."""
-    for statement in body:
-        for node in ast.walk(statement):
-            test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else None
-            if name_called(node) == "where" and len(node.args) == 3:  # type: ignore[attr-defined]
-                test = node.args[0]  # type: ignore[attr-defined]
-            if test:
+    for node in ast.walk(ast.Module(body, [])):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+                yield from map(id, ast.walk(test))
+            case ast.Call(args=[test, _, _]) if name_called(node) == "where":
                 yield from map(id, ast.walk(test))
 
 
 def reads_of(body: list[ast.stmt]) -> Counter[str]:
     """Count how often each name is read. A list that is filled is not, nor what a line only hands on: `y = step(y)`."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
+    nodes = [*ast.walk(ast.Module(body, []))]
     kept = {id(base) for node in nodes for base in written(node)}
     for line in (node for node in nodes if isinstance(node, ast.Assign)):
         targets = {target.id for target in line.targets if isinstance(target, ast.Name)}
@@ -144,8 +133,7 @@ def reads_of(body: list[ast.stmt]) -> Counter[str]:
 
 def _is_trivial(edit: Edit) -> bool:
     """Tell whether the new expression says the same twice, `x / x`, `f(f(x))`, or computes a number from a number, `√1`."""
-    known = {ast.dump(node) for node in ast.walk(edit.old)} if isinstance(edit.old, ast.AST) else set()
-    assert isinstance(edit.new, ast.AST)
+    known = {ast.dump(node) for node in ast.walk(edit.old)}
     if (name_called(edit.new) and name_called(edit.new) == name_called(edit.parent)) or (
         _turns(edit.new) and _turns(edit.parent)
     ):
@@ -176,8 +164,6 @@ def _says_nothing(node: ast.AST) -> bool:
             return True
         case ast.List(elts=items) | ast.Tuple(elts=items) if len(items) > 1:
             return len({ast.dump(item) for item in items}) == 1
-        case ast.Compare(left=a, comparators=[b]) if ast.dump(a) == ast.dump(b):
-            return True
         case ast.Call(args=[inner]) if name_called(node) and name_called(inner) == name_called(node):
             return True
         case ast.Call(func=ast.Attribute(value=inner)) if _turns(node) and _turns(inner):
