@@ -166,12 +166,10 @@ def _says_nothing(node: ast.AST) -> bool:
             return len({ast.dump(item) for item in items}) == 1
         case ast.Call(args=[inner]) if name_called(node) and name_called(inner) == name_called(node):
             return True
-        case ast.Call(func=ast.Attribute(value=inner)) if _turns(node) and _turns(inner):
+        case ast.Call(func=ast.Attribute(value=inner)) | ast.Attribute(value=inner) if _turns(node) and _turns(inner):
             return True
         case ast.Call(func=ast.Attribute(attr="sqrt" | "exp" | "log" | "sin" | "cos" | "tanh"), args=[ast.Constant()]):
             return True
         case ast.Call(args=[ast.Attribute(attr="shape")], func=ast.Attribute()):
-            return True
-        case ast.Attribute(value=ast.Attribute() as inner, attr="T") if _turns(inner):
             return True
     return False

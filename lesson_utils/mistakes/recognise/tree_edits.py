@@ -122,9 +122,8 @@ def repairs(body: list[ast.stmt], what: Ingredients) -> Iterator[Iterator[Edit]]
 def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
     """Yield the edits that do the same in several places, in one line or in all: another axis, name, sign or function."""
     groups = defaultdict[tuple[str, str, str, int], list[Edit]](list)
-    alike = defaultdict[tuple[str, ...], dict[int, Edit]](
-        dict
-    )  # in lines that differ in their names alone, by the line
+    # By the line, in lines that differ in their names alone.
+    alike = defaultdict[tuple[str, ...], dict[int, Edit]](dict)
     lines = {node.lineno: node for statement in body for node in ast.walk(statement) if isinstance(node, ast.stmt)}
     for edit in edits(body, what):
         if edit.line in lines and edit.kind != "name" and isinstance(edit.old, ast.expr):
@@ -133,11 +132,10 @@ def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
         if before != after:
             for line in (0, edit.line) if edit.kind in ("name", "index") else (0,):
                 groups[edit.kind, before, after, line].append(edit)
-    for (kind, before, after, line), group in groups.items():
-        is_in_all = line == 0 and len({edit.line for edit in group}) == 1 and kind in ("name", "index")
-        if len(group) > 1 and not is_in_all and len({*group[0].places()} | {*group[1].places()}) == 2:
-            yield replace(group[0], words=(before, after), also=tuple(group[1:]))
-    for first, *others in (list(group.values()) for group in alike.values()):
+    for (_, before, after, _), (first, *others) in groups.items():
+        if others and first.places() != others[0].places():
+            yield replace(first, words=(before, after), also=tuple(others))
+    for first, *others in (group.values() for group in alike.values()):
         if any(edit.texts() != first.texts() for edit in others):
             yield replace(first, words=first.texts(), also=tuple(others))
     yield from _exchanged(body, what.names)
@@ -183,11 +181,8 @@ def _exchanged(body: list[ast.stmt], names: Sequence[str]) -> Iterator[Edit]:
                     groups[line, node.id].append(Edit("exchanged", parent, field, i, node, node, node.lineno))
     for ((line, a), ones), ((other_line, b), others) in itertools.combinations(groups.items(), 2):
         if line == other_line and (line or len(ones) == len(others) == 1):
-            renamed = [
-                replace(edit, new=with_fields(edit.old, id=name))
-                for some, name in ((ones, b), (others, a))
-                for edit in some
-            ]
+            other = {a: b, b: a}
+            renamed = [replace(e, new=with_fields(e.old, id=other[ast.unparse(e.old)])) for e in (*ones, *others)]
             first, *more = sorted(renamed, key=lambda edit: edit.line)
             yield replace(first, words=(a, b), also=tuple(more))
 
@@ -214,8 +209,7 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
                         continue  # `n - 0`: leaving the term out is an edit of its own
                     if not isinstance(parent.op, ast.Add | ast.Sub):
                         kind = "constant"  # a factor or an exponent counts nothing
-                line = getattr(node, "lineno", statement.lineno)
-                yield Edit(kind, parent, name, i, node, placed(new, node), line)
+                yield Edit(kind, parent, name, i, node, placed(new, node), node.lineno)
     if not add:
         yield from _statements(ast.Module(body, []))
 
@@ -271,8 +265,11 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
             first = instead(n, [body[n + 1]], "statements swapped", text, ast.unparse(body[n + 1]))
             yield replace(first, also=(below,))
         match statement:
-            case ast.Return(value=ast.Tuple(elts=elements)) if len(elements) <= 4:
-                yield from _results(statement, elements)
+            case ast.Return(value=ast.Tuple(elts=elements) as given) if len(elements) <= 4:
+                orders = (list(order) for order in itertools.permutations(elements))
+                tuples = (ast.Tuple(order, ast.Load()) for order in orders if order != elements)
+                for result in (*tuples, *elements):  # in another order, or one of them alone
+                    yield Edit("results", statement, "value", None, given, placed(result, statement), statement.lineno)
             case ast.For() | ast.While() | ast.If():
                 if len(statement.body) > 1:  # the last line one step to the left
                     shorter, last = with_fields(statement, body=statement.body[:-1]), statement.body[-1]
@@ -287,13 +284,6 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
                 for name in dict.fromkeys(node.id for node in ast.walk(call) if isinstance(node, ast.Name)):
                     kept = ast.Assign([ast.Name(name, ast.Store())], call)
                     yield instead(n, [kept], "thrown away", text, ast.unparse(placed(kept, statement)))
-
-
-def _results(statement: ast.Return, elements: list[ast.expr]) -> Iterator[Edit]:
-    """Yield the edits that return results in another order, or one of them alone."""
-    orders = (ast.Tuple(list(o), ast.Load()) for o in itertools.permutations(elements) if list(o) != elements)
-    for new in (*orders, *elements):
-        yield Edit("results", statement, "value", None, statement.value, placed(new, statement), statement.lineno)
 
 
 def _assignments(statement: ast.Assign | ast.AugAssign) -> Iterator[tuple[str, ast.stmt]]:
