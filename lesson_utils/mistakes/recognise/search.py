@@ -7,7 +7,7 @@ together. Of several explanations that fit, the one closest to the learner's wor
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,6 @@ from lesson_utils.mistakes.recognise.edit_messages import contradict, is_limit, 
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
-from lesson_utils.mistakes.recognise.mutation_operators import confused_with, name_called
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.pitfalls import pitfalls
 from lesson_utils.mistakes.recognise.plausibility import (
@@ -40,7 +39,7 @@ from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 from lesson_utils.mistakes.verdict import listed
 
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
-AXIS = r": `axis=-?\d(, keepdims=True)?`(?=[.,])"  # a cure
+AXIS = r": `(axis=-?\d)(, keepdims=True)?`(?=[.,])"  # a cure
 NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
 PITFALLS = 40  # that are tried beside what nobody knows
 PAIRS = 10_000  # of typed mistakes that are compared
@@ -95,8 +94,6 @@ class Search(Lookup):
     def two_typed(self) -> Diagnosis | None:
         """Find the two typed mistakes that together do the same."""
         pairs = self.bank.pairs(self.bank.changes if self.has_values else ())
-        if self.is_multiple and self.learner:  # of numbers, many pairs are such a multiple by chance
-            pairs = (pair for pair in pairs if _numbers(tokens(pair.text)) == _numbers(self.words))
         return self._named(self.best(pairs, abstain=True, most=PAIRS))
 
     def _named(self, fault: Fault | None) -> Diagnosis | None:
@@ -107,24 +104,18 @@ class Search(Lookup):
 
     def said(self, fault: Fault) -> str:
         """Return the message for a fault, with the axis that helps the learner's lines, which may be laid out otherwise."""
-        return re.sub(AXIS, lambda found: self._axis_that_helps(found[0]), fault.message)
+        return re.sub(AXIS, self._axis_that_helps, fault.message) if self.learner else fault.message
 
-    def _axis_that_helps(self, cure: str) -> str:
-        """Return a cure that names an axis, with the axis that brings the learner's results nearer, or "" if none does."""
-        if self.learner is None:
-            return cure
-        what = self.bank.ingredients(self.learner.variables(), self.learner.names)
-        nearer = dict[str, float]()
-        for edit in edits_of(self.learner.body, what):
-            if edit.kind == "axis" and (found := re.search(r"axis=-?\d", edit.texts()[1])):
-                after = distance(self._run(self.learner.function(edit), self.telling), self.bank.wanted[self.telling])
-                nearer[found[0]] = min(after, nearer.get(found[0], after))
-        asked = re.findall(r"axis=-?\d", cure)[0]
-        before = distance(self.outcomes[self.telling], self.bank.wanted[self.telling])
-        best = min(nearer, key=lambda axis: nearer[axis], default=asked)
-        if asked not in nearer or nearer[asked] < before:
-            return cure
-        return cure.replace(asked, best) if nearer[best] < before else ""
+    def _axis_that_helps(self, cure: re.Match[str]) -> str:
+        """Return a cure that names an axis; if that one brings the learner's results no nearer, with the axis that does."""
+        wanted, what = self.bank.wanted[self.telling], self.bank.ingredients(self.code.variables(), self.code.names)
+        leaves = dict[str, float]()  # the distance that each axis leaves
+        for edit in edits_of(self.code.body, what):
+            if edit.kind == "axis" and (axis := re.search(r"axis=-?\d", edit.texts()[1])):
+                after = distance(self._run(self.code.function(edit), self.telling), wanted)
+                leaves[axis[0]] = min(after, leaves.get(axis[0], after))
+        helps = cure[1] not in leaves or leaves[cure[1]] < distance(self.outcomes[self.telling], wanted)
+        return cure[0] if helps else cure[0].replace(cure[1], min(leaves, key=lambda axis: leaves[axis]))
 
     # --- Which edit of the learner's lines makes them right? ---
 
@@ -214,9 +205,8 @@ class Search(Lookup):
             return False
         if edit.kind == "term" and not self._has_too_many(edit):
             return False
-        left_out = self.calls_left_out(fault) if edit.kind == "unwrapped" else set()
-        relatives = {name_called(edit.old), *confused_with(name_called(edit.old))}
-        if self._takes_a_parameter(edit) or (left_out and not has_own_reason(edit)) or left_out & relatives:
+        goes_too_far = edit.kind == "unwrapped" and self.calls_left_out(fault) and not has_own_reason(edit)
+        if goes_too_far or self._takes_a_parameter(edit):
             return False  # the edit may itself make the mistake that is told beside it
         return edit.kind == "results" or self.is_true(fault)
 
@@ -226,24 +216,9 @@ class Search(Lookup):
         return any(self.words[sign] > self.bank.words[sign] for sign in before - after if sign in "+-*/@")
 
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
-        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter; no bound that goes does."""
+        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
         before, after = map(len, edit.texts())
-        if edit.kind == "bound" and _only_takes_out(edit):  # each mistake with shorter lines would be nearer
-            return False
         return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
-
-    def _is_of_a_copied_line(self, edit: Edit) -> bool:
-        """Tell whether an edit puts a name where its line has it elsewhere already, and another line has what stood there.
-
-        A line that was copied from another has been changed in part only.
-        """
-        if edit.kind != "name":
-            return False
-        old, new = edit.texts()
-        lines = self.code.source.splitlines()
-        its = tokens(lines.pop(edit.line - 1))
-        is_there = all(word in its for word in tokens(new) - tokens(old) if word.isidentifier())
-        return is_there and not old.isidentifier() and any(old in line for line in lines)
 
     def _takes_a_variable(self, edit: Edit) -> bool:
         """Tell whether an edit takes the last of a variable out of an expression."""
@@ -264,9 +239,7 @@ class Search(Lookup):
         reason, nor has what leads to other lines: it must make something right, too.
         """
         function = self.code.function(*edits)
-        has_reason = all(
-            has_own_reason(edit) or self._is_nearer(fault, edit) or self._is_of_a_copied_line(edit) for edit in edits
-        )
+        has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
         given = [Outcome(x) for x in self.bank.cases[self.telling].arguments if isinstance(x, np.ndarray)]
         is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
         if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):
@@ -350,12 +323,6 @@ def _only_takes_out(edit: Edit) -> bool:
     """Tell whether an edit puts no word in: beside a mistake, it may only make room for it."""
     before, after = map(tokens, edit.texts())
     return after < before
-
-
-def _numbers(words: Iterable[str]) -> set[str]:
-    return {
-        word for word in words if word[0].isdigit() and " " not in word and word not in "01"
-    }  # sums begin at 0, and loops at either
 
 
 @dataclass(frozen=True)
