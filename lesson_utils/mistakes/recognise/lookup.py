@@ -82,7 +82,7 @@ class Lookup:
 
     def _is_of_other_lines(self, message: str) -> bool:
         """Tell whether a message begins with a loop or a question that the lines do not have, or adds to what `for` counts."""
-        nodes = [node for statement in (self.learner.body if self.learner else ()) for node in ast.walk(statement)]
+        nodes = [*ast.walk(self.learner.tree)] if self.learner else []
         said = re.findall(r"(?:^|[.?!]\s)(?:A |Your )?`?(for|while|if|loop)\b`? ", message)
         counted = [ast.unparse(node.target) for node in nodes if isinstance(node, ast.For | ast.comprehension)]
         return bool(nodes) and (

@@ -105,11 +105,6 @@ def is_slip(edit: Edit) -> bool:
     return is_explained or is_pitfall or "//" in own_reason(edit.old, edit.new)
 
 
-def is_size(edit: Edit) -> bool:
-    """Tell whether the edit takes the length of another axis, or undoes a slip that explains itself."""
-    return edit.kind == "size" or is_slip(edit)
-
-
 def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
     """Yield the ids of the nodes that a body's conditions are made of."""
     for node in ast.walk(ast.Module(body, [])):
@@ -132,7 +127,7 @@ def reads_of(body: list[ast.stmt]) -> Counter[str]:
 
 
 def _is_trivial(edit: Edit) -> bool:
-    """Tell whether the new expression says the same twice, `x / x`, `f(f(x))`, or computes a number from a number, `√1`."""
+    """Tell whether the new expression says the same twice, `x / x` and `f(f(x))`, or nothing, `x * 1`."""
     known = {ast.dump(node) for node in ast.walk(edit.old)}
     if (name_called(edit.new) and name_called(edit.new) == name_called(edit.parent)) or (
         _turns(edit.new) and _turns(edit.parent)
@@ -167,8 +162,6 @@ def _says_nothing(node: ast.AST) -> bool:
         case ast.Call(args=[inner]) if name_called(node) and name_called(inner) == name_called(node):
             return True
         case ast.Call(func=ast.Attribute(value=inner)) | ast.Attribute(value=inner) if _turns(node) and _turns(inner):
-            return True
-        case ast.Call(func=ast.Attribute(attr="sqrt" | "exp" | "log" | "sin" | "cos" | "tanh"), args=[ast.Constant()]):
             return True
         case ast.Call(args=[ast.Attribute(attr="shape")], func=ast.Attribute()):
             return True

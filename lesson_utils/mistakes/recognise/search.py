@@ -26,7 +26,6 @@ from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
     Plausibility,
     has_own_reason,
-    is_size,
     is_slip,
     nodes_of_tests,
     reads_of,
@@ -81,11 +80,8 @@ class Search(Lookup):
     def typed(self) -> Diagnosis | None:
         """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
         best = self.best([*self.bank.changes, *self.bank.respelled])
-        if best and self.learner and self.distance_in_words(best) > REWORDED:
-            has_what_goes = any(name in self.words for name in self.calls_left_out(best))  # √1, say, for no root
-            if slip := self._repaired(is_size if has_what_goes else is_slip):
-                return slip
-        return self._named(best)
+        slip = self._repaired(is_slip) if best and self.distance_in_words(best) > REWORDED else None
+        return slip or self._named(best)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
         """Find the typed mistake that does the same wherever neither it nor the answer stops with an error."""
