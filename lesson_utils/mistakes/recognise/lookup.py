@@ -81,14 +81,10 @@ class Lookup:
         return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
 
     def _is_of_other_lines(self, message: str) -> bool:
-        """Tell whether a message begins with a loop or a question that the lines do not have, or adds to what `for` counts."""
+        """Tell whether a message begins with a loop or a question that the lines do not have."""
         nodes = [*ast.walk(self.learner.tree)] if self.learner else []
         said = re.findall(r"(?:^|[.?!]\s)(?:A |Your )?`?(for|while|if|loop)\b`? ", message)
-        counted = [ast.unparse(node.target) for node in nodes if isinstance(node, ast.For | ast.comprehension)]
-        return bool(nodes) and (
-            any(f"`{name} += " in message for name in counted)
-            or any(not any(isinstance(node, CONSTRUCTS[word]) for node in nodes) for word in said)
-        )
+        return bool(nodes) and any(not any(isinstance(node, CONSTRUCTS[word]) for node in nodes) for word in said)
 
     def distance_in_words(self, fault: Fault, edit: Edit | None = None) -> int:
         """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""
@@ -113,10 +109,6 @@ class Lookup:
             return False
         ratios = [value / wanted for value, wanted in pairs if wanted]
         return 1 < len(ratios) == len(pairs) and bool(np.allclose(ratios, ratios[0], rtol=1e-6))
-
-    def calls_left_out(self, fault: Fault) -> set[str]:
-        """Return the functions that the solution calls and a fault does not."""
-        return {*re.findall(r"(\w+)\(", self.bank.exercise.body({}))} - {*re.findall(r"(\w+)\(", fault.text)}
 
     def works_alike(self, fault: Fault) -> bool:
         """Tell whether half of what a fault calls stands in the learner's lines; else its words say what nobody wrote."""

@@ -184,8 +184,7 @@ class Search(Lookup):
             if most == 1 or all(map(is_limit, edits))  # of three mistakes, one may be a guess
             for its in [signature(outcome)]
             for fault in self.bank.changes
-            if ";" not in fault.name
-            and may_match(fault.signature(self.telling), its)
+            if may_match(fault.signature(self.telling), its)
             and all(self._may_stand_beside(edit, fault) for edit in edits)
             and self._leads_to(fault, edits)
         ]
@@ -195,15 +194,10 @@ class Search(Lookup):
         return Diagnosis(listed([*repair_messages(edits, self.code), self.said(fault)]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
-        if edit.kind in REMOVING and not self.has_values:  # without the part that stops, nothing is known of it
-            return False
         if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self.works_alike(fault)):
             return False
         if edit.kind == "term" and not self._has_too_many(edit):
             return False
-        goes_too_far = edit.kind == "unwrapped" and self.calls_left_out(fault) and not has_own_reason(edit)
-        if goes_too_far or self._takes_a_parameter(edit):
-            return False  # the edit may itself make the mistake that is told beside it
         return edit.kind == "results" or self.is_true(fault)
 
     def _has_too_many(self, edit: Edit) -> bool:
@@ -220,13 +214,6 @@ class Search(Lookup):
         """Tell whether an edit takes the last of a variable out of an expression."""
         before, after = map(tokens, edit.texts())
         return any(v in before and v not in after for v in self.code.variables())
-
-    def _takes_a_parameter(self, edit: Edit) -> bool:
-        """Tell whether an edit leaves the lines without a parameter that the solution reads."""
-        before = self.code.variables_read()
-        with edit.applied():
-            gone = before - self.code.variables_read()
-        return any(name in gone and name in self.bank.words for name in self.bank.exercise.parameters)
 
     def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
