@@ -267,6 +267,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
             yield "sign", node.operand
             if isinstance(value := number(node), int):
                 yield from (("off by one", parsed(str(value + n))) for n in (1, -1))
+            if value is not None and value < -1:  # a number that was to hide scores
+                yield "constant", parsed("-np.inf")
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
             yield "comparison", left
