@@ -18,6 +18,7 @@ MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets"
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 COUNTS = {"index", "len", "argmax", "argmin", "argsort"}  # what is counted has no sign
 TURNING = {"swapaxes", "transpose", "T"}
+CANCELLING = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)  # of the same on both sides, 0 or 1 is left
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,7 @@ class Plausibility:
         unknown = self._unknown(after - before, self.solution, self.learner)
         if any(" " not in word for word in unknown) or (unknown and edit.kind != "operator"):
             return False
-        may_go = edit.kind in ("branches", "term") or self._is_superfluous(before - after)
-        return edit.kind not in REMOVING or may_go
+        return edit.kind not in REMOVING - {"branches", "term"} or self._is_superfluous(before - after)
 
     def _bends_a_condition(self, edit: Edit) -> bool:
         """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
@@ -147,9 +147,7 @@ def _turns(node: object) -> bool:
 
 def _says_nothing(node: ast.AST) -> bool:
     match node:
-        case ast.BinOp(left=a, op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.Mod(), right=b) if ast.dump(
-            a
-        ) == ast.dump(b):
+        case ast.BinOp(left=a, op=op, right=b) if isinstance(op, CANCELLING) and ast.dump(a) == ast.dump(b):
             return True
         case ast.BinOp(left=ast.BinOp(op=ast.Sub(), right=a), op=ast.Add(), right=b) if ast.dump(a) == ast.dump(b):
             return True
