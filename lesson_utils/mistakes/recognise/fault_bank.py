@@ -167,8 +167,7 @@ class Bank:
     @cached_property
     def words(self) -> Counter[str]:
         """The words of the solution, and of its other spellings; what has a method may be a function's first argument."""
-        exercise = self.exercise
-        words = tokens("\n".join([*exercise.steps.values(), *chain(*exercise.spellings.values())]))
+        words = tokens("\n".join([*self.exercise.steps.values(), *chain(*self.exercise.spellings.values())]))
         owners = [pair[:-2] for pair in words if pair.endswith(" .")]
         arrays = [name for name in owners if name.isidentifier() and name not in modules_in(self.names)]
         return words + Counter(f"{a} {b}" for name in arrays for a, b in (("(", name), (name, ","), (name, ")")))

@@ -80,7 +80,7 @@ class Search(Lookup):
     def typed(self) -> Diagnosis | None:
         """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
         best = self.best([*self.bank.changes, *self.bank.respelled])
-        slip = self._repaired(is_slip) if best and self.distance_in_words(best) > REWORDED else None
+        slip = self.repair(is_slip) if best and self.distance_in_words(best) > REWORDED else None
         return slip or self._named(best)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
@@ -115,11 +115,8 @@ class Search(Lookup):
 
     # --- Which edit of the learner's lines makes them right? ---
 
-    def repair(self) -> Diagnosis | None:
+    def repair(self, fits: Callable[[Edit], bool] = lambda edit: True) -> Diagnosis | None:
         """Find the most plausible edit of the learner's lines that makes every case right."""
-        return self._repaired()
-
-    def _repaired(self, fits: Callable[[Edit], bool] = lambda edit: True) -> Diagnosis | None:
         self.edits, self.tried = [], []
         if self.learner is None or not self._runs_as(self.learner):
             self.learner = None
@@ -194,26 +191,19 @@ class Search(Lookup):
         return Diagnosis(listed([*repair_messages(edits, self.code), self.said(fault)]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
-        if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self.works_alike(fault)):
-            return False
-        if edit.kind == "term" and not self._has_too_many(edit):
-            return False
-        return edit.kind == "results" or self.is_true(fault)
-
-    def _has_too_many(self, edit: Edit) -> bool:
-        """Tell whether the lines have more of the sign that an edit takes out than the solution; else that has such a part, too."""
         before, after = map(tokens, edit.texts())
-        return any(self.words[sign] > self.bank.words[sign] for sign in before - after if sign in "+-*/@")
+        takes_a_variable = any(v in before and v not in after for v in self.code.variables())
+        if edit.kind in REMOVING - {"keyword"} and (takes_a_variable or not self.works_alike(fault)):
+            return False
+        signs = [sign for sign in before - after if sign in "+-*/@"]
+        if edit.kind == "term" and all(self.words[sign] <= self.bank.words[sign] for sign in signs):
+            return False  # the solution has such a part, too
+        return edit.kind == "results" or self.is_true(fault)
 
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
         before, after = map(len, edit.texts())
         return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
-
-    def _takes_a_variable(self, edit: Edit) -> bool:
-        """Tell whether an edit takes the last of a variable out of an expression."""
-        before, after = map(tokens, edit.texts())
-        return any(v in before and v not in after for v in self.code.variables())
 
     def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
