@@ -132,7 +132,9 @@ class Search(Lookup):
 
     def two_edits(self) -> Diagnosis | None:
         """Find the likeliest two edits of the learner's lines that make every case right; one brings the results nearer."""
-        wanted, steps = self.bank.wanted[self.telling], Steps(SECOND)
+        if not self.tried:
+            return None
+        wanted, steps, rank = self.bank.wanted[self.telling], Steps(SECOND), self.plausibility.rank
         nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
         for (first, *_), outcome in self.tried:
             if first.kind not in DOUBTFUL:
@@ -141,10 +143,8 @@ class Search(Lookup):
         firsts = [edit for (after, _), edit in ordered if after < before or edit.kind in WHOLE][:NEAREST]
         pairs = ((a, b) for a in firsts for b in self.edits if b.kind != "arithmetic" and not contradict(a, b))
         found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
-        if not found:
-            return None
-        best = min(found, key=lambda pair: [sum(x) for x in zip(*map(self.plausibility.rank, pair), strict=True)])
-        return self._told(*sorted(best, key=lambda edit: edit.line))
+        best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
+        return self._told(*sorted(best, key=lambda edit: edit.line)) if best else None
 
     @property
     def code(self) -> LearnerCode:
