@@ -30,7 +30,7 @@ def float64_source(function: Callable[..., Any], case: Case, wanted: Outcome) ->
         return ""
     lines = [str(n) for n in sorted({mine.first_line + edit.line - 1 for edit in edits})]
     where = f"Lines {listed(lines)} make" if len(lines) > 1 else f"Line {lines[0]} makes"
-    cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)  # type: ignore[arg-type]
+    cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)
     return f"{where} it float64: write {', and '.join(cures)}."
 
 

@@ -196,9 +196,9 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
     if edit.kind == "results":
         elements = edit.new.elts if isinstance(edit.new, ast.Tuple) else [edit.new]
-        return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"  # type: ignore[arg-type]
+        return f"{line}: write `return {', '.join(map(ast.unparse, elements))}`. {REASONS['results']}"
     gone, written = _left_out(old, new), learner.source.splitlines()[edit.line - 1].replace(" ", "")
-    before, after = learner.text(old), _after(old, new, learner)
+    before, after = learner.text(old), ast.unparse(new)
     which = f" in `{before}`" if written.count(gone.replace(" ", "")) > 1 else ""
     inside = ""
     if "…" in gone:

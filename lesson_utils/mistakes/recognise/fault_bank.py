@@ -9,9 +9,11 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from types import CodeType
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise, Program, compiled
 from lesson_utils.mistakes.recognise.ingredients import Ingredients, ingredients, modules_in
-from lesson_utils.mistakes.run.outcome import Outcome, plain, same
+from lesson_utils.mistakes.run.outcome import Outcome, plain
 from lesson_utils.mistakes.run.sandbox import quick, quiet
 from lesson_utils.mistakes.verdict import listed
 
@@ -50,11 +52,6 @@ def may_match(a: Signature, b: Signature) -> bool:
     return a[0] == b[0] and abs(a[1] - b[1]) <= 2e-3 + 2e-3 * abs(b[1])
 
 
-def agree(a: Outcome, b: Outcome) -> bool | None:
-    """Tell whether two outcomes are the same; None beside an error, in which the spellings of one mistake differ."""
-    return same(a, b) or (None if a.error or b.error else False)
-
-
 @lru_cache(10_000)
 def tokens(text: str) -> Counter[str]:
     """Return the words and signs of a text, and the pairs of neighbours: x_r + h_r is not x_z + h_z. To be read, not changed."""
@@ -78,34 +75,28 @@ def _changes(text: str, other: str) -> list[tuple[int, int, list[str]]]:
 
 
 @lru_cache(10_000)
-def merged(text: str, a: str, b: str) -> str | None:
-    """Return a text with the changes of two others of it; None where they change the same words."""
+def merged(right: tuple[str, ...], a: str, b: str) -> str:
+    """Return that one of some right texts which two wrong ones are like, with the changes of both; "" if they overlap."""
+    text = min(right, key=lambda text: len(_changes(text, a)) + len(_changes(text, b)))
     words, changed = _words(text), sorted((*_changes(text, a), *_changes(text, b)), key=lambda change: change[:2])
     if not (a and b) or any(j > k or (i, j) == (k, m) for (i, j, _), (k, m, _) in pairwise(changed)):
-        return None
+        return ""
     for i, j, its in reversed(changed):
         words[i:j] = its
     return "".join(words)
 
 
+@dataclass(eq=False)
 class Fault:
     """A way to go wrong, and its outcome in each case."""
 
-    def __init__(
-        self,
-        bank: "Bank",
-        name: str,
-        message: str,
-        replaced: Mapping[str, CodeType | None],
-        texts: Mapping[str, str] | None = None,
-        parts: tuple["Fault", ...] = (),
-    ) -> None:
-        self.bank, self.name, self.replaced, self.texts, self.parts = bank, name, replaced, texts or {}, parts
-        self._message, self._outcomes = message, dict[int, Outcome]()
-
-    @property
-    def message(self) -> str:
-        return listed(fault.message for fault in self.parts) if self.parts else self._message
+    bank: "Bank"
+    name: str
+    message: str
+    replaced: Mapping[str, CodeType]  # the code of each step that changes; "" is the whole body
+    texts: Mapping[str, str]
+    parts: tuple["Fault", ...] = ()
+    outcomes: dict[int, Outcome] = field(default_factory=dict)  # as far as they are known
 
     @property
     def text(self) -> str:
@@ -118,14 +109,13 @@ class Fault:
 
     @cached_property
     def program(self) -> Program:
-        replaced = self.replaced
-        codes = [replaced[""]] if self.whole else [replaced.get(step, code) for step, code in self.bank.codes.items()]
-        return Program([code for code in codes if code], self.bank.names, self.bank.exercise.parameters)
+        codes = self.replaced if self.whole else {**self.bank.codes, **self.replaced}
+        return Program([*codes.values()], self.bank.names, self.bank.exercise.parameters)
 
     def outcome(self, i: int) -> Outcome:
-        if i not in self._outcomes:
-            self._outcomes[i] = quick(self.program, self.bank.cases[i].arguments)
-        return self._outcomes[i]
+        if i not in self.outcomes:
+            self.outcomes[i] = quick(self.program, self.bank.cases[i].arguments)
+        return self.outcomes[i]
 
     def signature(self, i: int) -> Signature:
         """Return the signature in case i; the bank keeps those of pairs, which are made anew for each wrong answer."""
@@ -140,9 +130,10 @@ class Bank:
 
     def __init__(self, exercise: Exercise) -> None:
         self.exercise, self.cases, self.names = exercise, exercise.drawn, exercise.names()
-        self.codes = {step: compiled(textwrap.dedent(text)) for step, text in exercise.steps.items()}
+        self.codes = self._codes(exercise.steps)
         with quiet():
             self.wanted = [quick(exercise.right, case.arguments) for case in self.cases]
+        self.right = {step: (text, *exercise.spellings.get(step, ())) for step, text in exercise.steps.items()}
         self.signatures: dict[tuple[int, ...], Signature] = {}
 
     @cached_property
@@ -154,10 +145,9 @@ class Bank:
             for way in mistake.ways
         ]
 
-    def _codes(self, way: Mapping[str, str]) -> dict[str, CodeType | None]:
-        if "" in way:
-            return {"": compiled(self.exercise.body(way))}
-        return {step: compiled(textwrap.dedent(text)) if text.strip() else None for step, text in way.items()}
+    def _codes(self, way: Mapping[str, str]) -> dict[str, CodeType]:
+        texts = {"": self.exercise.body(way)} if "" in way else way
+        return {step: compiled(textwrap.dedent(text)) for step, text in texts.items()}
 
     @cached_property
     def respelled(self) -> list[Fault]:
@@ -177,10 +167,7 @@ class Bank:
     @cached_property
     def words(self) -> Counter[str]:
         """The words of the solution, and of its other spellings; what has a method may be a function's first argument."""
-        exercise = self.exercise
-        words = tokens(
-            "\n".join([*exercise.steps.values(), *(t for texts in exercise.spellings.values() for t in texts)])
-        )
+        words = tokens("\n".join([*self.exercise.steps.values(), *chain(*self.exercise.spellings.values())]))
         owners = [pair[:-2] for pair in words if pair.endswith(" .")]
         arrays = [name for name in owners if name.isidentifier() and name not in modules_in(self.names)]
         return words + Counter(f"{a} {b}" for name in arrays for a, b in (("(", name), (name, ","), (name, ")")))
@@ -194,20 +181,12 @@ class Bank:
     def pairs(self, faults: Sequence[Fault]) -> Iterator[Fault]:
         """Yield each two faults of different names as one; of one step, those that change different words of it."""
         for a, b in combinations([fault for fault in faults if not fault.whole], 2):
-            if a.name == b.name:
-                continue
-            both = {step: self._merged(step, a.texts[step], b.texts[step]) for step in a.texts.keys() & b.texts.keys()}
-            try:
-                codes = {step: compiled(textwrap.dedent(text or "…")) for step, text in both.items()}
-            except SyntaxError:
-                continue
-            texts = {**a.texts, **b.texts, **{step: text or "" for step, text in both.items()}}
-            yield Fault(self, f"{a.name}; {b.name}", "", {**a.replaced, **b.replaced, **codes}, texts, (a, b))
-
-    def _merged(self, step: str, a: str, b: str) -> str | None:
-        """Return a step with the changes of two spellings of it, as changes of that right spelling which is like them."""
-        right = (self.exercise.steps[step], *self.exercise.spellings.get(step, ()))
-        return merged(min(right, key=lambda text: len(_changes(text, a)) + len(_changes(text, b))), a, b)
+            shared = a.texts.keys() & b.texts.keys()
+            both = {step: merged(self.right[step], a.texts[step], b.texts[step]) for step in shared}
+            if a.name != b.name and all(both.values()):
+                with suppress(SyntaxError):
+                    replaced, texts = {**a.replaced, **b.replaced, **self._codes(both)}, {**a.texts, **b.texts, **both}
+                    yield Fault(self, f"{a.name}; {b.name}", listed([a.message, b.message]), replaced, texts, (a, b))
 
 
 bank_of = cache(Bank)

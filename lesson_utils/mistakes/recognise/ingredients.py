@@ -41,11 +41,10 @@ def ingredients(
                 wraps[f"{ast.unparse(node.func)}({{}})"] = None
             case ast.Constant(value=int() | float() as value) if value not in range(4):
                 numbers[value] = None
-            case ast.BinOp():
+            case ast.BinOp(left=left, op=op, right=right):
                 here = ast.Name("HERE", ast.Load())
-                if closed(node.right):
-                    terms[ast.unparse(ast.BinOp(here, node.op, node.right)).replace("HERE", "{}")] = None
-                if closed(node.left):
-                    terms[ast.unparse(ast.BinOp(node.left, node.op, here)).replace("HERE", "{}")] = None
+                for side, term in ((right, ast.BinOp(here, op, right)), (left, ast.BinOp(left, op, here))):
+                    if closed(side):
+                        terms[ast.unparse(term).replace("HERE", "{}")] = None
     masked = "mask" in parameters or "1 - " in " ".join(map(ast.unparse, solution))
     return Ingredients(names, tuple(wraps), tuple(terms), modules, tuple(numbers), masked)

@@ -45,10 +45,6 @@ class LearnerCode:
             return plain
         return own if is_its_own and own.replace(" ", "") != plain.replace(" ", "") else plain
 
-    def variables_read(self) -> set[str]:
-        """Return the names that the body reads."""
-        return {n.id for n in expressions(self.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
     def variables(self) -> tuple[str, ...]:
         """Return the parameters, and the names that the body stores."""
         stored = [n.id for n in expressions(self.body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]

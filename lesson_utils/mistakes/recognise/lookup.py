@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.explain.errors import same_place
-from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, agree, may_match, signature, tokens
+from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, exchanges, learner_code
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 from lesson_utils.mistakes.run.limits import Steps, within
@@ -61,19 +61,14 @@ class Lookup:
         """
         seen, apart, has_values = 0, 0, False
         for i, outcome in enumerate(self.outcomes):
-            agreed = agree(fault.outcome(i), outcome)
-            if agreed and outcome.error:
-                here = same_place(fault.outcome(i).error, outcome.error, self.bank.exercise.parameters)
-                agreed = here or (None if abstain else False)
-            if abstain and agreed is False and i not in self.wrong:
+            its, is_wrong = fault.outcome(i), i in self.wrong
+            if same(its, outcome) and same_place(its.error, outcome.error, self.bank.exercise.parameters):
+                seen += is_wrong
+                has_values |= is_wrong and outcome.is_telling() and np.size(outcome.results()[0]) > 1
+            elif abstain and not is_wrong and not its.error:
                 apart += 1
-                continue
-            silent = abstain and i in self.wrong and (outcome.error or not fault.parts)
-            if agreed is False or (agreed is None and not silent):
+            elif not (abstain and is_wrong and (outcome.error or (its.error and not fault.parts))):
                 return False
-            seen += bool(agreed) and i in self.wrong
-            if agreed and i in self.wrong and outcome.is_telling():
-                has_values |= np.size(outcome.results()[0]) > 1
         return seen > 0 and 2 * apart <= seen and (not abstain or has_values or 2 * seen >= len(self.wrong))
 
     def is_true(self, fault: Fault) -> bool:
@@ -86,14 +81,10 @@ class Lookup:
         return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
 
     def _is_of_other_lines(self, message: str) -> bool:
-        """Tell whether a message begins with a loop or a question that the lines do not have, or adds to what `for` counts."""
-        nodes = [node for statement in (self.learner.body if self.learner else ()) for node in ast.walk(statement)]
+        """Tell whether a message begins with a loop or a question that the lines do not have."""
+        nodes = [*ast.walk(self.learner.tree)] if self.learner else []
         said = re.findall(r"(?:^|[.?!]\s)(?:A |Your )?`?(for|while|if|loop)\b`? ", message)
-        counted = [ast.unparse(node.target) for node in nodes if isinstance(node, ast.For | ast.comprehension)]
-        return bool(nodes) and (
-            any(f"`{name} += " in message for name in counted)
-            or any(not any(isinstance(node, CONSTRUCTS[word]) for node in nodes) for word in said)
-        )
+        return bool(nodes) and any(not any(isinstance(node, CONSTRUCTS[word]) for node in nodes) for word in said)
 
     def distance_in_words(self, fault: Fault, edit: Edit | None = None) -> int:
         """Count the words that the learner's answer, maybe with an edit, and the fault, as typed, do not share."""
@@ -118,14 +109,6 @@ class Lookup:
             return False
         ratios = [value / wanted for value, wanted in pairs if wanted]
         return 1 < len(ratios) == len(pairs) and bool(np.allclose(ratios, ratios[0], rtol=1e-6))
-
-    def misses(self, fault: Fault) -> bool:
-        """Tell whether a fault leaves out a call of the solution that the learner's lines have: √1, say, for no root."""
-        return any(name in self.words for name in self.calls_left_out(fault))
-
-    def calls_left_out(self, fault: Fault) -> set[str]:
-        """Return the functions that the solution calls and a fault does not."""
-        return {*re.findall(r"(\w+)\(", self.bank.exercise.body({}))} - {*re.findall(r"(\w+)\(", fault.text)}
 
     def works_alike(self, fault: Fault) -> bool:
         """Tell whether half of what a fault calls stands in the learner's lines; else its words say what nobody wrote."""

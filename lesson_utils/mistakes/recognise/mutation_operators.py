@@ -37,10 +37,15 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.GtE: (ast.Gt, ast.LtE, ast.Lt), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq, ast.IsNot), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
 }  # fmt: skip
 
-SHAPED = ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]", "~{}", "1 - {}", "{}.copy()")  # fmt: skip
-KINDS = {"-{}": "sign", "~{}": "inverted", "1 - {}": "complement", "{}.copy()": "in place"}
-PICKED = ("{}[:, 0]", "{}[0]", "{}[-1]")
-ARITHMETIC = ("-{}", "{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1")
+WRAPS = {  # what may be missing around an expression, whatever the solution has
+    "missing": ("{}.T", "{}.swapaxes(-1, -2)", "{}.swapaxes(-2, -3)", "{}[:, None]", "{}[..., None]", "{}[None]"),
+    "inverted": ("~{}",),
+    "complement": ("1 - {}",),
+    "in place": ("{}.copy()",),
+    "picked": ("{}[:, 0]", "{}[0]", "{}[-1]"),
+    "sign": ("-{}",),
+    "arithmetic": ("{} ** 2", "1 / {}", "{} * 2", "{} / 2", "{} + 1", "{} - 1"),
+}
 
 
 def parsed(text: str) -> ast.expr:
@@ -68,6 +73,11 @@ def with_fields(node: ast.AST, **fields: object) -> ast.expr:
     return new  # type: ignore[return-value]
 
 
+def confused_with(name: str) -> list[str]:
+    """Return the functions that are taken for one of this name."""
+    return [other for group in CONFUSED if name in group for other in group if other != name]
+
+
 def _swapped(items: list[ast.expr]) -> Iterator[list[ast.expr]]:
     """Yield the items with each two of them exchanged."""
     for i, j in itertools.combinations(range(len(items)), 2):
@@ -85,11 +95,9 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
     is_method = isinstance(func, ast.Attribute) and not (isinstance(func.value, ast.Name) and func.value.id in modules)
     if name in TAKES_AXIS:
         yield from _other_axes(node, name, is_method)
-    for group in CONFUSED:
-        if name in group and isinstance(func, ast.Attribute):
-            for other in (g for g in group if g != name):
-                if not is_method or other in METHODS:
-                    yield "function", with_fields(node, func=with_fields(func, attr=other))
+    for other in confused_with(name) if isinstance(func, ast.Attribute) else ():
+        if not is_method or other in METHODS:
+            yield "function", with_fields(node, func=with_fields(func, attr=other))
     if len(node.args) == 1 and isinstance(inner := node.args[0], ast.BinOp):  # f(a ∘ b) → f(a) ∘ b
         yield "brackets", with_fields(inner, left=with_fields(node, args=[inner.left]))
     if name == "range" and [*map(number, node.args[1:])] == [-1, -1]:
@@ -97,13 +105,11 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
     if name == "len" and len(node.args) == 1:
         yield from (("size", parsed(f"({ast.unparse(node.args[0])}).shape[{axis}]")) for axis in (-1, -2))
     yield from _other_arguments(node, name, is_method)
-    joined = node.args[0] if node.args else None
     if name == "tile" and len(node.args) == 2:  # a b a b for a a b b
-        times = node.args[1]
+        array, times = node.args
         first = isinstance(times, ast.Tuple) and times.elts[0]  # of (n, 1, 1)
-        yield "function", _repeated(node.args[0], first or times, 0 if first else -1)
-    elif isinstance(joined, ast.List | ast.Tuple) and len({*map(ast.unparse, joined.elts)}) == 1 < len(joined.elts):
-        yield "function", _repeated(joined.elts[0], ast.Constant(len(joined.elts)))
+        repeated = parsed(f"np.repeat(_, _, axis={0 if first else -1})")
+        yield "function", with_fields(repeated, args=[array, first or times])
     for keyword in node.keywords:
         if keyword.arg not in ("axis", "keepdims"):
             yield "keyword", with_fields(node, keywords=[k for k in node.keywords if k is not keyword])
@@ -130,15 +136,10 @@ def _other_axes(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[st
 
 def _other_arguments(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[str, ast.expr]]:
     """Yield what is called instead of the call, and the call with its arguments in another order, or one fewer."""
-    if is_method and name not in ("format", "append"):
-        yield "unwrapped", node.func.value  # type: ignore[attr-defined]
-    elif (
-        node.args
-        and not isinstance(node.args[0], ast.Starred)
-        and name not in ("range", "len", "zip", "enumerate", "arange")
-    ):
+    if name not in ("range", "len", "zip", "enumerate", "arange", "format", "append"):
         both = name in ("max", "min", "maximum", "minimum", "fmax", "fmin")
-        yield from (("unwrapped", argument) for argument in (node.args if both else node.args[:1]))
+        inner = [node.func.value] if is_method else node.args if both else node.args[:1]  # type: ignore[attr-defined]
+        yield from (("unwrapped", part) for part in inner if not isinstance(part, ast.Starred))
     for swapped in _swapped(node.args):
         yield "order", with_fields(node, args=swapped)
     if len(node.args) > 1 and name in ("zeros", "ones", "empty", "full", "array", "eye"):
@@ -146,25 +147,12 @@ def _other_arguments(node: ast.Call, name: str, is_method: bool) -> Iterator[tup
 
 
 def _other_layouts(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[str, ast.expr]]:
-    """Yield calls that swap other axes of an array, or shape it with its sizes in another order."""
+    """Yield calls that swap other axes of an array."""
     array: Any = node.func.value if is_method else node.args[0] if node.args else None  # type: ignore[attr-defined]
-    if name == "swapaxes" and is_method:
-        moved = ast.Attribute(ast.Name("np", ast.Load()), "moveaxis", ast.Load())
-        yield "axes swapped", ast.Call(moved, [array, *node.args], [])
-    elif name == "swapaxes":
-        yield "axes swapped", with_fields(node, func=with_fields(node.func, attr="moveaxis"))
     if name in ("swapaxes", "transpose", "moveaxis") and array is not None:
         for a, b in ((-1, -2), (-2, -3), (0, 1), (1, 2), (-1, -3)):
             yield "axes swapped", _axes_swapped(array, a, b)
         yield "axes swapped", ast.Attribute(array, "T", ast.Load())
-    if name == "reshape":
-        sizes = node.args if is_method else node.args[1:]
-        for swapped in _swapped(sizes):
-            yield "order", with_fields(node, args=[*node.args[: len(node.args) - len(sizes)], *swapped])
-
-
-def _repeated(array: ast.expr, times: ast.expr, axis: int = -1) -> ast.expr:
-    return with_fields(parsed(f"np.repeat(_, _, axis={axis})"), args=[array, times])
 
 
 def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
@@ -175,17 +163,12 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
     yield from (("term", side) for side in (node.left, node.right))
     if isinstance(node.op, ast.Pow) and number(node.right) == 2:  # the other way to lose a sign
         yield "function", ast.Call(parsed("np.abs"), [node.left], [])
-    match node:
-        case ast.BinOp(
-            left=ast.Constant(value=1), op=ast.Add(), right=ast.Call(func=ast.Attribute(attr="exp"), args=[x])
-        ):
-            negated = with_fields(node.right, args=[ast.UnaryOp(ast.USub(), x)])
-            yield "sign", with_fields(node, right=negated)  # in the logistic function
+    if number(node.left) == 1 and isinstance(node.right, ast.Call) and name_called(node.right) == "exp":
+        negated = [ast.UnaryOp(ast.USub(), argument) for argument in node.right.args]  # in the logistic function
+        yield "sign", with_fields(node, right=with_fields(node.right, args=negated))
     if isinstance(node.op, ast.MatMult):
-        for operand, name in ((node.left, "left"), (node.right, "right")):
-            yield "transpose", with_fields(node, **{name: _axes_swapped(operand, -1, -2)})
-            yield "transpose", with_fields(node, **{name: ast.Attribute(operand, "T", ast.Load())})
-        yield "transpose", with_fields(node, left=node.right, right=_axes_swapped(node.left, -1, -2))
+        for side in ("left", "right"):
+            yield "transpose", with_fields(node, **{side: _axes_swapped(getattr(node, side), -1, -2)})
     yield from _brackets(node)
 
 
@@ -195,21 +178,15 @@ def _brackets(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node.op, ast.Add | ast.Sub) and isinstance(left, ast.BinOp) and isinstance(right, ast.BinOp):
         middle = with_fields(node, left=left.right, right=right.left)  # g * a - b / c → g * (a - b) / c
         yield "brackets", with_fields(right, left=with_fields(left, right=middle))
-    for side, other in (("left", "right"), ("right", "left")):
-        inner = getattr(node, side)
-        if isinstance(inner, ast.BinOp):
-            mine = getattr(node, other)
-            if side == "left":  # (a · b) ∘ c → a · (b ∘ c)
-                yield "brackets", with_fields(inner, right=with_fields(node, left=inner.right, right=mine))
-            else:  # a ∘ (b · c) → (a ∘ b) · c
-                yield "brackets", with_fields(inner, left=with_fields(node, left=mine, right=inner.left))
-                if isinstance(node.op, ast.Add | ast.Sub) and isinstance(inner.op, ast.Mult):  # a - b * c → b * (a - c)
-                    yield "brackets", with_fields(inner, right=with_fields(node, left=mine, right=inner.right))
-            if isinstance(node.op, ast.Mult | ast.Add) and side == "left":  # (a · b) * c → (a * c) · b
-                yield "brackets", with_fields(inner, left=with_fields(node, left=inner.left, right=mine))
-        elif isinstance(inner, ast.Call) and inner.args and not isinstance(inner.args[0], ast.Starred):
-            # f(a) ∘ b → f(a ∘ b)
-            yield "brackets", with_fields(inner, args=[with_fields(node, **{side: inner.args[0]}), *inner.args[1:]])
+    if isinstance(left, ast.BinOp):  # (a · b) ∘ c → a · (b ∘ c)
+        yield "brackets", with_fields(left, right=with_fields(node, left=left.right))
+    if isinstance(right, ast.BinOp):  # a ∘ (b · c) → (a ∘ b) · c
+        yield "brackets", with_fields(right, left=with_fields(node, right=right.left))
+        if isinstance(node.op, ast.Add | ast.Sub) and isinstance(right.op, ast.Mult):  # a - b * c → b * (a - c)
+            yield "brackets", with_fields(right, right=with_fields(node, right=right.right))
+    for side, call in (("left", left), ("right", right)):  # f(a) ∘ b → f(a ∘ b)
+        if isinstance(call, ast.Call) and call.args and not isinstance(call.args[0], ast.Starred):
+            yield "brackets", with_fields(call, args=[with_fields(node, **{side: call.args[0]}), *call.args[1:]])
 
 
 def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
@@ -226,16 +203,8 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
         yield "sides", with_fields(node, slice=with_fields(node.slice, elts=node.slice.elts[::-1]))
     if not isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):  # x[-k] for x[-k:]
-        yield "bound", with_fields(node, slice=ast.Slice(node.slice, None, None))
-        yield "bound", with_fields(node, slice=ast.Slice(None, node.slice, None))
-    if isinstance(node.slice, ast.UnaryOp | ast.Name | ast.Compare):
-        yield "inverted", with_fields(node, slice=_inverted(node.slice))
-
-
-def _inverted(node: ast.expr) -> ast.expr:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
-        return node.operand
-    return ast.UnaryOp(ast.Invert(), node)
+        yield "bound", with_fields(node, slice=ast.Slice(node.slice, None))
+        yield "bound", with_fields(node, slice=ast.Slice(None, node.slice))
 
 
 def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
@@ -270,18 +239,9 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
         letters = dict.fromkeys(c for c in given if c.isalpha())
         if "." not in value:  # leading axes
             yield "letters", ast.Constant(f"...{given.replace(',', ',...')}->...{made}")
-        for i, old in enumerate(given):  # two letters for one axis
-            yield from (
-                ("letters", ast.Constant(f"{given[:i]}{c}{given[i + 1 :]}->{made}"))
-                for c in letters
-                if old.isalpha() and c != old
-            )
-        for i, old in enumerate(made):
-            yield from (
-                ("letters", ast.Constant(f"{given}->{made[:i]}{c}{made[i + 1 :]}"))
-                for c in letters
-                if old.isalpha() and c not in made
-            )
+        for i, old in enumerate(value):
+            others = [c for c in letters if old.isalpha() and c != old]
+            yield from (("letters", ast.Constant(f"{value[:i]}{c}{value[i + 1 :]}")) for c in others)
     if isinstance(value, bool):
         yield "constant", ast.Constant(not value)
     elif isinstance(value, int):
@@ -289,8 +249,6 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
         yield from (("constant", parsed(str(n))) for n in (0, 1, 2, 3) if abs(n - value) > 1)
     elif isinstance(value, float):
         yield from (("constant", ast.Constant(x)) for x in (value * 2, value / 2, 1.0, 0.0, 0.5) if x != value)
-        if abs(value) > 50:
-            yield "constant", parsed("np.inf")
 
 
 def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
@@ -298,8 +256,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
     names = what.names
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         for wrap in what.wraps:
-            other = wrap.removesuffix("({})").rpartition(".")[2]
-            if any(other in group and name_called(node) in group for group in CONFUSED) and other != name_called(node):
+            if wrap.removesuffix("({})").rpartition(".")[2] in confused_with(name_called(node)):
                 yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
     match node:
         case ast.Call():
@@ -314,8 +271,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
                 yield "constant", parsed("-np.inf")
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
-            yield from (("comparison", new) for new in (with_fields(node, left=right, comparators=[left]), left))
-            yield from (("off by one", with_fields(node, left=_plus(left, n))) for n in (1, -1))
+            yield "comparison", left
             yield from (("off by one", with_fields(node, comparators=[_plus(right, n)])) for n in (1, -1))
         case ast.Subscript(ctx=ast.Load()):
             yield from _subscripts(node)
@@ -333,23 +289,20 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
                 yield from (("constant", ast.Constant(n)) for n in what.numbers if n != node.value)
         case ast.Attribute(attr="T"):
             yield from (("transpose", new) for new in (node.value, _axes_swapped(node.value, -1, -2)))
-        case ast.Attribute(attr="inf"):
-            yield from (("constant", parsed(text)) for text in ("1e9", "0"))
         case ast.IfExp(body=a, orelse=b):
             yield from (("branches", new) for new in (with_fields(node, body=b, orelse=a), a, b))
         case ast.Name(ctx=ast.Load()):
             yield from (("name", ast.Name(name, ast.Load())) for name in names if name != node.id)
-    if isinstance(node, ast.Call) and name_called(node) == "where" and len(node.args) == 3:
-        yield "inverted", with_fields(node, args=[_inverted(node.args[0]), *node.args[1:]])
 
 
 def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
-    """Yield an expression with what may be missing around it."""
+    """Yield an expression with what may be missing around it, if it may be an array or a number."""
+    if not isinstance(node, ARRAYS) or isinstance(getattr(node, "ctx", None), ast.Store):
+        return
+    if isinstance(node, ast.Name) and node.id in what.modules:
+        return
     text = f"({ast.unparse(node)})"
-    for kind, wraps in (("missing", what.wraps), ("missing", SHAPED), ("picked", PICKED), ("arithmetic", ARITHMETIC)):
-        for wrap in wraps:
-            twice = wrap == "-{}" and isinstance(node, ast.UnaryOp)  # a sign before a sign
-            if not twice and (what.masked or wrap not in ("~{}", "1 - {}")):
-                yield KINDS.get(wrap, kind), parsed(wrap.replace("{}", text))
-    for term in what.terms:
-        yield "missing term", parsed(term.replace("{}", text))
+    for kind, wraps in (("missing", what.wraps), *WRAPS.items(), ("missing term", what.terms)):
+        is_twice = kind == "sign" and isinstance(node, ast.UnaryOp)
+        if not is_twice and (what.masked or kind not in ("inverted", "complement")):
+            yield from ((kind, parsed(wrap.replace("{}", text))) for wrap in wraps)

@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from lesson_utils.mistakes.recognise.edit_messages import REASONS, is_limit, own_reason
@@ -18,6 +18,7 @@ MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets"
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 COUNTS = {"index", "len", "argmax", "argmin", "argsort"}  # what is counted has no sign
 TURNING = {"swapaxes", "transpose", "T"}
+CANCELLING = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)  # of the same on both sides, 0 or 1 is left
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,14 @@ class Plausibility:
 
     solution: Counter[str]
     learner: Counter[str]
-    own_names: Collection[str]
-    tests: Collection[int]  # the ids of the nodes in the conditions of the learner's lines
+    own_names: Set[str]
+    tests: Set[int]  # the ids of the nodes in the conditions of the learner's lines
     kinds: Mapping[str, str]  # of the parameters: what they are, such as "i" for a whole number
     reads: Counter[str]  # how often each name is read in the learner's lines
 
     def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
         """Return the words that are neither known nor contain one of the learner's own names."""
-        return [
-            word
-            for word in found
-            if not any(word in words for words in known) and not any(name in self.own_names for name in word.split())
-        ]
+        return [word for word in set(found).difference(*known) if self.own_names.isdisjoint(word.split())]
 
     def rank(self, edit: Edit) -> tuple[bool, int, int, int]:
         """Rank an edit, the best lowest: a reason of its own; how foreign to the solution it leaves the lines; its kind; its length."""
@@ -52,14 +49,14 @@ class Plausibility:
         """Tell whether a learner may have meant what the edit makes of a line; else nothing is told of it."""
         if has_own_reason(edit):
             return True
-        if self._bends_a_condition(edit) or (isinstance(edit.new, ast.AST) and _is_trivial(edit)):
+        if self._bends_a_condition(edit) or _is_trivial(edit):
             return False
         old = getattr(edit.old, "id", "")
         if edit.kind == "name" and old in self.own_names and self.reads[old] <= 1 + len(edit.also):
             return False  # what was computed under this name would be for nothing
         if edit.kind == "name" and getattr(edit.parent, "attr", "") in ("any", "all"):
             return self.kinds.get(getattr(edit.new, "id", ""), "b") == "b"  # nobody asks scores whether any is true
-        kinds = {self.kinds[node.id] for node in (edit.old, edit.new) if getattr(node, "id", "") in self.kinds}  # type: ignore[attr-defined]
+        kinds = {self.kinds[name] for name in (old, getattr(edit.new, "id", "")) if name in self.kinds}
         if edit.kind == "name" and len(kinds) > 1:
             return False  # nobody takes a mask for scores
         before, after = map(tokens, edit.texts())
@@ -70,11 +67,8 @@ class Plausibility:
         if edit.kind == "sign":  # a size has none, nor has an index that was computed
             negated = edit.new.operand if isinstance(edit.new, ast.UnaryOp) else None
             is_count = name_called(negated) in COUNTS or self.kinds.get(getattr(negated, "id", "")) == "i"
-            return (
-                negated is None
-                or isinstance(edit.parent, ast.Slice)
-                or not (is_count or isinstance(edit.parent, ast.Subscript))
-            )
+            has_none = (is_count or isinstance(edit.parent, ast.Subscript)) and not isinstance(edit.parent, ast.Slice)
+            return negated is None or not has_none
         if edit.kind == "comparison" and is_limit(edit):
             return True
         if edit.kind in COUNTING:
@@ -82,9 +76,7 @@ class Plausibility:
         unknown = self._unknown(after - before, self.solution, self.learner)
         if any(" " not in word for word in unknown) or (unknown and edit.kind != "operator"):
             return False
-        return (
-            edit.kind not in REMOVING or edit.kind in ("branches", "term") or self._is_superfluous(edit, before - after)
-        )
+        return edit.kind not in REMOVING - {"branches", "term"} or self._is_superfluous(before - after)
 
     def _bends_a_condition(self, edit: Edit) -> bool:
         """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
@@ -95,7 +87,7 @@ class Plausibility:
             return ast.dump(old.left) != ast.dump(new.left)
         return edit.kind not in ("inverted", "sign")
 
-    def _is_superfluous(self, edit: Edit, gone: Counter[str]) -> bool:
+    def _is_superfluous(self, gone: Counter[str]) -> bool:
         """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
         if any(self.learner[word] > self.solution[word] for word in gone if word in CALLED_TWICE or word in self.kinds):
             return True
@@ -110,32 +102,24 @@ def has_own_reason(edit: Edit) -> bool:
 
 def is_slip(edit: Edit) -> bool:
     """Tell whether the edit undoes a slip that explains itself, and no choice of another function or operation."""
-    if edit.kind == "pitfall" or (edit.why and edit.words):
-        return True
-    return (edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit)) or "//" in own_reason(
-        edit.old, edit.new
-    )
-
-
-def is_size(edit: Edit) -> bool:
-    """Tell whether the edit takes the length of another axis, or undoes a slip that explains itself."""
-    return edit.kind == "size" or is_slip(edit)
+    is_explained = edit.kind in ("thrown away", "unwrapped", "keyword") and has_own_reason(edit)
+    is_pitfall = edit.kind == "pitfall" or bool(edit.why and edit.words)
+    return is_explained or is_pitfall or "//" in own_reason(edit.old, edit.new)
 
 
 def nodes_of_tests(body: list[ast.stmt]) -> Iterator[int]:
     """Yield the ids of the nodes that a body's conditions are made of."""
-    for statement in body:
-        for node in ast.walk(statement):
-            test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else None
-            if name_called(node) == "where" and len(node.args) == 3:  # type: ignore[attr-defined]
-                test = node.args[0]  # type: ignore[attr-defined]
-            if test:
+    for node in ast.walk(ast.Module(body, [])):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+                yield from map(id, ast.walk(test))
+            case ast.Call(args=[test, _, _]) if name_called(node) == "where":
                 yield from map(id, ast.walk(test))
 
 
 def reads_of(body: list[ast.stmt]) -> Counter[str]:
     """Count how often each name is read. A list that is filled is not, nor what a line only hands on: `y = step(y)`."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
+    nodes = [*ast.walk(ast.Module(body, []))]
     kept = {id(base) for node in nodes for base in written(node)}
     for line in (node for node in nodes if isinstance(node, ast.Assign)):
         targets = {target.id for target in line.targets if isinstance(target, ast.Name)}
@@ -145,9 +129,8 @@ def reads_of(body: list[ast.stmt]) -> Counter[str]:
 
 
 def _is_trivial(edit: Edit) -> bool:
-    """Tell whether the new expression says the same twice, `x / x`, `f(f(x))`, or computes a number from a number, `√1`."""
-    known = {ast.dump(node) for node in ast.walk(edit.old)} if isinstance(edit.old, ast.AST) else set()
-    assert isinstance(edit.new, ast.AST)
+    """Tell whether the new expression says the same twice, `x / x` and `f(f(x))`, or nothing, `x * 1`."""
+    known = {ast.dump(node) for node in ast.walk(edit.old)}
     if (name_called(edit.new) and name_called(edit.new) == name_called(edit.parent)) or (
         _turns(edit.new) and _turns(edit.parent)
     ):
@@ -166,9 +149,7 @@ def _turns(node: object) -> bool:
 
 def _says_nothing(node: ast.AST) -> bool:
     match node:
-        case ast.BinOp(left=a, op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.Mod(), right=b) if ast.dump(
-            a
-        ) == ast.dump(b):
+        case ast.BinOp(left=a, op=op, right=b) if isinstance(op, CANCELLING) and ast.dump(a) == ast.dump(b):
             return True
         case ast.BinOp(left=ast.BinOp(op=ast.Sub(), right=a), op=ast.Add(), right=b) if ast.dump(a) == ast.dump(b):
             return True
@@ -178,16 +159,10 @@ def _says_nothing(node: ast.AST) -> bool:
             return True
         case ast.List(elts=items) | ast.Tuple(elts=items) if len(items) > 1:
             return len({ast.dump(item) for item in items}) == 1
-        case ast.Compare(left=a, comparators=[b]) if ast.dump(a) == ast.dump(b):
-            return True
         case ast.Call(args=[inner]) if name_called(node) and name_called(inner) == name_called(node):
             return True
-        case ast.Call(func=ast.Attribute(value=inner)) if _turns(node) and _turns(inner):
-            return True
-        case ast.Call(func=ast.Attribute(attr="sqrt" | "exp" | "log" | "sin" | "cos" | "tanh"), args=[ast.Constant()]):
+        case ast.Call(func=ast.Attribute(value=inner)) | ast.Attribute(value=inner) if _turns(node) and _turns(inner):
             return True
         case ast.Call(args=[ast.Attribute(attr="shape")], func=ast.Attribute()):
-            return True
-        case ast.Attribute(value=ast.Attribute() as inner, attr="T") if _turns(inner):
             return True
     return False

@@ -7,9 +7,11 @@ together. Of several explanations that fit, the one closest to the learner's wor
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,14 +20,12 @@ from lesson_utils.mistakes.recognise.edit_messages import contradict, is_limit, 
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, Signature, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
 from lesson_utils.mistakes.recognise.lookup import REWORDED, Lookup
-from lesson_utils.mistakes.recognise.mutation_operators import CONFUSED, name_called
 from lesson_utils.mistakes.recognise.nearness import distance, right_entries
 from lesson_utils.mistakes.recognise.pitfalls import pitfalls
 from lesson_utils.mistakes.recognise.plausibility import (
     REMOVING,
     Plausibility,
     has_own_reason,
-    is_size,
     is_slip,
     nodes_of_tests,
     reads_of,
@@ -38,7 +38,7 @@ from lesson_utils.mistakes.run.sandbox import changed, copied, quick, quiet
 from lesson_utils.mistakes.verdict import listed
 
 EDITS = 1200  # of the learner's lines that are tried; one of a long answer counts as several
-AXIS = r": `axis=-?\d(, keepdims=True)?`(?=[.,])"  # a cure
+AXIS = r": `(axis=-?\d)(, keepdims=True)?`(?=[.,])"  # a cure
 NEAREST, SECOND = 24, 4000  # edits that bring the results nearer, and those that are tried beside one of them
 PITFALLS = 40  # that are tried beside what nobody knows
 PAIRS = 10_000  # of typed mistakes that are compared
@@ -80,11 +80,8 @@ class Search(Lookup):
     def typed(self) -> Diagnosis | None:
         """Find the typed mistake that does the same in every case; of another wording, a slip that explains itself says more."""
         best = self.best([*self.bank.changes, *self.bank.respelled])
-        if best and self.learner and self.distance_in_words(best) > REWORDED:
-            fits = is_size if self.misses(best) else is_slip
-            if slip := self._repaired(fits):
-                return slip
-        return self._named(best)
+        slip = self.repair(is_slip) if best and self.distance_in_words(best) > REWORDED else None
+        return slip or self._named(best)
 
     def typed_in_most_cases(self) -> Diagnosis | None:
         """Find the typed mistake that does the same wherever neither it nor the answer stops with an error."""
@@ -92,9 +89,7 @@ class Search(Lookup):
 
     def two_typed(self) -> Diagnosis | None:
         """Find the two typed mistakes that together do the same."""
-        pairs = self.bank.pairs(self.bank.changes)
-        if self.is_multiple and self.learner:  # of numbers, many pairs are such a multiple by chance
-            pairs = (pair for pair in pairs if _numbers(tokens(pair.text)) == _numbers(self.words))
+        pairs = self.bank.pairs(self.bank.changes if self.has_values else ())
         return self._named(self.best(pairs, abstain=True, most=PAIRS))
 
     def _named(self, fault: Fault | None) -> Diagnosis | None:
@@ -105,51 +100,40 @@ class Search(Lookup):
 
     def said(self, fault: Fault) -> str:
         """Return the message for a fault, with the axis that helps the learner's lines, which may be laid out otherwise."""
-        return re.sub(AXIS, lambda found: self._axis_that_helps(found[0]), fault.message)
+        return re.sub(AXIS, self._axis_that_helps, fault.message) if self.learner else fault.message
 
-    def _axis_that_helps(self, cure: str) -> str:
-        """Return a cure that names an axis, with the axis that brings the learner's results nearer, or "" if none does."""
-        if self.learner is None:
-            return cure
-        what = self.bank.ingredients(self.learner.variables(), self.learner.names)
-        nearer = dict[str, float]()
-        for edit in edits_of(self.learner.body, what):
-            outcome = self._run(self.learner.function(edit), self.telling) if edit.kind == "axis" else None
-            if outcome and (found := re.search(r"axis=-?\d", edit.texts()[1])):
-                after = distance(outcome, self.bank.wanted[self.telling])
-                nearer[found[0]] = min(after, nearer.get(found[0], after))
-        asked = re.findall(r"axis=-?\d", cure)[0]
-        before = distance(self.outcomes[self.telling], self.bank.wanted[self.telling])
-        best = min(nearer, key=lambda axis: nearer[axis], default=asked)
-        if asked not in nearer or nearer[asked] < before:
-            return cure
-        return cure.replace(asked, best) if nearer[best] < before else ""
+    def _axis_that_helps(self, cure: re.Match[str]) -> str:
+        """Return a cure that names an axis; if that one brings the learner's results no nearer, with the axis that does."""
+        wanted, what = self.bank.wanted[self.telling], self.bank.ingredients(self.code.variables(), self.code.names)
+        leaves = dict[str, float]()  # the distance that each axis leaves
+        for edit in edits_of(self.code.body, what):
+            if edit.kind == "axis" and (axis := re.search(r"axis=-?\d", edit.texts()[1])):
+                after = distance(self._run(self.code.function(edit), self.telling), wanted)
+                leaves[axis[0]] = min(after, leaves.get(axis[0], after))
+        helps = cure[1] not in leaves or leaves[cure[1]] < distance(self.outcomes[self.telling], wanted)
+        return cure[0] if helps else cure[0].replace(cure[1], min(leaves, key=lambda axis: leaves[axis]))
 
     # --- Which edit of the learner's lines makes them right? ---
 
-    def repair(self) -> Diagnosis | None:
+    def repair(self, fits: Callable[[Edit], bool] = lambda edit: True) -> Diagnosis | None:
         """Find the most plausible edit of the learner's lines that makes every case right."""
-        return self._repaired()
-
-    def _repaired(self, fits: Callable[[Edit], bool] = lambda edit: True) -> Diagnosis | None:
-        learner = self.learner
-        if learner is None:
-            return None
-        if not self._runs_as(learner):
+        self.edits, self.tried = [], []
+        if self.learner is None or not self._runs_as(self.learner):
             self.learner = None
             return None
-        steps, what = Steps(EDITS), self.bank.ingredients(learner.variables(), learner.names)
-        self.edits, self.tried = [], []
-        for family in (iter(self.pitfalls), *repairs(learner.body, what)):
+        steps, what = Steps(EDITS), self.bank.ingredients(self.learner.variables(), self.learner.names)
+        for family in (iter(self.pitfalls), *repairs(self.learner.body, what)):
             plausible = (edit for edit in family if fits(edit) and self.plausibility.accepts(edit))
             tried = [*within(steps, plausible, self.each)]
             self.edits += tried
             if found := [edit for edit in tried if self._mends(edit)]:
-                return self._told([min(found, key=self.plausibility.rank)])
+                return self._told(min(found, key=self.plausibility.rank))
         return None
 
     def two_edits(self) -> Diagnosis | None:
         """Find the likeliest two edits of the learner's lines that make every case right; one brings the results nearer."""
+        if not self.tried:
+            return None
         wanted, steps, rank = self.bank.wanted[self.telling], Steps(SECOND), self.plausibility.rank
         nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
         for (first, *_), outcome in self.tried:
@@ -160,28 +144,30 @@ class Search(Lookup):
         pairs = ((a, b) for a in firsts for b in self.edits if b.kind != "arithmetic" and not contradict(a, b))
         found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
         best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
-        return self._told(sorted(best, key=lambda edit: edit.line)) if best else None
+        return self._told(*sorted(best, key=lambda edit: edit.line)) if best else None
+
+    @property
+    def code(self) -> LearnerCode:
+        """The learner's lines, for the stages that run only where they are known."""
+        assert self.learner is not None
+        return self.learner
 
     @cached_property
     def pitfalls(self) -> list[Edit]:
         texts = {x for case in self.bank.cases for x in case.arguments if isinstance(x, str)}
-        return [*pitfalls(self.learner.body, texts)] if self.learner else []
+        return [*pitfalls(self.code.body, texts)]
 
-    def _told(self, edits: Sequence[Edit]) -> Diagnosis | None:
-        """Return the message for edits that make every case right."""
-        learner = self.learner
-        assert learner is not None
-        return Diagnosis(listed(repair_messages(edits, learner)))
+    def _told(self, *edits: Edit) -> Diagnosis:
+        return Diagnosis(listed(repair_messages(edits, self.code)))
 
     @cached_property
     def plausibility(self) -> Plausibility:
-        learner = self.learner
-        assert learner is not None
-        own_names = set(learner.variables()) - set(self.bank.exercise.parameters)
-        tests = frozenset(nodes_of_tests(learner.body))
-        given = zip(self.bank.exercise.parameters, self.bank.cases[0].arguments, strict=False)
+        body, parameters = self.code.body, self.bank.exercise.parameters
+        own_names = set(self.code.variables()) - set(parameters)
+        given = zip(parameters, self.bank.cases[0].arguments, strict=False)
         kinds = {name: np.asarray(x).dtype.kind if isinstance(x, np.ndarray | int | float) else "" for name, x in given}
-        return Plausibility(self.bank.words, self.words, own_names, tests, kinds, reads_of(learner.body))
+        tests = frozenset(nodes_of_tests(body))
+        return Plausibility(self.bank.words, self.words, own_names, tests, kinds, reads_of(body))
 
     def edit_and_typed(self) -> Diagnosis | None:
         """Find an edit of the learner's lines that brings them nearer to a typed mistake, and leaves that one alone.
@@ -189,7 +175,7 @@ class Search(Lookup):
         It was run in search of a repair. It has a reason of its own, or brings the words nearer to the mistake's, and nothing
         that was right may get wrong: an edit that spoils something may end in a known mistake, too.
         """
-        most = max(len(edits) for edits, _ in self.tried)
+        most = max((len(edits) for edits, _ in self.tried), default=0)
         found = [
             (_only_takes_out(edits[0]), sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
             for n, (edits, outcome) in enumerate(self.tried)
@@ -197,67 +183,29 @@ class Search(Lookup):
             if most == 1 or all(map(is_limit, edits))  # of three mistakes, one may be a guess
             for its in [signature(outcome)]
             for fault in self.bank.changes
-            if ";" not in fault.name
-            and may_match(fault.signature(self.telling), its)
+            if may_match(fault.signature(self.telling), its)
             and all(self._may_stand_beside(edit, fault) for edit in edits)
             and self._leads_to(fault, edits)
         ]
-        if not found or self.learner is None:
+        if not found:
             return None
         *_, edits, fault = min(found, key=lambda one: one[:3])
-        return Diagnosis(listed([*repair_messages(edits, self.learner), self.said(fault)]), f"; {fault.name}")
+        return Diagnosis(listed([*repair_messages(edits, self.code), self.said(fault)]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
-        if edit.kind in REMOVING and not self.has_values:  # without the part that stops, nothing is known of it
+        before, after = map(tokens, edit.texts())
+        takes_a_variable = any(v in before and v not in after for v in self.code.variables())
+        if edit.kind in REMOVING - {"keyword"} and (takes_a_variable or not self.works_alike(fault)):
             return False
-        if edit.kind in REMOVING - {"keyword"} and (self._takes_a_variable(edit) or not self.works_alike(fault)):
-            return False
-        if edit.kind == "term" and not self._has_too_many(edit):
-            return False
-        left_out = self.calls_left_out(fault) if edit.kind == "unwrapped" else set()
-        relatives = {name for group in CONFUSED if name_called(edit.old) in group for name in group}
-        if self._takes_a_parameter(edit) or (left_out and not has_own_reason(edit)) or left_out & relatives:
-            return False  # the edit may itself make the mistake that is told beside it
+        signs = [sign for sign in before - after if sign in "+-*/@"]
+        if edit.kind == "term" and all(self.words[sign] <= self.bank.words[sign] for sign in signs):
+            return False  # the solution has such a part, too
         return edit.kind == "results" or self.is_true(fault)
 
-    def _has_too_many(self, edit: Edit) -> bool:
-        """Tell whether the lines have more of the sign that an edit takes out than the solution; else that has such a part, too."""
-        before, after = map(tokens, edit.texts())
-        return any(self.words[sign] > self.bank.words[sign] for sign in before - after if sign in "+-*/@")
-
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
-        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter; no bound that goes does."""
+        """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
         before, after = map(len, edit.texts())
-        if edit.kind == "bound" and _only_takes_out(edit):  # each mistake with shorter lines would be nearer
-            return False
         return (self.distance_in_words(fault, edit), after) < (self.distance_in_words(fault), before)
-
-    def _is_of_a_copied_line(self, edit: Edit) -> bool:
-        """Tell whether an edit puts a name where its line has it elsewhere already, and another line has what stood there.
-
-        A line that was copied from another has been changed in part only.
-        """
-        if edit.kind != "name" or self.learner is None:
-            return False
-        old, new = edit.texts()
-        lines = self.learner.source.splitlines()
-        its = tokens(lines.pop(edit.line - 1))
-        is_there = all(word in its for word in tokens(new) - tokens(old) if word.isidentifier())
-        return is_there and not old.isidentifier() and any(old in line for line in lines)
-
-    def _takes_a_variable(self, edit: Edit) -> bool:
-        """Tell whether an edit takes the last of a variable out of an expression."""
-        before, after = map(tokens, edit.texts())
-        return self.learner is not None and any(v in before and v not in after for v in self.learner.variables())
-
-    def _takes_a_parameter(self, edit: Edit) -> bool:
-        """Tell whether an edit leaves the lines without a parameter that the solution reads."""
-        if self.learner is None:
-            return False
-        before = self.learner.variables_read()
-        with edit.applied():
-            gone = before - self.learner.variables_read()
-        return any(name in gone and name in self.bank.words for name in self.bank.exercise.parameters)
 
     def _leads_to(self, fault: Fault, edits: Sequence[Edit]) -> bool:
         """Tell whether the learner's lines, edited, do what a fault does, and are right wherever they were.
@@ -265,10 +213,8 @@ class Search(Lookup):
         Small edits without a reason of their own bring most wrong cases nearer, and none farther. Another name has no such
         reason, nor has what leads to other lines: it must make something right, too.
         """
-        function = self.learner.function(*edits) if self.learner else None
-        has_reason = all(
-            has_own_reason(edit) or self._is_nearer(fault, edit) or self._is_of_a_copied_line(edit) for edit in edits
-        )
+        function = self.code.function(*edits)
+        has_reason = all(has_own_reason(edit) or self._is_nearer(fault, edit) for edit in edits)
         given = [Outcome(x) for x in self.bank.cases[self.telling].arguments if isinstance(x, np.ndarray)]
         is_idle = any(same(x, fault.outcome(self.telling)) for x in given)  # many an edit makes lines do nothing
         if not has_reason and (is_idle or any(edit.kind not in SMALL for edit in edits)):
@@ -276,7 +222,7 @@ class Search(Lookup):
         gains, nearer = self.works_alike(fault) and all(edit.kind != "name" for edit in edits), 0
         for i, (before, wanted) in enumerate(zip(self.outcomes, self.bank.wanted, strict=True)):
             after = self._run(function, i)
-            if after is None or not same(after, fault.outcome(i)):
+            if not same(after, fault.outcome(i)):
                 return False
             gained = right_entries(after, wanted) - right_entries(before, wanted)
             farther = distance(after, wanted) - distance(before, wanted)
@@ -288,14 +234,12 @@ class Search(Lookup):
 
     def pitfall(self) -> Diagnosis | None:
         """Find a pitfall that is not all: without it, more is right, or it is nearly always a mistake and nothing gets wrong."""
-        learner = self.learner
-        if learner is None:
-            return None
-        for edit in within(Steps(PITFALLS), self.pitfalls):
-            function, gains = learner.function(edit), 0
+        for edit in within(Steps(PITFALLS), self.pitfalls if self.learner else ()):
+            function, gains = self.code.function(edit), 0
             after = [self._run(function, i) for i in range(len(self.outcomes))]
             for then, now, wanted in zip(self.outcomes, after, self.bank.wanted, strict=True):
-                if now is None or (same(then, wanted) and not same(now, wanted)) or (now.error and not then.error):
+                is_worse = (same(then, wanted) and not same(now, wanted)) or (now.error and not then.error)
+                if is_worse or now.timed_out:
                     break
                 gained = right_entries(now, wanted) - right_entries(then, wanted)
                 has_fractions = any((np.asarray(x) % 1 != 0).any() for x in wanted.results())
@@ -303,7 +247,7 @@ class Search(Lookup):
                 gains += edit.kind == "pitfall" and not now.error and not same(now, then)
             else:
                 if gains:
-                    return Diagnosis(repair_message(edit, learner), is_all=False)
+                    return Diagnosis(repair_message(edit, self.code), is_all=False)
         return None
 
     def other_order(self) -> Diagnosis | None:
@@ -326,33 +270,28 @@ class Search(Lookup):
         with counted_lines("") as counted:
             self._run(function, self.telling)
         self.each = 1 + counted() // LINES
-        return outcome is not None and same(outcome, self.outcomes[self.telling])
+        return same(outcome, self.outcomes[self.telling])
 
-    def _run(self, function: Callable[..., Any] | None, i: int) -> Outcome | None:
-        if function is None:
-            return None
-        try:
-            with stopped(1.0, busy=8), counted_lines("<answer>", 1000 + 20 * self.lines):
+    def _run(self, function: Callable[..., Any] | None, i: int) -> Outcome:
+        """Return the outcome in case i; what is no Python, or leaves it, counts as what never ends."""
+        with suppress(TimeUp, SystemExit), stopped(1.0, busy=8), counted_lines("<answer>", 1000 + 20 * self.lines):
+            if function:
                 return quick(function, self.bank.cases[i].arguments)
-        except (TimeUp, SystemExit):
-            return None
+        return Outcome(timed_out=True)
 
     def _mends(self, *edits: Edit) -> bool:
         """Tell whether the learner's lines with these edits are right in all cases, and leave their arguments as they were."""
-        function = self.learner.function(*edits) if self.learner else None
-        first = None
-        for i in (self.telling, *range(len(self.bank.cases))):
-            outcome = self._run(function, i)
-            first = first or outcome
-            if outcome is None or not same(outcome, self.bank.wanted[i]):
-                if first and first.is_telling() and not self.is_multiple:
-                    self.tried.append((edits, first))
-                return False
-        assert function is not None
+        function = self.code.function(*edits)
+        first = self._run(function, self.telling)
+        outcomes = chain([first], (self._run(function, i) for i in range(len(self.bank.cases))))
+        if function is None or not all(map(same, outcomes, [self.bank.wanted[self.telling], *self.bank.wanted])):
+            if first.is_telling() and not self.is_multiple:
+                self.tried.append((edits, first))
+            return False
         before = self.bank.cases[self.telling].arguments
         given = copied(before)
-        outcome = self._run(lambda *_: function(*given), self.telling)
-        return outcome is not None and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
+        again = self._run(lambda *_: function(*given), self.telling)
+        return not again.timed_out and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
 
 
 def _only_takes_out(edit: Edit) -> bool:
@@ -361,19 +300,12 @@ def _only_takes_out(edit: Edit) -> bool:
     return after < before
 
 
-def _numbers(words: Iterable[str]) -> set[str]:
-    return {
-        word for word in words if word[0].isdigit() and " " not in word and word not in "01"
-    }  # sums begin at 0, and loops at either
-
-
 @dataclass(frozen=True)
 class Stage:
-    """One way to search for the mistake, and when it can find anything."""
+    """One way to search for the mistake."""
 
     name: str
     search: Callable[[Search], Diagnosis | None]
-    when: Callable[[Search], bool] = lambda search: True
 
 
 # In the order in which they run.
@@ -381,11 +313,11 @@ STAGES = (
     Stage("parameters in another order", Search.other_order),
     Stage("a typed mistake", Search.typed),
     Stage("a typed mistake, errors apart", Search.typed_in_most_cases),
-    Stage("one edit of the learner's lines", Search.repair, lambda s: s.learner is not None),
-    Stage("two typed mistakes", Search.two_typed, lambda s: s.has_values),
-    Stage("an edit and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
-    Stage("two edits of the learner's lines", Search.two_edits, lambda s: bool(s.tried)),
-    Stage("two limits and a typed mistake", Search.edit_and_typed, lambda s: bool(s.tried)),
+    Stage("one edit of the learner's lines", Search.repair),
+    Stage("two typed mistakes", Search.two_typed),
+    Stage("an edit and a typed mistake", Search.edit_and_typed),
+    Stage("two edits of the learner's lines", Search.two_edits),
+    Stage("two limits and a typed mistake", Search.edit_and_typed),
     Stage("a pitfall, and what nobody knows", Search.pitfall),
 )
 
@@ -395,6 +327,6 @@ def recognise(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outco
     search = Search(bank, function, outcomes)
     with quiet(), ending(left() - DESCRIBING):
         for stage in STAGES:
-            if left() > 0 and stage.when(search) and (found := stage.search(search)):
+            if left() > 0 and (found := stage.search(search)):
                 return found
     return None

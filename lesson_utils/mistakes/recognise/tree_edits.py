@@ -5,13 +5,13 @@ applied to a learner's lines, one of them may make those right.
 import ast
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from lesson_utils.mistakes.recognise.ingredients import Ingredients
 from lesson_utils.mistakes.recognise.mutation_operators import (
-    ARRAYS,
     OPERATORS,
     additions,
     alternatives,
@@ -29,8 +29,8 @@ class Edit:
     parent: ast.AST
     field: str
     index: int | None
-    old: object
-    new: object
+    old: ast.AST
+    new: ast.AST
     line: int  # counted as the tree counts
     words: tuple[str, str] | None = None  # before and after, where they are not those of the nodes
     also: tuple["Edit", ...] = ()  # more places, where the same is done
@@ -42,25 +42,21 @@ class Edit:
         with ExitStack() as stack:
             for edit in self.also:
                 stack.enter_context(edit.applied())
+            stack.callback(_set, self.parent, self.field, self.index, self.old)
             _set(self.parent, self.field, self.index, self.new)
-            try:
-                yield
-            finally:
-                _set(self.parent, self.field, self.index, self.old)
+            yield
 
     def places(self) -> set[tuple[int, str | int]]:
         """Return what the edit sets: fields of nodes, and places in lists."""
-        every = (self, *self.also)
         return {
-            (id(e.parent), e.field) if e.index is None else (id(getattr(e.parent, e.field)), e.index) for e in every
+            (id(e.parent), e.field) if e.index is None else (id(getattr(e.parent, e.field)), e.index)
+            for e in (self, *self.also)
         }
 
     def texts(self) -> tuple[str, str]:
         """Return what the edit changes, before and after."""
         if self.words:
             return self.words
-        assert isinstance(self.old, ast.AST)
-        assert isinstance(self.new, ast.AST)
         shown = _shown(self.parent, self.old)
         before = ast.unparse(shown)
         with self.applied():
@@ -85,8 +81,8 @@ def all_applied(edits: Sequence[Edit]) -> Iterator[None]:
             if around := outer.get(id(edit.parent)):
                 if edit.old is around.new:  # the part that is left of it
                     edit = replace(around, old=around.new, new=edit.new)
-                elif _at(around.new, edit.field, edit.index) is edit.old:
-                    edit = replace(edit, parent=around.new)  # type: ignore[arg-type]
+                elif (around.new, edit.field, edit.index, edit.old) in places_in(around.new):
+                    edit = replace(edit, parent=around.new)
                 else:
                     raise ValueError("taken out")
             outer[id(edit.old)] = edit
@@ -94,26 +90,13 @@ def all_applied(edits: Sequence[Edit]) -> Iterator[None]:
         yield
 
 
-def _at(parent: object, name: str, i: int | None) -> object:
-    value = getattr(parent, name, None)
-    if i is None:
-        return value
-    return value[i] if isinstance(value, list) and i < len(value) else None
-
-
-def _fields(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
-    for name, value in ast.iter_fields(node):
-        if isinstance(value, list):
-            yield from ((node, name, i, item) for i, item in enumerate(value) if isinstance(item, ast.AST))
-        elif isinstance(value, ast.AST):
-            yield node, name, None, value
-
-
 def places_in(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
-    for place in _fields(node):
-        yield place
-        if not isinstance(place[3], ast.expr_context | ast.operator) and number(place[3]) is None:
-            yield from places_in(place[3])
+    for name, value in ast.iter_fields(node):
+        for i, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(item, ast.AST):
+                yield node, name, i, item
+                if not isinstance(item, ast.expr_context | ast.operator) and number(item) is None:
+                    yield from places_in(item)
 
 
 def _set(parent: ast.AST, name: str, i: int | None, value: object) -> None:
@@ -126,9 +109,7 @@ def _set(parent: ast.AST, name: str, i: int | None, value: object) -> None:
 def _shown(parent: ast.AST, node: ast.AST) -> ast.AST:
     """Return the smallest part worth showing: for a name or a number, what it stands in."""
     small = isinstance(node, ast.Name | ast.Constant | ast.Slice | ast.UnaryOp) or len(ast.unparse(node)) < 5
-    return (
-        parent if small and isinstance(parent, ast.expr | ast.keyword | ast.Return | ast.Assign | ast.Slice) else node
-    )
+    return parent if small and isinstance(parent, ast.expr | ast.keyword | ast.Return | ast.Assign) else node
 
 
 def repairs(body: list[ast.stmt], what: Ingredients) -> Iterator[Iterator[Edit]]:
@@ -140,22 +121,21 @@ def repairs(body: list[ast.stmt], what: Ingredients) -> Iterator[Iterator[Edit]]
 
 def _throughout(body: list[ast.stmt], what: Ingredients) -> Iterator[Edit]:
     """Yield the edits that do the same in several places, in one line or in all: another axis, name, sign or function."""
-    groups: dict[tuple[str, str, str, int], list[Edit]] = {}
-    alike: dict[tuple[str, ...], dict[int, Edit]] = {}  # in lines that differ in their names alone, by the line
+    groups = defaultdict[tuple[str, str, str, int], list[Edit]](list)
+    # By the line, in lines that differ in their names alone.
+    alike = defaultdict[tuple[str, ...], dict[int, Edit]](dict)
     lines = {node.lineno: node for statement in body for node in ast.walk(statement) if isinstance(node, ast.stmt)}
     for edit in edits(body, what):
         if edit.line in lines and edit.kind != "name" and isinstance(edit.old, ast.expr):
-            alike.setdefault(_without_names(edit, lines[edit.line]), {}).setdefault(edit.line, edit)
+            alike[_without_names(edit, lines[edit.line])].setdefault(edit.line, edit)
         before, after = varying(edit)
         if before != after:
-            groups.setdefault((edit.kind, before, after, 0), []).append(edit)
-            if edit.kind in ("name", "index"):
-                groups.setdefault((edit.kind, before, after, edit.line), []).append(edit)
-    for (kind, before, after, line), group in groups.items():
-        is_in_all = line == 0 and len({edit.line for edit in group}) == 1 and kind in ("name", "index")
-        if len(group) > 1 and not is_in_all and len({*group[0].places()} | {*group[1].places()}) == 2:
-            yield replace(group[0], words=(before, after), also=tuple(group[1:]))
-    for first, *others in (list(group.values()) for group in alike.values()):
+            for line in (0, edit.line) if edit.kind in ("name", "index") else (0,):
+                groups[edit.kind, before, after, line].append(edit)
+    for (_, before, after, _), (first, *others) in groups.items():
+        if others and first.places() != others[0].places():
+            yield replace(first, words=(before, after), also=tuple(others))
+    for first, *others in (group.values() for group in alike.values()):
         if any(edit.texts() != first.texts() for edit in others):
             yield replace(first, words=first.texts(), also=tuple(others))
     yield from _exchanged(body, what.names)
@@ -172,7 +152,7 @@ def _without_names(edit: Edit, line: ast.stmt) -> tuple[str, ...]:
 def varying(edit: Edit) -> tuple[str, str]:
     """Return what differs between places where the same slip is made, before and after: `axis=0`, a name, an index, a sign."""
     old, new = edit.old, edit.new
-    if edit.words or not isinstance(old, ast.AST) or not isinstance(new, ast.AST):
+    if edit.words:
         return "", ""
     if edit.kind in ("axis", "keepdims"):
         return _axis_of(old), _axis_of(new)
@@ -192,24 +172,19 @@ def _axis_of(call: ast.AST) -> str:
 
 def _exchanged(body: list[ast.stmt], names: Sequence[str]) -> Iterator[Edit]:
     """Yield the edits that exchange two names: where they get their values, in one line that reads both, or in all."""
-    groups: dict[tuple[int, str], list[Edit]] = {}
+    groups = defaultdict[tuple[int, str], list[Edit]](list)
     filled = {getattr(base, "id", "") for statement in body for n in ast.walk(statement) for base in written(n)}
     for statement in body:
         for parent, field, i, node in places_in(statement):
             if isinstance(node, ast.Name) and node.id in names and node.id not in filled:
                 for line in (0,) if isinstance(node.ctx, ast.Store) else (-1, node.lineno):
-                    edit = Edit("exchanged", parent, field, i, node, node, node.lineno)
-                    groups.setdefault((line, node.id), []).append(edit)
+                    groups[line, node.id].append(Edit("exchanged", parent, field, i, node, node, node.lineno))
     for ((line, a), ones), ((other_line, b), others) in itertools.combinations(groups.items(), 2):
         if line == other_line and (line or len(ones) == len(others) == 1):
-            new = [*(_renamed(edit, b) for edit in ones), *(_renamed(edit, a) for edit in others)]
-            new.sort(key=lambda edit: edit.line)
-            yield replace(new[0], words=(a, b), also=tuple(new[1:]))
-
-
-def _renamed(edit: Edit, name: str) -> Edit:
-    assert isinstance(edit.old, ast.Name)
-    return replace(edit, new=ast.copy_location(ast.Name(name, edit.old.ctx), edit.old))
+            other = {a: b, b: a}
+            renamed = [replace(e, new=with_fields(e.old, id=other[ast.unparse(e.old)])) for e in (*ones, *others)]
+            first, *more = sorted(renamed, key=lambda edit: edit.line)
+            yield replace(first, words=(a, b), also=tuple(more))
 
 
 def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterator[Edit]:
@@ -220,12 +195,11 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
         for parent, name, i, node in list(places_in(statement)):
             if add and id(node) in filled:  # what is done to a copy of it would be lost
                 continue
-            if not isinstance(node, ast.expr | ast.Slice) or (isinstance(parent, ast.Call) and name == "func"):
+            if not isinstance(node, ast.expr) or (isinstance(parent, ast.Call) and name == "func"):
                 continue
             if isinstance(parent, ast.keyword) and parent.arg in ("axis", "keepdims"):
                 continue
-            news = alternatives(node, what) if not add else additions(node, what) if _is_value(node, what) else ()
-            for kind, new in news:
+            for kind, new in additions(node, what) if add else alternatives(node, what):
                 if kind == "off by one" and getattr(getattr(parent, "value", None), "attr", "") == "shape":
                     continue  # another axis, which is an edit of its own
                 if _part_of(new) in lists and (isinstance(parent, HOLDING) or name_called(parent) in FILLING):
@@ -235,8 +209,7 @@ def edits(body: list[ast.stmt], what: Ingredients, add: bool = False) -> Iterato
                         continue  # `n - 0`: leaving the term out is an edit of its own
                     if not isinstance(parent.op, ast.Add | ast.Sub):
                         kind = "constant"  # a factor or an exponent counts nothing
-                line = getattr(node, "lineno", statement.lineno)
-                yield Edit(kind, parent, name, i, node, placed(new, node), line)
+                yield Edit(kind, parent, name, i, node, placed(new, node), node.lineno)
     if not add:
         yield from _statements(ast.Module(body, []))
 
@@ -263,12 +236,6 @@ def written(node: ast.AST) -> Iterator[ast.AST]:
         while isinstance(base, ast.Subscript | ast.Attribute):
             base = base.value
             yield base
-
-
-def _is_value(node: ast.AST, what: Ingredients) -> bool:
-    if isinstance(node, ast.Name) and node.id in what.modules:
-        return False
-    return isinstance(node, ARRAYS) and not isinstance(getattr(node, "ctx", None), ast.Store)
 
 
 def placed(new: ast.AST, old: ast.AST) -> ast.AST:
@@ -298,8 +265,11 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
             first = instead(n, [body[n + 1]], "statements swapped", text, ast.unparse(body[n + 1]))
             yield replace(first, also=(below,))
         match statement:
-            case ast.Return(value=ast.Tuple(elts=elements)) if len(elements) <= 4:
-                yield from _results(statement, elements)
+            case ast.Return(value=ast.Tuple(elts=elements) as given) if len(elements) <= 4:
+                orders = (list(order) for order in itertools.permutations(elements))
+                tuples = (ast.Tuple(order, ast.Load()) for order in orders if order != elements)
+                for result in (*tuples, *elements):  # in another order, or one of them alone
+                    yield Edit("results", statement, "value", None, given, placed(result, statement), statement.lineno)
             case ast.For() | ast.While() | ast.If():
                 if len(statement.body) > 1:  # the last line one step to the left
                     shorter, last = with_fields(statement, body=statement.body[:-1]), statement.body[-1]
@@ -314,13 +284,6 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
                 for name in dict.fromkeys(node.id for node in ast.walk(call) if isinstance(node, ast.Name)):
                     kept = ast.Assign([ast.Name(name, ast.Store())], call)
                     yield instead(n, [kept], "thrown away", text, ast.unparse(placed(kept, statement)))
-
-
-def _results(statement: ast.Return, elements: list[ast.expr]) -> Iterator[Edit]:
-    """Yield the edits that return results in another order, or one of them alone."""
-    orders = (ast.Tuple(list(o), ast.Load()) for o in itertools.permutations(elements) if list(o) != elements)
-    for new in (*orders, *elements):
-        yield Edit("results", statement, "value", None, statement.value, placed(new, statement), statement.lineno)
 
 
 def _assignments(statement: ast.Assign | ast.AugAssign) -> Iterator[tuple[str, ast.stmt]]:
