@@ -2560,7 +2560,7 @@ def additive_score(query, keys, W_q, W_k, v):
 """,
         says=(
             r"in line 4, `query\.shape = ",
-            r"write `query = query\.reshape",
+            r"Write `query = query\.reshape",
         ),
         never=("a slice or a `reshape`",),
     ),
