@@ -19,6 +19,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.almost_right import changes_in_place, form_problem
 from lesson_utils.mistakes.explain.differences import describe
+from lesson_utils.mistakes.explain.dtypes import float64_source
 from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots
 from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import style_remarks
@@ -74,7 +75,9 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
     if not all(right):
         with kernel_as_before(show=False):  # the search calls the function again, and variants of it
             message, name = _diagnosis(bank, function, outcomes, right)
-            message = _with_changes(exercise, function, outcomes, message) + _with_dtype(bank, outcomes, message, name)
+            message = _with_changes(exercise, function, outcomes, message) + _with_dtype(
+                bank, function, outcomes, message, name
+            )
             return verdict(False, message, name)
     for case, outcome, wanted in zip(bank.cases, outcomes, bank.wanted, strict=True):
         if problem := form_problem(exercise, function, case, outcome, wanted):
@@ -107,7 +110,7 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
     return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {without_head(message)}"
 
 
-def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str | None) -> str:
+def _with_dtype(bank: Bank, function: Any, outcomes: Sequence[Outcome], message: str, name: str | None) -> str:
     """Return the words for a wrong dtype beside a mistake that does not make it."""
     if "dtype" in message or "float64" in message:
         return ""
@@ -124,7 +127,10 @@ def _with_dtype(bank: Bank, outcomes: Sequence[Outcome], message: str, name: str
                 how = f"compare, `{result} > 0`" if zeros_and_ones else "True and False, and no numbers to add"
                 return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: {how}."
             if bank.exercise.dtype == "kept" and (got, want) == (np.float64, np.float32):
-                return f"\nOne thing more: float32 went in, and `{result}` came out as float64."
+                rounded = tuple(np.asarray(x, np.float32) for x in outcome.results())
+                kept = Outcome(rounded if len(rounded) > 1 else rounded[0])
+                source = float64_source(bank.exercise, function, bank.cases[i], kept)
+                return f"\nOne thing more: float32 went in, and `{result}` came out as float64. {source}".rstrip()
             if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got.itemsize < want.itemsize:
                 return f"\nOne thing more: `{result}` has dtype {got}; expected {want}."
     return ""

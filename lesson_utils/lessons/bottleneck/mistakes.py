@@ -21,6 +21,7 @@ GRU = (
     change('b_h forgotten', "Your candidate lacks b_h, its second bias: `r * (h_n + b_h)`.", n="n = np.tanh(x_n + r * h_n)"),
     change("b_h added to all", "You add b_h to the gates. It is the candidate's alone: `r * (h_n + b_h)`.", r="r = ops.sigmoid(x_r + h_r + b_h)", z="z = ops.sigmoid(x_z + h_z + b_h)"),
     change('b forgotten', 'You never use b. It is added once, to the product with the input: `x @ W_x + b`.', x="x_r, x_z, x_n = np.split(x @ W_x, 3, axis=-1)"),
+    change("candidate without b", "Your candidate has no part of b. The last third of b belongs to it, as the other thirds belong to the gates.", x="x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)\nx_n = x_n - b[-h.shape[1]:]"),
     change('b added twice', "You add b to both products. It belongs to the input's: `x @ W_x + b`, but `h @ W_h`.", h="h_r, h_z, h_n = np.split(h @ W_h + b, 3, axis=-1)"),
     change("b on the wrong product", "You add b to `h @ W_h`. It belongs to the input's part, `x @ W_x + b`; in the candidate that makes a difference, because r is in between.", x="x_r, x_z, x_n = np.split(x @ W_x, 3, axis=-1)", h="h_r, h_z, h_n = np.split(h @ W_h + b, 3, axis=-1)"),
     change('candidate without tanh', 'Your candidate has no tanh around it. tanh keeps the state between −1 and 1, however long the sequence.', n="n = x_n + r * (h_n + b_h)"),

@@ -55,6 +55,7 @@ TRIAGE = (
     change("start and curve", "You ask for start and curve. One of the two is enough: `start | curve`.", loss="loss = start & curve"),
     change("counted from 0", "Your numbers are one too small: the batch axis is 1, and 0 is for patients with no gauge that is True.", answer="return np.select(rings, [0, 1, 2, 3, 4], 0)"),
     change("columns exchanged", "You take `time` and `rows` for each other: 1 is for rows, 2 for time. The columns are start, curve, time, rows, order, cache.", columns="start, curve, rows, time, order, cache = gauges.T"),
+    change("order and cache exchanged", "You take `order` and `cache` for each other: 3 is for order, 4 for cache. The columns are start, curve, time, rows, order, cache.", columns="start, curve, time, rows, cache, order = gauges.T"),
     change("rows for columns", "You unpack patients, not gauges: a gauge is a column. `gauges.T` turns them.", columns="start, curve, time, rows, order, cache = gauges"),
     change("gauges counted", "You count how many gauges are True. The task asks which ones.", "gauges.sum(axis=1)"),
     change("the first column that rings", "You take the first column that is True, in the order of the columns. The order of questions is rows, time, order, cache, loss.", "np.where(gauges.any(axis=1), gauges.argmax(axis=1) + 1, 0)"),

@@ -44,6 +44,7 @@ ROLLING = (
     change("sees ahead", "Nothing keeps a position from looking ahead: i − j is negative there, and smaller than any window. Ask for `j <= i` too.", past="past = True"),
     change("one too many", "Your window begins one position too early. The position itself is one of the `window`: distance 0 to window − 1, `i - j < window`.", near="near = i - j <= window"),
     change("one too few", "Your window begins one position too late. The position itself is one of the `window`: distance 0 to window − 1, `i - j < window`.", near="near = i - j < window - 1"),
+    change("window before the position", "Your window ends just before the position, and begins one position too early. The position itself is one of the `window`: `(j <= i) & (i - j < window)`.", near="near = (i - j >= 1) & (i - j <= window)"),
     change("cannot see itself", "No position sees itself. It is part of its own window: `j <= i`.", past="past = j < i"),
     change("distance with the wrong sign", "Your window hides nothing of the past, where j − i is never positive. Hide those with i − j ≥ `window` that are not kept.", near="near = j - i < window"),
     change("one kept too many", "You keep one position too many. The first `keep` are 0 to keep − 1: `j < keep`.", kept="kept = j <= keep"),

@@ -1,7 +1,6 @@
 """Right numbers in the wrong form: what is left to mend of a list, a masked array, a dtype, or a changed argument."""
 
 import ast
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,10 +15,8 @@ from lesson_utils.mistakes.run.outcome import Outcome
 
 FLOAT64 = "Somewhere a float64 array or number takes part: convert it with `.astype`."
 LEFT = "The numbers are right; one thing is left."
-ASKS_FOR_FLOAT64 = r"float64|np\.double|dtype=float\b|astype\(float\)"
 VIEWS = ("reshape", "swapaxes", "transpose", "ravel", "view", "squeeze")  # what makes no new array of one
 FILLING = ("putmask", "copyto", "place", "put", "fill_diagonal")  # functions that change their first argument
-MODEL_INPUTS = ("x", "X", "Q", "scores", "logits")  # parameters whose dtype is kept
 IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
 
 
@@ -57,13 +54,9 @@ def _dtype_problem(
     if want == np.float64:
         return f"{LEFT} `{name}` has dtype {got}; expected float64. Did you ask for another?"
     head = f"{LEFT} {want} went in, `{name}` came out as {got}."
-    mine = learner_code(function)
-    for line in _lines(mine):
-        if mine and not hasattr(line, "body") and re.search(ASKS_FOR_FLOAT64, text := mine.text(line)):
-            at = mine.first_line + line.lineno - 1
-            given = next((p for p in exercise.parameters if p in MODEL_INPUTS), exercise.parameters[0])
-            return f"{head} Line {at} asks for that, `{text}`: write `{given}.dtype` there."
-    more = float64_source(function, case, wanted) or FLOAT64 if (got, want) == (np.float64, np.float32) else ""
+    more = (
+        float64_source(exercise, function, case, wanted) or FLOAT64 if (got, want) == (np.float64, np.float32) else ""
+    )
     return f"{head} {more}".strip()
 
 

@@ -59,11 +59,13 @@ def _leak(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or x.ndim < 2:
             continue
         for axis in (-2, 0)[: x.ndim - 1]:  # of a matrix, both are the same
-            new = x.copy()
-            last = np.moveaxis(new, axis, 0)[-1]
-            last += 1 + rng.normal(size=last.shape)
-            for result, should, does in _moved(exercise, function, case, k, new):
-                if should.ndim < 2 or should.shape != does.shape or should.shape[axis] != x.shape[axis]:
+            # Several other numbers in the last row: it may hold a largest or smallest number, or not.
+            tried = [[*_moved(exercise, function, case, k, new)] for new in _with_other_last(x, axis, rng)]
+            for several in zip(*tried, strict=False):
+                if len({moved.shape for _, *both in several for moved in both}) > 1:
+                    continue
+                result, (should, does) = several[0][0], (np.any([m[i] for m in several], axis=0) for i in (1, 2))
+                if should.ndim < 2 or should.shape[axis] != x.shape[axis]:
                     continue  # rows of a matrix, say, that are no rows of the result
                 rows = [np.moveaxis(m, axis, 0).reshape(m.shape[axis], -1).any(axis=1) for m in (should, does)]
                 leaking = np.flatnonzero(rows[1] & ~rows[0])
@@ -71,6 +73,15 @@ def _leak(exercise: Exercise, function: Callable[..., Any], case: Case, rng: np.
                     mine, other = _part(result, int(row), axis, should.ndim), _part(name, -1, axis, x.ndim)
                     return f"`{mine}` changes when only `{other}` changes. It should not depend on it."
     return None
+
+
+def _with_other_last(x: np.ndarray, axis: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield an array with other numbers in its last part along an axis: near, and far above and below."""
+    for by in (1, 20, -20):
+        new = x.copy()
+        last = np.moveaxis(new, axis, 0)[-1]
+        last += by + rng.normal(size=last.shape)
+        yield new
 
 
 def _part(name: str, i: int, axis: int, axes: int) -> str:

@@ -1,13 +1,14 @@
 """The lines in which float32 becomes float64, and the edit that keeps it float32, tried on the case that shows it."""
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.exercise import Case
+from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.dependence import listed
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, parsed, with_fields
@@ -16,17 +17,24 @@ from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
 
+ASKS_FOR_FLOAT64 = r"float64|np\.double|dtype=float\b|astype\(float\)"
+MODEL_INPUTS = ("x", "X", "Q", "scores", "logits")  # parameters whose dtype is kept
 CREATING = ("zeros", "ones", "empty", "full", "eye", "tri", "arange", "linspace", "array")
 
 
-def float64_source(function: Callable[..., Any], case: Case, wanted: Outcome) -> str:
+def float64_source(exercise: Exercise, function: Callable[..., Any], case: Case, wanted: Outcome) -> str:
     """Return which lines make float64 of float32, and what to write there; "" if that is not found."""
     mine = learner_code(function)
+    if not mine:
+        return ""
+    for line in (node for statement in mine.body for node in ast.walk(statement) if isinstance(node, ast.stmt)):
+        if not hasattr(line, "body") and re.search(ASKS_FOR_FLOAT64, text := mine.text(line)):
+            given = next((name for name in exercise.parameters if name in MODEL_INPUTS), exercise.parameters[0])
+            return f"Line {mine.first_line + line.lineno - 1} asks for that, `{text}`: write `{given}.dtype` there."
     edits: Sequence[Edit] = ()
-    if mine:
-        with suppress(TimeUp), quiet(), stopped(1, busy=4):
-            edits = _mending(mine, case, wanted)
-    if not mine or not edits:
+    with suppress(TimeUp), quiet(), stopped(1, busy=4):
+        edits = _mending(mine, case, wanted)
+    if not edits:
         return ""
     lines = [str(n) for n in sorted({mine.first_line + edit.line - 1 for edit in edits})]
     where = f"Lines {listed(lines)} make" if len(lines) > 1 else f"Line {lines[0]} makes"

@@ -62,7 +62,7 @@ def _argument(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]
 def _difference(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
     differences = [g - w for g, w in pairs]
     first = float(differences[0].flat[0])
-    if abs(first) > 1e-6 and all(close(d, np.full(d.shape, first)) for d in differences):
+    if 1e-6 < abs(first) < np.inf and all(close(d, np.full(d.shape, first)) for d in differences):
         everywhere = " everywhere" if differences[0].ndim else ""
         return f"it is too {'large' if first > 0 else 'small'} by {abs(first):.4g}{everywhere}"
     return None

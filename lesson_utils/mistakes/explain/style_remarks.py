@@ -43,7 +43,7 @@ def _float64_for_float32(
         for name, got, want in zip(exercise.returns, outcome.results(), right.results(), strict=False):
             arrays = isinstance(got, np.ndarray) and isinstance(want, np.ndarray)
             if arrays and (got.dtype, want.dtype) == (np.float64, np.float32):
-                source = float64_source(function, case, right)
+                source = float64_source(exercise, function, case, right)
                 return f"float32 went in, and `{name}` came out as float64. Models keep float32, which is half as large. {source}".strip()
     return None
 

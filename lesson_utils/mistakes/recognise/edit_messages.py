@@ -142,7 +142,7 @@ def _told_as_one(a: Edit, b: Edit, learner: LearnerCode) -> str:
     is_inside = (one in other or other in one) and not any(_left_out(*part) for part in parts)
     if not is_one_place and one != other and not is_inside:
         return ""
-    cure = f"{_lines(a, learner)}: {_write_instead(*_changed_part([a, b], learner.body), learner)}"
+    cure = f"{_lines(a, learner)}: {_write_instead([a, b], *_changed_part([a, b], learner.body), learner)}"
     # Of a place that both change, each one's reason alone is not true.
     why = [reason(e, *part) if is_one_place else own_reason(*part) for e, part in zip((a, b), parts, strict=True)]
     return " ".join(filter(None, dict.fromkeys([cure, *why])))
@@ -154,14 +154,21 @@ def _plain(node: ast.AST) -> str:
     return text.removeprefix("0") if isinstance(node, ast.Slice) and text.startswith("0:") else text
 
 
-def _write_instead(old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
-    """Return what to write instead of a learner's code, written as they write: with no brackets that they left out."""
+def _write_instead(edits: Sequence[Edit], old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
+    """Return what to write instead of a learner's code, written as they write: with no brackets but those that it takes."""
+
+    def in_brackets(node: ast.AST, edits: Sequence[Edit]) -> int:
+        with all_applied(edits):
+            return "\n".join(map(ast.unparse, learner.body)).count(f"({ast.unparse(node)})")
+
     before, after = learner.text(old), ast.unparse(new)
     for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
         if own in before and pythons not in before:
             after = after.replace(pythons, own)
     if isinstance(old, ast.Tuple) and isinstance(new, ast.Tuple) and not before.startswith("("):
         after = after[1:-1]
+    if in_brackets(new, edits) > in_brackets(old, ()):
+        after = f"({after})"
     return f"write `{after}` instead of `{before}`."
 
 
@@ -203,7 +210,7 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
     inside = ""
     if "…" in gone:
         inside = f" around `{after}`" if len(after) <= LONG else ", and keep what stands for the dots"
-    cure = f"leave out `{gone}`{which}{inside}." if gone else _write_instead(old, new, learner)
+    cure = f"leave out `{gone}`{which}{inside}." if gone else _write_instead([edit], old, new, learner)
     return f"{line}: {cure} {reason(edit, old, new)}"
 
 

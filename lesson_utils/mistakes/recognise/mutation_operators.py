@@ -28,7 +28,7 @@ TAKES_AXIS = KEEPS | {
 METHODS = KEEPS | {"argmax", "argmin", "sort", "argsort", "dot", "repeat", "swapaxes", "reshape"}
 ARRAYS = (ast.BinOp, ast.Call, ast.Subscript, ast.Name, ast.Attribute, ast.UnaryOp, ast.Compare)
 OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
-    ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add, ast.Div), ast.Mult: (ast.Div, ast.MatMult, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
+    ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add, ast.Div), ast.Mult: (ast.Div, ast.MatMult, ast.Add, ast.Pow), ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
     ast.MatMult: (ast.Mult,), ast.Pow: (ast.Mult, ast.BitXor), ast.FloorDiv: (ast.Div, ast.Mod), ast.Mod: (ast.FloorDiv,),
     ast.BitXor: (ast.Pow,), ast.BitAnd: (ast.BitOr,), ast.BitOr: (ast.BitAnd,),
 }  # fmt: skip
