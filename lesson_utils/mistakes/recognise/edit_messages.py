@@ -167,7 +167,7 @@ def _write_instead(edits: Sequence[Edit], old: ast.AST, new: ast.AST, learner: L
             after = after.replace(pythons, own)
     if isinstance(old, ast.Tuple) and isinstance(new, ast.Tuple) and not before.startswith("("):
         after = after[1:-1]
-    if in_brackets(new, edits) > in_brackets(old, ()):
+    if in_brackets(new, edits) - in_brackets(new, ()) > in_brackets(old, ()) - in_brackets(old, edits):
         after = f"({after})"
     return f"write `{after}` instead of `{before}`."
 
