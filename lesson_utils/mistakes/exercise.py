@@ -75,7 +75,8 @@ def change(name: str, message: str, *bodies: str, **steps: str | Sequence[str]) 
 
     Args:
         name: short and unique within the exercise.
-        message: what was done, why it is wrong, what to do; of this mistake only, since it can stand beside others.
+        message: what was done, why it is wrong, what to do. It must be true of every code that returns the same, and
+            beside another mistake: say what is computed, and not which call or line is there or missing.
         bodies: whole answers that make the mistake: an expression, or lines with a `return`.
         steps: for each step that changes, the line in its place, or several spellings of it; "" leaves it out.
     """

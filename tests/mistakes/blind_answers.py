@@ -43,7 +43,7 @@ BLIND = (
         "mend_merge",
         "the leading axes made one",
         "h, T, d_k = x.shape[-3:]\nreturn np.swapaxes(x, -3, -2).reshape(-1, T, h * d_k)",
-        says=("makes one axis of all leading axes",),
+        says=("all leading axes become one",),
     ),
     Blind(
         "add_positions",
@@ -69,7 +69,7 @@ BLIND = (
         "mend_mask",
         "not its own position, where the line above has moved the queries",
         "i = np.arange(T_k - T_q, T_k)[:, None]\nreturn np.arange(T_k) < i",
-        says=("a query sees its own position, too",),
+        says=("A query sees its own position, too",),
         never=(r"j ≤ i \+ T_k",),
     ),
     Blind(
@@ -2527,7 +2527,7 @@ BLIND = (
         return value, m, v
         """,
         says=(
-            r"Line 4: write `1 - beta_1 \*\* t`",
+            r"Line 4: write `\(1 - beta_1 \*\* t\)`",
             "change line 5 in the same way",
             "divide by v̂",
         ),

@@ -14,7 +14,7 @@ _FROM_THE_START = change('queries counted from the start', 'You treat the querie
 _TO_ADD = change('numbers to add', 'These are numbers to be added to scores. A mask in this course holds True (may attend) and False.', "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -np.inf)", "np.where(np.tri(T_q, T_k, k=T_k - T_q) > 0, 0, -1e9)")
 MASK = (
     _INVERTED,
-    change('cannot see itself', "Your limit is too low: a query sees its own position, too. The last key that query i sees is the query's own, key i + T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
+    change('cannot see itself', "A query sees its own position, too: the last key that query i sees is its own, key i + T_k − T_q.", "np.tri(T_q, T_k, k=-1, dtype=bool)", compare="return j < i + T_k - T_q"),
     change('one too far', "Your limit is too high: the key behind a query's own is the very symbol that it has to predict. The last key that query i sees is the query's own, key i + T_k − T_q.", "np.tri(T_q, T_k, k=1, dtype=bool)", compare="return j <= i + T_k - T_q + 1"),
     _TRANSPOSED,
     _FROM_THE_START,

@@ -124,7 +124,7 @@ ROTATE = (
            out="", first="", second="", answer="return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)"),
     change("written into x", "The columns that you write last are made from columns that are turned already: what you write into is also what you read from. Read from x, and write into another array; a slice is no copy.",
            out="turned = x"),
-    change("exponent doubled", "Your exponents are twice too large. They should be 2i / d, and `np.arange(0, d, 2)` is 2i already.",
+    change("exponent doubled", "Your exponents are twice too large. Without their sign they should be 2i / d, and `np.arange(0, d, 2)` is 2i already.",
            exponents="exponents = 2 * np.arange(0, x.shape[-1], 2) / x.shape[-1]"),
     change("exponent halved", "Your exponent is half as large as it should be: pair i has 2i / d, not i / d.",
            exponents="exponents = np.arange(x.shape[-1] // 2) / x.shape[-1]"),

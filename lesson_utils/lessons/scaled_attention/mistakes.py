@@ -123,9 +123,9 @@ def _sizes() -> list[Change]:
     """Divided by the root of a size that is not d_k, or by that size itself."""
     found = []
     for symbol, size, what in (
-        ("T_k", "K.shape[-2]", "T_k is the number of keys, but the sum in q · k runs over d_k entries. The scale is `math.sqrt(K.shape[-1])`."),
-        ("T_q", "Q.shape[-2]", "T_q is the number of queries, but the sum in q · k runs over d_k entries. The scale is `math.sqrt(K.shape[-1])`."),
-        ("d_v", "V.shape[-1]", "d_v is the width of a value, but the scores come from queries and keys. The scale is `math.sqrt(K.shape[-1])`."),
+        ("T_k", "K.shape[-2]", "T_k is the number of keys, but the sum in q · k runs over d_k entries. Divide the scores by `math.sqrt(K.shape[-1])`."),
+        ("T_q", "Q.shape[-2]", "T_q is the number of queries, but the sum in q · k runs over d_k entries. Divide the scores by `math.sqrt(K.shape[-1])`."),
+        ("d_v", "V.shape[-1]", "d_v is the width of a value, but the scores come from queries and keys. Divide the scores by `math.sqrt(K.shape[-1])`."),
         ("K.shape[0]", "K.shape[0]", "like `len(K)`, it counts the rows, or a leading axis. The width d_k is the last axis: `math.sqrt(K.shape[-1])`."),
         ("K.shape[1]", "K.shape[1]", "it is d_k only without leading axes. Count from the end: the width is always `K.shape[-1]`."),
         ("Q.shape[0]", "Q.shape[0]", "like `len(Q)`, it counts the rows, or a leading axis. The width d_k is the last axis: `math.sqrt(Q.shape[-1])`."),
@@ -184,7 +184,7 @@ VARIANCE = (
     change('as for the normal', 'This is d_k, right for entries of variance 1. Uniform entries have a variance of their own: a² / 3.', "d_k"),
     change('standard deviation as for the normal', '√d_k is the standard deviation for entries of variance 1. The variance is asked for, and uniform entries have a variance of their own: a² / 3.', "math.sqrt(d_k)"),
     change('scaled already', '1 is the variance for entries of variance 1, after dividing by √d_k. Here the entries have variance a² / 3, and nothing is divided.', "1"),
-    change('one entry', 'This is the variance of one entry. A product of two has (a² / 3)², and the score adds up d_k products.', "a**2 / 3"),
+    change('one entry', 'Your result is the number a² / 3, the variance of one entry. A product of two has (a² / 3)², and the score adds up d_k products.', "a**2 / 3"),
     change('entry not squared, width a', 'Two things to mend.\n1. The interval from −a to a has width 2a: an entry has variance (2a)² / 12 = a² / 3.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2 / 12"),
     change('entry not squared, without the third', 'Two things to mend.\n1. An entry has variance a² / 3; it would be a² if every entry were −a or a.\n2. A product has two random factors, and their variances multiply: (a² / 3)².', "d_k * a**2"),
     change('2a not squared', 'Your result is as if one entry had the variance 2a² / 12. The width is 2a, and (2a)² = 4a²: an entry has variance 4a² / 12 = a² / 3. A product has (a² / 3)², and d_k of them are added.', "(2 * a**2 / 12) ** 2", entry="entry = 2 * a**2 / 12", product=("product = entry**2", "product = entry")),

@@ -156,20 +156,24 @@ def _plain(node: ast.AST) -> str:
 
 def _write_instead(edits: Sequence[Edit], old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
     """Return what to write instead of a learner's code, written as they write: with no brackets but those that it takes."""
-
-    def in_brackets(node: ast.AST, edits: Sequence[Edit]) -> int:
-        with all_applied(edits):
-            return "\n".join(map(ast.unparse, learner.body)).count(f"({ast.unparse(node)})")
-
-    before, after = learner.text(old), ast.unparse(new)
+    before, after = learner.text(old), _in_brackets_if_needed(ast.unparse(old), ast.unparse(new), edits, learner)
     for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
         if own in before and pythons not in before:
             after = after.replace(pythons, own)
     if isinstance(old, ast.Tuple) and isinstance(new, ast.Tuple) and not before.startswith("("):
         after = after[1:-1]
-    if in_brackets(new, edits) - in_brackets(new, ()) > in_brackets(old, ()) - in_brackets(old, edits):
-        after = f"({after})"
     return f"write `{after}` instead of `{before}`."
+
+
+def _in_brackets_if_needed(before: str, after: str, edits: Sequence[Edit], learner: LearnerCode) -> str:
+    """Return code in brackets, if it would mean something else without them in the place of what was there."""
+
+    def times(text: str, edits: Sequence[Edit]) -> int:
+        with all_applied(edits):
+            return "\n".join(map(ast.unparse, learner.body)).count(f"({text})")
+
+    come, gone = times(after, edits) - times(after, ()), times(before, ()) - times(before, edits)
+    return f"({after})" if come > gone else after
 
 
 def _lines(edit: Edit, learner: LearnerCode) -> str:
@@ -219,6 +223,7 @@ def _statement_cure(edit: Edit, learner: LearnerCode) -> str:
     if edit.kind in OF_STATEMENTS:
         more = " and what stands in it" if "\n" in before else ""
         return OF_STATEMENTS[edit.kind].format(first=before.partition("\n")[0], more=more, before=before, after=after)
+    after = _in_brackets_if_needed(before, after, [edit], learner)
     cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
     if _is_in_lines_alike(edit):
         return f"{cure}, and change {_numbered(edit.also, learner).lower()} in the same way."
