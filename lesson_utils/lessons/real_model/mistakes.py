@@ -104,7 +104,7 @@ HAND = (
     change("the same symbol again", "Your head 1 compares its symbol with the symbols themselves, so it finds the place where the symbol stood. The answer is what came *after* that place: compare with the *symbol before* that head 0 has written.", qk_1="QK_1[symbol, symbol] = 1"),
     change("query and key exchanged", "In QK_1 query and key are exchanged: the row belongs to the query, which has its own symbol; the column to the key, which has its symbol before.", qk_1="QK_1[before, symbol] = 1"),
     change("before meets before", "Your head 1 looks for somebody with the same symbol before. The query's own symbol should meet it.", qk_1="QK_1[before, before] = 1"),
-    change("hands over the symbol before", "Your head 1 hands over the “symbol before” of the place that it attends to, and the query has this symbol already. Hand over the symbol of that place.", ov_1="OV_1[before, answer] = 1"),
+    change("hands over the symbol before", "Your head 1 hands over the “symbol before” of the place that it attends to, which is the query's own symbol where the heads work. Hand over the symbol of that place.", ov_1="OV_1[before, answer] = 1"),
     change("answers into the symbol", "Your head 1 writes into the block of the symbol. The answer has a block of its own, the last.", ov_1="OV_1[symbol, symbol] = 1"),
     change("OV_1 transposed", "OV_1 is transposed: it takes from the row, the symbol, and writes into the column, the answer.", ov_1="OV_1[answer, symbol] = 1"),
     change("matrices exchanged", "The order is QK_0, OV_0, QK_1, OV_1: what head 0 looks for, what it hands over, then head 1.", result=("return OV_0, QK_0, OV_1, QK_1", "return QK_1, OV_1, QK_0, OV_0")),

@@ -245,7 +245,7 @@ nats and lengths stay as they were.""",
         ),
         change(
             "bits a token",
-            "This is bits a token. Divide by the number of characters, `lengths.sum()`, not by the number of tokens.",
+            "You divide by the number of tokens. Divide by the number of characters, `lengths.sum()`.",
             answer=("return bits.mean()", "return bits.sum() / len(lengths)"),
         ),
         change(

@@ -21,7 +21,7 @@ SOFTMAX_BACKWARD = (
     change("sum over the rows", "Your sum runs over axis −2. Each row is a softmax of its own: the sum runs along it, `axis=-1, keepdims=True`.", total=_sum("axis=-2, keepdims=True")),
     change("sum over axis 0", "Your sum runs over axis 0. Each row is a softmax of its own: the sum runs along it, `axis=-1, keepdims=True`.", total=_sum("axis=0, keepdims=True")),
     change("sum over axis 1", "`axis=1` is the last axis only where there are two. A row is always `axis=-1`.", total=_sum("axis=1, keepdims=True")),
-    change("sum over everything", "Your sum runs over the whole array. Each row has one of its own: `axis=-1, keepdims=True`.", total=_sum("")),
+    change("sum over everything", "Your sum runs over the whole array. Each row has one of its own: `(dweights * weights).sum(axis=-1, keepdims=True)`.", total=_sum("")),
     change("sum added", "You add the row's sum. It is subtracted: what rises for one score falls for the others.", answer="return weights * (dweights + total)"),
     change("signs turned around", "Your signs are turned around: it is dweights minus the row's sum.", answer="return weights * (total - dweights)"),
     change("not times the weights", "You do not multiply by the weights: a weight near 0 hardly moves.", answer="return dweights - total"),

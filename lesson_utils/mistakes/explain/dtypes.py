@@ -27,10 +27,13 @@ def float64_source(exercise: Exercise, function: Callable[..., Any], case: Case,
     mine = learner_code(function)
     if not mine:
         return ""
-    for line in (node for statement in mine.body for node in ast.walk(statement) if isinstance(node, ast.stmt)):
-        if not hasattr(line, "body") and re.search(ASKS_FOR_FLOAT64, text := mine.text(line)):
-            given = next((name for name in exercise.parameters if name in MODEL_INPUTS), exercise.parameters[0])
-            return f"Line {mine.first_line + line.lineno - 1} asks for that, `{text}`: write `{given}.dtype` there."
+    simple = [n for s in mine.body for n in ast.walk(s) if isinstance(n, ast.stmt) and not hasattr(n, "body")]
+    asking = [line for line in simple if re.search(ASKS_FOR_FLOAT64, mine.text(line))]
+    if asking:
+        given = next((name for name in exercise.parameters if name in MODEL_INPUTS), exercise.parameters[0])
+        numbers = listed([str(mine.first_line + line.lineno - 1) for line in asking])
+        asks = f"s {numbers} ask for" if len(asking) > 1 else f" {numbers} asks for"
+        return f"Line{asks} float64, `{mine.text(asking[0])}`: write `{given}.dtype` there."
     edits: Sequence[Edit] = ()
     with suppress(TimeUp), quiet(), stopped(1, busy=4):
         edits = _mending(mine, case, wanted)

@@ -193,6 +193,8 @@ class Search(Lookup):
         return Diagnosis(listed([*repair_messages(edits, self.code), self.said(fault)]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
+        if "\n2. " in fault.message and not has_own_reason(edit):
+            return False  # of three mistakes, one may be a guess
         before, after = map(tokens, edit.texts())
         takes_a_variable = any(v in before and v not in after for v in self.code.variables())
         if edit.kind in REMOVING - {"keyword"} and (takes_a_variable or not self.works_alike(fault)):
