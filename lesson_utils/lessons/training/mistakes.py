@@ -23,7 +23,7 @@ SOFTMAX_BACKWARD = (
     change("sum over axis 1", "`axis=1` is the last axis only where there are two. A row is always `axis=-1`.", total=_sum("axis=1, keepdims=True")),
     change("sum over everything", "Your sum runs over the whole array. Each row has one of its own: `(dweights * weights).sum(axis=-1, keepdims=True)`.", total=_sum("")),
     change("sum added", "You add the row's sum. It is subtracted: what rises for one score falls for the others.", answer="return weights * (dweights + total)"),
-    change("signs turned around", "Your signs are turned around: it is dweights minus the row's sum.", answer="return weights * (total - dweights)"),
+    change("signs turned around", "Your signs are turned around: it is dweights minus the row's sum of dweights · weights.", answer="return weights * (total - dweights)"),
     change("not times the weights", "You do not multiply by the weights: a weight near 0 hardly moves.", answer="return dweights - total"),
     change("brackets", "You subtract the sum from the product. The sum is multiplied by each weight, too: `weights * (dweights - total)`.", answer="return weights * dweights - total"),
     change("weights squared", "You multiply by the weights once too often. They stand before the bracket only: `weights * (dweights - total)`.", answer=("return weights * (dweights * weights - total)", "return weights**2 * (dweights - total)")),

@@ -27,13 +27,15 @@ def float64_source(exercise: Exercise, function: Callable[..., Any], case: Case,
     mine = learner_code(function)
     if not mine:
         return ""
-    simple = [n for s in mine.body for n in ast.walk(s) if isinstance(n, ast.stmt) and not hasattr(n, "body")]
+    nodes = [node for statement in mine.body for node in ast.walk(statement)]
+    simple = [node for node in nodes if isinstance(node, ast.stmt) and not hasattr(node, "body")]
     asking = [line for line in simple if re.search(ASKS_FOR_FLOAT64, mine.text(line))]
     if asking:
         given = next((name for name in exercise.parameters if name in MODEL_INPUTS), exercise.parameters[0])
         numbers = listed([str(mine.first_line + line.lineno - 1) for line in asking])
         asks = f"s {numbers} ask for" if len(asking) > 1 else f" {numbers} asks for"
-        return f"Line{asks} float64, `{mine.text(asking[0])}`: write `{given}.dtype` there."
+        also = f" Arrays that you make need `dtype={given}.dtype`, too." if any(map(_makes_float64, nodes)) else ""
+        return f"Line{asks} float64, `{mine.text(asking[0])}`: write `{given}.dtype` there.{also}"
     edits: Sequence[Edit] = ()
     with suppress(TimeUp), quiet(), stopped(1, busy=4):
         edits = _mending(mine, case, wanted)
@@ -43,6 +45,11 @@ def float64_source(exercise: Exercise, function: Callable[..., Any], case: Case,
     where = f"Lines {listed(lines)} make" if len(lines) > 1 else f"Line {lines[0]} makes"
     cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)
     return f"{where} it float64: write {', and '.join(cures)}."
+
+
+def _makes_float64(node: ast.AST) -> bool:
+    """Tell whether a node makes an array without saying of which dtype."""
+    return name_called(node) in CREATING and all(keyword.arg != "dtype" for keyword in getattr(node, "keywords", ()))
 
 
 def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
