@@ -22,7 +22,7 @@ SCORE = (
     change("the first copy", "You take the queries of the first copy, which has no copy before it. The second begins at `period`.", queries="queries = np.arange(period)"),
     change("sum", "You add the weights up. Asked for is their mean.", answer="return picked.sum(axis=-1)"),
     change("largest", "You take the largest weight. One good query is not enough: the mean over all of them.", answer="return picked.max(axis=-1)"),
-    change("over everything", "You take the mean over all maps together. Each map has a score of its own: take the mean over the queries alone.", answer="return picked.mean()"),
+    change("over everything", "You take the mean over all maps together. Each map has a score of its own: `axis=-1`.", answer="return picked.mean()"),
     change("over axis 0", "You take the mean over axis 0, which may be heads or a batch. The queries are the last axis.", answer="return picked.mean(axis=0)"),
     change("all pairs", "You take a whole block of weights, each query with each key. Each query has one key: `weights[..., queries, keys]`.", picked="picked = weights[..., period : 2 * period, 1 : period + 1]", answer="return picked.mean(axis=(-1, -2))"),
     change("arg-max", "You count how often the largest weight lies there. The score is the mean weight: it also tells 0.9 from 0.4.", "queries = np.arange(period, 2 * period)\nreturn (weights[..., queries, :].argmax(axis=-1) == queries - period + 1).mean(axis=-1)"),
