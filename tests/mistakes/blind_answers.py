@@ -2698,4 +2698,33 @@ def my_softmax_backward(dweights, weights):
         ),
         never=("every case",),
     ),
+    Blind(
+        "patched_inputs",
+        "only what was written, keys and values exchanged",
+        """
+def my_patched_inputs(x, written, norm, W_Q, W_K, W_V, into):
+    a = norm(x)
+    b = norm(written)
+    where = {"queries": 0, "values": 1, "keys": 2}[into]
+    inputs = [a, a, a]
+    inputs[where] = b
+    Q, K, V = (u @ W for u, W in zip(inputs, (W_Q, W_K, W_V)))
+    return Q, K, V
+""",
+        says=(r"`norm\(x - written\)`",),
+        never=("Nothing is taken out",),
+    ),
+    Blind(
+        "induction_score",
+        "the same symbol, one number for all maps",
+        """
+def my_induction_score(weights, period):
+    vals = []
+    for i in range(period, 2 * period):
+        vals.append(weights[..., i, i - period])
+    return np.mean(vals)
+""",
+        says=("same symbol in the first copy",),
+        never=("axis=-1",),
+    ),
 )

@@ -103,15 +103,18 @@ class Search(Lookup):
         return re.sub(AXIS, self._axis_that_helps, fault.message) if self.learner else fault.message
 
     def _axis_that_helps(self, cure: re.Match[str]) -> str:
-        """Return a cure that names an axis; if that one brings the learner's results no nearer, with the axis that does."""
+        """Return a cure that names an axis; if that one brings the learner's results no nearer, with the axis that does, or ""."""
         wanted, what = self.bank.wanted[self.telling], self.bank.ingredients(self.code.variables(), self.code.names)
         leaves = dict[str, float]()  # the distance that each axis leaves
         for edit in edits_of(self.code.body, what):
             if edit.kind == "axis" and (axis := re.search(r"axis=-?\d", edit.texts()[1])):
                 after = distance(self._run(self.code.function(edit), self.telling), wanted)
                 leaves[axis[0]] = min(after, leaves.get(axis[0], after))
-        helps = cure[1] not in leaves or leaves[cure[1]] < distance(self.outcomes[self.telling], wanted)
-        return cure[0] if helps else cure[0].replace(cure[1], min(leaves, key=lambda axis: leaves[axis]))
+        before = distance(self.outcomes[self.telling], wanted)
+        if cure[1] not in leaves or leaves[cure[1]] < before:
+            return cure[0]
+        best = min(leaves, key=lambda axis: leaves[axis])
+        return cure[0].replace(cure[1], best) if leaves[best] < before else ""
 
     # --- Which edit of the learner's lines makes them right? ---
 
@@ -196,10 +199,13 @@ class Search(Lookup):
         if "\n2. " in fault.message and not has_own_reason(edit):
             return False  # of three mistakes, one may be a guess
         before, after = map(tokens, edit.texts())
+        gone, parameters = before - after, self.bank.exercise.parameters
+        if any(0 < self.words[name] <= gone[name] and name in self.bank.words for name in parameters):
+            return False  # without what the solution reads, the edit makes the mistake that is told beside it
         takes_a_variable = any(v in before and v not in after for v in self.code.variables())
         if edit.kind in REMOVING - {"keyword"} and (takes_a_variable or not self.works_alike(fault)):
             return False
-        signs = [sign for sign in before - after if sign in "+-*/@"]
+        signs = [sign for sign in gone if sign in "+-*/@"]
         if edit.kind == "term" and all(self.words[sign] <= self.bank.words[sign] for sign in signs):
             return False  # the solution has such a part, too
         return edit.kind == "results" or self.is_true(fault)

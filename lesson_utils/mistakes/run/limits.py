@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from time import monotonic, process_time  # the functions themselves: a learner may overwrite `time.monotonic`
 from types import FrameType
@@ -221,7 +222,11 @@ def counted_lines(file: str, most: float = float("inf")) -> Iterator[Callable[[]
 
 # --- Memory -------------------------------------------------------------------------------------------------------------
 
-np.ones((256, 256)) @ np.ones((256, 256))  # OpenBLAS ends the process if it can't have memory for its first product
+
+@cache
+def _prepare_products() -> None:
+    """Compute a product, once: OpenBLAS ends the process if it can't have memory for its first one."""
+    np.ones((256, 256)) @ np.ones((256, 256))
 
 
 @contextmanager
@@ -230,6 +235,7 @@ def limited_memory() -> Iterator[None]:
 
     Other systems refuse by themselves, or take long, and then the time limit ends the call.
     """
+    _prepare_products()
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         before, most = resource.getrlimit(resource.RLIMIT_AS)
