@@ -3,6 +3,7 @@
 import ast
 import copy
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -238,8 +239,10 @@ def own_reason(old: object, new: object) -> str:
     name = name_called(old)
     if name and isinstance(old, ast.Call) and isinstance(new, ast.AST):
         if ast.dump(new) in map(ast.dump, list(ast.walk(old))[1:]):  # a part of it
-            is_to_float = name == "astype" and "int" not in " ".join(map(ast.unparse, old.args))
-            return "" if is_to_float else DROPPED.get(name, "").format(name=name)
+            to = " ".join(map(ast.unparse, old.args)) if name == "astype" else "int"
+            if re.search(r"int(8|16)", to):
+                return f"`{to}` has no room for larger numbers, which start again from its smallest."
+            return DROPPED.get(name, "").format(name=name) if "int" in to else ""
         if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
     if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp):
