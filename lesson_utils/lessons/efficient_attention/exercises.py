@@ -165,6 +165,7 @@ def _bytes_cases(rng: np.random.Generator) -> Sequence[Case]:
         ("4 bits", (300, 30, 9, 3, 64, 4, 0, 0)),
         ("local layers beyond their window", (5000, 48, 16, 8, 256, 16, 40, 1024)),
         ("local layers before their window is full", (700, 26, 4, 1, 256, 16, 22, 1000)),
+        ("narrow heads in 4 bits", (90, 5, 6, 3, 20, 4, 2, 48)),
     )
     return [Case(label, arguments) for label, arguments in sizes]
 
@@ -196,7 +197,7 @@ and values, each d_head wide. bits: of each number. Returns one number.""",
     ),
     mistakes=mistakes.BYTES,
     library=(costs.cache_bytes,),
-    praise="Six configurations: shared heads, few bits, local layers before and beyond their window.",
+    praise="Seven configurations: shared heads, few bits, local layers before and beyond their window.",
 )
 
 # --- Rounding with a scale for each row or each column ----------------------------------------------------------------

@@ -92,6 +92,7 @@ BYTES = (
     change("bits for bytes", "These are bits. A byte has eight of them: divide by 8.", answer="return numbers * rows * bits"),
     change("bits taken for bytes the other way", "You multiply by 8. Bits are smaller than bytes: divide by 8.", answer="return numbers * rows * bits * 8"),
     change("numbers not bytes", "`bits` does not count in your result. Each number has `bits` / 8 bytes.", answer=("return numbers * rows", "return numbers * rows / 8")),
+    change("whole bytes", "You give each number one whole byte or more. Numbers of 4 bits take half a byte each: `bits / 8`.", answer=("return numbers * rows * max(bits // 8, 1)", "return numbers * rows * -(-bits // 8)")),
     change("always 2 bytes", "You take 16 bits for granted. Each number has `bits` / 8 bytes.", answer="return numbers * rows * 2"),
     change("always 4 bytes", "You take 32 bits for granted. Each number has `bits` / 8 bytes.", answer="return numbers * rows * 4"),
     change("window ignored", "Local layers keep all tokens in your count. They keep the last `window` only: `min(tokens, window)`.", local="rows = rows + local_layers * tokens"),

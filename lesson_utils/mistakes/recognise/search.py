@@ -251,6 +251,8 @@ class Search(Lookup):
                     break
                 gained = right_entries(now, wanted) - right_entries(then, wanted)
                 has_fractions = any((np.asarray(x) % 1 != 0).any() for x in wanted.results())
+                if edit.kind != "pitfall" and distance(now, wanted) > distance(then, wanted) + 1e-6:
+                    break
                 gains += same(now, wanted) > same(then, wanted) or (gained > 0 and has_fractions)
                 gains += edit.kind == "pitfall" and not now.error and not same(now, then)
             else:
