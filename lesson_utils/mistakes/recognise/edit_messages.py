@@ -158,9 +158,10 @@ def _plain(node: ast.AST) -> str:
 def _write_instead(edits: Sequence[Edit], old: ast.AST, new: ast.AST, learner: LearnerCode) -> str:
     """Return what to write instead of a learner's code, written as they write: with no brackets but those that it takes."""
     before, after = learner.text(old), _in_brackets_if_needed(ast.unparse(old), ast.unparse(new), edits, learner)
-    for own, pythons in (('"', "'"), ("e-", "e-0")):  # 1e-5, and not 1e-05
-        if own in before and pythons not in before:
-            after = after.replace(pythons, own)
+    if '"' in before and "'" not in before:
+        after = after.replace("'", '"')
+    for own in re.findall(r"(?<![\w.])\d[\d_.]*e[+-]?\d+", before):  # 1e-5, and not 1e-05
+        after = after.replace(repr(float(own)), own)
     if isinstance(old, ast.Tuple) and isinstance(new, ast.Tuple) and not before.startswith("("):
         after = after[1:-1]
     return f"write `{after}` instead of `{before}`."
@@ -258,6 +259,8 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
         return edit.why
     if gone == ".T":
         return "`.T` makes columns of the rows."
+    if gone.endswith("::-1]"):
+        return "A step of −1 turns the order round."
     has_sign = ast.UnaryOp in map(type, (edit.old, edit.new, edit.parent))  # −1 for −2 is an axis, maybe, or the last
     if edit.kind == "off by one" and has_sign:
         return ""
@@ -269,6 +272,9 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     names = name_called(edit.old), name_called(edit.new)
     if kind == "function" and all(name in DOES for name in names):
         return " and ".join(f"`{name}` {DOES[name]}" for name in names) + "."
+    operators = {type(getattr(node, "op", None)) for node in (edit.old, edit.new)}
+    if kind == "operator" and operators == {ast.Add, ast.Sub}:
+        return REASONS["sign"]
     if kind == "comparison" and is_limit(edit):
         return "The two signs differ where both sides are equal."
     return REASONS[kind].format(old=old, new=new)

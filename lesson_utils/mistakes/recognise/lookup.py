@@ -96,9 +96,11 @@ class Lookup:
 
     @cached_property
     def is_constant(self) -> bool:
-        """Tell whether nothing but zeros or nothing but ones come back in every case: many mistakes lead to that."""
-        values = [np.asarray(x) for o in self.outcomes for x in o.results() if not o.error]
-        return bool(values) and all(x.dtype.kind in "bif" and (not x.any() or (x == 1).all()) for x in values)
+        return _are_constant(self.outcomes)
+
+    def makes_constant(self, fault: Fault) -> bool:
+        """Tell whether a fault returns nothing but zeros or ones where the answer does not: it is not beside another mistake."""
+        return not self.is_constant and _are_constant([fault.outcome(i) for i in range(len(self.outcomes))])
 
     @cached_property
     def is_multiple(self) -> bool:
@@ -114,3 +116,9 @@ class Lookup:
         """Tell whether half of what a fault calls stands in the learner's lines; else its words say what nobody wrote."""
         calls = set(re.findall(r"(\w+)\(", fault.text))
         return 2 * sum(name in self.words for name in calls) >= len(calls)
+
+
+def _are_constant(outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether nothing but zeros or nothing but ones come back in every case: many mistakes lead to that."""
+    values = [np.asarray(x) for o in outcomes for x in o.results() if not o.error]
+    return bool(values) and all(x.dtype.kind in "bif" and (not x.any() or (x == 1).all()) for x in values)

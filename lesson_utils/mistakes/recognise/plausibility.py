@@ -66,6 +66,8 @@ class Plausibility:
             return True
         if edit.kind == "sign":  # a size has none, nor has an index that was computed
             negated = edit.new.operand if isinstance(edit.new, ast.UnaryOp) else None
+            if negated and isinstance(getattr(edit.parent, "op", None), ast.Add | ast.Sub) and edit.field == "right":
+                return False  # `a - -b`: the operation changes
             is_count = name_called(negated) in COUNTS or self.kinds.get(getattr(negated, "id", "")) == "i"
             has_none = (is_count or isinstance(edit.parent, ast.Subscript)) and not isinstance(edit.parent, ast.Slice)
             return negated is None or not has_none

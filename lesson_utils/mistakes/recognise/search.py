@@ -196,7 +196,7 @@ class Search(Lookup):
         return Diagnosis(listed([*repair_messages(edits, self.code), self.said(fault)]), f"; {fault.name}")
 
     def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
-        if "\n2. " in fault.message and not has_own_reason(edit):
+        if self.makes_constant(fault) or ("\n2. " in fault.message and not has_own_reason(edit)):
             return False  # of three mistakes, one may be a guess
         before, after = map(tokens, edit.texts())
         gone, parameters = before - after, self.bank.exercise.parameters
