@@ -67,7 +67,7 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
     where, how = "", f"Begin with `{name} = {name}.copy()`."
     if mine and line:
         which = f", `{name}`" if names[1:] else ""
-        where = f"{which} in line {mine.first_line + line.lineno - 1}, `{mine.text(line)}`"
+        where = f"{which} in line {line.lineno}, `{mine.text(line)}`"
         if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
             of_its_dtype = f"({new}).astype({name}.dtype)" if _has_mixed_dtypes(exercise) else new
@@ -75,7 +75,7 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) 
         elif isinstance(line, ast.Assign) and getattr(line.targets[0], "attr", "") == "shape":
             how = f"Write `{name} = {name}.reshape({ast.unparse(line.value)})`, which leaves the caller's array its shape."
     elif mine and (line := _other_name(mine, name)):
-        text = f"Line {mine.first_line + line.lineno - 1}, `{mine.text(line)}`,"
+        text = f"Line {line.lineno}, `{mine.text(line)}`,"
         how = f"{text} gives this array another name and makes no new one. Slices and `reshape` make none either. {how}"
     else:
         how = f"Another name for `{name}`, a slice or a `reshape` of it is still the same array. {how}"

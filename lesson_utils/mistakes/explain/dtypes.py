@@ -32,7 +32,7 @@ def float64_source(exercise: Exercise, function: Callable[..., Any], case: Case,
     asking = [line for line in simple if re.search(ASKS_FOR_FLOAT64, mine.text(line))]
     if asking:
         given = next((name for name in exercise.parameters if name in MODEL_INPUTS), exercise.parameters[0])
-        numbers = listed([str(mine.first_line + line.lineno - 1) for line in asking])
+        numbers = listed([str(line.lineno) for line in asking])
         asks = f"s {numbers} ask for" if len(asking) > 1 else f" {numbers} asks for"
         also = f" Arrays that you make need `dtype={given}.dtype`, too." if any(map(_makes_float64, nodes)) else ""
         return f"Line{asks} float64, `{mine.text(asking[0])}`: write `{given}.dtype` there.{also}"
@@ -41,7 +41,7 @@ def float64_source(exercise: Exercise, function: Callable[..., Any], case: Case,
         edits = _mending(mine, case, wanted)
     if not edits:
         return ""
-    lines = [str(n) for n in sorted({mine.first_line + edit.line - 1 for edit in edits})]
+    lines = [str(n) for n in sorted({edit.line for edit in edits})]
     where = f"Lines {listed(lines)} make" if len(lines) > 1 else f"Line {lines[0]} makes"
     cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)
     return f"{where} it float64: write {', and '.join(cures)}."

@@ -185,7 +185,7 @@ def _lines(edit: Edit, learner: LearnerCode) -> str:
 
 
 def _numbered(edits: Sequence[Edit], learner: LearnerCode) -> str:
-    numbers = [str(n) for n in sorted({learner.first_line + e.line - 1 for e in edits})]
+    numbers = [str(n) for n in sorted({e.line for e in edits})]
     return f"Lines {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else f"Line {numbers[0]}"
 
 

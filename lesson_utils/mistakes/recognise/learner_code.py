@@ -2,22 +2,26 @@
 
 import ast
 import inspect
+import linecache
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from lesson_utils.mistakes.exercise import expressions
+from lesson_utils.mistakes.recognise.mutation_operators import with_fields
 from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied
 
 
 @dataclass(frozen=True)
 class LearnerCode:
-    """A learner's function as a tree that can be edited and run again; the names that it sees, its first line's number, and its text."""
+    """A learner's function as a tree that can be edited and run again; the names that it sees, and the text of its cell."""
 
-    tree: ast.FunctionDef
+    tree: ast.FunctionDef  # its body begins with the helpers
+    helpers: int  # how many these are
     names: Mapping[str, Any]
-    first_line: int
     source: str
 
     @property
@@ -28,12 +32,13 @@ class LearnerCode:
         """Return the function as it was written, or with edits of it; None if that is no Python, or could end the kernel."""
         if edits and "as_strided" in self.source:  # with other strides, it reads memory that is not the array's
             return None
-        module, names = ast.Module([self.tree], []), dict(self.names)
+        names = dict(self.names)
         try:
-            with all_applied(edits):
-                code = compile(module, "<answer>", "exec")
+            with all_applied(edits):  # helpers do not see the variables of who calls them
+                main: Any = with_fields(self.tree, body=self.body[self.helpers :])
+                code = compile(ast.Module([*self.body[: self.helpers], main], []), "<answer>", "exec")
             exec(code, names)
-        except (SyntaxError, ValueError, TypeError, RecursionError):
+        except Exception:  # no Python, or a line of `main` among the helpers
             return None
         found: Callable[..., Any] = names[self.tree.name]
         return found
@@ -54,27 +59,57 @@ class LearnerCode:
 
 
 def learner_code(function: Any) -> LearnerCode | None:
-    """Return the source of `function` as a tree; None for what is no plain function with a source."""
+    """Return the source of `function` as a tree, its helpers in it; None for what is no plain function with a source."""
     code = getattr(function, "__code__", None)
     bad = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
     if code is None or code.co_flags & bad:
         return None
     try:
-        source = textwrap.dedent(inspect.getsource(function)).strip()
+        source = _source(code)
         tree = ast.parse(source)
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
-    found = _definition(tree, function.__name__)
+    found = _definition(tree, function.__name__, code.co_firstlineno)
     if found is None or any(isinstance(n, ast.Global | ast.Nonlocal) for n in ast.walk(found)):
         return None
-    first = found.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(found.body) > 1:
-        found.body = found.body[1:]  # the docstring
+    helpers = _helpers(tree, found, function)
+    found.body = [*helpers, *_without_docstring(found.body)]
     try:
         closure = inspect.getclosurevars(function).nonlocals
     except (TypeError, ValueError):
         closure = {}
-    return LearnerCode(found, {**function.__globals__, **closure}, code.co_firstlineno, source)
+    return LearnerCode(found, len(helpers), {**function.__globals__, **closure}, source)
+
+
+def _source(code: CodeType) -> str:
+    """Return the whole cell; the function alone, in its place, where the rest is no Python."""
+    with suppress(SyntaxError, ValueError):
+        ast.parse(whole := "".join(linecache.getlines(code.co_filename)))
+        if whole:
+            return whole
+    return "\n" * (code.co_firstlineno - 1) + textwrap.dedent(inspect.getsource(code)).strip()
+
+
+def _helpers(tree: ast.Module, main: ast.FunctionDef, function: Any) -> list[ast.FunctionDef]:
+    """Return the functions of the same cell that `main` calls, or they each other: a mistake may be made in one of them."""
+    found: dict[str, ast.FunctionDef] = {}
+    defined = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and not n.decorator_list and n is not main}
+    waiting: list[ast.AST] = [main]
+    while waiting:
+        names = {n.id for n in ast.walk(waiting.pop()) if isinstance(n, ast.Name)} - {*found, main.name}
+        for name in names & defined.keys():
+            its = getattr(function.__globals__.get(name), "__code__", None)
+            if its and (its.co_filename, its.co_firstlineno) == (function.__code__.co_filename, defined[name].lineno):
+                found[name] = defined[name]
+                found[name].body = _without_docstring(defined[name].body)
+                waiting.append(found[name])
+    return sorted(found.values(), key=lambda node: node.lineno)
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0]
+    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return body[1:] if is_text and len(body) > 1 else body
 
 
 def exchanges(body: Sequence[ast.stmt], asked: Sequence[str]) -> bool:
@@ -86,14 +121,14 @@ def exchanges(body: Sequence[ast.stmt], asked: Sequence[str]) -> bool:
     return False
 
 
-def _definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:
-    """Return the only definition of a function in a tree; a lambda as the function that it stands for."""
-    lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+def _definition(tree: ast.Module, name: str, line: int) -> ast.FunctionDef | None:
+    """Return the definition of a function that begins in a line; a lambda as the function that it stands for."""
+    lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == line]
     if name == "<lambda>" and len(lambdas) == 1:
         answer = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0].body)
         made = ast.parse("def answer(): pass").body[0]
         assert isinstance(made, ast.FunctionDef)
         made.args, made.body = lambdas[0].args, [answer]
         return made
-    defined = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name]
+    defined = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and (n.name, n.lineno) == (name, line)]
     return defined[0] if len(defined) == 1 and not defined[0].decorator_list else None

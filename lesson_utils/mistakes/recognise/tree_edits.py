@@ -270,6 +270,8 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
                 tuples = (ast.Tuple(order, ast.Load()) for order in orders if order != elements)
                 for result in (*tuples, *elements):  # in another order, or one of them alone
                     yield Edit("results", statement, "value", None, given, placed(result, statement), statement.lineno)
+            case ast.FunctionDef():
+                yield from _statements(statement)
             case ast.For() | ast.While() | ast.If():
                 if len(statement.body) > 1:  # the last line one step to the left
                     shorter, last = with_fields(statement, body=statement.body[:-1]), statement.body[-1]
