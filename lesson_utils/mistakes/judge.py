@@ -19,7 +19,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.almost_right import changes_in_place, form_problem
 from lesson_utils.mistakes.explain.differences import describe
-from lesson_utils.mistakes.explain.dtypes import float64_source
+from lesson_utils.mistakes.explain.dtypes import dtype_source
 from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots
 from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import style_remarks
@@ -126,13 +126,10 @@ def _with_dtype(bank: Bank, function: Any, outcomes: Sequence[Outcome], message:
                 zeros_and_ones = all(np.isin(x, (0, 1)).all() for x in outcome.results() if isinstance(x, np.ndarray))
                 how = f"compare, `{result} > 0`" if zeros_and_ones else "True and False, and no numbers to add"
                 return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: {how}."
-            if bank.exercise.dtype == "kept" and (got, want) == (np.float64, np.float32):
-                rounded = tuple(np.asarray(x, np.float32) for x in outcome.results())
-                kept = Outcome(rounded if len(rounded) > 1 else rounded[0])
-                source = float64_source(bank.exercise, function, bank.cases[i], kept)
-                return f"\nOne thing more: float32 went in, and `{result}` came out as float64. {source}".rstrip()
-            if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got.itemsize < want.itemsize:
-                return f"\nOne thing more: `{result}` has dtype {got}; expected {want}."
+            if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got != want:
+                cast = tuple(np.asarray(x, want) for x in outcome.results())
+                source = dtype_source(function, bank.cases[i], Outcome(cast if len(cast) > 1 else cast[0]))
+                return f"\nOne thing more: {want} went in, and `{result}` came out as {got}. {source}".rstrip()
     return ""
 
 

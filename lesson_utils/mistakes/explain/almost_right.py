@@ -8,7 +8,7 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.differences import masked_entries, parts
-from lesson_utils.mistakes.explain.dtypes import float64_source
+from lesson_utils.mistakes.explain.dtypes import dtype_source
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.mutation_operators import name_called
 from lesson_utils.mistakes.run.outcome import Outcome
@@ -51,13 +51,8 @@ def _dtype_problem(
         return f"{LEFT} `{name}` has dtype {got}, and the task asks for whole numbers: add `.astype(int)`."
     if exercise.dtype != "kept" or got == want:
         return None
-    if want == np.float64:
-        return f"{LEFT} `{name}` has dtype {got}; expected float64. Did you ask for another?"
-    head = f"{LEFT} {want} went in, `{name}` came out as {got}."
-    more = (
-        float64_source(exercise, function, case, wanted) or FLOAT64 if (got, want) == (np.float64, np.float32) else ""
-    )
-    return f"{head} {more}".strip()
+    more = dtype_source(function, case, wanted) or (FLOAT64 if got == np.float64 else "")
+    return f"{LEFT} {want} went in, `{name}` came out as {got}. {more}".strip()
 
 
 def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:

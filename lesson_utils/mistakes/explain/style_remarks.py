@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Exercise, expressions
-from lesson_utils.mistakes.explain.dtypes import float64_source
+from lesson_utils.mistakes.explain.dtypes import dtype_source
 from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.run.outcome import Outcome
 
@@ -43,7 +43,7 @@ def _float64_for_float32(
         for name, got, want in zip(exercise.returns, outcome.results(), right.results(), strict=False):
             arrays = isinstance(got, np.ndarray) and isinstance(want, np.ndarray)
             if arrays and (got.dtype, want.dtype) == (np.float64, np.float32):
-                source = float64_source(exercise, function, case, right)
+                source = dtype_source(function, case, right)
                 return f"float32 went in, and `{name}` came out as float64. Models keep float32, which is half as large. {source}".strip()
     return None
 

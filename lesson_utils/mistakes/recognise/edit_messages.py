@@ -20,7 +20,7 @@ REASONS = {
     "axis": "The call must run along another axis.",
     "keepdims": "`keepdims=True` keeps the axis, with length 1, so that the result lines up with the array it comes from.",
     "transpose": "`@` sums over the last axis of the left array and the last but one of the right one.",
-    "axes swapped": "Two other axes have to change places.",
+    "axes swapped": "These two axes have to change places, and no others.",
     "inverted": "True and False are the wrong way round.",
     "comparison": "",  # see _reason_of_kind
     "bound": "A slice `a:b` begins at a and ends before b.",
@@ -258,7 +258,7 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
     if edit.why:
         return edit.why
     if gone == ".T":
-        return "`.T` makes columns of the rows."
+        return "`.T` turns the order of all axes round."
     if gone.endswith("::-1]"):
         return "A step of −1 turns the order round."
     has_sign = ast.UnaryOp in map(type, (edit.old, edit.new, edit.parent))  # −1 for −2 is an axis, maybe, or the last

@@ -93,7 +93,9 @@ def _source(code: CodeType) -> str:
 def _helpers(tree: ast.Module, main: ast.FunctionDef, function: Any) -> list[ast.FunctionDef]:
     """Return the functions of the same cell that `main` calls, or they each other: a mistake may be made in one of them."""
     found: dict[str, ast.FunctionDef] = {}
-    defined = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and not n.decorator_list and n is not main}
+    defined = {
+        n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and not n.decorator_list and n is not main
+    }
     waiting: list[ast.AST] = [main]
     while waiting:
         names = {n.id for n in ast.walk(waiting.pop()) if isinstance(n, ast.Name)} - {*found, main.name}

@@ -124,7 +124,7 @@ def _other_axes(node: ast.Call, name: str, is_method: bool) -> Iterator[tuple[st
     axis = keywords.get("axis") or (node.args[first] if len(node.args) > first else None)
     arguments = node.args[:first] if "axis" not in keywords else node.args
     keeps = "keepdims" in keywords
-    axes = (-1, 0, 1, -2, -3, None) if name in ("stack", "concatenate") else (-1, 0, 1, -2, None)
+    axes = (-1, 0, 1, -2, -3, None) if name in ("stack", "concatenate", "squeeze") else (-1, 0, 1, -2, None)
     others = [None if n is None else parsed(str(n)) for n in axes if n != number(axis) or (n is None) != (axis is None)]
     for new, keep in itertools.product([axis, *others], (keeps, not keeps) if name in KEEPS else (keeps,)):
         is_same_axis = new is axis

@@ -88,9 +88,11 @@ class Search(Lookup):
         return self._named(self.best([*self.bank.changes, *self.bank.respelled], abstain=True))
 
     def two_typed(self) -> Diagnosis | None:
-        """Find the two typed mistakes that together do the same."""
+        """Find the two typed mistakes that together do the same; of other words, a slip that explains itself beside one says more."""
         pairs = self.bank.pairs(self.bank.changes if self.has_values else ())
-        return self._named(self.best(pairs, abstain=True, most=PAIRS))
+        best = self.best(pairs, abstain=True, most=PAIRS)
+        slip = self.edit_and_typed(is_slip) if best and self.distance_in_words(best) > REWORDED else None
+        return slip or self._named(best)
 
     def _named(self, fault: Fault | None) -> Diagnosis | None:
         if fault is None:
@@ -172,7 +174,7 @@ class Search(Lookup):
         tests = frozenset(nodes_of_tests(body))
         return Plausibility(self.bank.words, self.words, own_names, tests, kinds, reads_of(body))
 
-    def edit_and_typed(self) -> Diagnosis | None:
+    def edit_and_typed(self, fits: Callable[[Edit], bool] = lambda edit: True) -> Diagnosis | None:
         """Find an edit of the learner's lines that brings them nearer to a typed mistake, and leaves that one alone.
 
         It was run in search of a repair. It has a reason of its own, or brings the words nearer to the mistake's, and nothing
@@ -182,7 +184,7 @@ class Search(Lookup):
         found = [
             (_only_takes_out(edits[0]), sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
             for n, (edits, outcome) in enumerate(self.tried)
-            if len(edits) == most and all(edit.kind not in ALONE for edit in edits)
+            if len(edits) == most and all(fits(edit) and edit.kind not in ALONE for edit in edits)
             if most == 1 or all(map(is_limit, edits))  # of three mistakes, one may be a guess
             for its in [signature(outcome)]
             for fault in self.bank.changes
