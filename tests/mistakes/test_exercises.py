@@ -589,7 +589,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
         (
             "additive_score",
             "ops.softmax(np.tanh((query @ W_q)[:, None] + keys @ W_k).sum(-1))",
-            ["You return weights.", "`hidden @ v`"],
+            ["You return weights.", "`np.tanh(…) @ v`"],
         ),
         (
             "sampling_probabilities",  # writing into a copy would do nothing, as a known mistake does
