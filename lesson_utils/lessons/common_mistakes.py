@@ -86,12 +86,12 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         change(
             "mask added",
             "Your mask only shifts scores by about 1, which is too little to hide anything. Set hidden scores to −∞: "
-            "`np.where(mask, scores, -np.inf)`.",
+            "`np.where(mask, …, -np.inf)`.",
             mask=guarded("scores = scores + mask", "scores = scores - ~mask", "scores = scores + ~mask"),
         ),
         change(
             "0 times infinity",
-            "Your mask brings in NaN. A product with ∞ does that: 0 · ∞ is NaN, and a negative score times −∞ is +∞. Write `np.where(mask, scores, -np.inf)`, without a product.",
+            "Your mask brings in NaN. A product with ∞ does that: 0 · ∞ is NaN, and a negative score times −∞ is +∞. Write `np.where(mask, …, -np.inf)`, without a product.",
             mask=guarded(
                 "scores = scores + ~mask * -np.inf",
                 "scores = scores * np.where(mask, 1, -np.inf)",
@@ -111,13 +111,13 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         change(
             "multiplied by a large number",
             "You multiply hidden scores by a large negative number. A negative score becomes a huge positive one, and takes all the weight. "
-            "Choose, do not multiply: `np.where(mask, scores, -np.inf)`.",
+            "Choose, do not multiply: `np.where(mask, …, -np.inf)`.",
             mask=guarded("scores = scores * np.where(mask, 1, -1e9)", "scores = np.where(mask, scores, scores * -1e9)"),
         ),
         change(
             "not far enough below",
             "You hide scores with a number that is not far enough below the others: −100 is not, nor is −10 000. Where real scores are lower still, "
-            "the hidden ones win. Use −∞: `np.where(mask, scores, -np.inf)`.",
+            "the hidden ones win. Use −∞: `np.where(mask, …, -np.inf)`.",
             mask=guarded(
                 *(f"scores = np.where(mask, scores, -{n})" for n in ("100", "1", "10", "1e3", "1e4", "1e5")),
                 *(f"scores = scores - {n} * ~mask" for n in ("1", "10", "100", "1000", "1e4")),
@@ -125,7 +125,7 @@ def masks(optional: bool = False, weights: str = "weights = ops.softmax(scores)"
         ),
         change(
             "mask as an index",
-            "You pick scores out, as `scores[mask]` does, and make one long row of them: who belongs to whom is lost. Keep the shape: `np.where(mask, scores, -np.inf)`.",
+            "You pick scores out, as an index `[mask]` does, and make one long row of them: who belongs to whom is lost. Keep the shape: `np.where(mask, …, -np.inf)`.",
             mask=guarded("scores = scores[mask]", "scores = scores[~mask]"),
         ),
     )
@@ -142,12 +142,12 @@ def weighing(over: str = "the keys") -> tuple[Change, ...]:
         ),
         change(
             "softmax over axis 0",
-            f"Your softmax runs over axis 0. It must run over {over}, the last axis: `ops.softmax(scores)`.",
+            f"Your softmax runs over axis 0. It must run over {over}, the last axis. `ops.softmax` takes that axis by itself.",
             weights=("weights = ops.softmax(scores, axis=0)", own(0, 0)),
         ),
         change(
             "softmax over axis 1",
-            "Your softmax runs over axis 1, counted from the front. The keys are the last axis, and `ops.softmax(scores)` takes that.",
+            "Your softmax runs over axis 1, counted from the front. The keys are the last axis, and `ops.softmax` takes that axis by itself.",
             weights=("weights = ops.softmax(scores, axis=1)", own(1, 1)),
         ),
         change(
@@ -160,7 +160,7 @@ def weighing(over: str = "the keys") -> tuple[Change, ...]:
         ),
         change(
             "no softmax",
-            "You average with the scores themselves. Turn them into weights first, not negative and with sum 1: `ops.softmax(scores)`.",
+            "You average with the scores themselves. Turn them into weights first, not negative and with sum 1: `ops.softmax`.",
             weights=("weights = scores", "weights = np.where(np.isfinite(scores), scores, 0)"),
         ),
         change(

@@ -77,6 +77,7 @@ def change(name: str, message: str, *bodies: str, **steps: str | Sequence[str]) 
         name: short and unique within the exercise.
         message: what was done, why it is wrong, what to do. It must be true of every code that returns the same, and
             beside another mistake: say what is computed, and not which call or line is there or missing.
+            Its code names what every learner has, such as the parameters, and writes … for the rest.
         bodies: whole answers that make the mistake: an expression, or lines with a `return`.
         steps: for each step that changes, the line in its place, or several spellings of it; "" leaves it out.
     """

@@ -2173,7 +2173,7 @@ BLIND = (
         return np.array(merged, dtype=int)
         """,
         says=(
-            r"`i \+= 2`",
+            "moves on by 2",
             "last id is lost",
         ),
         never=("`for`",),

@@ -1,9 +1,11 @@
 """Every exercise accepts what is right in any style, rejects what is wrong, and names each mistake it knows."""
 
 import ast
+import builtins
 import html
 import itertools
 import json
+import keyword
 import random
 import re
 import signal
@@ -13,6 +15,7 @@ import time
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +71,29 @@ def test_texts_are_complete(exercise):
     assert len(exercise.hints) >= 2
     assert len({m.message for m in exercise.mistakes}) == len(exercise.mistakes) >= 4
     assert exercise.praise
+
+
+def parsed(code):
+    """Code of a message: lines, arguments, what stands behind something, or the head of a block; `…` is anything."""
+    for form in ("{}", "print({})", "...{}", "{} pass"):
+        with suppress(SyntaxError):
+            return [*ast.walk(ast.parse(form.format(code.replace("…", "..."))))]
+    raise AssertionError(f"no Python: {code}")
+
+
+@each
+def test_the_code_of_a_message_names_only_what_every_learner_has(exercise):
+    """Not a variable of the solution, which means something else in the learner's code, or nothing."""
+    in_the_task = re.findall(r"`[^`]*`|\b(?:[A-Za-z]|[A-Z]\w*|\w+_\w+)\b", exercise.task)
+    known = {*dir(builtins), *exercise.names(), *exercise.parameters, *exercise.returns, exercise.function_name}
+    known.update(re.findall(r"\w+", " ".join(in_the_task)))
+    for mistake in exercise.mistakes:
+        codes = [code for code in re.findall(r"`([^`]+)`", mistake.message) if re.search("[A-Za-z]", code)]
+        nodes = [n for code in codes if not (keyword.iskeyword(code) or hasattr(np, code)) for n in parsed(code)]
+        methods = [n.func for n in nodes if isinstance(n, ast.Call) and hasattr(np, getattr(n.func, "id", ""))]
+        names = [n for n in nodes if isinstance(n, ast.Name) and n not in methods]
+        bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        assert {n.id for n in names} <= known | bound, mistake
 
 
 @each
@@ -589,7 +615,7 @@ def test_what_overflows_is_not_said_to_ignore_its_arguments():
         (
             "additive_score",
             "ops.softmax(np.tanh((query @ W_q)[:, None] + keys @ W_k).sum(-1))",
-            ["You return weights.", "`hidden @ v`"],
+            ["You return weights.", "`np.tanh(…) @ v`"],
         ),
         (
             "sampling_probabilities",  # writing into a copy would do nothing, as a known mistake does

@@ -7,12 +7,12 @@ from lesson_utils.mistakes.exercise import change
 LAST = "axis=-1, keepdims=True"
 
 SCORE = (
-    change("the same symbol", "You take the weight on the same symbol in the first copy, `queries - period`. An induction head looks one further, at what came after it.", keys="keys = queries - period"),
-    change("one too far", "Your keys lie one too far on: the place after the same symbol is `queries - period + 1`.", keys="keys = queries - period + 2"),
-    change("before the same symbol", "Your keys stand before the same symbol. What comes next stands *after* it: `queries - period + 1`.", keys="keys = queries - period - 1"),
+    change("the same symbol", "You take the weight on the same symbol in the first copy, `period` before the query. An induction head looks one further, at what came after it: `period - 1` before the query.", keys="keys = queries - period"),
+    change("one too far", "Your keys lie one too far on: the place after the same symbol is `period - 1` before the query.", keys="keys = queries - period + 2"),
+    change("before the same symbol", "Your keys stand before the same symbol. What comes next stands *after* it, `period - 1` before the query.", keys="keys = queries - period - 1"),
     change("the token before", "You take the weight on the token just before the query. That is the score of a previous-token head.", keys="keys = queries - 1"),
     change("the query itself", "You take the weight of each query on itself. The key stands `period - 1` before it.", keys="keys = queries"),
-    change("rows and columns exchanged", "You take the key as the row and the query as the column. Queries are rows, and keys are columns: `weights[..., queries, keys]`.", picked="picked = weights[..., keys, queries]"),
+    change("rows and columns exchanged", "You take the key as the row and the query as the column. Queries are rows, and keys are columns: the query's index comes first.", picked="picked = weights[..., keys, queries]"),
     change("all later queries", "You let queries after the second copy count, too. There, an induction head may look at either copy. Count the queries of the second copy alone: up to `2 * period`.",
            "queries = np.arange(period, weights.shape[-1])\nreturn weights[..., queries, queries - period + 1].sum(axis=-1) / period",
            queries="queries = np.arange(period, weights.shape[-1])"),
@@ -24,10 +24,10 @@ SCORE = (
     change("largest", "You take the largest weight. One good query is not enough: the mean over all of them.", answer="return picked.max(axis=-1)"),
     change("over everything", "You take the mean over all maps together. Each map has a score of its own: `axis=-1`.", answer="return picked.mean()"),
     change("over axis 0", "You take the mean over axis 0, which may be heads or a batch. The queries are the last axis.", answer="return picked.mean(axis=0)"),
-    change("all pairs", "You take a whole block of weights, each query with each key. Each query has one key: `weights[..., queries, keys]`.", picked="picked = weights[..., period : 2 * period, 1 : period + 1]", answer="return picked.mean(axis=(-1, -2))"),
+    change("all pairs", "You take a whole block of weights, each query with each key. Each query has one key: `weights[..., q, q - period + 1]`, with `q = np.arange(period, 2 * period)`.", picked="picked = weights[..., period : 2 * period, 1 : period + 1]", answer="return picked.mean(axis=(-1, -2))"),
     change("arg-max", "You count how often the largest weight lies there. The score is the mean weight: it also tells 0.9 from 0.4.", "queries = np.arange(period, 2 * period)\nreturn (weights[..., queries, :].argmax(axis=-1) == queries - period + 1).mean(axis=-1)"),
     change("the whole diagonal", "Your score averages a whole diagonal: also the last query of the first copy, and the queries after the second. Only the queries `period` to `2 * period - 1` count.", "return np.diagonal(weights, 1 - period, -2, -1).mean(axis=-1)"),
-    change("wraps around", "The key of your last query wraps around to 0. The one after its symbol is number `period`, the first of the second copy: `queries - period + 1`, without `% period`.", keys="keys = (queries + 1) % period"),
+    change("wraps around", "The key of your last query wraps around to 0. The one after its symbol is number `period`, the first of the second copy: `period - 1` before the query, without `% period`.", keys="keys = (queries + 1) % period"),
     change("divided by the length", "You divide by the number of all tokens. There are `period` queries: divide by `period`.", answer="return picked.sum(axis=-1) / weights.shape[-1]"),
 )
 
@@ -82,14 +82,14 @@ GROUPED = (
 HALVES = (
     change("columns left as they are", "You turn neighbours, 2i and 2i + 1, as they stand in x. Here column i belongs to column i + d/2.", "return positions.rotary(x, at)"),
     change("not put back", "Your columns stay in their new order. Bring them back: the first half of the columns holds the even ones of what you turned, and the second half the odd ones.", answer="return turned"),
-    change("permuted twice", "You apply the same order again, and that does not undo it for every d. The way back is `np.argsort(order)`, where `order` is your order of the columns.", answer="return turned[..., order]"),
+    change("permuted twice", "You apply the same order again, and that does not undo it for every d. The way back is `np.argsort` of your order of the columns.", answer="return turned[..., order]"),
     change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
     change("halves exchanged", "You turn the wrong way round: either the second half comes first in your pairs, or the angle has the wrong sign. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
     change("mirrored", "Your pairs are i and d − 1 − i: the second half runs backwards. The partner of column i is i + d/2.", order=("half = np.arange(x.shape[-1] // 2)\norder = np.stack([half, x.shape[-1] - 1 - half], axis=1).ravel()", "order = []\nfor i in range(x.shape[-1] // 2):\n    order += [i, x.shape[-1] - 1 - i]")),
     change("not turned", "Nothing is turned; columns are moved at most. Turn them by `at` between the two permutations.", turned="turned = beside"),
     change("not brought side by side", "You turn neighbours as they stand in x. Pairs must stand side by side before they are turned.", beside="beside = x"),
     change("positions from 0", "You count positions from 0, whatever `at` says. A cache has its queries further on: use `at`.", turned="turned = positions.rotary(beside, np.arange(x.shape[-2]))"),
-    change("tokens permuted", "You permute tokens: `x[order]` works on the first axis. Columns are the last: `x[..., order]`.", beside="beside = x[order]"),
+    change("tokens permuted", "You permute tokens, as an index on the first axis does. Columns are the last axis: write `...` and a comma in front of your order.", beside="beside = x[order]"),
     change("each half by itself", "You turn neighbours within each half by itself. A pair has one column of each half: i and i + d/2.", "half = x.shape[-1] // 2\nreturn np.concatenate([positions.rotary(x[..., :half], at), positions.rotary(x[..., half:], at)], axis=-1)"),
 )
 

@@ -29,7 +29,7 @@ _CALLS = (  # each can happen in `max`, in `sum`, or in both
     (
         "over axis 0",
         "axis=0, keepdims=True",
-        "You take {} over axis 0, down the columns (Python's own `sum(x)` does the same). Each row is a set of weights of "
+        "You take {} over axis 0, down the columns (Python's own `sum` does the same). Each row is a set of weights of "
         "its own: take the last axis, `axis=-1, keepdims=True`.",
     ),
     (
@@ -67,21 +67,21 @@ def _in_calls() -> list[Change]:
 _ROWS = "axis=-1, keepdims=True"
 SOFTMAX = (
     *_in_calls(),
-    change('not stable', "`np.exp` of a large score overflows: exp(10 000) is ∞ in floats, and ∞ / ∞ is NaN. Subtract each row's maximum first, `x - x.max(axis=-1, keepdims=True)`; the weights stay the same.", shift="shifted = x"),
-    change('max over everything', 'You subtract the maximum of the whole array. In a row far below it every exponential becomes 0, and 0 / 0 is NaN. Each row needs its own maximum: `x.max(axis=-1, keepdims=True)`.', shift="shifted = x - x.max()"),
+    change('not stable', "`np.exp` of a large score overflows: exp(10 000) is ∞ in floats, and ∞ / ∞ is NaN. Subtract each row's maximum first, `.max(axis=-1, keepdims=True)`; the weights stay the same.", shift="shifted = x"),
+    change('max over everything', 'You subtract the maximum of the whole array. In a row far below it every exponential becomes 0, and 0 / 0 is NaN. Each row needs its own maximum: `.max(axis=-1, keepdims=True)`.', shift="shifted = x - x.max()"),
     change('mean instead of maximum', 'You subtract the mean. Scores far above it still overflow; subtract the maximum, so that no exponent is above 0.', shift=(f"shifted = x - x.mean({_ROWS})", "shifted = x - x.mean()")),
     change('minimum instead of maximum', 'You shift the scores by the minimum. Subtract the maximum instead, so that no exponent is above 0.', shift=(f"shifted = x - x.min({_ROWS})", "shifted = x - x.min()")),
     change('divided by the maximum', 'You divide by the maximum. That changes the weights; subtracting it does not.', shift=(f"shifted = x / x.max({_ROWS})", "shifted = x / x.max()")),
     change(
-        'sign', 'Your signs are turned around: the smallest score would get the largest weight. It is score minus maximum, `x - x.max(axis=-1, keepdims=True)`.',
+        'sign', 'Your signs are turned around: the smallest score would get the largest weight. It is each score minus the maximum of its row, `.max(axis=-1, keepdims=True)`.',
         shift=(f"shifted = x.max({_ROWS}) - x", "shifted = x.max() - x", "shifted = -x"),
     ),
-    change("sum for difference", "You add the maximum, which makes large scores larger still. Subtract it: `x - x.max(axis=-1, keepdims=True)`.", shift=f"shifted = x + x.max({_ROWS})"),
+    change("sum for difference", "You add the maximum, which makes large scores larger still. Subtract the maximum of each row from its scores: `.max(axis=-1, keepdims=True)`.", shift=f"shifted = x + x.max({_ROWS})"),
     change('clipped', "You clip the scores. That stops the overflow, but scores beyond the bound become equal, and so do their weights. Subtract each row's maximum: it shifts a row and changes no weight.", shift=("shifted = np.clip(x, -500, 500)", "shifted = np.minimum(x, 500)", "shifted = np.clip(x, -50, 50)", "shifted = np.clip(x, -100, 100)", "shifted = np.clip(x, -700, 700)")),
     change('shifted by a constant', "You subtract one fixed number from all scores. For other scores it is too much (every exponential becomes 0, and 0 / 0 is NaN) or too little. Subtract each row's own maximum.", shift=[f"shifted = x - {n}" for n in ("1e4", "1e3", "500", "100")]),
-    change("Python's max", "Python's own `max(x)`, or a loop over x, goes along the first axis and cannot compare whole rows. Use NumPy's: `x.max(axis=-1, keepdims=True)`.", shift="shifted = x - max(x)"),
+    change("Python's max", "Python's own `max`, or a loop over the scores, goes along the first axis and cannot compare whole rows. Use NumPy's: `.max(axis=-1, keepdims=True)`.", shift="shifted = x - max(x)"),
     change(
-        'maximum in one place only', 'You subtract the maximum above the fraction bar or below it, but not in both. Compute `np.exp(x - x.max(axis=-1, keepdims=True))` once, and divide it by its own sum.',
+        'maximum in one place only', 'You subtract the maximum above the fraction bar or below it, but not in both. First subtract the maximum of each row, `.max(axis=-1, keepdims=True)`, from the scores. Then take `np.exp` once, and divide it by its own sum.',
         *(
             f"{above} / {below}"
             for m in (f"x.max({_ROWS})", "x.max()")
@@ -93,7 +93,7 @@ SOFTMAX = (
         ),
     ),
     change(
-        'maximum after exp', 'You subtract the maximum after `np.exp`, which is too late against overflow and changes the weights. Subtract it from the scores: `np.exp(x - x.max(axis=-1, keepdims=True))`.',
+        'maximum after exp', "You subtract the maximum after `np.exp`, which is too late against overflow and changes the weights. Subtract it from the scores, before `np.exp`: each row's own, `.max(axis=-1, keepdims=True)`.",
         *(
             f"e = np.exp(x)\ne = e - {m}.max({a})\nreturn e / {total}.sum({_ROWS})"
             for m in ("e", "x")
@@ -106,10 +106,10 @@ SOFTMAX = (
     change('log-softmax', 'These are the logarithms of the weights. Exponentiate them.', divide=f"return shifted - np.log(exponentials.sum({_ROWS}))"),
     change('sigmoid', 'This squashes each score by itself (the logistic function). Softmax makes the scores of a row compete: divide the exponentials by their sum.', "1 / (1 + np.exp(-x))"),
     change('a number for −∞', 'You replace −∞ by a number. In a row whose scores are lower still, the hidden one wins. exp(−∞) is 0: leave −∞ as it is.', shift=[f"x = np.where(np.isneginf(x), -{n}, x)\nshifted = x - x.max({_ROWS})" for n in ("100", "1e3", "1e4")]),
-    change('a loop over x', 'You take each `x[i]` for a row. That holds for two axes only: of a single row it is one number, of three axes a whole matrix. No loop is needed: `axis=-1, keepdims=True`.', "np.array([np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in x])"),
+    change('a loop over x', 'You take each part along the first axis for a row. That holds for two axes only: of a single row it is one number, of three axes a whole matrix. No loop is needed: `axis=-1, keepdims=True`.', "np.array([np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in x])"),
     change('largest only', "This gives the largest score all the weight. Softmax is softer: the others keep a share, exp of the score divided by the row's sum.", divide=f"return (x == x.max({_ROWS})).astype(x.dtype)"),
-    change("another base", "You raise 2 or 10 to the scores. Softmax takes e: `np.exp(shifted)`.", exp=("exponentials = 2.0**shifted", "exponentials = 10.0**shifted")),
-    change("squares", "You square the scores in place of exponentiating them: large negative scores would get large weights. `np.exp(shifted)`.", exp="exponentials = shifted**2"),
+    change("another base", "You raise 2 or 10 to the scores. Softmax takes powers of e: `np.exp`.", exp=("exponentials = 2.0**shifted", "exponentials = 10.0**shifted")),
+    change("squares", "You square the scores in place of exponentiating them: large negative scores would get large weights. Take `np.exp`.", exp="exponentials = shifted**2"),
     change("1 added below", "You add 1 to the sum below the fraction bar. Only without it can a row sum to 1.", divide=f"return exponentials / (1 + exponentials.sum({_ROWS}))"),
     change("mean for the sum", "You divide by the mean of the exponentials. Divide by their sum, so that each row sums to 1.", divide=f"return exponentials / exponentials.mean({_ROWS})"),
     change("maximum for the sum", "You divide by the largest exponential. Divide by their sum, so that each row sums to 1.", divide=f"return exponentials / exponentials.max({_ROWS})"),
