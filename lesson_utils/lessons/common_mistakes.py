@@ -213,7 +213,6 @@ def softmax_inside(mistakes: Sequence[Change], body: dict[str, str], besides: Se
 
 def answers(*names: str) -> tuple[Change, ...]:
     """Return the mistakes with several results: in another order, or only one of them."""
-    right = f"`return {', '.join(names)}`"
     return (
         change(
             "results swapped",
@@ -223,7 +222,7 @@ def answers(*names: str) -> tuple[Change, ...]:
         *(
             change(
                 f"only the {name}",
-                f"You return `{name}` alone; the rest is asked for as well: {right}.",
+                f"You return one result alone. Asked for are {', '.join(names)}, in this order.",
                 answer=f"return {name}",
             )
             for name in names

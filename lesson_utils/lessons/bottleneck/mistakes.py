@@ -36,7 +36,7 @@ GRU = (
     change('old state left out', 'You leave the old state out. What stays of it is z · h: this sum is how a GRU remembers.', new="return (1 - z) * n"),
     change('candidate unweighted', 'You add the whole candidate. The two shares must sum to 1: `(1 - z) * n + z * h`.', new="return n + z * h"),
     change('new state unweighted', 'You add the whole old state. The two shares must sum to 1: `(1 - z) * n + z * h`.', new="return (1 - z) * n + h"),
-    change("more than one result", "You return more than the new state. One array is asked for: `return (1 - z) * n + z * h`.", new=("return (1 - z) * n + z * h, n", "return (1 - z) * n + z * h, r, z, n")),
+    change("more than one result", "You return more than the new state. The new state alone is asked for, (1 − z) n + z h.", new=("return (1 - z) * n + z * h, n", "return (1 - z) * n + z * h, r, z, n")),
     change(
         'cut along the batch', "You cut along axis 0, `np.split`'s default: the batch, or the rows of a matrix. The blocks of r, z and n stand side by side in the *columns*: `np.split(…, 3, axis=-1)`.",
         "W_r, W_z, W_n = np.split(W_x, 3)\nreturn x @ W_r",
@@ -92,6 +92,7 @@ CONTEXT = (
     *(m for m in weighing("the letters of a string") if m.name not in ("softmax over axis 0", "softmax over axis 1", "down the columns")),
     change('softmax over the batch', 'Your softmax runs along axis 0: the strings of the batch compete with each other. The letters of one string should: the last axis.', weights=("weights = ops.softmax(scores, axis=0)", "e = np.exp(scores - scores.max(axis=0))\nweights = e / e.sum(axis=0)")),
     change('padding scored 0', "You set the padding's scores to 0. exp(0) = 1: it still gets weight. A score of −∞ gives none.", mask="scores = scores * mask"),
+    change("keys of the first string", "Every string gets a context from the keys of the first string. Each string has keys of its own.", average="context = weights @ keys[0]"),
     change('plain mean', 'Your context is the plain mean of all keys; the weights take no part in it.', average="context = keys.mean(axis=1)"),
     change('plain sum', 'Your context adds the keys up as they are; the weights take no part in it.', average="context = keys.sum(axis=1)"),
     change('weights of all, keys of each', 'Your weights, (B, S), are applied as one matrix to every string, as in `weights @ keys`: (B, B, d), each string with the weights of all others. Each needs its own row: `weights[:, None] @ keys`, (B, 1, S) @ (B, S, d), and drop the 1.', average="context = weights @ keys"),
@@ -107,6 +108,6 @@ CONTEXT = (
     change('an axis too many', 'Your context has shape (B, 1, d). Drop the axis of length 1: `(weights[:, None] @ keys)[:, 0]`.', average="context = weights[:, None] @ keys"),
     change("scores scaled", "You divide the scores by a root. These scores come as they are: no √d_k is asked for.", mask=("scores = np.where(mask, scores, -np.inf) / np.sqrt(keys.shape[-1])", "scores = np.where(mask, scores, -np.inf) / keys.shape[-1] ** 0.5")),
     *answers("context", "weights"),
-    change("scores returned", "Your second result is the scores. Return the weights, what softmax makes of them: `return context, weights`.", answer="return context, scores"),
+    change("scores returned", "Your second result is the scores. Return the weights in their place, which are what softmax makes of the scores.", answer="return context, scores"),
     change("only the last string", "Only the last string's results are left. If a loop overwrites them, collect them in lists or arrays, and return those of all strings.", "for s, k, m in zip(scores, keys, mask):\n    weights = ops.softmax(np.where(m, s, -np.inf))\n    context = weights @ k\nreturn context, weights"),
 )

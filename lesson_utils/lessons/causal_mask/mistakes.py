@@ -21,7 +21,7 @@ MASK = (
     both(_INVERTED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool), k=1)", "np.arange(T_k) > np.arange(T_q)[:, None]"),
     both(_TRANSPOSED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool))", "np.arange(T_k) >= np.arange(T_q)[:, None]"),
     change('moved the wrong way', 'You move the diagonal to the left. Query i stands at position i + T_k − T_q: move it to the right, by T_k − T_q.', compare=("return j <= i + T_q - T_k", "return j <= i - T_k")),
-    change("moved by T_k", "You move by T_k, or by T_q, alone. Query i stands at position i + T_k − T_q.", compare=("return j <= i + T_k", "return j <= i + T_q")),
+    change("moved by T_k", "You move the diagonal by another number than T_k − T_q. Query i stands at position i + T_k − T_q.", compare=("return j <= i + T_k", "return j <= i + T_q", "return j <= i + T_k - 1")),
     change('axes swapped', 'Your mask has a row for each key. Rows are queries: shape (T_q, T_k).', *(f"np.{f}" for f in ("tri(T_k, T_q, dtype=bool)", "tri(T_k, T_q, k=T_k - T_q, dtype=bool)", "tri(T_k, T_q, k=T_q - T_k, dtype=bool)")), i="i = np.arange(T_q)", j="j = np.arange(T_k)[:, None]", compare=("return j <= i + T_k - T_q", "return j <= i")),
     change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T_q)[:, None]`.", i="i = np.arange(T_q)"),
     change('square', 'Your mask is square. There are T_q queries and T_k keys: shape (T_q, T_k).', "np.tri(T_k, dtype=bool)", "np.tri(T_q, dtype=bool)", i="i = np.arange(T_k)[:, None]", compare="return j <= i"),
@@ -52,7 +52,7 @@ ATTENTION = (
     change("scores averaged", "You average with the scores, not with the weights: `weights @ V`.", average="output = np.where(mask, scores, 0) @ V"),
     change("output masked", "The mask acts on your output, not on your scores. Set hidden scores to −∞ before softmax: what is hidden gets weight 0.", mask="", average="output = np.where(mask.any(axis=-1, keepdims=True), weights @ V, 0)"),
     *answers("output", "weights"),
-    change("scores returned", "Your second result is the scores. Return the weights, what softmax makes of them: `return output, weights`.", answer="return output, scores"),
+    change("scores returned", "Your second result is the scores. Return the weights in their place, which are what softmax makes of the scores.", answer="return output, scores"),
 )
 
 # --- Sampling -----------------------------------------------------------------------------------------------------------
@@ -87,6 +87,7 @@ SAMPLING = (
     change('only the kept', 'You return `top_k` probabilities, and nobody knows whose they are. Return one for each symbol, 0 for those cut off.', *(f"ops.softmax({x} / temperature)" for x in ("-np.sort(-logits)[:top_k]", "np.sort(logits)[-top_k:]")), answer="return ops.softmax(kept[kept > -np.inf])"),
     change('logits returned', 'These are logits. Turn them into probabilities: `ops.softmax`.', answer="return kept"),
     change("places returned", "You return the places of the symbols. Return their probabilities, one for each symbol.", "np.argsort(logits)[-top_k:]", "np.argsort(-logits)[:top_k]"),
+    change("places for ranks", "You keep the symbols where `np.argsort(-logits)` is below top_k. That is the list of the places in order, and not the rank of each symbol. The first top_k entries of this list are the places to keep.", cut="kept = np.where(np.argsort(-logits) < top_k, logits, -np.inf)"),
     change("the likeliest only", "All the probability goes to the likeliest symbol. Only with top_k = 1 is that so.", cut="kept = np.where(logits == logits.max(), logits, -np.inf)"),
     change("put back with the same order", "You put the probabilities back with the order that sorted them. The way back is the inverse of this order: `np.argsort` of it.", "order = np.argsort(-logits)\nkept = np.where(np.arange(len(logits)) < top_k, logits[order], -np.inf)\nreturn ops.softmax(kept / temperature)[order]"),
 )
@@ -101,7 +102,7 @@ DECODING = (
     change('sees only itself', 'Your query looks at its own key only: the past is lost. Attend to all keys, the old ones and the new one.', score=_SCORE.format("k"), average="output = weights @ v"),
     change("cache thrown away", "You throw the old rows away. The caches grow by the new key and value: `np.concatenate([K, …])`, and the same with V.", grow_K="K = k", grow_V="V = v"),
     change('cache not grown', 'You return the caches as they came. The next step needs the new key and value in them.', answer="return output, K[:-1], V[:-1]"),
-    change("only the keys grown", "Only the cache of keys grows. Each new position also has a value, x W_V.", answer="return output, K, V[:-1]"),
+    change("only the keys grown", "Only the cache of keys grows in what you return. The cache of values must grow, too: return it with the new row, x W_V.", answer="return output, K, V[:-1]"),
     change("the new rows returned", "You return the new key and value alone. Return the caches with one row more.", answer="return output, k, v"),
     change('put in front', 'You put the new key and value in front of the old ones. The newest position comes last: `np.concatenate([K, …])`, and the same with V.', grow_K="K = np.concatenate([k, K])", grow_V="V = np.concatenate([v, V])"),
     change("keys put in front", "You put the new key in front of the old ones. The newest position comes last: `np.concatenate([K, …])`.", grow_K="K = np.concatenate([k, K])"),
@@ -130,10 +131,10 @@ DECODING = (
     change('joined side by side', 'You join old and new side by side. A new position is a new *row*: `np.concatenate([K, …])`, along axis 0.', grow_K=("K = np.concatenate([K, k], axis=-1)", "K = np.hstack([K, k])"), grow_V=("V = np.concatenate([V, v], axis=-1)", "V = np.concatenate([V, v])")),
     change('np.append without axis', '`np.append` without an axis makes one long row of everything. Use `np.concatenate([K, …])`, or `axis=0`.', grow_K="K = np.append(K, k)", grow_V=("V = np.append(V, v)", "V = np.concatenate([V, v])")),
     change("stacked", "`np.stack` makes a new axis, and `np.concatenate` wants both arrays in one list: `np.concatenate([K, …])`.", grow_K=("K = np.stack([K, k])", "K = np.concatenate(K, k)")),
-    change("weights returned as well", "You return the weights, which are not asked for. Three things are: `return output, K, V`.", answer=("return output, weights, K, V", "return output, weights")),
+    change("weights returned as well", "You return the weights, which are not asked for. Three things are: the output, and the two caches with their new rows.", answer=("return output, weights, K, V", "return output, weights")),
     *(m for m in answers("output", "K", "V") if m.name == "only the output"),
     change('caches first', 'Your results are in another order: `return output, K, V`.', answer="return K, V, output"),
-    change("V before K", "The caches are in the wrong order: `return output, K, V`.", answer="return output, V, K"),
+    change("V before K", "The caches are in the wrong order in what you return. First comes the output, then the keys, then the values.", answer="return output, V, K"),
 )
 
 # --- A whole GPT --------------------------------------------------------------------------------------------------------

@@ -21,8 +21,9 @@ ACROSS = (
     change("place", "`np.argmax` gives the place of the largest difference. The task asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(together - alone), axis=-1)"),
     change("another row alone", "You run the others where the row should be alone. Give the model your own row: `model.forward(ids[None])`.", alone=("alone = model.forward(others)[0][-1]", "alone = model.forward(others)[0][0]")),
     change("alone still a batch", "One of your runs keeps the axis of the batch, (1, T, V). Take the row out in both: `[0][0]` where it is alone, `[0][-1]` where it is last.", alone="alone = model.forward(ids[None])[0]"),
+    change("all differences together", "You put the differences of all symbols together: their sum, or the root of the sum of their squares. The task asks for the largest one.", answer=("return np.abs(together - alone).sum(axis=-1)", "return np.sqrt(((together - alone) ** 2).sum(axis=-1))")),
     change("mean", "You take the mean of the differences. A bug that moves one logit of many would be thinned out; the task asks for the largest.", answer="return np.abs(together - alone).mean(axis=-1)"),
-    change("largest logits compared", "You compare the largest logit of one run with the largest of the other. These may be different symbols. Subtract first, then take the maximum.", answer="return np.abs(together.max(axis=-1) - alone.max(axis=-1))"),
+    change("largest logits compared", "You compare the largest logit of one run with the largest of the other. These may be different symbols. First subtract the logits, then take `np.abs` of every difference, then the maximum.", answer="return np.abs(together.max(axis=-1) - alone.max(axis=-1))"),
 )
 
 PARITY = (
@@ -35,10 +36,11 @@ PARITY = (
     change("the symbol before", "You feed the symbol before place t, which the cache has already. At place t, feed symbol t, as an array of shape (1, 1).", loop=_STEP.format("ids[None, t - 1 : t], past")),
     change("the rest at once", "You feed all that is left at once. The task feeds it one by one, as writing does.", loop="if prompt < len(ids):\n    parts.append(model.forward(ids[None, prompt:], past)[0][0])"),
     change("with its sign", "Your differences keep their sign, so that negative ones are missed. First take `np.abs` of every difference, then the maximum.", answer=("return (np.concatenate(parts) - whole).max(axis=-1)", "return (whole - np.concatenate(parts)).max(axis=-1)")),
-    change("largest logits compared", "You compare the largest logit of one run with the largest of the other. These may be different symbols. Subtract first, then take the maximum.", answer="return np.abs(np.concatenate(parts).max(axis=-1) - whole.max(axis=-1))"),
+    change("largest logits compared", "You compare the largest logit of one run with the largest of the other. These may be different symbols. First subtract the logits, then take `np.abs` of every difference, then the maximum.", answer="return np.abs(np.concatenate(parts).max(axis=-1) - whole.max(axis=-1))"),
     change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max(axis=0)"),
     change("one number", "You return one number. One for each output is asked for, because the first place that differs is a clue: `axis=-1`.", answer="return np.abs(np.concatenate(parts) - whole).max()"),
     change("place", "`np.argmax` gives the place of the largest difference. The task asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(np.concatenate(parts) - whole), axis=-1)"),
+    change("all differences together", "You put the differences of all symbols together: their sum, or the root of the sum of their squares. The task asks for the largest one.", answer=("return np.abs(np.concatenate(parts) - whole).sum(axis=-1)", "return np.sqrt(((np.concatenate(parts) - whole) ** 2).sum(axis=-1))")),
     change("mean", "You take the mean of the differences. The task asks for the largest.", answer="return np.abs(np.concatenate(parts) - whole).mean(axis=-1)"),
     change("behind the prompt only", "You return only the outputs after the prompt. The prompt's own outputs are asked for, too: a wrong mask changes those.", answer="return np.abs(np.concatenate([np.zeros((0, whole.shape[1])), *parts[1:]]) - whole[prompt:]).max(axis=-1)"),
 )
@@ -57,6 +59,7 @@ TRIAGE = (
     change("columns exchanged", "You take “time” and “rows” for each other: 1 is for rows, 2 for time. The columns are start, curve, time, rows, order, cache.", columns="start, curve, rows, time, order, cache = gauges.T"),
     change("order and cache exchanged", "You take “order” and “cache” for each other: 3 is for order, 4 for cache. The columns are start, curve, time, rows, order, cache.", columns="start, curve, time, rows, cache, order = gauges.T"),
     change("rows for columns", "You unpack patients, not gauges: a gauge is a column. `gauges.T` turns them.", columns="start, curve, time, rows, order, cache = gauges"),
+    change("numbers added up", "You add up the numbers of all gauges that are True. The task asks for the number of the first that applies.", answer="return np.array([1, 2, 3, 4, 5]) @ np.array(rings)"),
     change("gauges counted", "You count how many gauges are True. The task asks which ones.", "gauges.sum(axis=1)"),
     change("the first column that rings", "You take the first column that is True, in the order of the columns. The order of questions is rows, time, order, cache, loss.", "np.where(gauges.any(axis=1), gauges.argmax(axis=1) + 1, 0)"),
     change("5 for all the rest", "A patient with no gauge that is True gets 5 from you. It should get 0: 5 is for start or curve.", answer="return np.select(rings[:4], [1, 2, 3, 4], 5)"),

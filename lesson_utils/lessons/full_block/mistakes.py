@@ -84,6 +84,7 @@ FEED_FORWARD = (
     change("first bias multiplied", "You multiply by b_1. A bias is added.", b_1="hidden = hidden * b_1"),
     change("second bias multiplied", "You multiply by b_2. A bias is added.", b_2="return y * b_2"),
     change("a bias twice", "You add b_1 twice. Once is enough.", b_1="hidden = hidden + 2 * b_1"),
+    change("second bias twice", "You add b_2 twice. Once is enough.", b_2="return y + 2 * b_2"),
     change('biases exchanged', 'b₁ and b₂ have changed places. b₁ is as wide as the hidden layer, (d_ff,); b₂ as wide as the output, (d_model,).', b_1="hidden = hidden + b_2", b_2="return y + b_1"),
     change('matrices exchanged', 'You use W₂ first. W₁, (d_model, d_ff), widens; W₂, (d_ff, d_model), narrows.', first="hidden = x @ W_2", second="y = hidden @ W_1", b_1=("hidden = hidden + b_1", "hidden = hidden + b_2"), b_2=("return y + b_2", "return y + b_1")),
     change("one matrix twice", "You use one matrix twice. W_1 widens, W_2 narrows.", second="y = hidden @ W_1"),

@@ -9,7 +9,7 @@ from lesson_utils.mistakes.exercise import Change, change
 def _exponents(of: Callable[[str], str], line: str) -> tuple[Change, ...]:
     """Make the mistakes in base^(2i/d_model), for the table and the rotation; `of` makes a line of an exponent."""
     return (
-        change('exponent doubled', 'Your exponents are twice as large as they should be. In the formula 2i counts 0, 2, 4 … up to d_model − 2 and is divided by d_model: `np.arange(0, d_model, 2) / d_model`.', **{line: of("2 * np.arange(0, d_model, 2) / d_model")}),
+        change('exponent doubled', 'Your exponents are twice as large as they should be. In the formula 2i counts 0, 2, 4 … up to d_model − 2 and is divided by d_model.', **{line: of("2 * np.arange(0, d_model, 2) / d_model")}),
         change('exponent halved', 'Your exponent is half as large as it should be: pair i has 2i / d_model, not i / d_model.', **{line: of("np.arange(d_model // 2) / d_model")}),
         change('pairs counted from 1', 'Your exponents count pairs from 1. Count from 0: the first exponent is 0, the last (d_model − 2) / d_model.', **{line: of("np.arange(2, d_model + 1, 2) / d_model")}),
         change('last exponent 1', 'Your exponents run from 0 to 1 with 1 included. In the formula the last one is (d_model − 2) / d_model: the exponents are 2i / d_model. (Some libraries do it your way; the paper does not.)', **{line: of("np.linspace(0, 1, d_model // 2)")}),

@@ -109,6 +109,7 @@ HAND = (
     change("OV_1 transposed", "Your OV_1 is transposed. It should take from the row, the symbol, and write into the column, the answer.", ov_1="OV_1[answer, symbol] = 1"),
     change("matrices exchanged", "The order is QK_0, OV_0, QK_1, OV_1: what head 0 looks for, what it hands over, then head 1.", result=("return OV_0, QK_0, OV_1, QK_1", "return QK_1, OV_1, QK_0, OV_0")),
     change("looks at all that came before", "Your head 0 looks at all positions before its own. It should look one back only: in QK_0, the row of position t has a single 1, in the column of position t − 1.", qk_0="QK_0[V : V + T, V : V + T] = np.tril(np.ones((T, T)), -1)"),
+    change("goes round", "In your QK_0 position 0 looks at the last position, as an index of −1 or `np.roll` makes it: they go round. Nothing stands before position 0, so its row holds zeros only.", qk_0="QK_0[place, np.roll(place, 1)] = 1"),
     change("looks two back", "Your head 0 looks two back. It should look one back: in QK_0, the row of position t has its 1 in the column of position t − 1.", qk_0="QK_0[place[2:], place[:-2]] = 1"),
     change("blocks in another order", "Your blocks stand in another order. The columns are: symbol first, then position, symbol before, answer.", blocks="place, symbol = np.arange(T), T + np.arange(V)", written="before, answer = V + np.arange(V) + T, 2 * V + np.arange(V) + T"),
 )
@@ -128,6 +129,9 @@ PATCHED = (
     change("the input is zero", "You replace the whole input by zeros. Only the part that the other head has written is to go: `norm(x - written)`.", without="without = 0 * x"),
     change("zero after the matrix", "You set the whole query, key or value to zero. Only what the other head has written is to go: make it from `norm(x - written)`.", queries='Q = whole @ W_Q * (into != "queries")', keys='K = whole @ W_K * (into != "keys")', values='V = whole @ W_V * (into != "values")'),
     change("one matrix for all", "You use W_Q for all three inputs. Each has a matrix of its own.", keys='K = (without if into == "keys" else whole) @ W_Q', values='V = (without if into == "values" else whole) @ W_Q'),
+    change("values with the keys", "You patch the values where only the keys are asked for. With `into=\"keys\"`, queries and values read the whole stream.", values='V = (whole if into == "queries" else without) @ W_V'),
+    change("keys with the queries", "You patch the keys where only the queries are asked for. With `into=\"queries\"`, keys and values read the whole stream.", keys='K = (whole if into == "values" else without) @ W_K'),
+    change("keys with the values", "You patch the keys where only the values are asked for. With `into=\"values\"`, queries and keys read the whole stream.", keys='K = (whole if into == "queries" else without) @ W_K'),
     change("values by W_K", "Your values are made with W_K. They have a matrix of their own, W_V.", values='V = (without if into == "values" else whole) @ W_K'),
     change("another order", "The order is Q, K, V.", answer=("return K, Q, V", "return Q, V, K", "return V, K, Q", "return K, V, Q")),
 )

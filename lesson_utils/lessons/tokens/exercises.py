@@ -81,6 +81,7 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
                 for end in (
                     "np.delete(merged, at + 1)",
                     "np.array([x for i, x in enumerate(merged) if i - 1 not in at])",
+                    "merged[[i in at or i - 1 not in at for i in range(len(ids))]]",
                 )
             ),
         ),
@@ -224,7 +225,7 @@ nats and lengths stay as they were.""",
     mistakes=(
         change(
             "nats are not bits",
-            "These are nats a character. A nat is 1 / ln 2 bits, about 1.44: divide by `np.log(2)`.",
+            "These are nats. A nat is 1 / ln 2 bits, about 1.44: divide by `np.log(2)`.",
             bits="bits = nats",
         ),
         change(

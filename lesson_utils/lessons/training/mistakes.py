@@ -40,7 +40,7 @@ ATTENTION_BACKWARD = (
     change("scale missing in dQ", "dQ lacks the factor 1/√d_k. dQ and dK come through the same scaled scores.", queries="dQ = dscores @ K * math.sqrt(K.shape[-1])"),
     change("scale missing in dK", "dK lacks the factor 1/√d_k. dQ and dK come through the same scaled scores.", keys="dK = dscores.swapaxes(-1, -2) @ Q * math.sqrt(K.shape[-1])"),
     change("scale turned around", "You multiply by √d_k. The derivative of a score s / √d_k by s is 1/√d_k again: divide.", scale="dscores = dscores * math.sqrt(K.shape[-1])"),
-    change("scale without root", "You divide by d_k. The factor is 1/√d_k, as in the forward pass.", scale="dscores = dscores / K.shape[-1]"),
+    change("scale without root", "You divide by d_k, or twice by its root. Divide once by √d_k, as in the forward pass.", scale="dscores = dscores / K.shape[-1]"),
     change("scale of another size", "You divide by the root of another size. The factor is that of the forward pass, 1/√d_k: `math.sqrt(K.shape[-1])`.", scale=("dscores = dscores / math.sqrt(V.shape[-1])", "dscores = dscores / math.sqrt(K.shape[-2])", "dscores = dscores / math.sqrt(Q.shape[-2])")),
     change("scale on dV", "You divide dV by √d_k as well. The values are not scaled: output = weights V.", values="dV = weights.swapaxes(-1, -2) @ doutput / math.sqrt(K.shape[-1])"),
     change("softmax skipped", "You go from dweights to the scores without softmax in between. On the way up it stood there; on the way down it is `ops.softmax_backward(dweights, weights)`.", softmax="dscores = dweights"),
@@ -60,7 +60,7 @@ ATTENTION_BACKWARD = (
     change("Q and K exchanged", "dQ and dK have changed places. With G for the gradient at the scores, dQ = G K, and dK = Gᵀ Q.", answer="return dK, dQ, dV"),
     change("K for V", "For dweights you used K. output = weights V, so V comes in: `doutput @ V.swapaxes(-1, -2)`.", weights="dweights = doutput @ K.swapaxes(-1, -2)"),
     change(".T", "`.T` and `np.transpose` turn all axes around, the leading ones as well. Only the last two change places: `.swapaxes(-1, -2)`.", values="dV = weights.T @ doutput", weights=("dweights = doutput @ V.swapaxes(-1, -2)", "dweights = doutput @ V.T"), keys=("dK = dscores.T @ Q", "dK = dscores.swapaxes(-1, -2) @ Q")),
-    change("values first", "Your results are in the wrong order: `return dQ, dK, dV`.", answer=("return dV, dK, dQ", "return dV, dQ, dK", "return dK, dV, dQ", "return dQ, dV, dK")),
+    change("values first", "Your results are in the wrong order. First comes the gradient of Q, then that of K, then that of V.", answer=("return dV, dK, dQ", "return dV, dQ, dK", "return dK, dV, dQ", "return dQ, dV, dK")),
     change("dweights returned", "You return what lies in between. Asked for are dQ, dK, dV.", answer=("return dscores, dK, dV", "return dweights, dscores, dV")),
 )
 
@@ -99,8 +99,8 @@ ADAM = (
     change("corrected m returned", "You return m̂ for m. The next step starts from m as it is; correct a copy.", answer="return value, m_hat, v"),
     change("corrected v returned", "You return v̂ for v. The next step starts from v as it is; correct a copy.", answer="return value, m, v_hat"),
     change("the change returned", "You return the change. Asked for is the new value.", answer="return lr * m_hat / (np.sqrt(v_hat) + eps), m, v"),
-    change("m and v exchanged", "m and v have changed places in what you return: `return value, m, v`.", answer="return value, v, m"),
-    change("only the value", "You return the value alone. m and v are needed for the next step: `return value, m, v`.", answer="return value"),
+    change("m and v exchanged", "m and v have changed places in what you return. First comes the new value, then the new m, then the new v.", answer="return value, v, m"),
+    change("only the value", "You return the value alone. The new m and the new v are needed for the next step: return them behind the value.", answer="return value"),
     change("decay", "You also take off a share of the value. That is weight decay, AdamW's addition; here is plain Adam.", value="value = value - lr * (m_hat / (np.sqrt(v_hat) + eps) + 0.01 * value)"),
     change("the step with the old averages", "The step uses the old averages. Update m and v first.", m="old_m, old_v = m, v\nm = beta_1 * m + (1 - beta_1) * grad", m_hat="m_hat = old_m / (1 - beta_1**t)", v_hat="v_hat = old_v / (1 - beta_2**t)"),
     change("ε before the correction", "You add ε to √v before v is corrected, as in the short form of the paper. ε belongs to √v̂: where gradients are about as small as ε, the two differ.", v_hat="v_hat = v", value="value = value - lr * math.sqrt(1 - beta_2**t) * m_hat / (np.sqrt(v_hat) + eps)"),

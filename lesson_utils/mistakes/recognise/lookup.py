@@ -65,7 +65,7 @@ class Lookup:
             if same(its, outcome) and same_place(its.error, outcome.error, self.bank.exercise.parameters):
                 seen += is_wrong
                 has_values |= is_wrong and outcome.is_telling() and np.size(outcome.results()[0]) > 1
-            elif abstain and not is_wrong and not its.error:
+            elif abstain and not is_wrong:
                 apart += 1
             elif not (abstain and is_wrong and (outcome.error or (its.error and not fault.parts))):
                 return False
