@@ -129,7 +129,10 @@ def _with_dtype(bank: Bank, function: Any, outcomes: Sequence[Outcome], message:
             if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got != want:
                 cast = tuple(np.asarray(x, want) for x in outcome.results())
                 source = dtype_source(function, bank.cases[i], Outcome(cast if len(cast) > 1 else cast[0]))
-                return f"\nOne thing more: {want} went in, and `{result}` came out as {got}. {source}".rstrip()
+                given = f"{want} went in, and `{result}` came out as {got}"
+                if not any(isinstance(x, np.ndarray) for x in bank.cases[i].arguments):
+                    given = f"`{result}` has dtype {got}; expected {want}"
+                return f"\nOne thing more: {given}. {source}".rstrip()
     return ""
 
 

@@ -52,7 +52,10 @@ def _dtype_problem(
     if exercise.dtype != "kept" or got == want:
         return None
     more = dtype_source(function, case, wanted) or (FLOAT64 if got == np.float64 else "")
-    return f"{LEFT} {want} went in, `{name}` came out as {got}. {more}".strip()
+    came = f"{want} went in, `{name}` came out as {got}."
+    if not any(isinstance(x, np.ndarray) for x in case.arguments):
+        came = f"`{name}` has dtype {got}; expected {want}."
+    return f"{LEFT} {came} {more}".strip()
 
 
 def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:

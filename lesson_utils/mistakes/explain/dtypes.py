@@ -34,8 +34,17 @@ def dtype_source(function: Callable[..., Any], case: Case, wanted: Outcome) -> s
         return ""
     lines = [str(n) for n in sorted({edit.line for edit in edits})]
     where = f"Lines {listed(lines)} bring" if len(lines) > 1 else f"Line {lines[0]} brings"
-    cures = dict.fromkeys(f"`{ast.unparse(e.new)}` instead of `{mine.text(e.old)}`" for e in edits)
+    texts = ([_method(node) or mine.text(node) for node in (e.new, e.old)] for e in edits)
+    cures = dict.fromkeys(f"`{new}` instead of `{old}`" for new, old in texts)
     return f"{where} in another dtype: write {', and '.join(cures)}."
+
+
+def _method(node: ast.AST) -> str:
+    """Return the call of a method alone, `.astype(float)`, where what it is called on is no mere name; else ""."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if not isinstance(owner, ast.Name | ast.Attribute):
+            return ast.unparse(with_fields(node, func=ast.Name(f".{name}")))
+    return ""
 
 
 def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
@@ -44,14 +53,15 @@ def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
     types = {name: x.dtype for name, x in given if isinstance(x, np.ndarray)}
     target = next((dtype for x in wanted.results() if (dtype := np.asarray(x).dtype).kind == "f"), None)
     kept = next((name for name, dtype in types.items() if dtype == target), None)
-    if target is None or kept is None:
+    if target is None or (kept is None and target != np.float64):
         return ()
+    keep = f"{kept}.dtype" if kept else "np.float64"
     wide = [name for name, dtype in types.items() if dtype.kind == "f" and dtype.itemsize > target.itemsize]
     families: dict[str, list[Edit]] = {}
     for parent, field, i, node in (place for statement in mine.body for place in places_in(statement)):
         if not isinstance(node, ast.expr):
             continue
-        for kind, new in _keeping(node, f"{kept}.dtype", ASKS.get(target.type, "-"), wide, "math" in mine.names):
+        for kind, new in _keeping(node, keep, ASKS.get(target.type, "-"), wide, "math" in mine.names):
             edit = Edit(kind, parent, field, i, node, placed(new, node), node.lineno)
             if _is_close(_outcome(mine, [edit], case), wanted):
                 families.setdefault(kind, []).append(edit)
