@@ -222,7 +222,7 @@ def answers(*names: str) -> tuple[Change, ...]:
         *(
             change(
                 f"only the {name}",
-                f"You return one result alone. Asked for are {', '.join(names)}, in this order.",
+                f"You return `{name}` alone. Asked for are {', '.join(names)}, in this order.",
                 answer=f"return {name}",
             )
             for name in names

@@ -28,7 +28,7 @@ from lesson_utils.mistakes.recognise.learner_code import learner_code
 from lesson_utils.mistakes.recognise.search import Diagnosis, recognise
 from lesson_utils.mistakes.run.kernel import kernel_as_before, mend_modules
 from lesson_utils.mistakes.run.limits import TIME_LIMIT, TimeUp, ending, stopped
-from lesson_utils.mistakes.run.outcome import Outcome, readable, same
+from lesson_utils.mistakes.run.outcome import Outcome, entries, readable, same
 from lesson_utils.mistakes.run.sandbox import attempt, quick, quiet
 from lesson_utils.mistakes.verdict import CheckResult, without_head
 
@@ -126,8 +126,10 @@ def _with_dtype(bank: Bank, function: Any, outcomes: Sequence[Outcome], message:
                 zeros_and_ones = all(np.isin(x, (0, 1)).all() for x in outcome.results() if isinstance(x, np.ndarray))
                 how = f"compare, `{result} > 0`" if zeros_and_ones else "True and False, and no numbers to add"
                 return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: {how}."
+            if want.kind == "i" and got.kind == "f" and all(float(x).is_integer() for x in entries(outcome.results())):
+                return f"\nOne thing more: `{result}` has dtype {got}, and the task asks for whole numbers: add `.astype(int)`."
             if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got != want:
-                cast = tuple(np.asarray(x, want) for x in outcome.results())
+                cast = tuple(x.astype(want) if isinstance(x, np.ndarray) else x for x in outcome.results())
                 source = dtype_source(function, bank.cases[i], Outcome(cast if len(cast) > 1 else cast[0]))
                 given = f"{want} went in, and `{result}` came out as {got}"
                 if not any(isinstance(x, np.ndarray) for x in bank.cases[i].arguments):
@@ -272,6 +274,6 @@ def _comparable(outcome: Outcome) -> bool:
     """Return whether it can be compared with a mistake's results: arrays or numbers."""
     return all(
         isinstance(x, np.ndarray | np.generic | float | int | list)
-        and not any(isinstance(entry, str) for entry in np.asarray(x, object).flat)
+        and not any(isinstance(entry, str) for entry in entries(x))
         for x in outcome.results()
     )

@@ -1550,8 +1550,8 @@ BLIND = (
                 out.append(ids[i])
         return np.array(out)
         """,
-        says=(r"comes more than once",),
-        never=(r"in another order",),
+        says=(r"overlapping pairs",),
+        never=(r"in another order", r"Line"),
     ),
     Blind(
         "weighted_average",

@@ -52,6 +52,11 @@ NumPy, or a loop. The arguments stay as they were.""",
         ),
         mistakes=(
             change(
+                "first row without its weight",
+                "The first row counts whole in your sum. It has a weight, too.",
+                "values[0] + weights[1:] @ values[1:]",
+            ),
+            change(
                 "plain mean",
                 "This is the plain mean: every value counts the same, and `weights` is not used.",
                 "values.mean(axis=0)",

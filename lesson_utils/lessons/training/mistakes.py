@@ -102,7 +102,7 @@ ADAM = (
     change("m and v exchanged", "m and v have changed places in what you return. First comes the new value, then the new m, then the new v.", answer="return value, v, m"),
     change("only the value", "You return the value alone. The new m and the new v are needed for the next step: return them behind the value.", answer="return value"),
     change("decay", "You also take off a share of the value. That is weight decay, AdamW's addition; here is plain Adam.", value="value = value - lr * (m_hat / (np.sqrt(v_hat) + eps) + 0.01 * value)"),
-    change("the step with the old averages", "The step uses the old averages. Update m and v first.", m="old_m, old_v = m, v\nm = beta_1 * m + (1 - beta_1) * grad", m_hat="m_hat = old_m / (1 - beta_1**t)", v_hat="v_hat = old_v / (1 - beta_2**t)"),
+    change("the step with the old averages", "The step uses the old averages. It should use the new ones, with this gradient in them.", m="old_m, old_v = m, v\nm = beta_1 * m + (1 - beta_1) * grad", m_hat="m_hat = old_m / (1 - beta_1**t)", v_hat="v_hat = old_v / (1 - beta_2**t)"),
     change("ε before the correction", "You add ε to √v before v is corrected, as in the short form of the paper. ε belongs to √v̂: where gradients are about as small as ε, the two differ.", v_hat="v_hat = v", value="value = value - lr * math.sqrt(1 - beta_2**t) * m_hat / (np.sqrt(v_hat) + eps)"),
 )
 

@@ -1,7 +1,7 @@
 """Right numbers in the wrong form: what is left to mend of a list, a masked array, a dtype, or a changed argument."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,19 +61,21 @@ def _dtype_problem(
 def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
     """Return the words for arguments that were changed: where, and how to avoid it."""
     names, mine = [exercise.parameters[i] for i in changed], learner_code(function)
-    name, line = next(((n, line) for n in names if (line := _writes_into(mine, n))), (names[0], None))
+    name, lines = next(((n, lines) for n in names if (lines := [*_writing(mine, n)])), (names[0], []))
     where, how = "", f"Begin with `{name} = {name}.copy()`."
-    if mine and line:
-        which = f", `{name}`" if names[1:] else ""
+    if mine and lines:
+        line, which = lines[0], f", `{name}`" if names[1:] else ""
         where = f"{which} in line {line.lineno}, `{mine.text(line)}`"
-        if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
+        if lines[1:]:  # the first may be a mistake itself, and go
+            where += f", and in line {lines[1].lineno}"
+        elif isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
             of_its_dtype = f"({new}).astype({name}.dtype)" if _has_mixed_dtypes(exercise) else new
             how = f"Write `{name} = {of_its_dtype}`, which makes a new array."
         elif isinstance(line, ast.Assign) and getattr(line.targets[0], "attr", "") == "shape":
             how = f"Write `{name} = {name}.reshape({ast.unparse(line.value)})`, which leaves the caller's array its shape."
-    elif mine and (line := _other_name(mine, name)):
-        text = f"Line {line.lineno}, `{mine.text(line)}`,"
+    elif mine and (naming := _other_name(mine, name)):
+        text = f"Line {naming.lineno}, `{mine.text(naming)}`,"
         how = f"{text} gives this array another name and makes no new one. Slices and `reshape` make none either. {how}"
     else:
         how = f"Another name for `{name}`, a slice or a `reshape` of it is still the same array. {how}"
@@ -102,13 +104,13 @@ def _other_name(mine: LearnerCode, name: str) -> ast.stmt | None:
             value = getattr(value, "value", None) or getattr(value.func, "value", None)
         match line:
             case ast.Assign(targets=[ast.Name(id=other)]) if getattr(value, "id", "") == name:
-                if _writes_into(mine, other):
+                if any(_writing(mine, other)):
                     return line
     return None
 
 
-def _writes_into(mine: LearnerCode | None, name: str) -> ast.stmt | None:
-    """Return the line that changes the array `name` in place: `x -= 1`, `x[0] = 1`, `x.sort()`, `out=x`."""
+def _writing(mine: LearnerCode | None, name: str) -> Iterator[ast.stmt]:
+    """Yield the lines that change the array `name` in place: `x -= 1`, `x[0] = 1`, `x.sort()`, `out=x`."""
     for line in _lines(mine):
         calls = [n for n in ast.walk(line) if isinstance(n, ast.Call)] if not hasattr(line, "body") else []
         written = [keyword.value for call in calls for keyword in call.keywords if keyword.arg == "out"]
@@ -125,5 +127,4 @@ def _writes_into(mine: LearnerCode | None, name: str) -> ast.stmt | None:
             while isinstance(array, ast.Subscript | ast.Attribute):
                 array = array.value
             if getattr(array, "id", "") == name:
-                return line
-    return None
+                yield line

@@ -15,10 +15,14 @@ def listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def dependence(exercise: Exercise, function: Callable[..., Any], cases: Sequence[Case]) -> str | None:
-    """Return which arguments a result ignores in all cases, or which row depends on one that it should not see, or None."""
+def dependence(exercise: Exercise, function: Callable[..., Any], cases: Sequence[Case], are_most: bool) -> str | None:
+    """Return which arguments a result ignores in all cases, or which row depends on one that it should not see, or None.
+
+    Unless the cases `are_most`, nothing is said of arguments: in the others, which are right, none is ignored.
+    """
     rng = np.random.default_rng(0)
-    return _ignored(exercise, function, cases, rng) or _leak(exercise, function, cases[0], rng)
+    ignored = _ignored(exercise, function, cases, rng) if are_most else None
+    return ignored or _leak(exercise, function, cases[0], rng)
 
 
 def _ignored(

@@ -11,7 +11,7 @@ from lesson_utils.mistakes.explain.dependence import dependence, listed
 from lesson_utils.mistakes.explain.relations import Pair, digits, origins, places, relation, weights_problem
 from lesson_utils.mistakes.recognise.fault_bank import Bank
 from lesson_utils.mistakes.run.limits import TimeUp, stopped
-from lesson_utils.mistakes.run.outcome import Outcome, close, plain, same
+from lesson_utils.mistakes.run.outcome import Outcome, close, entries, plain, same
 from lesson_utils.mistakes.run.sandbox import quiet
 
 
@@ -69,10 +69,10 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
 
 def _words_for_texts(array: Any) -> str:
     """Return what to say of entries that are strings; "" if they are not."""
-    entries = np.asarray(array, object).ravel().tolist()
-    if not entries or not all(isinstance(entry, str) for entry in entries):
+    found = entries(array)
+    if not found or not all(isinstance(entry, str) for entry in found):
         return ""
-    return f" Its entries are text, such as `{str(entries[0])[:20]!r}`; return the number that stands for it."
+    return f" Its entries are text, such as `{str(found[0])[:20]!r}`; return the number that stands for it."
 
 
 def masked_entries(name: str, got: Any) -> str | None:
@@ -133,7 +133,7 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     hides = any(isinstance(x, np.ndarray) and x.dtype == bool for x in cases[i].arguments)
     said += [weights_problem(other, *pairs[i], hides) or "" for other, pairs in found.items() if i in pairs]
     with contextlib.suppress(TimeUp), quiet(), stopped(2, busy=4):
-        said.append(dependence(exercise, function, [cases[j] for j in wrong[:4]]) or "")
+        said.append(dependence(exercise, function, [cases[j] for j in wrong[:4]], 2 * sum(right) < len(right)) or "")
     said.append(_farthest(name, got, want))
     also = next((f"\nOn {cases[i].label}: {problem}" for i, problem in kinds.items()), "")
     return f"On {cases[i].label}: {' '.join(filter(None, said))}{also}{_which(cases, right)}"

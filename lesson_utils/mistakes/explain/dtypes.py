@@ -51,7 +51,7 @@ def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
     """Return the edits that keep the dtype; none if none do."""
     given = zip((argument.arg for argument in mine.tree.args.args), case.arguments, strict=False)
     types = {name: x.dtype for name, x in given if isinstance(x, np.ndarray)}
-    target = next((dtype for x in wanted.results() if (dtype := np.asarray(x).dtype).kind == "f"), None)
+    target = next((x.dtype for x in wanted.results() if isinstance(x, np.ndarray) and x.dtype.kind == "f"), None)
     kept = next((name for name, dtype in types.items() if dtype == target), None)
     if target is None or (kept is None and target != np.float64):
         return ()
@@ -116,7 +116,7 @@ def _outcome(mine: LearnerCode, edits: Sequence[Edit], case: Case) -> Outcome:
 def _is_close(outcome: Outcome, wanted: Outcome) -> bool:
     """Tell whether the numbers are the same, but for the rounding of the narrower dtype."""
     rounded = [
-        tuple(np.asarray(x, np.float32) if np.asarray(x).dtype.kind == "f" else x for x in o.results())
+        tuple(x.astype(np.float32) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x for x in o.results())
         for o in (outcome, wanted)
     ]
     return not outcome.error and same(*map(Outcome, rounded))
@@ -125,4 +125,4 @@ def _is_close(outcome: Outcome, wanted: Outcome) -> bool:
 def _keeps(mine: LearnerCode, edits: Sequence[Edit], case: Case, wanted: Outcome) -> bool:
     outcome = _outcome(mine, edits, case)
     pairs = zip(outcome.results(), wanted.results(), strict=False)
-    return _is_close(outcome, wanted) and all(np.asarray(a).dtype == np.asarray(b).dtype for a, b in pairs)
+    return _is_close(outcome, wanted) and all(getattr(a, "dtype", 0) == getattr(b, "dtype", 0) for a, b in pairs)

@@ -259,8 +259,6 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
         return edit.why
     if gone == ".T":
         return "`.T` turns the order of all axes round."
-    if gone.endswith("::-1]"):
-        return "A step of −1 turns the order round."
     has_sign = ast.UnaryOp in map(type, (edit.old, edit.new, edit.parent))  # −1 for −2 is an axis, maybe, or the last
     if edit.kind == "off by one" and has_sign:
         return ""
@@ -269,6 +267,8 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
 
 
 def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
+    if kind == "index" and old.endswith("::-1]"):
+        return "A step of −1 turns the order round."
     names = name_called(edit.old), name_called(edit.new)
     if kind == "function" and all(name in DOES for name in names):
         return " and ".join(f"`{name}` {DOES[name]}" for name in names) + "."

@@ -1,7 +1,7 @@
 """Pitfalls of Python and NumPy: what is written, what was meant, and what Python does there, in whichever exercise.
 
 A row of the table is a pattern, what may be meant instead, and why. In a pattern, a capital letter stands for any
-expression, C and D for constants, N for a whole number, and P for what is no number. `pitfalls` yields the edits that a
+expression, C and D for constants, N for a whole number, P for what is no number, and M for what may be a mask. `pitfalls` yields the edits that a
 body admits. Each sentence is true wherever its pattern stands; whether the edit mends the lines, the search tries.
 """
 
@@ -58,7 +58,7 @@ MAYBE = (
     # questions
     ("A == B or C", "A == B", ALWAYS),
     ("P or B", "B if P is None else P", "`or` asks `{P}` for one yes or no: an array has none, and for 0 and what is empty it takes its right side, too."),
-    ("A != B", "A | B", "Between truth values, `!=` is an exclusive “or”: it is False where both are True."),
+    ("M != B", "M | B", "Between truth values, `!=` is an exclusive “or”: it is False where both are True."),
     ("A ^ B", "A ** B", POWER),
     ("A ^ B; np.logical_xor(A, B)", "A | B", "This “or” is exclusive: it is False where both are True."),
     # numbers
@@ -115,7 +115,7 @@ MAYBE = (
     ("np.flip(A)", "np.flip(A, axis=-1); np.flip(A, axis=0)", "Without `axis`, `np.flip` turns every axis round."),
     *((f"np.{f}(A, B)", f"np.{f}(A, B, axis=-1); np.{f}(A, B, axis=0)", NO_AXIS.format(f"`np.{f}`")) for f in ("repeat", "roll", "delete")),
 )  # fmt: skip
-LETTERS = "ABCDEFGNP"
+LETTERS = "ABCDEFGMNP"
 
 
 def _parsed(text: str) -> list[ast.expr]:
@@ -150,6 +150,8 @@ def _may_stand(letter: str, node: ast.expr) -> bool:
             return type(value) in (int, float, str) and (bool(value) or letter == "D")
         case "N":
             return type(value) is int
+        case "M":
+            return not isinstance(getattr(node, "slice", None), ast.Constant)
         case "P":
             others = ast.Constant | ast.Tuple | ast.Compare | ast.BoolOp
             return number(node) is None and name != "axis" and not isinstance(node, others)
@@ -196,6 +198,13 @@ def _instead(node: ast.AST) -> Iterator[Any]:
                     if isinstance(node, ast.Subscript):  # else its index alone would be shown
                         said.append(f"write `{ast.unparse(meant)}` instead of `{texts['old']}`.")
                     yield meant, sure, *said
+    if isinstance(node, ast.ListComp) and isinstance(made := node.elt, ast.Lambda):
+        late = sorted(set[str]().union(*(_names(one.target) for one in node.generators)) & _names(made.body))
+        if late:
+            defaults = [*made.args.defaults, *(ast.Name(name, ast.Load()) for name in late)]
+            taken = with_fields(made.args, args=[*made.args.args, *map(ast.arg, late)], defaults=defaults)
+            why = f"A `lambda` reads {' and '.join(f'`{name}`' for name in late)} when it is called, and by then the loop has ended: all of them use the last value."
+            yield with_fields(node, elt=with_fields(made, args=taken)), True, why
     if isinstance(node, ast.Compare) and (meant := _compared_first(node)):
         why = "`&` and `|` come before comparisons in Python, so each comparison needs brackets of its own."
         yield meant, True, why

@@ -59,6 +59,8 @@ class Plausibility:
         kinds = {self.kinds[name] for name in (old, getattr(edit.new, "id", "")) if name in self.kinds}
         if edit.kind == "name" and len(kinds) > 1:
             return False  # nobody takes a mask for scores
+        if edit.kind == "name" and {old, getattr(edit.new, "id", "")} <= self.kinds.keys():
+            return True  # one parameter for another of its kind
         before, after = map(tokens, edit.texts())
         if edit.kind == "exchanged":  # of a name that nobody reads, the other one stands in a wrong place
             return all(self.reads[name] for name in edit.texts())
@@ -78,7 +80,12 @@ class Plausibility:
         unknown = self._unknown(after - before, self.solution, self.learner)
         if any(" " not in word for word in unknown) or (unknown and edit.kind != "operator"):
             return False
-        return edit.kind not in REMOVING - {"branches", "term"} or self._is_superfluous(before - after)
+        gone = before - after
+        if (edit.kind == "term" or _is_one_operation(edit.old)) and any(
+            gone[sign] and self.learner[sign] > self.solution[sign] for sign in "*/@"
+        ):
+            return True
+        return edit.kind not in REMOVING - {"branches", "term"} or self._is_superfluous(gone)
 
     def _bends_a_condition(self, edit: Edit) -> bool:
         """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
@@ -128,6 +135,14 @@ def reads_of(body: list[ast.stmt]) -> Counter[str]:
         kept |= {id(n) for n in ast.walk(line.value) if isinstance(n, ast.Name) and n.id in targets}
     names = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     return Counter(n.id for n in names if id(n) not in kept)
+
+
+def _is_one_operation(node: ast.AST) -> bool:
+    """Tell whether a line does one thing more to a name, `x = x / n` or `x /= n`."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=other))):
+            return name == other
+    return isinstance(node, ast.AugAssign)
 
 
 def _is_trivial(edit: Edit) -> bool:

@@ -242,7 +242,7 @@ def placed(new: ast.AST, old: ast.AST) -> ast.AST:
     """Return a new node with the line of the old one, without which Python does not compile it."""
     line = getattr(old, "lineno", 1)
     for node in ast.walk(new):
-        if isinstance(node, ast.expr | ast.stmt | ast.keyword) and not hasattr(node, "lineno"):
+        if isinstance(node, ast.expr | ast.stmt | ast.keyword | ast.arg) and not hasattr(node, "lineno"):
             node.lineno = node.end_lineno = line
             node.col_offset = node.end_col_offset = 0
     return new
@@ -260,7 +260,7 @@ def _statements(holder: ast.AST) -> Iterator[Edit]:
         text = ast.unparse(statement)
         if len(body) > 1:
             yield instead(n, [], "statement", text, "")
-        if n + 1 < len(body):
+        if n + 1 < len(body) and not isinstance(body[n + 1], ast.Return):
             below = instead(n + 1, [statement], "statements swapped", "", "")
             first = instead(n, [body[n + 1]], "statements swapped", text, ast.unparse(body[n + 1]))
             yield replace(first, also=(below,))

@@ -131,6 +131,13 @@ def close(a: np.ndarray, b: np.ndarray) -> bool:
         return bool(good.all())
 
 
+def entries(x: Any) -> list[Any]:
+    """Return what stands in arrays, lists and tuples, in each other, of whatever shapes: NumPy makes one array of few of them."""
+    if isinstance(x, list | tuple):
+        return [entry for part in x for entry in entries(part)]
+    return list(np.asarray(x, object).ravel().tolist())
+
+
 def plain(x: Any) -> Any:
     """Return a Fraction or a Decimal as a float, everything else as it is."""
     try:
