@@ -1592,7 +1592,7 @@ BLIND = (
         """,
         says=(
             r"`axis=-1` instead of `axis=-2`",
-            r"`range` counts backwards",
+            r"reverse order",
         ),
     ),
     Blind(

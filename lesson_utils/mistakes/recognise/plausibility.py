@@ -59,8 +59,10 @@ class Plausibility:
         kinds = {self.kinds[name] for name in (old, getattr(edit.new, "id", "")) if name in self.kinds}
         if edit.kind == "name" and len(kinds) > 1:
             return False  # nobody takes a mask for scores
-        if edit.kind == "name" and {old, getattr(edit.new, "id", "")} <= self.kinds.keys():
-            return True  # one parameter for another of its kind
+        if edit.kind == "name" and old in self.kinds and "_" in old and len(kinds) == 1:
+            stem, new = old.partition("_")[0], getattr(edit.new, "id", "")
+            if new in self.kinds and new.startswith(f"{stem}_"):
+                return True  # `beta_1` for `beta_2`
         before, after = map(tokens, edit.texts())
         if edit.kind == "exchanged":  # of a name that nobody reads, the other one stands in a wrong place
             return all(self.reads[name] for name in edit.texts())

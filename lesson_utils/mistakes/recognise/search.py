@@ -91,7 +91,7 @@ class Search(Lookup):
         """Find the two typed mistakes that together do the same; of other words, a slip that explains itself beside one says more."""
         pairs = self.bank.pairs(self.bank.changes if self.has_values else ())
         best = self.best(pairs, abstain=True, most=PAIRS)
-        slip = self.edit_and_typed(is_slip) if best and self.distance_in_words(best) > REWORDED else None
+        slip = self.edit_and_typed(_is_pitfall) if best and self.distance_in_words(best) > REWORDED else None
         return slip or self._named(best)
 
     def _named(self, fault: Fault | None) -> Diagnosis | None:
@@ -304,6 +304,11 @@ class Search(Lookup):
         given = copied(before)
         again = self._run(lambda *_: function(*given), self.telling)
         return not again.timed_out and {*changed(given, before)} <= {*self.outcomes[self.telling].changed}
+
+
+def _is_pitfall(edit: Edit) -> bool:
+    """Tell whether an edit undoes a slip that explains itself. A call that is left out may only make room for a mistake."""
+    return is_slip(edit) and edit.kind != "unwrapped"
 
 
 def _only_takes_out(edit: Edit) -> bool:
