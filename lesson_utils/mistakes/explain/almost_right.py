@@ -58,15 +58,15 @@ def _dtype_problem(
     return f"{LEFT} {came} {more}".strip()
 
 
-def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int]) -> str:
-    """Return the words for arguments that were changed: where, and how to avoid it."""
+def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], is_all: bool = True) -> str:
+    """Return the words for arguments that were changed: where, and how to avoid it, if there `is_all` to mend, too."""
     names, mine = [exercise.parameters[i] for i in changed], learner_code(function)
     name, lines = next(((n, lines) for n in names if (lines := [*_writing(mine, n)])), (names[0], []))
     where, how = "", f"Begin with `{name} = {name}.copy()`."
     if mine and lines:
         line, which = lines[0], f", `{name}`" if names[1:] else ""
         where = f"{which} in line {line.lineno}, `{mine.text(line)}`"
-        if lines[1:]:  # the first may be a mistake itself, and go
+        if lines[1:] and not is_all:  # the first may be a mistake itself, and go
             where += f", and in line {lines[1].lineno}"
         elif isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
