@@ -18,6 +18,7 @@ def _gru_cases(rng: np.random.Generator) -> Sequence[Case]:
         shapes = ((B, d_in), (B, d_h), (d_in, 3 * d_h), (d_h, 3 * d_h), (3 * d_h,), (d_h,))
         return Case(label, tuple((size * rng.normal(size=shape)).astype(dtype) for shape in shapes))
 
+    first = case("", 3, 2, 4).arguments
     return [
         case("a batch of 2 with 3 inputs and a state of 5", 2, 3, 5),
         case("a batch of 4 with 7 inputs and a state of 2", 4, 7, 2),
@@ -26,6 +27,7 @@ def _gru_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a state of a single number", 5, 2, 1),
         case("gates nearly open or shut", 2, 4, 3, size=3.0),
         case("float32 input", 4, 3, 6, dtype=np.float32),
+        Case("a state of zeros, as in the first step", (first[0], 0 * first[1], *first[2:])),
     ]
 
 
@@ -59,7 +61,7 @@ Returns the new state, (B, d_h). NumPy, and `ops.sigmoid`. The arguments stay as
     ),
     mistakes=mistakes.GRU,
     library=(recurrent.gru_cell,),
-    praise="Seven cases: any sizes, a single number, gates nearly shut, float32. This is the cell of the trained models.",
+    praise="Eight cases: any sizes, a single number, a state of zeros, gates nearly shut, float32. This is the cell of the trained models.",
 )
 
 # --- The additive score ---------------------------------------------------------------------------------------------

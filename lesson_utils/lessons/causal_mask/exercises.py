@@ -78,7 +78,7 @@ def _masked_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("leading axes (2, 3)", 3, 4, 5, leading=(2, 3), empty=True),
         Case("scores of ±800, hidden ones far above", (800 * loud + 3000 * ~loud_mask, loud_V, loud_mask)),
         case("float32 input", 5, 3, 2, empty=True, dtype=np.float32),
-        Case("scores near −30 000", (loud - 30_000, loud_V, loud_mask)),
+        Case("scores near −3 · 10⁹", (loud - 3e9, loud_V, loud_mask)),
         Case("one mask for all queries, (T_k,)", (*case("", 3, 6, 4).arguments[:2], np.arange(6) < 4)),
         Case("a single key, hidden from one of 3 queries", (rng.normal(size=(3, 1)), rng.normal(size=(1, 2)), one)),
         Case("a mask that hides all", (*case("", 2, 4, 3).arguments[:2], np.zeros((2, 4), bool))),
@@ -112,7 +112,7 @@ The arguments stay as they were.""",
     ),
     mistakes=mistakes.ATTENTION,
     library=(library.scaled_dot_product_attention,),
-    praise="Ten cases: rows that see nothing, masks that broadcast, scores of 800 and −30 000, float32. No NaN, and no mean of what is hidden.",
+    praise="Ten cases: rows that see nothing, masks that broadcast, scores of 800 and −3 · 10⁹, float32. No NaN, and no mean of what is hidden.",
 )
 
 # --- Sampling -------------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ SHIFT = (
     change('two minuses', 'Both sines in your blocks have a minus. In the first row the sine of the angle a needs a plus: sin(x + a) = sin x cos a + cos x sin a.', above="M[i, i + 1] = -np.sin(a)"),
     change("minus before the cosine", "One of your cosines has a minus. Both stand on the diagonal as they are; the minus belongs to the sine in the second row.", cosines=("M[i, i] = np.cos(a)\nM[i + 1, i + 1] = -np.cos(a)", "M[i, i] = -np.cos(a)\nM[i + 1, i + 1] = np.cos(a)"), below=("M[i + 1, i] = -np.sin(a)", "M[i + 1, i] = np.sin(a)")),
     change('sine and cosine swapped', 'Sine and cosine have changed places. For offset 0 the matrix must change nothing, so cos 0 = 1 belongs on the diagonal.', cosines="M[i, i] = M[i + 1, i + 1] = np.sin(a)", above="M[i, i + 1] = np.cos(a)", below=("M[i + 1, i] = -np.cos(a)", "M[i + 1, i] = np.cos(a)")),
-    change("sine and cosine swapped in one row", "In one row of your blocks sine and cosine have changed places. For offset 0 the matrix changes nothing: both cosines stand on the diagonal.", cosines="M[i, i] = np.sin(a)\nM[i + 1, i + 1] = -np.sin(a)", above="M[i, i + 1] = np.cos(a)", below="M[i + 1, i] = np.cos(a)"),
+    change("sine and cosine swapped in one row", "In your blocks a sine and a cosine have changed places. For offset 0 the matrix changes nothing: both cosines stand on the diagonal.", cosines="M[i, i] = np.sin(a)\nM[i + 1, i + 1] = -np.sin(a)", above="M[i, i + 1] = np.cos(a)", below="M[i + 1, i] = np.cos(a)"),
     change('diagonal only', 'Your matrix has entries on the diagonal only. Each pair mixes its two columns: the sine of the angle, once with a plus and once with a minus, stands beside the cosines.', above="", below="", cosines=("M[i, i] = M[i + 1, i + 1] = np.cos(a)", "M[i, i] = np.sin(a)\nM[i + 1, i + 1] = np.cos(a)")),
     change('half a block', 'One of the two rows of your blocks is missing: both the sine and the cosine of a pair have to be computed anew.', cosines="M[i, i] = np.cos(a)", below=""),
     change("the other half of a block", "The first row of your blocks is missing. It makes the new sine, with the angle a: sin(x + a) = sin x cos a + cos x sin a.", cosines="M[i + 1, i + 1] = np.cos(a)", above=""),
@@ -93,7 +93,7 @@ SHIFT = (
 )
 
 ADD = (
-    change('along the batch axis', "You give each sequence the row of its place in the batch, so that all its tokens get the same vector. Each *token* needs a row: `X + table[:T]`, with T = `X.shape[1]`.", T="T = len(X)", rows="rows = table[:T, None]"),
+    change('along the batch axis', "You give each sequence the row of its place in the batch, so that all its tokens get the same vector. Each *token* needs a row: add `table[:T]`, with T = `X.shape[1]`.", T="T = len(X)", rows="rows = table[:T, None]"),
     change('cut to the number of sequences', 'You cut the table to `len(X)` rows, the number of sequences. One row for each token is needed: `table[:X.shape[1]]`.', T="T = len(X)"),
     change('cut to the width', 'You cut the table to d_model rows. One row for each token is needed: `table[:X.shape[1]]`.', T="T = X.shape[-1]", rows=("rows = table[:T]", "rows = table[:T, None]")),
     change('table not cut', 'The table can have more rows than there are tokens. Take the first T of them: `table[:X.shape[1]]`.', rows=("rows = table", "rows = table[None]")),

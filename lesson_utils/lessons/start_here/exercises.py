@@ -112,7 +112,7 @@ NumPy, or a loop. The arguments stay as they were.""",
             ),
             change(
                 "an axis too many",
-                "Your result has an axis of length 1 too many. The average has the shape of a row of `values`, (d,): leave out `keepdims=True`, or use `weights` without a second axis.",
+                "Your result has an axis of length 1 too many. The average has the shape of a row of `values`, (d,): sum without `keepdims=True`, or drop this axis at the end.",
                 "weights[None] @ values",
                 "values.T @ weights[:, None]",
             ),

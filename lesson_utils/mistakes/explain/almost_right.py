@@ -66,7 +66,9 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], 
     if mine and lines:
         line, which = lines[0], f", `{name}`" if names[1:] else ""
         where = f"{which} in line {line.lineno}, `{mine.text(line)}`"
-        if lines[1:] and not is_all:  # the first may be a mistake itself, and go
+        if lines[1:] and not (
+            is_all and all(line in mine.body for line in lines)
+        ):  # the first may not run, or be a mistake itself
             where += f", and in line {lines[1].lineno}"
         elif isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
@@ -76,7 +78,7 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], 
             how = f"Write `{name} = {name}.reshape({ast.unparse(line.value)})`, which leaves the caller's array its shape."
     elif mine and (naming := _other_name(mine, name)):
         text = f"Line {naming.lineno}, `{mine.text(naming)}`,"
-        how = f"{text} gives this array another name and makes no new one. Slices and `reshape` make none either. {how}"
+        how = f"{text} makes no new array: another name, a slice and `reshape` show the numbers of the old one. {how}"
     else:
         how = f"Another name for `{name}`, a slice or a `reshape` of it is still the same array. {how}"
     rest = [f"`{other}`" for other in names if other != name]
@@ -93,7 +95,8 @@ def _has_mixed_dtypes(exercise: Exercise) -> bool:
 
 
 def _lines(mine: LearnerCode | None) -> list[ast.stmt]:
-    return [n for s in mine.body for n in ast.walk(s) if isinstance(n, ast.stmt)] if mine else []
+    nodes = [n for s in mine.body for n in ast.walk(s) if isinstance(n, ast.stmt)] if mine else []
+    return sorted(nodes, key=lambda node: node.lineno)
 
 
 def _other_name(mine: LearnerCode, name: str) -> ast.stmt | None:

@@ -92,7 +92,7 @@ def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
     if len(got) > len(want) and _inside(want, got):
         return " An axis is left that should have been summed over, joined or indexed away."
     if len(got) < len(want) and got == tuple(n for n in want if n != 1):
-        return " Axes of length 1 are lost: `squeeze` drops them all, unless it is told which one."
+        return " Axes of length 1 are lost."
     if len(got) == len(want) - 1 and _inside(got, want):
         return " An axis is lost: is something summed over too many axes, or returned too early?"
     match [(axis, g - w) for axis, (g, w) in enumerate(zip(got, want, strict=False)) if g != w]:

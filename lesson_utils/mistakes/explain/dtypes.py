@@ -19,6 +19,7 @@ from lesson_utils.mistakes.run.sandbox import quick, quiet
 
 # What asks for a dtype, where another one is to be kept.
 ASKS = {np.float64: r"(np\.)?(float32|float16|half|single)|'(float32|float16|f4|f2)'", np.float32: r"(np\.)?(float64|float_|double|longdouble)|float|'(float64|float|double|f8|d)'"}  # fmt: skip
+LATE = ("chosen", "product")  # what casts a result, where it may have been made of another dtype before
 CREATING = ("zeros", "ones", "empty", "full", "eye", "tri", "arange", "linspace", "array")
 
 
@@ -34,17 +35,19 @@ def dtype_source(function: Callable[..., Any], case: Case, wanted: Outcome) -> s
         return ""
     lines = [str(n) for n in sorted({edit.line for edit in edits})]
     where = f"Lines {listed(lines)} bring" if len(lines) > 1 else f"Line {lines[0]} brings"
-    texts = ([_method(node) or mine.text(node) for node in (e.new, e.old)] for e in edits)
-    cures = dict.fromkeys(f"`{new}` instead of `{old}`" for new, old in texts)
+    cures = dict.fromkeys("`{}` instead of `{}`".format(*_texts(e, mine)) for e in edits)
     return f"{where} in another dtype: write {', and '.join(cures)}."
 
 
-def _method(node: ast.AST) -> str:
-    """Return the call of a method alone, `.astype(float)`, where what it is called on is no mere name; else ""."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if not isinstance(owner, ast.Name | ast.Attribute):
-            return ast.unparse(with_fields(node, func=ast.Name(f".{name}")))
-    return ""
+def _texts(edit: Edit, mine: LearnerCode) -> tuple[str, str]:
+    """Return what to write instead of what; of a method of something long, the call alone, `.astype(float)`."""
+    match edit.new, edit.old:
+        case ast.Call(func=ast.Attribute(value=a, attr=name)), ast.Call(func=ast.Attribute(value=b)) if ast.dump(
+            a
+        ) == ast.dump(b) and not isinstance(a, ast.Name | ast.Attribute):
+            new, old = (ast.unparse(with_fields(x, func=ast.Name(f".{name}"))) for x in (edit.new, edit.old))
+            return new, old
+    return ast.unparse(edit.new), mine.text(edit.old)
 
 
 def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
@@ -58,16 +61,20 @@ def _mending(mine: LearnerCode, case: Case, wanted: Outcome) -> Sequence[Edit]:
     keep = f"{kept}.dtype" if kept else "np.float64"
     wide = [name for name, dtype in types.items() if dtype.kind == "f" and dtype.itemsize > target.itemsize]
     families: dict[str, list[Edit]] = {}
+    helpers = [n for n in mine.body[: mine.helpers] if isinstance(n, ast.FunctionDef) and n.args.args]
+    inside = {id(node): f"{helper.args.args[0].arg}.dtype" for helper in helpers for node in ast.walk(helper)}
     for parent, field, i, node in (place for statement in mine.body for place in places_in(statement)):
         if not isinstance(node, ast.expr):
             continue
-        for kind, new in _keeping(node, keep, ASKS.get(target.type, "-"), wide, "math" in mine.names):
+        for kind, new in _keeping(
+            node, inside.get(id(node), keep), ASKS.get(target.type, "-"), wide, "math" in mine.names
+        ):
             edit = Edit(kind, parent, field, i, node, placed(new, node), node.lineno)
             if _is_close(_outcome(mine, [edit], case), wanted):
                 families.setdefault(kind, []).append(edit)
     for edits in (*families.values(), [edit for family in families.values() for edit in family]):
         if _keeps(mine, edits, case, wanted):
-            for edit in list(edits):  # only those that it takes
+            for edit in sorted(edits, key=lambda edit: edit.kind not in LATE):  # only those that it takes
                 rest = [other for other in edits if other is not edit]
                 edits = rest if _keeps(mine, rest, case, wanted) else edits
             return edits

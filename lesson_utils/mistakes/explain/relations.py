@@ -200,7 +200,8 @@ def weights_problem(name: str, got: np.ndarray, want: np.ndarray, hides: bool) -
         return None
     if not _are_weights(want):
         is_softmax = _are_weights(got) and not np.isin(got, (0, 1)).all()
-        return f"Each row of `{name}` sums to 1, as behind a softmax; it should not." if is_softmax else None
+        should = "not every row should" if np.isclose(want.sum(axis=-1), 1).any() else "it should not"
+        return f"Each row of `{name}` sums to 1, as behind a softmax; {should}." if is_softmax else None
     if not np.isfinite(got).all():
         return None
     if (got < 0).any():

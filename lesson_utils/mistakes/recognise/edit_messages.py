@@ -243,6 +243,8 @@ def own_reason(old: object, new: object) -> str:
             to = " ".join(map(ast.unparse, old.args)) if name == "astype" else "int"
             if re.search(r"int(8|16)", to):
                 return f"`{to}` has no room for larger numbers, which start again from its smallest."
+            if name in ("max", "min") and (old.keywords or len(old.args) < 2):
+                return f"`{name}` leaves one number of many."
             return DROPPED.get(name, "").format(name=name) if "int" in to else ""
         if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
@@ -275,6 +277,8 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     operators = {type(getattr(node, "op", None)) for node in (edit.old, edit.new)}
     if kind == "operator" and operators == {ast.Add, ast.Sub}:
         return REASONS["sign"]
+    if kind == "constant" and new.endswith("-np.inf"):
+        return "Scores may be lower than any number, and −∞ is below them all."
     if kind == "comparison" and is_limit(edit):
         return "The two signs differ where both sides are equal."
     return REASONS[kind].format(old=old, new=new)

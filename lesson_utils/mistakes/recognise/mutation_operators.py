@@ -208,6 +208,16 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
+    yield from ((kind, new) for kind, new in _bounds(node) if not _is_empty(new))
+
+
+def _is_empty(node: ast.Slice) -> bool:
+    """Tell whether nothing is left between two numbers: `2:0`, `1:1`, `:0`."""
+    low, high = number(node.lower) or 0, number(node.upper)
+    return high is not None and node.step is None and (low < 0) == (high < 0) and high <= low
+
+
+def _bounds(node: ast.Slice) -> Iterator[tuple[str, Any]]:
     for name in ("lower", "upper"):
         bound = getattr(node, name)
         if bound is not None:
@@ -272,7 +282,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
             yield "comparison", left
-            yield from (("off by one", with_fields(node, comparators=[_plus(right, n)])) for n in (1, -1))
+            if not isinstance(right, ast.Constant) or number(right) is not None:
+                yield from (("off by one", with_fields(node, comparators=[_plus(right, n)])) for n in (1, -1))
         case ast.Subscript(ctx=ast.Load()):
             yield from _subscripts(node)
         case ast.Subscript(ctx=ast.Store(), slice=ast.Tuple(elts=[row, column])):

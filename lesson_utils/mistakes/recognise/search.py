@@ -46,7 +46,7 @@ LINES = 1000  # that run while one edit is compiled, the library's among them
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
 # Edits that are not believed beside another mistake: they may take something right away.
-ALONE = {"thrown away", "backwards", "indented", "assigned", "in place", "branches", "condition", "statement", "statements swapped", "missing", "picked", "arithmetic"}  # fmt: skip
+ALONE = {"thrown away", "backwards", "indented", "assigned", "in place", "branches", "condition", "statement", "statements swapped", "missing", "picked", "arithmetic", "exchanged"}  # fmt: skip
 # Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
 WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}
 # Kinds that change a little; what they lead to is believed if it is nearer. Others may switch off all that is wrong.
