@@ -377,8 +377,7 @@ RIGHT = {
         {"average": "output = np.einsum('...ij,...jd->...id', weights, V)"},
         {"weights": f"{OWN_SOFTMAX}; weights = np.nan_to_num(weights)"},
         {"weights": f"{OWN_SOFTMAX}; weights = np.where(np.isnan(weights), 0, weights)"},
-        {"mask": "scores = np.where(mask, scores, -1e9)", "weights": f"{OWN_SOFTMAX}; weights = weights * mask"},
-        {"weights": "weights = ops.softmax(np.where(mask, scores, -1e9)) * mask.any(-1, keepdims=True)"},
+        {"weights": "weights = ops.softmax(np.where(mask, scores, -np.inf)) * mask.any(-1, keepdims=True)"},
         "s = scores.copy(); s[~np.broadcast_to(mask, s.shape)] = -np.inf; w = ops.softmax(s); return [w @ V, w]",
     ],
     "sampling_probabilities": [

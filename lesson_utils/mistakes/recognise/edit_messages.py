@@ -277,7 +277,7 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     operators = {type(getattr(node, "op", None)) for node in (edit.old, edit.new)}
     if kind == "operator" and operators == {ast.Add, ast.Sub}:
         return REASONS["sign"]
-    if kind == "constant" and new.endswith("-np.inf"):
+    if kind == "constant" and "-np.inf" in new:
         return "Scores may be lower than any number, and −∞ is below them all."
     if kind == "comparison" and is_limit(edit):
         return "The two signs differ where both sides are equal."
