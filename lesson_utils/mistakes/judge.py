@@ -106,7 +106,7 @@ def _with_changes(exercise: Exercise, function: Any, outcomes: Sequence[Outcome]
     changed = sorted({i for outcome in outcomes for i in outcome.changed})
     if not changed or "caller's" in message:
         return message
-    first = changes_in_place(exercise, function, changed, is_all=False)
+    first = changes_in_place(exercise, function, changed, message)
     return f"{first[0].upper()}{first[1:]}\nThe results are wrong, too. {without_head(message)}"
 
 

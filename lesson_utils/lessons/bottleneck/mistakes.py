@@ -80,7 +80,7 @@ ADDITIVE = (
     change('summed over the keys', 'You summed over the keys. There must be one score for each of them: sum over the last axis, as `np.tanh(…) @ v` does.', score="return (hidden * v).sum(axis=1)"),
     change("mean in place of the sum", "You take the mean over the hidden numbers. The product with v is a sum: `np.tanh(…) @ v`.", score="return (hidden * v).mean(axis=-1)"),
     change('an axis too many', 'Your scores have an axis of length 1 too many; expected (B, S), the shape of `np.tanh(…) @ v`, where v is a vector.', score=("return hidden @ v[:, None]", "return (hidden @ v)[:, None]")),
-    change('scaled', 'You divided by a width, or by its root. That belongs to dot products of many terms (notebook 02); the additive score has none.', score=("return hidden @ v / np.sqrt(len(v))", "return hidden @ v / len(v)")),
+    change('scaled', 'You divided by a width, or by its root. That belongs to dot-product scores (notebook 02); the additive score is not divided.', score=("return hidden @ v / np.sqrt(len(v))", "return hidden @ v / len(v)")),
     change('logistic function for tanh', "You used the logistic function. Bahdanau's score bends with tanh.", tanh="hidden = ops.sigmoid(both)"),
     change('ReLU for tanh', "You used ReLU, max(0, x). Bahdanau's score bends with tanh.", tanh="hidden = np.maximum(both, 0)"),
     change("side by side", "You put query and keys side by side. Here each has its own matrix, and the two products are added: `np.tanh((query @ W_q)[:, None] + keys @ W_k)`.", both="both = np.concatenate([np.broadcast_to(from_query, from_keys.shape), from_keys], axis=-1)"),

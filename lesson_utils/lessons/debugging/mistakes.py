@@ -33,7 +33,7 @@ PARITY = (
     change("the whole run with the cache", "Your whole run fills the same `past`, so the parts come after it. The whole run has no cache.", whole="past = model.new_past()\nwhole = model.forward(ids[None], past)[0][0]", past=""),
     change("no prompt", "You feed the symbols one by one from the start. Then a cache that counts calls instead of tokens is never found, because each call brings one token. Feed the whole prompt in one call.", prompt="parts = []", loop="for t in range(len(ids)):\n    parts.append(model.forward(ids[None, t : t + 1], past)[0][0])"),
     change("all again in each step", "You feed all symbols so far in each step, and the cache has them already. After the prompt, feed the new symbol only.", loop="for t in range(prompt, len(ids)):\n    parts.append(model.forward(ids[None, : t + 1], past)[0][0][-1:])"),
-    change("the symbol before", "You feed the symbol before place t, which the cache has already. At place t, feed symbol t, as an array of shape (1, 1).", loop=_STEP.format("ids[None, t - 1 : t], past")),
+    change("the symbol before", "You feed the symbol before place t. At place t, feed symbol t, as an array of shape (1, 1).", loop=_STEP.format("ids[None, t - 1 : t], past")),
     change("the rest at once", "You feed all that is left at once. The task feeds it one by one, as writing does.", loop="if prompt < len(ids):\n    parts.append(model.forward(ids[None, prompt:], past)[0][0])"),
     change("with its sign", "Your differences keep their sign, so that negative ones are missed. First take `np.abs` of every difference, then the maximum.", answer=("return (np.concatenate(parts) - whole).max(axis=-1)", "return (whole - np.concatenate(parts)).max(axis=-1)")),
     change("largest logits compared", "You compare the largest logit of one run with the largest of the other. These may be different symbols. First subtract the logits, then take `np.abs` of every difference, then the maximum.", answer="return np.abs(np.concatenate(parts).max(axis=-1) - whole.max(axis=-1))"),
@@ -46,7 +46,7 @@ PARITY = (
 )
 
 TRIAGE = (
-    change("curve before leaks", "In your answer the loss wins over everything. A leak bends the loss as well, so that leaks end up as 5. What explains most should win: rows, time, order, cache, loss.", rings="rings = [loss, rows, time, order, cache]", answer="return np.select(rings, [5, 1, 2, 3, 4], 0)"),
+    change("curve before leaks", "In your answer 5 wins over everything. What explains most should win: rows, time, order, cache, loss.", rings="rings = [loss, rows, time, order, cache]", answer="return np.select(rings, [5, 1, 2, 3, 4], 0)"),
     change("curve before time", "In your answer the loss wins over time. A leak bends the loss as well, so that leaks end up as 5. What explains most should win: rows, time, order, cache, loss.", rings="rings = [rows, loss, time, order, cache]", answer="return np.select(rings, [1, 5, 2, 3, 4], 0)"),
     change("cache before leaks", "In your answer the cache wins over rows, time and order. What mixes positions breaks cache parity, too: these three should win.", rings="rings = [cache, rows, time, order, loss]", answer="return np.select(rings, [4, 1, 2, 3, 5], 0)"),
     change("cache before order", "In your answer the cache wins over order. Positions that are wrong can break cache parity: order should win.", rings="rings = [rows, time, cache, order, loss]", answer="return np.select(rings, [1, 2, 4, 3, 5], 0)"),

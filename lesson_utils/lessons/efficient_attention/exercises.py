@@ -218,7 +218,7 @@ def _rounded_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a square array by column", 4, 4, 2, 0),
         Case("a column in which all numbers are alike", (flat, 2, 0)),
         case("8 bits by row", 2, 5, 8, 1),
-        case("12 bits by column", 5, 3, 12, 0),
+        case("16 bits by column", 5, 3, 16, 0),
         Case("an array in which all numbers are alike", (np.full((3, 2), 0.7), 2, 1)),
     ]
 
@@ -251,7 +251,7 @@ If all are alike, they stay. Returns the rounded numbers, (T, d). NumPy only; x 
     ),
     mistakes=mistakes.ROUNDED,
     library=(rounded,),
-    praise="Ten arrays: rows and columns, 1 to 12 bits, numbers far from 0, numbers that are all alike.",
+    praise="Ten arrays: rows and columns, 1 to 16 bits, numbers far from 0, numbers that are all alike.",
 )
 
 EXERCISES = (_ONLINE, _MASK, _ROUNDED, _BYTES, _DELTA)

@@ -20,7 +20,7 @@ def _exponents(of: Callable[[str], str], line: str) -> tuple[Change, ...]:
 
 TABLE = (
     *_exponents(lambda e: f"exponents = {e}", "exponents"),
-    change('multiplied by the power', 'Your angles are pos · base^(2i/d_model), but should be pos / base^(2i/d_model): later pairs turn more slowly.', angles="angles = pos * power"),
+    change('multiplied by the power', 'You multiply the positions by the power. Divide by it, pos / base^(2i/d_model): later pairs turn more slowly.', angles="angles = pos * power"),
     change('base ignored', 'You use 10 000, whatever `base` is. Take the argument.', power="power = 10000**exponents"),
     change('one speed for all', 'All your pairs turn at the same speed. Pair i should turn by pos / base^(2i/d_model), and 2i / d_model is a fraction (`//` makes it 0).', angles="angles = pos * np.ones(d_model // 2)"),
     change('with 2π', 'There is a factor 2π in your angles. The angle is pos / base^(2i/d_model), in radians; 2π appears in the wavelength only.', angles="angles = 2 * np.pi * pos / power"),

@@ -58,18 +58,18 @@ def _dtype_problem(
     return f"{LEFT} {came} {more}".strip()
 
 
-def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], is_all: bool = True) -> str:
-    """Return the words for arguments that were changed: where, and how to avoid it, if there `is_all` to mend, too."""
+def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], beside: str = "") -> str:
+    """Return the words for arguments that were changed: where, and how to avoid it; `beside` is the message for the results."""
     names, mine = [exercise.parameters[i] for i in changed], learner_code(function)
     name, lines = next(((n, lines) for n in names if (lines := [*_writing(mine, n)])), (names[0], []))
     where, how = "", f"Begin with `{name} = {name}.copy()`."
     if mine and lines:
         line, which = lines[0], f", `{name}`" if names[1:] else ""
         where = f"{which} in line {line.lineno}, `{mine.text(line)}`"
-        if lines[1:] and not (
-            is_all and all(line in mine.body for line in lines)
-        ):  # the first may not run, or be a mistake itself
+        if lines[1:] and (beside or any(line not in mine.body for line in lines)):  # the first may go, or not run
             where += f", and in line {lines[1].lineno}"
+        elif f"leave out `{ast.unparse(line)}`" in beside:
+            how = "Without this line, it stays as it was."
         elif isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
             of_its_dtype = f"({new}).astype({name}.dtype)" if _has_mixed_dtypes(exercise) else new

@@ -127,7 +127,7 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     if not how and not unwritten and np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
         how = f"`{name}` holds NaN (not a number): somewhere 0 was divided by 0, or ∞ met ∞."
     if got.dtype.kind in "iu" and want.dtype.kind == "f" and (want != np.round(want)).any():
-        how = f"`{name}` holds whole numbers ({got.dtype}), so everything behind the decimal point is cut off. {how}".strip()
+        how = f"`{name}` holds whole numbers ({got.dtype}), and fractions are expected. {how}".strip()
     order = origins(got, want)
     said.append(how or (f"`{name}`: {order}." if order else places(got, want)))
     hides = any(isinstance(x, np.ndarray) and x.dtype == bool for x in cases[i].arguments)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode
-from lesson_utils.mistakes.recognise.mutation_operators import name_called, number, with_fields
+from lesson_utils.mistakes.recognise.mutation_operators import KEEPS, name_called, number, with_fields
 from lesson_utils.mistakes.recognise.tree_edits import Edit, all_applied, varying
 
 # Why an edit mends a line, by its kind; the earlier, the likelier, where several would do. {old} and {new} are what changes.
@@ -277,6 +277,10 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     operators = {type(getattr(node, "op", None)) for node in (edit.old, edit.new)}
     if kind == "operator" and operators == {ast.Add, ast.Sub}:
         return REASONS["sign"]
+    if kind == "off by one" and isinstance(edit.parent, ast.Assign):  # it may count nothing
+        return REASONS["constant"]
+    if kind == "axis" and names[0] in KEEPS and "axis" not in old and "axis" in new:
+        return "Without `axis`, the call takes all numbers of the array together."
     if kind == "constant" and "-np.inf" in new:
         return "Scores may be lower than any number, and −∞ is below them all."
     if kind == "comparison" and is_limit(edit):

@@ -5,6 +5,7 @@ of the learner's own lines that makes every case right; then the dictionary is s
 together. Of several explanations that fit, the one closest to the learner's words is chosen.
 """
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -202,6 +203,13 @@ class Search(Lookup):
             return False  # of three mistakes, one may be a guess
         before, after = map(tokens, edit.texts())
         gone, parameters = before - after, self.bank.exercise.parameters
+        put_in, its, right = (
+            set(re.findall(r"axis=-?\d", text)) for text in (edit.texts()[1], fault.text, self.bank.exercise.solution)
+        )
+        if put_in & its - right:
+            return False  # the edit puts in the axis that makes the mistake
+        if isinstance(getattr(edit.old, "op", None), ast.FloorDiv) and edit.kind == "term":
+            return False  # another size may leave nothing over for the mistake
         if any(0 < self.words[name] <= gone[name] and name in self.bank.words for name in parameters):
             return False  # without what the solution reads, the edit makes the mistake that is told beside it
         takes_a_variable = any(v in before and v not in after for v in self.code.variables())
@@ -210,7 +218,9 @@ class Search(Lookup):
         signs = [sign for sign in gone if sign in "+-*/@"]
         if edit.kind == "term" and all(self.words[sign] <= self.bank.words[sign] for sign in signs):
             return False  # the solution has such a part, too
-        return edit.kind == "results" or self.is_true(fault)
+        if edit.kind == "results":  # a mistake in what is returned contradicts it
+            return fault.text.splitlines()[-1] == self.bank.exercise.body({}).splitlines()[-1]
+        return self.is_true(fault)
 
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
