@@ -43,7 +43,7 @@ BLIND = (
         "mend_merge",
         "the leading axes made one",
         "h, T, d_k = x.shape[-3:]\nreturn np.swapaxes(x, -3, -2).reshape(-1, T, h * d_k)",
-        says=("all leading axes become one",),
+        says=("exactly one leading axis",),
     ),
     Blind(
         "add_positions",
@@ -1809,7 +1809,7 @@ BLIND = (
         v_hat = v / (1 - beta_1**t)
         return value - lr * m / (np.sqrt(v_hat) + eps), m, v
         """,
-        says=(r"exchange `beta_[12]` and `beta_[12]`", "m is not corrected"),
+        says=(r"exchange `beta_[12]` and `beta_[12]`", r"1 - beta_1 \*\* t"),
     ),
     Blind(
         "pre_norm_block",
@@ -2073,11 +2073,11 @@ BLIND = (
     ),
     Blind(
         "masked_attention",
-        "empty rows shown with a finite number",
+        "empty rows shown",
         """
         empty = ~np.any(mask, axis=-1, keepdims=True)
         usable = mask | empty                 # no row without any key, softmax would give nan
-        filled = np.where(usable, scores, -1e9)
+        filled = np.where(usable, scores, -np.inf)
         w = ops.softmax(filled, axis=-1)
         return np.einsum("...ij,...jd->...id", w, V), w
         """,
@@ -2325,7 +2325,7 @@ BLIND = (
         residual += attend(norm_1(x))
         return residual + feed_forward(norm_2(residual))
         """,
-        says=("`residual = x`, gives this array another name",),
+        says=("`residual = x`, makes no new array",),
         never=("out = x",),
     ),
     Blind(

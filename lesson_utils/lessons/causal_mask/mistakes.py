@@ -97,7 +97,7 @@ SAMPLING = (
 _SCORE, _SCALE = "scores = q @ {}.T", "scores = scores / math.sqrt({})"
 
 DECODING = (
-    change('does not see itself', 'Your query looks at the old keys only. A position may attend to itself as well: append the new key and value first, then attend.', score="scores = q @ K[:-1].T", average="output = weights @ V[:-1]"),
+    change('does not see itself', 'Your query looks at the old keys only. A position may attend to itself as well: append the new key and value first, then attend.', score="scores = q @ K[:-1].T", weights=("weights = ops.softmax(scores)", "weights = ops.softmax(scores) if scores.size else scores"), average="output = weights @ V[:-1]"),
     change("the new key nowhere", "You neither append the new key and value nor look at them. Append first, then attend to all.", grow_K="", grow_V=""),
     change('sees only itself', 'Your query looks at its own key only: the past is lost. Attend to all keys, the old ones and the new one.', score=_SCORE.format("k"), average="output = weights @ v"),
     change("cache thrown away", "You throw the old rows away. The caches grow by the new key and value: `np.concatenate([K, …])`, and the same with V.", grow_K="K = k", grow_V="V = v"),
@@ -122,7 +122,7 @@ DECODING = (
     change("keys not transposed", "You multiply the query by the keys as they are. Each key is a row: transpose the keys, the new one among them, (1, d_k) @ (d_k, t + 1).", score="scores = q @ K"),
     change("the other way round", "Your scores are a column, (t + 1, 1): the keys times the query. The query is the row: it stands in front, and the keys are transposed, (1, d_k) @ (d_k, t + 1).", score="scores = K @ q.T"),
     change('masked from the start', 'Your mask treats the query as position 0, so it sees only the first key. It is the last position: it needs no mask.', mask="scores = np.where(np.arange(len(K)) <= 0, scores, -np.inf)"),
-    change("causal mask of the wrong size", "The new position does not see all keys. It is the last one and sees every key, its own too: no mask is needed.", mask=("scores = np.where(np.arange(len(K)) < len(K) - 1, scores, -np.inf)", "scores = np.where(np.tri(1, len(K), dtype=bool), scores, -np.inf)")),
+    change("causal mask of the wrong size", "Your mask hides keys from the new position. It is the last one and sees them all: no mask is needed.", mask=("scores = np.where(np.arange(len(K)) < len(K) - 1, scores, -np.inf)", "scores = np.where(np.tri(1, len(K), dtype=bool), scores, -np.inf)")),
     change('down the columns', 'All your weights are 1: softmax runs over an axis of length 1. It must run over the t + 1 keys.', weights="weights = ops.softmax(scores, axis=0)"),
     change('no softmax', 'You average with the scores themselves. Turn them into weights first: `ops.softmax`.', weights="weights = scores"),
     change("not divided by the sum", "You divide the scores by their sum, without exponentials. Take `ops.softmax`.", weights="weights = scores / scores.sum()"),

@@ -88,7 +88,7 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
         ),
         change(
             "the second id stays",
-            "Behind each new id the second id of the pair is still there. The pair has two ids, so a merge moves on by 2, which a `while` loop can do and a `for` loop cannot.",
+            "Behind each new id the second id of the pair is still there. The pair has two ids, so a merge moves on by 2, past both of them.",
             f"{_at()}merged = ids.copy()\nmerged[at] = new\nreturn merged",
             loop=_loop(then="merged.append(new)\ni += 1"),
         ),

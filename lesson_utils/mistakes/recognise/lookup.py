@@ -19,7 +19,7 @@ from lesson_utils.mistakes.run.limits import Steps, within
 from lesson_utils.mistakes.run.outcome import Outcome, same
 
 REWORDED = 6  # more words than these apart, an answer is not the one that was typed
-HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "<", ">", "putmask", "copyto", "masked_array")
+HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "putmask", "copyto", "masked_array")
 LOOPS = (ast.For, ast.While, ast.comprehension)
 CONSTRUCTS = {"for": (ast.For, ast.comprehension), "while": (ast.While,), "if": (ast.If, ast.IfExp), "loop": LOOPS}
 MANY = 40  # faults that return the same; more are not compared
@@ -78,7 +78,15 @@ class Lookup:
         if self._is_of_other_lines(fault.message):
             return False
         said = "" if "mask" in self.bank.exercise.returns else fault.message
-        return not self.words or "Your mask" not in said or any(word in self.words for word in HIDING)
+        return "Your mask" not in said or self.hides
+
+    @cached_property
+    def hides(self) -> bool:
+        """Tell whether the lines hide something, or compare what they do not only ask."""
+        nodes = [*ast.walk(self.learner.tree)] if self.learner else []
+        asked = {id(node.test) for node in nodes if isinstance(node, ast.If | ast.While)}
+        compared = any(isinstance(node, ast.Compare) and id(node) not in asked for node in nodes)
+        return compared or not nodes or any(word in self.words for word in HIDING)
 
     def _is_of_other_lines(self, message: str) -> bool:
         """Tell whether a message begins with a loop or a question that the lines do not have."""
