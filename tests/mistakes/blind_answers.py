@@ -2727,4 +2727,336 @@ def my_induction_score(weights, period):
         says=("same symbol in the first copy",),
         never=("axis=-1",),
     ),
+    Blind(
+        "rotate",
+        "counted from 1, in a helper",
+        """
+def frequencies(d, base):
+    i = np.arange(1, d // 2 + 1)
+    return base ** (-2 * i / d)
+
+def my_rotate(x, positions, base=10000.0):
+    d = x.shape[-1]
+    angle = positions[:, None] * frequencies(d, base)[None, :]
+    cos, sin = np.cos(angle), np.sin(angle)
+    x1 = x[..., 0::2]
+    x2 = x[..., 1::2]
+    res = np.stack([x1 * cos - x2 * sin, x1 * sin + x2 * cos], axis=-1)
+    return res.reshape(x.shape)
+""",
+        says=(r"Line 3: write `np\.arange\(d // 2\)`",),
+    ),
+    Blind(
+        "pre_norm_block",
+        "lambdas that all use the last layer",
+        """
+def my_pre_norm_block(x, attend, feed_forward, norm_1, norm_2):
+    subs = [lambda t: f(n(t)) for f, n in [(attend, norm_1), (feed_forward, norm_2)]]
+    y = x
+    for sub in subs:
+        y = y + sub(y)
+    return y
+""",
+        says=(
+            "lambda t, f=f, n=n: ",
+            "all of them use the last value",
+        ),
+    ),
+    Blind(
+        "rms_norm",
+        "float64 by its constructor",
+        """
+def my_rms_norm(x, gamma, eps):
+    x64 = np.float64(x)
+    mean_square = np.mean(x64 ** 2, axis=-1, keepdims=True)
+    root = np.sqrt(mean_square + eps)
+    result = x64 / root
+    result = result * gamma
+    return result
+""",
+        says=(r"write `x` instead of `np\.float64\(x\)`",),
+    ),
+    Blind(
+        "add_positions",
+        "always float32",
+        """
+def add_positions(X, table):
+    Z = X.copy()
+    T = Z.shape[1]
+    for i in range(1, T):
+        Z[:, i] += table[i]
+    return Z.astype(np.float32)
+""",
+        says=(
+            r"`range\(0, T\)`",
+            r"write `Z\.astype\(X\.dtype\)`",
+        ),
+    ),
+    Blind(
+        "attention",
+        "float64 by two lines of three",
+        """
+def my_attention(Q, K, V, mask=None):
+    q64, k64, v64 = (np.asarray(a, dtype=np.float64) for a in (Q, K, V))
+    s = q64 @ k64.swapaxes(-1, -2)
+    s = s / np.sqrt(q64.shape[-1])
+    if mask is not None:
+        s = np.where(mask, s, -np.inf)
+    weights = ops.softmax(s, axis=-1)
+    output = weights @ v64
+    return weights, output
+""",
+        says=(
+            "Lines 3 and 5",
+            r"`math\.sqrt",
+        ),
+        never=("where",),
+    ),
+    Blind(
+        "softmax_backward",
+        "float64 from the eye of a helper",
+        """
+def _jacobian(w):
+    return w[..., :, None] * np.eye(w.shape[-1]) - w[..., :, None] * w[..., None, :]
+
+
+def my_softmax_backward(dweights, weights):
+    J = _jacobian(weights)
+    return (J @ dweights[..., None])[..., 0]
+""",
+        says=(r"Line 3 .*dtype=w\.dtype",),
+    ),
+    Blind(
+        "delta_step",
+        "a tuple of arrays of two shapes",
+        """
+def my_delta_step(S, k, v, rate):
+    old_value = k @ S
+    new_value = rate * old_value + (1 - rate) * v
+    # take the old one out, put the new one in
+    S_without_old = S - np.outer(k, old_value)
+    S_next = S_without_old + np.outer(k, new_value)
+    o = k @ S_next
+    return S_next, o
+""",
+        says=("`memory` is a tuple",),
+    ),
+    Blind(
+        "leak_across_rows",
+        "probabilities, and their differences added up",
+        """
+def my_leak_across_rows(model, ids, others):
+    p_alone = ops.softmax(model.forward(ids[None])[0], axis=-1)[0]
+    full = np.append(others, ids[None], axis=0)
+    p_batch = ops.softmax(model.forward(full)[0], axis=-1)[-1]
+    T = ids.shape[0]
+    res = []
+    for t in range(T):
+        res.append(np.sum(np.abs(p_alone[t] - p_batch[t])))
+    return np.array(res)
+""",
+        says=(
+            "compare probabilities",
+            "all symbols together",
+        ),
+        never=("runs are the same",),
+    ),
+    Blind(
+        "split_heads",
+        "cut in the order of Fortran, and not swapped",
+        """
+def my_split_heads(x, num_heads):
+    d_model = x.shape[-1]
+    dk = int(d_model / num_heads)
+    new_shape = list(x.shape[:-1]) + [num_heads, dk]
+    return x.reshape(new_shape, order="F")
+""",
+        says=(
+            "leave out `order='F'`",
+            "T and h are not swapped",
+        ),
+        never=("cut as by a reshape",),
+    ),
+    Blind(
+        "context_vector",
+        "scaled in place, and hidden in place",
+        """
+def context_vector(scores, keys, mask):
+    # softmax(q k^T / sqrt(d)) v
+    d = keys.shape[-1]
+    scores /= math.sqrt(d)
+    scores[~mask] = -np.inf
+    weights = ops.softmax(scores, axis=-1)
+    context = np.einsum("bs,bsd->bd", weights, keys)
+    return context, weights
+""",
+        says=(
+            "in line 5, .*, and in line 6",
+            r"`scores = scores\.copy\(\)`",
+        ),
+    ),
+    Blind(
+        "mend_groups",
+        "groups from the back, and divided",
+        """
+def mended_groups(Q, K, V):
+    h, T_q, d_k = Q.shape
+    h_kv = K.shape[0]
+    je = h // h_kv
+    gruppen = Q.reshape(h_kv, je, T_q, d_k)
+    Kr = K[::-1][:, None]
+    Vr = V[::-1][:, None]
+    s = gruppen @ Kr.swapaxes(-1, -2) / math.sqrt(d_k)
+    aus = ops.softmax(s) @ Vr
+    aus = aus / je
+    return aus.reshape(h, T_q, V.shape[-1])
+""",
+        says=(
+            r"leave out `\[::-1\]`\. A step of −1",
+            "leave out `aus = aus / je`",
+        ),
+        never=("exchange",),
+    ),
+    Blind(
+        "merge_heads",
+        "below each other, and without the last one",
+        """
+def my_merge_heads(x):
+    heads = [x[..., k, :, :] for k in range(x.shape[-3])]
+    joined = heads[0]
+    for piece in heads[1:-1]:
+        joined = np.concatenate((joined, piece), axis=-2)
+    return joined
+""",
+        never=(
+            "1:0",
+            "1:1",
+            "2:0",
+        ),
+    ),
+    Blind(
+        "smoothed_loss",
+        "padding counts, and ε for each symbol",
+        """
+def my_smoothed_loss(logits, targets, counts, smoothing):
+    lp = ops.log_softmax(logits, axis=-1)
+    q = np.zeros(lp.shape) + smoothing
+    q = q + (1 - smoothing) * (np.arange(lp.shape[-1]) == targets[..., None])
+    h = -np.sum(q * lp, axis=-1)
+    h = h[counts == False]
+    return h.sum() / max(len(h), 1)
+""",
+        says=("share it: ε/V each",),
+        never=(r"False \+ 1",),
+    ),
+    Blind(
+        "online_softmax",
+        "written into in a branch and in the loop",
+        """
+def my_online_softmax(largest, total, output, scores, values):
+    for j in range(len(scores)):
+        s = scores[j]
+        if s == -np.inf:
+            continue
+        if s > largest:
+            r = np.exp(largest - s)
+            total = total * r
+            output *= r
+            largest = s
+        total = total + np.exp(s - largest)
+        output += np.exp(s - largest) * values[j]
+    return largest, total, output
+""",
+        says=(
+            "in line 10, .*, and in line 13",
+            r"output\.copy\(\)",
+        ),
+    ),
+    Blind(
+        "layer_norm",
+        "an axis put back for two axes only",
+        """
+def my_layer_norm(x, gamma, beta, eps):
+    m = np.mean(x, axis=-1)[:, None]
+    v = np.var(x, axis=-1)[:, None]
+    out = (x - m) / np.sqrt(v + eps) * gamma + beta
+    return out.astype(x.dtype)
+""",
+        says=(r"on a batch of shape \(2, 3, 5\)",),
+        never=("axis=1`",),
+    ),
+    Blind(
+        "context_vector",
+        "weights of an unmasked softmax, and the results exchanged",
+        """
+def context_vector(scores, keys, mask):
+    def look(w):
+        return (keys * np.expand_dims(w, 2)).sum(axis=1)
+
+    raw = ops.softmax(scores)
+    clean = ops.softmax(np.where(mask, scores, -np.inf))
+    return clean, look(raw)
+""",
+        says=(r"`return look\(raw\), clean`",),
+        never=("alone",),
+    ),
+    Blind(
+        "rotary_halves",
+        "neighbours, and the right half one position on",
+        """
+def my_rotary_halves(x, at):
+    n = x.shape[-1] // 2
+    left = positions.rotary(x, at)[..., :n]
+    right = positions.rotary(x, np.asarray(at) + 1)[..., n:]
+    return np.concatenate([left, right], axis=-1)
+""",
+        says=(
+            r"leave out `\+ 1`",
+            "turn neighbours",
+        ),
+        never=("// 2",),
+    ),
+    Blind(
+        "merge_heads",
+        "divided, and in place",
+        """
+def my_merge_heads(x):
+    h, T, d_k = x.shape[-3], x.shape[-2], x.shape[-1]
+    x /= h
+    t_first = np.swapaxes(x, -3, -2)
+    return t_first.reshape(*x.shape[:-3], T, h * d_k)
+""",
+        says=(
+            "leave out `x /= h`",
+            "Without this line",
+        ),
+        never=("write `x = x / h`",),
+    ),
+    Blind(
+        "adam_step",
+        "one share for both corrections",
+        """
+def my_adam_step(value, grad, m, v, t, lr, beta_1, beta_2, eps):
+    first_moment = beta_1 * m + (1 - beta_1) * grad
+    second_moment = beta_2 * v + (1 - beta_2) * np.square(grad)
+    # both averages start at zero and must be corrected for it
+    first_moment_corrected = first_moment / (1 - np.power(beta_1, t))
+    second_moment_corrected = second_moment / (1 - np.power(beta_1, t))
+    denominator = np.sqrt(second_moment_corrected) + eps
+    new_value = value - lr * (first_moment_corrected / denominator)
+    return new_value, first_moment, second_moment
+""",
+        says=(r"write `np\.power\(beta_2, t\)`",),
+    ),
+    Blind(
+        "merge_heads",
+        "all axes of length 1 dropped",
+        """
+def my_merge_heads(x):
+    parts = np.split(x, x.shape[-3], axis=-3)
+    glued = np.concatenate(parts, axis=-1)   # (..., 1, T, h*d_k)
+    return glued.squeeze()
+""",
+        says=(r"squeeze\(axis=-3\)",),
+    ),
 )

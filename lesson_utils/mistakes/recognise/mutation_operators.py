@@ -208,16 +208,6 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
-    yield from ((kind, new) for kind, new in _bounds(node) if not _is_empty(new))
-
-
-def _is_empty(node: ast.Slice) -> bool:
-    """Tell whether nothing is left between two numbers: `2:0`, `1:1`, `:0`."""
-    low, high = number(node.lower) or 0, number(node.upper)
-    return high is not None and node.step is None and (low < 0) == (high < 0) and high <= low
-
-
-def _bounds(node: ast.Slice) -> Iterator[tuple[str, Any]]:
     for name in ("lower", "upper"):
         bound = getattr(node, name)
         if bound is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lesson_utils.mistakes.recognise.edit_messages import REASONS, is_limit, own_reason
 from lesson_utils.mistakes.recognise.fault_bank import tokens
-from lesson_utils.mistakes.recognise.mutation_operators import name_called
+from lesson_utils.mistakes.recognise.mutation_operators import name_called, number
 from lesson_utils.mistakes.recognise.tree_edits import Edit, written
 
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
@@ -159,7 +159,15 @@ def _is_trivial(edit: Edit) -> bool:
     with edit.applied():
         if isinstance(edit.parent, ast.BinOp) and _says_nothing(edit.parent):
             return True
+        if any(isinstance(part, ast.Slice) and _is_empty(part) for part in (edit.parent, edit.new)):
+            return True
     return any(_says_nothing(node) for node in ast.walk(edit.new) if ast.dump(node) not in known)
+
+
+def _is_empty(node: ast.Slice) -> bool:
+    """Tell whether nothing is left between two numbers: `2:0`, `1:1`, `:0`."""
+    low, high = number(node.lower) or 0, number(node.upper)
+    return high is not None and node.step is None and (low < 0) == (high < 0) and high <= low
 
 
 def _turns(node: object) -> bool:
