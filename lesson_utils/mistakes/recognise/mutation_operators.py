@@ -271,9 +271,12 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
                 yield "constant", parsed("-np.inf")
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
-            yield "comparison", left
+            if getattr(right, "value", None) in (True, False):  # 1 and 0, too
+                yield "comparison", left
             if not isinstance(right, ast.Constant) or number(right) is not None:
                 yield from (("off by one", with_fields(node, comparators=[_plus(right, n)])) for n in (1, -1))
+        case ast.BoolOp(values=[_, _] as values):
+            yield from (("term", value) for value in values)
         case ast.Subscript(ctx=ast.Load()):
             yield from _subscripts(node)
         case ast.Subscript(ctx=ast.Store(), slice=ast.Tuple(elts=[row, column])):

@@ -47,7 +47,7 @@ LINES = 1000  # that run while one edit is compiled, the library's among them
 DESCRIBING = 2  # seconds of a check that are kept for the description of what nobody knows
 MOST_LINES = 100_000  # of an answer that run in one case
 # Edits that are not believed beside another mistake: they may take something right away.
-ALONE = {"thrown away", "backwards", "indented", "assigned", "in place", "branches", "condition", "statement", "statements swapped", "missing", "picked", "arithmetic", "exchanged"}  # fmt: skip
+ALONE = {"thrown away", "backwards", "indented", "assigned", "in place", "branches", "condition", "statement", "statements swapped", "missing", "picked", "arithmetic", "exchanged", "constant"}  # fmt: skip
 # Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
 WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "axis"}
 # Kinds that change a little; what they lead to is believed if it is nearer. Others may switch off all that is wrong.
@@ -210,6 +210,8 @@ class Search(Lookup):
             return False  # the edit puts in the axis that makes the mistake
         if isinstance(getattr(edit.old, "op", None), ast.FloorDiv) and edit.kind == "term":
             return False  # another size may leave nothing over for the mistake
+        if isinstance(edit.old, ast.AugAssign) and edit.kind == "operator":
+            return False  # what was there before the line may make the mistake
         if any(0 < self.words[name] <= gone[name] and name in self.bank.words for name in parameters):
             return False  # without what the solution reads, the edit makes the mistake that is told beside it
         takes_a_variable = any(v in before and v not in after for v in self.code.variables())
