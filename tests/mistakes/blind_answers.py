@@ -2631,7 +2631,7 @@ def score_variance(d_k, a):
 """,
         says=(
             r"`a \*\* 2 / 3`",
-            "divided out again",
+            r"leave out `/ \(math\.sqrt\(d_k\)",
         ),
         never=("is left out",),
     ),

@@ -111,7 +111,7 @@ a a a becomes new a. Returns the merged ids, an array; ids stays as it was.""",
         ),
         change(
             "a for loop skips nothing",
-            "A `for` loop over positions also visits the second id of a merged pair and writes it again: `for` sets its variable anew in each round, so nothing that you add to the variable makes the loop skip one. Use `while`, and move on by 2 where you merge.",
+            "A `for` loop over positions also comes to the second id of a merged pair, which stays in your result: `for` sets its variable anew in each round, so nothing that you add to the variable makes the loop skip one. Write a new list in a `while` loop, and move on by 2 where you merge.",
             "merged = []\nfor i in range(len(ids)):\n    if i + 1 < len(ids) and ids[i] == pair[0] and ids[i + 1] == pair[1]:\n        merged.append(new)\n    else:\n        merged.append(ids[i])\nreturn np.array(merged)",
         ),
         change(

@@ -39,7 +39,8 @@ def _container_problem(name: str, got: Any, want: Any) -> str | None:
     if isinstance(got, np.ndarray) and got.dtype.kind == "O":
         what = "an array of Python objects, slow and large"
         return f"{LEFT} `{name}` has dtype object: {what}. Make it with `dtype=float`."
-    return masked_entries(name, got)
+    masked = masked_entries(name, got)
+    return f"{masked} Give them a number: `.filled(0)`." if masked else None
 
 
 def _dtype_problem(
@@ -72,7 +73,8 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], 
             how = "Without this line, it stays as it was."
         elif isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
-            of_its_dtype = f"({new}).astype({name}.dtype)" if _has_mixed_dtypes(exercise) else new
+            is_wide = _has_mixed_dtypes(exercise) or "dtype" in new or "float64" in new
+            of_its_dtype = f"({new}).astype({name}.dtype)" if is_wide else new
             how = f"Write `{name} = {of_its_dtype}`, which makes a new array."
         elif isinstance(line, ast.Assign) and getattr(line.targets[0], "attr", "") == "shape":
             how = f"Write `{name} = {name}.reshape({ast.unparse(line.value)})`, which leaves the caller's array its shape."

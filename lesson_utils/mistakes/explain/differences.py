@@ -78,7 +78,7 @@ def _words_for_texts(array: Any) -> str:
 def masked_entries(name: str, got: Any) -> str | None:
     """Return words for a masked array some of whose entries have no value."""
     if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
-        return f"`{name}` is a masked array, and some entries have no value. Give them one: `.filled(0)`."
+        return f"`{name}` is a masked array, and some entries have no value: in `np.ma`, True means “left out”."
     return None
 
 

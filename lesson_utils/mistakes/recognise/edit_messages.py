@@ -277,7 +277,7 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     operators = {type(getattr(node, "op", None)) for node in (edit.old, edit.new)}
     if kind == "operator" and operators == {ast.Add, ast.Sub}:
         return REASONS["sign"]
-    if kind == "off by one" and isinstance(edit.parent, ast.Assign):  # it may count nothing
+    if kind == "off by one" and isinstance(edit.parent, ast.Assign) and isinstance(edit.new, ast.Constant):
         return REASONS["constant"]
     if kind == "axis" and names[0] in KEEPS and "axis" not in old and "axis" in new:
         return "Without `axis`, the call takes all numbers of the array together."
