@@ -19,7 +19,7 @@ import numpy as np
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.almost_right import changes_in_place, form_problem
 from lesson_utils.mistakes.explain.differences import describe
-from lesson_utils.mistakes.explain.dtypes import dtype_source
+from lesson_utils.mistakes.explain.dtypes import dtype_source, told
 from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots
 from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import style_remarks
@@ -117,7 +117,8 @@ def _with_dtype(bank: Bank, function: Any, outcomes: Sequence[Outcome], message:
     named = [fault for fault in bank.changes if fault.name in (name or "").split("; ")]
     for i, (outcome, wanted) in enumerate(zip(outcomes, bank.wanted, strict=True)):
         made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i)) if dtype]  # to NumPy, None is float64
-        for result, got, want in zip(bank.exercise.returns, _dtypes(outcome), _dtypes(wanted), strict=False):
+        rows = zip(bank.exercise.returns, outcome.results(), _dtypes(outcome), _dtypes(wanted), strict=False)
+        for result, value, got, want in rows:
             if got is None and want is not None and isinstance(outcome.value, list) and "list" not in message:
                 return f"\nOne thing more: `{result}` is a list; put `np.array(...)` around it."
             if got is None or want is None or (got in made and want not in made):
@@ -126,15 +127,12 @@ def _with_dtype(bank: Bank, function: Any, outcomes: Sequence[Outcome], message:
                 zeros_and_ones = all(np.isin(x, (0, 1)).all() for x in outcome.results() if isinstance(x, np.ndarray))
                 how = f"compare, `{result} > 0`" if zeros_and_ones else "True and False, and no numbers to add"
                 return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: {how}."
-            if want.kind == "i" and got.kind == "f" and all(float(x).is_integer() for x in entries(outcome.results())):
+            if want.kind == "i" and got.kind == "f" and (value == np.round(value)).all():
                 return f"\nOne thing more: `{result}` has dtype {got}, and the task asks for whole numbers: add `.astype(int)`."
             if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got != want:
                 cast = tuple(x.astype(want) if isinstance(x, np.ndarray) else x for x in outcome.results())
                 source = dtype_source(function, bank.cases[i], Outcome(cast if len(cast) > 1 else cast[0]))
-                given = f"{want} went in, and `{result}` came out as {got}"
-                if not any(isinstance(x, np.ndarray) for x in bank.cases[i].arguments):
-                    given = f"`{result}` has dtype {got}; expected {want}"
-                return f"\nOne thing more: {given}. {source}".rstrip()
+                return f"\nOne thing more: {told(result, got, want, bank.cases[i])} {source}".rstrip()
     return ""
 
 

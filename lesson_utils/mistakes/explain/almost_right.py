@@ -8,7 +8,7 @@ import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
 from lesson_utils.mistakes.explain.differences import masked_entries, parts
-from lesson_utils.mistakes.explain.dtypes import dtype_source
+from lesson_utils.mistakes.explain.dtypes import dtype_source, told
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.mutation_operators import name_called
 from lesson_utils.mistakes.run.outcome import Outcome
@@ -53,10 +53,7 @@ def _dtype_problem(
     if exercise.dtype != "kept" or got == want:
         return None
     more = dtype_source(function, case, wanted) or (FLOAT64 if got == np.float64 else "")
-    came = f"{want} went in, `{name}` came out as {got}."
-    if not any(isinstance(x, np.ndarray) for x in case.arguments):
-        came = f"`{name}` has dtype {got}; expected {want}."
-    return f"{LEFT} {came} {more}".strip()
+    return f"{LEFT} {told(name, got, want, case)} {more}".strip()
 
 
 def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], beside: str = "") -> str:

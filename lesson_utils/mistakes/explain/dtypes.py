@@ -23,6 +23,13 @@ LATE = ("chosen", "product")  # what casts a result, where it may have been made
 CREATING = ("zeros", "ones", "empty", "full", "eye", "tri", "arange", "linspace", "array")
 
 
+def told(name: str, got: np.dtype[Any], want: np.dtype[Any], case: Case) -> str:
+    """Return in words that a result has another dtype than that of the input, or than is asked for where no array goes in."""
+    if any(isinstance(x, np.ndarray) for x in case.arguments):
+        return f"{want} went in, and `{name}` came out as {got}."
+    return f"`{name}` has dtype {got}; expected {want}."
+
+
 def dtype_source(function: Callable[..., Any], case: Case, wanted: Outcome) -> str:
     """Return which lines make another dtype than that of `wanted`, and what to write there; "" if that is not found."""
     mine = learner_code(function)
@@ -41,12 +48,11 @@ def dtype_source(function: Callable[..., Any], case: Case, wanted: Outcome) -> s
 
 def _texts(edit: Edit, mine: LearnerCode) -> tuple[str, str]:
     """Return what to write instead of what; of a method of something long, the call alone, `.astype(float)`."""
-    match edit.new, edit.old:
-        case ast.Call(func=ast.Attribute(value=a, attr=name)), ast.Call(func=ast.Attribute(value=b)) if ast.dump(
-            a
-        ) == ast.dump(b) and not isinstance(a, ast.Name | ast.Attribute):
-            new, old = (ast.unparse(with_fields(x, func=ast.Name(f".{name}"))) for x in (edit.new, edit.old))
-            return new, old
+    owner = getattr(getattr(edit.old, "func", None), "value", None)
+    its = getattr(getattr(edit.new, "func", None), "value", None)
+    if owner and its and not isinstance(owner, ast.Name | ast.Attribute) and ast.dump(owner) == ast.dump(its):
+        new, old = (ast.unparse(with_fields(x, func=ast.Name(f".{name_called(x)}"))) for x in (edit.new, edit.old))
+        return new, old
     return ast.unparse(edit.new), mine.text(edit.old)
 
 

@@ -1,8 +1,9 @@
 """Pitfalls of Python and NumPy: what is written, what was meant, and what Python does there, in whichever exercise.
 
 A row of the table is a pattern, what may be meant instead, and why. In a pattern, a capital letter stands for any
-expression, C and D for constants, N for a whole number, P for what is no number, and M for what may be a mask. `pitfalls` yields the edits that a
-body admits. Each sentence is true wherever its pattern stands; whether the edit mends the lines, the search tries.
+expression, C and D for constants, N for a whole number, P for what is no number, and M for what may be a mask.
+`pitfalls` yields the edits that a body admits. Each sentence is true wherever its pattern stands; whether the edit mends
+the lines, the search tries.
 """
 
 import ast
