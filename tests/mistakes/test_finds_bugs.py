@@ -11,11 +11,11 @@ from lesson_utils.classroom import course
 from lesson_utils.exercises import check
 from lesson_utils.lessons.published_bugs import PUBLISHED
 from lesson_utils.maths import attention, ops
-from lesson_utils.mistakes.mutation_testing import spy
+from lesson_utils.mistakes.mutation_testing import analysis, spy
 from lesson_utils.mistakes.mutation_testing.mutants import bugs_of
 from lesson_utils.mistakes.mutation_testing.subject import subject
 from lesson_utils.mistakes.recognise.fault_bank import bank_of
-from lesson_utils.mistakes.run.outcome import same
+from lesson_utils.mistakes.run.outcome import Outcome, same
 from lesson_utils.mistakes.run.sandbox import quick, quiet
 
 REFERENCE = """
@@ -516,6 +516,21 @@ def test_an_untouched_stub_is_not_attempted(body):
     assert result.passed is None
     assert result.message.endswith("run its cell, then run this one again.")
     assert check.finds_bugs(None).passed is None
+
+
+def test_no_bug_is_found_because_the_machine_stood_still(monkeypatch):
+    real, stopped = analysis.run, set()
+
+    def run(test, exercise, function, *rest, seconds=None, **options):
+        if seconds and function not in stopped:
+            stopped.add(function)
+            return spy.Run(Outcome(timed_out=True), [], [], seconds)
+        return real(test, exercise, function, *rest, seconds=seconds, **options)
+
+    monkeypatch.setattr(analysis, "run", run)
+    result = judged(HIDDEN["only errors"][0])
+    assert len(stopped) == result.total
+    assert result.found == ()
 
 
 def test_an_endless_loop_is_stopped(monkeypatch):
