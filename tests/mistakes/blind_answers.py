@@ -1682,8 +1682,8 @@ BLIND = (
             y = step(y)
         return y
         """,
-        says=(r"`norm_1` gets nothing; it should get `x`",),
-        never=("instead of",),
+        says=(r"write `lambda s, norm=norm, part=part: ", "the loop has ended"),
+        never=("norm_1` gets nothing",),
     ),
     Blind(
         "rolling_mask",
@@ -3058,5 +3058,43 @@ def my_merge_heads(x):
     return glued.squeeze()
 """,
         says=(r"squeeze\(axis=-3\)",),
+    ),
+    Blind(
+        "split_heads",
+        "two letters of the result exchanged",
+        'np.einsum("...thd->...hdt", x.reshape(*x.shape[:-1], num_heads, -1))',
+        says=(r"write `'...thd->...htd'`", "axes of the result"),
+    ),
+    Blind(
+        "leak_across_rows",
+        "an index too many at the end",
+        """
+        alone = model.forward(ids[None])[0][0]
+        together = model.forward(np.concatenate([others, ids[None]]))[0][-1]
+        return np.abs(alone - together).max(axis=-1)[0]
+        """,
+        says=(r"leave out `\[0\]`",),
+        never=(r"A slice `a:b`",),
+    ),
+    Blind(
+        "multi_head_attention",
+        "one leading axis taken for granted",
+        """
+        B, T, d_model = x.shape
+        Q, K, V = ((x @ W).reshape(B, T, num_heads, -1).transpose(0, 2, 1, 3) for W in (W_Q, W_K, W_V))
+        heads, weights = attention.scaled_dot_product_attention(Q, K, V)
+        return heads.transpose(0, 2, 1, 3).reshape(B, T, -1) @ W_O, weights
+        """,
+        says=("one number for each axis", r"`\*leading, T, d_model = x.shape`"),
+    ),
+    Blind(
+        "triage",
+        "argmax of a row without a True",
+        """
+        start, curve, time, rows, order, cache = gauges.T
+        first = np.stack([rows, time, order, cache, start | curve], axis=1).argmax(axis=1)
+        return first + 1
+        """,
+        says=("gets 1 from you",),
     ),
 )

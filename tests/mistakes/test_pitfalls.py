@@ -47,6 +47,8 @@ LINES = [  # what is written, what is meant, and whether that is sure
     ("y = past & (near | key < keep)", "y = past & (near | (key < keep))", True),
     ("y = a < b & c < d", "y = (a < b) & (c < d)", True),
     ("a = b\nb = a", "a, b = (b, a)", True),
+    ("y = [lambda x: x + i for i in rows]", "y = [lambda x, i=i: x + i for i in rows]", True),
+    ("for i in rows:\n    y.append(lambda x: x + i)", "for i in rows:\n    y.append(lambda x, i=i: x + i)", True),
     ("a = b = np.zeros(3)", "if True:\n    a = np.zeros(3)\n    b = np.zeros(3)", True),
     ("m = max(m, n)\nold = m", "if True:\n    old = m\n    m = max(m, n)\npass", False),
     ("rows[-1] = row", "rows = np.concatenate([rows, row[None]])", False),

@@ -62,5 +62,6 @@ TRIAGE = (
     change("numbers added up", "You add up the numbers of all gauges that are True. The task asks for the number of the first that applies.", answer="return np.array([1, 2, 3, 4, 5]) @ np.array(rings)"),
     change("gauges counted", "You count how many gauges are True. The task asks which ones.", "gauges.sum(axis=1)"),
     change("the first column that rings", "You take the first column that is True, in the order of the columns. The order of questions is rows, time, order, cache, loss.", "np.where(gauges.any(axis=1), gauges.argmax(axis=1) + 1, 0)"),
+    change("1 for none", "A patient with no gauge that is True gets 1 from you, as if rows had moved. It should get 0. (`argmax` of a row without any True is 0, as if its first entry were True.)", answer="return np.argmax(np.stack(rings), axis=0) + 1"),
     change("5 for all the rest", "A patient with no gauge that is True gets 5 from you. It should get 0: 5 is for start or curve.", answer="return np.select(rings[:4], [1, 2, 3, 4], 5)"),
 )

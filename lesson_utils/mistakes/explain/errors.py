@@ -94,8 +94,9 @@ def _misfit(sign: str, a: np.ndarray, b: np.ndarray) -> str:
     if sign == "@":
         columns = a.shape[-1] if a.ndim else "none"
         rows = b.shape[-2] if b.ndim > 1 else b.shape[-1] if b.ndim else "none"
+        its = "last but one of the right" if b.ndim > 1 else "only one of the right"
         if columns != rows:
-            return f"`@` sums over the last axis of the left and the last but one of the right, and {columns} is not {rows}"
+            return f"`@` sums over the last axis of the left and the {its}, and {columns} is not {rows}"
         meet = a.shape[:-2], b.shape[:-2]
         why = f"the axes in front, {meet[0]} and {meet[1]}, do not line up"
     try:
@@ -159,6 +160,14 @@ def _out_of_bounds(found: re.Match[str], line: str, variables: Mapping[str, Any]
     return f"Index {found[1]} lies beyond the end of axis {found[2]}, which has length {found[3]}: its last index is {int(found[3]) - 1}."
 
 
+def _other_number(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
+    names, _, shape = line.partition(" = ")
+    if re.fullmatch(r"\w+\.shape", shape) and "*" not in names and len(asked := names.split(", ")) > 1:
+        last = ", ".join(asked[1:] if len(asked) > 2 else asked)
+        return f"`.shape` has one number for each axis, and the left side has another number of names. With `*leading, {last} = {shape}`, the list `leading` takes the lengths of the axes in front, however many there are."
+    return "The left side of `=` has another number of names than the right side has values."
+
+
 def _too_short(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
     if found[1] == "tuple" and ".shape[" in line:
         return "`.shape` has a number for each axis, and an array here has fewer axes. Count from the end: `.shape[-1]` is always the last."
@@ -183,7 +192,7 @@ PLAIN: tuple[tuple[str, str | Callable[[re.Match[str], str, Mapping[str, Any]], 
     (r"index -?\d+ is out of bounds", "An index lies beyond the array's end."),
     (r"cannot reshape array of size (\d+) into shape (.+)", "`reshape` keeps all entries: {} of them do not fit into shape {}."),
     ("axes don't match", "`.transpose` must list each axis of the array once, and this array has another number of axes. `.swapaxes` swaps two axes, counted from the end, however many stand in front."),
-    ("unpack", "The left side of `=` has another number of names than the right side has values."),
+    ("unpack", _other_number),
     ("^IndexError: (list|tuple) index", _too_short),
     (r"array is 1-dimensional, but (\d+) were", "More indices than axes: {} indices, and the array has 1 axis."),
     (r"array is (\d)-dimensional, but (\d+) were", "More indices than axes: {1} indices, and the array has {0} axes."),

@@ -43,6 +43,7 @@ REASONS = {
     "operator": "The formula needs another operation here.",
     "order": "The arguments stand in another order.",
     "letters": "Letters of `einsum` that are the same run together, and a letter that is missing behind `->` is summed over.",
+    "letters swapped": "The letters behind `->` are the axes of the result, in their order.",
     "constant": "Another number belongs here.",
     "name": "",  # the cure says all
     "branches": "The other branch is right in every case.",

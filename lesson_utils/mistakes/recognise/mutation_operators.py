@@ -202,7 +202,7 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
         yield from (("new axis", with_fields(node, slice=parsed(f"_[{new}]").slice)) for new in sorted(news))  # type: ignore[attr-defined]
     if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
         yield "sides", with_fields(node, slice=with_fields(node.slice, elts=node.slice.elts[::-1]))
-    if not isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):  # x[-k] for x[-k:]
+    if number(node.slice) is None and not isinstance(node.slice, ast.Slice | ast.Tuple):  # x[-k] for x[-k:]
         yield "bound", with_fields(node, slice=ast.Slice(node.slice, None))
         yield "bound", with_fields(node, slice=ast.Slice(None, node.slice))
 
@@ -242,6 +242,8 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
         for i, old in enumerate(value):
             others = [c for c in letters if old.isalpha() and c != old]
             yield from (("letters", ast.Constant(f"{value[:i]}{c}{value[i + 1 :]}")) for c in others)
+        for a, b in itertools.combinations((c for c in made if c.isalpha()), 2):
+            yield "letters swapped", ast.Constant(f"{given}->{made.translate(str.maketrans(a + b, b + a))}")
     if isinstance(value, bool):
         yield "constant", ast.Constant(not value)
     elif isinstance(value, int):

@@ -171,14 +171,17 @@ class _Filled(ast.NodeTransformer):
 
 def pitfalls(body: list[ast.stmt], texts: Collection[str] = ()) -> Iterator[Edit]:
     """Yield the edits of a body that undo a pitfall; `texts` are those that come in as arguments."""
+    counts = _counts(body)
     yield from _of_statements(body, ast.Module(body, []))
-    yield from _first_axis(body)
+    yield from _first_axis(body, counts)
     for statement in body:
         for parent, field, i, node in list(places_in(statement)):
             text = getattr(node, "value", None)
             if isinstance(text, str) and text not in texts and (near := difflib.get_close_matches(text, texts, 1)):
                 why = f"No text that comes in is `{text!r}`; there are {', '.join(f'`{x!r}`' for x in sorted(texts))}."
                 yield Edit("pitfall", parent, field, i, node, placed(ast.Constant(near[0]), node), node.lineno, why=why)  # type: ignore[attr-defined]
+            if isinstance(node, ast.Lambda) and (taken := _taken(node, counts)):
+                yield Edit("pitfall", parent, field, i, node, placed(taken[0], node), node.lineno, why=taken[1])
             for new, sure, why, *cure in _instead(node):
                 kind, line = ("pitfall" if sure else "habit"), getattr(node, "lineno", statement.lineno)
                 yield Edit(kind, parent, field, i, node, placed(new, node), line, cure="".join(cure), why=why)
@@ -199,19 +202,23 @@ def _instead(node: ast.AST) -> Iterator[Any]:
                     if isinstance(node, ast.Subscript):  # else its index alone would be shown
                         said.append(f"write `{ast.unparse(meant)}` instead of `{texts['old']}`.")
                     yield meant, sure, *said
-    if isinstance(node, ast.ListComp) and isinstance(made := node.elt, ast.Lambda):
-        late = sorted(set[str]().union(*(_names(one.target) for one in node.generators)) & _names(made.body))
-        if late:
-            defaults = [*made.args.defaults, *(ast.Name(name, ast.Load()) for name in late)]
-            taken = with_fields(made.args, args=[*made.args.args, *map(ast.arg, late)], defaults=defaults)
-            why = f"A `lambda` reads {' and '.join(f'`{name}`' for name in late)} when it is called, and by then the loop has ended: all of them use the last value."
-            yield with_fields(node, elt=with_fields(made, args=taken)), True, why
     if isinstance(node, ast.Compare) and (meant := _compared_first(node)):
         why = "`&` and `|` come before comparisons in Python, so each comparison needs brackets of its own."
         yield meant, True, why
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div) and (meant := _in_exponent(node)):
         why = "`**` comes before `*` and `/`, so that only what stands directly behind it is the exponent."
         yield meant, ast.unparse(meant.right).startswith("-"), why
+
+
+def _taken(made: ast.Lambda, counts: Collection[str]) -> tuple[ast.expr, str] | None:
+    """Return a lambda that takes a loop's values where it is made, and why; None if it reads none."""
+    own = {argument.arg for argument in made.args.args}
+    if not (late := sorted(_names(made.body).intersection(counts) - own)):
+        return None
+    defaults = [*made.args.defaults, *(ast.Name(name, ast.Load()) for name in late)]
+    taken = with_fields(made.args, args=[*made.args.args, *map(ast.arg, late)], defaults=defaults)
+    why = f"A `lambda` reads {' and '.join(f'`{name}`' for name in late)} when it is called, and by then the loop has ended: all of them use the last value."
+    return with_fields(made, args=taken), why
 
 
 def _compared_first(node: ast.Compare) -> ast.expr | None:
@@ -336,12 +343,16 @@ def _of_loops(loop: Any) -> Iterator[Meant]:
                 yield 1, [with_fields(loop, iter=copied)], cure, why, True
 
 
-def _first_axis(body: list[ast.stmt]) -> Iterator[Edit]:
+def _counts(body: list[ast.stmt]) -> set[str]:
+    """Return the names that loops set."""
+    loops = (n for line in body for n in ast.walk(line) if isinstance(n, ast.For | ast.comprehension))
+    return set[str]().union(*(_names(loop.target) for loop in loops))
+
+
+def _first_axis(body: list[ast.stmt], counts: Collection[str]) -> Iterator[Edit]:
     """Yield the edits that count along the last axis but one, where a loop's number stands as the first index."""
-    nodes = [node for line in body for node in ast.walk(line)]
-    counts = set[str]().union(*(_names(node.target) for node in nodes if isinstance(node, ast.For | ast.comprehension)))
     groups: dict[tuple[str, type], list[Edit]] = {}
-    for node in nodes:
+    for node in (node for line in body for node in ast.walk(line)):
         if isinstance(node, ast.Subscript):
             index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             if index and (count := getattr(index[0], "id", "")) in counts:

@@ -14,7 +14,7 @@ LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in t
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
 # The same words in another place.
-MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters"}
+MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "letters swapped"}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 COUNTS = {"index", "len", "argmax", "argmin", "argsort"}  # what is counted has no sign
 TURNING = {"swapaxes", "transpose", "T"}
@@ -83,6 +83,8 @@ class Plausibility:
         if any(" " not in word for word in unknown) or (unknown and edit.kind != "operator"):
             return False
         gone = before - after
+        if edit.kind == "index" and any(self.learner[x] > self.solution[x] for x in gone if x.startswith("[ ")):
+            return True
         if (edit.kind == "term" or _is_one_operation(edit.old)) and any(
             gone[sign] and self.learner[sign] > self.solution[sign] for sign in "*/@"
         ):
