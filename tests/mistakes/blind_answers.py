@@ -3063,7 +3063,7 @@ def my_merge_heads(x):
         "split_heads",
         "two letters of the result exchanged",
         'np.einsum("...thd->...hdt", x.reshape(*x.shape[:-1], num_heads, -1))',
-        says=(r"write `'...thd->...htd'`", "axes of the result"),
+        says=(r"write `'...thd->...htd'`", "letters are its axes"),
     ),
     Blind(
         "leak_across_rows",
@@ -3096,5 +3096,51 @@ def my_merge_heads(x):
         return first + 1
         """,
         says=("gets 1 from you",),
+    ),
+    Blind(
+        "masked_attention",
+        "two letters of the weights exchanged",
+        """
+        w = ops.softmax(np.where(mask, scores, -np.inf))
+        return np.einsum("...kq,...kd->...qd", w, V), w
+        """,
+        says=(r"write `'...qk,...kd->...qd'`",),
+    ),
+    Blind(
+        "rounded",
+        "one step for the whole array, its own smallest number for each row",
+        """
+        low = x.min(axis=axis, keepdims=True)
+        step = (x.max() - x.min()) / (2**bits - 1)
+        if step == 0:
+            step = 1.0
+        return low + np.round((x - low) / step) * step
+        """,
+        says=("the step from the whole array",),
+        never=("should not depend",),
+    ),
+    Blind(
+        "rounded",
+        "from minus the largest absolute value to the largest",
+        """
+        amp = np.abs(x).max(axis=axis, keepdims=True)
+        step = 2 * amp / (2**bits - 1)
+        step = np.where(step == 0, 1.0, step)
+        return -amp + np.round((x + amp) / step) * step
+        """,
+        says=("levels on both sides of 0",),
+    ),
+    Blind(
+        "shift_matrix",
+        "whole numbers",
+        """
+        M = np.eye(d_model, dtype=int)
+        for col in range(0, d_model, 2):
+            a = offset / base ** (col / d_model)
+            M[col, col] = M[col + 1, col + 1] = np.cos(a)
+            M[col, col + 1], M[col + 1, col] = np.sin(a), -np.sin(a)
+        return M
+        """,
+        says=(r"leave out `dtype=int`. An array of whole numbers cuts off",),
     ),
 )

@@ -43,7 +43,7 @@ REASONS = {
     "operator": "The formula needs another operation here.",
     "order": "The arguments stand in another order.",
     "letters": "Letters of `einsum` that are the same run together, and a letter that is missing behind `->` is summed over.",
-    "letters swapped": "The letters behind `->` are the axes of the result, in their order.",
+    "letters swapped": "In `einsum`, an array's letters are its axes, in their order; those behind `->` are the result's.",
     "constant": "Another number belongs here.",
     "name": "",  # the cure says all
     "branches": "The other branch is right in every case.",
@@ -247,6 +247,9 @@ def own_reason(old: object, new: object) -> str:
             if name in ("max", "min") and (old.keywords or len(old.args) < 2):
                 return f"`{name}` leaves one number of many."
             return DROPPED.get(name, "").format(name=name) if "int" in to else ""
+        kept = map(ast.unparse, getattr(new, "keywords", ()))
+        if any(k.arg == "dtype" and "int" in ast.unparse(k) and ast.unparse(k) not in kept for k in old.keywords):
+            return "An array of whole numbers cuts off the decimals of what is put into it."
         if isinstance(new, ast.Call) and any(k.arg == "order" for k in old.keywords):
             return "`order='F'` counts the first index fastest, so that the entries move to other places."
     if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp):

@@ -7,6 +7,7 @@ missing around it. `tree_edits.edits` applies them to each place of a body.
 import ast
 import copy
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -242,8 +243,11 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
         for i, old in enumerate(value):
             others = [c for c in letters if old.isalpha() and c != old]
             yield from (("letters", ast.Constant(f"{value[:i]}{c}{value[i + 1 :]}")) for c in others)
-        for a, b in itertools.combinations((c for c in made if c.isalpha()), 2):
-            yield "letters swapped", ast.Constant(f"{given}->{made.translate(str.maketrans(a + b, b + a))}")
+        for part in reversed([*re.finditer(r"[a-zA-Z]{2,}", value)]):  # of one array, the result before the others
+            for a, b in itertools.combinations(dict.fromkeys(part[0]), 2):
+                swapped = part[0].translate(str.maketrans(a + b, b + a))
+                text = f"{value[: part.start()]}{swapped}{value[part.end() :]}"
+                yield "letters swapped", ast.Constant(text)
     if isinstance(value, bool):
         yield "constant", ast.Constant(not value)
     elif isinstance(value, int):
