@@ -3143,4 +3143,26 @@ def my_merge_heads(x):
         """,
         says=(r"leave out `dtype=int`. An array of whole numbers cuts off",),
     ),
+    Blind(
+        "rotary_halves",
+        "columns picked along the second axis",
+        """
+        order = np.arange(x.shape[-1]).reshape(2, -1).T.ravel()
+        neighbours = x[:, order]
+        rotated = positions.rotary(neighbours, at)
+        return rotated[:, np.argsort(order)]
+        """,
+        says=(r"write `...,` instead of `:,`", "all the axes in front"),
+    ),
+    Blind(
+        "feed_forward",
+        "tokens as rows of one matrix, and a bias with an axis more",
+        """
+        X = x.reshape(-1, x.shape[-1])
+        H = np.maximum(X.dot(W_1) + b_1[None, :], 0)
+        return H.dot(W_2) + b_2[None, :]
+        """,
+        says=(r"leave out `.reshape\(-1, x.shape\[-1\]\)`", r"leave out `\[None, :\]`. This axis"),
+        never=("not a part of it",),
+    ),
 )

@@ -28,6 +28,7 @@ REASONS = {
     "size": "`{old}` is the length of another axis.",
     "backwards": "With a step of −1, `range` counts backwards.",
     "new axis": "Arrays line up from the right, so the place of the new axis decides which axes meet.",
+    "axes in front": "`:` stands for one axis, and `...` for all the axes in front.",
     "sides": "The two sides have changed places.",
     "exchanged": "Each of the two stands where the other one belongs.",
     "brackets": "The brackets decide what Python computes first.",
@@ -275,6 +276,8 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
 def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     if kind == "index" and old.endswith("::-1]"):
         return "A step of −1 turns the order round."
+    if kind == "index" and ("None" in old or "newaxis" in old):
+        return "This axis of length 1 is one too many."
     names = name_called(edit.old), name_called(edit.new)
     if kind == "function" and all(name in DOES for name in names):
         return " and ".join(f"`{name}` {DOES[name]}" for name in names) + "."

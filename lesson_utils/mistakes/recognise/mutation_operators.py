@@ -208,6 +208,14 @@ def _subscripts(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
         yield "bound", with_fields(node, slice=ast.Slice(None, node.slice))
 
 
+def _axes_in_front(node: ast.Subscript) -> Iterator[tuple[str, ast.expr]]:
+    """Yield x[..., a] for x[:, a] and x[:, :, a]."""
+    elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    rest = [*itertools.dropwhile(lambda x: ast.unparse(x) == ":", elements)]
+    if rest and len(rest) < len(elements) and all(getattr(x, "value", 0) not in (None, ...) for x in rest):
+        yield "axes in front", with_fields(node, slice=with_fields(node.slice, elts=[ast.Constant(...), *rest]))
+
+
 def _slices(node: ast.Slice) -> Iterator[tuple[str, ast.expr]]:
     for name in ("lower", "upper"):
         bound = getattr(node, name)
@@ -264,6 +272,8 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
         for wrap in what.wraps:
             if wrap.removesuffix("({})").rpartition(".")[2] in confused_with(name_called(node)):
                 yield "function", parsed(wrap.replace("{}", ast.unparse(node.args[0])))
+    if isinstance(node, ast.Subscript):
+        yield from _axes_in_front(node)
     match node:
         case ast.Call():
             yield from _calls(node, what.modules)

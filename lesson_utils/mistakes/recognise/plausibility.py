@@ -14,7 +14,7 @@ LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in t
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
 # The same words in another place.
-MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "letters swapped"}
+MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "letters swapped", "axes in front"}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 COUNTS = {"index", "len", "argmax", "argmin", "argsort"}  # what is counted has no sign
 TURNING = {"swapaxes", "transpose", "T"}

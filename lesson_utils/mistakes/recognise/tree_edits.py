@@ -157,7 +157,11 @@ def varying(edit: Edit) -> tuple[str, str]:
     if edit.kind in ("axis", "keepdims"):
         return _axis_of(old), _axis_of(new)
     if edit.kind == "index" and isinstance(old, ast.Subscript):
-        return f"[{ast.unparse(old.slice)}]", ""
+        inner = ast.unparse(new)
+        return ast.unparse(old).removeprefix(f"({inner})").removeprefix(inner), ""
+    if edit.kind == "axes in front":
+        many = 1 + len(old.slice.elts) - len(new.slice.elts)  # type: ignore[attr-defined]
+        return " ".join([":,"] * many), "...,"
     if edit.kind == "function" and name_called(old) and name_called(new):
         return name_called(old), name_called(new)
     if (edit.kind in ("operator", "comparison", "unwrapped") and type(old) is type(new)) or number(old) in range(-4, 4):
