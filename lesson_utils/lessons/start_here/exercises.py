@@ -128,7 +128,7 @@ NumPy, or a loop. The arguments stay as they were.""",
             ),
             change(
                 "softmax again",
-                "You apply softmax to the weights. They sum to 1 already; a second softmax makes them nearly equal. Use them as they are.",
+                "You apply softmax to the weights. They sum to 1 already; a second softmax brings them closer together. Use them as they are.",
                 "softmax = ops.softmax(weights)\nreturn softmax @ values",
             ),
             change(
