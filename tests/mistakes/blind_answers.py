@@ -725,7 +725,7 @@ BLIND = (
         table[:, 0::2], table[:, 1::2] = np.sin(angles), np.cos(angles)
         return table
         """,
-        says=("`//` cuts off the decimals",),
+        says=("`//` rounds down to a whole number",),
         never=("turn at the same speed",),
     ),
     Blind(
@@ -739,7 +739,7 @@ BLIND = (
         out[..., 1::2] = x[..., 0::2] * np.sin(a) + x[..., 1::2] * np.cos(a)
         return out
         """,
-        says=("`//` cuts off the decimals",),
+        says=("`//` rounds down to a whole number",),
         never=("turn at one speed",),
     ),
     Blind(
@@ -1638,7 +1638,7 @@ BLIND = (
         """,
         says=(
             r"changes its argument `nats` in place",
-            r"`//` cuts off the decimals",
+            r"`//` rounds down to a whole number",
         ),
     ),
     Blind(

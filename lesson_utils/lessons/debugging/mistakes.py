@@ -17,6 +17,7 @@ ACROSS = (
     change("compared with itself", "Both of your runs are the same. Run the row once alone, `ids[None]`, and once as the last row behind `others`.", alone="alone = model.forward(np.concatenate([others, ids[None]]))[0][-1]"),
     change("with its sign", "Your differences keep their sign. First take `np.abs` of every difference, then the maximum.", answer=("return (together - alone).max(axis=-1)", "return (alone - together).max(axis=-1)")),
     change("over the symbols", "`axis=0` takes the maximum over the T outputs, and leaves V numbers. The task wants one for each output: `axis=-1`.", answer="return np.abs(together - alone).max(axis=0)"),
+    change("no maximum", "You return the differences of all logits, (T, V). The task wants the largest one of each output: `.max(axis=-1)`.", answer="return np.abs(together - alone)"),
     change("one number", "You return one number. One for each output is asked for, because the place of a leak is a clue: `axis=-1`.", answer="return np.abs(together - alone).max()"),
     change("place", "`np.argmax` gives the place of the largest difference. The task asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(together - alone), axis=-1)"),
     change("another row alone", "You run the others where the row should be alone. Give the model your own row: `model.forward(ids[None])`.", alone=("alone = model.forward(others)[0][-1]", "alone = model.forward(others)[0][0]")),

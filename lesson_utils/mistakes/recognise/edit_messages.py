@@ -35,7 +35,7 @@ REASONS = {
     "sign": "The sign is the wrong way round.",
     "complement": "The formula has 1 minus this.",
     "indented": "Inside the block, the line runs in every round.",
-    "assigned": "`=` puts a new value in the place of the old one, and `+=` adds to it.",
+    "assigned": "`=` puts a new value in the place of the old one, and `+=` or `-=` changes it by that much.",
     "in place": "The line writes into an array that is still needed, or that is the caller's. A slice is a view of its array, too.",
     "keyword": "Without this argument, the call does what is asked for.",
     "unwrapped": "This step is not needed here.",
@@ -72,7 +72,7 @@ DROPPED = {
 }
 # What one thing does in the place of another.
 CHANGED = {
-    ("//", "/"): "`//` cuts off the decimals.",
+    ("//", "/"): "`//` rounds down to a whole number.",
     ("*", "**"): "`a * b` is a product, and `a**b` is a power.",
     ("*", "@"): "`*` multiplies entry by entry, and `@` also adds the products up.",
     ("@", "*"): "`@` adds the products up, and `*` leaves each in its place.",
@@ -80,6 +80,8 @@ CHANGED = {
     **dict.fromkeys((("std", "var"), ("var", "std")), "`std` is the root of `var`."),
     **dict.fromkeys((("tile", "repeat"), ("repeat", "tile")), "`tile` lays whole copies behind each other, and `repeat` repeats each entry on the spot."),
     **dict.fromkeys((("zeros", "ones"), ("ones", "zeros")), "`zeros` fills an array with 0 or False, and `ones` with 1 or True."),
+    **dict.fromkeys((("stack", "concatenate"), ("concatenate", "stack")), "`stack` makes a new axis, and `concatenate` joins along one that is there."),
+    **dict.fromkeys((("ones", "eye"), ("eye", "ones")), "`ones` fills an array with 1, and `eye` has ones on the diagonal alone."),
     ("squeeze", "squeeze"): "Without an axis, `squeeze` drops every axis of length 1.",
     **dict.fromkeys((("log10", "log"), ("log2", "log")), "To `np.exp` belongs `np.log`."),
 }  # fmt: skip
@@ -104,6 +106,7 @@ OF_STATEMENTS = {
     "exchanged": "exchange `{before}` and `{after}`.",
 }
 ADDING = {"missing", "missing term", "sign", "complement"}
+TAKING = {"term", "unwrapped", "index", "statement"}
 # How Python writes each of its operators.
 _A = ast.Name("a")
 SIGNS: dict[type[ast.AST], str] = {
@@ -120,9 +123,19 @@ def touch(a: Edit, b: Edit) -> bool:
 
 
 def contradict(a: Edit, b: Edit) -> bool:
-    """Tell whether one of two edits of an expression or a line puts in what the other one takes out or turns round."""
+    """Tell whether one of two edits puts in what the other one takes out, or, of an expression or a line, turns round."""
     adding = [edit.kind in ADDING for edit in (a, b)]
+    if (a.kind in TAKING and adding[1] and _moves(a, b)) or (b.kind in TAKING and adding[0] and _moves(b, a)):
+        return True
     return any(adding) if touch(a, b) else all(adding) and a.line == b.line
+
+
+def _moves(taken: Edit, put: Edit) -> bool:
+    """Tell whether names that one edit takes out are those that another one puts in."""
+    gone, come = (set(re.findall(r"[^\W\d]\w*", text)) for text in (taken.texts()[0], put.texts()[1]))
+    return not (gone - set(re.findall(r"[^\W\d]\w*", taken.texts()[1]))).isdisjoint(
+        come - set(re.findall(r"[^\W\d]\w*", put.texts()[0]))
+    )
 
 
 def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
@@ -227,8 +240,9 @@ def _statement_cure(edit: Edit, learner: LearnerCode) -> str:
     if edit.kind in OF_STATEMENTS:
         more = " and what stands in it" if "\n" in before else ""
         return OF_STATEMENTS[edit.kind].format(first=before.partition("\n")[0], more=more, before=before, after=after)
-    after = _in_brackets_if_needed(before, after, [edit], learner)
-    cure = f"write `{after}` instead of `{before}`" if after else f"leave out `{before}`"
+    inside = _in_brackets_if_needed(before, after, [edit], learner)
+    cure = f"write `{inside}` instead of `{before}`" if after else f"leave out `{before}`"
+    cure = cure if before else f"add `{after}` to each call"
     if _is_in_lines_alike(edit):
         return f"{cure}, and change {_numbered(edit.also, learner).lower()} in the same way."
     lines = {e.line for e in (edit, *edit.also)}
@@ -276,7 +290,7 @@ def reason(edit: Edit, old: ast.AST, new: ast.AST) -> str:
 def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     if kind == "index" and old.endswith("::-1]"):
         return "A step of −1 turns the order round."
-    if kind == "index" and ("None" in old or "newaxis" in old):
+    if kind == "index" and re.search("None|newaxis", ast.unparse(edit.old.slice)):  # type: ignore[attr-defined]
         return "This axis of length 1 is one too many."
     names = name_called(edit.old), name_called(edit.new)
     if kind == "function" and all(name in DOES for name in names):
@@ -286,13 +300,18 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
         return REASONS["sign"]
     if kind == "off by one" and isinstance(edit.parent, ast.Assign) and isinstance(edit.new, ast.Constant):
         return REASONS["constant"]
-    if kind == "axis" and names[0] in KEEPS and "axis" not in old and "axis" in new:
+    arguments = getattr(edit.old, "args", ())
+    if kind == "axis" and names[0] in KEEPS and "axis" not in old and "axis" in new and not any(map(_is_axis, arguments)):
         return "Without `axis`, the call takes all numbers of the array together."
     if kind == "constant" and "-np.inf" in new:
         return "Scores may be lower than any number, and −∞ is below them all."
     if kind == "comparison" and is_limit(edit):
         return "The two signs differ where both sides are equal."
     return REASONS[kind].format(old=old, new=new)
+
+
+def _is_axis(argument: ast.expr) -> bool:
+    return number(argument) is not None or isinstance(argument, ast.Tuple)
 
 
 def is_limit(edit: Edit) -> bool:

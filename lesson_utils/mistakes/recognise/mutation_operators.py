@@ -99,8 +99,9 @@ def _calls(node: ast.Call, modules: frozenset[str]) -> Iterator[tuple[str, ast.e
     for other in confused_with(name) if isinstance(func, ast.Attribute) else ():
         if not is_method or other in METHODS:
             yield "function", with_fields(node, func=with_fields(func, attr=other))
-    if len(node.args) == 1 and isinstance(inner := node.args[0], ast.BinOp):  # f(a ∘ b) → f(a) ∘ b
+    if len(node.args) == 1 and isinstance(inner := node.args[0], ast.BinOp):  # f(a ∘ b) → f(a) ∘ b, a ∘ f(b)
         yield "brackets", with_fields(inner, left=with_fields(node, args=[inner.left]))
+        yield "brackets", with_fields(inner, right=with_fields(node, args=[inner.right]))
     if name == "range" and [*map(number, node.args[1:])] == [-1, -1]:
         yield "backwards", with_fields(node, args=[_plus(node.args[0], 1)])
     if name == "len" and len(node.args) == 1:
@@ -287,7 +288,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
                 yield "constant", parsed("-np.inf")
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             yield from (("comparison", with_fields(node, ops=[new()])) for new in COMPARED.get(type(operator), ()))
-            if getattr(right, "value", None) in (True, False):  # 1 and 0, too
+            if getattr(right, "value", None) in (True, False) and isinstance(operator, ast.Eq | ast.NotEq | ast.Is):
                 yield "comparison", left
             if not isinstance(right, ast.Constant) or number(right) is not None:
                 yield from (("off by one", with_fields(node, comparators=[_plus(right, n)])) for n in (1, -1))

@@ -138,7 +138,7 @@ class Search(Lookup):
 
     def two_edits(self) -> Diagnosis | None:
         """Find the likeliest two edits of the learner's lines that make every case right; one brings the results nearer."""
-        if not self.tried:
+        if not self.tried or self.never_ran:
             return None
         wanted, steps, rank = self.bank.wanted[self.telling], Steps(SECOND), self.plausibility.rank
         nearest = dict[tuple[float, Signature], Edit]()  # of those that do the same, the first; the likelier come first
@@ -151,6 +151,11 @@ class Search(Lookup):
         found = [pair for pair in within(steps, pairs, self.each) if self._mends(*pair)]
         best = min(found, key=lambda pair: [sum(x) for x in zip(*map(rank, pair), strict=True)], default=None)
         return self._told(*sorted(best, key=lambda edit: edit.line)) if best else None
+
+    @property
+    def never_ran(self) -> bool:
+        """Tell whether all that is wrong is an error about Python's own matters: what the lines compute, nobody knows then."""
+        return all(isinstance(self.outcomes[i].error, NameError | AttributeError | TypeError) for i in self.wrong)
 
     @property
     def code(self) -> LearnerCode:
@@ -181,6 +186,8 @@ class Search(Lookup):
         It was run in search of a repair. It has a reason of its own, or brings the words nearer to the mistake's, and nothing
         that was right may get wrong: an edit that spoils something may end in a known mistake, too.
         """
+        if self.never_ran:
+            return None
         most = max((len(edits) for edits, _ in self.tried), default=0)
         found = [
             (_only_takes_out(edits[0]), sum(self.distance_in_words(fault, edit) for edit in edits), n, edits, fault)
@@ -214,6 +221,9 @@ class Search(Lookup):
             return False  # what was there before the line may make the mistake
         if any(0 < self.words[name] <= gone[name] and name in self.bank.words for name in parameters):
             return False  # without what the solution reads, the edit makes the mistake that is told beside it
+        its_words = tokens(fault.text)
+        if any(self.words[x] <= n and x in self.bank.words and x not in its_words for x, n in gone.items() if len(x) > 1):
+            return False  # what the mistake lacks is here, and the edit takes it out
         takes_a_variable = any(v in before and v not in after for v in self.code.variables())
         if edit.kind in REMOVING - {"keyword"} and (takes_a_variable or not self.works_alike(fault)):
             return False

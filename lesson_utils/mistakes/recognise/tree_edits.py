@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from lesson_utils.mistakes.recognise.ingredients import Ingredients
 from lesson_utils.mistakes.recognise.mutation_operators import (
+    KEEPS,
     OPERATORS,
     additions,
     alternatives,
@@ -155,7 +156,8 @@ def varying(edit: Edit) -> tuple[str, str]:
     if edit.words:
         return "", ""
     if edit.kind in ("axis", "keepdims"):
-        return _axis_of(old), _axis_of(new)
+        is_named = name_called(old) in KEEPS and all(number(x) is None for x in getattr(old, "args", ()))
+        return (_axis_of(old), _axis_of(new)) if _axis_of(old) or is_named else ("", "")
     if edit.kind == "index" and isinstance(old, ast.Subscript):
         inner = ast.unparse(new)
         return ast.unparse(old).removeprefix(f"({inner})").removeprefix(inner), ""
