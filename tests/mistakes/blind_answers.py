@@ -3165,4 +3165,77 @@ def my_merge_heads(x):
         says=(r"leave out `.reshape\(-1, x.shape\[-1\]\)`", r"leave out `\[None, :\]`. This axis"),
         never=("not a part of it",),
     ),
+    Blind(
+        "context_vector",
+        "a sum that no string begins anew",
+        """
+        weights = ops.softmax(np.where(mask, scores, -np.inf))
+        context = []
+        total = np.zeros(keys.shape[-1])
+        for b in range(len(scores)):
+            for s in range(len(scores[b])):
+                total = total + weights[b, s] * keys[b, s]
+            context.append(total)
+        return np.array(context), weights
+        """,
+        says=(r"move `total = np.zeros\(keys.shape\[-1\]\)` into the loop over `b`",),
+    ),
+    Blind(
+        "attention",
+        "a bracket that closes too late",
+        """
+        scores = Q @ K.swapaxes(-1, -2)
+        scores = math.sqrt(scores / K.shape[-1])
+        scores = scores if mask is None else np.where(mask, scores, -np.inf)
+        weights = ops.softmax(scores)
+        return weights @ V, weights
+        """,
+        says=(r"Line 3: write `scores / math.sqrt\(K.shape\[-1\]\)`", "brackets decide"),
+        never=("A part of the formula",),
+    ),
+    Blind(
+        "merge_heads",
+        "stacked where the pieces have to be joined",
+        "np.stack(np.moveaxis(x, -3, 0), axis=-1)",
+        says=(r"`np.concatenate` instead of `np.stack`", "joins along one that is there"),
+    ),
+    Blind(
+        "layer_norm",
+        "another power",
+        """
+        mean = x.mean(axis=-1, keepdims=True)
+        variance = ((x - mean) ** 3).mean(-1, keepdims=True)
+        return gamma * (x - mean) / np.sqrt(variance + eps) + beta
+        """,
+        says=(r"write `\(x - mean\) \*\* 2`",),
+        never=("the mean of x − μ",),
+    ),
+    Blind(
+        "adam_step",
+        "a name that is nowhere set",
+        """
+        m = beta_1 * m + (1 - beta_1) * grad
+        v = beta_2 * v + (1 - beta_2) * grad**2
+        v_hat = v / (1 - beta_2**t)
+        return value - lr * m_hat / (np.sqrt(v_hat) + eps), m, v
+        """,
+        says=("There is no `m_hat` here",),
+        never=("things to mend",),
+    ),
+    Blind(
+        "merge_heads",
+        "one for what is left over",
+        "x.swapaxes(-2, -3).reshape(*x.shape[:-3], x.shape[-2], 1)",
+        never=("leave out", "not joined"),
+    ),
+    Blind(
+        "pre_norm_block",
+        "a branch that only norms",
+        """
+        x = x + attend(norm_1(x))
+        x = x + norm_2(x)
+        return x
+        """,
+        never=("leave out `x = x",),
+    ),
 )

@@ -23,7 +23,7 @@ MASK = (
     change('moved the wrong way', 'You move the diagonal to the left. Query i stands at position i + T_k − T_q: move it to the right, by T_k − T_q.', compare=("return j <= i + T_q - T_k", "return j <= i - T_k")),
     change("moved by T_k", "You move the diagonal by another number than T_k − T_q. Query i stands at position i + T_k − T_q.", compare=("return j <= i + T_k", "return j <= i + T_q", "return j <= i + T_k - 1")),
     change('axes swapped', 'Your mask has a row for each key. Rows are queries: shape (T_q, T_k).', *(f"np.{f}" for f in ("tri(T_k, T_q, dtype=bool)", "tri(T_k, T_q, k=T_k - T_q, dtype=bool)", "tri(T_k, T_q, k=T_q - T_k, dtype=bool)")), i="i = np.arange(T_q)", j="j = np.arange(T_k)[:, None]", compare=("return j <= i + T_k - T_q", "return j <= i")),
-    change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T_q)[:, None]`.", i="i = np.arange(T_q)"),
+    change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: their numbers take `[:, None]`.", i="i = np.arange(T_q)"),
     change('square', 'Your mask is square. There are T_q queries and T_k keys: shape (T_q, T_k).', "np.tri(T_k, dtype=bool)", "np.tri(T_q, dtype=bool)", i="i = np.arange(T_k)[:, None]", compare="return j <= i"),
     _TO_ADD,
     both(_TO_ADD, _FROM_THE_START, "np.where(np.tri(T_q, T_k) > 0, 0, -np.inf)", "np.where(np.tri(T_q, T_k) > 0, 0, -1e9)"),

@@ -58,7 +58,7 @@ ROLLING = (
     change("inverted", "True and False are the wrong way round. Here True means may attend.", answer="return ~(past & (near | kept))"),
     change("numbers to add", "These are numbers to be added to scores. A mask in this course holds True (may attend) and False.", answer="return np.where(past & (near | kept), 0, -np.inf)"),
     change("axes swapped", "Rows and columns are exchanged. The row i is the query, and the column j is the key: j must not be later than i.", i="i = np.arange(T)", j="j = np.arange(T)[:, None]"),
-    change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: `np.arange(T)[:, None]`.", i="i = np.arange(T)"),
+    change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: their numbers take `[:, None]`.", i="i = np.arange(T)"),
     change("a negative start", "In row i the window begins at i − window + 1, which is negative in the first rows. A negative start of a slice counts from the end, so the slice is empty or begins too late. Begin at 0 there: `max(0, …)`.", "mask = np.zeros((T, T), bool)\nfor i in range(T):\n    mask[i, i - window + 1 : i + 1] = True\n    mask[i, : min(keep, i + 1)] = True\nreturn mask"),
 )
 

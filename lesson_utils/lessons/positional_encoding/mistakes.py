@@ -47,7 +47,7 @@ TABLE = (
     change("into rows", "You write into rows. A row is a position; sines and cosines take turns over the *columns*: `table[:, 0::2]`.", sines="table[0::2] = np.sin(angles)", cosines="table[1::2] = np.cos(angles)"),
     change('pairs not joined', 'Your result has an axis of length 2 too many: the pairs are not joined yet. Reshape it to (length, d_model), or write sines and cosines into `table[:, 0::2]` and `table[:, 1::2]`.', answer="return np.stack([np.sin(angles), np.cos(angles)], axis=-1)"),
     change('transposed', 'Your table lies on its side. A row is a position, a column an entry of its vector: shape (length, d_model).', answer="return table.T"),
-    change('whole numbers', 'Your table holds whole numbers: everything behind the point was cut off. Keep floats, without `int`.', table="table = np.zeros((length, d_model), dtype=int)"),
+    change('whole numbers', 'Your table holds whole numbers: everything behind the point was cut off. Let the array hold floats.', table="table = np.zeros((length, d_model), dtype=int)"),
     change('angles', 'These are the angles. Take the sine of each for an even column, and the cosine for the odd one beside it.', sines="", cosines="", answer=("return angles", "return np.repeat(angles, 2, axis=1)")),
     change(
         'an exponent for each column', 'Your sine and its cosine have different angles: each column got an exponent of its own. A pair of columns, 2i and 2i + 1, shares the exponent 2i / d_model.',

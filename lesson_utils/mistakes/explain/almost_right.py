@@ -82,9 +82,9 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], 
         how = f"Another name for `{name}`, a slice or a `reshape` of it is still the same array. {how}"
     rest = [f"`{other}`" for other in names if other != name]
     also = f" Do the same with {' and '.join(rest)}." if rest else ""
-    said, it = ("arguments", "them") if rest else ("argument", "it")
+    said, it, s = ("arguments", "them", "s") if rest else ("argument", "it", "")
     every = " and ".join([f"`{name}`", *rest])
-    return f"your function changes its {said} {every} in place{where}, and with {it} the caller's data. {how}{also}"
+    return f"your function changes its {said} {every} in place{where}, and with {it} the caller's array{s}. {how}{also}"
 
 
 def _has_mixed_dtypes(exercise: Exercise) -> bool:

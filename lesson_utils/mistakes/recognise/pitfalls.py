@@ -298,6 +298,13 @@ def _meant(lines: list[ast.stmt]) -> Iterator[Meant]:
             cure = f"make a new one for each name, `{ast.unparse(made[0])}` and so on, each in its own line."
             why = "`a = b = …` makes one array or list with several names: what is written under one shows under all."
             yield 1, made, cure, why, True
+        case ast.Assign(targets=[ast.Name(id=a)], value=value) if _is_made(value) or number(value) is not None:
+            for n, loop in enumerate(lines[1:4], 1):
+                if isinstance(loop, ast.For) and any(_adds_to(inner, a) for inner in loop.body):
+                    begun = with_fields(loop, body=[line, *loop.body])
+                    cure = f"move `{ast.unparse(line)}` into the loop over `{ast.unparse(loop.target)}`, as its first line."
+                    why = "Above it, each round goes on with what the rounds before have left."
+                    yield n + 1, [*lines[1:n], begun], cure, why, False
         case ast.For() | ast.While():
             yield from _of_loops(line)
         case ast.If() if _sets(line):
