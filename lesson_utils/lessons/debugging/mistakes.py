@@ -9,7 +9,7 @@ _SOFTMAX = "(lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True))({})"
 
 ACROSS = (
     change("another row compared", "You compare with the first row of the batch, which is one of the others. Your row stands last: `[-1]`.", together="together = model.forward(batch)[0][0]"),
-    change("in front", "Your row has the same place in both runs, so a model that counts the rows of a batch moves nothing. Run the row once alone, `ids[None]`, and once as the last row, behind all of `others`.", batch="batch = np.concatenate([ids[None], others])", together="together = model.forward(batch)[0][0]"),
+    change("in front", "Your row has the same place in both runs, so a leak that goes by the place in the batch does not show. Run the row once alone, `ids[None]`, and once as the last row, behind all of `others`.", batch="batch = np.concatenate([ids[None], others])", together="together = model.forward(batch)[0][0]"),
     change("company of copies", "You fill the batch with copies of the row itself. A model that mixes the rows then mixes equal ones, and nothing moves. The company has to be `others`.", batch="batch = np.stack([ids] * (len(others) + 1))"),
     change("one of the others", "You take one of the other rows. All of `others` stand before the row.", batch=("batch = np.stack([others[0], ids])", "batch = np.stack([others[-1], ids])")),
     change("the row is missing", "Your batch holds the others only. The row itself has to stand in it too, as the last one: `np.concatenate([others, ids[None]])`.", batch="batch = others"),

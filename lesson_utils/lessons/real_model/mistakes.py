@@ -38,7 +38,7 @@ NORM = (
     change("sum of squares", "You divide by the length of the vector, the root of the *sum* of squares. RMS norm divides by the root of their *mean*.", square=f"mean_square = (x**2).sum({LAST})"),
     change("mean of sizes", "You take the mean of |x|. It is the mean of x², and then its root.", square=f"mean_square = abs(x).mean({LAST})"),
     change("mean of sizes, no root", "You divide by the mean of |x|. RMS stands for root mean square: the root of the mean of x².", square=f"mean_square = abs(x).mean({LAST})", root="root = mean_square + eps"),
-    change("square of the mean", "You square the mean. It is the mean of the squares: `(x**2).mean(…)`.", square=f"mean_square = x.mean({LAST}) ** 2"),
+    change("square of the mean", "You square the mean. It is the mean of the squares: `(x**2).mean(…)`.", square=(f"mean_square = x.mean({LAST}) ** 2", f"mean_square = np.abs(x).mean({LAST}) ** 2")),
     change("no root", "You divide by the mean square. Take its root first: RMS means root mean square.", root="root = mean_square + eps"),
     change("root twice", "You take the root twice.", root="root = np.sqrt(np.sqrt(mean_square + eps))"),
     change("ε outside the root", "You add ε outside the root. It belongs under it: √(mean square + ε).", root="root = np.sqrt(mean_square) + eps"),

@@ -125,17 +125,9 @@ def touch(a: Edit, b: Edit) -> bool:
 def contradict(a: Edit, b: Edit) -> bool:
     """Tell whether one of two edits puts in what the other one takes out, or, of an expression or a line, turns round."""
     adding = [edit.kind in ADDING for edit in (a, b)]
-    if (a.kind in TAKING and adding[1] and _moves(a, b)) or (b.kind in TAKING and adding[0] and _moves(b, a)):
-        return True
+    if {a.kind, b.kind} & TAKING and any(adding):
+        return True  # it may be the same part, moved, or made in another way
     return any(adding) if touch(a, b) else all(adding) and a.line == b.line
-
-
-def _moves(taken: Edit, put: Edit) -> bool:
-    """Tell whether names that one edit takes out are those that another one puts in."""
-    gone, come = (set(re.findall(r"[^\W\d]\w*", text)) for text in (taken.texts()[0], put.texts()[1]))
-    return not (gone - set(re.findall(r"[^\W\d]\w*", taken.texts()[1]))).isdisjoint(
-        come - set(re.findall(r"[^\W\d]\w*", put.texts()[0]))
-    )
 
 
 def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:

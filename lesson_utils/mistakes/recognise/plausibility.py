@@ -16,6 +16,7 @@ COUNTING = {"off by one", "bound"}
 # The same words in another place.
 MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "letters swapped", "axes in front"}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
+OPPOSITES = [{"tril", "triu"}, {"max", "min"}, {"argmax", "argmin"}, {"maximum", "minimum"}, {"sin", "cos"}]
 COUNTS = {"index", "len", "argmax", "argmin", "argsort"}  # what is counted has no sign
 TURNING = {"swapaxes", "transpose", "T"}
 CANCELLING = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)  # of the same on both sides, 0 or 1 is left
@@ -57,7 +58,7 @@ class Plausibility:
         if edit.kind == "name" and getattr(edit.parent, "attr", "") in ("any", "all"):
             return self.kinds.get(getattr(edit.new, "id", ""), "b") == "b"  # nobody asks scores whether any is true
         kinds = {self.kinds[name] for name in (old, getattr(edit.new, "id", "")) if name in self.kinds}
-        if edit.kind == "name" and len(kinds) > 1:
+        if edit.kind == "name" and len(kinds) > 1 and kinds != {"i", "f"}:
             return False  # nobody takes a mask for scores
         if edit.kind == "name" and old in self.kinds and "_" in old and len(kinds) == 1:
             stem, new = old.partition("_")[0], getattr(edit.new, "id", "")
@@ -78,6 +79,10 @@ class Plausibility:
         if edit.kind == "comparison" and is_limit(edit):
             return True
         if edit.kind == "constant" and number(edit.new) in (0, 1, 2):  # everybody knows these
+            return True
+        if edit.kind == "function" and {name_called(edit.old), name_called(edit.new)} in OPPOSITES:
+            return True
+        if edit.kind == "operator" and {type(getattr(x, "op", None)) for x in (edit.old, edit.new)} == {ast.Add, ast.Sub}:
             return True
         if edit.kind in COUNTING:
             return name_called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
