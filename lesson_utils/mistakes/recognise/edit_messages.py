@@ -125,9 +125,21 @@ def touch(a: Edit, b: Edit) -> bool:
 def contradict(a: Edit, b: Edit) -> bool:
     """Tell whether one of two edits puts in what the other one takes out, or, of an expression or a line, turns round."""
     adding = [edit.kind in ADDING for edit in (a, b)]
-    if {a.kind, b.kind} & TAKING and any(adding):
-        return True  # it may be the same part, moved, or made in another way
+    if (a.kind in TAKING and adding[1] and _is_moved(a, b)) or (b.kind in TAKING and adding[0] and _is_moved(b, a)):
+        return True
     return any(adding) if touch(a, b) else all(adding) and a.line == b.line
+
+
+def _is_moved(taken: Edit, put: Edit) -> bool:
+    """Tell whether what one edit takes out, another one puts in: the same names, or one call for another."""
+    gone, come = _words(*taken.texts()), _words(*reversed(put.texts()))
+    return not gone.isdisjoint(come) or all(any("(" in word for word in words) for words in (gone, come))
+
+
+def _words(text: str, other: str) -> set[str]:
+    """Return the names in a text, with the bracket of a call, that another text does not have."""
+    names, its = (set(re.findall(r"[^\W\d]\w*\(?", x)) for x in (text, other))
+    return names - its
 
 
 def repair_messages(edits: Sequence[Edit], learner: LearnerCode) -> list[str]:
@@ -293,7 +305,13 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
     if kind == "off by one" and isinstance(edit.parent, ast.Assign) and isinstance(edit.new, ast.Constant):
         return REASONS["constant"]
     arguments = getattr(edit.old, "args", ())
-    if kind == "axis" and names[0] in KEEPS and "axis" not in old and "axis" in new and not any(map(_is_axis, arguments)):
+    if (
+        kind == "axis"
+        and names[0] in KEEPS
+        and "axis" not in old
+        and "axis" in new
+        and not any(map(_is_axis, arguments))
+    ):
         return "Without `axis`, the call takes all numbers of the array together."
     if kind == "constant" and "-np.inf" in new:
         return "Scores may be lower than any number, and −∞ is below them all."

@@ -14,7 +14,18 @@ LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in t
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
 # The same words in another place.
-MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "letters swapped", "axes in front"}
+MEANT = {
+    "results",
+    "axis",
+    "keepdims",
+    "size",
+    "sides",
+    "backwards",
+    "brackets",
+    "letters",
+    "letters swapped",
+    "axes in front",
+}
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 OPPOSITES = [{"tril", "triu"}, {"max", "min"}, {"argmax", "argmin"}, {"maximum", "minimum"}, {"sin", "cos"}]
 COUNTS = {"index", "len", "argmax", "argmin", "argsort"}  # what is counted has no sign
@@ -82,7 +93,10 @@ class Plausibility:
             return True
         if edit.kind == "function" and {name_called(edit.old), name_called(edit.new)} in OPPOSITES:
             return True
-        if edit.kind == "operator" and {type(getattr(x, "op", None)) for x in (edit.old, edit.new)} == {ast.Add, ast.Sub}:
+        if edit.kind == "operator" and {type(getattr(x, "op", None)) for x in (edit.old, edit.new)} == {
+            ast.Add,
+            ast.Sub,
+        }:
             return True
         if edit.kind in COUNTING:
             return name_called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself

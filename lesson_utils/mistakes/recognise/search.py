@@ -222,7 +222,9 @@ class Search(Lookup):
         if any(0 < self.words[name] <= gone[name] and name in self.bank.words for name in parameters):
             return False  # without what the solution reads, the edit makes the mistake that is told beside it
         its_words = tokens(fault.text)
-        if any(self.words[x] <= n and x in self.bank.words and x not in its_words for x, n in gone.items() if len(x) > 1):
+        if any(
+            self.words[x] <= n and x in self.bank.words and x not in its_words for x, n in gone.items() if len(x) > 1
+        ):
             return False  # what the mistake lacks is here, and the edit takes it out
         takes_a_variable = any(v in before and v not in after for v in self.code.variables())
         if edit.kind in REMOVING - {"keyword"} and (takes_a_variable or not self.works_alike(fault)):
