@@ -3238,4 +3238,52 @@ def my_merge_heads(x):
         """,
         never=("leave out `x = x",),
     ),
+    Blind(
+        "grouped_attention",
+        "the result's letters in another order, in the second of two products",
+        """
+        h, T_q, d_k = Q.shape
+        S = np.einsum("ngqd,nkd->ngqk", Q.reshape(len(K), -1, T_q, d_k), K) / math.sqrt(d_k)
+        return np.einsum("ngqk,nkv->nqgv", ops.softmax(S), V).reshape(h, T_q, -1)
+        """,
+        says=(r"`'ngqk,nkv->ngqv'` instead of `'ngqk,nkv->nqgv'`",),
+    ),
+    Blind(
+        "grouped_attention",
+        "the width of the values for that of the keys",
+        """
+        h, T_q, _ = Q.shape
+        h_kv, T_k, d = V.shape
+        out = np.empty((h, T_q, d))
+        for i in range(h):
+            j = i // (h // h_kv)
+            out[i] = ops.softmax(Q[i] @ K[j].T / math.sqrt(d)) @ V[j]
+        return out
+        """,
+        says=("root of d_v",),
+        never=(r"sqrt\(_\)",),
+    ),
+    Blind(
+        "online_softmax",
+        "the tile's own maximum, and a question for both",
+        """
+        new = scores.max()
+        if new == -np.inf and largest == -np.inf:
+            return largest, total, output
+        scale, p = np.exp(largest - new), np.exp(scores - new)
+        return new, total * scale + p.sum(), output * scale + p @ values
+        """,
+        says=("tile's own maximum",),
+        never=("things to mend",),
+    ),
+    Blind(
+        "rms_norm",
+        "the mean of the sizes, squared",
+        """
+        size = np.mean(np.abs(x), axis=-1, keepdims=True)
+        return (gamma * x / np.sqrt(size**2 + eps)).astype(x.dtype)
+        """,
+        says=("You square the mean",),
+        never=("loses the sign",),
+    ),
 )

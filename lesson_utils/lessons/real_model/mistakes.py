@@ -76,6 +76,7 @@ GROUPED = (
     change("not scaled", "The scores are not divided by √d_k, the root of `Q.shape[-1]`.", scale=""),
     change("scaled by d_k", "You divide by d_k. Scores are divided by the root of d_k, √d_k.", scale="scores = scores / Q.shape[-1]"),
     change("scaled by d_model", "You divide by the root of d_model, h · d_k. It is the root of the width of one head, d_k.", scale="scores = scores / math.sqrt(len(Q) * Q.shape[-1])"),
+    change("scaled by the width of the values", "You divide by the root of d_v. The scores come from queries and keys: it is the root of d_k, the last axis of Q.", scale="scores = scores / math.sqrt(V.shape[-1])"),
     change("scaled by the number of keys", "You divide by the root of T_k. It is the root of d_k, the last axis of Q.", scale="scores = scores / math.sqrt(K.shape[-2])"),
     *common_mistakes.weighing(),
 )

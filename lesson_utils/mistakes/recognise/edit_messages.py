@@ -44,6 +44,7 @@ REASONS = {
     "operator": "The formula needs another operation here.",
     "order": "The arguments stand in another order.",
     "letters": "Letters of `einsum` that are the same run together, and a letter that is missing behind `->` is summed over.",
+    "letters in order": "In `einsum`, an array's letters are its axes, in their order; those behind `->` are the result's.",
     "letters swapped": "In `einsum`, an array's letters are its axes, in their order; those behind `->` are the result's.",
     "constant": "Another number belongs here.",
     "name": "",  # the cure says all

@@ -256,7 +256,7 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
             for a, b in itertools.combinations(dict.fromkeys(part[0]), 2):
                 swapped = part[0].translate(str.maketrans(a + b, b + a))
                 text = f"{value[: part.start()]}{swapped}{value[part.end() :]}"
-                yield "letters swapped", ast.Constant(text)
+                yield "letters in order" if _keeps_order(text) else "letters swapped", ast.Constant(text)
     if isinstance(value, bool):
         yield "constant", ast.Constant(not value)
     elif isinstance(value, int):
@@ -264,6 +264,13 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
         yield from (("constant", parsed(str(n))) for n in (0, 1, 2, 3) if abs(n - value) > 1)
     elif isinstance(value, float):
         yield from (("constant", ast.Constant(x)) for x in (value * 2, value / 2, 1.0, 0.0, 0.5) if x != value)
+
+
+def _keeps_order(text: str) -> bool:
+    """Tell whether the result's letters stand in the order that they have in the first array."""
+    given, made = re.sub(r"[ .]", "", text).split("->")
+    places = [given.partition(",")[0].find(letter) for letter in made]
+    return (known := [n for n in places if n >= 0]) == sorted(known)
 
 
 def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:
@@ -313,7 +320,7 @@ def alternatives(node: ast.AST, what: Ingredients) -> Iterator[tuple[str, ast.ex
         case ast.IfExp(body=a, orelse=b):
             yield from (("branches", new) for new in (with_fields(node, body=b, orelse=a), a, b))
         case ast.Name(ctx=ast.Load()):
-            yield from (("name", ast.Name(name, ast.Load())) for name in names if name != node.id)
+            yield from (("name", ast.Name(name, ast.Load())) for name in names if name not in (node.id, "_"))
 
 
 def additions(node: ast.expr, what: Ingredients) -> Iterator[tuple[str, ast.expr]]:

@@ -23,6 +23,7 @@ MEANT = {
     "backwards",
     "brackets",
     "letters",
+    "letters in order",
     "letters swapped",
     "axes in front",
 }
