@@ -47,7 +47,7 @@ def _dtype_problem(
     exercise: Exercise, function: Any, case: Case, wanted: Outcome, name: str, got: np.dtype, want: np.dtype
 ) -> str | None:
     if want.kind == "b" and got.kind != "b":
-        return f"{LEFT} `{name}` has dtype {got}, and masks here are boolean: add `dtype=bool`, or compare, `mask > 0`."
+        return f"{LEFT} `{name}` has dtype {got}, and masks here are boolean: compare, `mask > 0`."
     if want.kind == "i" and got.kind == "f":
         return f"{LEFT} `{name}` has dtype {got}, and the task asks for whole numbers: add `.astype(int)`."
     if exercise.dtype != "kept" or got == want:

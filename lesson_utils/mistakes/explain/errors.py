@@ -149,7 +149,7 @@ def _other_shape(found: re.Match[str], line: str, variables: Mapping[str, Any]) 
 
 def _no_fit(found: re.Match[str], line: str, variables: Mapping[str, Any]) -> str:
     if "einsum" in line:
-        return "In `einsum`, axes with the same letter must have the same length."
+        return "In `einsum`, axes with the same letter must have the same length, or 1."
     if not re.search(r"[-+*/@<>]|\bnp\.", line.partition("=")[2] or line):
         return "Shapes do not fit inside a function that this line calls. Does each argument have the shape that the function expects?"
     product = ", and `@` sums over the last axis of the left and the last but one of the right" if "@" in line else ""

@@ -305,14 +305,8 @@ def _reason_of_kind(kind: str, edit: Edit, old: str, new: str) -> str:
         return REASONS["sign"]
     if kind == "off by one" and isinstance(edit.parent, ast.Assign) and isinstance(edit.new, ast.Constant):
         return REASONS["constant"]
-    arguments = getattr(edit.old, "args", ())
-    if (
-        kind == "axis"
-        and names[0] in KEEPS
-        and "axis" not in old
-        and "axis" in new
-        and not any(map(_is_axis, arguments))
-    ):
+    has_axis = "axis" in old or any(map(_is_axis, getattr(edit.old, "args", ())))
+    if kind == "axis" and names[0] in KEEPS and "axis" in new and not has_axis:
         return "Without `axis`, the call takes all numbers of the array together."
     if kind == "constant" and "-np.inf" in new:
         return "Scores may be lower than any number, and −∞ is below them all."

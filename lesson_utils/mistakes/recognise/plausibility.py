@@ -14,21 +14,10 @@ LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in t
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
 # The same words in another place.
-MEANT = {
-    "results",
-    "axis",
-    "keepdims",
-    "size",
-    "sides",
-    "backwards",
-    "brackets",
-    "letters",
-    "letters in order",
-    "letters swapped",
-    "axes in front",
-}
+MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "letters in order", "letters swapped", "axes in front"}  # fmt: skip
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 OPPOSITES = [{"tril", "triu"}, {"max", "min"}, {"argmax", "argmin"}, {"maximum", "minimum"}, {"sin", "cos"}]
+SUMS = {ast.Add, ast.Sub}
 COUNTS = {"index", "len", "argmax", "argmin", "argsort"}  # what is counted has no sign
 TURNING = {"swapaxes", "transpose", "T"}
 CANCELLING = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)  # of the same on both sides, 0 or 1 is left
@@ -94,10 +83,7 @@ class Plausibility:
             return True
         if edit.kind == "function" and {name_called(edit.old), name_called(edit.new)} in OPPOSITES:
             return True
-        if edit.kind == "operator" and {type(getattr(x, "op", None)) for x in (edit.old, edit.new)} == {
-            ast.Add,
-            ast.Sub,
-        }:
+        if edit.kind == "operator" and {type(getattr(x, "op", None)) for x in (edit.old, edit.new)} == SUMS:
             return True
         if edit.kind in COUNTING:
             return name_called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself

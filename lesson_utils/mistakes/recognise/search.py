@@ -49,18 +49,7 @@ MOST_LINES = 100_000  # of an answer that run in one case
 # Edits that are not believed beside another mistake: they may take something right away.
 ALONE = {"thrown away", "backwards", "indented", "assigned", "in place", "branches", "condition", "statement", "statements swapped", "missing", "picked", "arithmetic", "exchanged", "constant"}  # fmt: skip
 # Kinds that exchange whole arrays: they make other numbers, but none of them right before the other mistake is mended.
-WHOLE = {
-    "exchanged",
-    "name",
-    "order",
-    "sides",
-    "results",
-    "transpose",
-    "axes swapped",
-    "letters in order",
-    "letters swapped",
-    "axis",
-}
+WHOLE = {"exchanged", "name", "order", "sides", "results", "transpose", "axes swapped", "letters in order", "letters swapped", "axis"}  # fmt: skip
 # Kinds that change a little; what they lead to is believed if it is nearer. Others may switch off all that is wrong.
 SMALL = {"off by one", "bound", "comparison", "inverted", "exchanged", "axis", "index", "term", "operator", "keyword"}
 DOUBTFUL = {"statements swapped", "arithmetic", "picked"}  # kinds of edits that no other is tried beside
