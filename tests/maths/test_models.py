@@ -53,7 +53,6 @@ def check_gradients(model, batch, rng):
     check_params(lambda: model.loss_and_grad(batch, np.random.default_rng(3)), model.params(), rng, samples=4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -255,7 +254,6 @@ def test_a_gpt_with_a_cache_says_what_it_says_without(rng, pieces, options):
         np.testing.assert_allclose(logits, whole[:, end - piece : end], atol=1e-12)
 
 
-@pytest.mark.slow
 @given(seeds, st.sampled_from([{"positions": "rotary"}, {"positions": "alibi"}, {"positions": "none"}, LLAMA]))
 def test_a_cache_that_rolls_shows_each_layer_the_first_and_the_last_in_a_row(rng, options):
     model, ids = gpt(rng, **options), rng.integers(7, size=(2, 20))
@@ -361,7 +359,6 @@ def test_training_goes_on_without_heads(rng):
         check_gradients(model, (SOURCE, TARGET), rng)
 
 
-@pytest.mark.slow
 def test_a_decoder_that_is_not_causal_looks_ahead(rng):
     model, ahead = transformer(rng), transformer(rng, causal=False)
     for name, param in ahead.params().items():
@@ -458,7 +455,6 @@ def test_distributions_are_softmax_with_the_unlikely_cut_off(rng, temperature, t
         np.testing.assert_allclose(p, np.where(p > 0, whole, 0) / np.where(p > 0, whole, 0).sum(-1, keepdims=True))
 
 
-@pytest.mark.slow
 def test_the_base_model_of_the_paper():
     config = TransformerConfig.base()
     assert (config.d_model, config.num_heads, config.num_layers, config.ff_width) == (512, 8, 6, 2048)

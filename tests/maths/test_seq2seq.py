@@ -71,7 +71,6 @@ def test_parameters_begin_at_the_size_that_keeps_signals(attention):
     ("attention", "cell", "bidirectional"),
     [*itertools.product(ATTENTIONS, ["gru"], [True, False]), *itertools.product(ATTENTIONS, ["rnn", "lstm"], [True])],
 )
-@pytest.mark.slow
 def test_gradients_of_the_whole_with_padding(rng, attention, cell, bidirectional):
     model, batch = make(attention, cell=cell, bidirectional=bidirectional), make_batch(rng)
     check_params(lambda: model.loss_and_grad(batch), model.params(), rng, samples=8)
