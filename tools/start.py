@@ -79,7 +79,7 @@ def copy_notebooks(root: Path) -> None:
         copied = {}
     for original in sorted((root / "notebooks").glob("*.ipynb")):
         copy, version, versions = mine / original.name, version_of(original), copied.setdefault(original.name, [])
-        if True:
+        if not os.path.lexists(copy):
             put(copy, without_outputs(original))
         elif version not in [*versions, version_of(copy)]:
             number = 2
