@@ -79,7 +79,7 @@ def textbook_softmax() -> Iterator[None]:
 
 
 def every_row_has_its_peak() -> Any:
-    """Return a patch that always subtracts the largest score, even where exp would be safe without it."""
+    """Always subtract the largest score, even where exp would be safe without it."""
     return patch.object(probabilities, "_is_safe", lambda x: False)
 
 
