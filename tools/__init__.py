@@ -3,13 +3,12 @@
 - `start`: what `course.py` looks at before it opens the course
 - `save`: runs the notebooks and stores their outputs, and writes tables of notebooks
 - `release`: sees that a version is ready to be released
-- `prose`: reports on the text of the notebooks
+- `prose`: counts the minutes that a learner needs for a notebook
 - `mutants`: changes the maths in one place at a time, and counts how often a test notices
 - `train`: trains what comes trained, and stores it beside its lesson
 - `teacher`: handouts, and a report of a class's mistakes
 - `site`: the book, and JupyterLite
-- `bench`: measures what we claim about speed, as ratios
+- `bench`: measures what we claim about speed and memory
 - `chaos`: walks through notebooks as no learner would, and moves live figures thousands of times
-- `measure`: computes the stored tables and texts that a notebook would take too long for
 - `browser`: drives a notebook in JupyterLab in headless Chromium, and pages in Firefox, for tests, bench and chaos
 """

@@ -60,19 +60,9 @@ def serve() -> None:
         sys.exit("There is no site to serve yet. Build it first: python course.py site")
     # On some Windows machines the registry says otherwise, and browsers then refuse them.
     SimpleHTTPRequestHandler.extensions_map.update({".js": "text/javascript", ".wasm": "application/wasm"})
-    try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=SITE))
-    except (OSError, OverflowError) as error:
-        sys.exit(f"Port {port} can't be used ({error}). Give another, or leave --port out, and a free one is found.")
-    with server:
+    with ThreadingHTTPServer(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=SITE)) as server:
         print(f"The site is at http://127.0.0.1:{server.server_port}/ (Ctrl-C ends it)", flush=True)
         server.serve_forever()
-
-
-def prose() -> None:
-    from tools import prose as report
-
-    report.main(parsed("notebooks", nargs="*", help="by number or name (default: all)").notebooks)
 
 
 def parsed(argument: str, **options: object) -> argparse.Namespace:
@@ -101,7 +91,7 @@ COMMANDS = {
     "format": Command(("style",), "format the code, and mend what can be mended", format_code),
     "save": Command(("lab", "test"), "run notebooks and store their outputs", of("tools.save")),
     "address": Command(("lab",), "write the repository's address wherever it stands", write_address),
-    "prose": Command(("lab",), "report on the text of notebooks: sentences, colons, minutes", prose),
+    "prose": Command(("lab",), "count the minutes that a learner needs for each notebook", of("tools.prose")),
     "site": Command(("site",), "build the site that is published", of("tools.site.build")),
     "serve": Command(("lab",), "show that site on this machine", serve),
 }

@@ -1,11 +1,11 @@
-"""A report on the notebooks' prose: counts of what slows a reader down, and the minutes that a learner needs.
+"""What can be counted in a notebook's text: the minutes that a learner needs, its words, and whether a title finds.
 
-python -m tools.prose [notebook ...]
+`python course.py prose` prints the minutes.
 """
 
+import argparse
 import math
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,24 +24,17 @@ VERB = re.compile(
     re.I,
 )
 NUMBER = re.compile(r"\d|\b(?:one|two|three|four|half|no|not|none|all|every|each)\b", re.I)
-VAGUE = {"it", "that", "those", "this", "these", "they", "what", "who"}
-PHRASES = re.compile(
-    r"\b(?:shall|who (?:tries|wants|reads|means|adds)|one (?:reads|sees|thinks)|what one|gets alike|dear|bears?|mends?"
-    r"|told|asked|sooner|for ever|rests? (?:its|on)|as \w+ as one likes|is no way to|present the bill"
-    r"|simply|just|obviously|clearly)\b",
-    re.I,
-)
 
 
-def main(names: Sequence[str] = ()) -> None:
-    """Print a report for each notebook, or for these."""
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="course.py prose", description="Count the minutes that a learner needs.")
+    parser.add_argument("notebooks", nargs="*", help="by number or name (default: all)")
+    names = parser.parse_args().notebooks
     for lesson in LESSONS:
         if names and not any(name in lesson.notebook for name in names):
             continue
-        notebook = read(lesson)
-        core, whole = minutes(lesson, notebook)
+        core, whole = minutes(lesson, read(lesson))
         print(f"{lesson.notebook}: {core:.0f} minutes, {whole:.0f} with the sections marked Further")
-        print(f"    {report(prose(notebook))}")
 
 
 def read(lesson: Lesson) -> Any:
@@ -111,37 +104,6 @@ def without_bookkeeping(source: str) -> str:
     return re.sub(lines, "", source, flags=re.M)
 
 
-def prose(notebook: Any) -> str:
-    """Return the text of a notebook: no formulas, code, tables, lists, headings, labels and references."""
-    cells = [cell for cell, _, references in with_places(notebook) if cell.cell_type == "markdown" and not references]
-    text = "\n\n".join(cell.source for cell in cells)
-    text = re.sub(r"```.*?```|\$\$.*?\$\$|^[#|>\[-][^\n]*$|^\d\. |\*\*[^*\n]+[.:]\*\*", "", text, flags=re.S | re.M)
-    return re.sub(r"\]\([^)\n]*\)|<[^>\n]+>|\*", "", re.sub(r"\$[^$\n]*\$|`[^`\n]*`", "x", text))
-
-
 def states_a_finding(title: str) -> bool:
     """Return whether a figure's title has a number or a verb, so that it may be a finding and not a label."""
     return bool(NUMBER.search(title) or VERB.search(title))
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a text."""
-    return [sentence for sentence in re.split(r"(?<=[.!?])\s+|\n\n", text) if re.search(r"\w", sentence)]
-
-
-def report(text: str) -> str:
-    """Return in a line what slows a reader down."""
-    count, parts = len(text.split()), sentences(text)
-    fragments = sum(len(part.split()) < 4 or not VERB.search(part) for part in parts)
-    vague = sum(re.findall(r"\w+", part)[0].lower() in VAGUE for part in parts)
-    marks = text.count(":") + text.count(";")
-    phrases = sorted({found.group().lower() for found in PHRASES.finditer(text)})
-    return (
-        f"{count} words, {count / len(parts):.0f} a sentence; {100 * fragments / len(parts):.0f} % fragments; "
-        f"{100 * vague / len(parts):.0f} % begin with it, that, those, what or who; {100 * marks / count:.1f} colons "
-        f"and semicolons per 100 words; to weigh: {', '.join(phrases) or 'nothing'}"
-    )
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

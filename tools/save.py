@@ -155,9 +155,7 @@ def run(notebook: Any) -> None:
 
     os.environ["COURSE_STRICT"] = "1"  # see `plots.picture`
     os.environ["COURSE_PROGRESS"] = "off"  # what the maintainer has solved is not the reader's
-    os.environ["COURSE_TRAIN"] = (
-        "no"  # outputs that anyone can make again in seconds: the tests compare them with a run
-    )
+    os.environ["COURSE_TRAIN"] = "no"  # outputs that anyone can make again in seconds: tests compare them with a run
     options: dict[str, Any] = {"kernel_name": "python3", "store_widget_state": False}
     # Coalesced, a progress bar leaves its last line only.
     NotebookClient(notebook, timeout=300, coalesce_streams=True, **options).execute(cwd=str(NOTEBOOKS))
@@ -220,7 +218,3 @@ def main() -> None:
     for path in paths:
         save(path, address)
         print(f"saved {path.name}, {path.stat().st_size // 1000} kB")
-
-
-if __name__ == "__main__":
-    main()

@@ -97,9 +97,8 @@ def main() -> None:
             path = trained.path_of(lesson.name)
             make(lesson, path, options.anew)
             seconds = [trained_storage.read(path, name).seconds for name in trained_storage.names(path)]
-            print(
-                f"{lesson.name}: {len(seconds)} calls, {sum(seconds):.0f} s of a core, {path.stat().st_size // 1000} kB"
-            )
+            size = path.stat().st_size // 1000
+            print(f"{lesson.name}: {len(seconds)} calls, {sum(seconds):.0f} s of a core, {size} kB")
     sizes = sum(path.stat().st_size for path in trained.FOLDER.glob("*/trained.npz"))
     print(f"all lessons together: {sizes / 1e6:.2f} MB")
 

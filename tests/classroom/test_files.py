@@ -110,12 +110,11 @@ ELSEWHERE = {  # what they write is in a folder that is new, or moved as a whole
     "tools/site/preview.py": "the site, which is built anew",
     "tools/teacher/jail.py": "a folder of its own, gone afterwards",
 }
-IN_MEMORY_OR_OWN = {"lesson_utils/classroom/trained_storage.py", "lesson_utils/maths/checkpoints.py"}
-IN_MEMORY_OR_OWN |= {
+IN_MEMORY_OR_OWN = {
+    "lesson_utils/classroom/trained_storage.py",
     "lesson_utils/lessons/debugging/examined.py",
+    "lesson_utils/maths/checkpoints.py",
     "tools/chaos/walk.py",
-    "tools/measure/smaller.py",
-    "tools/measure/smollm.py",
 }
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import parity  # skips where PyTorch is missing
 import pytest
+from torch_twins import twin
 
 from lesson_utils.maths.models import GPT, GPTConfig, Seq2Seq, Seq2SeqConfig, Transformer, TransformerConfig
 from lesson_utils.maths.scores import SCORES
-from tools.bench.torch_twins import twin
 
 pytestmark = parity.marks
 SIZES = {"d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 10, "dtype": np.float64}

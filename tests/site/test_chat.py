@@ -17,7 +17,7 @@ import stand_in_model
 
 from lesson_utils.maths import pretrained
 from tests.browser.test_shift_enter import AXE, AXE_INTEGRITY, RULES
-from tools.bench import chat
+from tools.bench import site as bench
 from tools.browser import driver, firefox
 from tools.site.chat.conversation import Conversation
 from tools.site.chat.own_attention import LINES
@@ -546,17 +546,14 @@ def test_the_bench_measures_it_in_firefox(address, capsys):
     if not firefox.find():
         pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
     with firefox.started() as browser:
-        chat.measure_firefox(browser, address)
-    printed = capsys.readouterr().out
-    assert len(re.findall(r"\(goal [\d.]+: (?:met|MISSED)\)$", printed, re.M)) == 8
+        bench.talk(bench.in_firefox(browser, address))
+    assert len(re.findall(r"\(goal [\d.]+: (?:met|MISSED)\)$", capsys.readouterr().out, re.M)) == 9
 
 
 @pytest.mark.own_job
 def test_the_bench_measures_it(chromium, address, capsys):
-    chat.measure(chromium, address)
-    printed = capsys.readouterr().out
-    assert len(re.findall(r"\(goal [\d.]+: (?:met|MISSED)\)$", printed, re.M)) == 9
-    assert "nan" not in printed
+    bench.talk(bench.in_chromium(chromium, address))
+    assert len(re.findall(r"\(goal [\d.]+: (?:met|MISSED)\)$", capsys.readouterr().out, re.M)) == 9
 
 
 # --- Another browser, and the published model -------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import stand_in_model
 
-from tools.bench.lite import measured
+from tools.bench.site import measured
 from tools.browser import driver, firefox
 
 pytestmark = pytest.mark.long_form
@@ -62,7 +62,7 @@ def lab(site):
 )
 def test_notebook(lab, path):
     with measured(lab, path.name) as (notebook, (text, ready, ran)):
-        print(f"\n{path.stem}, seconds (and of a core): text {text}, Ready {ready}, Run All {ran}", end=" ")
+        print(f"\n{path.stem}, seconds: text {text:.0f}, Ready {ready:.0f}, Run All {ran:.0f}", end=" ")
         assert notebook.complaints() == []
         said = next(cell for cell in notebook.cells if cell["id"] == "setup")["outputs"][0]
         assert "".join(said["text"]).startswith("Ready.\n")

@@ -1,4 +1,4 @@
-"""The report on prose counts what it says."""
+"""A learner's minutes are counted as they are said to be."""
 
 import nbformat
 import pytest
@@ -31,28 +31,8 @@ def test_the_model_of_time_counts_what_it_says():
     assert whole - core == pytest.approx(11 / 120 + 1 + 3 + 1 / 10 + 14)
 
 
-def test_a_report_counts_sentences_fragments_and_marks():
-    text = "The model *learns* to copy. It never sees $x$: a wall.\n\n**Predict:** Who shall win here?\n\nA mask.\n"
-    cells = [cell(f"# Title\n{text}| table |"), code("x"), cell("## References\nMany: many.")]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    assert prose.report(prose.prose(notebook)) == (
-        "17 words, 4 a sentence; 50 % fragments; 50 % begin with it, that, those, what or who; "
-        "5.9 colons and semicolons per 100 words; to weigh: shall"
-    )
-
-
-@pytest.mark.parametrize(
-    ("title", "finds"),
-    [
-        ("Attention map of the third head", False),
-        ("Loss and accuracy over training", False),
-        ("Scores by position of query and key", False),
-        ("Head 3", True),
-        ("The old sum stays", True),
-        ("Post-norm stands on the stream, pre-norm on the side roads", True),
-        ("Rows don't sum to one", True),
-        ("The mask is late", True),
-    ],
-)
-def test_a_verb_is_known_by_its_ending(title, finds):
-    assert prose.states_a_finding(title) == finds
+def test_a_title_that_finds_has_a_number_or_a_verb():
+    found = "Head 3", "The old sum stays", "Rows don't sum to one", "The mask is late"
+    assert all(map(prose.states_a_finding, found))
+    labels = "Attention map of the third head", "Loss and accuracy over training", "Scores by position of query and key"
+    assert not any(map(prose.states_a_finding, labels))

@@ -24,16 +24,6 @@ def test_all_copies_of_the_address_agree(path):
     assert text.count("github.io/REPO") == len(save.PAGES.findall(text)) or save.slug() != "OWNER/REPO"
 
 
-def test_a_new_address_reaches_every_copy_and_nothing_else():
-    text = """pip install git+https://github.com/OWNER/REPO and https://github.com/numpy/numpy
-        https://mybinder.org/v2/gh/OWNER/REPO/main?x https://colab.research.google.com/github/OWNER/REPO/blob/main/a
-        https://OWNER.github.io/REPO/lite/lab https://jalammar.github.io/illustrated-transformer/"""
-    new = save.with_address(text, "ada/attention.course")
-    pages = "https://OWNER.github.io/REPO", "https://ada.github.io/attention.course"
-    assert new == text.replace("OWNER/REPO", "ada/attention.course").replace(*pages)
-    assert save.with_address(new, "OWNER/REPO") == text
-
-
 @pytest.mark.slow
 def test_the_address_is_written_everywhere_and_nothing_is_run(tmp_path, monkeypatch):
     files = {path.relative_to(save.ROOT): path.read_bytes() for path in (*COPIES, save.ROOT / "pyproject.toml")}
@@ -54,18 +44,12 @@ def test_the_address_is_written_everywhere_and_nothing_is_run(tmp_path, monkeypa
         save.write_address("ada")
 
 
-@pytest.mark.parametrize(
-    "url", ["https://github.com/only-owner", "http://github.com/a/b", "https://github.com/a/b/c", "a/b"]
-)
-def test_an_invalid_address_is_refused(tmp_path, monkeypatch, capsys, url):
+@pytest.mark.parametrize("url", ["https://github.com/only-owner", "http://github.com/a/b", "https://github.com/a/b/c"])
+def test_an_invalid_address_is_refused(tmp_path, monkeypatch, url):
     (tmp_path / "pyproject.toml").write_text(f'[project.urls]\nRepository = "{url}"\n')
     monkeypatch.setattr(save, "ROOT", tmp_path)
     with pytest.raises(ValueError, match=re.escape(url) + r".* must look like https://github.com/OWNER/REPO"):
         save.slug()
-    monkeypatch.setattr("sys.argv", ["course.py save"])
-    with pytest.raises(SystemExit):
-        save.main()
-    assert len([line for line in capsys.readouterr().err.splitlines() if url in line]) == 1
 
 
 @pytest.mark.slow
@@ -107,14 +91,12 @@ def test_the_film_is_short_and_shows_its_figure():
     assert all(
         word in alt for scene in readme_film.STORY for word in map(str, scene.values()) if word not in ("1.0", "10.0")
     )
-    times = []
     with Image.open(readme_film.FILM) as stored:
-        size, count = stored.size, stored.n_frames
-        for number in range(count):
+        size, times = stored.size, []
+        for number in range(stored.n_frames):
             stored.seek(number)
             times.append(stored.info["duration"])
     assert times.count(readme_film.REST) == len(readme_film.STORY)
-    assert set(times) == {readme_film.REST, readme_film.STEP}
     assert 10_000 > sum(times) > 5_000
     image, time = next(readme_film.frames())
     assert (image.size, time) == (size, readme_film.REST)

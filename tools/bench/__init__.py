@@ -1,5 +1,4 @@
-"""Side-by-side ratios: `python -m tools.bench [what ...]`.
+"""What the course claims about speed and memory, measured: `python -m tools.bench PART ...`.
 
-Times depend on the machine; ratios much less. What is compared takes turns, so that a busy moment hits both. Nothing
-here passes or fails. `BENCH=trial` in the environment runs each part once, in a small form: to see that it works.
+Times depend on the machine, ratios much less. Nothing here passes or fails.
 """

@@ -22,7 +22,6 @@ from typing import Any
 import psutil
 import requests
 
-from tools.bench import trial
 from tools.bench.memory import highest
 from tools.bench.student import Student
 
@@ -50,8 +49,6 @@ def run(students: int = 30, moving: int = 10, notebook: str = "02_scaled_attenti
         moving: how many move sliders at once.
         minutes: for how long all of them then use their figures, each in a rhythm of its own; memory must stay flat.
     """
-    if trial.on():
-        students, moving, notebook = 2, 2, "00_start_here"
     cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     print(f"{students} students, {notebook}, {os.cpu_count()} cores (load before: {psutil.getloadavg()[0]:.1f})")
@@ -65,12 +62,11 @@ def run(students: int = 30, moving: int = 10, notebook: str = "02_scaled_attenti
         with measured("run all", hub):
             present = all_do(lambda student: student.run_all(sources), present)
         with measured("nobody does anything", hub):
-            time.sleep(1 if trial.on() else 10)
-        figures, steps = (1, 12) if trial.on() else (3, 12)  # about ten seconds
+            time.sleep(10)
         able = []
         with measured(f"sliders, {moving} at once", hub):
             for first in range(0, students, moving):
-                able += all_do(lambda student: student.drag(figures, steps), present[first : first + moving])
+                able += all_do(lambda student: student.drag(figures=3, steps=12), present[first : first + moving])
         print_memory("after all", hub)
         part = min(minutes, 10)
         for lasted in range(0, round(minutes), round(part) or 1):

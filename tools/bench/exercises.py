@@ -1,7 +1,7 @@
 """The time that the check of each exercise takes: for a right answer, the first time and again, and for wrong ones."""
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from time import thread_time
 from typing import Any
@@ -11,12 +11,11 @@ from lesson_utils.mistakes.exercise import Exercise
 from lesson_utils.mistakes.judge import run as check
 
 
-def run() -> None:
-    """Print a line for each exercise, then medians and the slowest."""
-    rows = {name: _times(exercise) for name, exercise in course.exercises().items()}
-    print(
-        "check: seconds of computing for a right answer, the first and the second time, and for typed mistakes (median)"
-    )
+def run(names: Sequence[str] = ()) -> None:
+    """Print a line for each of these exercises (without names, of all), then medians and the slowest."""
+    every = course.exercises()
+    rows = {name: _times(every[name]) for name in names or every}
+    print("seconds of computing for a right answer, the first and the second time, and for typed mistakes (median)")
     for name, (first, again, wrong) in rows.items():
         print(f"  {name:24} {first:5.2f} {again:5.2f} {wrong:5.2f}")
     for n, what in enumerate(("right, first", "right, again", "wrong")):

@@ -22,7 +22,7 @@ window.bench = {
             port1.onmessage = done
             port2.postMessage(0)
         })
-        const watch = node.watch = {pressed: 0, moved: 0, moves: 0, changed: 0, shown: [], blank: 0, end: () => end.abort()}
+        const watch = node.watch = {pressed: 0, moved: 0, changed: 0, shown: [], end: () => end.abort()}
         let last = picture(), src = content(last)
         const look = async () => {
             const img = picture()
@@ -36,18 +36,9 @@ window.bench = {
             watch.shown.push(performance.now())
         }
         observe(look, {childList: true, characterData: true, attributeFilter: ['src']})
-        const moved = () => {
-            watch.moved = performance.now()
-            watch.moves += 1
-        }
-        observe(moved, {attributeFilter: ['aria-valuenow']})
+        observe(() => { watch.moved = performance.now() }, {attributeFilter: ['aria-valuenow']})
         const options = {capture: true, signal: end.signal}
         node.addEventListener('keydown', event => { watch.pressed = event.timeStamp }, options)
-        const blink = () => {
-            if (!picture()?.naturalWidth) watch.blank += 1
-            if (!end.signal.aborted) requestAnimationFrame(blink)
-        }
-        blink()
     },
 
     // From the key press to the first picture after `count` of them.
@@ -65,9 +56,5 @@ window.bench = {
         const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel
         const quiet = () => performance.now() - Math.max(node.watch.moved, node.watch.changed) > 200
         while (kernel.status !== 'idle' || !quiet()) await new Promise(done => setTimeout(done, 20))
-    },
-
-    startAgain(node) {
-        Object.assign(node.watch, {shown: [], moves: 0, blank: 0})
     },
 }

@@ -3,13 +3,12 @@
 Every live figure against `ipywidgets.interact` with a new figure a step, the usual way, and against the floor: a slider
 that changes a text label. All three in one page of JupyterLab, from the key press to what is painted, timed by the
 page's own clock. Each notebook's figures have a new page, as learners have it: after fifty figures the label is slower.
-The three slowest come first, with a drag of two seconds. All of it takes ten minutes at most.
+The slowest come first. All of it takes ten minutes at most.
 """
 
 import itertools
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,16 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lesson_utils.classroom import live, plots
 from lesson_utils.classroom.course import LESSONS, named
 from lesson_utils.classroom.live import testing  # noqa: F401  # the notebook's
-from tools.bench import trial
 
 if TYPE_CHECKING:
     from tools.browser.driver import JupyterLab
     from tools.browser.notebook import Control, LiveFigure, Notebook
 
 STEPS = 4  # at least, from the left end of the slider, and back again
-SLOWEST = 3  # are shown first, and dragged
 GOALS = {"milliseconds": 60.0, "× the floor": 2.0, "× interact in haste": 0.3}
-DRAG_SECONDS, MOVES_PER_SECOND = 2, 60
 IN_THE_PAGE = Path(__file__).with_suffix(".js")  # its functions are called `bench.…` there
 
 
@@ -97,19 +93,15 @@ def floor() -> None:
 
 
 def run(words: Sequence[str] = ()) -> None:
-    """Print the slowest of these live figures, then a line for each of the others; `words` are for `chosen`."""
+    """Print a line for each of these live figures, and medians; `words` are for `chosen`."""
     import nbformat
 
     from tools.browser import driver
 
-    names = chosen(words)[: 1 if trial.on() else None]
+    names = chosen(words)
     if not names:
         sys.exit(f"there is no live figure in {' '.join(words)!r}")
-    print(
-        f"live: key press to painted picture, {len(names)} figures, a page for each notebook",
-        flush=True,
-    )
-    start = time.monotonic()
+    print(f"live: key press to painted picture, {len(names)} figures, a page for each notebook", flush=True)
     found: list[Latency] = []
     failed: list[str] = []
     cells = [nbformat.v4.new_code_cell(source, id=name) for name, source in _cells().items()]
@@ -126,15 +118,9 @@ def run(words: Sequence[str] = ()) -> None:
                         failed.append(name)
                         alerts = [figure.alert for figure in page.live_figures()]
                         print(f"\n{name} FAILED: {error}\n{next(filter(None, alerts), '')}", flush=True)
-        found.sort(key=lambda latency: -latency.ours)
-        with _page(server) as page:
-            for latency in found[:SLOWEST]:
-                print(f"\n{latency}")
-                _drag_both(latency.name, page)
-    print("", *found[SLOWEST:], sep="\n")
     if found:
+        print("", *sorted(found, key=lambda latency: -latency.ours), sep="\n")
         _sum_up(found)
-    print(f"It took {time.monotonic() - start:.0f} s.")
     if failed:
         sys.exit(f"{len(failed)} could not be measured: {', '.join(failed)}")
 
@@ -235,44 +221,3 @@ def _step(figure: "LiveFigure", slider: "Control", key: str) -> float:
 
 def _settle(figure: "LiveFigure") -> None:
     figure.node.evaluate("node => bench.settled(node)")
-
-
-def _drag_both(name: str, page: "Notebook") -> None:
-    """Show a figure in both ways once more, drag their sliders, and print what came."""
-    for way, figure in zip(("live", "interact"), _show(name, page)[1:], strict=True):
-        slider = _first_slider(figure)
-        if slider.kind == "slider":
-            print(f"  drag, {way}: {_drag(figure, slider)}")
-
-
-def _drag(figure: "LiveFigure", slider: "Control") -> str:
-    """Drag the slider from its left end to its right end, and describe the pictures that came."""
-    slider.move("End")
-    _settle(figure)
-    right = figure.src
-    slider.move("Home")
-    _settle(figure)
-    figure.node.evaluate("node => bench.startAgain(node)")
-
-    mouse, handle, track = figure.node.page.mouse, slider.input.bounding_box(), slider.track.bounding_box()
-    assert handle is not None
-    assert track is not None
-    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
-    mouse.move(x, y)
-    mouse.down()
-    start, moves = time.monotonic(), DRAG_SECONDS * MOVES_PER_SECOND
-    for n in range(1, moves + 1):
-        mouse.move(x + track["width"] * n / moves, y)
-        time.sleep(max(0, start + n / MOVES_PER_SECOND - time.monotonic()))
-    seconds = time.monotonic() - start
-    mouse.up()
-
-    _settle(figure)
-    watch = figure.node.evaluate("node => node.watch")
-    verdict = "right" if figure.src == right else "WRONG"
-    kilobytes = len(figure.src.partition(",")[2]) * 3 / 4 / 1000
-    return (
-        f"{len(watch['shown'])} pictures for {watch['moves']} positions in {seconds:.1f} s, the last "
-        f"{watch['shown'][-1] - watch['moved']:.0f} ms after the slider and {verdict}; "
-        f"{watch['blank']} blank frames; {kilobytes:.0f} kB a picture"
-    )

@@ -4,16 +4,15 @@ USS is what a process has for itself. What it shares with others of its kind (th
 once, however many learners there are; RSS counts it for each.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from tools.bench import trial
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
-def run() -> None:
-    """Print a line for each notebook, and one for the server that each learner has beside the kernel."""
+def run(names: Sequence[str] = ()) -> None:
+    """Print a line for each notebook whose name begins so, and one for the server beside each learner's kernel."""
     import nbformat
     import psutil
 
@@ -22,7 +21,9 @@ def run() -> None:
     print("memory of a kernel, USS (RSS), in MB")
     print(f"  {'':24}{'at rest':>13}{'set up':>13}{'after Run All':>15}{'highest RSS':>13}")
     largest = []
-    for path in sorted(NOTEBOOKS.glob("*.ipynb"))[: 1 if trial.on() else None]:
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        if names and not path.stem.startswith(tuple(names)):
+            continue
         sources = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
         (rest, set_up, after), peak = _kernel(sources)
         print(f"  {path.stem:24}{rest:>13}{set_up:>13}{after:>15}{peak:13.0f}", flush=True)

@@ -1,7 +1,6 @@
 """The chatbot's symptoms: one bug at a time in the published model; what it says, its perplexity, a map of one head.
 
-What is shown was measured by `python -m tools.measure symptoms`, which says what each bug is, and stored beside this
-file.
+What is shown was measured once, each bug planted as `bugs.changes` has it, and is stored beside this file.
 """
 
 import json

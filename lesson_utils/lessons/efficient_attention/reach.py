@@ -21,7 +21,7 @@ ALL_TEXTS = "all three"
 
 @cache
 def real() -> dict[str, Any]:
-    """Perplexities of SmolLM2-135M-Instruct on three texts, stored: `python -m tools.measure savings` makes them."""
+    """Perplexities of SmolLM2-135M-Instruct on three texts, measured once and stored."""
     return dict(json.loads((Path(__file__).parent / "real.json").read_text(encoding="utf-8")))
 
 

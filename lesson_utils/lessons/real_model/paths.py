@@ -38,15 +38,6 @@ def moved_inputs(by: int) -> Inputs:
     return inputs
 
 
-def look_near(maps: Array, period: int, away: int) -> Array:
-    """Return the second copy's mean weight so many places after the answer (before it, if negative).
-
-    maps: (..., T, T). Returns (...). Where the answer stands, it is the induction score, but for one query.
-    """
-    weight: Array = np.diagonal(maps, 1 - period + away, -2, -1)[..., 2:].mean(axis=-1)
-    return weight
-
-
 class Patched(NamedTuple):
     """Logits, (B, T, V), and the maps of the reading heads, (B, readers, T, T)."""
 

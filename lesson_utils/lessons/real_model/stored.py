@@ -1,6 +1,6 @@
 """Stored measurements: of the real model, for those who have not installed it; and of small GPTs with five changes.
 
-`tools/measure/real_model.py` and `tools/measure/changes.py` have made it.
+All of it was measured once. The programs that did so are in git's history: `git log -- tools/measure` finds them.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The course's models written once more in PyTorch, with the same parameters under the same names.
 
-The bench takes their times, and tests compare their losses and gradients with ours. They know the usual settings of our
-models: pre-norm, ReLU, sinusoidal positions.
+Tests compare their losses and gradients with ours. They know the usual settings of our models: pre-norm, ReLU,
+sinusoidal positions.
 """
 
 from collections.abc import Callable
