@@ -247,7 +247,7 @@ def run_tests(folder: Path, words: Sequence[str], limit: float | None = None, me
     """Run tests of a copy of the course, and say whether all pass within the time limit (in seconds)."""
     coverage_ = ["-m", "coverage", "run", f"--include={MATHS}/*", f"--data-file={COVERED}"] if measure else []
     command = [sys.executable, *coverage_, "-m", "pytest", "-x", "-q", "--tb=short", "-p", "tools.mutants"]
-    command += ["-p", "no:cacheprovider", "-o", "addopts=-p tests.running_notebooks --strict-markers", *words]
+    command += ["-p", "no:cacheprovider", "-o", "addopts=--strict-markers", *words]
     path = os.pathsep.join([str(folder), str(Path(__file__).resolve().parents[1])])
     environment = os.environ | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "COVERAGE_CORE": "ctrace"}
     environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # Jupyter's takes longer to start than most tests to run
@@ -271,7 +271,8 @@ def copy_course(folder: Path) -> Path:
     for name in ("lesson_utils", "tests", "tools"):
         if (ROOT / name).exists():
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy(ROOT / name, folder)
     return folder
 
 

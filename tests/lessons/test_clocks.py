@@ -47,7 +47,7 @@ def test_a_notebook_runs_whatever_the_clocks_say(lesson, tmp_path):
     startup.mkdir(parents=True)
     (startup / "00-clocks.py").write_text(ODD_CLOCKS, encoding="utf-8")
     notebook = next((ROOT / "notebooks").glob(f"*_{lesson.name}.ipynb"))
-    options = "-p tests.running_notebooks --strict-markers --nbval-lax --nbval-current-env --nbval-cell-timeout=300"
+    options = "--strict-markers --nbval-lax --nbval-current-env --nbval-cell-timeout=300"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", f"addopts={options}", notebook]
     variables = os.environ | {"IPYTHONDIR": str(tmp_path), "COURSE_TRAIN": "no"}
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)

@@ -238,7 +238,6 @@ def peak(function):
         tracemalloc.stop()
 
 
-@pytest.mark.slow
 def test_memory_grows_with_the_length_not_with_its_square(rng, monkeypatch):
     monkeypatch.undo()  # blocks as they are
     T = 4096

@@ -18,7 +18,6 @@ sizes = st.integers(1, 9)
 
 
 @given(st.text())
-@pytest.mark.slow
 def test_decode_undoes_encode(text):
     vocabulary = Vocabulary(sorted({*text, "a"}))
     ids = vocabulary.encode(text)
@@ -143,7 +142,6 @@ def test_the_days_are_those_of_a_hundred_years():
     np.testing.assert_array_equal(days, [day.toordinal() for day in days_of(*range(1950, 2050))])
 
 
-@pytest.mark.slow
 def test_training_and_testing_share_no_day_and_miss_none(rng):
     seen = {held: {iso for _, iso in tasks.date_pairs(rng, 200_000, held_out=held)} for held in (False, True)}
     assert all(tasks.held_out(date.fromisoformat(iso)) for iso in seen[True])

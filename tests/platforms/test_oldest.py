@@ -30,7 +30,7 @@ def test_the_suite_passes(environment):
     # Notebooks run here, and their claims hold; what they print is compared with today's versions only.
     options += [
         "-o",
-        "addopts=-p tests.running_notebooks --strict-markers --nbval-lax --nbval-current-env --nbval-cell-timeout=300",
+        "addopts=--strict-markers --nbval-lax --nbval-current-env --nbval-cell-timeout=300",
     ]
     environment.run("-m", "pytest", *options, "tests", "notebooks", cwd=ROOT, COURSE_TRAIN="no")
     installed = environment.versions("numpy", "matplotlib", "ipywidgets", "tqdm")

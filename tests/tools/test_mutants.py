@@ -123,7 +123,7 @@ def course(tmp_path, monkeypatch):
     """A course whose library is one module, with one test."""
     files = {MODULE: SOURCE, "tests/maths/test_tiny.py": TESTS, mutants.EQUIVALENT: LISTED}
     files |= {"lesson_utils/__init__.py": "", "lesson_utils/maths/__init__.py": ""}
-    files |= {path: (ROOT / path).read_text() for path in ("pyproject.toml", "tests/running_notebooks.py")}
+    files |= {path: (ROOT / path).read_text() for path in ("pyproject.toml", "conftest.py")}
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)

@@ -1,3 +1,8 @@
+"""How tests and notebooks are run, and what the notebooks' texts claim.
+
+It stands beside tests/ and notebooks/, because nbval's cells are tests that belong to files in notebooks/.
+"""
+
 import functools
 import os
 import re
@@ -7,7 +12,11 @@ import hypothesis
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parent
+
+os.environ["COURSE_STRICT"] = "1"  # pictures that are too wide for their titles, or too large, are errors
+os.environ.setdefault("COURSE_TRAIN", "no")  # as course.py has it
+os.environ["COURSE_PROGRESS"] = "off"  # what tests solve is nobody's progress
 
 # The same examples on every machine: a test that fails here fails everywhere. Each week, GitHub's workflow draws others
 # (`--hypothesis-profile=weekly`).
@@ -78,6 +87,28 @@ def pytest_terminal_summary(terminalreporter, config):
     for report in terminalreporter.stats.get("rerun", ()):  # it may be a bug that a busy machine brings out: look at it
         terminalreporter.section(f"--second-try: the first one of {report.nodeid}", "-", yellow=True)
         terminalreporter.write_line(report.longreprtext)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Behind each cell that nbval has run, check what the notebook's text claims of it.
+
+    The claims stand in tests/claims, because nobody who learns from a notebook wants to read them.
+    """
+    yield
+    if item.path.suffix == ".ipynb" and (claim := claims(item.path.stem).get(item.cell["id"])):
+        reply = item.parent.kernel.kc.execute(claim, silent=True, reply=True, timeout=120)["content"]
+        assert reply["status"] == "ok", f"{reply['ename']}: {reply['evalue']}"
+
+
+@functools.cache
+def claims(notebook):
+    """Return what a notebook's text claims, as code to run behind a cell, by the cell's name."""
+    path = ROOT / "tests" / "claims" / f"claims_of_{notebook}.py"
+    if not path.exists():
+        return {}
+    head, *parts = re.split(r"^# %% (\S+)\n", path.read_text(encoding="utf-8"), flags=re.M)
+    return {cell: head + claim for cell, claim in zip(parts[::2], parts[1::2], strict=True)}
 
 
 @pytest.fixture
