@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from straight_line import Line, batches
 
 from lesson_utils.maths import (
     attention,
@@ -26,7 +27,7 @@ from lesson_utils.maths import (
 from lesson_utils.maths.layers import Param
 from lesson_utils.maths.positions import Rotary
 from lesson_utils.maths.tasks import Vocabulary
-from lesson_utils.maths.training import SGD, Adam, clip_gradients, warmup_linear
+from lesson_utils.maths.training import SGD, Adam, clip_gradients, fit, warmup_linear
 
 Z = np.zeros
 INF, NAN = np.inf, np.nan
@@ -182,6 +183,15 @@ TRAINING = [
     (warmup_linear, (1, 2, -1, 3), "warmup=-1 must be at least 0"),
     (warmup_linear, (1, 1, 3, 3), "warmup=3 must be smaller than total=3"),
 ]
+FIT = partial(fit, Line(), batches, progress=False)
+FITS = [
+    (FIT, (-1,), "steps=-1 must be at least 0"),
+    (partial(FIT, every=0), (5,), "every=0 must be at least 1"),
+    (partial(FIT, clip=0), (5,), "clip=0 must be a positive number, or None"),
+    (partial(FIT, lr=1, schedule=float), (5,), "lr and schedule are both given"),
+    (partial(FIT, lr=-1), (5,), "lr=-1 must be 0 or a positive number"),
+    (partial(FIT, optimizer=Adam(Line().params())), (5,), "optimizer was made for other parameters"),
+]
 COSTS = [
     (costs.attention_cost, (5, 65, 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
     (costs.cache_bytes, (3, 6, 1, 1, 8, 7), "local_layers=7 is more than num_layers=6"),
@@ -259,10 +269,7 @@ MODELS = [
         for model, attend, message in (
             (ALIBI, attention.scaled_dot_product_attention, "a mask: there is no place for a bias"),
             (GPT, lambda Q, K, V, mask: V, "returned a ndarray; expected two arrays"),
-            (
-                lambda Q, K, V, mask: (Z((2, 3, 4, 5)), Q),
-                "returned output of shape (2, 3, 4, 5); expected (2, 3, 5, 4)",
-            ),
+            (GPT, lambda Q, K, V, mask: (Q[:1], Q), "returned output of shape (1, 3, 5, 4); expected (2, 3, 5, 4)"),
             (GPT, lambda Q, K, V, mask: (V, V), "returned weights of shape (2, 3, 5, 4); expected (2, 3, 5, 5)"),
         )
     ),
@@ -305,7 +312,7 @@ SEQ2SEQS = [
     (RECURRENT_MODEL.decode, (SOURCE + 4, 3), "source holds 9…9; expected integers 0…8"),
 ]
 OF_FUNCTIONS = [*PROBABILITIES, *FEATURES, *ATTENTION, *EFFICIENT, *POSITIONS, *RECURRENT, *TASKS, *TRAINING, *COSTS]
-ALL = [*OF_FUNCTIONS, *LAYERS, *MODELS, *SEQ2SEQS]
+ALL = [*OF_FUNCTIONS, *LAYERS, *MODELS, *SEQ2SEQS, *FITS]
 
 
 @pytest.mark.parametrize(("function", "arguments", "message"), ALL, ids=[message for _, _, message in ALL])
