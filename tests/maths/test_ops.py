@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from lesson_utils.maths import attention, ops
+from lesson_utils.maths import ops
 
 FLOATS = (np.float32, np.float64)
 TOLERANCE = {np.float32: 1e-6, np.float64: 1e-13}
@@ -120,24 +120,6 @@ def test_jacobian_equals_central_differences(x):
 
 
 # --- Losses, norms, activations, dropout -----------------------------------------------------------------------------
-
-
-@given(seeds, st.booleans(), st.sampled_from([1.0, 200.0, 1e4]), st.sampled_from(FLOATS))
-def test_attention_of_training_is_the_one_of_the_lesson(rng, masked, size, dtype):
-    T_q, T_k, d_k, d_v = 3, 4, 5, 2
-    Q, K, V = (rng.normal(size=(2, *s)).astype(dtype) for s in ((T_q, d_k), (T_k, d_k), (T_k, d_v)))
-    Q *= dtype(size)
-    mask = rng.random((2, T_q, T_k)) < 0.5 if masked else None
-    if masked:
-        mask[..., 0, :] = False  # a query that may attend to nothing
-    _, weights = attention.scaled_dot_product_attention(Q, K, V, mask, 0.7)
-    for given_mask in (mask, mask if mask is None else mask.astype(dtype)):
-        got, cache = attention.attention_forward(Q, K, V, given_mask, 0.7)
-        assert got.dtype == cache.weights.dtype == dtype
-        np.testing.assert_allclose(cache.weights, weights, atol=1e-3 if size > 1 and dtype == np.float32 else 1e-5)
-    if masked:
-        assert (cache.weights[~mask] == 0).all()
-        assert (got[..., 0, :] == 0).all()
 
 
 def test_a_hidden_score_may_be_as_large_as_it_likes():

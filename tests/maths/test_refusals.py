@@ -13,6 +13,7 @@ from straight_line import Line, batches
 
 from lesson_utils.maths import (
     attention,
+    checks,
     costs,
     efficient,
     fast_weights,
@@ -208,6 +209,7 @@ LAYERS = [
     (partial(LAYER, num_heads=6, num_kv_heads=4), (), "num_heads=6 must be divisible by num_kv_heads=4; try 4"),
     (partial(LAYER, dtype=np.float16), (), "dtype=float16 must be float32 or float64"),
     (layers.MultiHead(4, 2, RNG, rotary=Rotary()).forward, (X, X), "rotary positions are for self-attention"),
+    (layers.normal, (3, 4, RNG, np.float32, 0.0), "divisor=0.0 must be above 0"),
     (layers.Linear, (0, 3, RNG), "d_in=0 must be at least 1"),
     (layers.Linear(4, 3, RNG).forward, (np.zeros((2, 5), np.float32),), "x (2, 5) and W (4, 3) do not fit"),
     (layers.Embedding, (3, 2.5, RNG), "d_model=2.5 must be a whole number"),
@@ -311,11 +313,54 @@ SEQ2SEQS = [
     (RECURRENT_MODEL.decode, (SOURCE, 0), "max_length=0 must be at least 1"),
     (RECURRENT_MODEL.decode, (SOURCE + 4, 3), "source holds 9…9; expected integers 0…8"),
 ]
+CHECKS = [
+    (checks.as_float, (None, "x"), "x has dtype object; expected real numbers (float32, float64 or integers)"),
+    (checks.as_float, (np.ones(2, "M8[s]"), "x"), "x has dtype datetime64[s]; expected real numbers"),
+    (checks.as_float, (np.float16(1), "x"), "x has dtype float16, too narrow to add up in; convert to"),
+    (checks.as_float, (ROWS, "x", 3), "x has shape (2, 3); expected at least 3 axes"),
+    (checks.as_weights, (1.0,), "weights has shape (); expected at least 1 axes"),
+    *((checks.as_weights, ([0.5, x],), "weights holds numbers outside 0…1, or NaN") for x in (-0.1, 1.01, NAN, 1e300)),
+    (checks.check_no_overflow, (np.array([1.0, INF]),), "the input is so large that the output overflows"),
+    (checks.as_number, ("a", "eps"), "eps='a' must be a finite number"),
+    (checks.as_axis, (None, (2, 3)), "axis=None must be a whole number"),
+    (checks.as_choice, ("d", "letter", "abc"), "letter='d' is not known; choose one of a, b, c"),
+    (checks.as_ids, ([-1], "ids", 3), "ids holds -1…-1; expected integers 0…2"),
+    (checks.as_qkv, (ROWS, ROWS, ROWS[:1]), "V has 1 rows, K has 2; each key needs one value (K (2, 3), V (1, 3))"),
+    (checks.as_qkv, (ROWS, ROWS[:, :2], ROWS), "Q has width 3, K has width 2; a dot product needs the same width"),
+    (checks.as_qkv, (ROWS, ROWS[:0], ROWS[:0]), "K has shape (0, 3); expected at least one key of width at least 1"),
+    (checks.as_qkv, (ROWS, ROWS[None], ROWS), "leading axes do not fit: Q (2, 3), K (1, 2, 3), V (2, 3); they"),
+    (checks.as_qkv, (ROWS[:, :0], ROWS[:, :0], ROWS), "K has shape (2, 0); expected at least one key of width"),
+    (partial(checks.same_leading, x=ONES), (), "x has shape (3,); expected at least 2 axes, (..., T, d)"),
+    (checks.check_matrix, ("W", ROWS, (None, 4)), "W has shape (2, 3); expected (any, 4)"),
+    (checks.check_matrix, ("W", ONES, (None, None)), "W has shape (3,); expected (any, any)"),
+    (checks.check_real, (ROWS, (2, 3)), "mask is float64 (2, 3); expected booleans (2, 3), True = a re"),
+]
 OF_FUNCTIONS = [*PROBABILITIES, *FEATURES, *ATTENTION, *EFFICIENT, *POSITIONS, *RECURRENT, *TASKS, *TRAINING, *COSTS]
-ALL = [*OF_FUNCTIONS, *LAYERS, *MODELS, *SEQ2SEQS, *FITS]
+ALL = [*OF_FUNCTIONS, *LAYERS, *MODELS, *SEQ2SEQS, *FITS, *CHECKS]
 
 
 @pytest.mark.parametrize(("function", "arguments", "message"), ALL, ids=[message for _, _, message in ALL])
 def test_what_does_not_fit_is_refused_with_what_was_given_and_what_is_expected(function, arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         function(*arguments)
+
+
+def test_what_fits_is_given_back_as_it_is():
+    for dtype in (np.float32, np.float64, np.longdouble):
+        x = np.ones(3, dtype)
+        assert checks.as_float(x, "x") is checks.as_floats(x=x, y=x)[1] is x
+    ids = np.array([[0, 2]])
+    assert checks.as_ids(ids, "ids", V=3, ndim=2) is ids
+    assert checks.as_ids(np.zeros((0,), np.uint8), "ids", V=1).size == 0
+    assert (checks.as_size(np.int8(3), "n"), checks.as_axis(-1, (2, 3)), checks.as_heads(4, 64, "d_model")) == (
+        3,
+        -1,
+        4,
+    )
+    assert type(checks.as_number(np.float32(2), "x")) is float
+    assert checks.as_mask([True, False, True], (2, 3)).tolist() == [[True, False, True]] * 2
+    assert checks.as_weights([0.5, 1.0005]).max() == 1.0005  # rounding, in float32
+    checks.same_leading(a=np.ones((1, 4, 5)), b=np.ones((3, 6, 7)))
+    checks.check_matrix("W", ROWS, (None, 3))
+    checks.check_real(None, (2, 3))
+    checks.check_last_queries(2, 2)
