@@ -101,8 +101,6 @@ def test_the_bytes_of_a_cache_are_those_of_its_arrays(keep):
         held = layers * sum(x.nbytes for x in kept)
         local = {"local_layers": layers, "window": window} if keep else {}
         assert costs.cache_bytes(tokens, layers, kv_heads, d_head, bits=32, **local) == held
-
-
-def test_local_layers_stop_growing_and_the_others_do_not():
+    # local layers stop growing, and the others do not
     assert costs.cache_bytes(10, 6, 1, 1, 8, local_layers=5, window=4) == 2 * (10 + 5 * 4)
     assert costs.cache_bytes(3, 6, 1, 1, 8, local_layers=5, window=4) == 2 * 6 * 3
