@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lesson_utils.maths import attention, checks, costs
 from lesson_utils.maths.layers import KeyValueCache
@@ -73,21 +71,6 @@ def test_feed_forward_dense_and_recurrent_costs(rng, count):
         assert cost.multiply_adds == count(lambda x, W, U: [(row[None] @ W, row[None] @ U) for row in x], x, W, U)
         assert cost[1:] == (T * gates * d, W.size + U.size, T, T)
     assert costs.recurrent_cost(T, d) == costs.recurrent_cost(T, d, 1)
-
-
-@given(st.integers(1, 300), st.integers(1, 16), st.integers(1, 8))
-def test_twice_the_length_costs_what_table_1_says(T, h, d_k):
-    d = h * d_k
-    once, twice = costs.attention_cost(T, d, h), costs.attention_cost(2 * T, d, h)
-    assert twice.parts == {name: n * (2 if name == "projections" else 4) for name, n in once.parts.items()}
-    for grows, cost in (
-        (2, lambda T: costs.feed_forward_cost(T, d, 4 * d)),
-        (2, lambda T: costs.recurrent_cost(T, d)),
-        (4, lambda T: costs.dense_cost(T, d)),
-    ):
-        assert cost(2 * T).flops == grows * cost(T).flops
-    pairs = once.parts["scores"] + once.parts["weights · values"]
-    assert (pairs > once.parts["projections"]) == (2 * d < T)
 
 
 @pytest.mark.parametrize("keep", [None, 1])

@@ -67,14 +67,6 @@ def test_reach_follows_paths_layer_by_layer(rng, T, layers):
     np.testing.assert_array_equal(got, mask_by_loops(T, lambda i, j: j in known[i]))
 
 
-@given(st.integers(1, 20), st.integers(1, 6))
-def test_two_layers_reach_everything_through_a_global_token_or_window_and_stride(T, n):
-    assert efficient.reach(efficient.window_mask(T, 0) | efficient.global_mask(T, [n % T]), 2).all()
-    assert efficient.reach(efficient.window_mask(T, n - 1) | efficient.strided_mask(T, n), 2).all()
-    both = efficient.window_mask(T, n - 1, causal=True) | efficient.strided_mask(T, n, causal=True)
-    np.testing.assert_array_equal(efficient.reach(both, 2), attention.causal_mask(T))
-
-
 # --- Linear attention -------------------------------------------------------------------------------------------------
 
 

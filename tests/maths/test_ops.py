@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -24,17 +24,6 @@ def scores(draw, dtypes=floats, largest=1e4):
     return np.clip(size * rng.normal(size=shape), -largest, largest).astype(dtype)
 
 
-@given(scores(), st.data())
-def test_weights_are_non_negative_and_sum_to_1_and_their_entropy_lies_between_0_and_ln_n(x, data):
-    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
-    weights = ops.softmax(x, axis=axis)
-    assert (weights >= 0).all()
-    np.testing.assert_allclose(weights.sum(axis=axis, dtype=np.float64), 1, atol=TOLERANCE[x.dtype.type])
-    entropy = ops.entropy(weights, axis=axis)
-    assert (entropy >= 0).all()
-    assert (entropy <= np.log(x.shape[axis]) + 10 * TOLERANCE[x.dtype.type]).all()
-
-
 @given(scores(), st.sampled_from((0.25, 1.0, 8.0)), st.sampled_from((0.0, 0.4, 1.0)), seeds)
 def test_softmax_is_the_formula_whatever_the_size_and_what_is_minus_infinity_is_as_good_as_absent(x, T, share, rng):
     """Exactly nothing, in training, too; and a row in which nothing is left is a row of zeros."""
@@ -44,24 +33,15 @@ def test_softmax_is_the_formula_whatever_the_size_and_what_is_minus_infinity_is_
         here = x[i] > -np.inf
         powers = [math.exp((float(score) - float(x[i].max())) / T) for score in x[i][here]]
         want[i][here] = np.array(powers) / math.fsum(powers or [1])
-    ways = [
-        ops.softmax(x, temperature=T),
-        *([ops.softmax_forward(x)[0]] if T == 1 and np.isfinite(x).any(-1).all() else []),
-    ]
-    ways += [np.moveaxis(ops.softmax(np.moveaxis(x, -1, 0), 0, T), 0, -1)]
+    ways = [ops.softmax(x, temperature=T), np.moveaxis(ops.softmax(np.moveaxis(x, -1, 0), 0, T), 0, -1)]
+    if T == 1 and np.isfinite(x).any(axis=-1).all():
+        ways.append(ops.softmax_forward(x)[0])
     for weights in ways:
         assert weights.dtype == dtype
         np.testing.assert_allclose(weights, want, rtol=1e-6, atol=1e2 * TOLERANCE[dtype.type])
         assert (weights[x == -np.inf] == 0).all()
-
-
-@given(scores(st.just(np.float64)))
-def test_cold_is_a_lookup_and_hot_is_the_mean(x):
-    gaps = np.diff(np.sort(x, axis=-1))
-    assume((gaps[..., -1:] > 1e-6).all())
-    np.testing.assert_allclose(ops.softmax(x, temperature=1e-8), x == x.max(axis=-1, keepdims=True), atol=1e-12)
-    np.testing.assert_allclose(ops.softmax(x, temperature=1e12), 1 / x.shape[-1], rtol=1e-6)
-    np.testing.assert_array_equal(ops.softmax([1e4, -1e4], temperature=1e-307), [1, 0])
+    entropy = [-math.fsum(w * math.log(w) for w in row if w) for row in want.reshape(-1, x.shape[-1])]
+    np.testing.assert_allclose(ops.entropy(ways[0]).ravel(), entropy, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -72,6 +52,7 @@ def test_a_lone_score_gets_all_the_weight_in_training_too(dtype, score):
         assert weights.dtype == dtype
         np.testing.assert_array_equal(weights, np.isfinite(x))
     assert ops.softmax_forward(np.ones((0, 3)))[0].shape == (0, 3)  # no rows are fine
+    np.testing.assert_array_equal(ops.softmax([1e4, -1e4], temperature=1e-307), [1, 0])
 
 
 def test_entropy_counts_the_positions_looked_at():

@@ -51,29 +51,25 @@ def test_facts_and_arrays_are_as_they_were_written(save, version):
         np.testing.assert_array_equal(reader.read(name), array)
 
 
-@pytest.mark.parametrize(
-    ("kind", "data", "fact"),
-    [
-        (0, b"\xff", 255),
-        (1, b"\xff", -1),
-        (2, b"\xff\xff", 2**16 - 1),
-        (3, b"\xff\xff", -1),
-        (4, b"\xff" * 4, 2**32 - 1),
-        (5, b"\xff" * 4, -1),
-        (6, struct.pack("<f", 0.5), 0.5),
-        (7, b"\1", True),
-        (10, b"\xff" * 8, 2**64 - 1),
-        (11, b"\xff" * 8, -1),
-        (12, struct.pack("<d", 0.1), 0.1),
-    ],
-)
+def write_facts(path, *facts):
+    """Write a file without arrays, whose facts have these bytes: the kind and the content."""
+    names = (tiny_llama.string(name) for name in "ab")
+    content = b"".join(name + fact for name, fact in zip(names, facts, strict=False))
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(facts)) + content)
+    return path
+
+
+ONES = {1: {0: 255, 1: -1}, 2: {2: 2**16 - 1, 3: -1}, 4: {4: 2**32 - 1, 5: -1}, 8: {10: 2**64 - 1, 11: -1}}
+NUMBERS = [(kind, b"\xff" * size, fact) for size, kinds in ONES.items() for kind, fact in kinds.items()]
+NUMBERS += [(6, struct.pack("<f", 0.5), 0.5), (7, b"\1", True), (12, struct.pack("<d", 0.1), 0.1)]
+
+
+@pytest.mark.parametrize(("kind", "data", "fact"), NUMBERS)
 def test_every_kind_of_number(tmp_path, kind, data, fact):
     """Alone, and twice in a list: kind 9, then the kind and the count."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 2)
     lists = struct.pack("<IIQ", 9, kind, 2) + data + data
-    facts = tiny_llama.string("a") + struct.pack("<I", kind) + data + tiny_llama.string("b") + lists
-    (tmp_path / "numbers.gguf").write_bytes(head + facts)
-    assert Reader(tmp_path / "numbers.gguf").facts == {"a": fact, "b": [fact, fact]}
+    path = write_facts(tmp_path / "numbers.gguf", struct.pack("<I", kind) + data, lists)
+    assert Reader(path).facts == {"a": fact, "b": [fact, fact]}
 
 
 @pytest.mark.parametrize(
@@ -85,8 +81,7 @@ def test_every_kind_of_number(tmp_path, kind, data, fact):
     ],
 )
 def test_a_fact_that_is_none_is_refused(tmp_path, fact, message):
-    path = tmp_path / "strange.gguf"
-    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + tiny_llama.string("a") + fact)
+    path = write_facts(tmp_path / "strange.gguf", fact)
     with pytest.raises(ValueError, match=rf"strange\.gguf contradicts itself: {message}; fetch the file again"):
         Reader(path)
 
@@ -119,6 +114,9 @@ def test_every_kind_of_packing(save, rng, number, kind):
     array = Reader(save({}, {"a": (number, (2, 32), data)})).read("a")
     assert array.dtype == np.float32
     np.testing.assert_array_equal(array, values.reshape(2, 32))
+    row = Reader(save({}, {"a": (number, (64,), data)}))
+    np.testing.assert_array_equal(row.read("a"), values)
+    assert row.packed("a") is None, "a row is not kept packed"
 
 
 @pytest.mark.parametrize("number", [0, 1, 3, 8, 30])
@@ -197,10 +195,6 @@ def test_arrays_may_follow_each_other_without_a_gap_and_end_with_the_file(tmp_pa
     (tmp_path / "close.gguf").write_bytes(head + struct.pack("<2f", 3, 4))
     assert len(head) % 2 == 1
     np.testing.assert_array_equal(Reader(tmp_path / "close.gguf").read("ab"), [3, 4])
-
-
-def test_a_row_is_not_kept_packed(save):
-    assert Reader(save({}, {"a": (8, (32,), bytes(34))})).packed("a") is None
 
 
 def test_a_name_that_is_there_twice(save):
