@@ -63,7 +63,7 @@ def add_link(app, page, source):
 
 
 def add_button(app, page, template, context, doctree):
-    """The theme's own would look for the notebook in the folder that it has in the repository."""
+    """Add a link to JupyterLite; the theme's own would look for the notebook in its folder of the repository."""
     for group in context["header_buttons"]:
         if group.get("label") == "launch-buttons":
             icon = "_static/images/logo_jupyterlite.svg"

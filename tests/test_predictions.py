@@ -1,7 +1,7 @@
 """Nothing answers before the learner does: each prediction can be made, and its answer is folded."""
 
-import json
 import re
+from importlib import reload
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from lesson_utils.classroom import progress, quiz
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.quiz import Prediction
 from lesson_utils.classroom.stand_in import is_live_figure
-from tools import start
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 ASKS, FOLD = "**Predict:**", '<details class="answer"><summary>'
@@ -96,21 +95,6 @@ def test_no_number_of_an_answer_is_in_sight(lesson):
             assert not told & seen, f"{name}: {told & seen} stands in sight between {part[0].id} and {part[-1].id}"
 
 
-def test_working_copies_have_no_outputs_and_do_not_lead_elsewhere(tmp_path):
-    for lesson in LESSONS:
-        original = NOTEBOOKS / lesson.notebook
-        copy = json.loads(start.without_outputs(original))
-        assert not any(cell.get("outputs") or cell.get("execution_count") for cell in copy["cells"])
-        nbformat.validate(copy)
-        stored = json.loads(original.read_text(encoding="utf-8"))
-        there = start.ELSEWHERE.findall("".join(stored["cells"][0]["source"]))
-        assert len(there) == 2
-        assert "[Open in" not in json.dumps(copy)
-        assert [cell["source"] for cell in copy["cells"][1:]] == [cell["source"] for cell in stored["cells"][1:]]
-        (tmp_path / "copy.ipynb").write_text(json.dumps(copy), encoding="utf-8")
-        assert start.version_of(tmp_path / "copy.ipynb") == start.version_of(original)
-
-
 FALLS = Prediction("slope", ("rises", "falls"), right="rises", happened="It rises first.", usual="falls")
 
 
@@ -128,7 +112,9 @@ def test_a_prediction_that_cannot_be_made_is_refused(change):
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "solved.txt"))
-    monkeypatch.setattr(progress, "_seen", {})
+    reload(progress)
+    yield
+    reload(progress)
 
 
 def shown(monkeypatch, name="tired"):
@@ -148,7 +134,7 @@ def test_a_prediction_is_kept_and_compared(file, monkeypatch):
     buttons.value = "it"
     buttons.value = "street"
     assert "You predicted “street”. “Tired”" in reply.value
-    progress._seen.clear()  # a new kernel
+    reload(progress)  # a new kernel
     assert progress.predicted() == {"start_here.tired": 2}
     assert "Of 2 predictions you made 1, and 0 came true." in str(progress.here("start_here"))
     _, buttons, reply = shown(monkeypatch)

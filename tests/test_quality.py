@@ -97,12 +97,6 @@ def test_links_and_pictures_of_a_page_exist(page):
         assert made or target.startswith("https://") or (folder / target).exists(), target
 
 
-def test_the_readme_is_short():
-    """One screen and a half."""
-    words = re.findall(r"\S*\w\S*", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert len(words) <= 700
-
-
 def test_the_files_to_read_first_exist_and_are_short():
     page = (ROOT / ".github/CONTRIBUTING.md").read_text(encoding="utf-8")
     section = page.partition("## Read these eight files first")[2].partition("\n## ")[0]

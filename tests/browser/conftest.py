@@ -14,7 +14,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     if missing := [name for name in ("playwright", "jupyterlab") if not find_spec(name)]:
-        pytest.skip(f"{' and '.join(missing)} missing; install the extras: pip install -e '.[lab,test]'")
+        pytest.skip(f"{' and '.join(missing)} missing; install them: python course.py test tests/browser")
     if not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     import matplotlib.font_manager  # noqa: F401  # on a new machine it reports on stderr that it collects the fonts

@@ -1,6 +1,5 @@
 """A learner's way through notebooks in Firefox: by Shift+Enter, with sliders, an exercise, predictions and the quiz."""
 
-import runpy
 import time
 from pathlib import Path
 
@@ -9,11 +8,10 @@ import pytest
 
 from lesson_utils.classroom.stand_in import is_live_figure
 from tools.browser import driver, firefox
-from tools.start import without_outputs
+from tools.start import SETTINGS, without_outputs
 
 pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 ROOT = Path(__file__).parents[2]
-SETTINGS = runpy.run_path(str(ROOT / "course.py"))["SETTINGS"]
 PANEL = "jupyterapp.shell.currentWidget"
 ACTIVATE = f"""n => {{
     const {{content}} = {PANEL}

@@ -1,14 +1,11 @@
 """JupyterLab asks newcomers whether they want news, over the first notebook; with the course's settings it does not."""
 
-import runpy
-from pathlib import Path
-
 import pytest
 
 from tools.browser import driver
+from tools.start import SETTINGS
 
 pytestmark = [pytest.mark.slow, pytest.mark.long_form]
-SETTINGS = runpy.run_path(str(Path(__file__).parents[2] / "course.py"))["SETTINGS"]
 # JupyterLab's own choice, written out: `python course.py` may have turned it off where the tests run.
 ASKS = {name: {"fetchNews": "none", "checkForUpdates": True} for name in SETTINGS}
 

@@ -2,6 +2,7 @@
 
 import re
 import tarfile
+import zipfile
 
 import pytest
 
@@ -29,10 +30,14 @@ def test_an_sdist_and_a_wheel_are_built(built):
         folders = {name.split("/")[1] for name in archive.getnames()}
     assert {"lesson_utils", "README.md", "LICENSE", "pyproject.toml"} <= folders
     assert not folders & {"tests", "tools", "notebooks"}
+    with zipfile.ZipFile(built / names[0]) as archive:
+        brought = {name for name in archive.namelist() if ".dist-info/" not in name}
+    files = [path for path in (ROOT / "lesson_utils").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert brought == {path.relative_to(ROOT).as_posix() for path in files}
 
 
 def test_another_project_uses_the_wheel(built, environment, tmp_path):
-    """It imports what it needs, and marks the exercise of the page on one's own exercises."""
+    """It imports all that there is, and marks the exercise of the page on one's own exercises."""
     environment.install(*built.glob("*.whl"))
     page = (ROOT / "docs/own_exercises.md").read_text(encoding="utf-8")
     first, second = re.findall(r"```python\n(.+?)```", page, re.S)[:2]
@@ -40,7 +45,9 @@ def test_another_project_uses_the_wheel(built, environment, tmp_path):
     program.write_text(
         "from lesson_utils import attention, layers, models, plots\n"
         "from lesson_utils.exercises import check\n"
-        "import lesson_utils; print(lesson_utils.__version__)\n"
+        "import importlib, lesson_utils, pkgutil; print(lesson_utils.__version__)\n"
+        "for module in pkgutil.walk_packages(lesson_utils.__path__, 'lesson_utils.'):\n"
+        "    importlib.import_module(module.name)\n"
         f"{first}\n{second.replace('judge.run(', 'verdict = judge.run(')}\nprint(verdict.message)\n",
         encoding="utf-8",
     )

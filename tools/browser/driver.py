@@ -1,4 +1,4 @@
-"""A notebook in JupyterLab in headless Chromium, for the tests and the bench. Needs the extras `lab` and `test`.
+"""A notebook in JupyterLab in headless Chromium, for the tests and the bench. Needs `lab` and `test`.
 
     with driver.jupyterlab("notebooks") as lab, lab.open("00_start_here.ipynb") as notebook:
         notebook.run_all()

@@ -1,4 +1,4 @@
-"""Pages in headless Firefox, for tests. Needs Firefox (Debian: firefox-esr) and the extra `test`.
+"""Pages in headless Firefox, for tests. Needs Firefox (Debian: firefox-esr) and the group `test`.
 
     with firefox.started() as browser:
         page = browser.page("http://127.0.0.1:8000/", width=390)

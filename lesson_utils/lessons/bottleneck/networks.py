@@ -19,7 +19,7 @@ SIZE = 4.7, 2.75  # of one drawing
 
 @plots.still(SIZE[0] + 0.3, SIZE[1] + drawings.TITLE)
 def one_vector(figure: "Figure") -> str:
-    """Encoder, one vector, decoder."""
+    """Draw encoder, one vector, decoder."""
     ax = drawings.sheet(figure)
     ax.set_title("One vector: all that the decoder gets")
     _one_vector(ax)

@@ -17,7 +17,7 @@ WANTED = 0.9  # the weight of the right key
 
 
 def spread_keys(d_k: int, keys: int = LENGTH) -> Array:
-    """Unit vectors that have pushed each other apart, the near ones hardest, until they are spread: (keys, d_k).
+    """Spread unit vectors, (keys, d_k), by pushing them apart, the near ones hardest.
 
     In two dimensions they end on a circle at equal distances; in four, as the corners of the 24-cell. In both nothing
     better is known, and bounds leave room for 0 and 2 %.
@@ -31,7 +31,7 @@ def spread_keys(d_k: int, keys: int = LENGTH) -> Array:
 
 
 def weights_of_the_right(keys: Array, score: float) -> Array:
-    """Queries point at one key each and score so high with it: the weight that it gets, (keys,)."""
+    """Return the weight, (keys,), of the key that a query points at and scores so high with."""
     return np.diagonal(ops.softmax(score * keys @ keys.T))
 
 

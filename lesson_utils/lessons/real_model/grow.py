@@ -101,7 +101,7 @@ def shown_sequence() -> Ids:
 
 
 def moment(model: GPT, step: int, test: tuple[Ids, Ids]) -> Moment:
-    """Here with the maps of all heads, (layers, heads, T, T): which one ends as the best, only the end can tell."""
+    """Measure with the maps of all heads, (layers, heads, T, T): which one ends as the best, only the end can tell."""
     loss, right, maps = measured(model, *test)
     shown = np.stack(model.maps(model.forward(shown_sequence()[:, :-1])[1])["decoder"])[:, 0]
     return Moment(step, loss, right, induction(maps, test[1]), previous(maps), shown)

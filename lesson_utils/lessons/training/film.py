@@ -96,7 +96,7 @@ class Camera:
 
 
 def smooth(losses: Any) -> tuple[Array, Array]:
-    """Steps and means of losses, a point for each `SMOOTH` steps; the first loss stands alone."""
+    """Return steps and means of losses, a point for each `SMOOTH` steps; the first loss stands alone."""
     losses = np.asarray(losses, float)
     ends = np.arange(SMOOTH, len(losses) + 1, SMOOTH)
     means = [losses[end - SMOOTH : end].mean() for end in ends]
