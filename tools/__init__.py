@@ -4,7 +4,6 @@
 - `save`: runs the notebooks and stores their outputs, and writes tables of notebooks
 - `release`: sees that a version is ready to be released
 - `prose`: counts the minutes that a learner needs for a notebook
-- `mutants`: changes the maths in one place at a time, and counts how often a test notices
 - `train`: trains what comes trained, and stores it beside its lesson
 - `teacher`: handouts, and a report of a class's mistakes
 - `site`: the book, and JupyterLite

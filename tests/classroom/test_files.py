@@ -100,7 +100,6 @@ ELSEWHERE = {  # what they write is in a folder that is new, or moved as a whole
     "tools/bench/live.py": "a folder of its own, gone afterwards",
     "tools/browser/driver.py": "a folder of its own, gone afterwards",
     "tools/browser/firefox.py": "a folder of its own, gone afterwards",
-    "tools/mutants.py": "a folder of its own, gone afterwards",
     "tools/site/build.py": "the site's copy",
     "tools/site/chat/make.py": "the site, which is built anew",
     "tools/site/findings.py": "the site's copy",

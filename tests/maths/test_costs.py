@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lesson_utils.maths import attention, checks, costs
 from lesson_utils.maths.layers import KeyValueCache
@@ -75,21 +73,6 @@ def test_feed_forward_dense_and_recurrent_costs(rng, count):
     assert costs.recurrent_cost(T, d) == costs.recurrent_cost(T, d, 1)
 
 
-@given(st.integers(1, 300), st.integers(1, 16), st.integers(1, 8))
-def test_twice_the_length_costs_what_table_1_says(T, h, d_k):
-    d = h * d_k
-    once, twice = costs.attention_cost(T, d, h), costs.attention_cost(2 * T, d, h)
-    assert twice.parts == {name: n * (2 if name == "projections" else 4) for name, n in once.parts.items()}
-    for grows, cost in (
-        (2, lambda T: costs.feed_forward_cost(T, d, 4 * d)),
-        (2, lambda T: costs.recurrent_cost(T, d)),
-        (4, lambda T: costs.dense_cost(T, d)),
-    ):
-        assert cost(2 * T).flops == grows * cost(T).flops
-    pairs = once.parts["scores"] + once.parts["weights · values"]
-    assert (pairs > once.parts["projections"]) == (2 * d < T)
-
-
 @pytest.mark.parametrize("keep", [None, 1])
 def test_the_bytes_of_a_cache_are_those_of_its_arrays(keep):
     layers, kv_heads, d_head, window = 3, 2, 4, 6
@@ -101,8 +84,6 @@ def test_the_bytes_of_a_cache_are_those_of_its_arrays(keep):
         held = layers * sum(x.nbytes for x in kept)
         local = {"local_layers": layers, "window": window} if keep else {}
         assert costs.cache_bytes(tokens, layers, kv_heads, d_head, bits=32, **local) == held
-
-
-def test_local_layers_stop_growing_and_the_others_do_not():
+    # local layers stop growing, and the others do not
     assert costs.cache_bytes(10, 6, 1, 1, 8, local_layers=5, window=4) == 2 * (10 + 5 * 4)
     assert costs.cache_bytes(3, 6, 1, 1, 8, local_layers=5, window=4) == 2 * 6 * 3

@@ -79,6 +79,7 @@ def test_a_model(folder, rng):
     with bounded():
         try:
             model = pretrained.load(path, max_length=16, progress=False)
+            assert model.model.num_params() == sum(array.size for array in ARRAYS.values()), "half a model"
             model.model.forward(np.array([[1, 2]]) % model.model.config.vocab)
             model.tokenizer.decode(model.tokenizer.encode("the hat 12 é"))
         except (ValueError, OSError) as error:

@@ -139,7 +139,7 @@ PUBLIC = {
     for name, function in vars(module).items()
     if inspect.isfunction(function)
     and function.__module__.startswith("lesson_utils.")
-    and not re.match(r"_|as_|check_|same_|.*_(forward|backward)$", name)
+    and not re.match(r"_|as_|check_|same_|x_|.*_(forward|backward)$", name)  # x_: mutmut's copies
 } - {recurrent.gradient_norms_through_time}  # it takes a list of arrays
 
 

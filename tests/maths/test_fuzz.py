@@ -18,7 +18,7 @@ from lesson_utils import maths
 from lesson_utils.maths import costs
 from lesson_utils.maths.checks import Array
 
-INNER = re.compile(r"_|as_|check_|same_|.*_(forward|backward)$")  # for callers that have checked already
+INNER = re.compile(r"_|as_|check_|same_|x_|.*_(forward|backward)$")  # callers have checked already; x_: mutmut's
 WAY_OUT = r"must|expect|fit|try|need|convert|not exist|begin|overflow|choose|no target|larger|more than|give"
 NUMPYS = r"operands|matmul|cannot reshape|The truth value|could not|setting an array|inhomogeneous|all the input"
 

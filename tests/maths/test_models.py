@@ -1,13 +1,15 @@
-"""Transformers whole: gradients, causality, padding, decoding with a cache, maps from the same pass."""
+"""Whole models: one table, what every model keeps, and what generation, caches and experiments promise besides."""
 
-import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils.maths import attention, ops, positions
+from lesson_utils.maths import attention, ops, positions, recurrent
 from lesson_utils.maths.attention import causal_mask
 from lesson_utils.maths.gradcheck import check_params
 from lesson_utils.maths.layers import KnockOut
@@ -16,259 +18,355 @@ from lesson_utils.maths.models import (
     Encoder,
     EncoderConfig,
     GPTConfig,
+    Seq2Seq,
+    Seq2SeqConfig,
     Transformer,
     TransformerConfig,
+    decoders,
     distribution,
     sample,
     trying,
 )
 from lesson_utils.maths.positions import Rotary
+from lesson_utils.maths.recurrent import CELLS
+from lesson_utils.maths.scores import SCORES
 
+PAD, BOS, EOS = 0, 1, 2
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
-SMALL = {"d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 10, "dtype": np.float64}
+SMALL = {"vocab": 9, "d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 10, "dtype": np.float64}
 LLAMA = {"positions": "rotary", "num_heads": 6, "num_kv_heads": 2, "norm_kind": "rms", "activation": "swiglu"}
-SOURCE = np.array([[5, 3, 6, 2, 4], [3, 3, 2, 0, 0]])  # padded with 0
-TARGET = np.array([[1, 4, 5, 3, 2], [1, 6, 2, 0, 0]])
+LENGTHS = [7, 3, 6, 1]
+
+
+def batch_with_padding():
+    """Sources (4, 7) of 3…8 and targets (4, 6) of 3…7 from BOS to EOS, of different lengths."""
+    rng = np.random.default_rng(4)
+    source, target = rng.integers(3, 9, size=(4, 7)), rng.integers(3, 8, size=(4, 6))
+    target[:, 0] = BOS
+    for b, (length, end) in enumerate(zip(LENGTHS, (6, 5, 3, 6), strict=True)):
+        source[b, length:] = PAD
+        target[b, end - 1], target[b, end:] = EOS, PAD
+    return source, target
+
+
+SOURCE, TARGET = batch_with_padding()
+CLASSES = np.random.default_rng(5).integers(4, size=(4, 7, 3))
 
 
 def shaken(model, rng):
     for param in model.params().values():
-        param.value += 0.2 * rng.normal(size=param.value.shape).astype(param.value.dtype)
+        param.value += (0.2 * rng.normal(size=param.value.shape)).astype(param.value.dtype)
     return model
 
 
 def transformer(rng, **options):
-    return shaken(Transformer(TransformerConfig(**{"vocab": 7, **SMALL, **options}), rng), rng)
+    return shaken(Transformer(TransformerConfig(**{**SMALL, **options}), rng), rng)
 
 
 def gpt(rng, **options):
-    return shaken(GPT(GPTConfig(**{"vocab": 7, "max_length": 9, **SMALL, **options}), rng), rng)
+    return shaken(GPT(GPTConfig(**{**SMALL, "max_length": 9, **options}), rng), rng)
 
 
 def encoder(rng, **options):
-    return shaken(Encoder(EncoderConfig(**{"vocab": 7, "classes": 4, **SMALL, **options}), rng), rng)
+    return shaken(Encoder(EncoderConfig(**{**SMALL, "classes": 4, **options}), rng), rng)
 
 
-def check_gradients(model, batch, rng):
-    check_params(lambda: model.loss_and_grad(batch, np.random.default_rng(3)), model.params(), rng, samples=4)
+def seq2seq(rng, attention=None, **options):
+    sizes = {"d_embed": 5, "d_hidden": 6, "dtype": np.float64}
+    return shaken(Seq2Seq(Seq2SeqConfig(9, 8, attention, **{**sizes, **options}), rng), rng)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"norm": "post", "smoothing": 0.1},
-        {"norm": "none", "activation": "gelu"},
-        {"shared": True, "positions": "learned"},
-        {"target_vocab": 8, "activation": "swiglu", "positions": "none"},
-        {"dropout": 0.3},
-        {"num_heads": 6, "num_kv_heads": 2, "norm_kind": "rms"},
-    ],
+class Case(NamedTuple):
+    make: Callable[..., Any]
+    batch: tuple[Any, ...] = (SOURCE, TARGET)
+    padded: bool = True
+
+
+def predicted(model, batch):
+    """Return the logits of a pass over a batch, the targets that belong to them, and which of these count."""
+    if not isinstance(model, GPT | Encoder):
+        return model.forward(batch[0], batch[1][:, :-1])[0], batch[1][:, 1:], batch[1][:, 1:] != PAD
+    c = model.config
+    hidden = isinstance(model, Encoder) and c.pad is not None and not c.pooled
+    return model.forward(batch[0])[0], batch[1], batch[0] != PAD if hidden else np.ones(len(batch[1]), bool)
+
+
+TRANSFORMERS = (
+    {"target_vocab": 8},
+    {"norm": "post", "smoothing": 0.1},
+    {"norm": "none", "activation": "gelu"},
+    {"shared": True, "positions": "learned", "max_length": 10},
+    {"target_vocab": 8, "activation": "swiglu", "positions": "none"},
+    {"dropout": 0.3, "num_layers": 1},
+    {"num_heads": 6, "num_kv_heads": 2, "norm_kind": "rms"},
+    {"causal": False},
 )
-def test_gradients_of_the_transformer(options, rng):
-    check_gradients(transformer(rng, **options), (SOURCE, TARGET), rng)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"norm": "post", "dropout": 0.2},
-        *({"positions": p} for p in ("learned", "rotary", "alibi", "none")),
-        LLAMA | {"rotary": Rotary(scale=0.5, pairs="halves")},
-    ],
+GPTS = (
+    {},
+    {"norm": "post", "dropout": 0.2},
+    {"positions": "learned", "max_length": 7},
+    {"positions": "rotary", "num_layers": 1},
+    {"positions": "alibi"},
+    {"positions": "alibi", "num_layers": 1},
+    {"positions": "none", "max_length": 7},
+    LLAMA | {"rotary": Rotary(scale=0.5, pairs="halves")},
 )
-def test_gradients_of_the_gpt(options, rng):
-    check_gradients(gpt(rng, **options), (rng.integers(7, size=(2, 5)), rng.integers(7, size=(2, 5))), rng)
-
-
-@pytest.mark.parametrize(
-    ("make", "batch"), [(gpt, (SOURCE, TARGET)), (transformer, (SOURCE, TARGET)), (encoder, (SOURCE, SOURCE % 4))]
+ENCODERS = (
+    ({}, CLASSES[..., 0]),
+    ({"outputs": 3}, CLASSES),
+    ({"pad": PAD}, CLASSES[..., 0]),
+    ({"pooled": True, "pad": PAD, "dropout": 0.3}, CLASSES[:, 0, 0]),
+    ({"pooled": True, "outputs": 2, "positions": "rotary"}, CLASSES[:, 0, :2]),
+    ({"positions": "alibi", "num_heads": 4, "dropout": 0.1}, CLASSES[..., :1]),
 )
-def test_the_loss_without_gradients_is_that_with_them(make, batch, rng):
-    model = make(rng, dropout=0.5)
-    loss = model.loss(batch)
+RECURRENT = (
+    *({"attention": attention, "bidirectional": both} for attention in (None, *SCORES) for both in (True, False)),
+    *({"attention": attention, "cell": cell} for attention in (None, *SCORES) for cell in ("rnn", "lstm")),
+    {"attention": "dot", "d_hidden": 7, "bidirectional": False},  # an odd width is fine in one direction
+)
+MODELS = {f"transformer {options}": Case(partial(transformer, **options)) for options in TRANSFORMERS}
+MODELS |= {f"GPT {o}": Case(partial(gpt, **o), (SOURCE, np.roll(SOURCE, -1, axis=1)), False) for o in GPTS}
+MODELS |= {
+    f"encoder {options}": Case(partial(encoder, **options), (SOURCE, classes), "pad" in options)
+    for options, classes in ENCODERS
+}
+MODELS |= {f"recurrent {options}": Case(partial(seq2seq, **options)) for options in RECURRENT}
+
+
+def models(*kinds, padded=False, without="no such words"):
+    """Parametrize over the models of these kinds."""
+    found = {n: c for n, c in MODELS.items() if n.startswith(kinds) and without not in n and (c.padded or not padded)}
+    return pytest.mark.parametrize("case", found.values(), ids=found)
+
+
+every_model = models("")
+writing = models("transformer", "GPT", "recurrent", without="causal")
+
+
+def gradients(model, batch, rng=None):
+    """Return the loss and all gradients."""
+    for param in model.params().values():
+        param.grad[...] = 0
+    loss = model.loss_and_grad(batch, rng)
+    return loss, {name: param.grad.copy() for name, param in model.params().items()}
+
+
+# --- What every model keeps -------------------------------------------------------------------------------------------
+
+
+@every_model
+def test_gradients(case, rng):
+    model = case.make(rng)
+    check_params(lambda: model.loss_and_grad(case.batch, np.random.default_rng(3)), model.params(), rng, samples=4)
+
+
+@every_model
+def test_every_parameter_takes_part_and_float32_stays_float32_and_says_nearly_the_same(case, rng):
+    exact, rough = case.make(rng), case.make(rng, dtype=np.float32)
+    for name, param in rough.params().items():
+        param.value[...] = exact.params()[name].value
+    (loss, grads), (loss_, grads_) = (gradients(model, case.batch) for model in (exact, rough))
+    assert loss_ == pytest.approx(loss, rel=1e-5)
+    for name, grad in grads.items():
+        assert np.abs(grad).max() > 0, name
+        assert rough.params()[name].value.dtype == grads_[name].dtype == np.float32, name
+        np.testing.assert_allclose(grads_[name], grad, atol=1e-3 * max(1, np.abs(grad).max()), err_msg=name)
+    assert predicted(rough, case.batch)[0].dtype == np.float32
+
+
+@every_model
+def test_the_loss_is_the_cross_entropy_of_the_logits_with_gradients_and_without(case, rng):
+    model = case.make(rng)
+    loss, (logits, targets, count) = model.loss(case.batch), predicted(model, case.batch)
+    logs = np.take_along_axis(ops.log_softmax(logits), targets.reshape(*logits.shape[:-1], 1), axis=-1)
     assert type(loss) is float
-    assert loss == model.loss_and_grad(batch)  # without a generator nothing is dropped
-    assert len({loss, *(model.loss_and_grad(batch, np.random.default_rng(seed)) for seed in (1, 1, 2))}) == 3
+    assert loss == pytest.approx(-logs[count].mean(), rel=1e-12)
+    if not getattr(model.config, "smoothing", 0):
+        assert model.loss_and_grad(case.batch) == loss  # without a generator nothing is dropped
 
 
-@pytest.mark.parametrize(
-    ("make", "batch"), [(gpt, (SOURCE, TARGET)), (transformer, (SOURCE, TARGET)), (encoder, (SOURCE, SOURCE % 4))]
-)
-def test_dropout_is_everywhere_where_a_model_learns(make, batch, rng, monkeypatch):
-    drawn, drop = [], ops.dropout_forward
-    monkeypatch.setattr(ops, "dropout_forward", lambda x, rate, rng: drawn.append((rate, rng)) or drop(x, rate, rng))
-    make(rng, dropout=0.5).loss_and_grad(batch, rng)
-    assert drawn == [(0.5, rng)] * len(drawn) != []
+@every_model
+def test_the_same_generator_makes_the_same_model(case):
+    one, other, third = (case.make(np.random.default_rng(seed)).params() for seed in (5, 5, 6))
+    for name, param in one.items():
+        np.testing.assert_array_equal(param.value, other[name].value)
+        assert (param.value != third[name].value).any()
 
 
-def test_learned_positions_reach_to_the_last_one(rng):
-    model = gpt(rng, positions="learned")
-    assert model.forward(np.zeros((1, 9), int))[0].shape == (1, 9, 7)
+@models("transformer", "encoder", "recurrent", padded=True, without="causal")
+def test_more_padding_changes_nothing_and_a_batch_is_its_sequences_one_by_one(case, rng):
+    model = case.make(rng)
+    loss, grads = gradients(model, case.batch)
+    wide = [np.pad(x, ((0, 0), (0, 3))) if x.ndim > 1 else x for x in case.batch]
+    loss_, grads_ = gradients(model, wide)
+    assert loss_ == pytest.approx(loss, rel=1e-12)
+    for name, grad in grads.items():
+        np.testing.assert_allclose(grads_[name], grad, atol=1e-12, err_msg=name)
+    logits = predicted(model, case.batch)[0]
+    for b, length in enumerate(LENGTHS):
+        alone = predicted(model, (SOURCE[b : b + 1, :length], case.batch[1][b : b + 1]))[0][0]
+        np.testing.assert_allclose(logits[b][: len(alone)], alone, atol=1e-12)
 
 
-def test_a_pooled_answer_is_the_mean_over_what_is_no_padding(rng):
-    model = encoder(rng, pooled=True, pad=0)
-    alone, _ = model.forward([[5], [3]])
-    padded, _ = model.forward([[5, 0, 0], [3, 0, 0]])
-    np.testing.assert_allclose(padded, alone, atol=1e-12)
-    both, _ = model.forward([[5, 3], [5, 5]])
-    assert (np.abs(both - alone) > 1e-6).any(axis=-1).all()
+@writing
+def test_a_later_symbol_changes_nothing_before_it(case, rng):
+    model, is_gpt = case.make(rng), case.make.func is gpt
+    ids = SOURCE if is_gpt else TARGET
+    run = model.forward if is_gpt else partial(model.forward, SOURCE)
+    before = run(ids)[0]
+    for t in range(ids.shape[1]):
+        changed = ids.copy()
+        changed[:, t] = 3 + (ids[:, t] - 2) % 5
+        after = run(changed)[0]
+        np.testing.assert_array_equal(after[:, :t], before[:, :t])
+        assert (after[:, t] != before[:, t]).any()
 
 
-def test_learned_positions_begin_as_large_as_the_tokens(rng):
-    tokens = GPT(GPTConfig(vocab=50, positions="learned"), rng).tokens
-    np.testing.assert_allclose(tokens.learned.value.std(), 1, rtol=0.05)
-    np.testing.assert_allclose(tokens.embedding.forward(np.arange(50)[None])[0].std(), 1, rtol=0.05)
+@models("transformer", "recurrent", without="causal")
+def test_what_is_decoded_is_the_likeliest_of_one_pass_and_behind_its_end_stands_padding(case):
+    for seed in range(4):
+        model = case.make(np.random.default_rng(seed))
+        ids = model.decode(SOURCE, 9)
+        if isinstance(model, Seq2Seq):
+            ids, alignment = ids
+        logits, rest = model.forward(SOURCE, np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=BOS))
+        if isinstance(model, Seq2Seq):
+            logits[..., [PAD, BOS]] = -np.inf  # no symbols to be written, however likely
+            assert (alignment is None) == (rest is None)
+            if rest is not None:
+                np.testing.assert_allclose(alignment, rest, atol=1e-12)
+        ended = np.cumsum(ids == EOS, axis=1) - (ids == EOS) > 0
+        np.testing.assert_array_equal(ids, np.where(ended, PAD, logits.argmax(axis=-1)))
+        assert ids.shape[1] <= 9
+        assert not ended[:, -1].all()  # it stops when all have ended
 
 
-@pytest.mark.parametrize(
-    ("options", "targets"),
-    [
-        ({}, (2, 5)),
-        ({"outputs": 3}, (2, 5, 3)),
-        ({"pad": 0}, (2, 5)),
-        ({"pooled": True, "pad": 0}, (2,)),
-        ({"pooled": True, "outputs": 2, "positions": "rotary"}, (2, 2)),
-        ({"positions": "alibi", "num_heads": 4, "dropout": 0.1}, (2, 5, 1)),
-    ],
-)
-def test_gradients_of_the_encoder(options, targets, rng):
-    check_gradients(encoder(rng, **options), (SOURCE, rng.integers(4, size=targets)), rng)
+DRAWS = {  # numbers that dropout draws: for tokens, and for each sublayer of two layers
+    transformer: 4 * 12 * (7 * (1 + 2 * 2) + 5 * (1 + 3 * 2)),
+    gpt: 4 * 12 * 7 * (1 + 2 * 2),
+    encoder: 4 * 12 * 7 * (1 + 2 * 2),
+}
 
 
-@given(seeds, st.integers(0, 5), st.sampled_from(["sinusoidal", "rotary", "alibi", "learned"]))
-def test_no_position_of_a_gpt_sees_what_comes_later(rng, t, kind):
-    model = gpt(rng, positions=kind, dtype=np.float32)
-    ids = rng.integers(7, size=(2, 6))
-    changed = ids.copy()
-    changed[:, t] = (ids[:, t] + 1) % 7
-    before, after = model.forward(ids)[0], model.forward(changed)[0]
-    np.testing.assert_array_equal(after[:, :t], before[:, :t])
-    assert (after[:, t] != before[:, t]).any()
+@pytest.mark.parametrize("make", DRAWS)
+def test_dropout_is_everywhere_where_a_model_learns(make, rng):
+    batch = (SOURCE, CLASSES[..., 0] if make is encoder else SOURCE if make is gpt else TARGET)
+    model, drawn, counted = make(rng, dropout=0.5), np.random.default_rng(3), np.random.default_rng(3)
+    loss = model.loss_and_grad(batch, drawn)
+    counted.random(DRAWS[make])
+    assert drawn.bit_generator.state == counted.bit_generator.state
+    assert loss != model.loss(batch)
 
 
-@given(seeds, st.integers(0, 3))
-def test_no_position_of_a_decoder_sees_what_comes_later(rng, t):
-    model = transformer(rng)
-    changed = TARGET[:, :-1].copy()
-    changed[:, t] = 6
-    before, after = model.forward(SOURCE, TARGET[:, :-1])[0], model.forward(SOURCE, changed)[0]
-    np.testing.assert_array_equal(after[:, :t], before[:, :t])
+# --- Transformers -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_padding_changes_nothing(norm, rng):
-    model = transformer(rng, norm=norm)
-    wide = [np.pad(ids, ((0, 0), (0, 3))) for ids in (SOURCE, TARGET)]
-    losses, gradients = [], []
-    for batch in ((SOURCE, TARGET), wide):
-        for param in model.params().values():
-            param.grad[...] = 0
-        losses.append(model.loss_and_grad(batch))
-        gradients.append({name: param.grad.copy() for name, param in model.params().items()})
-    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-12)
-    for name, gradient in gradients[0].items():
-        np.testing.assert_allclose(gradients[1][name], gradient, atol=1e-12, err_msg=name)
+def test_the_base_model_of_the_paper():
+    config = TransformerConfig.base()
+    assert (config.d_model, config.num_heads, config.num_layers, config.ff_width) == (512, 8, 6, 2048)
+    assert (config.norm, config.dropout, config.smoothing) == ("post", 0.1, 0.1)
+    d, d_ff, V = 512, 2048, 37_000
+    feed_forward = d * d_ff + d_ff + d_ff * d + d
+    encoder_layer = 4 * d * d + feed_forward + 2 * 2 * d
+    decoder_layer = 8 * d * d + feed_forward + 3 * 2 * d
+    assert Transformer(config, None).num_params() == V * d + 6 * (encoder_layer + decoder_layer) == 63_045_632
 
 
-def test_padding_changes_nothing_for_an_encoder(rng):
-    wide = np.pad(SOURCE, ((0, 0), (0, 3)))
-    model = encoder(rng, pad=0)
-    np.testing.assert_allclose(model.forward(wide)[0][:, :5], model.forward(SOURCE)[0], atol=1e-12)
-    model = encoder(rng, pad=0, pooled=True)
-    np.testing.assert_allclose(model.forward(wide)[0], model.forward(SOURCE)[0], atol=1e-12)
-    alone = model.forward(SOURCE[1:, :3])[0]  # without its padding
-    np.testing.assert_allclose(alone, model.forward(SOURCE)[0][1:], atol=1e-12)
+def test_shared_tables_are_one_parameter(rng):
+    names = transformer(rng, shared=True).params()
+    assert "source.embedding.table" in names
+    assert "target.embedding.table" not in names
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
+def test_positions_are_added_from_the_right_place_on_and_are_as_large_as_the_tokens(kind, rng):
+    tokens = gpt(rng, positions=kind).tokens
+    x, _ = tokens.forward(SOURCE[:, :3], start=4)
+    table = tokens.learned.value if kind == "learned" else positions.sinusoidal_encoding(9, 12)
+    want = np.sqrt(12) * tokens.embedding.table.value[SOURCE[:, :3]] + table[4:7]
+    np.testing.assert_allclose(x, want, atol=1e-12)
+    new = GPT(GPTConfig(vocab=50, positions=kind), rng).tokens
+    np.testing.assert_allclose(new.embedding.forward(np.arange(50)[None])[0].std(), 1, rtol=0.05)
+    assert new.learned is None or abs(new.learned.value.std() - 1) < 0.05
 
 
 def test_without_positions_an_encoder_does_not_know_the_order(rng):
-    ids, order = rng.integers(7, size=(2, 5)), rng.permutation(5)
+    ids, order = SOURCE[:1], rng.permutation(7)
     for kind in ("none", "sinusoidal", "learned", "rotary", "alibi"):
         model = encoder(rng, positions=kind)
         same = np.allclose(model.forward(ids[:, order])[0], model.forward(ids)[0][:, order], atol=1e-10)
         assert same == (kind == "none"), kind
 
 
-def test_maps_are_those_of_the_pass(rng):
+def test_a_decoder_that_is_not_causal_looks_ahead(rng):
+    model, ahead = transformer(rng), transformer(rng, causal=False)
+    for name, param in ahead.params().items():
+        param.value[...] = model.params()[name].value
+    np.testing.assert_allclose(
+        ahead.forward(SOURCE, TARGET[:, :1])[0], model.forward(SOURCE, TARGET[:, :1])[0], atol=1e-12
+    )
+    assert (ahead.forward(SOURCE, TARGET)[0][:, 0] != model.forward(SOURCE, TARGET)[0][:, 0]).any()
+
+
+def test_maps_and_streams_are_those_of_the_pass(rng):
     model = transformer(rng)
-    maps = model.maps(model.forward(SOURCE, TARGET[:, :-1])[1])
-    assert {name: [w.shape for w in layers] for name, layers in maps.items()} == {
-        "encoder": [(2, 3, 5, 5)] * 2,
-        "decoder": [(2, 3, 4, 4)] * 2,
-        "cross": [(2, 3, 4, 5)] * 2,
-    }
-    for layers in maps.values():
-        for weights in layers:
+    logits, cache = model.forward(SOURCE, TARGET)
+    maps = model.maps(cache)
+    for name, shape in {"encoder": (4, 3, 7, 7), "decoder": (4, 3, 6, 6), "cross": (4, 3, 6, 7)}.items():
+        assert [weights.shape for weights in maps[name]] == [shape] * 2
+        for weights in maps[name]:
             np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-12)
-    for weights in maps["encoder"] + maps["cross"]:
-        assert (weights[1, ..., 3:] == 0).all()  # padding
-    for weights in maps["decoder"]:
-        assert (np.triu(weights, 1) == 0).all()  # the future
+            hidden = np.triu(weights, 1) if name == "decoder" else weights.swapaxes(1, 3)[SOURCE == PAD]
+            assert (hidden == 0).all()
+    top, _ = model.norm.forward(cache.decoded.stream)
+    np.testing.assert_array_equal(model.target.embedding.logits_forward(top)[0], logits)
 
     model = gpt(rng)
-    (first, second) = model.maps(model.forward(TARGET)[1])["decoder"]
-    assert first.shape == second.shape == (2, 3, 5, 5)
-    assert (np.triu(first, 1) == 0).all()
-    model = encoder(rng)
-    assert [w.shape for w in model.maps(model.forward(SOURCE)[1])["encoder"]] == [(2, 3, 5, 5)] * 2
+    logits, cache = model.forward(TARGET)
+    for weights in model.maps(cache)["decoder"]:
+        assert weights.shape == (4, 3, 6, 6)
+        assert (np.triu(weights, 1) == 0).all()
+    top, _ = model.stack.norm.forward(cache.stack.stream)
+    np.testing.assert_array_equal(model.tokens.embedding.logits_forward(top)[0], logits)
 
 
-@given(seeds)
-def test_the_decoders_own_targets_are_what_one_pass_predicts(rng):
-    model = transformer(rng)
-    ids = model.decode(SOURCE, 6)
-    assert ids.shape[1] <= 6
-    written = np.concatenate([np.ones((2, 1), int), ids], axis=1)
-    logits, _ = model.forward(SOURCE, written[:, :-1])
-    after_end = np.cumsum(ids == model.config.eos, axis=1) - (ids == model.config.eos) > 0
-    np.testing.assert_array_equal(ids[~after_end], logits.argmax(axis=-1)[~after_end])
-    assert (ids[after_end] == model.config.pad).all()
+# --- Generation -------------------------------------------------------------------------------------------------------
 
 
-KINDS = [{"positions": kind} for kind in ("sinusoidal", "learned", "rotary", "alibi")]
-
-
-@pytest.mark.parametrize("positions", ["rotary", "alibi"])
-def test_a_model_of_one_layer_writes_with_a_cache(rng, positions):
-    model, prompt = gpt(rng, positions=positions, num_layers=1), rng.integers(7, size=(2, 3))
-    with_cache, without = (model.generate(prompt, 4, rng, 0, use_cache=use) for use in (True, False))
-    np.testing.assert_array_equal(with_cache, without)
-
-
-def test_a_transformer_of_one_layer_decodes(rng):
-    model = transformer(rng, num_layers=1)
-    ids = model.decode(SOURCE, 5)
-    logits, _ = model.forward(SOURCE, np.hstack([np.ones((2, 1), int), ids[:, :-1]]))
-    real = np.cumsum(ids == 2, axis=1) - (ids == 2) == 0  # up to the first end
-    np.testing.assert_array_equal(ids[real], logits.argmax(axis=-1)[real])
-
-
-@given(seeds, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.sampled_from([*KINDS, LLAMA]))
-def test_a_gpt_with_a_cache_says_what_it_says_without(rng, pieces, options):
-    model, ids = gpt(rng, **options), rng.integers(7, size=(2, sum(pieces)))
-    whole, past = model.forward(ids)[0], model.new_past()
+@models("GPT")
+@pytest.mark.parametrize("pieces", [[1] * 7, [3, 1, 2, 1], [2, 5]])
+def test_a_gpt_with_a_cache_says_what_it_says_without(case, pieces, rng):
+    model = case.make(rng)
+    whole, past = model.forward(SOURCE)[0], model.new_past()
     for piece, end in zip(pieces, np.cumsum(pieces), strict=True):
-        logits, _ = model.forward(ids[:, end - piece : end], past)
+        logits, _ = model.forward(SOURCE[:, end - piece : end], past)
         np.testing.assert_allclose(logits, whole[:, end - piece : end], atol=1e-12)
+    last, cache = model.forward(SOURCE, model.new_past(), last=True)
+    np.testing.assert_allclose(last, whole[:, -1:], atol=1e-12)
+    with pytest.raises(ValueError, match="kept no maps; run it again without last=True"):
+        model.maps(cache)
 
 
-@given(seeds, st.sampled_from([{"positions": "rotary"}, {"positions": "alibi"}, {"positions": "none"}, LLAMA]))
-def test_a_cache_that_rolls_shows_each_layer_the_first_and_the_last_in_a_row(rng, options):
-    model, ids = gpt(rng, **options), rng.integers(7, size=(2, 20))
-    past, keep, capacity = model.new_past(keep=2), 2, 9
-    streams = [model.tokens.forward(ids)[0]]  # what each layer is given, (2, 20, d_model)
-    for block in model.stack.blocks:
-        x = np.empty_like(streams[-1])
-        for t in range(20):
-            seen = [i for i in range(t + 1) if i < keep or i > t - capacity + keep] if t >= capacity else range(t + 1)
-            bias = positions.alibi_bias(3, len(seen)) if options["positions"] == "alibi" else None
-            x[:, t] = block.forward(streams[-1][:, list(seen)], causal_mask(len(seen)), bias)[0][:, -1]
-        streams.append(x)
-    want, _ = model.tokens.embedding.logits_forward(model.stack.norm.forward(streams[-1])[0])
-    got = [model.forward(ids[:, :4], past)[0], *(model.forward(ids[:, t : t + 1], past)[0] for t in range(4, 20))]
-    np.testing.assert_allclose(np.concatenate(got, axis=1), want, atol=1e-12)
+@models("GPT")
+@pytest.mark.parametrize("options", [{"temperature": 0}, {"temperature": 0.7, "top_k": 3}, {"top_p": 0.8}])
+def test_generation_with_and_without_a_cache_writes_the_same_text(case, options, rng):
+    model, prompt = case.make(rng), SOURCE[:2, :3]
+    texts = [model.generate(prompt, 25, np.random.default_rng(1), use_cache=c, **options) for c in (True, False)]
+    assert texts[0].shape == (2, 28)  # far beyond the context
+    np.testing.assert_array_equal(*texts)
+    np.testing.assert_array_equal(texts[0][:, :3], prompt)
+    np.testing.assert_array_equal(model.generate(prompt, 0, rng), prompt)
+
+
+@pytest.mark.parametrize(("length", "context"), [(3, 9), (9, 9), (30, 9), (3, 1)])
+def test_a_long_prompt_is_cut_and_of_a_full_context_the_second_half_is_kept(length, context, rng):
+    model, prompt = gpt(rng, max_length=context), rng.integers(7, size=(2, length))
+    text, seen = model.generate(prompt, 20, rng, temperature=0), prompt[:, -context:]
+    for t in range(length, length + 20):
+        new = model.forward(seen)[0][:, -1].argmax(axis=-1)
+        np.testing.assert_array_equal(text[:, t], new)
+        seen = np.hstack([seen, new[:, None]])
+        seen = seen if seen.shape[1] <= context else seen[:, -max(1, context // 2) :]
 
 
 @pytest.mark.parametrize("kind", ["rotary", "alibi"])
@@ -284,141 +382,19 @@ def test_generation_rolls_on_without_starting_anew(kind, rng):
     np.testing.assert_array_equal(short, model.generate(prompt[:, :4], 5, rng, temperature=0))
 
 
-@given(seeds, st.sampled_from([*KINDS, LLAMA]))
-def test_a_mask_takes_the_place_of_the_causal_one(rng, options):
-    model, ids = gpt(rng, **options), rng.integers(7, size=(2, 5))
-    logits, _ = model.forward(ids)
-    np.testing.assert_array_equal(model.forward(ids, mask=causal_mask(5))[0], logits)
-    own = rng.random((2, 1, 5, 5)) < 0.5
-    got, cache = model.forward(ids, mask=own)
+@models("GPT")
+def test_a_mask_takes_the_place_of_the_causal_one(case, rng):
+    model = case.make(rng)
+    np.testing.assert_array_equal(model.forward(SOURCE, mask=causal_mask(7))[0], model.forward(SOURCE)[0])
+    own = rng.random((4, 1, 7, 7)) < 0.5
+    got, cache = model.forward(SOURCE, mask=own)
     for weights in model.maps(cache)["decoder"]:
         assert (weights[~np.broadcast_to(own, weights.shape)] == 0).all()
         np.testing.assert_allclose(weights.sum(axis=-1), np.broadcast_to(own.any(axis=-1), weights.shape[:3]))
-    past = model.new_past()
-    model.forward(ids[:, :3], past, mask=own[..., :3, :3])
-    np.testing.assert_allclose(model.forward(ids[:, 3:], past, mask=own[..., 3:, :])[0][:, :1].shape, (2, 1, 7))
-    np.testing.assert_array_equal(model.forward(ids, mask=np.eye(5, dtype=bool))[0].shape, got.shape)
-
-
-@pytest.mark.parametrize("make", [gpt, encoder])
-@pytest.mark.parametrize("by", ["zero", "mean"])
-def test_heads_knocked_out_are_those_of_their_layer(make, by, rng):
-    model, ids = make(rng), rng.integers(7, size=(2, 5))
-    name = "decoder" if make is gpt else "encoder"
-    with trying(model, {name: {1: [0, 2]}}, by):
-        logits, cache = model.forward(ids)
-    for with_, without in zip(model.maps(cache)[name], model.maps(model.forward(ids)[1])[name], strict=True):
-        np.testing.assert_array_equal(with_, without)  # the maps of the last layer are made before
-    if by == "zero":  # the same as without its rows of W_O
-        W_O = model.stack.blocks[1].attention.inner.W_O.value
-        W_O[:4] = W_O[8:] = 0
-        np.testing.assert_allclose(model.forward(ids)[0], logits, atol=1e-12)
-    plain = model.forward(ids)[0]
-    with trying(model, {name: {}}):
-        np.testing.assert_array_equal(model.forward(ids)[0], plain)
-
-
-@pytest.mark.parametrize("place", ["encoder", "decoder", "cross"])
-@pytest.mark.parametrize("by", ["zero", "mean"])
-def test_heads_of_a_transformer_are_knocked_out_where_it_says(place, by, rng):
-    model = transformer(rng)
-    with trying(model, {place: {1: [0, 2]}}, by):
-        logits, cache = model.forward(SOURCE, TARGET)
-    plain, whole = model.forward(SOURCE, TARGET)
-    assert np.abs(logits - plain).max() > 1e-3
-    for with_, without in zip(model.maps(cache)[place], model.maps(whole)[place], strict=True):
-        np.testing.assert_array_equal(with_, without)  # the maps of the last layer are made before
-    if by == "zero":  # the same as without its rows of W_O
-        layer = model.encoder.blocks[1].attention if place == "encoder" else None
-        layer = layer or (model.blocks[1].cross if place == "cross" else model.blocks[1].attention)
-        layer.inner.W_O.value[:4] = layer.inner.W_O.value[8:] = 0
-        np.testing.assert_allclose(model.forward(SOURCE, TARGET)[0], logits, atol=1e-12)
-
-
-def test_what_was_tried_is_put_back(rng):
-    model = transformer(rng)
-    plain = model.forward(SOURCE, TARGET)[0]
-    with trying(model, {"cross": {1: [0]}}):
-        outer = model.forward(SOURCE, TARGET)[0]
-        with trying(model, {"cross": {1: [2]}, "encoder": {0: [1]}}, "mean", attention.scaled_dot_product_attention):
-            assert np.abs(model.forward(SOURCE, TARGET)[0] - outer).max() > 1e-3
-        with trying(model, {"decoder": {0: [1]}}):
-            assert model.heads()["cross"][1].knock_out == KnockOut((0,))
-        np.testing.assert_array_equal(model.forward(SOURCE, TARGET)[0], outer)
-    with pytest.raises(ValueError, match="ids has"), trying(model, {"cross": {1: [0]}}):
-        model.forward(SOURCE, TARGET[:, :0])
-    np.testing.assert_array_equal(model.forward(SOURCE, TARGET)[0], plain)
-    with pytest.raises(ValueError, match="not there"), trying(model, {"cross": {0: [1], 5: [1]}}):
-        pass
-    np.testing.assert_array_equal(model.forward(SOURCE, TARGET)[0], plain)
-
-
-def test_training_goes_on_without_heads(rng):
-    model = transformer(rng)
-    with trying(model, {"encoder": {0: [0]}, "decoder": {1: [1, 2]}, "cross": {0: [2]}}, "mean"):
-        check_gradients(model, (SOURCE, TARGET), rng)
-
-
-def test_a_decoder_that_is_not_causal_looks_ahead(rng):
-    model, ahead = transformer(rng), transformer(rng, causal=False)
-    for name, param in ahead.params().items():
-        param.value[...] = model.params()[name].value
-    np.testing.assert_allclose(
-        ahead.forward(SOURCE, TARGET[:, :1])[0], model.forward(SOURCE, TARGET[:, :1])[0], atol=1e-12
-    )
-    assert (ahead.forward(SOURCE, TARGET)[0][:, 0] != model.forward(SOURCE, TARGET)[0][:, 0]).any()
-    check_gradients(ahead, (SOURCE, TARGET), rng)
-
-
-def test_streams_are_what_the_last_norm_is_given(rng):
-    model = transformer(rng)
-    _, cache = model.forward(SOURCE, TARGET)
-    logits, _ = model.target.embedding.logits_forward(model.norm.forward(cache.decoded.stream)[0])
-    np.testing.assert_array_equal(logits, model.forward(SOURCE, TARGET)[0])
-    model = gpt(rng)
-    logits, cache = model.forward(TARGET)
-    top, _ = model.stack.norm.forward(cache.stack.stream)
-    np.testing.assert_array_equal(model.tokens.embedding.logits_forward(top)[0], logits)
-
-
-@pytest.mark.parametrize("options", [{"temperature": 0}, {"temperature": 0.7, "top_k": 3}, {"top_p": 0.8}])
-def test_generation_with_and_without_a_cache_writes_the_same_text(options, rng):
-    model, prompt = gpt(rng), np.array([[1, 2, 3], [4, 5, 6]])
-    texts = [model.generate(prompt, 25, np.random.default_rng(1), use_cache=c, **options) for c in (True, False)]
-    assert texts[0].shape == (2, 28)  # far beyond the context of 9
-    np.testing.assert_array_equal(*texts)
-    np.testing.assert_array_equal(texts[0][:, :3], prompt)
-    np.testing.assert_array_equal(model.generate(prompt, 0, rng), prompt)
-
-
-def test_a_prompt_longer_than_the_context_is_cut(rng):
-    model = gpt(rng)
-    long = rng.integers(7, size=(1, 30))
-    new = model.generate(long, 1, rng, temperature=0)[0, -1]
-    assert new == model.forward(long[:, -9:])[0][0, -1].argmax()
-
-
-def test_when_the_context_is_full_the_second_half_is_kept(rng, monkeypatch):
-    model, seen = gpt(rng), []
-    forward = model.forward
-    monkeypatch.setattr(model, "forward", lambda ids, past=None: seen.append(ids) or forward(ids, past))
-    text = model.generate(np.array([[1, 2, 3]]), 20, rng, use_cache=False)
-    assert [ids.shape[1] for ids in seen] == [3, *range(4, 10), *range(4, 10), *range(4, 10), 4]  # of a context of 9
-    for n, ids in enumerate(seen):
-        np.testing.assert_array_equal(ids, text[:, : 3 + n][:, -ids.shape[1] :])
-
-
-@given(seeds, st.integers(1, 8), st.floats(0.05, 1.0), st.sampled_from([0.3, 1.0, 2.0]))
-def test_samples_come_from_where_they_may(rng, top_k, top_p, temperature):
-    logits = 2 * rng.normal(size=8)
-    p = np.exp(logits / temperature) / np.exp(logits / temperature).sum()
-    draws = sample(np.tile(logits, (400, 1)), rng, temperature, top_k=top_k)
-    assert set(draws) <= set(np.argsort(-logits)[:top_k])
-    draws = sample(np.tile(logits, (400, 1)), rng, temperature, top_p=top_p)
-    order = np.argsort(-p)
-    enough = int((np.cumsum(p[order]) < top_p - 1e-12).sum()) + 1
-    assert set(draws) <= set(order[:enough])
-    assert sample(logits, rng, 0) == logits.argmax()
+    own[:, :, :4, 4:] = False  # the first four know nothing of the others
+    past, got = model.new_past(), model.forward(SOURCE, mask=own)[0]
+    model.forward(SOURCE[:, :4], past, mask=own[..., :4, :4])
+    np.testing.assert_allclose(model.forward(SOURCE[:, 4:], past, mask=own[..., 4:, :])[0], got[:, 4:], atol=1e-12)
 
 
 DISTRIBUTIONS = (
@@ -446,6 +422,7 @@ def test_samples_are_as_frequent_as_the_distribution_says(options, expected):
 def test_distributions_are_softmax_with_the_unlikely_cut_off(rng, temperature, top_k, top_p):
     logits = rng.normal(size=(2, 3, 8)).astype(np.float32)
     p = distribution(logits, temperature, top_k, top_p)
+    assert (np.take_along_axis(p, sample(logits, rng, temperature, top_k, top_p)[..., None], axis=-1) > 0).all()
     np.testing.assert_allclose(p.sum(axis=-1), 1)
     assert ((p > 0).sum(axis=-1) <= top_k).all()
     if temperature > 0:
@@ -455,176 +432,155 @@ def test_distributions_are_softmax_with_the_unlikely_cut_off(rng, temperature, t
         np.testing.assert_allclose(p, np.where(p > 0, whole, 0) / np.where(p > 0, whole, 0).sum(-1, keepdims=True))
 
 
-def test_the_base_model_of_the_paper():
-    config = TransformerConfig.base()
-    assert (config.d_model, config.num_heads, config.num_layers, config.ff_width) == (512, 8, 6, 2048)
-    assert (config.norm, config.dropout, config.smoothing) == ("post", 0.1, 0.1)
-    d, d_ff, V = 512, 2048, 37_000
-    feed_forward = d * d_ff + d_ff + d_ff * d + d
-    encoder_layer = 4 * d * d + feed_forward + 2 * 2 * d
-    decoder_layer = 8 * d * d + feed_forward + 3 * 2 * d
-    model = Transformer(config, np.random.default_rng(0))
-    assert model.num_params() == V * d + 6 * (encoder_layer + decoder_layer) == 63_045_632
+# --- Experiments: heads knocked out, attention by another function ----------------------------------------------------
 
 
-def test_shared_tables_are_one_parameter(rng):
-    names = transformer(rng, shared=True).params()
-    assert "source.embedding.table" in names
-    assert "target.embedding.table" not in names
+PLACES = [
+    (transformer, "encoder"),
+    (transformer, "decoder"),
+    (transformer, "cross"),
+    (gpt, "decoder"),
+    (encoder, "encoder"),
+]
 
 
-@pytest.mark.parametrize("make", [transformer, gpt, encoder])
-def test_float32_stays_float32(make, rng):
-    model = make(rng, dtype=np.float32, dropout=0.1)
-    batch = {transformer: (SOURCE, TARGET), gpt: (SOURCE, TARGET), encoder: (SOURCE, np.zeros((2, 5), int))}[make]
-    model.loss_and_grad(batch, rng)
-    for name, param in model.params().items():
-        assert param.value.dtype == param.grad.dtype == np.float32, name
-    inputs = (SOURCE, TARGET) if make is transformer else (SOURCE,)
-    assert model.forward(*inputs)[0].dtype == np.float32
+@pytest.mark.parametrize(("make", "place"), PLACES)
+@pytest.mark.parametrize("by", ["zero", "mean"])
+def test_heads_are_knocked_out_where_it_says(make, place, by, rng):
+    model, inputs = make(rng), (SOURCE, TARGET) if make is transformer else (SOURCE,)
+    with trying(model, {place: {1: [0, 2]}}, by):
+        logits, cache = model.forward(*inputs)
+    plain, whole = model.forward(*inputs)
+    assert np.abs(logits - plain).max() > 1e-3
+    for with_, without in zip(model.maps(cache)[place], model.maps(whole)[place], strict=True):
+        np.testing.assert_array_equal(with_, without)  # the maps of the last layer are made before
+    with trying(model, {place: {}}):
+        np.testing.assert_array_equal(model.forward(*inputs)[0], plain)
+    if by == "zero":  # the same as without its rows of W_O
+        W_O = model.heads()[place][1].W_O.value
+        W_O[:4] = W_O[8:] = 0
+        np.testing.assert_allclose(model.forward(*inputs)[0], logits, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
-def test_positions_are_added_from_the_right_place_on(kind, rng):
-    model = gpt(rng, positions=kind)
-    ids = rng.integers(7, size=(2, 3))
-    x, _ = model.tokens.forward(ids, start=4)
-    table = model.tokens.learned.value if kind == "learned" else positions.sinusoidal_encoding(9, 12)
-    np.testing.assert_allclose(x, np.sqrt(12) * model.tokens.embedding.table.value[ids] + table[4:7], atol=1e-12)
-
-
-def entered(model, *arguments, **named):
-    with trying(model, *arguments, **named):
+def test_what_was_tried_is_put_back(rng):
+    model = transformer(rng)
+    plain = model.forward(SOURCE, TARGET)[0]
+    with trying(model, {"cross": {1: [0]}}):
+        outer = model.forward(SOURCE, TARGET)[0]
+        with trying(model, {"cross": {1: [2]}, "encoder": {0: [1]}}, "mean", attention.scaled_dot_product_attention):
+            assert np.abs(model.forward(SOURCE, TARGET)[0] - outer).max() > 1e-3
+        with trying(model, {"decoder": {0: [1]}}):
+            assert model.heads()["cross"][1].knock_out == KnockOut((0,))
+        np.testing.assert_array_equal(model.forward(SOURCE, TARGET)[0], outer)
+    with pytest.raises(ValueError, match="ids has"), trying(model, {"cross": {1: [0]}}):
+        model.forward(SOURCE, TARGET[:, :0])
+    with pytest.raises(ValueError, match="not there"), trying(model, {"cross": {0: [1], 5: [1]}}):
         pass
+    np.testing.assert_array_equal(model.forward(SOURCE, TARGET)[0], plain)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda rng: gpt(rng, num_heads=5), "d_model=12 must be divisible by num_heads=5; try 10 or 15"),
-        (lambda rng: gpt(rng, positions="absolute"), "positions='absolute' is not known; choose one of sinusoidal"),
-        (lambda rng: gpt(rng, dtype=np.float16), "dtype=float16 must be float32 or float64"),
-        (lambda rng: gpt(rng, vocab=0), "vocab=0 must be at least 1"),
-        (lambda rng: gpt(rng, positions="learned").forward(np.zeros((1, 10), int)), "position 9 has no learned vector"),
-        (lambda rng: gpt(rng).forward(np.zeros(3, int)), "ids is int64 of shape (3,); expected integers with 2 ax"),
-        (
-            lambda rng: gpt(rng).forward(np.zeros((1, 3))),
-            "ids is float64 of shape (1, 3); expected integers with 2 axes",
-        ),
-        (
-            lambda rng: gpt(rng).forward(np.zeros((1, 0), int)),
-            "ids has shape (1, 0); expected (B, T) with T at least 1",
-        ),
-        (lambda rng: gpt(rng).forward(np.full((1, 2), 7)), "ids holds 7…7; expected integers 0…6"),
-        (lambda rng: gpt(rng).generate(np.zeros((1, 0), int), 3, rng), "the prompt is empty"),
-        (lambda rng: gpt(rng).generate(SOURCE, -1, rng), "length=-1 must be at least 0"),
-        (lambda rng: transformer(rng, shared=True, target_vocab=9), "shared=True needs one vocabulary"),
-        (lambda rng: transformer(rng, positions="rotary"), "choose 'sinusoidal' or 'learned'"),
-        (lambda rng: transformer(rng).forward(SOURCE, TARGET[:1]), "source has 2 rows, target_in 1"),
-        (lambda rng: encoder(rng).loss((SOURCE, TARGET[:, :2])), "targets has shape (2, 2, 1); expected (2, 5, 1)"),
-        (lambda rng: gpt(rng, rotary=Rotary()), "needs positions='rotary', not 'sinusoidal'; else rotary=None"),
-        (lambda rng: gpt(rng, norm_kind="batch"), "norm_kind='batch' is not known; choose one of layer, rms"),
-        (
-            lambda rng: gpt(rng).new_past(keep=2),
-            "positions='sinusoidal' cannot roll; build it with 'rotary'",
-        ),
-        (lambda rng: gpt(rng).generate(SOURCE, 1, rng, keep=2, use_cache=False), "keep=2 is about a cache that rolls"),
-        (
-            lambda rng: gpt(rng).forward(SOURCE, mask=np.ones((5, 4), bool)),
-            "mask has shape (5, 4); expected one",
-        ),
-        (lambda rng: gpt(rng).forward(SOURCE, mask=np.ones((5, 5))), "mask has dtype float64; expected booleans"),
-        (
-            lambda rng: entered(transformer(rng), {"cross": {0: [3]}}),
-            "knock_out={0: [3]} names heads that are not",
-        ),
-        (
-            lambda rng: entered(transformer(rng), {"middle": {0: [0]}}),
-            "knock_out='middle' is not known; choose one of encoder, decoder, cross",
-        ),
-        (
-            lambda rng: entered(gpt(rng), {"decoder": {2: [0]}}),
-            "knock_out={2: [0]} names heads that are not",
-        ),
-        (
-            lambda rng: entered(encoder(rng), {"encoder": {0: [3]}}),
-            "expected a layer in 0…1 with heads in 0…2, such",
-        ),
-        (
-            lambda rng: entered(gpt(rng), {"decoder": {0: [1]}}, by="one"),
-            "by='one' is not known; choose one of zero, mean",
-        ),
-        (lambda rng: sample([1.0], rng, -1), "temperature=-1 must be a number from 0 on"),
-        (lambda rng: sample([1.0], rng, top_p=0), "top_p=0 must be above 0 and at most 1"),
-        (lambda rng: sample([1.0], rng, top_k=0), "top_k=0 must be at least 1"),
-        (lambda rng: sample(np.zeros((3, 0)), rng), "logits has shape (3, 0); expected (..., V) with V at least 1"),
-        (lambda rng: sample([np.nan], rng), "logits holds NaN"),
-    ],
-)
-def test_bad_input(call, message, rng):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call(rng)
-
-
-def test_a_function_of_ones_own_attends_in_every_layer_with_and_without_a_cache():
-    config = GPTConfig(
-        vocab=11, d_model=12, num_heads=3, num_kv_heads=1, num_layers=2, positions="rotary", max_length=9
-    )
-    model, calls = GPT(config, np.random.default_rng(0)), []
-    ids = np.random.default_rng(1).integers(11, size=(2, 7))
+def test_a_function_of_ones_own_attends_in_every_layer_with_and_without_a_cache(rng):
+    model, calls = gpt(rng, **LLAMA), []
 
     def attend(Q, K, V, mask):
-        calls.append((Q.shape, K.shape, None if mask is None else mask.dtype))
-        output, weights = attention.scaled_dot_product_attention(Q, K, V, mask)
-        return output, weights
+        calls.append((Q.shape[2], K.shape, None if mask is None else (mask.dtype, mask.shape)))
+        return attention.scaled_dot_product_attention(Q, K, V, mask)
 
-    logits, cache = model.forward(ids)
-    with trying(model, attend=attend):
-        own, own_cache = model.forward(ids)
-    np.testing.assert_allclose(own, logits, atol=1e-5)
-    np.testing.assert_allclose(model.maps(own_cache)["decoder"], model.maps(cache)["decoder"], atol=1e-6)
+    logits, cache = model.forward(SOURCE)
     past = model.new_past()
     with trying(model, attend=attend):
-        model.forward(ids[:, :-1], past)
-        np.testing.assert_allclose(model.forward(ids[:, -1:], past)[0][:, 0], logits[:, -1], atol=1e-5)
-    assert calls == 2 * [((2, 3, 7, 4), (2, 3, 7, 4), bool)] + 2 * [((2, 3, 6, 4), (2, 3, 6, 4), bool)] + 2 * [
-        ((2, 3, 1, 4), (2, 3, 7, 4), None)
+        own, own_cache = model.forward(SOURCE)
+        model.forward(SOURCE[:, :-1], past)
+        last, _ = model.forward(SOURCE[:, -1:], past)
+    np.testing.assert_allclose(own, logits, atol=1e-12)
+    np.testing.assert_allclose(last, logits[:, -1:], atol=1e-12)
+    np.testing.assert_allclose(model.maps(own_cache)["decoder"], model.maps(cache)["decoder"], atol=1e-12)
+    assert calls == [  # keys and values have a head for each of the queries' heads
+        call
+        for T_q, T_k in ((7, 7), (6, 6), (1, 7))
+        for call in 2 * [(T_q, (4, 6, T_k, 2), None if T_q == 1 else (np.dtype(bool), (4, 6, T_q, T_k)))]
     ]
 
 
-def test_the_last_logits_alone_are_those_of_all(rng):
-    model, ids = gpt(rng), rng.integers(7, size=(2, 5))
-    logits, cache = model.forward(ids)
-    last, its_cache = model.forward(ids, model.new_past(), last=True)
-    assert last.shape == (2, 1, logits.shape[-1])
-    np.testing.assert_allclose(last[:, 0], logits[:, -1], atol=1e-12)
-    assert len(model.maps(cache)["decoder"]) == model.config.num_layers
-    with pytest.raises(ValueError, match="kept no maps; run it again without last=True"):
-        model.maps(its_cache)
+# --- The recurrent encoder–decoder ------------------------------------------------------------------------------------
+
+every_attention = pytest.mark.parametrize("attention", [None, *SCORES])
 
 
-@pytest.mark.parametrize(
-    ("attend", "message"),
-    [
-        (lambda Q, K, V, mask: V, r"returned a ndarray; expected two arrays"),
-        (
-            lambda Q, K, V, mask: (V.swapaxes(-1, -2), Q @ K.swapaxes(-1, -2)),
-            r"returned output of shape \(1, 2, 4, 3\); expected \(1, 2, 3, 4\)",
-        ),
-        (
-            lambda Q, K, V, mask: (V, V),
-            r"returned weights of shape \(1, 2, 3, 4\); expected \(1, 2, 3, 3\)",
-        ),
-    ],
-)
-def test_a_function_that_attends_is_held_to_what_it_has_to_give(attend, message):
-    model = GPT(GPTConfig(vocab=5, d_model=8, num_heads=2, num_layers=1), np.random.default_rng(0))
-    with pytest.raises(ValueError, match=message), trying(model, attend=attend):
-        model.forward(np.array([[1, 2, 3]]))
+@every_attention
+def test_parameters_begin_at_the_size_that_keeps_signals(attention):
+    """Embeddings are of size 1; the other matrices are normal, with variance 1/d_in; biases are 0."""
+    model = Seq2Seq(Seq2SeqConfig(300, 200, attention, d_embed=40, d_hidden=60), np.random.default_rng(0))
+    for name, param in model.params().items():
+        if name.endswith(".b"):
+            assert "cell" in name or "encoder" in name or not param.value.any()
+        elif name.startswith(("source", "target")):
+            np.testing.assert_allclose(param.value.std(), 1, rtol=0.03)
+        elif "cell" not in name and "encoder" not in name:
+            W = param.value * np.sqrt(len(param.value))
+            np.testing.assert_allclose(W.std(), 1, rtol=0.05 if W.ndim == 2 else 0.3)
+            np.testing.assert_allclose((abs(W) > 1.8).mean(), 0.072, atol=0.015 if W.ndim == 2 else 0.1)  # even ones: 0
+    assert model.source.scale == model.target.scale == 1
 
 
-def test_attention_of_ones_own_has_no_place_for_a_bias():
-    biased = GPT(GPTConfig(vocab=5, d_model=8, num_heads=2, num_layers=1, positions="alibi"), np.random.default_rng(0))
-    attend = attention.scaled_dot_product_attention
-    with pytest.raises(ValueError, match="no place for a bias"), trying(biased, attend=attend):
-        biased.forward(np.array([[1, 2, 3]]))
+@every_attention
+def test_lengths_say_the_same_as_padding_and_count_before_it(rng, attention):
+    model = seq2seq(rng, attention)
+    want, rubbish = model.loss((SOURCE, TARGET)), np.where(SOURCE == PAD, 5, SOURCE)
+    assert model.loss((SOURCE, TARGET, LENGTHS)) == want
+    assert model.loss((rubbish, TARGET, LENGTHS)) == want
+    assert model.loss((rubbish, TARGET)) != want
+    np.testing.assert_array_equal(model.decode(rubbish, 5, LENGTHS)[0], model.decode(SOURCE, 5)[0])
+    logits, alignment = model.forward(SOURCE, TARGET)
+    assert logits.shape == (4, 6, 8)
+    if attention is not None:
+        np.testing.assert_allclose(alignment.sum(axis=-1), 1, atol=1e-12)
+        assert (alignment.swapaxes(1, 2)[SOURCE == PAD] == 0).all()
+
+
+def test_decode_stops_when_all_have_ended_or_at_max_length(rng):
+    model = seq2seq(rng, "dot")
+    model.params()["out.b"].value[EOS] = 1e3
+    ids, alignment = model.decode(SOURCE, 9)
+    np.testing.assert_array_equal(ids, [[EOS]] * 4)
+    assert alignment.shape == (4, 1, 7)
+    model.params()["out.b"].value[[PAD, BOS, EOS]] = 1e3, 1e3, -1e3
+    ids, _ = model.decode(SOURCE, 9)
+    assert ids.shape == (4, 9)
+    assert (ids > EOS).all()
+
+
+@every_attention
+@pytest.mark.parametrize("cell", CELLS)
+def test_contexts_are_what_the_decoder_says_they_are(rng, attention, cell):
+    """Step by step, with the learner's score: which state asks is the difference between Bahdanau and Luong."""
+    model, d_h = seq2seq(rng, attention, cell=cell), 6
+    kinds = {None: decoders.Fixed, "additive": decoders.Bahdanau}
+    assert type(model.decoder) is kinds.get(attention, decoders.Luong)
+    T, B, S = 3, 2, 4
+    state = rng.normal(size=(B, CELLS[cell].parts * d_h))
+    memory = decoders.Memory(rng.normal(size=(B, S, d_h)), rng.normal(size=(B, d_h)), np.arange(S) < [[4], [2]])
+    y = rng.normal(size=(T, B, 5))
+    decoded, _ = model.decoder.forward(y, state, memory)
+    np.testing.assert_array_equal(decoded.states[0], state)
+    for t in range(T):
+        if attention is None:
+            np.testing.assert_array_equal(decoded.contexts[t], memory.end)
+        else:
+            asks = decoded.states[t if attention == "additive" else t + 1][:, None, :d_h]  # (B, 1, d_h)
+            p = model.decoder.params()
+            names = ("query.W", "key.W", "v") if attention == "additive" else sorted(n for n in p if n[:5] == "score")
+            score = SCORE_FUNCTIONS[attention]
+            fits = score(asks, memory.keys, *(p[n].value for n in names))
+            weights = ops.softmax(np.where(memory.mask, fits[:, 0], -np.inf))  # (B, S)
+            np.testing.assert_allclose(decoded.alignment[:, t], weights, atol=1e-12)
+            np.testing.assert_allclose(decoded.contexts[t], np.einsum("bs,bsd->bd", weights, memory.keys), atol=1e-12)
+        x, params = y[t], [param.value for param in model.decoder.cell.parameters()]
+        if attention in kinds:  # the context is a further input
+            x, params[0] = np.hstack([x, decoded.contexts[t]]), np.vstack([params[0], model.decoder.context.W.value])
+        step = getattr(recurrent, f"{cell}_cell")(x, *np.split(decoded.states[t], CELLS[cell].parts, axis=1), *params)
+        new = np.hstack(step) if cell == "lstm" else step
+        np.testing.assert_allclose(decoded.states[t + 1], new, atol=1e-12)
+
+
+SCORE_FUNCTIONS = {kind: getattr(attention, f"{kind}_score") for kind in SCORES}

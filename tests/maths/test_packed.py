@@ -98,17 +98,13 @@ def test_a_model_that_stays_packed_gives_the_same_logits(write, rng, kinds):
     }  # fmt: skip
 
 
-def test_a_packed_model_is_not_trained_and_says_so(write, rng):
-    model = pretrained.load(write(rest="Q4_1"), max_length=32, progress=False, packed=True).model
-    with pytest.raises(ValueError, match=r"expected x @ W\.T; weights to train are not packed"):
-        model.loss_and_grad((rng.integers(0, 9, (1, 4)), rng.integers(0, 9, (1, 4))))
-
-
-def test_a_packed_model_is_saved_as_floats(write, tmp_path):
-    path = write(rest="Q8_0")
+def test_a_packed_model_is_not_trained_and_is_saved_as_floats(write, tmp_path, rng):
     floats, packed = (
-        pretrained.load(path, max_length=32, progress=False, packed=packed).model for packed in (False, True)
+        pretrained.load(write(rest="Q8_0"), max_length=32, progress=False, packed=packed).model
+        for packed in (False, True)
     )
+    with pytest.raises(ValueError, match=r"expected x @ W\.T; weights to train are not packed"):
+        packed.loss_and_grad((rng.integers(0, 9, (1, 4)), rng.integers(0, 9, (1, 4))))
     checkpoints.save(packed, tmp_path / "saved.npz")
     before = {name: param.value.copy() for name, param in floats.params().items()}
     for param in floats.params().values():
@@ -125,4 +121,3 @@ def test_what_does_not_fit_is_refused(write, rng):
         rng.normal(size=(2, 31)) @ W.T
     with pytest.raises(ValueError, match=r"it has no rows to take; take W\.T\[ids\]"):
         W.T[np.array([0])]
-    assert file.packed("output_norm.weight") is None

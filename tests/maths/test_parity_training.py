@@ -39,38 +39,23 @@ def set_gradients(rng, params, tensors, size=1.0):
         tensor.grad = torch.tensor(param.grad)
 
 
-def same(params, tensors, dtype):
-    for param, tensor in zip(params.values(), tensors, strict=True):
-        parity.same(param.value, tensor, dtype)
-
-
 @every_dtype
 @every_pair
-def test_steps(rng, ours, theirs, options, dtype):
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_steps(rng, ours, theirs, options, dtype, scheduled):
+    """Scheduled, the learning rate is another at each step, and 0 at the last; PyTorch counts from 0, times lr=1."""
     params, tensors = start(rng, dtype)
-    optimizer, reference = ours(params, lr=0.03, **options), theirs(tensors, lr=0.03, **options)
-    for step in range(STEPS):
-        set_gradients(rng, params, tensors, size=10.0 ** (step % 4 - 2))
-        optimizer.step()
-        reference.step()
-        same(params, tensors, dtype)
-
-
-@every_dtype
-@every_pair
-def test_steps_of_a_schedule(rng, ours, theirs, options, dtype):
-    """Warm-up and decay: the learning rate is another at each step, and 0 at the last."""
-    params, tensors = start(rng, dtype)
-    optimizer, reference = ours(params, lr=1.0, **options), theirs(tensors, lr=1.0, **options)
+    lr = 1.0 if scheduled else 0.03
+    optimizer, reference = ours(params, lr=lr, **options), theirs(tensors, lr=lr, **options)
     schedule = functools.partial(training.warmup_linear, peak=0.1, warmup=5, total=STEPS)
-    # PyTorch counts from 0, and multiplies lr=1.
-    scheduler = torch.optim.lr_scheduler.LambdaLR(reference, lambda step: schedule(step + 1))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(reference, lambda step: schedule(step + 1) if scheduled else 1.0)
     for step in range(1, STEPS + 1):
-        set_gradients(rng, params, tensors)
-        optimizer.step(schedule(step))
+        set_gradients(rng, params, tensors, size=1.0 if scheduled else 10.0 ** (step % 4 - 2))
+        optimizer.step(schedule(step) if scheduled else None)
         reference.step()
         scheduler.step()
-        same(params, tensors, dtype)
+        for param, tensor in zip(params.values(), tensors, strict=True):
+            parity.same(param.value, tensor, dtype)
 
 
 @every_dtype

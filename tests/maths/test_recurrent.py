@@ -1,4 +1,4 @@
-"""Recurrent cells are their formulas, unrolling is the cell again and again, and every gradient is right."""
+"""Recurrent cells are their formulas, and unrolling is the cell again and again; gradients: test_gradients.py."""
 
 import numpy as np
 import pytest
@@ -35,69 +35,41 @@ def unroll(kind, x, state, params, mask=None):
     return (outs, last[0]), cache
 
 
-def unroll_back(douts, cache):
-    dx, dstate, grads = recurrent.unroll_backward((douts[0], douts[1][None]), cache)
-    return dx, dstate[0], *(grad[0] for grad in grads)
-
-
 def lengths_to_mask(lengths, T):
     return np.arange(T) < np.asarray(lengths)[:, None]
-
-
-@st.composite
-def runs(draw):
-    kind, rng = draw(st.sampled_from(KINDS)), draw(seeds)
-    B, T, d_in, d_h = (draw(st.integers(1, 5)) for _ in range(4))
-    x = rng.normal(size=(B, T, d_in))
-    return kind, x, make_state(kind, B, d_h, rng), make_params(kind, d_in, d_h, rng), rng
-
-
-# --- Cells ------------------------------------------------------------------------------------------------------------
 
 
 def logistic(x):
     return 1 / (1 + np.exp(-x))
 
 
-def test_a_gru_is_its_formulas_number_by_number(rng):
+@every_kind
+def test_a_cell_is_its_formulas_number_by_number(rng, kind):
     B, d_in, d_h = 2, 3, 4
-    x, h, params = rng.normal(size=(B, d_in)), rng.normal(size=(B, d_h)), make_params("gru", d_in, d_h, rng)
-    W_x, W_h, b, b_h = params
-    got = recurrent.gru_cell(x, h, *params)
-    for i, j in np.ndindex(B, d_h):
-        r, z, n = j, d_h + j, 2 * d_h + j  # the columns
-        reset = logistic(x[i] @ W_x[:, r] + h[i] @ W_h[:, r] + b[r])
-        keep = logistic(x[i] @ W_x[:, z] + h[i] @ W_h[:, z] + b[z])
-        new = np.tanh(x[i] @ W_x[:, n] + b[n] + reset * (h[i] @ W_h[:, n] + b_h[j]))
-        assert got[i, j] == pytest.approx((1 - keep) * new + keep * h[i, j], abs=1e-12)
+    x, state, params = rng.normal(size=(B, d_in)), make_state(kind, B, d_h, rng), make_params(kind, d_in, d_h, rng)
+    (W_x, W_h, b, *b_h), got = params, one_step(kind, x, state, params)
+    for row, j in np.ndindex(B, d_h):
+        h = state[row, :d_h]
+        columns = range(j, W_x.shape[1], d_h)
+        from_x, from_h = ([float(v @ W[:, n]) for n in columns] for v, W in ((x[row], W_x), (h, W_h)))
+        a = [one + other + b[n] for one, other, n in zip(from_x, from_h, columns, strict=True)]
+        if kind == "rnn":
+            want = [np.tanh(a[0])]
+        elif kind == "gru":
+            reset, keep = logistic(a[0]), logistic(a[1])
+            new = np.tanh(from_x[2] + b[2 * d_h + j] + reset * (from_h[2] + b_h[0][j]))
+            want = [(1 - keep) * new + keep * h[j]]
+        else:
+            memory = logistic(a[1]) * state[row, d_h + j] + logistic(a[0]) * np.tanh(a[2])
+            want = [logistic(a[3]) * np.tanh(memory), memory]
+        assert got[row, j::d_h].tolist() == pytest.approx(want, abs=1e-12)
 
 
-def test_an_rnn_is_its_formula(rng):
-    x, h, (W_x, W_h, b) = rng.normal(size=(2, 3)), rng.normal(size=(2, 4)), make_params("rnn", 3, 4, rng)
-    np.testing.assert_allclose(recurrent.rnn_cell(x, h, W_x, W_h, b), np.tanh(x @ W_x + h @ W_h + b), atol=1e-12)
-
-
-def test_an_lstm_is_its_formulas_number_by_number(rng):
-    B, d_in, d_h = 2, 3, 4
-    x, h, c = rng.normal(size=(B, d_in)), rng.normal(size=(B, d_h)), rng.normal(size=(B, d_h))
-    W_x, W_h, b = make_params("lstm", d_in, d_h, rng)
-    got_h, got_c = recurrent.lstm_cell(x, h, c, W_x, W_h, b)
-    for k, j in np.ndindex(B, d_h):
-        i, f, g, o = (x[k] @ W_x[:, n] + h[k] @ W_h[:, n] + b[n] for n in (j, d_h + j, 2 * d_h + j, 3 * d_h + j))
-        memory = logistic(f) * c[k, j] + logistic(i) * np.tanh(g)
-        assert got_c[k, j] == pytest.approx(memory, abs=1e-12)
-        assert got_h[k, j] == pytest.approx(logistic(o) * np.tanh(memory), abs=1e-12)
-
-
-# --- Unrolling --------------------------------------------------------------------------------------------------------
-
-
-@given(runs())
-def test_unrolling_is_the_cell_again_and_again(run):
-    kind, x, state, params, _ = run
+@given(st.sampled_from(KINDS), seeds, *(st.integers(1, 5) for _ in range(4)))
+def test_unrolling_is_the_cell_again_and_again(kind, rng, B, T, d_in, d_h):
+    x, state, params = rng.normal(size=(B, T, d_in)), make_state(kind, B, d_h, rng), make_params(kind, d_in, d_h, rng)
     (outputs, last), _ = unroll(kind, x, state, params)
-    d_h = outputs.shape[-1]
-    for t in range(x.shape[1]):
+    for t in range(T):
         state = one_step(kind, x[:, t], state, params)
         np.testing.assert_allclose(outputs[:, t], state[:, :d_h], atol=1e-12)
     np.testing.assert_allclose(last, state, atol=1e-12)
@@ -112,8 +84,6 @@ def test_both_directions_are_two_networks_one_of_which_reads_backwards_and_paddi
     mask = None if lengths is None else lengths_to_mask(lengths, T)
     both = [np.stack(pair) for pair in zip(there, back, strict=True)]
     (outs, last), _ = recurrent.unroll_forward(kind, x, both, mask)
-    (outs_there, _), _ = unroll(kind, x, zeros, there, mask)
-    np.testing.assert_allclose(outs_there, outs[..., :d_h], atol=1e-12)
     for b, length in enumerate(lengths or [T] * B):
         own = x[b : b + 1, :length]
         (out_there, last_there), _ = unroll(kind, own, zeros[:1], there)
@@ -130,8 +100,8 @@ def test_no_steps_and_no_sequences(rng, kind):
     (outs, last), cache = unroll(kind, np.zeros((4, 0, 3)), state, params)
     assert outs.shape == (4, 0, 2)
     np.testing.assert_array_equal(last, state)
-    _, dstate, *grads = unroll_back((outs, 2 * last), cache)
-    np.testing.assert_array_equal(dstate, 2 * state)
+    _, dstate, grads = recurrent.unroll_backward((outs, 2 * last[None]), cache)
+    np.testing.assert_array_equal(dstate[0], 2 * state)
     assert all((grad == 0).all() for grad in grads)
     (outs, _), _ = unroll(kind, np.zeros((0, 5, 3)), state[:0], params)
     assert outs.shape == (0, 5, 2)
@@ -141,17 +111,14 @@ def test_no_steps_and_no_sequences(rng, kind):
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_the_layer_adds_up_gradients_and_keeps_no_cache(rng, kind, bidirectional):
     layer = recurrent.Recurrent(kind, 3, 2, rng, bidirectional, np.float64)
-    names = ["W_x", "W_h", "b", "b_h"][: 4 if kind == "gru" else 3]
-    assert list(layer.params()) == names
-    x = rng.normal(size=(2, 4, 5, 3))
-    mask = lengths_to_mask([5, 3, 1, 5], 5)
-    alone = dict.fromkeys(names, 0)
+    assert list(layer.params()) == ["W_x", "W_h", "b", "b_h"][: 4 if kind == "gru" else 3]
+    x, mask, alone = rng.normal(size=(2, 4, 5, 3)), lengths_to_mask([5, 3, 1, 5], 5), {}
     for part in x:
         outs, cache = layer.forward(part, mask)
         assert outs[1].shape == (4, 2 * (1 + bidirectional))
         layer.backward(outs, cache)
         for name, param in layer.params().items():
-            alone[name] = alone[name] + param.grad
+            alone[name] = alone.get(name, 0) + param.grad
             param.grad[...] = 0
     for outs, cache in [layer.forward(part, mask) for part in x]:
         layer.backward(outs, cache)
@@ -161,21 +128,15 @@ def test_the_layer_adds_up_gradients_and_keeps_no_cache(rng, kind, bidirectional
 
 @every_kind
 def test_recurrent_weights_begin_orthogonal_block_by_block(rng, kind):
-    W_x, W_h, b, *b_h = recurrent.init_params(kind, 4, 6, rng)
-    for block in np.split(W_h.astype(float), W_h.shape[1] // 6, axis=1):
-        np.testing.assert_allclose(block @ block.T, np.eye(6), atol=1e-6)
-    assert {p.dtype for p in (W_x, W_h, b, *b_h)} == {np.dtype(np.float32)}
-    np.testing.assert_array_equal(b[6:12], np.full_like(b[6:12], kind == "lstm"))
-    assert b.sum() == (6 if kind == "lstm" else 0)
-    drawn = [recurrent.init_params(kind, 4, 6, np.random.default_rng(3)) for _ in range(2)]
-    assert all((one == other).all() for one, other in zip(*drawn, strict=True))
-
-
-def test_initial_weights_have_the_spread_they_should(rng):
-    W_x = recurrent.init_params("gru", 100, 50, rng)[0]
+    params = recurrent.init_params(kind, 100, 50, rng)
+    assert {p.dtype for p in params} == {np.dtype(np.float32)}
+    W_x, W_h, b, *_ = params
+    for block in np.split(W_h.astype(float), W_h.shape[1] // 50, axis=1):
+        np.testing.assert_allclose(block @ block.T, np.eye(50), atol=1e-5)
     assert W_x.std() == pytest.approx(0.1, rel=0.05)  # 1/√d_in
+    np.testing.assert_array_equal(b, (np.arange(len(b)) // 50 == 1) & (kind == "lstm"))  # the gate that forgets is open
     # Of the two orthogonal 1 × 1 matrices both appear.
-    assert {float(recurrent.init_params("rnn", 1, 1, rng)[1][0, 0]) for _ in range(20)} == {-1, 1}
+    assert {float(recurrent.init_params(kind, 1, 1, rng)[1][0, 0]) for _ in range(20)} == {-1, 1}
 
 
 @every_kind

@@ -5,14 +5,30 @@ What every function refuses in the same words (dtypes, NaN, shapes, sizes) is in
 
 import re
 from datetime import date
+from functools import partial
 
 import numpy as np
 import pytest
+from straight_line import Line, batches
 
-from lesson_utils.maths import attention, costs, efficient, fast_weights, ops, positions, recurrent, scores, tasks
+from lesson_utils.maths import (
+    attention,
+    checks,
+    costs,
+    efficient,
+    fast_weights,
+    layers,
+    models,
+    ops,
+    positions,
+    recurrent,
+    scores,
+    tasks,
+)
 from lesson_utils.maths.layers import Param
+from lesson_utils.maths.positions import Rotary
 from lesson_utils.maths.tasks import Vocabulary
-from lesson_utils.maths.training import SGD, Adam, clip_gradients, warmup_linear
+from lesson_utils.maths.training import SGD, Adam, clip_gradients, fit, warmup_linear
 
 Z = np.zeros
 INF, NAN = np.inf, np.nan
@@ -168,14 +184,183 @@ TRAINING = [
     (warmup_linear, (1, 2, -1, 3), "warmup=-1 must be at least 0"),
     (warmup_linear, (1, 1, 3, 3), "warmup=3 must be smaller than total=3"),
 ]
+FIT = partial(fit, Line(), batches, progress=False)
+FITS = [
+    (FIT, (-1,), "steps=-1 must be at least 0"),
+    (partial(FIT, every=0), (5,), "every=0 must be at least 1"),
+    (partial(FIT, clip=0), (5,), "clip=0 must be a positive number, or None"),
+    (partial(FIT, lr=1, schedule=float), (5,), "lr and schedule are both given"),
+    (partial(FIT, lr=-1), (5,), "lr=-1 must be 0 or a positive number"),
+    (partial(FIT, optimizer=Adam(Line().params())), (5,), "optimizer was made for other parameters"),
+]
 COSTS = [
     (costs.attention_cost, (5, 65, 8), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
     (costs.cache_bytes, (3, 6, 1, 1, 8, 7), "local_layers=7 is more than num_layers=6"),
 ]
-ALL = [*PROBABILITIES, *FEATURES, *ATTENTION, *EFFICIENT, *POSITIONS, *RECURRENT, *TASKS, *TRAINING, *COSTS]
+LAYER = partial(layers.LayerConfig, d_model=12, num_heads=3)
+LAYERS = [
+    (layers.MultiHead, (65, 8, RNG), "d_model=65 must be divisible by num_heads=8; try 64 or 72"),
+    (layers.FeedForward, (4, 8, RNG, "tanh"), "activation='tanh' is not known; choose one of relu"),
+    (layers.LayerNorm, (3, -1), "eps=-1 must be positive"),
+    (layers.RMSNorm, (3, -1), "eps=-1 must be positive"),
+    (partial(LAYER, norm="before"), (), "norm='before' is not known; choose one of pre, post, none"),
+    (partial(LAYER, norm_kind="batch"), (), "norm_kind='batch' is not known; choose one of layer, rms"),
+    (partial(LAYER, num_heads=5), (), "d_model=12 must be divisible by num_heads=5; try 10 or 15"),
+    (partial(LAYER, num_heads=6, num_kv_heads=4), (), "num_heads=6 must be divisible by num_kv_heads=4; try 4"),
+    (partial(LAYER, dtype=np.float16), (), "dtype=float16 must be float32 or float64"),
+    (layers.MultiHead(4, 2, RNG, rotary=Rotary()).forward, (X, X), "rotary positions are for self-attention"),
+    (layers.normal, (3, 4, RNG, np.float32, 0.0), "divisor=0.0 must be above 0"),
+    (layers.Linear, (0, 3, RNG), "d_in=0 must be at least 1"),
+    (layers.Linear(4, 3, RNG).forward, (np.zeros((2, 5), np.float32),), "x (2, 5) and W (4, 3) do not fit"),
+    (layers.Embedding, (3, 2.5, RNG), "d_model=2.5 must be a whole number"),
+    (layers.Embedding(4, 3, RNG).forward, (np.array([[0, 4]]),), "ids holds 0…4; expected integers 0…3"),
+    (layers.KeyValueCache, (0,), "capacity=0 must be at least 1"),
+    (layers.KeyValueCache, (3, -1), "keep=-1 must be at least 0"),
+    (layers.KeyValueCache, (3, 3), "keep=3 must be smaller than capacity=3; what is left is the window"),
+    (layers.KeyValueCache(3).append, (Z((1, 1, 4, 2)),) * 2, "no room for 4 more positions: 0 of 3 are taken"),
+    (layers.KeyValueCache(3, 1).append, (Z((1, 1, 4, 2)),) * 2, "a full cache that rolls takes one at a time"),
+    (Rotary().turn, (X, np.arange(1)), "positions (1,) does not fit x (2, 3, 4)"),
+]
+IDS, TARGET = np.array([[5, 3, 6, 2, 4], [3, 3, 2, 0, 0]]), np.array([[1, 4, 5, 3, 2], [1, 6, 2, 0, 0]])
+SMALL = {"vocab": 7, "d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 10}
+CONFIG, SEQ2SEQ = partial(models.GPTConfig, **SMALL, max_length=9), partial(models.Seq2SeqConfig, 9, 8)
+GPT, ALIBI = (models.GPT(CONFIG(**options), RNG) for options in ({}, {"positions": "alibi"}))
+LEARNED = models.GPT(CONFIG(positions="learned"), RNG)
+TRANSFORMER = models.Transformer(models.TransformerConfig(**SMALL), RNG)
+ENCODER = models.Encoder(models.EncoderConfig(**SMALL, classes=4), RNG)
+RECURRENT_MODEL = models.Seq2Seq(SEQ2SEQ("general"), RNG)
+SOURCE, WRITTEN = np.full((2, 4), 5), np.full((2, 3), 4)
 
 
-@pytest.mark.parametrize(("function", "arguments", "message"), ALL, ids=[f"{f.__name__}: {m}" for f, _, m in ALL])
+def tried(model, **options):
+    with models.trying(model, **options):
+        model.forward(IDS)
+
+
+def knocked(model, where, **options):
+    return partial(tried, model, knock_out=where, **options)
+
+
+MODELS = [
+    (partial(CONFIG, num_heads=5), (), "d_model=12 must be divisible by num_heads=5; try 10 or 15"),
+    (partial(CONFIG, positions="absolute"), (), "positions='absolute' is not known; choose one of sinusoidal"),
+    (partial(CONFIG, vocab=0), (), "vocab=0 must be at least 1"),
+    (partial(CONFIG, rotary=Rotary()), (), "needs positions='rotary', not 'sinusoidal'; else rotary=None"),
+    (partial(models.TransformerConfig, **SMALL, shared=True, target_vocab=9), (), "shared=True needs one vocabulary"),
+    (partial(models.TransformerConfig, **SMALL, positions="rotary"), (), "choose 'sinusoidal' or 'learned'"),
+    (LEARNED.forward, (np.zeros((1, 10), int),), "position 9 has no learned vector"),
+    (GPT.forward, (np.zeros(3, int),), "ids is int64 of shape (3,); expected integers with 2 axes"),
+    (GPT.forward, (np.zeros((1, 3)),), "ids is float64 of shape (1, 3); expected integers with 2 axes"),
+    (GPT.forward, (np.zeros((1, 0), int),), "ids has shape (1, 0); expected (B, T) with T at least 1"),
+    (GPT.forward, (np.full((1, 2), 7),), "ids holds 7…7; expected integers 0…6"),
+    (GPT.forward, (IDS, None, None, np.ones((5, 4), bool)), "mask has shape (5, 4); expected one"),
+    (GPT.forward, (IDS, None, None, np.ones((5, 5))), "mask has dtype float64; expected booleans"),
+    (GPT.generate, (np.zeros((1, 0), int), 3, RNG), "the prompt is empty"),
+    (GPT.generate, (IDS, -1, RNG), "length=-1 must be at least 0"),
+    (partial(GPT.generate, keep=2, use_cache=False), (IDS, 1, RNG), "keep=2 is about a cache that rolls"),
+    (GPT.new_past, (2,), "positions='sinusoidal' cannot roll; build it with 'rotary'"),
+    (TRANSFORMER.forward, (IDS, TARGET[:1]), "source has 2 rows, target_in 1"),
+    (ENCODER.loss, ((IDS, TARGET[:, :2]),), "targets has shape (2, 2, 1); expected (2, 5, 1)"),
+    (knocked(TRANSFORMER, {"cross": {0: [3]}}), (), "knock_out={0: [3]} names heads that are not"),
+    (knocked(TRANSFORMER, {"middle": {0: [0]}}), (), "'middle' is not known; choose one of encoder, decoder, cross"),
+    (knocked(GPT, {"decoder": {2: [0]}}), (), "knock_out={2: [0]} names heads that are not"),
+    (knocked(ENCODER, {"encoder": {0: [3]}}), (), "expected a layer in 0…1 with heads in 0…2, such"),
+    (knocked(GPT, {"decoder": {0: [1]}}, by="one"), (), "by='one' is not known; choose one of zero, mean"),
+    *(
+        (partial(tried, model, attend=attend), (), message)
+        for model, attend, message in (
+            (ALIBI, attention.scaled_dot_product_attention, "a mask: there is no place for a bias"),
+            (GPT, lambda Q, K, V, mask: V, "returned a ndarray; expected two arrays"),
+            (GPT, lambda Q, K, V, mask: (Q[:1], Q), "returned output of shape (1, 3, 5, 4); expected (2, 3, 5, 4)"),
+            (GPT, lambda Q, K, V, mask: (V, V), "returned weights of shape (2, 3, 5, 4); expected (2, 3, 5, 5)"),
+        )
+    ),
+    (models.sample, ([1.0], RNG, -1), "temperature=-1 must be a number from 0 on"),
+    (models.sample, ([1.0], RNG, 1.0, None, 0), "top_p=0 must be above 0 and at most 1"),
+    (models.sample, ([1.0], RNG, 1.0, 0), "top_k=0 must be at least 1"),
+    (models.sample, (np.zeros((3, 0)), RNG), "logits has shape (3, 0); expected (..., V) with V at least 1"),
+    (models.sample, ([NAN], RNG), "logits holds NaN"),
+]
+SEQ2SEQS = [
+    (partial(models.Seq2SeqConfig, 0, 8), (), "source_vocab=0 must be at least 1"),
+    (partial(SEQ2SEQ, d_embed=2.5), (), "d_embed=2.5 must be a whole number"),
+    (SEQ2SEQ, ("cosine",), "attention='cosine' is not known; choose one of additive, dot"),
+    (partial(SEQ2SEQ, cell="gnu"), (), "cell='gnu' is not known; choose one of rnn, gru, lstm"),
+    (partial(SEQ2SEQ, d_hidden=7), (), "d_hidden=7 must be even for two directions; try 8"),
+    (partial(SEQ2SEQ, dtype=np.float16), (), "dtype=float16 must be float32 or float64"),
+    (partial(SEQ2SEQ, eos=1), (), "{'pad': 0, 'bos': 1, 'eos': 1} must be three different ids below target_vocab=8"),
+    (partial(SEQ2SEQ, bos=8), (), "must be three different ids below target_vocab=8"),
+    (partial(SEQ2SEQ, pad=-1), (), "must be three different ids below target_vocab=8"),
+    (partial(models.Seq2SeqConfig, 3, 8, pad=5), (), "pad=5 must be below source_vocab=3"),
+    *(
+        (RECURRENT_MODEL.loss, (batch,), message)
+        for batch, message in (
+            ((SOURCE[0], WRITTEN), "source has shape (4,); expected ids (B, S)"),
+            ((SOURCE[:, :0], WRITTEN), "source has shape (2, 0); expected ids (B, S), at least one of one symbol"),
+            ((SOURCE, WRITTEN[:1]), "target has shape (1, 3); expected ids (2, T) with T at least 2"),
+            ((SOURCE, WRITTEN[:, :1]), "target has shape (2, 1); expected ids (2, T) with T at least 2"),
+            ((SOURCE + 4, WRITTEN), "source holds 9…9; expected integers 0…8"),
+            ((SOURCE.astype(float), WRITTEN), "source is float64 of shape (2, 4); expected integers 0…8"),
+            ((SOURCE, WRITTEN + 4), "target holds 8…8; expected integers 0…7"),
+            ((SOURCE, 0 * WRITTEN), "no target counts"),
+            ((SOURCE, WRITTEN, [4]), "lengths has shape (1,); expected (2,), one a source"),
+            ((SOURCE, WRITTEN, [4, 5]), "lengths must lie in 0…T=4; got values from 4 to 5"),
+            ((SOURCE,), "batch has 1 parts; expected source, target and perhaps lengths"),
+        )
+    ),
+    (RECURRENT_MODEL.forward, (SOURCE, WRITTEN[:, :0]), "target has shape (2, 0); expected ids (2, T) with T at least"),
+    (RECURRENT_MODEL.forward, (SOURCE, WRITTEN - 5), "target holds -1…-1; expected integers 0…7"),
+    (RECURRENT_MODEL.decode, (SOURCE, 0), "max_length=0 must be at least 1"),
+    (RECURRENT_MODEL.decode, (SOURCE + 4, 3), "source holds 9…9; expected integers 0…8"),
+]
+CHECKS = [
+    (checks.as_float, (None, "x"), "x has dtype object; expected real numbers (float32, float64 or integers)"),
+    (checks.as_float, (np.ones(2, "M8[s]"), "x"), "x has dtype datetime64[s]; expected real numbers"),
+    (checks.as_float, (np.float16(1), "x"), "x has dtype float16, too narrow to add up in; convert to"),
+    (checks.as_float, (ROWS, "x", 3), "x has shape (2, 3); expected at least 3 axes"),
+    (checks.as_weights, (1.0,), "weights has shape (); expected at least 1 axes"),
+    *((checks.as_weights, ([0.5, x],), "weights holds numbers outside 0…1, or NaN") for x in (-0.1, 1.01, NAN, 1e300)),
+    (checks.check_no_overflow, (np.array([1.0, INF]),), "the input is so large that the output overflows"),
+    (checks.as_number, ("a", "eps"), "eps='a' must be a finite number"),
+    (checks.as_axis, (None, (2, 3)), "axis=None must be a whole number"),
+    (checks.as_choice, ("d", "letter", "abc"), "letter='d' is not known; choose one of a, b, c"),
+    (checks.as_ids, ([-1], "ids", 3), "ids holds -1…-1; expected integers 0…2"),
+    (checks.as_qkv, (ROWS, ROWS, ROWS[:1]), "V has 1 rows, K has 2; each key needs one value (K (2, 3), V (1, 3))"),
+    (checks.as_qkv, (ROWS, ROWS[:, :2], ROWS), "Q has width 3, K has width 2; a dot product needs the same width"),
+    (checks.as_qkv, (ROWS, ROWS[:0], ROWS[:0]), "K has shape (0, 3); expected at least one key of width at least 1"),
+    (checks.as_qkv, (ROWS, ROWS[None], ROWS), "leading axes do not fit: Q (2, 3), K (1, 2, 3), V (2, 3); they"),
+    (checks.as_qkv, (ROWS[:, :0], ROWS[:, :0], ROWS), "K has shape (2, 0); expected at least one key of width"),
+    (partial(checks.same_leading, x=ONES), (), "x has shape (3,); expected at least 2 axes, (..., T, d)"),
+    (checks.check_matrix, ("W", ROWS, (None, 4)), "W has shape (2, 3); expected (any, 4)"),
+    (checks.check_matrix, ("W", ONES, (None, None)), "W has shape (3,); expected (any, any)"),
+    (checks.check_real, (ROWS, (2, 3)), "mask is float64 (2, 3); expected booleans (2, 3), True = a re"),
+]
+OF_FUNCTIONS = [*PROBABILITIES, *FEATURES, *ATTENTION, *EFFICIENT, *POSITIONS, *RECURRENT, *TASKS, *TRAINING, *COSTS]
+ALL = [*OF_FUNCTIONS, *LAYERS, *MODELS, *SEQ2SEQS, *FITS, *CHECKS]
+
+
+@pytest.mark.parametrize(("function", "arguments", "message"), ALL, ids=[message for _, _, message in ALL])
 def test_what_does_not_fit_is_refused_with_what_was_given_and_what_is_expected(function, arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         function(*arguments)
+
+
+def test_what_fits_is_given_back_as_it_is():
+    for dtype in (np.float32, np.float64, np.longdouble):
+        x = np.ones(3, dtype)
+        assert checks.as_float(x, "x") is checks.as_floats(x=x, y=x)[1] is x
+    ids = np.array([[0, 2]])
+    assert checks.as_ids(ids, "ids", V=3, ndim=2) is ids
+    assert checks.as_ids(np.zeros((0,), np.uint8), "ids", V=1).size == 0
+    assert (checks.as_size(np.int8(3), "n"), checks.as_axis(-1, (2, 3)), checks.as_heads(4, 64, "d_model")) == (
+        3,
+        -1,
+        4,
+    )
+    assert type(checks.as_number(np.float32(2), "x")) is float
+    assert checks.as_mask([True, False, True], (2, 3)).tolist() == [[True, False, True]] * 2
+    assert checks.as_weights([0.5, 1.0005]).max() == 1.0005  # rounding, in float32
+    checks.same_leading(a=np.ones((1, 4, 5)), b=np.ones((3, 6, 7)))
+    checks.check_matrix("W", ROWS, (None, 3))
+    checks.check_real(None, (2, 3))
+    checks.check_last_queries(2, 2)

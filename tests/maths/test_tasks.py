@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson_utils.maths import tasks
-from lesson_utils.maths.tasks import BOS, EOS, FIRST_SYMBOL, PAD, Vocabulary, written_dates
+from lesson_utils.maths.tasks import BOS, EOS, FIRST_SYMBOL, PAD, Vocabulary
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 sizes = st.integers(1, 9)
@@ -27,21 +27,17 @@ def test_decode_undoes_encode(text):
     assert vocabulary.decode(ids) == text
 
 
-def test_a_vocabulary_keeps_the_order_and_counts_the_specials():
+def test_a_vocabulary_keeps_the_order_stops_at_the_end_and_shows_no_specials():
     vocabulary = Vocabulary("cab")
     assert len(vocabulary) == 6
     assert vocabulary.encode("abc").tolist() == [4, 5, 3]
     assert (PAD, BOS, EOS) == (0, 1, 2)
-
-
-def test_decode_stops_at_the_end_and_shows_no_specials():
     assert Vocabulary("ab").decode([BOS, 3, PAD, 4, EOS, 3, 3, EOS]) == "ab"
     assert Vocabulary("ab").decode([]) == ""
 
 
 def test_letters_read_the_tasks_of_symbols_and_ends_are_put_around_each_row(rng):
     vocabulary = tasks.letters(26)
-    assert len(vocabulary) == 29
     source, target = tasks.reversal(rng, 1, 6)
     assert vocabulary.decode(target[0]) == vocabulary.decode(source[0])[::-1]
     assert len(tasks.letters(62)) == 65
@@ -65,21 +61,20 @@ def test_every_symbol_is_drawn_and_every_window(rng):
     assert y.max() == 9
 
 
-def test_batches_have_every_length_and_no_other(rng):
-    batches = tasks.reversal_batches(batch=2, shortest=3, longest=6, num_symbols=4)
-    drawn = [batches(rng) for _ in range(80)]
-    assert {source.shape for source, _ in drawn} == {(2, T) for T in (3, 4, 5, 6)}
-    for source, target in drawn:
-        np.testing.assert_array_equal(target, source[:, ::-1])
-        assert source.max() < FIRST_SYMBOL + 4
-
-
-def test_defaults_are_those_of_the_course(rng):
-    assert {tasks.reversal_batches()(rng)[0].shape for _ in range(300)} == {(64, T) for T in range(3, 21)}
+def test_batches_have_every_length_and_no_other_and_defaults_are_those_of_the_course(rng):
+    for batches, shapes, top in (
+        (tasks.reversal_batches(batch=2, shortest=3, longest=6, num_symbols=4), {(2, T) for T in range(3, 7)}, 4),
+        (tasks.reversal_batches(), {(64, T) for T in range(3, 21)}, 26),
+    ):
+        drawn = [batches(rng) for _ in range(300)]
+        assert {source.shape for source, _ in drawn} == shapes
+        assert max(source.max() for source, _ in drawn) == FIRST_SYMBOL + top - 1
+        for source, target in drawn:
+            np.testing.assert_array_equal(target, source[:, ::-1])
     source, target = tasks.gather(rng, 5)
     assert target.shape == (5, 24, 4)
     assert source.max() < FIRST_SYMBOL + 20
-    assert tuple(tasks.write_date(date(2021, 3, 3), style) for style in range(4)) == tasks.DATE_STYLES
+    assert len(tasks.letters()) == 29
 
 
 @given(seeds, sizes, sizes, st.data())
@@ -124,29 +119,22 @@ def test_every_day_is_written_as_the_standard_library_does_without_zeros_in_fron
         assert tasks.ISO.decode(tasks.ISO.encode(day.isoformat())) == day.isoformat()
 
 
-def test_no_two_days_are_written_alike():
-    written = [tasks.write_date(day, style) for day in days_of(2020, 2021) for style in range(4)]
+def test_no_two_days_are_written_alike_and_every_10th_is_held_out():
+    days = list(days_of(2019, 2020, 2021))
+    written = [tasks.write_date(day, style) for day in days for style in range(4)]
     assert len(set(written)) == len(written)
-
-
-def test_every_10th_day_is_held_out():
-    held = [day for day in days_of(2019, 2020, 2021) if tasks.held_out(day)]
+    assert tuple(tasks.write_date(date(2021, 3, 3), style) for style in range(4)) == tasks.DATE_STYLES
+    held = [day for day in days if tasks.held_out(day)]
     assert {(b - a).days for a, b in pairwise(held)} == {10}
     assert {day.toordinal() % 10 for day in held} == {0}  # the days that stored models have not seen
 
 
-def test_the_days_are_those_of_a_hundred_years():
-    assert date(1950, 1, 1) == tasks.FIRST_DAY
-    assert date(2049, 12, 31) == tasks.LAST_DAY
-    days = np.sort(np.concatenate([written_dates._ordinals(held) for held in (False, True)]))
-    np.testing.assert_array_equal(days, [day.toordinal() for day in days_of(*range(1950, 2050))])
-
-
-def test_training_and_testing_share_no_day_and_miss_none(rng):
-    seen = {held: {iso for _, iso in tasks.date_pairs(rng, 200_000, held_out=held)} for held in (False, True)}
-    assert all(tasks.held_out(date.fromisoformat(iso)) for iso in seen[True])
-    assert not any(tasks.held_out(date.fromisoformat(iso)) for iso in seen[False])
+def test_the_days_are_those_of_a_hundred_years_and_training_and_testing_share_none_and_miss_none(rng):
     every_day = {day.isoformat() for day in days_of(*range(1950, 2050))}
+    assert (min(every_day), max(every_day)) == (tasks.FIRST_DAY.isoformat(), tasks.LAST_DAY.isoformat())
+    seen = {held: {iso for _, iso in tasks.date_pairs(rng, 200_000, held_out=held)} for held in (False, True)}
+    for held, days in seen.items():
+        assert all(tasks.held_out(date.fromisoformat(iso)) == held for iso in days)
     assert len(every_day - seen[True] - seen[False]) < 0.01 * len(every_day)
     assert seen[True] | seen[False] <= every_day
 
@@ -168,12 +156,6 @@ def test_a_batch_of_dates_can_be_read_and_is_right(rng, held_out):
     assert styles == {0, 1, 2, 3}
 
 
-def test_dates_are_the_pairs_encoded():
-    pairs = tasks.date_pairs(np.random.default_rng(5), 7)
-    for got, want in zip(tasks.dates(np.random.default_rng(5), 7), tasks.encode_dates(pairs), strict=True):
-        np.testing.assert_array_equal(got, want)
-
-
 @given(st.lists(st.lists(st.integers(0, 99), max_size=6), min_size=1, max_size=6), st.integers(-1, 5))
 def test_padding_can_be_taken_off_again(sequences, value):
     ids, lengths = tasks.pad(sequences, value)
@@ -189,6 +171,7 @@ def test_everything_drawn_comes_from_the_generator():
         lambda rng: tasks.reversal(rng, 3, 8),
         lambda rng: tasks.gather(rng, 3),
         lambda rng: tasks.dates(rng, 20),
+        lambda rng: tasks.encode_dates(tasks.date_pairs(rng, 20)),
         lambda rng: tasks.text_batches(ids, 5, 4, rng),
         tasks.reversal_batches(shortest=8, longest=8),
     ]
@@ -196,6 +179,7 @@ def test_everything_drawn_comes_from_the_generator():
         one, same, other = (draw(np.random.default_rng(seed)) for seed in (1, 1, 2))
         for a, b in zip(one, same, strict=True):
             np.testing.assert_array_equal(a, b)
+        assert draw is not drawings[3] or (one[0] == drawings[2](np.random.default_rng(1))[0]).all()
         assert one[0].shape != other[0].shape or (one[0] != other[0]).any()
 
 
@@ -206,6 +190,8 @@ def test_pythons_text_is_the_one_that_the_notebooks_numbers_come_from():
     vocabulary = tasks.text_vocabulary(text)
     assert vocabulary.decode(vocabulary.encode(text)) == text
     assert 4 < tasks.unigram_entropy(vocabulary.encode(text)) < 5.5
+    for ids, bits in (([7, 7, 7], 0), ([3, 4, 5, 6], 2), ([3, 3, 4, 5], 1.5)):
+        np.testing.assert_allclose(tasks.unigram_entropy(ids), bits, rtol=1e-14)
 
 
 def test_a_file_of_ones_own(tmp_path, monkeypatch):
@@ -248,9 +234,3 @@ def test_no_character_is_both_trained_and_validated_on(length, fraction):
     train, validation = tasks.split_text(np.arange(length), fraction)
     assert [*train, *validation] == list(range(length))
     assert abs(len(validation) - fraction * length) < 1
-
-
-def test_unigram_entropy_in_bits():
-    assert tasks.unigram_entropy([7, 7, 7]) == 0
-    np.testing.assert_allclose(tasks.unigram_entropy([3, 4, 5, 6]), 2, rtol=1e-14)
-    np.testing.assert_allclose(tasks.unigram_entropy([3, 3, 4, 5]), 1.5, rtol=1e-14)
