@@ -1,18 +1,14 @@
-"""Differences of wrong results from the right ones: where they are, of which kind, and what the results depend on."""
+"""Differences of wrong results from the right ones: where they are, and of which kind."""
 
-import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.explain.dependence import dependence, listed
-from lesson_utils.mistakes.explain.relations import Pair, digits, origins, places, relation, weights_problem
+from lesson_utils.mistakes.explain.relations import Pair, digits, listed, origins, places, relation, weights_problem
 from lesson_utils.mistakes.recognise.fault_bank import Bank
-from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, close, entries, plain, same
-from lesson_utils.mistakes.run.sandbox import quiet
 
 
 def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
@@ -106,7 +102,7 @@ def _inside(short: tuple[int, ...], long: tuple[int, ...]) -> bool:
     return all(n in rest for n in short)
 
 
-def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome], unwritten: bool = False) -> str:
+def describe(bank: Bank, outcomes: Sequence[Outcome], unwritten: bool = False) -> str:
     """Return the message for an answer with values that are wrong in no way that is known.
 
     Args:
@@ -132,8 +128,6 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     said.append(how or (f"`{name}`: {order}." if order else places(got, want)))
     hides = any(isinstance(x, np.ndarray) and x.dtype == bool for x in cases[i].arguments)
     said += [weights_problem(other, *pairs[i], hides) or "" for other, pairs in found.items() if i in pairs]
-    with contextlib.suppress(TimeUp), quiet(), stopped(2, busy=4):
-        said.append(dependence(exercise, function, [cases[j] for j in wrong[:4]], 2 * sum(right) < len(right)) or "")
     said.append(_farthest(name, got, want))
     also = next((f"\nOn {cases[i].label}: {problem}" for i, problem in kinds.items()), "")
     return f"On {cases[i].label}: {' '.join(filter(None, said))}{also}{_which(cases, right)}"

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case
-from lesson_utils.mistakes.explain.dependence import listed
 from lesson_utils.mistakes.run.outcome import close
 
 Pair = tuple[np.ndarray, np.ndarray]  # what came back, what was expected
 Relation = Callable[[Sequence[Pair], Sequence[Case], Sequence[str]], str | None]
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words with commas, and "and" before the last."""
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
 def digits(x: Any, other: Any) -> str:
