@@ -56,7 +56,6 @@ LINES = [  # what is written, what is meant, and whether that is sure
     ("count[ids] += 1", "np.add.at(count, ids, 1)", False),
     ("if a:\n    x = 1\nif b:\n    x = 2", "if a:\n    x = 1\nelif b:\n    x = 2\npass", False),
     ("for i in ids:\n    ids.remove(i)", "for i in list(ids):\n    ids.remove(i)", True),
-    ("for t in T:\n    y[t, ..., 0] = x[t]", "for t in T:\n    y[..., t, 0] = x[t]", False),
     ("s = 0\nfor i in rows:\n    s += i", "for i in rows:\n    s = 0\n    s += i\npass", False),
     (
         "for i in range(n):\n    s = 0\n    s += i",

@@ -60,7 +60,7 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     if got.shape == want.shape:
         return None
     shape = f"has shape {got.shape}" if got.ndim else "is a single number"
-    return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}.{_shape_hint(got.shape, want.shape)}"
+    return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}."
 
 
 def _words_for_texts(array: Any) -> str:
@@ -76,30 +76,6 @@ def masked_entries(name: str, got: Any) -> str | None:
     if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
         return f"`{name}` is a masked array, and some entries have no value: in `np.ma`, True means “left out”."
     return None
-
-
-def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
-    if got == want[::-1] and len(want) == 2:
-        return " It lies on its side: rows and columns have changed places."
-    if len(got) > len(want) and [n for n in got if n != 1] == [n for n in want if n != 1]:
-        return " It has an axis of length 1 too many."
-    if sorted(got) == sorted(want):
-        return " The lengths are right, their order is not."
-    if len(got) > len(want) and _inside(want, got):
-        return " An axis is left that should have been summed over, joined or indexed away."
-    if len(got) < len(want) and got == tuple(n for n in want if n != 1):
-        return " Axes of length 1 are lost."
-    if len(got) == len(want) - 1 and _inside(got, want):
-        return " An axis is lost: is something summed over too many axes, or returned too early?"
-    match [(axis, g - w) for axis, (g, w) in enumerate(zip(got, want, strict=False)) if g != w]:
-        case [(axis, 1 | -1 as more)] if len(got) == len(want):
-            return f" Axis {axis} is one too {'long' if more > 0 else 'short'}."
-    return ""
-
-
-def _inside(short: tuple[int, ...], long: tuple[int, ...]) -> bool:
-    rest = iter(long)
-    return all(n in rest for n in short)
 
 
 def describe(bank: Bank, outcomes: Sequence[Outcome], unwritten: bool = False) -> str:
