@@ -215,10 +215,9 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome], right: Se
     for i in broken:
         if isinstance(outcomes[i].error, SystemExit | GeneratorExit):
             return error(i), None
-    in_short, differ = "", ""  # the words beside a message that names the mistake, and more beside another one
+    also = ""  # the words beside any message
     with contextlib.suppress(TimeUp), quiet(), stopped(1, busy=4):
-        in_short, differ = formulas(bank.exercise, function, cases, outcomes, bank.wanted)
-    also = in_short + differ
+        also = formulas(bank.exercise, function, cases, outcomes, bank.wanted)
     for i in broken:
         if isinstance(outcomes[i].error, AttributeError | TypeError) and foreign_words(outcomes[i].line, bank.exercise):
             return error(i) + also, None
@@ -230,22 +229,22 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome], right: Se
         if unwritten and not same(attempt(function, cases[first].arguments), outcomes[first]):
             return CHANGING, None
         if unwritten:
-            in_short, also = UNWRITTEN + in_short, UNWRITTEN + also
+            also = UNWRITTEN + also
     found = _found(bank, function, outcomes) if all(o.error or _comparable(o) for o in outcomes) else None
     if found and not found.is_all:
         also += f"\nLook also at this. {found.message}"
     elif found:
         o = outcomes[broken[0]] if broken else None
         if o and not found.explains_errors:
-            rest = without_head(found.message) + in_short
+            rest = without_head(found.message) + also
             return f"{error(broken[0])}\nElsewhere the results are wrong, too. {rest}", found.name
         where = f"\n({type(o.error).__name__} on {cases[broken[0]].label}{o.where})" if o else ""
-        return found.message + where + in_short, found.name
+        return found.message + where + also, found.name
     if broken and (broken[0] == 0 or all(r or o.error for r, o in zip(right, outcomes, strict=True))):
         good = [case.label for case, is_right in zip(cases, right, strict=True) if is_right]
         right_on = f"\nRight on: {'; '.join(good[:3])}{' …' if len(good) > 3 else ''}." if good else ""
         return error(broken[0]) + right_on + also, None
-    return describe(bank, function, outcomes, unwritten) + also, None
+    return describe(bank, outcomes, unwritten) + also, None
 
 
 def _found(bank: Bank, function: Any, outcomes: Sequence[Outcome]) -> Diagnosis | None:

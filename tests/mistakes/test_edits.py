@@ -5,17 +5,15 @@ import contextlib
 import itertools
 
 import pytest
-from learners import EXERCISES, checked, written
+from learners import checked
 
 from lesson_utils.exercises import check
 from lesson_utils.mistakes.recognise.edit_messages import contradict
-from lesson_utils.mistakes.recognise.fault_bank import bank_of, tokens
+from lesson_utils.mistakes.recognise.fault_bank import tokens
 from lesson_utils.mistakes.recognise.ingredients import Ingredients
 from lesson_utils.mistakes.recognise.nearness import distance
-from lesson_utils.mistakes.recognise.search import Search
 from lesson_utils.mistakes.recognise.tree_edits import all_applied, edits, repairs
 from lesson_utils.mistakes.run.outcome import Outcome
-from lesson_utils.mistakes.run.sandbox import attempt, quiet
 
 BODY = """
 a = x - x.max(axis=-1) / 2
@@ -133,17 +131,6 @@ def test_a_row_of_another_length_is_nearer_if_its_ends_are_right():
     right = Outcome(ast.literal_eval("[1, 2, 3, 4, 5]"))
     half, none = Outcome([1, 2, 3, 5]), Outcome([9, 9, 9, 9])
     assert distance(half, right) < distance(none, right) == 3
-
-
-def test_a_step_counts_the_lines_that_the_library_runs(monkeypatch):
-    """A GPT's few lines call much; otherwise its search would take many times as long as another one."""
-    monkeypatch.setattr("lesson_utils.mistakes.recognise.search.LINES", 300)
-    exercise = EXERCISES["gpt"]
-    bank, function = bank_of(exercise), written("gpt", exercise.body({"answer": "return x @ table.T * 1.5"}))
-    search = Search(bank, function, [attempt(function, case.arguments) for case in bank.cases])
-    with quiet():
-        search.repair()
-    assert search.each > 1
 
 
 def test_a_function_that_was_called_is_asked_for_without_brackets():

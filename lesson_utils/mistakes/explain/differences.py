@@ -1,18 +1,14 @@
-"""Differences of wrong results from the right ones: where they are, of which kind, and what the results depend on."""
+"""Differences of wrong results from the right ones: where they are, and of which kind."""
 
-import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.explain.dependence import dependence, listed
-from lesson_utils.mistakes.explain.relations import Pair, digits, origins, places, relation, weights_problem
+from lesson_utils.mistakes.explain.relations import Pair, digits, listed, origins, places, relation, weights_problem
 from lesson_utils.mistakes.recognise.fault_bank import Bank
-from lesson_utils.mistakes.run.limits import TimeUp, stopped
 from lesson_utils.mistakes.run.outcome import Outcome, close, entries, plain, same
-from lesson_utils.mistakes.run.sandbox import quiet
 
 
 def parts(exercise: Exercise, value: Any) -> tuple[Any, ...] | None:
@@ -64,7 +60,7 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
     if got.shape == want.shape:
         return None
     shape = f"has shape {got.shape}" if got.ndim else "is a single number"
-    return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}.{_shape_hint(got.shape, want.shape)}"
+    return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}."
 
 
 def _words_for_texts(array: Any) -> str:
@@ -82,31 +78,7 @@ def masked_entries(name: str, got: Any) -> str | None:
     return None
 
 
-def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
-    if got == want[::-1] and len(want) == 2:
-        return " It lies on its side: rows and columns have changed places."
-    if len(got) > len(want) and [n for n in got if n != 1] == [n for n in want if n != 1]:
-        return " It has an axis of length 1 too many."
-    if sorted(got) == sorted(want):
-        return " The lengths are right, their order is not."
-    if len(got) > len(want) and _inside(want, got):
-        return " An axis is left that should have been summed over, joined or indexed away."
-    if len(got) < len(want) and got == tuple(n for n in want if n != 1):
-        return " Axes of length 1 are lost."
-    if len(got) == len(want) - 1 and _inside(got, want):
-        return " An axis is lost: is something summed over too many axes, or returned too early?"
-    match [(axis, g - w) for axis, (g, w) in enumerate(zip(got, want, strict=False)) if g != w]:
-        case [(axis, 1 | -1 as more)] if len(got) == len(want):
-            return f" Axis {axis} is one too {'long' if more > 0 else 'short'}."
-    return ""
-
-
-def _inside(short: tuple[int, ...], long: tuple[int, ...]) -> bool:
-    rest = iter(long)
-    return all(n in rest for n in short)
-
-
-def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcome], unwritten: bool = False) -> str:
+def describe(bank: Bank, outcomes: Sequence[Outcome], unwritten: bool = False) -> str:
     """Return the message for an answer with values that are wrong in no way that is known.
 
     Args:
@@ -132,8 +104,6 @@ def describe(bank: Bank, function: Callable[..., Any], outcomes: Sequence[Outcom
     said.append(how or (f"`{name}`: {order}." if order else places(got, want)))
     hides = any(isinstance(x, np.ndarray) and x.dtype == bool for x in cases[i].arguments)
     said += [weights_problem(other, *pairs[i], hides) or "" for other, pairs in found.items() if i in pairs]
-    with contextlib.suppress(TimeUp), quiet(), stopped(2, busy=4):
-        said.append(dependence(exercise, function, [cases[j] for j in wrong[:4]], 2 * sum(right) < len(right)) or "")
     said.append(_farthest(name, got, want))
     also = next((f"\nOn {cases[i].label}: {problem}" for i, problem in kinds.items()), "")
     return f"On {cases[i].label}: {' '.join(filter(None, said))}{also}{_which(cases, right)}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case
-from lesson_utils.mistakes.explain.dependence import listed
+from lesson_utils.mistakes.explain.relations import listed
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, learner_code
 from lesson_utils.mistakes.recognise.mutation_operators import name_called, parsed, with_fields
 from lesson_utils.mistakes.recognise.tree_edits import Edit, placed, places_in

@@ -3,10 +3,9 @@
 import ast
 import contextlib
 import difflib
-import linecache
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -212,42 +211,6 @@ PLAIN: tuple[tuple[str, str | Callable[[re.Match[str], str, Mapping[str, Any]], 
     ("NoneType", "Something is None: an argument that may be None, or the result of a function without `return`."),
     ("(?s): (.*)", "Python's words for it: {:.200}."),
 )  # fmt: skip
-
-
-def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[set[str], set[str]] | None:
-    """Return the parameters left and right of the sign in the operation that failed; None if that can't be said."""
-    found, step = None, error.__traceback__ if error else None
-    while step is not None:
-        file = step.tb_frame.f_code.co_filename
-        if file.startswith(("<part ", "<cell ", "<ipython")) or "ipykernel" in file:
-            found = step
-        step = step.tb_next
-    if found is None:
-        return None
-    code = found.tb_frame.f_code
-    line, last, start, end = list(code.co_positions())[found.tb_lasti // 2]
-    if line is None or line != last:
-        return None
-    text = linecache.getline(code.co_filename, line).encode()[start:end].decode(errors="ignore")
-    match _nodes(text.strip())[:1]:
-        case [ast.Module(body=[ast.Expr(value=ast.BinOp() as operation)])]:
-            sides = (operation.left, operation.right)
-            read = ({n.id for n in ast.walk(side) if isinstance(n, ast.Name)} for side in sides)
-            left, right = (names.intersection(parameters) for names in read)
-            return left, right
-    return None
-
-
-def same_place(a: BaseException | None, b: BaseException | None, parameters: Sequence[str]) -> bool:
-    """Return whether two errors come from operations on the same parameters; True if that can't be said."""
-    ours, theirs = _sides(a, parameters), _sides(b, parameters)
-    if ours is None or theirs is None:
-        return True
-    (left, right), (other_left, other_right) = ours, theirs
-    if (left - right) & (other_right - other_left) or (right - left) & (other_left - other_right):
-        return False  # the same array on the other side
-    mine, known = left | right, other_left | other_right
-    return bool(mine & known) or not (mine and known)
 
 
 def error_message(outcome: Outcome, label: str, exercise: Exercise) -> str:

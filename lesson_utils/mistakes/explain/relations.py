@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case
-from lesson_utils.mistakes.explain.dependence import listed
 from lesson_utils.mistakes.run.outcome import close
 
 Pair = tuple[np.ndarray, np.ndarray]  # what came back, what was expected
 Relation = Callable[[Sequence[Pair], Sequence[Case], Sequence[str]], str | None]
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words with commas, and "and" before the last."""
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
 def digits(x: Any, other: Any) -> str:
@@ -34,9 +38,10 @@ def _ratio(x: float) -> str:
 def relation(pairs: Mapping[int, Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
     """Return one simple thing that holds for all wrong results of a name, which stand by their cases' numbers, or None."""
     some, their_cases = list(pairs.values()), [cases[i] for i in pairs]
-    relations = RELATIONS_OF_BOOLEANS if all(w.dtype.kind == "b" for _, w in some) else RELATIONS
+    if all(w.dtype.kind == "b" for _, w in some):
+        return "True and False have changed places" if all(close(1.0 - g, w * 1.0) for g, w in some) else None
     with np.errstate(all="ignore"):
-        return next((words for find in relations if (words := find(some, their_cases, names))), None)
+        return next((words for find in RELATIONS if (words := find(some, their_cases, names))), None)
 
 
 def _always(words: str, test: Callable[[np.ndarray, np.ndarray], bool]) -> Relation:
@@ -56,15 +61,6 @@ def _argument(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]
         rows = [(case.arguments[k], g) for case, (g, _) in zip(cases, pairs, strict=True)]
         if all(isinstance(x, np.ndarray) and x.shape == g.shape and close(g, x) for x, g in rows):
             return f"it is the argument `{name}`, unchanged"
-    return None
-
-
-def _difference(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
-    differences = [g - w for g, w in pairs]
-    first = float(differences[0].flat[0])
-    if 1e-6 < abs(first) < np.inf and all(close(d, np.full(d.shape, first)) for d in differences):
-        everywhere = " everywhere" if differences[0].ndim else ""
-        return f"it is too {'large' if first > 0 else 'small'} by {abs(first):.4g}{everywhere}"
     return None
 
 
@@ -94,27 +90,13 @@ def _other_order(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[s
     return None
 
 
-RELATIONS_OF_BOOLEANS = (_always("True and False have changed places", lambda g, w: close(1.0 - g, w * 1.0)),)
 RELATIONS: tuple[Relation, ...] = (
     _always("all of it is 0", lambda g, w: not g.any()),
     _always("all of it is NaN (not a number)", lambda g, w: bool(np.isnan(g).all())),
     _always("the sign is turned around everywhere", lambda g, w: close(-g, w)),
     _argument,
-    _difference,
     _factor,
-    _always(
-        "rows and columns have changed places", lambda g, w: g.shape[-1] == g.shape[-2] and close(g.swapaxes(-1, -2), w)
-    ),
-    _always("the rows are in the opposite order", lambda g, w: w.shape[-2] > 2 and close(g[..., ::-1, :], w)),
-    _always(
-        "every row stands one place too early", lambda g, w: w.shape[-2] > 2 and close(g[..., :-1, :], w[..., 1:, :])
-    ),
-    _always(
-        "every row stands one place too late", lambda g, w: w.shape[-2] > 2 and close(g[..., 1:, :], w[..., :-1, :])
-    ),
     _other_order,
-    _always("it is the root of what it should be", lambda g, w: close(g * g, w)),
-    _always("it is the square of what it should be", lambda g, w: close(w * w, g)),
 )
 
 
@@ -191,21 +173,15 @@ def _runs(numbers: Sequence[int]) -> str:
 
 
 def weights_problem(name: str, got: np.ndarray, want: np.ndarray, hides: bool) -> str | None:
-    """Return what is wrong with rows of weights: their sum, a sign, a leak; or with rows that sum to 1 and should not.
+    """Return what is wrong with rows of weights: their sum, or a leak.
 
     Args:
         hides: is there a mask? Without one, a weight of 0 has underflowed.
     """
     if want.ndim == 0 or want.dtype.kind != "f":
         return None
-    if not _are_weights(want):
-        is_softmax = _are_weights(got) and not np.isin(got, (0, 1)).all()
-        should = "not every row should" if np.isclose(want.sum(axis=-1), 1).any() else "it should not"
-        return f"Each row of `{name}` sums to 1, as behind a softmax; {should}." if is_softmax else None
-    if not np.isfinite(got).all():
+    if not _are_weights(want) or not np.isfinite(got).all():
         return None
-    if (got < 0).any():
-        return f"Some entries of `{name}` are negative."
     sums = got.sum(axis=-1)
     if not np.allclose(sums, 1, atol=1e-4):
         low, high = digits(sums.min(), 1), digits(sums.max(), 1)

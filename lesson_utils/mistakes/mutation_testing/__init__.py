@@ -2,6 +2,5 @@
 
 The idea is DeMillo, Lipton and Sayward's ("Hints on test data selection", 1978): change a right program in one place, and a
 good test fails. A changed program is a mutant; one that the test lets pass is a survivor, and shows what the test does not
-look at. Here the mutants are the mistakes that the exercise knows (`mutants`). A spy stands in for each (`spy`), and small
-experiments say why some survive (`survivors`, by `altered_results` and `random_inputs`). `analysis.judge_test` puts it together.
+look at. Here the mutants are the mistakes that the exercise knows (`mutants`). `analysis.judge_test` runs the test on each.
 """

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.mistakes.explain.errors import same_place
 from lesson_utils.mistakes.recognise.fault_bank import Bank, Fault, may_match, signature, tokens
 from lesson_utils.mistakes.recognise.learner_code import LearnerCode, exchanges, learner_code
 from lesson_utils.mistakes.recognise.tree_edits import Edit
 from lesson_utils.mistakes.run.limits import Steps, within
-from lesson_utils.mistakes.run.outcome import Outcome, same
+from lesson_utils.mistakes.run.outcome import Outcome, same, same_place
 
 REWORDED = 6  # more words than these apart, an answer is not the one that was typed
 HIDING = ("mask", "where", "tri", "tril", "triu", "inf", "putmask", "copyto", "masked_array")

@@ -173,7 +173,6 @@ def pitfalls(body: list[ast.stmt], texts: Collection[str] = ()) -> Iterator[Edit
     """Yield the edits of a body that undo a pitfall; `texts` are those that come in as arguments."""
     counts = _counts(body)
     yield from _of_statements(body, ast.Module(body, []))
-    yield from _first_axis(body, counts)
     for statement in body:
         for parent, field, i, node in list(places_in(statement)):
             text = getattr(node, "value", None)
@@ -354,25 +353,6 @@ def _counts(body: list[ast.stmt]) -> set[str]:
     """Return the names that loops set."""
     loops = (n for line in body for n in ast.walk(line) if isinstance(n, ast.For | ast.comprehension))
     return set[str]().union(*(_names(loop.target) for loop in loops))
-
-
-def _first_axis(body: list[ast.stmt], counts: Collection[str]) -> Iterator[Edit]:
-    """Yield the edits that count along the last axis but one, where a loop's number stands as the first index."""
-    groups: dict[tuple[str, type], list[Edit]] = {}
-    for node in (node for line in body for node in ast.walk(line)):
-        if isinstance(node, ast.Subscript):
-            index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            if index and (count := getattr(index[0], "id", "")) in counts:
-                rest = [x for x in index[1:] if getattr(x, "value", None) is not ...] or [ast.Slice()]
-                new = placed(ast.Tuple([ast.Constant(...), index[0], *rest], ast.Load()), node)
-                edit = Edit("habit", node, "slice", None, node.slice, new, node.lineno)
-                groups.setdefault((count, type(node.slice)), []).append(edit)
-    for first, *others in groups.values():
-        old, meant = (ast.unparse(with_fields(first.parent, slice=index)) for index in (first.old, first.new))
-        alike = ", and the others in the same way" if others else ""
-        cure = f"write `{meant}` instead of `{old}`{alike}."
-        why = "The first index counts along the first axis; `...` stands for all the axes in front."
-        yield replace(first, words=(old, meant), also=tuple(others), cure=cure, why=why)
 
 
 def _names(node: ast.AST) -> set[str]:

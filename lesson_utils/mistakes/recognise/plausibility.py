@@ -2,8 +2,9 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lesson_utils.mistakes.recognise.edit_messages import REASONS, is_limit, own_reason
 from lesson_utils.mistakes.recognise.fault_bank import tokens
@@ -13,8 +14,7 @@ from lesson_utils.mistakes.recognise.tree_edits import Edit, written
 LIKELIHOOD = {kind: n for n, kind in enumerate(REASONS)}  # the kinds stand in the order of how often they are meant
 REMOVING = {"term", "unwrapped", "index", "statement", "keyword", "condition", "branches"}
 COUNTING = {"off by one", "bound"}
-# The same words in another place.
-MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "letters in order", "letters swapped", "axes in front"}  # fmt: skip
+MEANT = {"results", "axis", "keepdims", "size", "sides", "backwards", "brackets", "letters", "letters in order", "letters swapped", "axes in front", "exchanged", "sign", *COUNTING}  # fmt: skip
 CALLED_TWICE = {"swapaxes", "transpose", "moveaxis", "reshape", "softmax", "exp", "sqrt", "tanh", "sort", "argsort"}
 OPPOSITES = [{"tril", "triu"}, {"max", "min"}, {"argmax", "argmin"}, {"maximum", "minimum"}, {"sin", "cos"}]
 SUMS = {ast.Add, ast.Sub}
@@ -34,86 +34,138 @@ class Plausibility:
     kinds: Mapping[str, str]  # of the parameters: what they are, such as "i" for a whole number
     reads: Counter[str]  # how often each name is read in the learner's lines
 
-    def _unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
+    def unknown(self, found: Counter[str], *known: Counter[str]) -> list[str]:
         """Return the words that are neither known nor contain one of the learner's own names."""
         return [word for word in set(found).difference(*known) if self.own_names.isdisjoint(word.split())]
 
     def rank(self, edit: Edit) -> tuple[bool, int, int, int]:
         """Rank an edit, the best lowest: a reason of its own; how foreign to the solution it leaves the lines; its kind; its length."""
         before, after = map(tokens, edit.texts())
-        foreign = len(self._unknown(after - before, self.solution))
-        foreign -= sum(" " not in word and word.isidentifier() for word in self._unknown(before - after, self.solution))
+        foreign = len(self.unknown(after - before, self.solution))
+        foreign -= sum(" " not in word and word.isidentifier() for word in self.unknown(before - after, self.solution))
         if edit.kind not in REMOVING:  # taking out what the solution has, too, is not the way to it
             foreign += sum(n for word, n in (before - after).items() if " " in word and word in self.solution)
         return not has_own_reason(edit), foreign, LIKELIHOOD[edit.kind], len(edit.texts()[1])
 
     def accepts(self, edit: Edit) -> bool:
         """Tell whether a learner may have meant what the edit makes of a line; else nothing is told of it."""
-        if has_own_reason(edit):
-            return True
-        if self._bends_a_condition(edit) or _is_trivial(edit):
-            return False
-        old = getattr(edit.old, "id", "")
-        if edit.kind == "name" and old in self.own_names and self.reads[old] <= 1 + len(edit.also):
-            return False  # what was computed under this name would be for nothing
-        if edit.kind == "name" and getattr(edit.parent, "attr", "") in ("any", "all"):
-            return self.kinds.get(getattr(edit.new, "id", ""), "b") == "b"  # nobody asks scores whether any is true
-        kinds = {self.kinds[name] for name in (old, getattr(edit.new, "id", "")) if name in self.kinds}
-        if edit.kind == "name" and len(kinds) > 1 and kinds != {"i", "f"}:
-            return False  # nobody takes a mask for scores
-        if edit.kind == "name" and old in self.kinds and "_" in old and len(kinds) == 1:
-            stem, new = old.partition("_")[0], getattr(edit.new, "id", "")
-            if new in self.kinds and new.startswith(f"{stem}_"):
-                return True  # `beta_1` for `beta_2`
-        before, after = map(tokens, edit.texts())
-        if edit.kind == "exchanged":  # of a name that nobody reads, the other one stands in a wrong place
-            return all(self.reads[name] for name in edit.texts())
-        if edit.kind in MEANT:
-            return True
-        if edit.kind == "sign":  # a size has none, nor has an index that was computed
-            negated = edit.new.operand if isinstance(edit.new, ast.UnaryOp) else None
-            if negated and isinstance(getattr(edit.parent, "op", None), ast.Add | ast.Sub) and edit.field == "right":
-                return False  # `a - -b`: the operation changes
-            is_count = name_called(negated) in COUNTS or self.kinds.get(getattr(negated, "id", "")) == "i"
-            has_none = (is_count or isinstance(edit.parent, ast.Subscript)) and not isinstance(edit.parent, ast.Slice)
-            return negated is None or not has_none
-        if edit.kind == "comparison" and is_limit(edit):
-            return True
-        if edit.kind == "constant" and number(edit.new) in (0, 1, 2):  # everybody knows these
-            return True
-        if edit.kind == "function" and {name_called(edit.old), name_called(edit.new)} in OPPOSITES:
-            return True
-        if edit.kind == "operator" and {type(getattr(x, "op", None)) for x in (edit.old, edit.new)} == SUMS:
-            return True
-        if edit.kind in COUNTING:
-            return name_called(edit.parent) not in ("swapaxes", "moveaxis")  # an axis swapped with itself
-        unknown = self._unknown(after - before, self.solution, self.learner)
-        if any(" " not in word for word in unknown) or (unknown and edit.kind not in ("operator", "assigned")):
-            return False
-        gone = before - after
-        if edit.kind == "index" and any(self.learner[x] > self.solution[x] for x in gone if x.startswith("[ ")):
-            return True
-        if (edit.kind == "term" or _is_one_operation(edit.old)) and any(
-            gone[sign] and self.learner[sign] > self.solution[sign] for sign in "*/@"
-        ):
-            return True
-        return edit.kind not in REMOVING - {"branches", "term"} or self._is_superfluous(gone)
+        return next((rule.accepts for rule in RULES if rule.holds(self, edit)), True)
 
-    def _bends_a_condition(self, edit: Edit) -> bool:
-        """Tell whether an edit makes a question ask something else: it may as well switch it off. `>=` for `>` is none."""
-        if not any(id(node) in self.tests for e in (edit, *edit.also) for node in (e.old, e.parent)):
-            return False
-        old, new = edit.old, edit.new
-        if isinstance(old, ast.Compare) and isinstance(new, ast.Compare) and edit.kind == "comparison":
-            return ast.dump(old.left) != ast.dump(new.left)
-        return edit.kind not in ("inverted", "sign")
 
-    def _is_superfluous(self, gone: Counter[str]) -> bool:
-        """Tell whether what an edit takes out has nothing to do with the solution, or stands there once more than there."""
-        if any(self.learner[word] > self.solution[word] for word in gone if word in CALLED_TWICE or word in self.kinds):
-            return True
-        foreign = self._unknown(gone, self.solution)
-        return len(foreign) > 1 or any(" " not in word for word in foreign)
+# --- The rules: of those that hold, the first decides ---------------------------------------------------------------------
+
+
+class Rule(NamedTuple):
+    """A reason to believe an edit, or not to."""
+
+    accepts: bool
+    why: str
+    holds: Callable[[Plausibility, Edit], bool]
+    needed_by: str = ""  # an answer of the bank that goes wrong without the rule: "exercise: name"
+
+
+def _bends_a_condition(p: Plausibility, edit: Edit) -> bool:
+    if not any(id(node) in p.tests for e in (edit, *edit.also) for node in (e.old, e.parent)):
+        return False
+    old, new = edit.old, edit.new
+    if isinstance(old, ast.Compare) and isinstance(new, ast.Compare) and edit.kind == "comparison":
+        return ast.dump(old.left) != ast.dump(new.left)
+    return edit.kind not in ("inverted", "sign")
+
+
+def _names(edit: Edit) -> tuple[str, str]:
+    """Return the names that an edit exchanges, old and new; "" for what is none."""
+    return getattr(edit.old, "id", ""), getattr(edit.new, "id", "")
+
+
+def _leaves_a_name_unread(p: Plausibility, edit: Edit) -> bool:
+    if edit.kind == "exchanged":
+        return not all(p.reads[name] for name in edit.texts())
+    old, _ = _names(edit)
+    return edit.kind == "name" and old in p.own_names and p.reads[old] <= 1 + len(edit.also)
+
+
+def _is_asked(p: Plausibility, edit: Edit) -> bool:
+    return edit.kind == "name" and getattr(edit.parent, "attr", "") in ("any", "all")
+
+
+def _is_of_another_kind(p: Plausibility, edit: Edit) -> bool:
+    kinds = {p.kinds[name] for name in _names(edit) if name in p.kinds}
+    return edit.kind == "name" and len(kinds) > 1 and kinds != {"i", "f"}
+
+
+def _is_its_twin(p: Plausibility, edit: Edit) -> bool:
+    old, new = _names(edit)
+    is_twin = "_" in old and new.startswith(f"{old.partition('_')[0]}_")
+    return edit.kind == "name" and is_twin and p.kinds.get(old) == p.kinds.get(new, "none")
+
+
+def _doubles_a_sign(p: Plausibility, edit: Edit) -> bool:
+    is_sum = isinstance(getattr(edit.parent, "op", None), ast.Add | ast.Sub)
+    return edit.kind == "sign" and isinstance(edit.new, ast.UnaryOp) and is_sum and edit.field == "right"
+
+
+def _has_no_sign(p: Plausibility, edit: Edit) -> bool:
+    if edit.kind != "sign" or not isinstance(edit.new, ast.UnaryOp) or isinstance(edit.parent, ast.Slice):
+        return False
+    negated = edit.new.operand
+    is_count = name_called(negated) in COUNTS or p.kinds.get(getattr(negated, "id", "")) == "i"
+    return is_count or isinstance(edit.parent, ast.Subscript)
+
+
+def _is_opposite(p: Plausibility, edit: Edit) -> bool:
+    if edit.kind == "function":
+        return {name_called(edit.old), name_called(edit.new)} in OPPOSITES
+    return edit.kind == "operator" and {type(getattr(x, "op", None)) for x in (edit.old, edit.new)} == SUMS
+
+
+def _is_unheard_of(p: Plausibility, edit: Edit) -> bool:
+    before, after = map(tokens, edit.texts())
+    unknown = p.unknown(after - before, p.solution, p.learner)
+    return any(" " not in word for word in unknown) or bool(unknown and edit.kind not in ("operator", "assigned"))
+
+
+def _takes_out_one_too_many(p: Plausibility, edit: Edit) -> bool:
+    before, after = map(tokens, edit.texts())
+    gone = before - after
+    more = {word for word in gone if p.learner[word] > p.solution[word]}
+    if edit.kind == "index":
+        return any(word.startswith("[ ") for word in more)
+    return (edit.kind == "term" or _is_one_operation(edit.old)) and not more.isdisjoint("*/@")
+
+
+def _takes_out_what_belongs(p: Plausibility, edit: Edit) -> bool:
+    """Tell whether what an edit takes out belongs to the solution, and stands there as often as here."""
+    before, after = map(tokens, edit.texts())
+    gone = before - after
+    if edit.kind not in REMOVING - {"branches", "term"}:
+        return False
+    if any(p.learner[word] > p.solution[word] for word in gone if word in CALLED_TWICE or word in p.kinds):
+        return False
+    foreign = p.unknown(gone, p.solution)
+    return len(foreign) <= 1 and all(" " in word for word in foreign)
+
+
+RULES = (
+    Rule(True, "it undoes a slip that explains itself", lambda p, edit: has_own_reason(edit)),
+    Rule(False, "it may as well switch a condition off; `>=` for `>` does not", _bends_a_condition),
+    Rule(False, "it says the same twice, `x / x`, or nothing, `x * 1`", lambda p, edit: _is_trivial(edit)),
+    Rule(False, "what was computed under a name would be for nothing", _leaves_a_name_unread),
+    Rule(False, "nobody asks scores whether any is true", lambda p, edit: _is_asked(p, edit) and p.kinds.get(_names(edit)[1], "b") != "b"),
+    Rule(True, "a mask is asked whether any is true", _is_asked),
+    Rule(False, "nobody takes a mask for scores", _is_of_another_kind),
+    Rule(True, "`beta_1` for `beta_2`", _is_its_twin),
+    Rule(False, "in `a - -b` the operation changes, not the sign", _doubles_a_sign),
+    Rule(False, "a size has no sign, nor has an index that was computed", _has_no_sign),
+    Rule(False, "no axis is swapped with itself", lambda p, edit: edit.kind in COUNTING and name_called(edit.parent) in ("swapaxes", "moveaxis")),
+    Rule(True, "the same words stand in another place, or one number is off by one", lambda p, edit: edit.kind in MEANT),
+    Rule(True, "the limit belongs to it, or not", lambda p, edit: edit.kind == "comparison" and is_limit(edit)),
+    Rule(True, "everybody knows 0, 1 and 2", lambda p, edit: edit.kind == "constant" and number(edit.new) in (0, 1, 2)),
+    Rule(True, "its opposite is meant, `max` for `min`, or `-` for `+`", _is_opposite),
+    Rule(False, "its words stand neither in the solution nor in the learner's lines", _is_unheard_of),
+    Rule(True, "an index or an operation stands there once more than in the solution", _takes_out_one_too_many),
+    Rule(False, "the solution has what is taken out", _takes_out_what_belongs),
+)  # fmt: skip
 
 
 def has_own_reason(edit: Edit) -> bool:

@@ -8,12 +8,13 @@ together. Of several explanations that fit, the one closest to the learner's wor
 import ast
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -197,44 +198,13 @@ class Search(Lookup):
             for its in [signature(outcome)]
             for fault in self.bank.changes
             if may_match(fault.signature(self.telling), its)
-            and all(self._may_stand_beside(edit, fault) for edit in edits)
+            and not any(rule.holds(self, edit, fault) for rule in BESIDE for edit in edits)
             and self._leads_to(fault, edits)
         ]
         if not found:
             return None
         *_, edits, fault = min(found, key=lambda one: one[:3])
         return Diagnosis(listed([*repair_messages(edits, self.code), self.said(fault)]), f"; {fault.name}")
-
-    def _may_stand_beside(self, edit: Edit, fault: Fault) -> bool:
-        if self.makes_constant(fault) or ("\n2. " in fault.message and not has_own_reason(edit)):
-            return False  # of three mistakes, one may be a guess
-        before, after = map(tokens, edit.texts())
-        gone, parameters = before - after, self.bank.exercise.parameters
-        put_in, its, right = (
-            set(re.findall(r"axis=-?\d", text)) for text in (edit.texts()[1], fault.text, self.bank.exercise.solution)
-        )
-        if put_in & its - right:
-            return False  # the edit puts in the axis that makes the mistake
-        if isinstance(getattr(edit.old, "op", None), ast.FloorDiv) and edit.kind == "term":
-            return False  # another size may leave nothing over for the mistake
-        if isinstance(edit.old, ast.AugAssign) and edit.kind == "operator":
-            return False  # what was there before the line may make the mistake
-        if any(0 < self.words[name] <= gone[name] and name in self.bank.words for name in parameters):
-            return False  # without what the solution reads, the edit makes the mistake that is told beside it
-        its_words = tokens(fault.text)
-        if any(
-            self.words[x] <= n and x in self.bank.words and x not in its_words for x, n in gone.items() if len(x) > 1
-        ):
-            return False  # what the mistake lacks is here, and the edit takes it out
-        takes_a_variable = any(v in before and v not in after for v in self.code.variables())
-        if edit.kind in REMOVING - {"keyword"} and (takes_a_variable or not self.works_alike(fault)):
-            return False
-        signs = [sign for sign in gone if sign in "+-*/@"]
-        if edit.kind == "term" and all(self.words[sign] <= self.bank.words[sign] for sign in signs):
-            return False  # the solution has such a part, too
-        if edit.kind == "results":  # a mistake in what is returned contradicts it
-            return fault.text.splitlines()[-1] == self.bank.exercise.body({}).splitlines()[-1]
-        return self.is_true(fault)
 
     def _is_nearer(self, fault: Fault, edit: Edit) -> bool:
         """Tell whether an edit brings the words nearer to a fault's, or is no farther and shorter."""
@@ -339,6 +309,69 @@ def _only_takes_out(edit: Edit) -> bool:
     """Tell whether an edit puts no word in: beside a mistake, it may only make room for it."""
     before, after = map(tokens, edit.texts())
     return after < before
+
+
+# --- An edit is told beside a typed mistake, unless one of these rules holds ----------------------------------------------
+
+
+class Beside(NamedTuple):
+    """A reason why an edit may be no second mistake, but what makes the first one, or room for it."""
+
+    why: str
+    holds: Callable[[Search, Edit, Fault], bool]
+    needed_by: str = ""  # an answer of the bank that goes wrong without the rule: "exercise: name"
+
+
+def _gone(edit: Edit) -> Counter[str]:
+    before, after = map(tokens, edit.texts())
+    return before - after
+
+
+def _puts_in_the_axis(search: Search, edit: Edit, fault: Fault) -> bool:
+    texts = (edit.texts()[1], fault.text, search.bank.exercise.solution)
+    put_in, its, right = (set(re.findall(r"axis=-?\d", text)) for text in texts)
+    return bool(put_in & its - right)
+
+
+def _takes_out_a_parameter(search: Search, edit: Edit, fault: Fault) -> bool:
+    gone, words = _gone(edit), search.bank.words
+    return any(0 < search.words[name] <= gone[name] and name in words for name in search.bank.exercise.parameters)
+
+
+def _takes_out_what_it_lacks(search: Search, edit: Edit, fault: Fault) -> bool:
+    its, right = tokens(fault.text), search.bank.words
+    return any(search.words[x] <= n and x in right and x not in its for x, n in _gone(edit).items() if len(x) > 1)
+
+
+def _takes_out_a_variable(search: Search, edit: Edit, fault: Fault) -> bool:
+    before, after = map(tokens, edit.texts())
+    return edit.kind in REMOVING - {"keyword"} and any(v in before and v not in after for v in search.code.variables())
+
+
+def _takes_out_a_right_part(search: Search, edit: Edit, fault: Fault) -> bool:
+    signs = [sign for sign in _gone(edit) if sign in "+-*/@"]
+    return edit.kind == "term" and all(search.words[sign] <= search.bank.words[sign] for sign in signs)
+
+
+def _returns_otherwise(search: Search, edit: Edit, fault: Fault) -> bool:
+    right = search.bank.exercise.body({}).splitlines()[-1]
+    return edit.kind == "results" and fault.text.splitlines()[-1] != right
+
+
+BESIDE = (
+    Beside("many mistakes lead to nothing but zeros or ones", lambda search, edit, fault: search.makes_constant(fault)),
+    Beside("of three mistakes, one may be a guess", lambda search, edit, fault: "\n2. " in fault.message and not has_own_reason(edit)),
+    Beside("the edit puts in the axis that makes the mistake", _puts_in_the_axis),
+    Beside("another size may leave nothing over for the mistake", lambda search, edit, fault: edit.kind == "term" and isinstance(getattr(edit.old, "op", None), ast.FloorDiv)),
+    Beside("what was there before the line may make the mistake", lambda search, edit, fault: edit.kind == "operator" and isinstance(edit.old, ast.AugAssign)),
+    Beside("without what the solution reads, the edit makes the mistake", _takes_out_a_parameter),
+    Beside("what the mistake lacks is here, and the edit takes it out", _takes_out_what_it_lacks),
+    Beside("a variable is taken out", _takes_out_a_variable),
+    Beside("something is taken out, and the mistake is of other lines", lambda search, edit, fault: edit.kind in REMOVING - {"keyword"} and not search.works_alike(fault)),
+    Beside("the solution has what is taken out, too", _takes_out_a_right_part),
+    Beside("a mistake in what is returned contradicts other results", _returns_otherwise),
+    Beside("the message is not for such lines", lambda search, edit, fault: not search.is_true(fault)),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,12 @@
 What an object of a learner's own class does when it is compared, it does before, within limits.
 """
 
+import ast
 import inspect
+import linecache
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
@@ -119,6 +122,43 @@ def _numbers(error: BaseException) -> set[tuple[str, ...]]:
     shapes = re.findall(r"\((\d[\d,]*)\)", text.replace(", ", ","))
     found = [tuple(sorted(re.findall(r"\d+", shape))) for shape in shapes]
     return set(found or [(number,) for number in re.findall(r"\b\d+\b", text)])
+
+
+def _sides(error: BaseException | None, parameters: Sequence[str]) -> tuple[set[str], set[str]] | None:
+    """Return the parameters left and right of the sign in the operation that failed; None if that can't be said."""
+    found, step = None, error.__traceback__ if error else None
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if file.startswith(("<part ", "<cell ", "<ipython")) or "ipykernel" in file:
+            found = step
+        step = step.tb_next
+    if found is None:
+        return None
+    code = found.tb_frame.f_code
+    line, last, start, end = list(code.co_positions())[found.tb_lasti // 2]
+    if line is None or line != last:
+        return None
+    text = linecache.getline(code.co_filename, line).encode()[start:end].decode(errors="ignore")
+    with suppress(SyntaxError):
+        match ast.parse(text.strip()).body:
+            case [ast.Expr(value=ast.BinOp() as operation)]:
+                sides = (operation.left, operation.right)
+                read = ({n.id for n in ast.walk(side) if isinstance(n, ast.Name)} for side in sides)
+                left, right = (names.intersection(parameters) for names in read)
+                return left, right
+    return None
+
+
+def same_place(a: BaseException | None, b: BaseException | None, parameters: Sequence[str]) -> bool:
+    """Return whether two errors come from operations on the same parameters; True if that can't be said."""
+    ours, theirs = _sides(a, parameters), _sides(b, parameters)
+    if ours is None or theirs is None:
+        return True
+    (left, right), (other_left, other_right) = ours, theirs
+    if (left - right) & (other_right - other_left) or (right - left) & (other_left - other_right):
+        return False  # the same array on the other side
+    mine, known = left | right, other_left | other_right
+    return bool(mine & known) or not (mine and known)
 
 
 def close(a: np.ndarray, b: np.ndarray) -> bool:

@@ -1,9 +1,7 @@
 """Calls of functions that may do anything: on copies, within limits, and the kernel is left as it was."""
 
-import contextlib
 import linecache
 import math
-import os
 import sys
 import threading
 import traceback
@@ -76,7 +74,7 @@ def quiet(left: float = math.nan) -> Iterator[None]:
     """Show no warnings, since the check says more than those of wrong variants; let `np.empty` hold `left`; limit memory.
 
     NaN and ∞ are a LinAlgError in `np.linalg`, however it was imported: with them LAPACK may never end. It runs in C, where
-    no limit on time reaches it, and what it prints is lost.
+    no limit on time reaches it.
     """
     guarded = kernel.instead(ROUTINES, **GUARDED)
     with np.errstate(all="ignore"), warnings.catch_warnings(), filled_empty(left), guarded, limited_memory():
@@ -161,28 +159,9 @@ def _guarded(name: str) -> Callable[..., Any]:
         for x in arguments:
             if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "fc" and not np.isfinite(x).all():
                 raise np.linalg.LinAlgError("NaN or ∞ in a matrix that `np.linalg` is given")
-        with _nothing_printed():
-            return REAL[name](*arguments, **keywords)
+        return REAL[name](*arguments, **keywords)
 
     return call
-
-
-@contextmanager
-def _nothing_printed() -> Iterator[None]:
-    """Send what C code prints nowhere; Python's own streams are others."""
-    kept: dict[int, int] = {}
-    with contextlib.suppress(OSError, AttributeError):  # no such streams, or no room for another
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (1, 2):
-            kept[stream] = os.dup(stream)
-            os.dup2(nowhere, stream)
-        os.close(nowhere)
-    try:
-        yield
-    finally:
-        for stream, copy in kept.items():
-            os.dup2(copy, stream)
-            os.close(copy)
 
 
 GUARDED = {name: _guarded(name) for name in REAL}
