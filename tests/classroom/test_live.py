@@ -35,6 +35,14 @@ def point(figure):
     return update
 
 
+def at_once(*calls):
+    threads = [Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_start_values_widgets_and_set_move_the_figure():
     figure = point(x=7)
     assert figure.values == {"x": 7, "name": "a"}
@@ -100,15 +108,12 @@ def bars(figure, heights, top=1):
     return update
 
 
-def test_a_lab_may_be_made_from_something():
+def test_a_lab_may_be_made_from_something_that_is_prepared_once():
     figure = bars({3: 0.1, 4: 0.2}, place=4)
     assert figure.picture.alt == "Bar 4 is 0.2 high."
     assert ">lab.bars(heights, place=4)</code>" in testing.page(figure)
     assert bars.example().picture.alt == "Bar 1 is 0.5 high."
     assert list(testing.settings(bars.example())) == [{"place": 1}, {"place": 2}]
-
-
-def test_what_takes_a_while_is_prepared_once():
     runs = []
 
     def prepared(n):
@@ -255,17 +260,7 @@ def test_a_stop_in_a_drag_waits_for_the_picture(handler):
     assert testing.follows(figure)
     assert testing.afresh(figure).set(stops=0, x=7) == figure.picture
     assert signal.getsignal(signal.SIGINT) is handler
-
-    for deaf in (signal.SIG_IGN, signal.SIG_DFL):  # a kernel between two messages
-        signal.signal(signal.SIGINT, deaf)
-        try:
-            testing.move(figure, "x", 8 if deaf is signal.SIG_IGN else 9)
-            assert signal.getsignal(signal.SIGINT) is deaf
-        finally:
-            signal.signal(signal.SIGINT, handler)
-    other = Thread(target=testing.move, args=(figure, "x", 2))
-    other.start()
-    other.join()
+    at_once(lambda: testing.move(figure, "x", 2))  # a kernel hears sliders in another thread
     assert figure.picture.alt == "At 2."
 
 
@@ -280,14 +275,6 @@ def slow(figure):
         return f"At {x}."
 
     return update
-
-
-def at_once(*calls):
-    threads = [Thread(target=call) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def test_two_threads_that_draw_at_once_draw_one_after_the_other():
@@ -363,14 +350,6 @@ def test_a_frame_is_a_redraw_and_what_stands_still_is_copied():
     ):
         figure.set(**step)
         testing.assert_frame_is_a_redraw(figure)
-
-
-def test_a_picture_from_memory_is_the_one_that_would_be_drawn():
-    figure, fresh = point(), point()
-    shown = [figure.set(x=x) for x in (1, 2, 1, 3, 2)]
-    for x, picture in zip((1, 2, 1, 3, 2), shown, strict=True):
-        testing.forget(fresh)
-        assert fresh.set(x=x) == picture
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from learners import EXERCISES
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.bottleneck import controls, experiment, lab, runs, scores, words
+from lesson_utils.lessons.bottleneck import controls, experiment, lab, scores, words
 from lesson_utils.maths import gradcheck, tasks
 from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
 
@@ -67,17 +67,6 @@ def test_kept_tells_letters_from_their_places():
     # Of 26 letters, a string of one has that of the next string once in 26; a string of hundreds has nearly all.
     assert abs(lab.kept(Oracle(), 1, 2000).chance - 1 / 26) < 0.02
     assert lab.kept(Oracle(), 400, 20).chance > 0.85
-
-
-def test_batches_repeat_letters_as_often_as_they_are_told():
-    for repeats, low, high in ((0.0, 0.01, 0.08), (0.5, 0.45, 0.6), (1.0, 1, 1)):
-        rng = np.random.default_rng(3)
-        batches = [experiment.pairs(rng, repeats=repeats) for _ in range(30)]
-        assert {source.shape[1] for source, _ in batches} <= set(range(3, 21))
-        equal = np.concatenate([(source[:, 1:] == source[:, :-1]).ravel() for source, _ in batches])
-        assert low <= equal.mean() <= high
-        for source, target in batches:
-            np.testing.assert_array_equal(target[:, 1:-1], source[:, ::-1])
 
 
 def test_doubled_letters_stand_in_pairs():
@@ -204,20 +193,6 @@ def test_only_some_numbers_are_passed_on():
     np.testing.assert_array_equal(few_states, states)
     np.testing.assert_array_equal(few, end * np.array([1, 1, 0, 0, 1, 1, 0, 0]))  # half of each direction's
     np.testing.assert_array_equal(controls.passing_on(model, 8).encoder.forward(x)[0][1], end)
-
-
-@pytest.mark.slow
-def test_each_further_run_can_be_measured_again():
-    """With few steps: everything is a share, and nothing is learned yet."""
-    assert len(runs.measure_seen(4, 2, 10)) == len(lab.CAPACITY_LENGTHS)
-    assert 0 <= runs.measure_rows("concat before", 1, 2) <= 1
-    present, in_place, in_order, anagrams = runs.measure_kept(1, 16, 2)
-    assert anagrams <= in_place <= present <= 1
-    assert 0 <= in_order <= 1
-    assert len(runs.measure_passing(8, 16, 2, 10)) == len(lab.CAPACITY_LENGTHS)
-    late, itself = runs.measure_late(1, "cat", 2)
-    assert 0 < late < 1
-    assert abs(itself) < 0.1
 
 
 # --- The word lab, and a learner's functions --------------------------------------------------------------------------

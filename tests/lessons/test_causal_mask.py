@@ -162,13 +162,6 @@ def test_windows_hold_a_text_once_and_their_bits_are_the_loss(model):
     assert watched.uncertain(np.array([1.0, 3.0, 1.0, 3.0])) == pytest.approx(2 * np.sqrt(4 / 3) / 2)
 
 
-def test_a_table_writes_what_it_has_counted():
-    text = "abcab" * 40
-    vocabulary = tasks.text_vocabulary(text)
-    table = counting.Table(vocabulary.encode(text), 3, len(vocabulary))
-    assert any("abcababcab" in written for written in table.writes(vocabulary, "a", 40, texts=4))
-
-
 def test_the_loss_by_context_reads_the_last_characters_only(model):
     ids = np.concatenate([VOCABULARY.encode(TEXT)] * 2)
     table = counting.Table(ids, 2, len(VOCABULARY))
@@ -269,12 +262,6 @@ def test_watch_measures_and_prints_as_it_goes(capsys):
     assert [line.split()[0] for line in printed] == ["8", "16", "20"]
     lab.read_along(seen)
     assert capsys.readouterr().out.splitlines()[2:] == printed
-
-
-def test_words_are_letters_only_and_their_shares():
-    assert watched.words_in("a def_x straße, 12 the_end") == ["def", "straße", "the", "end"]
-    assert lab.word_shares(["one two", "two 2 six"], frozenset({"two", "six"})) == (0.75, 0.75)
-    assert lab.word_shares(["?!"], frozenset()) == (0, 0)
 
 
 # --- Sampling -------------------------------------------------------------------------------------------------------

@@ -218,18 +218,6 @@ def test_a_patient_is_a_trained_model_that_says_no_name():
         lab.patient(21)
 
 
-def test_no_patient_is_the_healthy_models_image():
-    """Else the figure would say which of 9 and 10 is well, before the twin does."""
-    ids, healthy = lab.lines()[:1], lab.healthy()
-    for number in (9, 10):
-        assert not any(casefile.alarms(casefile.of(number)))
-        assert np.abs(lab.patient(number).forward(ids)[0] - healthy.forward(ids)[0]).max() > 1
-        assert lab.patient(number).log != healthy.log
-    figure = lab.case_lab()
-    told = [figure.set(patient=number).alt.split("It writes:") for number in (casefile.HEALTHY, 9, 10)]
-    assert len({sample for _, sample in told}) == 3
-
-
 @pytest.mark.parametrize("bug", examined.ALL)
 def test_the_gauges_on_file_are_those_of_the_weights_on_file(bug):
     """In order and in size; what is drawn at random is drawn anew."""
@@ -300,17 +288,6 @@ def test_a_wrong_part_is_answered_by_a_reading_that_is_true_and_the_right_one_is
                 assert read[gauge]
 
 
-def test_what_is_said_of_the_log_is_true_of_it():
-    """Patients 7, 15 and 20 have wrong positions; only the last was trained by other code than it runs."""
-    for said in ("loss", "targets", "data"):
-        for patient in (7, 15):
-            assert answers.against(patient, said) == answers.NEEDS[said][1]
-        assert "what runs now is other code" in answers.against(20, said)
-    rotary, healthy = (examined.stored()[bug] for bug in ("rotary pairs", examined.HEALTHY))
-    assert rotary.start == pytest.approx(healthy.start, abs=0.1)
-    assert np.mean(rotary.losses[-3:]) < np.mean(healthy.losses[-3:])
-
-
 def test_what_counts_as_solved_are_all_numbered_exercises():
     importlib.reload(progress)  # a new kernel
     headings = re.findall(r"### Exercise \d", "\n".join(cell.source for cell in NOTEBOOK.cells))
@@ -336,13 +313,6 @@ def test_a_diagnosis_that_cannot_be_read_is_answered(said, words):
     result = check.diagnosis(said)
     assert result.passed is False
     assert words in result.message
-
-
-def test_all_but_one_pair_can_be_told_by_their_readings():
-    """Of the ten of the core: no two others have the same part said of them, and the same readings."""
-    readings_of = [tuple(answers.reading(n).values()) for n in range(1, 11)]
-    same = [(a, b) for a in range(10) for b in range(a) if readings_of[a] == readings_of[b]]
-    assert same == [(9, 8)]
 
 
 # --- A net, and ports -------------------------------------------------------------------------------------------------
@@ -379,31 +349,6 @@ def test_a_port_parts_from_the_original_where_its_bug_is(name, first):
 
 
 # --- Tasks ------------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_stored_of_the_tasks_is_whole():
-    assert list(tried.stored()) == ["", *tried.BUGS]
-    for bug, by_task in tried.stored().items():
-        assert list(by_task) == list(tried.TASKS)
-        for task, runs in by_task.items():
-            assert len(runs) == (4 if bug in tried.CLOSELY else 1)
-            assert all((own is None) == (task == "gather-k") and 0 <= told <= 1 for told, own in runs)
-
-
-def test_a_bug_that_a_tasks_model_cannot_have_changes_nothing_in_it():
-    batch = tried.batch_of("gather-k", np.random.default_rng(0), 4)
-
-    def learnt(bug):
-        model = tried.model_of("gather-k", bug, 0)
-        model.loss_and_grad(batch)
-        return [array for param in model.params().values() for array in (param.value, param.grad)]
-
-    healthy = learnt("")
-    for bug in matrix.ROWS:
-        same = all(a.shape == b.shape and np.array_equal(a, b) for a, b in zip(learnt(bug), healthy, strict=True))
-        assert same == (bug in tried.ABSENT["gather-k"]), bug
-    assert len(matrix.possible("gather-k")) == 14
-    assert matrix.possible("copy") == list(matrix.ROWS)
 
 
 @pytest.mark.parametrize("task", tried.TASKS)

@@ -161,18 +161,6 @@ def test_a_scrambled_model_has_the_right_gradients():
     gradcheck.check_params(lambda: model.loss_and_grad(batch), model.params(), rng, samples=2)
 
 
-@pytest.mark.slow
-def test_the_steps_of_splitting_end_where_they_began():
-    figure = lab.split_lab()
-    for heads in (2, 3):
-        alts = [figure.set(heads=heads, step=step).alt for step in range(1, 5)]
-        shapes = [alt.partition(", shape ")[2].partition(". ")[0] for alt in alts]
-        assert shapes[0] == shapes[2] == f"(4, {heads}, {6 // heads})"
-        assert shapes[1] == f"({heads}, 4, {6 // heads})"
-        assert "Entry 25 moves from [2, 5] to " in alts[0]
-        assert "to [2, 5]. All entries now: [[0, 1, 2," in alts[3]
-
-
 def a_survey(profile=None, right=1.0, zeros=None, count=3, heads=4):
     profile = np.full((count, heads, 24), 1 / 24) if profile is None else profile
     nothing = np.zeros(0) if zeros is None else zeros
@@ -196,14 +184,6 @@ def test_titles_say_what_the_numbers_say():
     assert alt.endswith("1 heads: 3.00, 4 heads: 1.00.")
     alt = lab.tasks_plot({(2, 4): [0.9], (2, 8): [0.8, 0.7, 0.9], (8, 4): [0.1], (8, 8): [0.2]}).alt
     assert alt.startswith("Best median: 4 and 8 heads for 2 and 8 offsets.")
-
-
-@pytest.mark.slow
-def test_wider_keys_show_when_they_are_chosen():
-    figure = lab.width_lab.example()
-    narrow, wide = (figure.set(d_k=d_k, d_v=2).alt for d_k in (2, 8))
-    assert narrow.startswith("Keys of width 2, values of width 2: shares of right answers from 3 starts: ")
-    assert wide.startswith("Keys of width 8")
 
 
 def test_one_model_alone_can_not_be_compared():

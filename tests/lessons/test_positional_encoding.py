@@ -80,11 +80,6 @@ def test_turned_hands_keep_their_angle_wherever_they_stand():
     assert "q · k = 1.00 at distance 5" in figure.set(distance=5).alt
 
 
-@pytest.mark.slow
-def test_with_a_small_base_all_columns_repeat():
-    assert "32 of 32 pairs" in lab.table_lab(positions.sinusoidal_encoding, d_model=64, base=10).picture.alt
-
-
 def test_stretching_changes_the_positions_and_nothing_else():
     model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 3, 2 * L)
     squeezed = lengths.stretched(model, "interpolation", 2)
@@ -144,14 +139,6 @@ def test_held_hands():
     assert (lab.held(model, batch, (0,), 2, to=5) != one).any()
     np.testing.assert_array_equal(one[:3], usual[:3])
     assert (one != usual).any()
-
-
-@pytest.mark.slow
-def test_dotted_lines_wait_for_the_end_of_training():
-    figure = lab.turns_lab.example()
-    inside, beyond = figure.set(position=20).alt, figure.set(position=50).alt
-    assert inside.endswith("within the training length.")
-    assert "dotted lines; spread evenly it would be 16%" in beyond
 
 
 def test_the_score_peaks_where_query_and_key_agree():

@@ -61,15 +61,6 @@ def test_the_hull_of_any_points(points, corners):
     assert {tuple(corner) for corner in bank.convex_hull(np.array(points, float))} == corners
 
 
-def test_every_output_lies_in_the_hull():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(6, 2))
-    corners = bank.convex_hull(X)
-    for y in ops.softmax(5 * rng.normal(size=(50, 6))) @ X:
-        edges, to_y = np.roll(corners, -1, axis=0) - corners, y - corners
-        assert (edges[:, 0] * to_y[:, 1] - edges[:, 1] * to_y[:, 0] > -1e-12).all()  # on the left of every edge
-
-
 def test_the_formula_in_numbers_is_the_formula():
     attend = attention.scaled_dot_product_attention
     alt = lab.formula_lab(attend, query="it", d_k=2, temperature=1.0, hidden="the first").picture.alt

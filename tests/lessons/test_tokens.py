@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils.lessons.tokens import cutting, pieces, spelling, splitting, tables
+from lesson_utils.lessons.tokens import cutting, lab, pieces, spelling, splitting, tables
 from lesson_utils.lessons.tokens.counting import Table
 from lesson_utils.maths import tasks
 
@@ -162,18 +162,9 @@ def test_words_are_found_whole():
 # --- The live figure ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def figure():
-    return cutting.merges_lab.example()
-
-
-def test_merges_make_fewer_and_longer_pieces(figure):
-    before = figure.set(count=0, text="the class").alt
-    after = figure.set(count=200, text="the class").alt
-    assert before.startswith("9 pieces, after 0 merges: t | h | e | ␣")
-    assert int(after.split()[0]) < 9
-
-
-def test_a_character_that_is_not_in_the_text_is_unknown(figure):
-    assert "□" in figure.set(count=0, text="a☂b").alt
+def test_merges_make_fewer_and_longer_pieces():
+    figure = lab.merges_lab.example()
+    assert figure.set(count=0, text="the class").alt.startswith("9 pieces, after 0 merges: t | h | e | ␣")
+    assert int(figure.set(count=200, text="the class").alt.split()[0]) < 9
+    assert "□" in figure.set(count=0, text="a☂b").alt  # a character that is not in the text it learned from
     assert figure.set(count=10, text="").alt.startswith("0 pieces")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom import course
-from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.training import experiment, film, lab, pruning, rates, recipes, schedules, slopes
 from lesson_utils.maths import attention, ops, tasks, training
 from lesson_utils.maths.gradcheck import numerical_gradient
@@ -121,30 +120,6 @@ def test_slopes_are_right_and_the_wrong_backward_is_wrong_where_it_should(model)
         assert secant == pytest.approx(slope.right, rel=1e-4 if floats == "float64" else 0.3)
         assert (slope.wrong == pytest.approx(slope.right, rel=1e-3)) == (name == "W_V")
     assert attention.softmax_backward is softmax_backward  # put back
-
-
-@pytest.mark.slow
-def test_gelu_has_no_kinks_and_an_error_that_falls_as_the_square(model):
-    found = slopes.slopes(model)
-    smooth = found["W_V", "float64", "GELU"]
-    errors = [abs(smooth.secant(epsilon)[0] - smooth.right) for epsilon in (1e-1, 1e-2, 1e-3)]
-    assert errors[0] / errors[1] == pytest.approx(100, rel=0.1)
-    assert errors[1] / errors[2] == pytest.approx(100, rel=0.1)
-    assert [smooth.secant(epsilon)[1] for epsilon in slopes.EPSILONS] == [0] * len(slopes.EPSILONS)
-    kinks = [found["embedding", "float64", "ReLU"].secant(epsilon)[1] for epsilon in slopes.EPSILONS]
-    assert kinks[0] > 0
-    assert kinks[-1] == 0
-    assert kinks[:8] == sorted(kinks[:8], reverse=True)  # a smaller interval holds fewer
-
-
-@pytest.mark.slow
-def test_the_microscope_draws_what_was_asked_for_and_no_more():
-    figure = lab.slope_lab.example()
-    assert "Best yet: ε = 0.1, " in figure.picture.alt
-    drawn = len(testing.drawing(figure).axes[1].lines[0].get_xdata())
-    assert drawn == 1
-    figure.set(epsilon=1e-12)
-    assert len(testing.drawing(figure).axes[1].lines[0].get_xdata()) == len(slopes.EPSILONS)
 
 
 # --- A training by what learners write --------------------------------------------------------------------------------
