@@ -26,14 +26,6 @@ def test_a_box_knows_the_middles_of_its_sides(ax):
     assert (box.bottom, box.top) == ((2, 0.8), (2, 1.2))
 
 
-def test_spread_gives_long_words_more_room():
-    x = drawings.spread(["a", "abcdefgh", "a"], 1.0, 3.0)
-    assert x[0] > 1.0
-    assert x[2] < 3.0
-    assert x[1] == pytest.approx(2.0)
-    assert np.diff(drawings.spread(["ab", "ab", "ab"], 0, 3)) == pytest.approx([1.0, 1.0])
-
-
 @pytest.mark.parametrize("rise", [0.0, 0.5, -0.5])
 def test_threads_start_and_end_where_they_should(ax, rise):
     starts, ends = np.array([[1.0, 1.0]]), np.array([[1.0, 1.0], [2.0, 1.0], [4.0, 1.0]])

@@ -155,14 +155,3 @@ def test_long_titles_fit(title):
 def test_heatmap_refuses_what_is_no_matrix(arguments, message):
     with pytest.raises(ValueError, match=message):
         plots.heatmap(*arguments)
-
-
-def test_bars_are_as_long_as_their_values_and_their_texts_stand_behind_them():
-    ax = plots.figure().add_subplot(xlim=(0, 2))
-    bars = plots.Bars(ax, 3, color=plots.BLUE)
-    bars.set([0.5, 0.0, 1.5], ["half", "", "long"], ends=[0.5, 1.0, 1.5])
-    assert [bar.get_width() for bar in bars.bars] == [0.5, 0, 1.5]
-    assert [text.get_text() for text in bars.texts] == ["half", "", "long"]
-    assert np.allclose([text.get_position() for text in bars.texts], [(0.54, 0), (1.04, 1), (1.54, 2)])
-    with pytest.raises(ValueError, match="zip"):
-        bars.set([1, 2], ["", "", ""])

@@ -223,25 +223,7 @@ def test_the_ladder_says_which_part_brings_most():
     assert alt.startswith("Which part brings most depends on the order: positions 0.90, four heads 0.60.")
 
 
-@pytest.mark.slow
-def test_a_model_with_the_same_parts_is_trained_once():
-    ids = VOCABULARY.encode(TEXT)
-    held_out = lab.windows(ids[:130], 64)
-    found = ladder.climb(ids, held_out, len(VOCABULARY), seed=0, steps=8)
-    late, first = found["positions late"], found["positions first"]
-    assert late["one head"] == first["one head"]
-    assert late["positions"] == first["layer norm"]
-    assert late["second layer"] == first["second layer"]
-    assert len({*late.values(), *first.values()}) == 11
-
-
 # --- Training, watched ----------------------------------------------------------------------------------------------
-
-
-def test_bigram_entropy():
-    assert lab.bigram_entropy(np.tile([3, 4], 50)) == pytest.approx(0, abs=1e-9)
-    independent = np.random.default_rng(0).integers(4, size=20_000)
-    assert lab.bigram_entropy(independent) == pytest.approx(tasks.unigram_entropy(independent), abs=0.01)
 
 
 @pytest.mark.slow
@@ -273,22 +255,6 @@ def test_any_prompt_will_do(model, prompt, left_out):
     alt = lab.sampling_lab(model, VOCABULARY).set(prompt=prompt).alt
     assert ("left out" in alt) == bool(left_out)
     assert left_out in alt
-
-
-def test_greedy_is_the_same_as_top_1(model):
-    figure = lab.sampling_lab(model, VOCABULARY)
-    greedy = figure.set(temperature=0.0).alt.partition("The text:")[2]
-    assert greedy == figure.set(temperature=1.5, top_k="1").alt.partition("The text:")[2]
-
-
-def test_a_text_is_laid_out_with_the_probabilities_of_its_characters():
-    text = "costs $5  and $6\n\n" + "word " * 30 + "x" * 100
-    lines = writing.laid_out(text, np.arange(len(text)))
-    assert all(len(line) == len(found) <= writing.LINE + 1 for line, found in lines)
-    assert "".join(line for line, _ in lines).startswith("costs $5 and $6⏎⏎word word ")
-    visible = {"⏎": "\n"}
-    for line, found in lines:
-        assert [text[int(p)] for p in found] == [visible.get(character, character) for character in line]
 
 
 def test_what_is_written_on_is_what_generate_writes_and_as_probable_as_the_model_says(model):

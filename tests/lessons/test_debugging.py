@@ -165,21 +165,6 @@ def test_the_notebooks_instruments_are_the_labs():
     assert across(sick, ids, np.stack(others)).max() == pytest.approx(company)
 
 
-def test_the_short_readings():
-    """Each is 0 for one model, and far from it for another."""
-    for reading, without, with_it, ids in (
-        (instruments.again, "", "dropout left on", IDS),
-        (instruments.row_sums, "", "mask after softmax", IDS),
-        (instruments.looks_ahead, "", "no mask", IDS),
-        (instruments.single_symbols, "norm over the sequence", "", IDS[:3]),
-    ):
-        assert np.max(reading(model_of(without), ids)) < 1e-9 < 0.1 < np.max(reading(model_of(with_it), ids)), reading
-    rows = np.random.default_rng(0).integers(11, size=(3, 6))
-    for bug, times, of in (("", 1, rows), ("losses added up", 2, rows[[0, 1]])):
-        model = model_of(bug)
-        assert model.loss((of[:, :-1], of[:, 1:])) == pytest.approx(times * instruments.loss_by_hand(model, of))
-
-
 @pytest.mark.parametrize("bug", [{}, {"starts_again": True}, {"counts_calls": True}, {"looks_ahead": True}])
 def test_a_toy_is_found_out_by_the_instrument_that_is_meant(bug):
     ids = IDS[:7] % toys.VOCAB
@@ -225,14 +210,6 @@ def test_the_gauges_on_file_are_those_of_the_weights_on_file(bug):
     found = filed._replace(**examined.gauges(model))
     assert casefile.alarms(found) == casefile.alarms(filed)
     assert found.by_hand == pytest.approx(filed.by_hand, rel=0.02)
-
-
-@pytest.mark.slow
-def test_a_patient_can_be_trained_anew():
-    first, again = (examined.examine("rotary pairs", steps=20)[1] for _ in range(2))
-    assert first == again
-    assert len(first.losses) == 1
-    assert first.sample.startswith("The value")
 
 
 def test_a_case_opens_for_those_that_have_a_diagnosis(capsys):

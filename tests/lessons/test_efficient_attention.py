@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.efficient_attention import bill, cache, choose, exercises, lab, memory, roofline, tiles, ways
+from lesson_utils.lessons.efficient_attention import cache, choose, exercises, lab, memory, tiles, ways
 from lesson_utils.lessons.efficient_attention import rounding as rounding_lesson
 from lesson_utils.maths import attention, efficient, fast_weights, models
 
@@ -77,14 +77,6 @@ def test_published_configurations_in_bytes_a_token():
     assert gemma.cache(5000, 16, cache.count) - gemma.cache(4000, 16, cache.count) == 8 * 2 * 8 * 256 * 2 * 1000
 
 
-def test_the_share_of_pairs_is_what_the_library_counts():
-    T, d = 640, 96
-    one, other = bill.costs.attention_cost(T, d, 1), bill.costs.feed_forward_cost(T, d, 4 * d)
-    pairs = one.multiply_adds - one.parts["projections"]
-    assert bill.share_of_pairs(T, d) == pytest.approx(pairs / (one.multiply_adds + other.multiply_adds))
-    assert bill.share_of_pairs(6 * d, d) == 0.5
-
-
 @pytest.mark.parametrize("ahead", [0, 1, 3, 7])
 def test_drafts_change_the_passes_and_not_the_text(ahead):
     config = models.GPTConfig(vocab=7, d_model=16, num_heads=2, num_layers=2, max_length=40)
@@ -139,14 +131,6 @@ def test_measured_ways_count_the_bytes_of_what_they_keep():
     fresh, one, rows, tiles_ = ways.measured_ways(Q, K, V, rounds=1)
     assert fresh.bytes > one.bytes >= 256 * 256 * 4 > rows.bytes
     assert tiles_.bytes < one.bytes
-
-
-def test_a_roofline_counts_its_own_products():
-    measured = roofline.measured_roofline(side=64, cache=(2, 100, 8))
-    assert [p.per_byte for p in measured.weights] == [n / 4 for n in roofline.TOKENS]
-    assert [p.per_byte for p in measured.cache] == [n / 4 for n in roofline.SHARING]
-    assert measured.weights[2].multiply_adds == 4 * 64 * 64
-    assert measured.ridge > 0
 
 
 def test_a_choice_counts_the_cache_of_each_text():

@@ -127,13 +127,6 @@ def test_watch_sees_accuracy_gradients_and_sizes_of_the_steps():
     assert deep.stream_sizes(model, ids)[-1] == pytest.approx(model.forward(ids)[1].stack.stream.std(), rel=1e-5)
 
 
-def test_starved_looks_at_the_first_steps_only():
-    ratios, moves = [*[1.0] * 20, *[0.5] * 80, *[1e-9] * 100], [*[2.0] * 19, *[0.25] * 80, *[7.0] * 100]
-    run = deep.Seen([0, 50, 100, 200], [0.1, 0.2, 0.3, 0.9], ratios, moves, [1.0])
-    assert lab.starved(run, 100) == (0.5, 0.5, 0.3, 0.25)
-    assert lab.starved(run, 200).lowest == 1e-9
-
-
 # --- Reading --------------------------------------------------------------------------------------------------------
 
 
@@ -223,14 +216,6 @@ def test_models_with_a_part_changed_have_the_right_gradients():
             gradcheck.check_params(
                 lambda m=model, b=batch: m.loss_and_grad(b), model.params(), np.random.default_rng(0), samples=4
             )
-
-
-def test_an_untied_output_reads_its_own_table():
-    model, ids = gpt(lab.Untied, num_layers=1), np.array([[1, 2, 3]])
-    tied = GPT.forward(model, ids)[0]
-    assert np.abs(model.forward(ids)[0] - tied).max() > 1e-3
-    model.output.table.value[:] = model.tokens.embedding.table.value
-    np.testing.assert_allclose(model.forward(ids)[0], tied, atol=1e-6)
 
 
 def test_scaled_sums_shrink_the_stream_and_no_relu_is_one_matrix():

@@ -117,15 +117,6 @@ def test_weights_by_offset_and_their_share_on_whole_turns_of_the_fastest_hand():
     np.testing.assert_allclose(even[[4, 5, 11]], [0, 1 / 6, 2 / 12])
 
 
-def test_the_five_back_head_is_found():
-    model, (ids, _) = gpt("none"), lab.recall(np.random.default_rng(1), 3, 2 * L)
-    _, cache = model.forward(ids)
-    maps = np.concatenate([m.mean(axis=0) for m in model.maps(cache)["decoder"]])
-    found = turns.five_back(model, ids, L)
-    assert any(np.array_equal(found, weights) for weights in maps)
-    assert np.diagonal(found[:L, :L], -5).mean() == max(np.diagonal(m[:L, :L], -5).mean() for m in maps)
-
-
 def test_held_hands():
     """No hand held, or held beyond all distances: the model itself. All held at 0: no positions at all."""
     model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 20, 2 * L)

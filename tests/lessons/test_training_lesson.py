@@ -3,7 +3,6 @@
 from contextlib import nullcontext
 from datetime import date
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,18 +85,6 @@ def test_a_film_goes_back_to_what_the_model_knew():
     assert len(lab.Camera(model, 1000).kept_at) == 9
 
 
-def test_late_digits_are_compared_with_the_next_ones():
-    true = experiment.dates_of(n=2000)[1][:, 1:]
-    said = true.copy()
-    said[:500, 2] = true[:500, 3]  # one place too far; some years have the same digit twice
-    said[:40, 8] = tasks.ISO.encode("-")[0]
-    says = SimpleNamespace(forward=lambda source, target: (np.eye(len(tasks.ISO))[said], None))
-    (wrong, further), (day_wrong, day_further) = film.late(SimpleNamespace(at=lambda step: says), 100)
-    assert 0.2 < wrong <= 0.25
-    assert further == 1
-    assert (day_wrong, day_further) == (0.02, 0)
-
-
 def test_a_frame_leaves_out_what_the_model_cannot_read(model):
     seen = film.frame(model, "3 März 2021!")
     assert seen.read == "3 Mr 2021"
@@ -165,11 +152,6 @@ def test_each_of_the_four_functions_runs(own, wrong):
         "smoothed_loss": lambda *arrays: 2 * right(*arrays),
     }[wrong]
     assert losses(own) != pytest.approx(expected, rel=1e-6)
-
-
-def test_two_losses_are_drawn_beside_each_other():
-    picture = lab.beside([3.0, 2.0, 1.0], [3.0, 2.0, 1.5])
-    assert "The two losses differ by at most 5e-01. In 3 steps the loss falls from 3.00" in picture.alt
 
 
 # --- Learning rates ---------------------------------------------------------------------------------------------------
