@@ -53,13 +53,13 @@ def here() -> bool:
     if wish not in ("", "yes", "no"):
         raise ValueError(f"COURSE_TRAIN={wish!r} is unknown; set it to yes or no, or not at all")
     slow = sys.platform == "emscripten" or "BINDER_LAUNCH_HOST" in os.environ or "BINDER_SERVICE_HOST" in os.environ
-    train = wish == "yes" or (not wish and not slow and _cores() >= 1)
+    train = wish == "yes" or (not wish and not slow and cores() >= 1)
     if not train:
         print("Training takes long here: what follows was trained beforehand. To train it yourself, set TRAIN = True.")
     return train
 
 
-def _cores(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
+def cores(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
     """Return how many cores this container may use."""
     try:
         quota, period = file.read_text().split()
@@ -119,8 +119,10 @@ def record() -> None:
 
 
 def write_record(path: Path) -> None:
-    """Write what calls returned since `record`."""
+    """Write what calls returned since `record`, and keep no more."""
+    global made
     trained_storage.write(path, made or {})
+    made = None
 
 
 def _run(name: str, code: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
 """What the text of notebook 05 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.full_block import deep, switchboard
+from lesson_utils.lessons.full_block import deep
 
 # %% stream-alike
 as_written(
@@ -44,7 +44,13 @@ as_written(
 )
 
 # %% train-three
-as_written(**deep.claims_of_starts(runs))
+small_start = ("pre-norm", "no norm, small start")
+as_written(
+    learn=min(runs[name].accuracy[-1] for name in small_start) > 0.95,
+    fails=runs["no norm"].accuracy[-1] < 0.25,
+    explodes=runs["no norm"].sizes[-1] > 50,
+    stays=max(runs[name].sizes[-1] for name in small_start) < 5,
+)
 
 # %% start-print
 as_written(
@@ -60,7 +66,18 @@ as_written(
 )
 
 # %% retrain-plot
-as_written(**switchboard.claims_of_parts(good, off, never_had))
+as_written(
+    trained=good.alone > 0.95 and good.leak < 1e-4,
+    mask_not_missed=off["mask"].alone == good.alone and off["mask"].leak > 0.2 and off["mask"].guided < 0.6,
+    others_missed=max(m.alone for name, m in off.items() if name != "mask") < 0.9 * good.alone,
+    even=off["residuals"].looks > 0.8 and off["residuals"].order < 0.2,
+    too_large=off["norm"].stream > 3 * good.stream,
+    half_wrong=0.3 < off["feed-forward"].guided < 0.7,
+    no_order=off["positions"].order < 1e-4,
+    sharper=off["scaling"].looks < good.looks,
+    spare=min(never_had[name].alone for name in ("norm", "feed-forward", "scaling")) > 0.9,
+    needed=max(never_had[name].alone for name in ("residuals", "positions")) < 0.1,
+)
 as_written(
     one_looks=never_had["mask, seed 1"].leak > 0.2 and blind["mask, seed 1"] < 0.8,
     one_does_not=never_had["mask"].leak < 0.05 and blind["mask"] > 0.95,
@@ -115,7 +132,13 @@ as_written(
 )
 
 # %% train-post
-as_written(**deep.claims_of_places(places))
+learners = ("pre-norm", "post-norm, warm-up", "post-norm, a third of the rate")
+as_written(
+    three_learn=min(places[name].accuracy[-1] for name in learners) > deep.LEARNT,
+    one_fails=places["post-norm"].accuracy[-1] < 0.25,
+    half_at_first=0.3 < places["post-norm"].ratios[0] < 0.7,
+    starved=lab.starved(places["post-norm"]).median < 1e-2 < 0.1 < lab.starved(places[learners[2]]).median,
+)
 
 # %% seeds
 six = [lab.starved(run) for name, run in again.items() if "seed" in name]

@@ -4,7 +4,6 @@ from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.training import film as camera_film
 from lesson_utils.lessons.training import pruning, rates, recipes, survival
 from lesson_utils.lessons.training import slopes as microscope
-from lesson_utils.lessons.training.survival import claims_of_rates
 
 # %% train
 as_written(STEPS == 1000, works=film.right[STEPS] >= 0.99, rung=50 < below < 120)
@@ -120,7 +119,51 @@ same = sorted(n for of in found for n in of["same"])
 as_written(more=all(of["together"] > 1.1 * sum(of["alone"]) for of in found), formats=same == [2] + 7 * [3] + 8 * [4])
 
 # %% rates-larger
-as_written(**claims_of_rates())
+norms, sizes, both = ("pre", "post"), tuple(rates.LARGER), "warm-up and clipping"
+
+
+def added(norm, part, rate):  # by a part of the recipe, for each start
+    return np.subtract(lab.starts(norm, "nothing", rate), lab.starts(norm, part, rate))
+
+
+def worth(size, norm, part):  # the same in the larger runs, for three rates
+    of = survival.larger
+    return np.array([of(size, norm, "nothing", rate) - of(size, norm, part, rate) for rate in rates.RATES[4:7]])
+
+
+def unsure(norm, size=None):  # how many times as high smoothing leaves the loss
+    return np.divide(
+        *(
+            survival.larger(size, norm, part, 0.008, "loss") if size else np.mean(lab.starts(norm, part, 0.008, "loss"))
+            for part in ("nothing", "smoothing")
+        )
+    )
+
+
+as_written(
+    little_at_low_rates=all(0 < added(norm, "warm-up", 0.004).mean() < 0.1 for norm in norms),
+    pre_loses_a_part=min(lab.starts("pre", "nothing", 0.016)) > max(lab.starts("pre", "warm-up", 0.016)) > 0.1,
+    post_loses_all=max(lab.starts("post", "warm-up", 0.016)) < 0.01,
+    no_rate_is_left=not survival.survivors("post", both) and len(survival.survivors("pre", both)) == 3,
+    unsure=min(unsure(norm) for norm in norms) > 3,
+    unsure_when_larger=min(unsure(norm, size) for norm in norms for size in sizes) > 4,
+    as_right=all(abs(added(norm, "smoothing", 0.008).mean()) < 0.01 for norm in norms),
+    more_right=min(lab.starts("post", "nothing", 0.016)) > max(lab.starts("post", "smoothing", 0.016)),
+    post_needs_clipping=added("post", "clipping", 0.008).min() > 0,
+    pre_does_not=abs(added("pre", "clipping", 0.008)).max() < 0.03 and added("pre", "clipping", 0.032).max() < 0,
+    nor_in_more_steps=all(abs(worth(sizes[0], norm, "clipping")[0]) < 0.01 for norm in norms),
+    again_a_rate=survival.larger(sizes[0], "post", both, 0.008) > survival.ENOUGH,
+    warm_up_decides=all(worth(size, norm, "warm-up").max() > 0.25 for norm in norms for size in sizes),
+    post_needs_it_sooner=all(
+        np.argmax(worth(size, "post", "warm-up") > 0.25) < np.argmax(worth(size, "pre", "warm-up") > 0.25)
+        for size in sizes
+    ),
+    only_later=abs(worth(sizes[0], "pre", "warm-up")[1]) < 0.01 < 0.5 < worth(sizes[0], "pre", "warm-up")[2],
+    further_left=all(
+        survival.larger(sizes[1], norm, "nothing", 0.016) < survival.ENOUGH < survival.means(norm, "nothing")[5]
+        for norm in norms
+    ),
+)
 
 # %% heads-map
 cost = [pruning.wrong(model, [head]) for head in pruning.heads_of(model)]

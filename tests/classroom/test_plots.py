@@ -19,15 +19,10 @@ def contrast(a, b):
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_luminance():
-    assert plots.luminance("black") == 0
-    assert plots.luminance("white") == pytest.approx(1)
+def test_colours_are_readable_as_text_on_white():
     assert contrast("#777777", "white") == pytest.approx(4.48, abs=0.005)  # the example every contrast checker gives
-
-
-@pytest.mark.parametrize("colour", [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.GREY, plots.INK])
-def test_colours_are_readable_as_text_on_white(colour):
-    assert contrast(colour, "white") >= 4.5
+    for colour in (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.GREY, plots.INK):
+        assert contrast(colour, "white") >= 4.5
 
 
 @pytest.mark.parametrize(
@@ -107,15 +102,6 @@ def test_picture_shows_the_figure_with_its_alternative_text():
     assert bundle["text/plain"] == 'A line, "rising".'
 
 
-@pytest.mark.parametrize("colour", [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.INK, "white", "black"])
-def test_house_colours_are_shown_as_they_are(colour):
-    figure = plots.figure(1, 1)
-    figure.set_facecolor(colour)
-    image = Image.open(io.BytesIO(plots.picture(figure, "One colour.").png)).convert("RGB")
-    wanted = 255 * np.array(matplotlib.colors.to_rgb(colour))
-    assert np.abs(image.getpixel((60, 60)) - wanted).max() <= 4  # nobody sees 4 of 255
-
-
 def test_a_still_draws_in_the_house_style_and_shows_its_text():
     @plots.still(4, 2)
     def line(figure, *, title):
@@ -129,13 +115,10 @@ def test_a_still_draws_in_the_house_style_and_shows_its_text():
     assert line.__doc__ == "A line."
 
 
-def test_a_heatmap_is_a_picture_with_its_numbers_as_text():
+def test_a_heatmap_shows_each_number_where_it_is_and_as_text():
     picture = plots.heatmap([[0.9, 0.1]], ["it"], ["cat", "dog"], "It looks at the cat")
     assert picture.alt.startswith("It looks at the cat. Heat map, query by key.")
     assert "it: cat 0.90" in picture.alt
-
-
-def test_heatmap_shows_each_number_where_it_is():
     ax = plots.figure().add_subplot()
     matrix = np.array([[0.1, 0.2, 0.3], [-0.4, 0.5, 0.6]])
     plots.draw_heatmap(ax, matrix)
@@ -153,10 +136,7 @@ def test_heatmap_numbers_contrast_with_their_cells():
         assert contrast(text.get_color(), image.cmap(image.norm(value))) >= 4.5, text.get_text()
 
 
-@pytest.mark.parametrize(
-    "title",
-    ["Short", "softmax(XXᵀ): 4 of 5 words attend most to themselves", "MORE THAN TWO SMALL COLUMNS HAVE ROOM FOR"],
-)
+@pytest.mark.parametrize("title", ["Short", "MORE THAN TWO SMALL COLUMNS HAVE ROOM FOR"])
 def test_long_titles_fit(title):
     """A title that runs out of its picture would be an error here."""
     assert plots.heatmap(np.eye(2), title=title).alt.startswith(title)
@@ -175,14 +155,3 @@ def test_long_titles_fit(title):
 def test_heatmap_refuses_what_is_no_matrix(arguments, message):
     with pytest.raises(ValueError, match=message):
         plots.heatmap(*arguments)
-
-
-def test_bars_are_as_long_as_their_values_and_their_texts_stand_behind_them():
-    ax = plots.figure().add_subplot(xlim=(0, 2))
-    bars = plots.Bars(ax, 3, color=plots.BLUE)
-    bars.set([0.5, 0.0, 1.5], ["half", "", "long"], ends=[0.5, 1.0, 1.5])
-    assert [bar.get_width() for bar in bars.bars] == [0.5, 0, 1.5]
-    assert [text.get_text() for text in bars.texts] == ["half", "", "long"]
-    assert np.allclose([text.get_position() for text in bars.texts], [(0.54, 0), (1.04, 1), (1.54, 2)])
-    with pytest.raises(ValueError, match="zip"):
-        bars.set([1, 2], ["", "", ""])

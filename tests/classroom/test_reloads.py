@@ -11,75 +11,45 @@ from lesson_utils.classroom import reloads
 TRAINING = "# a comment\n\nmodel = train(4)\nprint(model)"
 
 
-class Clock:
-    """The kernel's clock: an hour ahead of the browser's, whose time is `now`."""
+ONE = "The page was reloaded while this cell ran:\n    model = train(4)\n"
+TWO = "while these cells ran:\n    model = train(4)\n    model.score()   ← It ended in an error. Run it again."
 
+
+@pytest.mark.parametrize(
+    ("opened", "cells", "pause", "says"),
+    [
+        (10, [(TRAINING, 30, True)], 60, ONE),
+        (1, [(TRAINING, 2, True)], 0, ONE),  # it is there again at once
+        (10, [(TRAINING, 30, True), ("model.score()", 1, False)], 0, TWO),  # cells that waited are named, too
+        (-40, [(TRAINING, 30, True)], 60, ""),  # a second tab that was open before
+        (60, [(TRAINING, 30, True)], 60, ""),  # a reload after the end
+    ],
+)
+def test_what_ended_while_the_page_was_reloaded_is_said_once(opened, cells, pause, says):
+    """The kernel's clock is an hour ahead of the browser's, whose time is `now`."""
     now = 100.0
+    kernel = reloads.Reloads(lambda: now + 3600)
 
-    def __call__(self):
-        return self.now + 3600
+    def run(page, source="print(model)", seconds=1.0, well=True):
+        nonlocal now
+        said = kernel.begins(page, now)
+        now += seconds
+        kernel.ends(source, well)
+        return said
 
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def kernel(clock):
-    found = reloads.Reloads(clock)
-    found.opened("first", clock.now - 50)
-    found.begins("first", clock.now)
-    found.ends("import numpy as np", True)
-    return found
-
-
-def run(kernel, clock, page, source=TRAINING, seconds=1.0, well=True):
-    said = kernel.begins(page, clock.now)
-    clock.now += seconds
-    kernel.ends(source, well)
-    return said
+    kernel.opened("first", now - 50)
+    run("first", "import numpy as np", 0)
+    now += 60
+    kernel.opened("second", now + opened)  # the question is handled later, but carries this time
+    assert [run("first", *cell) for cell in cells] == [""] * len(cells)
+    now += pause
+    said = run("second")
+    assert says in said
+    assert bool(said) == bool(says) == ("You need not run" in said)
+    assert run("second") == run("unknown") == ""
 
 
-def test_a_reload_while_a_cell_runs_is_said_once(kernel, clock):
-    clock.now += 60
-    kernel.opened("second", clock.now + 10)  # the question is handled later, but carries this time
-    assert run(kernel, clock, "first", seconds=30) == ""
-    clock.now += 60
-    said = run(kernel, clock, "second")
-    assert said.startswith("The page was reloaded while this cell ran:\n    model = train(4)\n")
-    assert "You need not run it again" in said
-    assert run(kernel, clock, "second") == ""
-
-
-def test_a_page_that_is_there_again_at_once_is_told_too(kernel, clock):
-    clock.now += 60
-    kernel.opened("second", clock.now + 1)
-    run(kernel, clock, "first", seconds=2)
-    assert run(kernel, clock, "second").startswith("The page was reloaded while this cell ran:\n")
-
-
-def test_cells_that_waited_are_named_too_and_an_error_says_so(kernel, clock):
-    kernel.opened("second", clock.now + 10)
-    run(kernel, clock, "first", seconds=30)
-    run(kernel, clock, "first", "model.score()", well=False)
-    said = run(kernel, clock, "second")
-    assert (
-        "while these cells ran:\n    model = train(4)\n    model.score()   ← It ended in an error. Run it again."
-        in said
-    )
-
-
-@pytest.mark.parametrize("opened", [-40.0, 60.0], ids=["a second tab that was open before", "a reload after the end"])
-def test_nothing_is_said_where_nothing_was_lost(kernel, clock, opened):
-    kernel.opened("second", clock.now + opened)
-    run(kernel, clock, "first", seconds=30)
-    clock.now += 60
-    assert run(kernel, clock, "second") == ""
-    assert run(kernel, clock, "unknown") == ""
-
-
-def test_in_a_kernel(monkeypatch, capsys):
+def test_in_a_kernel(capsys):
     """By the messages of its pages."""
     interactiveshell = pytest.importorskip("IPython.core.interactiveshell", reason="IPython comes with ipywidgets")
     shell = interactiveshell.InteractiveShell.instance()
@@ -92,7 +62,7 @@ def test_in_a_kernel(monkeypatch, capsys):
         return "answer"
 
     kernel = SimpleNamespace(shell_handlers={"kernel_info_request": answer})
-    monkeypatch.setattr(shell, "kernel", kernel, raising=False)
+    shell.kernel = kernel
     try:
         reloads.watch()
         reloads.watch()

@@ -2,11 +2,11 @@
 
 import os
 import re
-import sys
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from learners import cell
 
 from lesson_utils.classroom import trained, trained_storage
 from lesson_utils.classroom.course import LESSONS
@@ -18,7 +18,6 @@ from tools import train as tool
 pytestmark = pytest.mark.walks
 
 NOTEBOOKS = tool.NOTEBOOKS
-RATE = 1e-2  # read by `train` below, as a function in a notebook reads what an earlier cell has set
 
 
 def batches(rng):
@@ -28,7 +27,7 @@ def batches(rng):
 
 def train(layers, steps=12):
     model = GPT(GPTConfig(vocab=7, d_model=8, num_heads=2, num_layers=layers), np.random.default_rng(0))
-    return model, training.fit(model, batches, steps, lr=RATE, progress=False)
+    return model, training.fit(model, batches, steps, lr=1e-2, progress=False)
 
 
 def loss_of(model):
@@ -37,23 +36,21 @@ def loss_of(model):
 
 @pytest.fixture
 def lesson(tmp_path, monkeypatch):
-    """A lesson in which nothing is stored yet; and as for a learner, nothing is an error."""
-    monkeypatch.setattr(trained, "FOLDER", tmp_path)
+    """A lesson in a folder of its own, in which nothing is stored yet; and as for a learner, nothing is an error."""
     monkeypatch.delenv("COURSE_STRICT", raising=False)
     (tmp_path / "toy").mkdir()
-    return "toy"
+    return str(tmp_path / "toy")
 
 
 @pytest.fixture
-def store(lesson, monkeypatch):
+def store(lesson):
     """Call functions as `tools.train` has a notebook do it, and store what they return."""
 
     def run(*calls):
-        monkeypatch.setattr(trained, "made", {})
+        trained.record()
         for function, *arguments in calls:
             trained.beforehand(lesson, unless=True)(function)(*arguments)
-        trained_storage.write(trained.path_of(lesson), trained.made)
-        monkeypatch.setattr(trained, "made", None)
+        trained.write_record(trained.path_of(lesson))
         return list(trained_storage.names(trained.path_of(lesson)))
 
     return run
@@ -64,24 +61,22 @@ def loaded(lesson, function):
 
 
 @pytest.mark.parametrize(
-    ("variables", "platform", "cores", "expected"),
+    ("variables", "cores", "expected"),
     [
-        ({}, "linux", 2, True),
-        ({}, "linux", 0.5, False),
-        ({}, "emscripten", 1, False),
-        ({"BINDER_LAUNCH_HOST": "https://mybinder.org/"}, "linux", 2, False),
-        ({"BINDER_SERVICE_HOST": "10.0.0.1"}, "linux", 2, False),
-        ({"COURSE_TRAIN": "yes", "BINDER_LAUNCH_HOST": "x"}, "emscripten", 0.5, True),
-        ({"COURSE_TRAIN": "no"}, "linux", 2, False),
+        ({}, 2, True),
+        ({}, 0.5, False),
+        ({"BINDER_LAUNCH_HOST": "https://mybinder.org/"}, 2, False),
+        ({"BINDER_SERVICE_HOST": "10.0.0.1"}, 2, False),
+        ({"COURSE_TRAIN": "yes", "BINDER_LAUNCH_HOST": "x"}, 0.5, True),
+        ({"COURSE_TRAIN": "no"}, 2, False),
     ],
 )
-def test_models_are_trained_where_that_does_not_take_long(variables, platform, cores, expected, monkeypatch, capsys):
+def test_models_are_trained_where_that_does_not_take_long(variables, cores, expected, monkeypatch, capsys):
     for name in ("COURSE_TRAIN", "BINDER_LAUNCH_HOST", "BINDER_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(trained, "_cores", lambda: cores)
+    monkeypatch.setattr(trained, "cores", lambda: cores)
     assert trained.here() is expected
     assert ("To train it yourself, set TRAIN = True" in capsys.readouterr().out) is not expected
 
@@ -92,22 +87,20 @@ def test_a_wish_that_is_none_is_refused(monkeypatch):
         trained.here()
 
 
-@pytest.mark.parametrize(
-    ("text", "cores"),
-    [("50000 100000", 0.5), ("200000 100000", 2), ("max 100000", os.cpu_count()), (None, os.cpu_count())],
-)
-def test_cores_of_a_container(text, cores, tmp_path):
-    if text:
-        (tmp_path / "cpu.max").write_text(text + "\n")
-    assert trained._cores(tmp_path / "cpu.max") == cores
+def test_cores_of_a_container(tmp_path):
+    file = tmp_path / "cpu.max"
+    assert trained.cores(file) == os.cpu_count()
+    for text, cores in (("50000 100000", 0.5), ("200000 100000", 2), ("max 100000", os.cpu_count())):
+        file.write_text(text + "\n")
+        assert trained.cores(file) == cores
 
 
-def test_a_call_gives_what_it_returned_beforehand(lesson, store, capsys):
+def test_a_call_gives_what_it_returned_beforehand_unless_told_to_train(lesson, store, capsys):
     store((train, 1))
+    assert capsys.readouterr().out == ""
     model, history = train(1)
     again, stored = loaded(lesson, train)(1)
-    said = capsys.readouterr().out
-    beginning, _, curve = said.partition("; loss ")
+    beginning, _, curve = capsys.readouterr().out.partition("; loss ")
     assert beginning == "train(1): made beforehand by this very code, in less than a second"
     assert re.fullmatch(r"\d\.\d\d [▁▂▃▄▅▆▇█]{12} \d\.\d\d\n", curve)
     assert again.config == model.config
@@ -132,11 +125,8 @@ def test_what_is_returned_comes_back_as_it_was(lesson, store):
     found = table["a", 1]
     assert isinstance(found, Result)
     for name, value in result._asdict().items():
-        if isinstance(value, np.ndarray):
-            assert getattr(found, name).dtype == value.dtype
-            np.testing.assert_allclose(getattr(found, name), value, rtol=1e-3, atol=1e-6)
-        else:
-            assert getattr(found, name) == value
+        assert getattr(getattr(found, name), "dtype", None) == getattr(value, "dtype", None)
+        np.testing.assert_allclose(getattr(found, name), value, rtol=1e-3, atol=1e-6)
     np.testing.assert_allclose(numbers, [0.1**n for n in range(20)], rtol=1e-3)  # not one is 0
     assert two == 2
 
@@ -146,78 +136,61 @@ class Foreign(NamedTuple):
 
 
 @pytest.mark.parametrize("thing", [Foreign(1), object()])
-def test_what_no_file_of_the_course_may_hold_is_refused(thing, lesson, store):
+def test_what_no_file_of_the_course_may_hold_is_refused(thing, store):
     with pytest.raises(TypeError, match="return models, arrays, numbers, text and tuples"):
         store((lambda: thing,))
 
 
-def test_unless_told_to_train(lesson, store, capsys):
-    store((train, 1))
-    trained.beforehand(lesson, unless=True)(train)(1)
-    assert capsys.readouterr().out == ""
-
-
-def test_other_settings_train_and_say_so(lesson, store, capsys):
-    names = store((train, 1))
-    assert names == ["train(layers=1, steps=12)"]
+def test_other_settings_train_and_say_so(lesson, store, capsys, monkeypatch):
+    loaded(lesson, train)(1, steps=1)
+    assert "train(1, steps=1) was not made beforehand, so it runs now." in capsys.readouterr().out
+    assert store((train, 1)) == ["train(layers=1, steps=12)"]
     _, history = loaded(lesson, train)(1, steps=3)
     assert len(history.losses) == 3
     said = capsys.readouterr().out
     assert said == "train(1, steps=3) was not made beforehand with these settings, so it runs now.\n"
     loaded(lesson, train)(layers=1)  # the same call, otherwise written
     assert "train(layers=1): made beforehand" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="an argument is of type ndarray; give numbers, text, functions or models"):
+        loaded(lesson, train)(np.ones(2))
+    monkeypatch.setenv("COURSE_STRICT", "1")  # in tests nothing may be missing
+    with pytest.raises(
+        AssertionError, match=r"train\(2\) was not made beforehand.*; python -m tools.train .*toy makes it"
+    ):
+        loaded(lesson, train)(2)
 
 
-def test_nothing_stored_at_all(lesson, capsys):
-    loaded(lesson, train)(1, steps=1)
-    assert "train(1, steps=1) was not made beforehand, so it runs now." in capsys.readouterr().out
+CELL = """
+RATE = 1e-2
+
+def loss_of(model, more=0):
+    return {"loss": model * RATE + more, "colour": "#C8C8C8 1"}
+
+def measure(steps=2):
+    return loss_of(steps)
+"""
 
 
-@pytest.mark.parametrize("change", ["its own code", "a number it reads", "a function it calls", "that one's defaults"])
-def test_code_that_was_changed_trains_and_says_so(change, lesson, store, monkeypatch, capsys):
-    def measure(steps=2):
-        return loss_of(train(1, steps)[0])
-
-    store((measure,))
-    loaded(lesson, measure)()
-    assert "measure(): made beforehand" in capsys.readouterr().out
-    module = sys.modules[__name__]
-    if change == "its own code":
-
-        def measure(steps=2):
-            return loss_of(train(1, steps + 0)[0])
-
-    elif change == "a number it reads":
-        monkeypatch.setattr(module, "RATE", 2e-2)
-    elif change == "a function it calls":
-        monkeypatch.setattr(module, "loss_of", lambda model: {"loss": 0.0})
-    else:
-        monkeypatch.setattr(train, "__defaults__", (99,))
-    loaded(lesson, measure)()
-    assert "measure() has been changed since it was made beforehand, so it runs now." in capsys.readouterr().out
-
-
-def test_comments_and_line_breaks_are_no_change(lesson, store, capsys):
-    def measure(steps=2):
-        return {"steps": steps}
-
-    store((measure,))
-
-    def measure(steps=2):  # how many
-        # nothing but this is new
-        return {
-            "steps": steps
-        }  # fmt: skip
-
-    assert loaded(lesson, measure)() == {"steps": 2}
-    assert "made beforehand" in capsys.readouterr().out
-
-
-def test_what_stands_behind_a_number_sign_in_a_text_counts():
-    one, other = (f'def f():\n    return draw(color="#C8C8C8", lr={lr})' for lr in ("1e-3", "5e-1"))
-    assert trained.syntax(one) != trained.syntax(other)
-    assert trained.syntax('x = "a b"') != trained.syntax('x = "ab"')
-    assert trained.syntax("x = 1 # one\n") == trained.syntax("x=1")
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("loss_of(steps)", "loss_of(steps + 0)", True),  # its own code
+        ("RATE = 1e-2", "RATE = 2e-2", True),  # a number it reads
+        ("model * RATE", "RATE * model", True),  # a function it calls
+        ("more=0", "more=1", True),  # that one's defaults
+        ("#C8C8C8 1", "#C8C8C8 2", True),  # what stands behind a number sign in a text
+        ("#C8C8C8 1", "#C8C8C81", True),  # a blank in a text
+        ("return loss_of(steps)", "# all of it\n    return loss_of(\n        steps)", False),
+    ],
+)
+def test_code_that_was_changed_trains_and_says_so_but_comments_and_line_breaks_are_no_change(
+    old, new, changed, lesson, store, capsys
+):
+    store((cell(CELL, {"__name__": "__main__"})["measure"],))
+    now = cell(CELL.replace(old, new), {"__name__": "__main__"})["measure"]
+    assert loaded(lesson, now)() == now()
+    because = "has been changed since it was made beforehand, so it runs now." if changed else "made beforehand by this"
+    assert because in capsys.readouterr().out
 
 
 def test_models_count_by_their_parameters(lesson, store, capsys):
@@ -232,39 +205,25 @@ def test_models_count_by_their_parameters(lesson, store, capsys):
     assert "loss_of(GPT) was not made beforehand with these settings" in capsys.readouterr().out
 
 
-def test_calls_within_a_call_are_a_part_of_it(lesson, monkeypatch):
+def test_calls_within_a_call_are_a_part_of_it(lesson, store):
     inner = trained.beforehand(lesson, unless=True)(train)
 
     def outer(layers):
         return loss_of(inner(layers)[0])
 
-    monkeypatch.setattr(trained, "made", {})
-    trained.beforehand(lesson, unless=True)(outer)(1)
-    assert list(trained.made) == ["outer(layers=1)"]
+    assert store((outer, 1)) == ["outer(layers=1)"]
 
 
-def test_arguments_without_a_name_are_refused(lesson):
-    with pytest.raises(ValueError, match="an argument is of type ndarray; give numbers, text, functions or models"):
-        loaded(lesson, train)(np.ones(2))
-
-
-def test_a_stored_model_that_no_longer_fits_is_trained(lesson, store, monkeypatch, capsys):
+def test_a_file_that_is_damaged_or_no_longer_fits_is_named(lesson, store, capsys):
     store((train, 1))
-    monkeypatch.setattr(trained_storage, "values_of", lambda model: np.zeros(3, np.float16))
-    store((train, 1))
+    path = trained.path_of(lesson)
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **arrays | {"0": arrays["0"][:3]})
     _, history = loaded(lesson, train)(1)
     assert len(history.losses) == 12
     assert "was made beforehand, but that no longer fits (3 parameters for a model of" in capsys.readouterr().out
-
-
-def test_in_tests_nothing_may_be_missing(lesson, monkeypatch):
-    monkeypatch.setenv("COURSE_STRICT", "1")
-    with pytest.raises(AssertionError, match=r"train\(1\) was not made beforehand; python -m tools.train toy"):
-        loaded(lesson, train)(1)
-
-
-def test_a_damaged_file_is_named(lesson, capsys):
-    trained.path_of(lesson).write_bytes(b"PK nothing")
+    path.write_bytes(b"PK nothing")
     loaded(lesson, train)(1, steps=1)
     assert "is damaged" in capsys.readouterr().out
 
@@ -313,25 +272,12 @@ def test_losses_that_end_elsewhere_are_found(lesson, store, tmp_path):
     assert tool.differences(path, other) == [f"{first}: made by other code"]
 
 
-# CI has no time for these; GitHub's workflow trains all.
-LONGEST = (
-    "bottleneck",
-    "scaled_attention",
-    "multi_head",
-    "positional_encoding",
-    "full_block",
-    "causal_mask",
-    "training",
-    "real_model",
-    "tokens",
-)
+def marks(lesson):  # CI has no time for the others; GitHub's workflow trains all
+    return [] if lesson.name == "efficient_attention" else [pytest.mark.own_job]
 
 
 @pytest.mark.long_form
-@pytest.mark.parametrize(
-    "lesson",
-    [pytest.param(x, id=x.name, marks=[pytest.mark.own_job] if x.name in LONGEST else []) for x in tool.lessons()],
-)
+@pytest.mark.parametrize("lesson", [pytest.param(x, id=x.name, marks=marks(x)) for x in tool.lessons()])
 def test_trained_anew_it_ends_the_same(lesson, tmp_path):
     """The whole notebook, with training: what its text claims is guarded there."""
     tool.make(lesson, tmp_path / "trained.npz")

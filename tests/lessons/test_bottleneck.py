@@ -5,33 +5,42 @@ import pytest
 from learners import EXERCISES
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.bottleneck import controls, experiment, figures, lab, maps, runs, scores, words
-from lesson_utils.maths import tasks
+from lesson_utils.lessons.bottleneck import controls, experiment, lab, scores, words
+from lesson_utils.maths import gradcheck, tasks
 from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
 
 # --- Models whose answers are known -----------------------------------------------------------------------------------
 
 
 class Oracle:
-    """Answers a reversed source, with the mistakes that it is told to make."""
+    """Answers a reversed source, with the mistakes that it is told to make. It looks at the last letter, always."""
 
     def __init__(self, spoil=lambda ids: ids):
         self.spoil = spoil
 
     def decode(self, source, max_length):
-        ids = tasks.with_ends(source[:, ::-1])[:, 1:]
-        return self.spoil(ids.copy())[:, :max_length], None
+        ids = self.spoil(tasks.with_ends(source[:, ::-1])[:, 1:].copy())[:, :max_length]
+        return ids, np.broadcast_to(np.eye(source.shape[1])[-1], (len(ids), ids.shape[1], source.shape[1]))
 
     def forward(self, source, target_in):
         """Certain of the letter that its answer has at each place, whatever came before."""
-        ids, _ = self.decode(source, target_in.shape[1])
+        ids, weights = self.decode(source, target_in.shape[1])
         logits = np.zeros((*target_in.shape, len(experiment.LETTERS)))
         np.put_along_axis(logits, ids[:, : target_in.shape[1], None], 50.0, axis=-1)
-        return logits, None
+        return logits, weights
 
 
 def first_string_wrong(ids):
     ids[0, 1] = 3 + (ids[0, 1] - 2) % 26
+    return ids
+
+
+def first_two_swapped(ids):
+    return ids[:, [1, 0, *range(2, ids.shape[1])]]
+
+
+def all_the_same(ids):
+    ids[:, 1:-1] = ids[:, :1]
     return ids
 
 
@@ -47,122 +56,78 @@ def test_kept_tells_letters_from_their_places():
     assert perfect[:3] == (1, 1, 1)
     assert perfect.anagrams == 0  # nothing is wrong
     assert perfect.prompted == perfect.prompted_last == 1
-    swapped = lab.kept(Oracle(lambda ids: ids[:, [1, 0, *range(2, ids.shape[1])]]), 6, 50)
+    swapped = lab.kept(Oracle(first_two_swapped), 6, 50)
     assert swapped.present == swapped.anagrams == swapped.prompted_last == 1
     assert 4 / 6 <= swapped.in_place < 0.75  # the two are equal once in 26
-    assert swapped.chance == perfect.chance
     assert 1 - 1 / 10 < swapped.in_order < 1 - 1 / 20  # of up to 15 pairs, one is the wrong way round
-
-
-def test_chance_is_what_an_answer_to_another_string_gets():
-    """Of 26 letters, a string of one has that of the next string once in 26; a string of hundreds has nearly all."""
+    once = lab.kept(Oracle(all_the_same), 4, 200)
+    assert 0.25 <= once.present < 0.3  # letters count as often as they were read
+    assert once.anagrams < 0.01
+    # Of 26 letters, a string of one has that of the next string once in 26; a string of hundreds has nearly all.
     assert abs(lab.kept(Oracle(), 1, 2000).chance - 1 / 26) < 0.02
     assert lab.kept(Oracle(), 400, 20).chance > 0.85
 
 
-def test_letters_count_as_often_as_they_were_read():
-    def all_the_same(ids):
-        ids[:, 1:-1] = ids[:, :1]
-        return ids
+def test_influence_is_found_by_changing_letters():
+    """A model that copies: the anti-diagonal and nothing else. One that ignores its input: nothing."""
 
-    kept = lab.kept(Oracle(all_the_same), 4, 200)
-    assert 0.25 <= kept.present < 0.3  # one letter of four arrives, whatever else is written
-    assert kept.anagrams < 0.01
+    class Copies(Oracle):
+        def forward(self, source, target_in):
+            np.testing.assert_array_equal(target_in[:, 1:], source[:, ::-1])  # right for the changed word
+            return super().forward(source, target_in)
 
-
-def test_batches_repeat_letters_as_often_as_they_are_told():
-    for repeats, low, high in ((0.0, 0.01, 0.08), (0.5, 0.45, 0.6), (1.0, 1, 1)):
-        rng = np.random.default_rng(3)
-        batches = [experiment.pairs(rng, repeats=repeats) for _ in range(30)]
-        assert {source.shape[1] for source, _ in batches} <= set(range(3, 21))
-        equal = np.concatenate([(source[:, 1:] == source[:, :-1]).ravel() for source, _ in batches])
-        assert low <= equal.mean() <= high
-        for source, target in batches:
-            np.testing.assert_array_equal(target[:, 1:-1], source[:, ::-1])
+    np.testing.assert_allclose(experiment.influence(Copies(), "hello"), np.eye(5)[::-1], atol=1e-9)
+    deaf = Oracle(lambda ids: np.full_like(ids, 3))
+    np.testing.assert_allclose(experiment.influence(deaf, "cat"), 0, atol=1e-12)
 
 
-def test_doubled_letters_stand_in_pairs():
-    class Spy(Oracle):
-        def decode(self, source, max_length):
-            self.seen = [*getattr(self, "seen", []), source]
-            return super().decode(source, max_length)
-
-    spy = Spy()
-    assert lab.with_doubles(spy, 7, 30) == (1, 1, 1)
-    different, apart, doubled = spy.seen
-    assert different.shape == apart.shape == doubled.shape == (30, 7)
-    np.testing.assert_array_equal(np.sort(apart), np.sort(np.delete(np.repeat(apart[:, :4], 2, axis=1), 7, axis=1)))
-    assert (apart[:, 1:] != apart[:, :-1]).all()
-    assert all(len(set(row)) == 7 for row in different)
-    np.testing.assert_array_equal(doubled[:, 0:6:2], doubled[:, 1:6:2])
-    assert all(len(set(row)) == 4 for row in doubled)
-
-
-# --- Figures ------------------------------------------------------------------------------------------------------
-
-
-def test_a_curve_is_named_where_it_falls():
-    assert figures._where_it_falls((4, 6, 8), (1.0, 0.75, 0.25)) == (7, 0.5)
-    assert figures._where_it_falls((4, 6, 8), (1.0, 0.9, 0.8)) == (8, 0.8)
-    assert figures._where_it_falls((4, 6, 8), (0.4, 0.2, 0.1)) == (8, 0.1)
-
-
-# --- Capacity ---------------------------------------------------------------------------------------------------------
-
-
-def test_stored_measurements_are_complete():
-    measured = {("general", size, figures.SHORT) for size in figures.SIZES}
-    measured |= {(None, size, steps) for size in figures.SIZES for steps in (figures.SHORT, 10_000)}
-    assert measured <= set(lab.CAPACITY)
-    assert {len(shares) for shares in lab.CAPACITY.values()} == {len(lab.CAPACITY_LENGTHS)}
-
-
-@pytest.mark.slow
-@pytest.mark.long_form
-def test_one_small_point_of_them_is_measured_again():
-    """The smallest, with fewer steps and strings than the stored one: it can only be worse, and has to be near."""
-    again = figures.measure_capacity(None, 16, 1200, tests=60)
-    stored = lab.CAPACITY[None, 16, 2500]
-    assert len(again) == len(stored)
-    assert 0.1 < again[0] < stored[0] + 0.1
-    assert max(again[3:]) < 0.05
-
-
-# --- Small models -------------------------------------------------------------------------------------------------
-
-
-def test_small_models_are_looked_at_on_the_way(monkeypatch, capsys):
-    monkeypatch.setattr(scores, "SNAPSHOTS", (0, 2, 3))
-    snapshots, history = lab.small_model("dot", steps=3)
-    assert len(history.losses) == 3
-    assert list(snapshots) == [0, 2, 3]
-    S = len(scores.SMALL_WORD)
-    for snapshot in snapshots.values():
-        assert snapshot.alignment.shape == (S, S)
-        np.testing.assert_allclose(snapshot.alignment.sum(axis=-1), 1, rtol=1e-5)
-    assert not np.allclose(snapshots[0].alignment, snapshots[3].alignment)
-    assert "3/3 steps" in capsys.readouterr().out
+# --- Maps -------------------------------------------------------------------------------------------------------------
 
 
 def test_rows_letters_and_strings_are_counted_apart():
     """An oracle gets every letter and string; its map looks at the last letter, always."""
-
-    class LooksAtTheLast(Oracle):
-        def decode(self, source, max_length):
-            ids, _ = super().decode(source, max_length)
-            return ids, np.broadcast_to(np.eye(source.shape[1])[-1], (len(ids), ids.shape[1], source.shape[1]))
-
-        def forward(self, source, target_in):
-            return super().forward(source, target_in)[0], self.decode(source, target_in.shape[1])[1]
-
-    found = scores.snapshot(LooksAtTheLast())
+    found = scores.snapshot(Oracle())
     assert (found.rows, found.letters, found.strings) == (0.1, 1, 1)
-    spoiled = scores.snapshot(LooksAtTheLast(first_string_wrong))
+    spoiled = scores.snapshot(Oracle(first_string_wrong))
     assert spoiled.letters == 1 - 1 / (10 * scores.TESTS)
     assert spoiled.strings == 1 - 1 / scores.TESTS
 
 
-# --- Controls -----------------------------------------------------------------------------------------------------
+def test_small_models_are_looked_at_on_the_way(capsys):
+    snapshots, history = lab.small_model("dot", steps=25)
+    assert len(history.losses) == 25
+    assert list(snapshots) == [0, 25]
+    for snapshot in snapshots.values():
+        np.testing.assert_allclose(snapshot.alignment.sum(axis=-1), 1, rtol=1e-5)
+    assert not np.allclose(snapshots[0].alignment, snapshots[25].alignment)
+    assert "25/25 steps" in capsys.readouterr().out
+
+
+def test_weight_on_the_letter_and_on_its_neighbour():
+    mirror = np.eye(4)[::-1]
+    late = np.roll(mirror, 1, axis=1)
+    for weights, later, rows in (
+        (mirror, 0, 4),
+        (np.vstack([mirror, np.ones((1, 4))]), 0, 4),  # the row of the end does not count
+        (mirror, 1, 0),
+        (late, 1, 3),  # the first letter written has none later
+        (mirror[:2], 0, 2),  # an answer that stopped too early
+        (np.stack([mirror, late]), 0, 4),  # of several strings
+    ):
+        assert experiment.mirrored(weights, later=later) == rows
+    assert experiment.weight_on(mirror) == experiment.weight_on(late, later=1) == 1
+    assert experiment.weight_on((mirror + late) / 2) == experiment.weight_on((mirror + late) / 2, later=1) == 0.5
+    assert experiment.weight_on(np.vstack([np.eye(4)[0], mirror[1:]]), skipping=1) == 1
+
+
+def test_maps_are_called_different_only_if_they_are():
+    model, other = lab.untrained("general", 16), Oracle()
+    assert lab.looks_and_causes({"a": model, "b": model}, "cat").alt.startswith("Similar maps, same causes: ")
+    assert lab.looks_and_causes({"a": model, "b": other}, "cat").alt.startswith("Different maps, different causes: ")
+    assert lab.looks_and_causes({"a": other, "b": other}, "cat").alt.startswith("Similar maps, same causes: ")
+
+
+# --- Controls, and further runs ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -170,8 +135,8 @@ def luong():
     return lab.untrained("concat", 16)
 
 
-def weights_of(model, word="abcdefgh"):
-    return experiment.looks(model, word)
+def weights_of(model):
+    return experiment.looks(model, "abcdefgh")
 
 
 def test_the_control_asks_with_the_state_before(luong):
@@ -192,21 +157,10 @@ def test_the_control_asks_with_the_state_before(luong):
 )
 def test_gradients_of_the_controls_are_those_of_the_loss(attention, change):
     config = Seq2SeqConfig(9, 9, attention, d_embed=3, d_hidden=4, dtype=np.float64)
-    model = change(Seq2Seq(config, np.random.default_rng(0)))
-    rng = np.random.default_rng(1)
+    model, rng = change(Seq2Seq(config, np.random.default_rng(0))), np.random.default_rng(1)
     source = rng.integers(3, 9, size=(2, 5))
     batch = source, tasks.with_ends(source[:, ::-1])
-    for param in model.params().values():
-        param.grad[...] = 0
-    model.loss_and_grad(batch)
-    for name, param in model.params().items():
-        place = tuple(rng.integers(0, n) for n in param.value.shape)
-        was, losses = param.value[place], []
-        for move in (1e-5, -1e-5):
-            param.value[place] = was + move
-            losses.append(model.loss(batch))
-        param.value[place] = was
-        assert param.grad[place] == pytest.approx((losses[0] - losses[1]) / 2e-5, abs=1e-8), name
+    gradcheck.check_params(lambda: model.loss_and_grad(batch), model.params(), rng, samples=2)
 
 
 def test_states_that_may_not_be_read_get_no_weight(luong):
@@ -228,110 +182,33 @@ def test_only_some_numbers_are_passed_on():
     np.testing.assert_array_equal(controls.passing_on(model, 8).encoder.forward(x)[0][1], end)
 
 
-# --- Further runs -------------------------------------------------------------------------------------------------
+# --- The word lab, and a learner's functions --------------------------------------------------------------------------
 
 
-def test_stored_runs_are_complete():
-    assert set(runs.SEEN) == {1, 2, 4, 40}
-    assert {len(shares) for shares in runs.SEEN.values()} == {len(lab.CAPACITY_LENGTHS)}
-    assert set(lab.TIMES_ASKED) <= set(lab.SMALL)
-    assert {len(shares) for shares in runs.PASSED_ON.values()} == {len(lab.CAPACITY_LENGTHS)}
+def test_the_typed_word_is_cleaned_and_cut_and_a_step_behind_the_answer_shows_its_last():
+    figure = lab.word_lab.example()
+    assert "Read: catqz (only a–z)." in figure.set(word="Cat 3", more=2).alt
+    assert f"Read: {'b' * 23}q (only 24)." in figure.set(word="b" * 23, more=5).alt
+    assert "Read: abc (nothing to read: it got abc)." in figure.set(word="7", more=0).alt
+    assert figure.set(word="ab", more=0, step=4).alt == figure.set(step=25).alt
 
 
-@pytest.mark.slow
-def test_each_further_run_can_be_measured_again():
-    """With few steps: everything is a share, and nothing is learned yet."""
-    assert len(runs.measure_seen(4, 2, 10)) == len(lab.CAPACITY_LENGTHS)
-    assert 0 <= runs.measure_rows("concat before", 1, 2) <= 1
-    present, in_place, in_order, anagrams = runs.measure_kept(1, 16, 2)
-    assert anagrams <= in_place <= present <= 1
-    assert 0 <= in_order <= 1
-    assert len(runs.measure_passing(8, 16, 2, 10)) == len(lab.CAPACITY_LENGTHS)
-    late, itself = runs.measure_late(1, "cat", 2)
-    assert 0 < late < 1
-    assert abs(itself) < 0.1
-
-
-# --- Maps ---------------------------------------------------------------------------------------------------------
-
-
-def test_mirrored_counts_the_antidiagonal_and_its_neighbour():
-    mirror = np.eye(4)[::-1]
-    assert experiment.mirrored(mirror) == 4
-    assert experiment.mirrored(np.vstack([mirror, np.ones((1, 4))])) == 4  # the row of the end does not count
-    assert experiment.mirrored(mirror, later=1) == 0
-    assert experiment.mirrored(np.roll(mirror, 1, axis=1), later=1) == 3
-    assert experiment.mirrored(mirror[:2]) == 2  # an answer that stopped too early
-    assert experiment.mirrored(np.stack([mirror, np.roll(mirror, 1, axis=1)])) == 4  # of several strings
-
-
-def test_weight_on_the_letter_and_on_its_neighbour():
-    mirror = np.eye(4)[::-1]
-    halves = 0.5 * mirror + 0.5 * np.roll(mirror, 1, axis=1)
-    assert experiment.weight_on(mirror) == 1
-    assert experiment.weight_on(halves) == 0.5
-    assert experiment.weight_on(halves, later=1) == 0.5
-    assert experiment.weight_on(np.vstack([np.eye(4)[0], mirror[1:]]), skipping=1) == 1
-    assert experiment.weight_on(np.roll(mirror, 1, axis=1), later=1) == 1  # the first letter written has none later
-
-
-def test_influence_is_found_by_changing_letters(monkeypatch):
-    """A model that copies: the anti-diagonal and nothing else. One that ignores its input: nothing."""
-
-    class Copies(Oracle):
-        def forward(self, source, target_in):
-            np.testing.assert_array_equal(target_in[:, 1:], source[:, ::-1])  # right for the changed word
-            return super().forward(source, target_in)
-
-    np.testing.assert_allclose(experiment.influence(Copies(), "hello"), np.eye(5)[::-1], atol=1e-9)
-    monkeypatch.setattr(Oracle, "forward", lambda self, _, ids: (np.ones((*ids.shape, len(experiment.LETTERS))), None))
-    np.testing.assert_allclose(experiment.influence(Oracle(), "cat"), 0, atol=1e-12)
-
-
-def test_maps_are_called_different_only_if_they_are():
-    one, other = np.eye(3), np.eye(3)[::-1]
-    assert maps._apart([one, one]) == 0
-    assert maps._apart([one, other]) == 2 / 3  # the middle row is the same
-    model = lab.untrained("general", 16)
-    assert lab.looks_and_causes({"a": model, "b": model}, "cat").alt.startswith("Similar maps, same causes: ")
-
-
-# --- The word lab -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def word_lab():
-    return lab.word_lab.example()
-
-
-def test_the_typed_word_is_cleaned_and_cut(word_lab):
-    assert "Read: catqz (only a–z)." in word_lab.set(word="Cat 3", more=2).alt
-    assert f"Read: {'b' * 23}q (only 24)." in word_lab.set(word="b" * 23, more=5).alt
-    assert "Read: abc (nothing to read: it got abc)." in word_lab.set(word="7", more=0).alt
-
-
-def test_wrong_symbols_are_counted_and_missing_ones_too():
-    assert words._wrong("abc", "cba" + words.END) == [False] * 4
-    assert words._wrong("abc", "cab" + words.END) == [False, True, True, False]
-    assert words._wrong("abc", "cb" + words.END) == [False, False, True, True]
-    assert words._verdict(words._wrong("abc", "cba" + words.END)) == "all right"
-    assert words._verdict(words._wrong("abc", "cbaa")) == "1 wrong"  # it did not end
-
-
-def test_a_step_behind_the_answer_shows_its_last(word_lab):
-    word_lab.set(word="ab", more=0, step=1)
-    last, beyond = (word_lab.set(step=step).alt for step in (4, 25))
-    assert last == beyond
-
-
-def test_lines_are_as_thick_as_the_weights(word_lab):
-    word_lab.set(word="abcd", more=0, step=1, look="Luong")
-    drawn = words._ask(lab.untrained(), lab.untrained("general"), "abcd", 0)
-    (lines,) = (c for ax in testing.drawing(word_lab).axes for c in ax.collections if c.get_zorder() == 1.5)
-    np.testing.assert_allclose(lines.get_linewidths(), 0.3 + words.THICKEST * drawn.weights[0], rtol=1e-5)
-
-
-# --- A learner's functions in a trained model -------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("spoil", "verdict"),
+    [
+        (lambda ids: ids, "all right"),
+        (first_string_wrong, "1 wrong"),
+        (first_two_swapped, "2 wrong"),
+        (lambda ids: np.delete(ids, 2, axis=1), "3 wrong"),  # a missing letter, too: what follows stands elsewhere
+    ],
+)
+def test_a_word_s_wrong_symbols_are_counted_and_lines_are_as_thick_as_the_weights(spoil, verdict):
+    figure = lab.word_lab(Oracle(), {"Luong": Oracle(spoil), "Bahdanau": Oracle()}, word="abcd", more=0, step=1)
+    luong, fixed = figure.picture.alt.split("Luong writes ")[1].split("; ")
+    assert luong.endswith(verdict)
+    assert fixed.endswith("'dcba', all right.")
+    (lines,) = (c for ax in testing.drawing(figure).axes for c in ax.collections if c.get_zorder() == 1.5)
+    np.testing.assert_allclose(lines.get_linewidths(), [0, 0, 0, 0.3 + words.THICKEST])
 
 
 def test_a_look_back_with_other_functions_is_used_and_leaves_the_model_alone():

@@ -1,6 +1,7 @@
 """What holds for every lesson, whoever wrote it. These tests walk LESSONS: a new lesson is tested by being there."""
 
 import functools
+import importlib
 import inspect
 import re
 from collections import Counter
@@ -19,6 +20,7 @@ from tools import save
 pytestmark = pytest.mark.walks
 
 ROOT = Path(__file__).parents[2]
+SAVED = "docs/index.md", save.TEACHING  # pages for which `save` counts
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 FIGURES = {f"{lesson.name}.{name}": lab for lesson in LESSONS for name, lab in lesson.figures().items()}
@@ -169,9 +171,9 @@ def test_the_lab_offers_what_the_notebook_calls_and_nothing_else(lesson):
 
 
 @every_lesson
-def test_the_notebook_ends_with_what_is_solved_of_it(lesson, monkeypatch):
+def test_the_notebook_ends_with_what_is_solved_of_it(lesson):
     """As stored: nothing yet, whoever has saved it."""
-    monkeypatch.setattr(progress, "_seen", set())  # other tests have solved some
+    importlib.reload(progress)  # a new kernel: other tests have solved some
     notebook = nbformat.read(ROOT / "notebooks" / lesson.notebook, as_version=4)
     last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
     call, shown = f'here("{lesson.name}")', progress.here(lesson.name)
@@ -185,36 +187,21 @@ def test_there_is_no_notebook_without_a_lesson():
     assert {path.name for path in (ROOT / "notebooks").glob("*.ipynb")} == {lesson.notebook for lesson in LESSONS}
 
 
-def test_the_two_tables_of_notebooks_are_what_the_records_say():
+def test_what_pages_say_of_notebooks_is_what_the_records_say():
+    readme, index, teaching = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", *SAVED))
     start = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
     first = [cell.source for cell in start.cells if save.TABLE.search(cell.source)]
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [save.with_table(source) for source in first] == first
-    assert save.with_table(readme, "notebooks/") == readme, "run: python course.py save"
-    assert all(f"(notebooks/{lesson.notebook})" in readme for lesson in LESSONS)
-
-
-def test_the_readme_says_how_long_the_course_takes():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert save.with_table(readme, "notebooks/") == save.with_hours(readme) == readme, "run: python course.py save"
+    assert save.with_paths(index) == index, "run: python course.py save"
+    assert save.with_minutes(teaching) == teaching, "run: python course.py save"
     assert len(save.HOURS.findall(readme)) == 1
-    assert save.with_hours(readme) == readme, "run: python course.py save"
-
-
-def test_the_ways_through_the_course_take_the_minutes_of_their_notebooks():
-    page = (ROOT / "docs/index.md").read_text(encoding="utf-8")
-    assert save.with_paths(page) == page, "run: python course.py save"
-    evening = sum(save.minutes(LESSONS[number])[0] for number in (0, 2, 6))
-    assert re.search(rf"^\| I have one evening \|.*\| {evening} \|$", page, re.M)
-
-
-def test_teachers_read_how_long_each_notebook_takes_and_project_what_is_there():
-    page = (ROOT / save.TEACHING).read_text(encoding="utf-8")
-    assert save.with_minutes(page) == page, "run: python course.py save"
-    cores = sum(save.minutes(LESSONS[number])[0] for number in (2, 3, 4, 6, 9))
-    assert f"of 02, 03, 04, 06 and 09: {cores} minutes" in " ".join(page.split())
-    shown = re.findall(r"^\| \d\d \| \d+, \d+ \| `lab\.(\w*)` \|", page, re.M)
-    for lesson, figure in zip(LESSONS, shown, strict=True):
-        assert figure in {*lesson.figures(), ""}, lesson.notebook
+    assert all(f"(notebooks/{lesson.notebook})" in readme for lesson in LESSONS)
+    evening, cores = (sum(save.minutes(LESSONS[n])[0] for n in numbers) for numbers in ((0, 2, 6), (2, 3, 4, 6, 9)))
+    assert re.search(rf"^\| I have one evening \|.*\| {evening} \|$", index, re.M)
+    assert f"of 02, 03, 04, 06 and 09: {cores} minutes" in " ".join(teaching.split())
+    projected = re.findall(r"^\| \d\d \| \d+, \d+ \| `lab\.(\w*)` \|", teaching, re.M)
+    assert all(figure in {*lesson.figures(), ""} for lesson, figure in zip(LESSONS, projected, strict=True))
 
 
 # --- Questions ------------------------------------------------------------------------------------------------------

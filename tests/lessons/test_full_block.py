@@ -1,22 +1,27 @@
 """The labs of notebook 05: the ledger is what the layers are, switches leave no trace, the figures hold."""
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.full_block import counts, deep, diagram, gpt_map, places, reading, stream, switchboard, today
-from lesson_utils.lessons.full_block import lab as full_block
-from lesson_utils.maths import attention, layers, ops, positions, tasks
+from lesson_utils.exercises import check
+from lesson_utils.lessons.full_block import counts, deep, diagram, gpt_map, lab, places, reading, stream, today
+from lesson_utils.maths import attention, gradcheck, ops, positions, tasks, training
 from lesson_utils.maths.models import GPT, GPTConfig, Transformer, TransformerConfig
+from lesson_utils.maths.models.gpt import Stack, StackConfig
 
 SIZES = {"vocab": 13, "d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 20}
 
 
 def small(**changes):
     return Transformer(TransformerConfig(**(SIZES | changes)), np.random.default_rng(0))
+
+
+def gpt(of=GPT, **changes):
+    sizes = {"vocab": 11, "d_model": 8, "num_heads": 2, "num_layers": 2}
+    return of(GPTConfig(**(sizes | changes)), np.random.default_rng(0))
 
 
 # --- The ledger -----------------------------------------------------------------------------------------------------
@@ -34,7 +39,7 @@ def test_ledger_of_a_whole_model_agrees_with_the_formula():
     """The notebook runs the same steps with a model in post-norm, and compares outputs and parameters."""
     model, T = small(shared=True), 5
     ids = np.random.default_rng(1).integers(3, 13, size=(1, T))
-    book = full_block.Ledger()
+    book = lab.Ledger()
     memory = book.run("source", model.source, ids)
     for block in model.encoder.blocks:
         memory = book.run("encoder layer", block, memory)
@@ -43,18 +48,7 @@ def test_ledger_of_a_whole_model_agrees_with_the_formula():
         x = book.run("decoder layer", block, x, memory, attention.causal_mask(T))
     book.run("output", model.target.embedding.logits_forward, x)
     assert book.flops == sum(step.flops for step in counts.count(model.config, T).values())
-
-
-def test_ledger_counts_pieces_like_the_layer_and_shows_itself():
-    layer = layers.DecoderLayer(layers.LayerConfig(d_model=12, num_heads=3, d_ff=20), np.random.default_rng(0))
-    x, memory = np.ones((2, 5, 12), np.float32), np.ones((2, 7, 12), np.float32)
-    whole, pieces = full_block.Ledger(), full_block.Ledger()
-    whole.run("layer", layer.forward, x, memory)
-    pieces.run("self", layer.attention.inner.forward, x)
-    pieces.run("cross", layer.cross.inner.forward, x, memory)
-    pieces.run("feed", layer.feed_forward.inner.forward, x)
-    assert pieces.flops == whole.flops
-    assert pieces._repr_mimebundle_()["text/html"].count("<tr>") == 5
+    assert book._repr_mimebundle_()["text/html"].count("<tr>") == 9
 
 
 def test_the_page_about_the_papers_table_says_what_the_counts_give():
@@ -77,21 +71,9 @@ def test_the_page_about_the_papers_table_says_what_the_counts_give():
 # --- Before training ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_the_lab_at_every_width_shows_what_the_text_says():
-    for width in places.WIDTHS:
-        pre, post = ({n: full_block.at_start(norm, n, width) for n in (2, 12, 48)} for norm in ("pre", "post"))
-        assert 3.5 < pre[2].gradients[-1] / pre[48].gradients[-1] < 5.5
-        assert 0.6 < post[2].gradients[-1] / post[48].gradients[-1] < 1.6
-        assert post[48].looking[-1] < 1e-5
-        assert pre[48].looking[-1] > 1e-2
-
-
 @pytest.mark.parametrize(("residual", "norm"), stream.FOUR.values())
 def test_the_gradient_that_reaches_the_input_is_the_slope(residual, norm):
     """Nudge the input of the stack, and compare with what `fate` sent down."""
-    from lesson_utils.maths.models.gpt import Stack, StackConfig
-
     rng = np.random.default_rng(0)
     config = StackConfig(vocab=1, d_model=32, num_heads=4, num_layers=2, norm=norm, dtype=np.float64)
     blocks = Stack(config, rng).blocks
@@ -123,12 +105,10 @@ def test_one_part_alone_can_be_left_in_a_stack():
 # --- In training ----------------------------------------------------------------------------------------------------
 
 
-def test_watch_sees_accuracy_and_gradients_of_the_steps():
-    from lesson_utils.maths import training
-
-    model = GPT(GPTConfig(vocab=11, d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
-    watch = full_block.Watch(model, every=2)
-    training.fit(model, full_block.reversal_lines, 4, lr=1e-3, callback=watch, progress=False)
+def test_watch_sees_accuracy_gradients_and_sizes_of_the_steps():
+    model = gpt()
+    watch = lab.Watch(model, every=2)
+    training.fit(model, lab.reversal_lines, 4, lr=1e-3, callback=watch, progress=False)
     assert watch.steps == [0, 2, 4]
     assert len(watch.ratios) == 4
     assert len(watch.moves) == 3  # from the second step on
@@ -138,166 +118,116 @@ def test_watch_sees_accuracy_and_gradients_of_the_steps():
     parts = [places.gradient_norm(model.stack.blocks[0], name) for name in ("W_Q", "W_K")]
     assert places.gradient_norm(model.stack.blocks[0], "W_Q", "W_K") == pytest.approx(np.hypot(*parts))
     seen = watch.seen()
-    assert full_block.training_plot({"post-norm": seen, "other": seen}).alt.startswith("0 of 2 runs learn")
-    assert full_block.start_plot({"one": seen, "other": seen}).alt.startswith("0 of 2 runs learn: none yet")
+    assert lab.training_plot({"post-norm": seen, "other": seen}).alt.startswith("0 of 2 runs learn")
+    assert lab.start_plot({"one": seen, "other": seen}).alt.startswith("0 of 2 runs learn: none yet")
     assert len(seen.sizes) == 3
-    ids, following = full_block.reversal_lines(np.random.default_rng(0), 3)
+    ids, following = lab.reversal_lines(np.random.default_rng(0), 3)
     np.testing.assert_array_equal(ids[:, :4], following[:, :3:-1])
-
-
-def test_the_sizes_of_a_stream_end_with_what_the_model_reads():
-    model = GPT(GPTConfig(vocab=11, d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
-    ids, _ = full_block.reversal_lines(np.random.default_rng(0), 3)
+    # What the model reads in the end.
     assert deep.stream_sizes(model, ids)[-1] == pytest.approx(model.forward(ids)[1].stack.stream.std(), rel=1e-5)
-
-
-def test_starved_looks_at_the_first_steps_only():
-    run = deep.Seen(
-        [0, 50, 100, 200],
-        [0.1, 0.2, 0.3, 0.9],
-        [*[1.0] * 20, *[0.5] * 80, *[1e-9] * 100],
-        [*[2.0] * 19, *[0.25] * 80, *[7.0] * 100],
-        [1.0],
-    )
-    assert full_block.starved(run, 100) == (0.5, 0.5, 0.3, 0.25)
-    assert full_block.starved(run, 200).lowest == 1e-9
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------
 
 
-def test_bits_and_firing():
-    model = GPT(GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
-    ids = np.random.default_rng(1).integers(9, size=500)
-    windows = ids[: 2 * 32].reshape(2, 32)
+def test_bits_are_the_loss_of_windows():
+    model, ids = gpt(), np.random.default_rng(1).integers(9, size=500)
     loss = np.mean([model.loss((ids[a : a + 32][None], ids[a + 1 : a + 33][None])) for a in (0, 467)])
-    assert full_block.bits(model, ids, windows=2) == pytest.approx(loss / np.log(2), rel=1e-5)
-    with full_block.without(model, "feed-forward"):
-        assert model.num_params() < GPT(model.config, np.random.default_rng(0)).num_params()
-        assert full_block.bits(model, ids, windows=2) > 0
-    fires = reading.firing(model, windows)
+    assert lab.bits(model, ids, windows=2) == pytest.approx(loss / np.log(2), rel=1e-5)
+    parameters = model.num_params()
+    with lab.without(model, "feed-forward"):
+        assert model.num_params() < parameters
+        assert lab.bits(model, ids, windows=2) > 0
+
+
+def test_what_the_neurons_fire_times_their_rows_is_what_the_layer_adds():
+    model, windows = gpt(), np.random.default_rng(1).integers(9, size=(2, 32))
+    fires, seen = reading.firing(model, windows), attention.causal_mask(32)
     assert fires.shape == (2, 32, 32)  # d_ff = 4 · d_model
     assert fires.min() == 0
-    # What the neurons give, times their rows, is what the layer adds.
-    feed = model.stack.blocks[1].feed_forward.inner.narrow
-    cache = model.forward(windows)[1]
-    last = cache.stack.stream
-    seen = attention.causal_mask(32)
-    x = model.stack.blocks[0].forward(model.tokens.forward(windows)[0], seen)[0]
-    attention_part = model.stack.blocks[1].attention
-    x = attention_part.forward(x, lambda x: attention_part.inner.forward(x, mask=seen))[0]
-    np.testing.assert_allclose(x + fires @ feed.W.value + feed.b.value, last, atol=1e-4)
+    lower, upper = model.stack.blocks
+    x = lower.forward(model.tokens.forward(windows)[0], seen)[0]
+    x = upper.attention.forward(x, lambda x: upper.attention.inner.forward(x, mask=seen))[0]
+    narrow = upper.feed_forward.inner.narrow
+    last = model.forward(windows)[1].stack.stream
+    np.testing.assert_allclose(x + fires @ narrow.W.value + narrow.b.value, last, atol=1e-4)
+    assert np.abs(fires - reading.firing(model, windows, attention=False)).max() > 1e-3
 
 
 def test_a_function_can_compute_the_feed_forward_layers():
-    from lesson_utils.exercises import check
-
-    model = GPT(GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
-    ids = np.random.default_rng(1).integers(9, size=(2, 6))
+    model, ids = gpt(), np.random.default_rng(1).integers(9, size=(2, 6))
     before = model.forward(ids)[0]
     for bias in (param for name, param in model.params().items() if name.endswith(".b")):
         bias.value += 0.5  # so that none can be left out
     biased = model.forward(ids)[0]
     assert np.abs(biased - before).max() > 1e-3
-    with full_block.feeding(model, check.feed_forward.mine(None)):
+    with lab.feeding(model, check.feed_forward.mine(None)):
         np.testing.assert_allclose(model.forward(ids)[0], biased, atol=1e-5)
-    with full_block.feeding(model, lambda x, *parameters: np.zeros_like(x)):
+    with lab.feeding(model, lambda x, *parameters: np.zeros_like(x)):
         nothing = model.forward(ids)[0]
-    with full_block.without(model, "feed-forward"):
+    with lab.without(model, "feed-forward"):
         np.testing.assert_array_equal(model.forward(ids)[0], nothing)
     np.testing.assert_array_equal(model.forward(ids)[0], biased)
 
 
 def test_a_part_that_subtracts_lowers_the_share_of_a_tokens_own_vector():
-    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=1, positions="none", norm="none")
-    model, ids = GPT(config, np.random.default_rng(0)), np.random.default_rng(1).integers(9, size=(2, 6))
+    model, ids = gpt(num_layers=1, positions="none", norm="none"), np.random.default_rng(1).integers(9, size=(2, 6))
     block = model.stack.blocks[0]
     block.attention.inner.W_O.value[:] = 0
-    np.testing.assert_allclose(full_block.own_share(model, ids)[:2], 1, rtol=1e-5)
+    np.testing.assert_allclose(lab.own_share(model, ids)[:2], 1, rtol=1e-5)
     feed = block.feed_forward.inner  # gives −x/2: relu(x) and relu(−x), with a half of each taken back
     feed.wide.W.value[:] = np.eye(8, 32) - np.eye(8, 32, 8)
     feed.narrow.W.value[:] = (np.eye(32, 8, -8) - np.eye(32, 8)) / 2
-    assert full_block.own_share(model, ids)[2] == pytest.approx(0.5, rel=1e-4)
+    assert lab.own_share(model, ids)[2] == pytest.approx(0.5, rel=1e-4)
 
 
 def test_neurons_are_told_by_their_strongest_places():
     text = tasks.python_text()[:6000]
     vocabulary = tasks.text_vocabulary(text)
-    ids = vocabulary.encode(text)
-    model = GPT(GPTConfig(vocab=len(vocabulary), d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
-    found = full_block.every_neuron(model, vocabulary, ids, strongest=10)
+    found = lab.every_neuron(gpt(vocab=len(vocabulary)), vocabulary, vocabulary.encode(text), strongest=10)
     assert [neuron.number for neuron in found] == list(range(32))
     for neuron in found:
         assert len(neuron.places) == len(set(neuron.places)) == 10
         assert neuron.share == np.mean([place.endswith(neuron.ends) for place in neuron.places])
         last = [place[-1] for place in neuron.places]
         assert neuron.letter == max(last.count(letter) for letter in last) / 10
-    chosen = full_block.tidiest(found, 3)
+    chosen = lab.tidiest(found, 3)
     assert [neuron.share for neuron in chosen] == sorted((neuron.share for neuron in chosen), reverse=True)
     assert len({neuron.ends for neuron in chosen}) == 3
-    assert full_block.neurons_plot(chosen).alt.startswith(f"Neuron {chosen[0].number} fires most strongly at")
-
-
-def test_mean_firing_tells_a_pair_from_the_same_character_elsewhere():
-    text = "abababacabababac" * 10
-    vocabulary = tasks.text_vocabulary(text)
-    ids = vocabulary.encode(text)
-    model = GPT(GPTConfig(vocab=len(vocabulary), d_model=8, num_heads=2, num_layers=2), np.random.default_rng(0))
-    neuron = reading.Neuron(3, "ba", 1.0, 1.0, [])
-    windows = ids[: 5 * 32].reshape(5, 32)
-    for seen in (True, False):
-        fires = reading.firing(model, windows, attention=seen)[..., 3]
-        there, elsewhere = [], []
-        for i, window in enumerate(windows):
-            for t in range(8, 32):
-                if window[t] == vocabulary.encode("a")[0]:
-                    (there if window[t - 1] == vocabulary.encode("b")[0] else elsewhere).append(fires[i, t])
-        expected = (np.mean(there), np.mean(elsewhere))
-        assert full_block.mean_firing(model, vocabulary, ids, neuron, seen) == pytest.approx(expected, rel=1e-5)
-    assert np.abs(reading.firing(model, windows) - reading.firing(model, windows, attention=False)).max() > 1e-3
+    assert lab.neurons_plot(chosen).alt.startswith(f"Neuron {chosen[0].number} fires most strongly at")
 
 
 # --- Controls -------------------------------------------------------------------------------------------------------
 
 
-def test_controls_have_the_right_gradients():
-    from lesson_utils.maths import gradcheck
-
+def test_models_with_a_part_changed_have_the_right_gradients():
     rng = np.random.default_rng(0)
-    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=2, dtype=np.float64)
-    batch = rng.integers(9, size=(2, 2, 5))
-    untied, scaled, straight = full_block.Untied(config, rng), GPT(config, rng), GPT(config, rng)
-    full_block.scale_sums(scaled, 0.7)
-    for model in (untied, scaled):
-        gradcheck.check_params(
-            lambda m=model: m.loss_and_grad(batch), model.params(), np.random.default_rng(0), samples=4
-        )
-    with full_block.without(straight, "ReLU"):
-        gradcheck.check_params(
-            lambda: straight.loss_and_grad(batch), straight.params(), np.random.default_rng(0), samples=4
-        )
-
-
-def test_an_untied_output_reads_its_own_table():
-    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=1)
-    model, ids = full_block.Untied(config, np.random.default_rng(0)), np.array([[1, 2, 3]])
-    tied = GPT.forward(model, ids)[0]
-    assert np.abs(model.forward(ids)[0] - tied).max() > 1e-3
-    model.output.table.value[:] = model.tokens.embedding.table.value
-    np.testing.assert_allclose(model.forward(ids)[0], tied, atol=1e-6)
+    untied, scaled, straight = gpt(lab.Untied, dtype=np.float64), gpt(dtype=np.float64), gpt(dtype=np.float64)
+    lab.scale_sums(scaled, 0.7)
+    unmasked, pairs = small(dtype=np.float64), lab.reversal_pairs(rng, 2)
+    lines = rng.integers(11, size=(2, 2, 5))
+    for model, off, batch in (
+        (untied, (), lines),
+        (scaled, (), lines),
+        (straight, ("ReLU",), lines),
+        (unmasked, ("mask",), pairs),
+    ):
+        with lab.without(model, *off):
+            gradcheck.check_params(
+                lambda m=model, b=batch: m.loss_and_grad(b), model.params(), np.random.default_rng(0), samples=4
+            )
 
 
 def test_scaled_sums_shrink_the_stream_and_no_relu_is_one_matrix():
-    config = GPTConfig(vocab=9, d_model=8, num_heads=2, num_layers=1, norm="none")
-    model, ids = GPT(config, np.random.default_rng(0)), np.array([[1, 2, 3]])
+    model, ids = gpt(num_layers=1, norm="none"), np.array([[1, 2, 3]])
     x = model.tokens.forward(ids)[0]
     block, mask = model.stack.blocks[0], attention.causal_mask(3)
     middle = 0.5 * (x + block.attention.inner.forward(x, mask=mask)[0])
     expected = 0.5 * (middle + block.feed_forward.inner.forward(middle)[0])
-    full_block.scale_sums(model, 0.5)
+    lab.scale_sums(model, 0.5)
     np.testing.assert_allclose(model.forward(ids)[1].stack.stream, expected, atol=1e-6)
     feed = block.feed_forward.inner
-    with full_block.without(model, "ReLU"):
+    with lab.without(model, "ReLU"):
         product = feed.wide.W.value @ feed.narrow.W.value
         np.testing.assert_allclose(block.feed_forward.inner.forward(x)[0], x @ product, atol=1e-6)
     assert block.feed_forward.inner is feed
@@ -306,18 +236,30 @@ def test_scaled_sums_shrink_the_stream_and_no_relu_is_one_matrix():
 # --- The diagram ----------------------------------------------------------------------------------------------------
 
 
-def test_the_code_in_the_map_is_the_papers_model():
-    """All lines that the diagram shows, run one after the other as its boxes stand, give the library's model."""
-    config = TransformerConfig(**SIZES, norm="post", shared=True, dtype=np.float64)
-    model, rng = Transformer(config, np.random.default_rng(0)), np.random.default_rng(1)
-    source, target = rng.integers(3, 13, size=(2, 5)), rng.integers(3, 13, size=(2, 4))
+def told(model, T, E):
+    """Give a model biases, so that none can be left out; return the names that the code of the maps reads."""
+    rng = np.random.default_rng(1)
     for name, param in model.params().items():
         if name.rpartition(".")[2] in ("gamma", "beta", "b"):
-            param.value += rng.normal(size=param.value.shape) / 4  # so that none can be left out
-    known = {"np": np, "h": 3, "d_k": 4, "d_model": 12, "T": 4, "P": positions.sinusoidal_encoding(20, 12)}
-    known |= {"softmax": ops.softmax, "layer_norm": ops.layer_norm, "causal_mask": attention.causal_mask}
-    known |= {"split_heads": attention.split_heads, "merge_heads": attention.merge_heads}
-    known["E"] = model.source.embedding.table.value
+            param.value += rng.normal(size=param.value.shape) / 4
+    known = {"np": np, "h": 3, "d_k": 4, "d_model": 12, "T": T, "P": positions.sinusoidal_encoding(20, 12)}
+    known |= {name: getattr(attention, name) for name in ("causal_mask", "split_heads", "merge_heads")}
+    return known | {"softmax": ops.softmax, "layer_norm": ops.layer_norm, "E": E.table.value}
+
+
+def weights_of(inner):
+    """The parameters of attention or of a feed-forward layer, as the code of the maps calls them."""
+    if hasattr(inner, "W_Q"):
+        return {name: getattr(inner, name).value for name in ("W_Q", "W_K", "W_V", "W_O")}
+    one, two = inner.wide, inner.narrow
+    return {"W_1": one.W.value, "b_1": one.b.value, "W_2": two.W.value, "b_2": two.b.value}
+
+
+def test_the_code_in_the_map_is_the_papers_model():
+    """All lines that the diagram shows, run one after the other as its boxes stand, give the library's model."""
+    model, rng = small(norm="post", shared=True, dtype=np.float64), np.random.default_rng(1)
+    source, target = rng.integers(3, 13, size=(2, 5)), rng.integers(3, 13, size=(2, 4))
+    known = told(model, 4, model.source.embedding)
 
     def run(part, **names):
         scope = known | names
@@ -325,14 +267,8 @@ def test_the_code_in_the_map_is_the_papers_model():
         return scope
 
     def sublayer(part, residual, x, **more):
-        inner = residual.inner
-        if part == "feed-forward":
-            more |= {"W_1": inner.wide.W.value, "b_1": inner.wide.b.value}
-            more |= {"W_2": inner.narrow.W.value, "b_2": inner.narrow.b.value}
-        else:
-            more |= {name: getattr(inner, name).value for name in ("W_Q", "W_K", "W_V", "W_O")}
-        y = run(part, x=x, **more)["y"]
-        return run("add & norm", x=x, y=y, gamma=residual.norm.gamma.value, beta=residual.norm.beta.value)["x"]
+        y, norm = run(part, x=x, **more, **weights_of(residual.inner))["y"], residual.norm
+        return run("add & norm", x=x, y=y, gamma=norm.gamma.value, beta=norm.beta.value)["x"]
 
     def embedded(ids):
         return run("positions", x=run("embedding", ids=ids)["x"], T=ids.shape[1])["x"]
@@ -352,37 +288,20 @@ def test_the_code_in_the_map_is_the_papers_model():
 
 
 def test_the_code_in_the_map_of_a_gpt_is_the_librarys_model():
-    config = GPTConfig(vocab=13, d_model=12, num_heads=3, num_layers=2, d_ff=20, dtype=np.float64)
-    model, rng = GPT(config, np.random.default_rng(0)), np.random.default_rng(1)
-    ids = rng.integers(13, size=(2, 5))
-    for name, param in model.params().items():
-        if name.rpartition(".")[2] in ("gamma", "beta", "b"):
-            param.value += rng.normal(size=param.value.shape) / 4  # so that none can be left out
-    known = {"np": np, "h": 3, "d_k": 4, "d_model": 12, "T": 5, "P": positions.sinusoidal_encoding(20, 12)}
-    known |= {"softmax": ops.softmax, "layer_norm": ops.layer_norm, "causal_mask": attention.causal_mask}
-    known |= {"split_heads": attention.split_heads, "merge_heads": attention.merge_heads}
-    known |= {"E": model.tokens.embedding.table.value, "ids": ids}
+    model = GPT(GPTConfig(**SIZES, dtype=np.float64), np.random.default_rng(0))
+    ids = np.random.default_rng(1).integers(13, size=(2, 5))
+    known = told(model, 5, model.tokens.embedding) | {"ids": ids}
 
-    def run(part, norm=None, **names):
-        if norm:
-            known.update(gamma=norm.gamma.value, beta=norm.beta.value)
-        known.update(names)
-        exec(gpt_map.GPT_PARTS[part].code, known)
+    def run(*parts, norm=None, **names):
+        known.update(names | ({"gamma": norm.gamma.value, "beta": norm.beta.value} if norm else {}))
+        for part in parts:
+            exec(gpt_map.GPT_PARTS[part].code, known)
 
-    run("embedding")
-    run("positions")
+    run("embedding", "positions")
     for block in model.stack.blocks:
-        heads, feed = block.attention.inner, block.feed_forward.inner
-        run("norm", block.attention.norm)
-        run("attention", **{name: getattr(heads, name).value for name in ("W_Q", "W_K", "W_V", "W_O")})
-        run("add")
-        run("norm", block.feed_forward.norm)
-        wide, narrow = feed.wide, feed.narrow
-        run("feed-forward", W_1=wide.W.value, b_1=wide.b.value, W_2=narrow.W.value, b_2=narrow.b.value)
-        run("add")
-    run("norm", model.stack.norm)
-    run("output")
-    run("softmax")
+        for part, residual in (("attention", block.attention), ("feed-forward", block.feed_forward)):
+            run("norm", part, "add", norm=residual.norm, **weights_of(residual.inner))
+    run("norm", "output", "softmax", norm=model.stack.norm)
     np.testing.assert_allclose(known["logits"], model.forward(ids)[0], atol=1e-9)
     np.testing.assert_allclose(known["p"].sum(axis=-1), 1)
     assert set(gpt_map.BOXES) == set(gpt_map.GPT_PARTS)
@@ -407,26 +326,26 @@ def test_switches_change_the_output_and_leave_no_trace():
     rng = np.random.default_rng(0)
     source, target = rng.integers(3, 13, size=(2, 2, 6))
     before, names = model.forward(source, target)[0], list(model.params())
-    for off in full_block.SWITCHES:
-        with full_block.without(model, off):
+    for off in lab.SWITCHES:
+        with lab.without(model, off):
             assert np.abs(model.forward(source, target)[0] - before).max() > 1e-3, off
         np.testing.assert_array_equal(model.forward(source, target)[0], before)
-    with pytest.raises(ArithmeticError), full_block.without(model, *full_block.SWITCHES):
+    with pytest.raises(ArithmeticError), lab.without(model, *lab.SWITCHES):
         raise ArithmeticError
     np.testing.assert_array_equal(model.forward(source, target)[0], before)
     assert list(model.params()) == names
     with pytest.raises(ValueError, match=r"'heads' can't be switched off; choose from residuals, norm"):
-        full_block.without(model, "heads").__enter__()
+        lab.without(model, "heads").__enter__()
 
 
 def test_a_random_future_harms_only_a_model_that_sees_it():
     model, rng = small(), np.random.default_rng(2024)
     for block in model.blocks:
         block.attention.inner.W_O.value *= 50  # so that what a position sees counts
-    source, target = full_block.reversal_pairs(rng, 32)
+    source, target = lab.reversal_pairs(rng, 32)
     right = (model.forward(source, target[:, :-1])[0].argmax(axis=-1) == target[:, 1:]).mean()
-    assert switchboard.random_future(model, batch=32) == pytest.approx(right)
-    assert switchboard.random_future(model, "mask", batch=32) != pytest.approx(right)
+    assert lab.random_future(model, batch=32) == pytest.approx(right)
+    assert lab.random_future(model, "mask", batch=32) != pytest.approx(right)
 
 
 class Afraid:
@@ -439,24 +358,14 @@ class Afraid:
 
 
 def test_letters_behind_reach_a_model_that_writes_without_a_cache():
-    assert full_block.right_without_cache(Afraid(), batch=8) == 1
-    assert full_block.right_without_cache(Afraid(), behind=True, batch=8) == 0
-
-
-@pytest.mark.slow
-def test_without_mask_gradients_still_fit():
-    from lesson_utils.maths import gradcheck
-
-    model = small(dtype=np.float64)
-    batch = full_block.reversal_pairs(np.random.default_rng(0), 2)
-    with full_block.without(model, "mask"):
-        gradcheck.check_params(lambda: model.loss_and_grad(batch), model.params(), np.random.default_rng(0), samples=4)
+    assert lab.right_without_cache(Afraid(), batch=8) == 1
+    assert lab.right_without_cache(Afraid(), behind=True, batch=8) == 0
 
 
 @pytest.mark.slow
 def test_the_switchboard_says_what_is_off():
-    switchboard = full_block.switchboard_lab(small())
-    for on in itertools.product((False, True), repeat=6):
-        values = dict(zip(full_block.SWITCHES, on, strict=True))
-        off = ", ".join(name for name, is_on in values.items() if not is_on)
-        assert switchboard.set(**values).alt.startswith(f"Off: {off}:" if off else "As trained:")
+    figure = lab.switchboard_lab(small())
+    for off in (*lab.SWITCHES, None):
+        values = dict.fromkeys(lab.SWITCHES, True) | ({off: False} if off else {})
+        assert figure.set(**values).alt.startswith(f"Off: {off}:" if off else "As trained:")
+    assert figure.set(**dict.fromkeys(lab.SWITCHES, False)).alt.startswith(f"Off: {', '.join(lab.SWITCHES)}:")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.positional_encoding import lab, lengths, order, turns
+from lesson_utils.lessons.positional_encoding import lab, lengths, turns
 from lesson_utils.maths import models, positions
 
 L = 8
@@ -58,14 +58,6 @@ def test_the_title_of_the_length_plot_says_who_gets_worse():
     assert lab.length_plot(all_hold, "bits", min).alt.startswith("Worse beyond 7 by more than 0.2 bits: none of them.")
 
 
-def test_labels_of_curves_stand_apart_and_inside():
-    for heights in ([0.1, 0.1, 0.12], [0.97, 0.98, 0.99], [0, 0.5, 1]):
-        moved = np.array(lengths._apart(heights, 0.1, 0.0, 1.0))
-        assert (np.diff(moved) >= 0.1 - 1e-9).all()
-        assert moved[0] >= 0.05 - 1e-9
-        assert moved[-1] <= 0.95 + 1e-9
-
-
 def test_equivariance_gap_is_zero_only_without_positions():
     rng = np.random.default_rng(0)
     sizes = {"vocab": 9, "classes": 2, "d_model": 8, "num_heads": 2, "dtype": np.float64}
@@ -88,23 +80,11 @@ def test_turned_hands_keep_their_angle_wherever_they_stand():
     assert "q · k = 1.00 at distance 5" in figure.set(distance=5).alt
 
 
-@pytest.mark.slow
-def test_with_a_small_base_all_columns_repeat():
-    assert "32 of 32 pairs" in lab.table_lab(positions.sinusoidal_encoding, d_model=64, base=10).picture.alt
-
-
 def test_stretching_changes_the_positions_and_nothing_else():
-    model, ids = gpt("rotary"), np.random.default_rng(0).integers(3, 9, size=(2, L))
-    same = lengths.stretched(model, "larger base", 1)
-    np.testing.assert_array_equal(same.forward(ids)[0], model.forward(ids)[0])
+    model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 3, 2 * L)
     squeezed = lengths.stretched(model, "interpolation", 2)
     for name, param in squeezed.params().items():
         np.testing.assert_array_equal(param.value, model.params()[name].value)
-    assert np.abs(squeezed.forward(ids)[0] - model.forward(ids)[0]).max() > 1e-4
-
-
-def test_stretch_curves_show_each_method():
-    model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 3, 2 * L)
     curves = lengths.stretch_curves(model, batch, L)
     plain = lab.by_position(model, batch).bits
     np.testing.assert_array_equal(curves["larger base", 1], plain)
@@ -114,10 +94,7 @@ def test_stretch_curves_show_each_method():
 
 
 def test_steps_of_digits_and_of_the_sines_that_are_drawn():
-    at = np.arange(16)[:, None]
-    assert order.largest_step((at // 2 ** np.arange(4) % 2).astype(float)) == 1.0
     assert "binary digits 100%, sines 43%" in lab.digits_beside_sines().alt
-    assert order.largest_step(np.arange(5.0)[:, None]) == 0.25
 
 
 def test_words_are_compared_and_not_rows():
@@ -129,35 +106,15 @@ def test_words_are_compared_and_not_rows():
     assert lab.two_sentences(["a", "b", "c"], [2, 1, 0], before, other).alt.endswith("has changed: c.")
 
 
-def test_whole_turns_of_the_fastest_hand():
+def test_weights_by_offset_and_their_share_on_whole_turns_of_the_fastest_hand():
     assert turns.on_turns(64) == [5, 11, 18, 24, 30, 36, 43, 49, 55, 62]
-    assert turns.on_turns(6) == [5]
-
-
-def test_weights_by_offset():
-    weights = np.tril(np.arange(16.0).reshape(4, 4))
-    offsets = turns.by_offset(weights)
-    np.testing.assert_array_equal(offsets[3], [15, 14, 13, 12])
-    np.testing.assert_array_equal(offsets[1], [5, 4, 0, 0])
-
-
-def test_share_on_turns_and_by_chance():
-    T = 12
-    offsets = np.zeros((T, T))
-    offsets[:, 5] = 0.75
-    offsets[:, 6] = 0.25
+    offsets = turns.by_offset(np.tril(np.arange(16.0).reshape(4, 4)))
+    np.testing.assert_array_equal(offsets[[1, 3]], [[5, 4, 0, 0], [15, 14, 13, 12]])
+    offsets = np.zeros((12, 12))
+    offsets[:, [5, 6]] = 0.75, 0.25
     share, even = turns.share_on_turns(offsets)
     np.testing.assert_allclose(share, 0.75)
     np.testing.assert_allclose(even[[4, 5, 11]], [0, 1 / 6, 2 / 12])
-
-
-def test_the_five_back_head_is_found():
-    model, (ids, _) = gpt("none"), lab.recall(np.random.default_rng(1), 3, 2 * L)
-    _, cache = model.forward(ids)
-    maps = np.concatenate([m.mean(axis=0) for m in model.maps(cache)["decoder"]])
-    found = turns.five_back(model, ids, L)
-    assert any(np.array_equal(found, weights) for weights in maps)
-    assert np.diagonal(found[:L, :L], -5).mean() == max(np.diagonal(m[:L, :L], -5).mean() for m in maps)
 
 
 def test_held_hands():
@@ -173,14 +130,6 @@ def test_held_hands():
     assert (lab.held(model, batch, (0,), 2, to=5) != one).any()
     np.testing.assert_array_equal(one[:3], usual[:3])
     assert (one != usual).any()
-
-
-@pytest.mark.slow
-def test_dotted_lines_wait_for_the_end_of_training():
-    figure = lab.turns_lab.example()
-    inside, beyond = figure.set(position=20).alt, figure.set(position=50).alt
-    assert inside.endswith("within the training length.")
-    assert "dotted lines; spread evenly it would be 16%" in beyond
 
 
 def test_the_score_peaks_where_query_and_key_agree():

@@ -1,7 +1,7 @@
 """Deep stacks in training: what runs learn, how large their streams begin, and how much gradient the bottom gets."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -167,27 +167,6 @@ def starved(run: Seen, steps: int = 150) -> Starved:
     at = max(n for n, step in enumerate(run.steps) if step <= steps)
     moved = float(np.median(run.moves[19 : steps - 1]))  # moves begin with the second step
     return Starved(float(ratios.min()), float(np.median(ratios[20:])), run.accuracy[at], moved)
-
-
-def claims_of_starts(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:
-    """Return what the text says of deep stacks with and without norms, as claims."""
-    return {
-        "learn": lambda: min(runs[name].accuracy[-1] for name in ("pre-norm", "no norm, small start")) > 0.95,
-        "fails": lambda: runs["no norm"].accuracy[-1] < 0.25,
-        "explodes": lambda: runs["no norm"].sizes[-1] > 50,
-        "stays": lambda: max(runs[name].sizes[-1] for name in ("pre-norm", "no norm, small start")) < 5,
-    }
-
-
-def claims_of_places(runs: Mapping[str, Seen]) -> dict[str, Callable[[], bool]]:
-    """Return what the text says of pre-norm and post-norm in training, as claims."""
-    learners = ("pre-norm", "post-norm, warm-up", "post-norm, a third of the rate")
-    return {
-        "three_learn": lambda: min(runs[name].accuracy[-1] for name in learners) > LEARNT,
-        "one_fails": lambda: runs["post-norm"].accuracy[-1] < 0.25,
-        "half_at_first": lambda: 0.3 < runs["post-norm"].ratios[0] < 0.7,
-        "starved": lambda: starved(runs["post-norm"]).median < 1e-2 < 0.1 < starved(runs[learners[2]]).median,
-    }
 
 
 def _typical(ratios: list[float]) -> Any:

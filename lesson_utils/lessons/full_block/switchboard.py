@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -261,23 +261,3 @@ def parts_plot(figure: "Figure", good: Measures, off: Mapping[str, Measures], ne
         f"Whole strings right as trained {good.alone:.2f}; with the part off after training, and trained without it: "
         f"{listed}."
     )
-
-
-def claims_of_parts(
-    good: Measures, off: Mapping[str, Measures], never: Mapping[str, Measures]
-) -> dict[str, Callable[[], bool]]:
-    """Return what the text says of parts that are switched off after training or were never there, as claims."""
-    return {
-        "trained": lambda: good.alone > 0.95 and good.leak < 1e-4,
-        "mask_not_missed": lambda: (
-            off["mask"].alone == good.alone and off["mask"].leak > 0.2 and off["mask"].guided < 0.6
-        ),
-        "others_missed": lambda: max(m.alone for name, m in off.items() if name != "mask") < 0.9 * good.alone,
-        "even": lambda: off["residuals"].looks > 0.8 and off["residuals"].order < 0.2,
-        "too_large": lambda: off["norm"].stream > 3 * good.stream,
-        "half_wrong": lambda: 0.3 < off["feed-forward"].guided < 0.7,
-        "no_order": lambda: off["positions"].order < 1e-4,
-        "sharper": lambda: off["scaling"].looks < good.looks,
-        "spare": lambda: min(never[name].alone for name in ("norm", "feed-forward", "scaling")) > 0.9,
-        "needed": lambda: max(never[name].alone for name in ("residuals", "positions")) < 0.1,
-    }

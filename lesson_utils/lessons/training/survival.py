@@ -1,7 +1,7 @@
 """Figures of the learning rates that survive, from what was measured in `rates`."""
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -56,48 +56,6 @@ def larger_table() -> str:
         losses = [means(norm, part, "loss")[4], *(larger(size, norm, part, 0.008, "loss") for size in rates.LARGER)]
         lines.append(f"{norm + ', ' + part:26}" + "   ".join(f"{x:21.3f}" for x in losses))
     return "\n".join(lines)
-
-
-def claims_of_rates() -> dict[str, bool]:
-    """Return what the notebook says of what is stored, as claims for `as_written`; tests/claims calls it."""
-    norms, sizes, both = ("pre", "post"), tuple(rates.LARGER), "warm-up and clipping"
-
-    def added(norm: str, part: str, rate: float) -> Any:  # by a part of the recipe, for each start
-        return np.subtract(starts(norm, "nothing", rate), starts(norm, part, rate))
-
-    def worth(size: str, norm: str, part: str) -> Any:  # the same in the larger runs, for three rates
-        return np.array([larger(size, norm, "nothing", r) - larger(size, norm, part, r) for r in rates.RATES[4:7]])
-
-    def unsure(norm: str, size: str | None = None) -> float:  # how many times as high smoothing leaves the loss
-        smooth, plain = (
-            larger(size, norm, part, 0.008, "loss") if size else np.mean(starts(norm, part, 0.008, "loss"))
-            for part in ("nothing", "smoothing")
-        )
-        return float(smooth / plain)
-
-    return {
-        "little_at_low_rates": all(0 < added(norm, "warm-up", 0.004).mean() < 0.1 for norm in norms),
-        "pre_loses_a_part": min(starts("pre", "nothing", 0.016)) > max(starts("pre", "warm-up", 0.016)) > 0.1,
-        "post_loses_all": max(starts("post", "warm-up", 0.016)) < 0.01,
-        "no_rate_is_left": not survivors("post", both) and len(survivors("pre", both)) == 3,
-        "unsure": min(unsure(norm) for norm in norms) > 3,
-        "unsure_when_larger": min(unsure(norm, size) for norm in norms for size in sizes) > 4,
-        "as_right": all(abs(added(norm, "smoothing", 0.008).mean()) < 0.01 for norm in norms),
-        "more_right": min(starts("post", "nothing", 0.016)) > max(starts("post", "smoothing", 0.016)),
-        "post_needs_clipping": bool(added("post", "clipping", 0.008).min() > 0),
-        "pre_does_not": bool(
-            abs(added("pre", "clipping", 0.008)).max() < 0.03 and added("pre", "clipping", 0.032).max() < 0
-        ),
-        "nor_in_more_steps": all(abs(worth(sizes[0], norm, "clipping")[0]) < 0.01 for norm in norms),
-        "again_a_rate": larger(sizes[0], "post", both, 0.008) > ENOUGH,
-        "warm_up_decides": all(worth(size, norm, "warm-up").max() > 0.25 for norm in norms for size in sizes),
-        "post_needs_it_sooner": all(
-            np.argmax(worth(size, "post", "warm-up") > 0.25) < np.argmax(worth(size, "pre", "warm-up") > 0.25)
-            for size in sizes
-        ),
-        "only_later": abs(worth(sizes[0], "pre", "warm-up")[1]) < 0.01 < 0.5 < worth(sizes[0], "pre", "warm-up")[2],
-        "further_left": all(larger(sizes[1], n, "nothing", 0.016) < ENOUGH < means(n, "nothing")[5] for n in norms),
-    }
 
 
 def as_text(rate: float) -> str:
