@@ -28,7 +28,7 @@ def test_nothing_misleads(answer):
 
 
 def test_the_bank_can_be_read():
-    """Each answer is of an exercise, and says something that the message must, or must not, say; none is there twice."""
+    """Each answer is of an exercise, and says what the message must, or must not, say; none is there twice."""
     assert {answer.exercise for answer in BLIND} <= set(EXERCISES)
     assert all(answer.body.strip() and (answer.says or answer.never) for answer in BLIND)
     assert max(Counter((answer.exercise, answer.name) for answer in BLIND).values()) == 1

@@ -260,8 +260,9 @@ def test_nobody_waits_for_a_huge_array(made):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the clock may ring in Hypothesis's gc hook
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_what_grows_in_a_loop_is_stopped():
+    """The clock may ring in Hypothesis's hook in the garbage collector, which pytest would warn of."""
     message = checked("softmax", "while len(x) < 10**8:\n    x = np.concatenate([x, x])\nreturn x").message
     assert re.search("no case needs that many|had not returned", message), message
 
