@@ -97,6 +97,17 @@ RIGHT = {
         return make("queries", W_Q), make("keys", W_K), make("values", W_V)
         """,
     ],
+    "induction_head": [
+        {"qk_0": "QK_0[place, np.maximum(place - 1, V)] = 1"},
+        """
+        QK_0, OV_0, QK_1, OV_1 = (np.zeros((3 * V + T, 3 * V + T)) for _ in range(4))
+        for t in range(1, T):
+            QK_0[V + t, V + t - 1] = 1
+        for s in range(V):
+            OV_0[s, V + T + s] = QK_1[s, V + T + s] = OV_1[s, 2 * V + T + s] = 1
+        return QK_0, OV_0, QK_1, OV_1
+        """,
+    ],
     "triage": [
         "np.array([next((n for n, c in enumerate((3, 2, 4, 5), 1) if g[c]), 5 if g[0] or g[1] else 0) for g in gauges])",
         {

@@ -151,7 +151,8 @@ class Exercise:
     hints: tuple[str, ...]
     mistakes: tuple[Change, ...]
     praise: str  # what a passing function has shown
-    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of right steps, that go wrong otherwise
+    # Right steps in other words: they go wrong otherwise, or make another result where nothing depends on it.
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     called: str = ""  # the function's name in the notebook, if it is not that of the check
     reference: Callable[..., Any] | None = None  # the library's own, to judge by; else the solution is
     # What the course has written already, and the learner shall write; a `partial`, where only such calls are meant.

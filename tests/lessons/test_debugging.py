@@ -265,6 +265,14 @@ def test_a_wrong_part_is_answered_by_a_reading_that_is_true_and_the_right_one_is
                 assert read[gauge]
 
 
+def test_a_mask_is_refused_for_what_no_mask_can_do():
+    """Patient 11 has a wrong mask that rings the same gauges as patient 8, and takes weight away."""
+    assert answers.reading(8) == answers.reading(11)
+    assert "here the weights of one query sum to 3" in answers.against(8, "mask")
+    assert max(casefile.of(8).sums) == pytest.approx(2, abs=0.1)
+    assert max(casefile.of(11).sums) < 1
+
+
 def test_what_counts_as_solved_are_all_numbered_exercises():
     importlib.reload(progress)  # a new kernel
     headings = re.findall(r"### Exercise \d", "\n".join(cell.source for cell in NOTEBOOK.cells))

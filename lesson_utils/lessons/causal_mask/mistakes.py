@@ -98,6 +98,7 @@ _SCORE, _SCALE = "scores = q @ {}.T", "scores = scores / math.sqrt({})"
 
 DECODING = (
     change('does not see itself', 'Your query looks at the old keys only. A position may attend to itself as well: append the new key and value first, then attend.', score="scores = q @ K[:-1].T", weights=("weights = ops.softmax(scores)", "weights = ops.softmax(scores) if scores.size else scores"), average="output = weights @ V[:-1]"),
+    change("attends before the append", "Your weights and the values do not belong together: one of them counts the new position, and the other does not. Append the new key and the new value first. Then score all the keys, and average all the values.", "K = np.concatenate([K, x @ W_K])\nweights = ops.softmax(x @ W_Q @ K.T / math.sqrt(K.shape[-1]))\noutput = weights @ V\nV = np.concatenate([V, x @ W_V])\nreturn output, K, V", score="scores = q @ K[:-1].T"),
     change("the new key nowhere", "You neither append the new key and value nor look at them. Append first, then attend to all.", grow_K="", grow_V=""),
     change('sees only itself', 'Your query looks at its own key only: the past is lost. Attend to all keys, the old ones and the new one.', score=_SCORE.format("k"), average="output = weights @ v"),
     change("cache thrown away", "You throw the old rows away. The caches grow by the new key and value: `np.concatenate([K, …])`, and the same with V.", grow_K="K = k", grow_V="V = v"),

@@ -34,7 +34,11 @@ ALSO: dict[str, tuple[str, ...]] = {
     "mask from the first key": ("cache",),
 }
 NEEDS = {  # a gauge that must be unlike a healthy model's if this part is wrong, and what to say if it is not
-    "mask": ("ahead", "If a mask let queries look ahead, the map would have weight above its diagonal. It has none."),
+    "mask": (
+        "ahead",
+        "If a mask let queries look ahead, the map would have weight above its diagonal. If it hid weights too late, "
+        "the weights of some query would sum to less than 1. Neither is so here.",
+    ),
     "softmax": ("sums", "If softmax were wrong, the weights of some query would not sum to 1. Here all of them do."),
     "heads": (
         "cache",
@@ -110,6 +114,8 @@ CONFUSED = {  # what is said, of the part that is really wrong, or of the bug wh
     "table, not loss": "The logits are in order: by hand the loss is another one than the log's. A table that is too "
     "large would show in both.",
     "table, not targets": "A table that is too large makes the first loss larger. This one is too small.",
+    "mask, not softmax over the queries": "A wrong mask can take weight away, so that the weights of some query sum to "
+    "less than 1. No mask adds weight, but here the weights of one query sum to 3.",
     "mask, not positions start again": "Without a cache the map has no weight above its diagonal. Feed a prompt and "
     "then one symbol, with a cache: that symbol's map still has weight on all keys. The mask is in order there, too.",
     **dict.fromkeys(

@@ -84,13 +84,19 @@ MERGE = (
 _FOR = "outputs, maps = [], []\nfor i in range(num_heads):\n    d_k, d_v = W_Q.shape[1] // num_heads, W_V.shape[1] // num_heads\n"
 
 
-def _looped(query: str, key: str, value: str, end: str = "np.concatenate(outputs, axis=-1) @ W_O, np.stack(maps, axis=-3)") -> str:
+def _looped(query: str, key: str, value: str, end: str = "np.concatenate(outputs, axis=-1) @ W_O, np.stack(maps, axis=-3)", x: str = "x") -> str:
     return (
-        f"{_FOR}    output, A = attention.scaled_dot_product_attention(x @ {query}, x @ {key}, x @ {value})\n"
+        f"{_FOR}    output, A = attention.scaled_dot_product_attention({x} @ {query}, {x} @ {key}, {x} @ {value})\n"
         f"    outputs.append(output)\n    maps.append(A)\nreturn {end}"
     )
 
 
+def _sliced(rows: str, columns: str, values: str, x: str) -> str:
+    matrices = f"W_Q[{rows}, {columns}]", f"W_K[{rows}, {columns}]", f"W_V[{rows}, {values}]"
+    return f"d = x.shape[-1] // num_heads\n{_looped(*matrices, x=x)}"
+
+
+_ROWS, _KEY_COLUMNS, _VALUE_COLUMNS = (f"i * {n} : (i + 1) * {n}" for n in ("d", "d_k", "d_v"))
 _PIECE = ("W_Q[:, i * d_k : (i + 1) * d_k]", "W_K[:, i * d_k : (i + 1) * d_k]", "W_V[:, i * d_v : (i + 1) * d_v]")
 _SCRAMBLED = {n: f"{n} = (x @ W_{n}).reshape(*x.shape[:-2], num_heads, x.shape[-2], -1)" for n in "QKV"}
 _CUT = {n: f"{n} = (x @ W_{n}).reshape(*x.shape[:-1], num_heads, -1)" for n in "QKV"}
@@ -109,6 +115,14 @@ MULTI = (
     change("values cut by d_k", "You cut the values into pieces of width d_k. Their width is d_v = W_V.shape[1] // num_heads, which may be another.", _looped(_PIECE[0], _PIECE[1], "W_V[:, i * d_k : (i + 1) * d_k]"), V="V = (x @ W_V).reshape(*x.shape[:-1], num_heads, W_Q.shape[1] // num_heads).swapaxes(-2, -3)"),
     change('values not projected', 'What your weights average are not the values. The values have a matrix of their own: `x @ W_V`, split into heads. The weights of each head average the values of that head.', V=("V = attention.split_heads(x, num_heads)", "V = attention.split_heads(x @ W_K, num_heads)", "V = attention.split_heads(x @ W_Q, num_heads)")),
     change('nothing projected', 'You split x itself. Project first: queries are `x @ W_Q`, keys `x @ W_K`, and values `x @ W_V`. Then split each into heads.', Q="Q = attention.split_heads(x, num_heads)", K="K = attention.split_heads(x, num_heads)", V="V = attention.split_heads(x, num_heads)"),
+    change(
+        "a slice of x for each head", "You give each head a slice of x. But every head reads all of x: only the columns of `W_Q`, `W_K` and `W_V` are shared out among the heads. Multiply first, `x @ W_Q`, and then split the result into heads.",
+        _sliced(_ROWS, _KEY_COLUMNS, _VALUE_COLUMNS, x=f"x[..., {_ROWS}]"),
+        _sliced(_ROWS, _KEY_COLUMNS, _VALUE_COLUMNS, x="attention.split_heads(x, num_heads)[..., i, :, :]"),
+        _sliced(_ROWS, _ROWS, _ROWS, x=f"x[..., {_ROWS}]"),
+        _sliced(_ROWS, ":", ":", x=f"x[..., {_ROWS}]"),
+        **{n: f"{n} = attention.split_heads(x, num_heads) @ W_{n}" for n in "QKV"},
+    ),
     change('keys are queries', "Your keys are x itself, or made with the queries' matrix. Queries are `x @ W_Q`, keys `x @ W_K`.", K=("K = attention.split_heads(x @ W_Q, num_heads)", "K = attention.split_heads(x, num_heads)")),
     change("queries not projected", "Your queries are x itself, or made with the keys' matrix. The queries are `x @ W_Q`, split into heads.", Q=("Q = attention.split_heads(x, num_heads)", "Q = attention.split_heads(x @ W_K, num_heads)")),
     change('queries and keys swapped', 'You have queries and keys the wrong way round: queries are `x @ W_Q`, keys `x @ W_K`.', Q="Q = attention.split_heads(x @ W_K, num_heads)", K="K = attention.split_heads(x @ W_Q, num_heads)"),

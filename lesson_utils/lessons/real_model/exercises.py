@@ -255,6 +255,8 @@ where its own symbol is the symbol before, and writes what stands there into
         "symbol before.",
     ),
     mistakes=mistakes.HAND,
+    # Position 0 may look at itself: it sees nothing else, and with a row of zeros it does so, too.
+    spellings={"qk_0": ("QK_0[place[1:], place[:-1]] = 1\nQK_0[place[0], place[0]] = 1",)},
     praise="Seven sizes. Below, your four matrices copy; nobody has trained them.",
 )
 

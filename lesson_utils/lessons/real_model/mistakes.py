@@ -56,7 +56,7 @@ NORM = (
 )
 
 GROUPED = (
-    change("groups interleaved", "You give the first query head to the first key–value head, the second to the second, and begin again. Neighbours share one: with 6 on 2, heads 0, 1, 2 the first, heads 3, 4, 5 the second. (In SmolLM2 the other order means perplexity 600,000.)", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)", answer="return output.swapaxes(0, 1).reshape(len(Q), Q.shape[1], -1)"),
+    change("groups interleaved", "You give the first query head to the first key–value head, the second to the second, and begin again. Neighbours share one: with 6 on 2, heads 0, 1, 2 the first, heads 3, 4, 5 the second. (With the other order, SmolLM2's perplexity is 162,000.)", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)", answer="return output.swapaxes(0, 1).reshape(len(Q), Q.shape[1], -1)"),
     change("groups not joined", "Your output still has the axis of the groups, (h_kv, h / h_kv, T_q, d_v). Join both axes of heads: reshape it to (h, T_q, d_v).", answer="return output"),
     change("not put back in order", "Your groups interleave heads, and the result is not put back in order. Neighbours share one: `Q.reshape(len(K), -1, …)`, and the heads' axes are not swapped.", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)"),
     change("keys tiled", "Your query heads take the key–value heads in turn, 0, 1, 0, 1 …, and begin again. Neighbours share one: 0, 0, 1, 1 …, as `np.repeat` gives, or an axis more for Q.", "n = len(Q) // len(K)\nscores = Q @ np.tile(K, (n, 1, 1)).swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ np.tile(V, (n, 1, 1))"),

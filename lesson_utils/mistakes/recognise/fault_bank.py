@@ -160,6 +160,13 @@ class Bank:
             if not f.whole and step not in f.replaced
         ]
 
+    def also_right(self) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of other right spellings: they differ where nothing depends on it, as in a row that no head reads."""
+        for step, texts in self.exercise.spellings.items():
+            for text in texts:
+                with quiet():
+                    yield [quick(self.exercise.program({step: text}), case.arguments) for case in self.cases]
+
     @cached_property
     def trees(self) -> dict[str, list[ast.stmt]]:
         return {step: ast.parse(textwrap.dedent(text)).body for step, text in self.exercise.steps.items()}
