@@ -10,7 +10,6 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
 
 from tools.bench import live
 from tools.chaos import soak
@@ -37,7 +36,7 @@ def main() -> int:
         figures = live.chosen(options.notebooks)
         if not figures:
             parser.error(f"there is no live figure in {' '.join(options.notebooks)!r}")
-        return soaked(options.soak, figures, options.minutes)
+        return soak.run(options.soak, figures, options.minutes)
     names = [path.name for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
     chosen = [name for name in names if not options.notebooks or name.startswith(tuple(options.notebooks))]
     if not chosen:
@@ -51,18 +50,6 @@ def main() -> int:
         report(walk, options.story)
     print_table(walks)
     return int(any(walk.lost for walk in walks))
-
-
-def soaked(steps: int, names: Sequence[str], minutes: float) -> int:
-    """Print a line for each of these live figures; return 1 if one has grown."""
-    found = []
-    for one in soak.all_figures(steps, names, minutes):
-        print(one, flush=True)
-        found.append(one)
-    lost = sum(one.lost for one in found)
-    most = max(one.grown for one in found)
-    print(f"{len(found)} of {len(names)} figures, {steps} steps each: {lost} lost; the most growth {most:.2f} MB")
-    return int(lost > 0)
 
 
 def report(walk: Walk, story: bool) -> None:

@@ -7,11 +7,10 @@ hundred steps; from then on memory is measured.
 import ctypes
 import gc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing import get_context
 from random import Random
-from statistics import quantiles
 from typing import NamedTuple
 
 import psutil
@@ -25,11 +24,10 @@ WORDS = ("", "a", "attention", "zzzzzzzzzzzzzzzzzzzzzzzz", "two words")
 
 
 class Soak(NamedTuple):
-    """The growth of a figure in many steps, and the time of a step."""
+    """The growth of a figure in many steps."""
 
     name: str
     grown: float  # megabytes
-    p95: float  # seconds of a step
     alert: str  # the first exception that stood where the picture was
 
     @property
@@ -38,24 +36,22 @@ class Soak(NamedTuple):
 
     def __str__(self) -> str:
         lost = f"  LOST {self.alert}" if self.lost else ""
-        return f"{self.name:45}{self.grown:+7.2f} MB{1000 * self.p95:7.0f} ms{lost}"
+        return f"{self.name:45}{self.grown:+7.2f} MB{lost}"
 
 
 def soak(name: str, steps: int) -> Soak:
     """Move the controls of a figure at random."""
     figure, random = figures()[name](), Random(name)
-    seconds, alert, begun = [], "", 0.0
+    alert, begun = "", 0.0
     for step in range(steps):
         if step == min(steps // 2, 200):
             begun = memory()
         control = random.choice(list(figure.controls))
         values = WORDS if isinstance(figure.controls[control], live.Word) else figure.controls[control].values()
-        start = time.perf_counter()
         page = testing.move(figure, control, random.choice(values))
-        seconds.append(time.perf_counter() - start)
         if 'role="alert"' in page:
             alert = alert or f"{figure.values}: {page}"
-    return Soak(name, memory() - begun, quantiles(seconds, n=20)[-1], alert)
+    return Soak(name, memory() - begun, alert)
 
 
 def memory() -> float:
@@ -66,11 +62,16 @@ def memory() -> float:
     return float(psutil.Process().memory_full_info().uss / 1e6)
 
 
-def all_figures(steps: int, names: Sequence[str], minutes: float = float("inf")) -> Iterator[Soak]:
-    """Yield what comes of each of these figures, one after the other, as far as the time goes."""
+def run(steps: int, names: Sequence[str], minutes: float = float("inf")) -> int:
+    """Print a line for each of these live figures, as far as the time goes; return 1 if one has grown or failed."""
+    found: list[Soak] = []
     give_up = time.monotonic() + 60 * minutes
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for name in names:
             if time.monotonic() > give_up:
-                return
-            yield pool.apply(soak, (name, steps))
+                break
+            found.append(pool.apply(soak, (name, steps)))
+            print(found[-1], flush=True)
+    lost = sum(one.lost for one in found)
+    print(f"{len(found)} of {len(names)} figures, {steps} steps each: {lost} lost")
+    return int(lost > 0)
