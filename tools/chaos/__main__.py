@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 from tools.bench import live
 from tools.chaos import soak
@@ -17,7 +18,7 @@ from tools.chaos.steps import KINDS
 from tools.chaos.walk import NOTEBOOKS, Walk
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.chaos", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "notebooks", nargs="*", help="by number or name (default: one after the other); with --soak also figures"
@@ -31,7 +32,7 @@ def main() -> int:
         "--soak", type=int, metavar="STEPS", help="move each live figure so often instead, such as 2000"
     )
     parser.add_argument("--story", action="store_true", help="print every step, also of walks that survived")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if options.soak:
         figures = live.chosen(options.notebooks)
         if not figures:

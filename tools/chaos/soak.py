@@ -39,9 +39,9 @@ class Soak(NamedTuple):
         return f"{self.name:45}{self.grown:+7.2f} MB{lost}"
 
 
-def soak(name: str, steps: int) -> Soak:
+def soak(name: str, figure: live.LiveFigure, steps: int) -> Soak:
     """Move the controls of a figure at random."""
-    figure, random = figures()[name](), Random(name)
+    random = Random(name)
     alert, begun = "", 0.0
     for step in range(steps):
         if step == min(steps // 2, 200):
@@ -62,6 +62,10 @@ def memory() -> float:
     return float(psutil.Process().memory_full_info().uss / 1e6)
 
 
+def _by_name(name: str, steps: int) -> Soak:
+    return soak(name, figures()[name](), steps)
+
+
 def run(steps: int, names: Sequence[str], minutes: float = float("inf")) -> int:
     """Print a line for each of these live figures, as far as the time goes; return 1 if one has grown or failed."""
     found: list[Soak] = []
@@ -70,7 +74,7 @@ def run(steps: int, names: Sequence[str], minutes: float = float("inf")) -> int:
         for name in names:
             if time.monotonic() > give_up:
                 break
-            found.append(pool.apply(soak, (name, steps)))
+            found.append(pool.apply(_by_name, (name, steps)))
             print(found[-1], flush=True)
     lost = sum(one.lost for one in found)
     print(f"{len(found)} of {len(names)} figures, {steps} steps each: {lost} lost")
