@@ -1,13 +1,10 @@
 """Walks of chaos: whose a traceback is, and that a short walk notices what a learner should not meet."""
 
-import mmap
-
 import pytest
 
-from lesson_utils.classroom import live
 from tools.browser import driver, firefox
 from tools.chaos import __main__ as chaos
-from tools.chaos import page, soak, walk
+from tools.chaos import page, walk
 
 CELL = """ValueError                                Traceback (most recent call last)
 Cell In[4], line 1
@@ -52,31 +49,6 @@ ON_STDERR = 'File "/x/lesson_utils/a.py", line 3, in f\n    1 / 0\nZeroDivisionE
 )
 def test_whose_a_traceback_is(name, text, edited, whose):
     assert page.verdict(name, text, edited) == whose
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", ["", "leaks", "raises"])
-def test_a_figure_that_grows_or_fails_is_lost(fault):
-    kept = []
-
-    @live.lab(width=1, height=1, x=live.Slider("x", 0, 1000, 3))
-    def point(figure):
-        (dot,) = figure.add_subplot(xlim=(0, 1000)).plot([0], [0], "o")
-
-        def update(x):
-            dot.set_xdata([x])
-            if fault == "leaks":
-                kept.append(mmap.mmap(-1, 400_000))  # an array might find room that this process has left
-                kept[-1].write(bytes(1) * 400_000)
-            if fault == "raises" and x > 500:
-                raise ArithmeticError("too far")
-            return f"At {x}."
-
-        return update
-
-    found = soak.soak("a figure", point.example(), 60)
-    assert found.lost == ("LOST" in str(found)) == bool(fault), found
-    assert ("ArithmeticError" in found.alert) == (fault == "raises")
 
 
 SPOILED = "print('spoiled')\n"
