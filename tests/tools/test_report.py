@@ -60,83 +60,56 @@ def found(notebook, tmp_path):
     return {answer.exercise: answer for answer in answers}
 
 
-# Nineteen who did what is known: (score_variance, softmax, attention); None is right, "" left as it was.
+# Twelve who did what is known: (score_variance, softmax, attention); None is right, "" left as it was.
 CLASS = [
-    *[("as for the normal", None, "no scale")] * 4,
-    *[(None, "not stable", "no scale")] * 3,
-    *[(None, None, "divided by d_k")] * 3,
+    *[("as for the normal", None, "no scale")] * 3,
+    *[(None, "not stable", "no scale")] * 2,
     *[("", "sum over everything", "mask after softmax")] * 2,
     *[("", "", "")] * 2,
-    *[(None, None, None)] * 2,
+    (None, None, None),
     ("standard deviation", "not stable", None),
     ("one term", "sigmoid", "mask inverted"),
-    ("", "sum over everything", "down the columns"),
 ]
-HOSTILE = {
-    "endless": ("wrong", "while True:\n    pass"),
-    "endless, and stops the clock": ("stopped", "import signal\nsignal.setitimer(0, 0)\nwhile True:\n    pass"),
-    "a fork": ("wrong", "import os\nfor _ in range(30):\n    os.fork()"),
-    "a process": ("wrong", "import subprocess\nsubprocess.run(['touch', '{there}'])"),
-    "a deletion": ("wrong", "import os, shutil\nshutil.rmtree('{there}')\nos.remove('{there}')"),
-    "the end": ("stopped", "import os\nos._exit(0)"),
-    "memory": ("wrong", "return [0] * 10**12"),
-    "words": ("wrong", "for i in range(10**6):\n    print('1' * 60)\nreturn 0"),
-}
-
-
-def test_an_exercise_that_ends_its_process_costs_only_itself(tmp_path):
-    answers = {"softmax": HOSTILE["the end"][1], "attention": body("attention", "no scale")}
-    row = examined(tmp_path / "a.ipynb", answered(answers))
-    assert (row.results["softmax"].state, row.results["attention"].name) == ("stopped", "no scale")
 
 
 @pytest.mark.long_form
-def test_a_class_of_thirty(tmp_path):
+def test_a_class_and_its_mistakes(tmp_path):
     folder = tmp_path / "class"
     for number, mistakes in enumerate(CLASS):
         answers = {n: body(n, m) for n, m in zip(NAMES, mistakes, strict=True) if m != ""}
         written(folder / f"group {number % 2}" / f"Übung {number}.ipynb", answered(answers))
-    there = written(tmp_path / "there.txt", "still there")
-    for name, (_, bad) in HOSTILE.items():
-        answers = {"softmax": bad.replace("{there}", str(there)), "attention": body("attention", "no scale")}
-        written(folder / f"{name}.ipynb", answered(answers))
     written(folder / "=empty.ipynb", "")
     written(folder / "broken.ipynb", '{"cells": [')
-    huge = written(folder / "huge.ipynb", "")
-    os.truncate(huge, handed_in.MOST_BYTES + 1)
+    os.truncate(written(folder / "huge.ipynb", ""), handed_in.MOST_BYTES + 1)
     written(folder / ".ipynb_checkpoints" / "a-checkpoint.ipynb", answered({}))
 
-    rows = {row.student: row for row in report.report(folder, tmp_path / "out", seconds=4, workers=2)}
+    rows = {row.student: row for row in report.report(folder, tmp_path / "out", workers=2)}
 
-    assert len(rows) == 30
+    assert len(rows) == len(CLASS) + 3
     for number, mistakes in enumerate(CLASS):
         found = rows[f"group {number % 2}/Übung {number}"].results
         states = {None: ("right", None), "": ("untouched", None)}
         expected = {n: states.get(m, ("wrong", m)) for n, m in zip(NAMES, mistakes, strict=True)}
         assert {n: (r.state, r.name) for n, r in found.items()} == expected
-    for name, (state, _) in HOSTILE.items():
-        assert rows[name].results["softmax"].state == state, (name, rows[name].results["softmax"])
-        assert rows[name].results["attention"].name == "no scale", name
-    assert there.read_text() == "still there"
-    assert "is empty" in rows["=empty"].problem
-    assert "no notebook" in rows["broken"].problem
-    assert "MB" in rows["huge"].problem
-
+    for name, said in (("=empty", "is empty"), ("broken", "no notebook"), ("huge", "MB")):
+        assert said in rows[name].problem
     named = Counter((n, m) for mistakes in CLASS for n, m in zip(NAMES, mistakes, strict=True) if m)
-    named["attention", "no scale"] += len(HOSTILE)
     found = page.mistakes([*rows.values()])
-    assert {(m.exercise, m.name): m.count for m in found if (m.exercise, m.name) in named} == named
-    assert (found[0].exercise, found[0].name, found[0].count) == ("attention", "no scale", 7 + len(HOSTILE))
+    assert {(m.exercise, m.name): m.count for m in found} == named
     assert [m.count for m in found] == sorted((m.count for m in found), reverse=True)
-    assert len([m for m in found if (m.exercise, m.name) not in named]) <= len(HOSTILE)
-
     lines = [*csv.reader((tmp_path / "out/table.csv").read_text(encoding="utf-8-sig").splitlines())]
-    assert [len(line) for line in lines] == [6] * 31
+    assert [len(line) for line in lines] == [6] * 16
     assert "'=empty" in [line[0] for line in lines], "a spreadsheet computes nothing"
     for form in ("mistakes.txt", "mistakes.html"):
         text = (tmp_path / "out" / form).read_text(encoding="utf-8")
-        assert "attention: no scale (15 students)" in text
+        assert "attention: no scale (5 students)" in text
         assert not re.search("Übung|group|broken", text), "the page is to be shown to the class"
+
+
+def test_an_exercise_that_ends_its_process_costs_only_itself(tmp_path):
+    answers = {"softmax": "import os\nos._exit(0)", "attention": body("attention", "no scale")}
+    row = examined(tmp_path / "a.ipynb", answered(answers))
+    assert (row.results["softmax"].state, row.results["attention"].name) == ("stopped", "no scale")
 
 
 def test_renamed_moved_and_without_metadata(tmp_path):

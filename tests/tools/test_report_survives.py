@@ -34,12 +34,15 @@ return 0
 """
 END = "import os, signal\nsignal.pidfd_send_signal(os.pidfd_open(os.getppid()), 15)\nreturn 0"
 PRLIMIT = "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (5, 5))\nreturn 0"
-SPOILING = {  # each of these once cost the whole class its report
+SPOILING = {  # most of these once cost the whole class its report
+    "endless": "while True:\n    pass",
+    "endless, and stops the clock": "import signal\nsignal.setitimer(0, 0)\nwhile True:\n    pass",
+    "a fork": "import os\nfor _ in range(30):\n    os.fork()",
+    "memory": "return [0] * 10**12",
+    "words": "for i in range(10**6):\n    print('1' * 60)\nreturn 0",
     "a list of JSON on every channel": WRITE,
     "a state that there is not": f"{SEND}send(exercise='softmax', result={{'state': 'great'}})\nreturn 0",
-    "a key too many": f"{SEND}send(exercise='softmax', result={{'state': 'right', 'more': 1}})\nreturn 0",
-    "an exercise that is a list": f"{SEND}send(exercise=['softmax'], result={{'state': 'right'}})\nreturn 0",
-    "a result that is a list": f"{SEND}send(exercise='softmax', result=[1])\nreturn 0",
+    "a result that is a list": f"{SEND}send(exercise=['softmax'], result=[1])\nreturn 0",
     "numbers for texts": f"{SEND}send(exercise='softmax', result={{'state': 'right', 'name': 3, 'code': 4}})\nreturn 0",
     "an exercise that there is not": f"{SEND}send(exercise='x', result={{'state': 'stopped'}})\nreturn 0",
     "half an emoji in a comment": "# \ud83d\nreturn 0",
@@ -128,35 +131,34 @@ def test_what_it_is_asked_for_is_not_there(tmp_path, capsys):
 
 
 def test_without_a_jail_accidents_are_stopped(tmp_path):
-    """Each in a process of its own, since no limit can be taken off again."""
     code = """
+import os, shutil, socket, subprocess
 from pathlib import Path
 from tools.teacher import worker
 worker.limits(60, 1000)
 worker.guard(Path.cwd())
-try:
-    {}
-except (OSError, MemoryError) as error:
-    print(type(error).__name__)
-else:
-    print("allowed")
+tries = dict(
+    own=lambda: Path("here.txt").write_text("x"),
+    course=lambda: Path(worker.__file__).read_text(),
+    write=lambda: Path("../there.txt").write_text("x"),
+    delete=lambda: Path("../there.txt").unlink(),
+    folder=lambda: Path("../made").mkdir(),
+    tree=lambda: shutil.rmtree(".."),
+    shell=lambda: os.system("true"),
+    program=lambda: subprocess.run(["true"]),
+    connection=lambda: socket.create_connection(("127.0.0.1", 9)),
+    memory=lambda: bytearray(2 * 10**9),
+)
+for name, action in tries.items():
+    try:
+        action()
+        print(name)
+    except (PermissionError, MemoryError):
+        pass
 """
     there = written(tmp_path / "there.txt", "still there")
-    tries = {
-        "open('here.txt', 'w').write('x')": "allowed",
-        f"open({str(ROOT / 'README.md')!r}).read(1)": "allowed",
-        "Path('../there.txt').write_text('x')": "PermissionError",
-        "Path('../there.txt').unlink()": "PermissionError",
-        "Path('../made').mkdir()": "PermissionError",
-        "import shutil; shutil.rmtree('..')": "PermissionError",
-        "import os; os.system('true')": "PermissionError",
-        "import subprocess; subprocess.run(['true'])": "PermissionError",
-        "import socket; socket.create_connection(('127.0.0.1', 9))": "PermissionError",
-        "bytearray(2 * 10**9)": "allowed" if sys.platform == "darwin" else "MemoryError",  # macOS has no such limit
-    }
-    (own := tmp_path / "own").mkdir()
-    for tried, expected in tries.items():
-        command, environment = [sys.executable, "-c", code.format(tried)], os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=own, env=environment, capture_output=True, text=True)
-        assert done.stdout.strip() == expected, (tried, done.stderr)
+    (tmp_path / "own").mkdir()
+    options = {"cwd": tmp_path / "own", "env": os.environ | {"PYTHONPATH": str(ROOT)}, "text": True}
+    allowed = subprocess.check_output([sys.executable, "-c", code], **options).split()
+    assert allowed == ["own", "course", *(["memory"] if sys.platform == "darwin" else [])]  # macOS has no such limit
     assert there.read_text() == "still there"
