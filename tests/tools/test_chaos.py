@@ -42,6 +42,7 @@ ON_STDERR = 'File "/x/lesson_utils/a.py", line 3, in f\n    1 / 0\nZeroDivisionE
         ("MemoryError", CELL + OURS.format("np.empty(n)"), False, "lost: a traceback of ours"),
         ("KeyboardInterrupt", CELL + OURS.format("step()"), False, "the learner's"),
         ("", ON_STDERR, False, "lost: a traceback of ours"),
+        ("", f'{ON_STDERR}\nFile "/tmp/ipykernel_1/2.py", line 1, in g\n    1 / 0', False, "the learner's"),
         ("on stderr", "/x/lesson_utils/a.py:3: RuntimeWarning: overflow", False, "lost: a warning of ours"),
         ("on stderr", "/tmp/ipykernel_1/2.py:3: RuntimeWarning: overflow", False, "the learner's"),
         ("IndexError", f"\x1b[31m{CELL}\x1b[0m" + OURS.format("x[9]"), False, "lost: a traceback of ours"),

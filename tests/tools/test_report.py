@@ -1,5 +1,6 @@
 """What a class misunderstood: a made-up class of thirty whose mistakes are known, in notebooks as they come."""
 
+import ast
 import copy
 import csv
 import json
@@ -15,7 +16,7 @@ from learners import EXERCISES
 from tools.teacher import handed_in, page, report
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("score_variance", "softmax", "attention")  # notebook 02's, in its order
+NAMES = ("score_variance", "softmax", "attention")  # of notebook 02
 TWO = json.loads((ROOT / "notebooks/02_scaled_attention.ipynb").read_text(encoding="utf-8"))
 for one in TWO["cells"]:
     one.pop("outputs", None)  # tests write many
@@ -144,7 +145,8 @@ def test_only_what_a_function_needs_is_run(tmp_path):
         "check.softmax(my_softmax)\ncheck.attention(my_attention)",
     )
     answers = found(notebook, tmp_path)
-    assert not any("scores" in s.binds for a in answers.values() for s in a.statements)
+    needed = [statement for answer in answers.values() for statement in answer.statements]
+    assert not any("scores" in s.binds or isinstance(s.node, ast.For) for s in needed)
     assert {n for s in answers["softmax"].statements for n in s.binds} == {"*", "limit", "Helper", "my_softmax"}
     assert {n for s in answers["attention"].statements for n in s.binds} == {"*", "math", "my_attention"}
 
@@ -166,12 +168,12 @@ def test_what_is_no_notebook_of_the_course(tmp_path):
 
 @pytest.mark.slow
 def test_nothing_printed_is_taken_for_a_result(tmp_path):
-    """Not on any channel that is open, whoever knows the form of a line; the key is not to be guessed."""
+    """Not on any channel that is open, for an exercise judged before; the key is not to be guessed."""
     line = '{"key": "", "exercise": "softmax", "result": {"state": "right"}}'
     write = f"os.write(channel, b'''\\n{line}\\n''')"
     forged = f"import os\nfor channel in range(20):\n    try: {write}\n    except OSError: pass"
-    row = examined(tmp_path / "x.ipynb", answered({"softmax": f"{forged}\nprint('''{line}''')\nreturn 0"}))
-    states = {"softmax": "wrong", "attention": "untouched", "score_variance": "untouched"}
+    row = examined(tmp_path / "x.ipynb", answered({"score_variance": f"{forged}\nprint('''{line}''')\nreturn 0"}))
+    states = {"softmax": "untouched", "attention": "untouched", "score_variance": "wrong"}
     assert {name: result.state for name, result in row.results.items()} == states
 
 
