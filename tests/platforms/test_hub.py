@@ -16,7 +16,7 @@ import requests
 
 from tools.bench import classroom
 
-from .recipes import file_of_tljh, kubernetes, littlest, merged
+from .test_recipes import file_of_tljh, kubernetes, littlest, merged
 
 pytestmark = [pytest.mark.long_form, pytest.mark.own_job]
 # As the image of the chart's hub has them (4.4.0); The Littlest JupyterHub 2.0.0 allows them, too.
