@@ -3,6 +3,7 @@
 import ast
 import builtins
 import json
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -14,41 +15,54 @@ from lesson_utils.mistakes.recognise.fault_bank import bank_of
 from lesson_utils.mistakes.run.outcome import same
 from lesson_utils.mistakes.run.sandbox import attempt
 from tools.teacher import edition, handed_in
-from tools.teacher.edition import _code as code
-from tools.teacher.edition import _source as source
 
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
-def original(lesson):
-    return json.loads((edition.ROOT / "notebooks" / lesson.notebook).read_text(encoding="utf-8"))
+def code(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def tagged(cell, tag):
+    return tag in cell["metadata"].get("tags", ())
 
 
 def pages(notebook):
-    """What its checks have shown."""
-    checks = [cell for cell in code(notebook) if edition._checked(cell) in EXERCISES]
-    return ["".join(output["data"]["text/html"]) for cell in checks for output in cell["outputs"]]
+    """What the checks of its exercises have shown."""
+    checks = [one for one in code(notebook) if "".join(one["source"]).split("(")[0].removeprefix("check.") in EXERCISES]
+    return ["".join(output["data"]["text/html"]) for one in checks for output in one["outputs"]]
+
+
+def made(make, lesson, folder):
+    """The notebook before and after, and the statements of each cell of code afterwards, which is Python."""
+    (path,) = edition.write(make, [lesson], folder)
+    notebook, found, statements = (
+        json.loads(path.read_text(encoding="utf-8")),
+        handed_in.read(path, {}),
+        defaultdict(list),
+    )
+    assert not found.broken
+    for statement in found.statements:
+        statements[int(statement.file.removeprefix("<cell ").rstrip(">"))].append(statement)
+    before = json.loads((edition.ROOT / "notebooks" / lesson.notebook).read_text(encoding="utf-8"))
+    return before, notebook, [(one, statements[number]) for number, one in enumerate(code(notebook), 1)]
 
 
 @every_lesson
-def test_a_students_edition_holds_no_solution_and_differs_in_nothing_else(lesson):
-    before, notebook = original(lesson), edition.student(original(lesson), lesson)
-    kept = [c for c in before["cells"] if edition.GIVES_AWAY not in c["metadata"].get("tags", ())]
-    assert [c["id"] for c in kept] == [c["id"] for c in notebook["cells"]]
+def test_a_students_edition_holds_no_solution_and_differs_in_nothing_else(lesson, tmp_path):
+    before, notebook, cells = made(edition.student, lesson, tmp_path)
+    kept = [one for one in before["cells"] if not tagged(one, edition.GIVES_AWAY)]
+    assert [one["id"] for one in kept] == [one["id"] for one in notebook["cells"]]
     changed = [b["id"] for a, b in zip(kept, notebook["cells"], strict=True) if a["source"] != b["source"]]
     assert changed == ["setup"]
-
-    assert not any(cell["outputs"] for cell in code(notebook)), "a hint is an output"
-    sources = [(source(cell), cell) for cell in code(notebook)]
+    assert not any(one["outputs"] for one, _ in cells), "a hint is an output"
     everything = json.dumps(notebook, ensure_ascii=False)
     for exercise in map(EXERCISES.get, lesson.exercises):
-        stub = exercise.stub.rstrip()
-        assert any(text == stub or text.endswith(f"\n\n\n{stub}") for text, _ in sources), "the stub, and nothing else"
+        assert any("".join(one["source"]).endswith(exercise.stub.rstrip()) for one, _ in cells)
         assert not any(json.dumps(hint, ensure_ascii=False)[1:-1] in everything for hint in exercise.hints)
-        for text, one in sources:
-            if "exercise" not in one["metadata"].get("tags", ()):
-                for node in handed_in._parsed(text)[1].body:
-                    assert not (isinstance(node, ast.FunctionDef) and solves(node, exercise)), ast.unparse(node)
+        for one, statements in cells:
+            functions = [s.node for s in statements if isinstance(s.node, ast.FunctionDef)]
+            assert tagged(one, "exercise") or not any(solves(function, exercise) for function in functions)
 
 
 def solves(function, exercise):
@@ -61,45 +75,37 @@ def solves(function, exercise):
 
 
 @every_lesson
-def test_a_solution_edition_solves_every_exercise(lesson):
-    notebook = edition.solution(original(lesson), lesson)
+def test_a_solution_edition_solves_every_exercise(lesson, tmp_path):
+    _, notebook, cells = made(edition.solution, lesson, tmp_path)
     assert len(pages(notebook)) == len(lesson.exercises)
     assert all("<strong>Correct.</strong>" in page for page in pages(notebook))
     for name in lesson.exercises:
         exercise = EXERCISES[name]
-        (filled,) = [source(c) for c in code(notebook) if f"def {exercise.function_name}(" in source(c)]
+        sources = ["".join(one["source"]) for one, _ in cells]
+        (filled,) = [source for source in sources if f"def {exercise.function_name}(" in source]
         assert exercise.task.splitlines()[0] in filled, "what was asked for stays above it"
         assert "your code" not in filled
-        assert cell(filled, exercise.names()), "it is Python"
-    found, bound = handed_in.HandedIn(), set(dir(builtins))
-    for number, one in enumerate(code(notebook)):
-        handed_in._read_cell(found, str(number), source(one), None)
-        own = [statement for statement in found.statements if statement.file == str(number)]
-        bound = bound.union(*(statement.binds for statement in own))
-        if "exercise" in one["metadata"].get("tags", ()):
-            assert not {name for s in own for name in s.uses} - bound, "what it uses, the notebook has"
-    assert not found.broken
+    bound = set(dir(builtins))
+    for one, statements in cells:
+        bound = bound.union(*(statement.binds for statement in statements))
+        if tagged(one, "exercise"):
+            assert not {name for s in statements for name in s.uses} - bound, "what it uses, the notebook has"
 
 
 def test_checks_of_the_students_edition_give_no_help():
     for answer in (None, lambda weights, values: values, lambda weights, values: weights @ values):
         aided, alone = check.weighted_average(answer), unaided.weighted_average(answer)
         assert (alone.passed, alone.misconception) == (aided.passed, aided.misconception)
-        assert alone.message.startswith(aided.message), "behind it stands that the function was checked before"
         assert "<details" in aided._repr_mimebundle_()["text/html"]
         assert "<details" not in alone._repr_mimebundle_()["text/html"]
         assert (alone.hints, alone.solution) == ((), "")
-    assert dir(unaided) == dir(check)
 
-
-def test_what_survives_a_students_test_is_named_without_its_code():
     def my_test(weighted_average):
         assert weighted_average(np.array([0.5, 0.5]), np.ones((2, 3))).shape == (3,)
 
     aided, alone = check.finds_bugs(my_test), unaided.finds_bugs(my_test)
-    assert aided.more
-    assert alone.more == ()
-    assert alone.survivors == aided.survivors != ()
+    assert alone.survivors == aided.survivors != (), "what survives is named"
+    assert aided.more != alone.more == (), "without its code"
 
 
 def test_files_are_written_where_one_says(tmp_path, capsys):

@@ -1,12 +1,11 @@
 """What a class misunderstood: a made-up class of thirty whose mistakes are known, in notebooks as they come."""
 
+import ast
 import copy
 import csv
 import json
 import os
 import re
-import subprocess
-import sys
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -14,34 +13,35 @@ from pathlib import Path
 import pytest
 from learners import EXERCISES
 
-from tools.teacher import handed_in, page, report, worker
+from tools.teacher import handed_in, page, report
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("score_variance", "softmax", "attention")  # notebook 02's, in its order
-unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no such limits, and docs/teaching.md says so")
-
-
+NAMES = ("score_variance", "softmax", "attention")  # of notebook 02
 TWO = json.loads((ROOT / "notebooks/02_scaled_attention.ipynb").read_text(encoding="utf-8"))
 for one in TWO["cells"]:
     one.pop("outputs", None)  # tests write many
 
 
-def answered(answers, notebook=TWO):
-    """The notebook, with a body, or a whole cell, in the place of stubs: {"softmax": "return x"}."""
-    notebook = copy.deepcopy(notebook)
+def answered(answers):
+    """Notebook 02 with a body, or a whole cell, in the place of stubs: {"softmax": "return x"}."""
+    notebook = copy.deepcopy(TWO)
     cells = notebook["cells"]
-    for name, body in answers.items():
+    for name, source in answers.items():
         exercise = EXERCISES[name]
         at = next(i for i, cell in enumerate(cells) if "".join(cell["source"]).startswith(f"check.{name}("))
-        if not body.startswith("def "):
-            body = f"def {exercise.function_name}({exercise.takes}):\n{textwrap.indent(body, '    ')}\n"
-        cells[at - 1]["source"] = body
+        if not source.startswith("def "):
+            source = f"def {exercise.function_name}({exercise.takes}):\n{textwrap.indent(source, '    ')}\n"
+        cells[at - 1]["source"] = source
     return notebook
 
 
 def body(name, mistake=None):
     exercise = EXERCISES[name]
     return exercise.body(next(m.ways[0] for m in exercise.mistakes if m.name == mistake) if mistake else {})
+
+
+def cells(*sources):
+    return {"cells": [{"cell_type": "code", "source": source} for source in sources]}
 
 
 def written(path, notebook):
@@ -54,88 +54,6 @@ def examined(path, notebook, **limits):
     return report.examine(written(path, notebook), handed_in.homes(), **limits)
 
 
-# Nineteen who did what is known: (score_variance, softmax, attention); None is right, "" left as it was.
-CLASS = [
-    *[("as for the normal", None, "no scale")] * 4,
-    *[(None, "not stable", "no scale")] * 3,
-    *[(None, None, "divided by d_k")] * 3,
-    *[("", "sum over everything", "mask after softmax")] * 2,
-    *[("", "", "")] * 2,
-    *[(None, None, None)] * 2,
-    ("standard deviation", "not stable", None),
-    ("one term", "sigmoid", "mask inverted"),
-    ("", "sum over everything", "down the columns"),
-]
-HOSTILE = {
-    "endless": ("wrong", "while True:\n    pass"),
-    "endless, and stops the clock": ("stopped", "import signal\nsignal.setitimer(0, 0)\nwhile True:\n    pass"),
-    "a fork": ("wrong", "import os\nfor _ in range(30):\n    os.fork()"),
-    "a process": ("wrong", "import subprocess\nsubprocess.run(['touch', '{there}'])"),
-    "a deletion": ("wrong", "import os, shutil\nshutil.rmtree('{there}')\nos.remove('{there}')"),
-    "the end": ("stopped", "import os\nos._exit(0)"),
-    "memory": ("wrong", "return [0] * 10**12"),
-    "words": ("wrong", "for i in range(10**6):\n    print('1' * 60)\nreturn 0"),
-}
-
-
-def test_an_exercise_that_ends_its_process_costs_only_itself(tmp_path):
-    answers = {"softmax": HOSTILE["the end"][1], "attention": body("attention", "no scale")}
-    row = examined(tmp_path / "a.ipynb", answered(answers))
-    assert (row.results["softmax"].state, row.results["attention"].name) == ("stopped", "no scale")
-
-
-@pytest.mark.long_form
-def test_a_class_of_thirty(tmp_path):
-    folder = tmp_path / "class"
-    for number, mistakes in enumerate(CLASS):
-        answers = {n: body(n, m) for n, m in zip(NAMES, mistakes, strict=True) if m != ""}
-        written(folder / f"group {number % 2}" / f"Übung {number}.ipynb", answered(answers))
-    there = written(tmp_path / "there.txt", "still there")
-    for name, (_, bad) in HOSTILE.items():
-        answers = {"softmax": bad.replace("{there}", str(there)), "attention": body("attention", "no scale")}
-        written(folder / f"{name}.ipynb", answered(answers))
-    written(folder / "=empty.ipynb", "")
-    written(folder / "broken.ipynb", '{"cells": [')
-    huge = written(folder / "huge.ipynb", "")
-    os.truncate(huge, handed_in.MOST_BYTES + 1)
-    written(folder / ".ipynb_checkpoints" / "a-checkpoint.ipynb", answered({}))
-
-    rows = {row.student: row for row in report.report(folder, tmp_path / "out", seconds=4, workers=2)}
-
-    assert len(rows) == 30
-    for number, mistakes in enumerate(CLASS):
-        found = rows[f"group {number % 2}/Übung {number}"].results
-        states = {None: ("right", None), "": ("untouched", None)}
-        expected = {n: states.get(m, ("wrong", m)) for n, m in zip(NAMES, mistakes, strict=True)}
-        assert {n: (r.state, r.name) for n, r in found.items()} == expected
-    for name, (state, _) in HOSTILE.items():
-        assert rows[name].results["softmax"].state == state, (name, rows[name].results["softmax"])
-        assert rows[name].results["attention"].name == "no scale", name
-    assert there.read_text() == "still there"
-    assert "is empty" in rows["=empty"].problem
-    assert "no notebook" in rows["broken"].problem
-    assert "MB" in rows["huge"].problem
-
-    named = Counter((n, m) for mistakes in CLASS for n, m in zip(NAMES, mistakes, strict=True) if m)
-    named["attention", "no scale"] += len(HOSTILE)
-    found = page.mistakes([*rows.values()])
-    assert {(m.exercise, m.name): m.count for m in found if (m.exercise, m.name) in named} == named
-    assert (found[0].exercise, found[0].name, found[0].count) == ("attention", "no scale", 7 + len(HOSTILE))
-    assert [m.count for m in found] == sorted((m.count for m in found), reverse=True)
-    assert len([m for m in found if (m.exercise, m.name) not in named]) <= len(HOSTILE)
-
-    lines = [*csv.reader((tmp_path / "out/table.csv").read_text(encoding="utf-8-sig").splitlines())]
-    assert [len(line) for line in lines] == [6] * 31
-    assert "'=empty" in [line[0] for line in lines]
-    for form in ("mistakes.txt", "mistakes.html"):
-        text = (tmp_path / "out" / form).read_text(encoding="utf-8")
-        assert "1. attention: no scale (15 students)" in text
-        assert not re.search("Übung|group|broken", text), "the page is to be shown to the class"
-
-
-# --- One notebook ---------------------------------------------------------------------------------------------------
-
-
 def found(notebook, tmp_path):
     """What would be run of a notebook, by exercise; nothing is."""
     homes = handed_in.homes()
@@ -143,8 +61,56 @@ def found(notebook, tmp_path):
     return {answer.exercise: answer for answer in answers}
 
 
-def cells(*sources):
-    return {"cells": [{"cell_type": "code", "source": source} for source in sources]}
+# Twelve who did what is known: (score_variance, softmax, attention); None is right, "" left as it was.
+CLASS = [
+    *[("as for the normal", None, "no scale")] * 3,
+    *[(None, "not stable", "no scale")] * 2,
+    *[("", "sum over everything", "mask after softmax")] * 2,
+    *[("", "", "")] * 2,
+    (None, None, None),
+    ("standard deviation", "not stable", None),
+    ("one term", "sigmoid", "mask inverted"),
+]
+
+
+@pytest.mark.long_form
+def test_a_class_and_its_mistakes(tmp_path):
+    folder = tmp_path / "class"
+    for number, mistakes in enumerate(CLASS):
+        answers = {n: body(n, m) for n, m in zip(NAMES, mistakes, strict=True) if m != ""}
+        written(folder / f"group {number % 2}" / f"Übung {number}.ipynb", answered(answers))
+    written(folder / "=empty.ipynb", "")
+    written(folder / "broken.ipynb", '{"cells": [')
+    os.truncate(written(folder / "huge.ipynb", ""), handed_in.MOST_BYTES + 1)
+    written(folder / ".ipynb_checkpoints" / "a-checkpoint.ipynb", answered({}))
+
+    rows = {row.student: row for row in report.report(folder, tmp_path / "out", workers=2)}
+
+    assert len(rows) == len(CLASS) + 3
+    for number, mistakes in enumerate(CLASS):
+        found = rows[f"group {number % 2}/Übung {number}"].results
+        states = {None: ("right", None), "": ("untouched", None)}
+        expected = {n: states.get(m, ("wrong", m)) for n, m in zip(NAMES, mistakes, strict=True)}
+        assert {n: (r.state, r.name) for n, r in found.items()} == expected
+    for name, said in (("=empty", "is empty"), ("broken", "no notebook"), ("huge", "MB")):
+        assert said in rows[name].problem
+    named = Counter((n, m) for mistakes in CLASS for n, m in zip(NAMES, mistakes, strict=True) if m)
+    found = page.mistakes([*rows.values()])
+    assert {(m.exercise, m.name): m.count for m in found} == named
+    assert [m.count for m in found] == sorted((m.count for m in found), reverse=True)
+    lines = [*csv.reader((tmp_path / "out/table.csv").read_text(encoding="utf-8-sig").splitlines())]
+    assert [len(line) for line in lines] == [6] * 16
+    assert "'=empty" in [line[0] for line in lines], "a spreadsheet computes nothing"
+    for form in ("mistakes.txt", "mistakes.html"):
+        text = (tmp_path / "out" / form).read_text(encoding="utf-8")
+        assert "attention: no scale (5 students)" in text
+        assert not re.search("Übung|group|broken", text), "the page is to be shown to the class"
+
+
+def test_an_exercise_that_ends_its_process_costs_only_itself(tmp_path):
+    answers = {"softmax": "import os\nos._exit(0)", "attention": body("attention", "no scale")}
+    row = examined(tmp_path / "a.ipynb", answered(answers))
+    assert (row.results["softmax"].state, row.results["attention"].name) == ("stopped", "no scale")
 
 
 def test_renamed_moved_and_without_metadata(tmp_path):
@@ -179,15 +145,10 @@ def test_only_what_a_function_needs_is_run(tmp_path):
         "check.softmax(my_softmax)\ncheck.attention(my_attention)",
     )
     answers = found(notebook, tmp_path)
-    assert not any("scores" in s.binds for a in answers.values() for s in a.statements)
+    needed = [statement for answer in answers.values() for statement in answer.statements]
+    assert not any("scores" in s.binds or isinstance(s.node, ast.For) for s in needed)
     assert {n for s in answers["softmax"].statements for n in s.binds} == {"*", "limit", "Helper", "my_softmax"}
     assert {n for s in answers["attention"].statements for n in s.binds} == {"*", "math", "my_attention"}
-
-
-def test_an_answer_beside_the_stub_it_was_written_under(tmp_path):
-    notebook = cells("def my_softmax(x):\n    return x", EXERCISES["softmax"].stub, "check.softmax(my_softmax)")
-    (statement,) = found(notebook, tmp_path)["softmax"].statements
-    assert "return x" in handed_in.ast.unparse(statement.node)
 
 
 def test_cells_that_are_no_python_and_functions_that_are_gone(tmp_path):
@@ -207,53 +168,13 @@ def test_what_is_no_notebook_of_the_course(tmp_path):
 
 @pytest.mark.slow
 def test_nothing_printed_is_taken_for_a_result(tmp_path):
-    """Not on any channel that is open, whoever knows the form of a line; the key is not to be guessed."""
+    """Not on any channel that is open, for an exercise judged before; the key is not to be guessed."""
     line = '{"key": "", "exercise": "softmax", "result": {"state": "right"}}'
     write = f"os.write(channel, b'''\\n{line}\\n''')"
     forged = f"import os\nfor channel in range(20):\n    try: {write}\n    except OSError: pass"
-    row = examined(tmp_path / "x.ipynb", answered({"softmax": f"{forged}\nprint('''{line}''')\nreturn 0"}))
-    states = {"softmax": "wrong", "attention": "untouched", "score_variance": "untouched"}
+    row = examined(tmp_path / "x.ipynb", answered({"score_variance": f"{forged}\nprint('''{line}''')\nreturn 0"}))
+    states = {"softmax": "untouched", "attention": "untouched", "score_variance": "wrong"}
     assert {name: result.state for name, result in row.results.items()} == states
-
-
-@pytest.mark.long_form
-def test_a_notebook_that_only_waits_is_ended_by_the_clock(tmp_path):
-    waiting = "import time\nwhile True:\n    try:\n        time.sleep(99)\n    except BaseException:\n        pass"
-    notebook = cells(f"def my_softmax(x):\n{textwrap.indent(waiting, '    ')}", "check.softmax(my_softmax)")
-    row = examined(tmp_path / "x.ipynb", notebook, patience=8)
-    assert row.problem or row.results["softmax"].state == "stopped"
-
-
-@pytest.mark.long_form
-@unix
-def test_the_limits_hold(tmp_path):
-    """Each in a process of its own, since none can be taken off again."""
-    code = f"""
-from pathlib import Path
-from tools.teacher import worker
-worker.limits(60, 1000)
-worker.guard(Path({str(tmp_path)!r}))
-try:
-    {{}}
-except (OSError, MemoryError) as error:
-    print(type(error).__name__)
-else:
-    print("allowed")
-"""
-    tries = {
-        "open('here.txt', 'w').write('x')": "allowed",
-        f"open({str(ROOT / 'README.md')!r}).read(1)": "allowed",
-        "open('../x.txt', 'w')": "PermissionError",
-        "Path('/tmp/x').write_text('x')": "PermissionError",
-        "import os; os.rename('a', 'b')": "PermissionError",
-        "import os; os.system('true')": "PermissionError",
-        "import socket; socket.create_connection(('127.0.0.1', 9))": "PermissionError",
-        "bytearray(2 * 10**9)": "allowed" if sys.platform == "darwin" else "MemoryError",  # macOS has no such limit
-    }
-    options = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
-    for tried, expected in tries.items():
-        done = subprocess.run([sys.executable, "-c", code.format(tried)], **options)
-        assert done.stdout.strip() == expected, (tried, done.stderr)
 
 
 def test_students_with_one_notebook_and_with_several(tmp_path):
@@ -290,25 +211,7 @@ def test_mistakes_without_a_name_are_told_apart_by_what_was_said():
     said = (
         "Line 3, `e = np.exp(x)`: the axis is another one. It should do what `a` does.",
         "Line 5, `f = np.exp(y)`: the axis is another one. It should do what `b` does.",
-        "An error on (4,) in line 2: `return 1 / 0`.\nPython's words for it: division by zero. (ZeroDivisionError)",
         "An error on (2, 3) in line 9: `x = 1 / 0`.\nPython's words for it: division by zero. (ZeroDivisionError)",
-        "An error on (2, 3) in line 9: `x.shape[9]`.\nPython's words for it: out of range. (IndexError)",
     )
     found = page.mistakes([page.Row("x", {"softmax": page.Result("wrong", None, message)}) for message in said])
-    assert [(m.name, m.count) for m in found] == [
-        ("Line …, …: the axis is another one", 2),
-        ("ZeroDivisionError: division by zero", 2),
-        ("IndexError: out of range", 1),
-    ]
-
-
-def test_what_it_is_asked_for_is_not_there(tmp_path, capsys):
-    for words, said in (([str(tmp_path / "x")], "no folder"), ([str(tmp_path)], "no notebook")):
-        with pytest.raises(SystemExit):
-            report.main(words)
-        assert said in capsys.readouterr().err
-
-
-def test_the_worker_imports_nothing_heavy():
-    """It starts once a notebook; matplotlib alone would double that."""
-    assert "matplotlib" not in Path(worker.__file__).read_text(encoding="utf-8")
+    assert [mistake.count for mistake in found] == [2, 1]

@@ -21,19 +21,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-# Firefox would look for updates, and for news of several kinds, at every start.
-SETTINGS = {
-    "app.update.disabledForTesting": True,
-    "browser.aboutwelcome.enabled": False,
-    "browser.chrome.site_icons": False,
-    "browser.safebrowsing.malware.enabled": False,
-    "browser.shell.checkDefaultBrowser": False,
-    "datareporting.policy.dataSubmissionEnabled": False,
-    "extensions.getAddons.cache.enabled": False,
-    "network.captive-portal-service.enabled": False,
-    "network.connectivity-service.enabled": False,
-    "toolkit.telemetry.server": "",
-}
+# All else that it would fetch at every start, it leaves out by itself when it is driven.
+SETTINGS = {"browser.aboutwelcome.enabled": False, "browser.chrome.site_icons": False}
 EVENTS = ["log.entryAdded", "network.beforeRequestSent", "network.responseCompleted"]
 # As the protocol writes keys that are no letters.
 KEYS = {

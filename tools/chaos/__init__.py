@@ -1,1 +1,1 @@
-"""Chaos: random walks of a learner who does anything at all (`python -m tools.chaos`), and long use (`--soak`)."""
+"""Chaos: random walks of a learner who does anything at all (`python -m tools.chaos`)."""

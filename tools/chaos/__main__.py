@@ -12,32 +12,20 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from tools.bench import live
-from tools.chaos import soak
 from tools.chaos.steps import KINDS
 from tools.chaos.walk import NOTEBOOKS, Walk
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.chaos", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "notebooks", nargs="*", help="by number or name (default: one after the other); with --soak also figures"
-    )
+    parser.add_argument("notebooks", nargs="*", help="by number or name (default: all)")
     parser.add_argument("--walks", type=int, default=11, help="default: %(default)s")
     parser.add_argument("--steps", type=int, default=30, help="of each walk; default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="of the first walk; default: %(default)s")
     parser.add_argument("--browser", choices=("chromium", "firefox"), default="chromium")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing new after so many")
-    parser.add_argument(
-        "--soak", type=int, metavar="STEPS", help="move each live figure so often instead, such as 2000"
-    )
     parser.add_argument("--story", action="store_true", help="print every step, also of walks that survived")
-    options = parser.parse_args()
-    if options.soak:
-        figures = live.chosen(options.notebooks)
-        if not figures:
-            parser.error(f"there is no live figure in {' '.join(options.notebooks)!r}")
-        return soaked(options.soak, figures, options.minutes)
+    options = parser.parse_args(words)
     names = [path.name for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
     chosen = [name for name in names if not options.notebooks or name.startswith(tuple(options.notebooks))]
     if not chosen:
@@ -53,18 +41,6 @@ def main() -> int:
     return int(any(walk.lost for walk in walks))
 
 
-def soaked(steps: int, names: Sequence[str], minutes: float) -> int:
-    """Print a line for each of these live figures; return 1 if one has grown."""
-    found = []
-    for one in soak.all_figures(steps, names, minutes):
-        print(one, flush=True)
-        found.append(one)
-    lost = sum(one.lost for one in found)
-    most = max(one.grown for one in found)
-    print(f"{len(found)} of {len(names)} figures, {steps} steps each: {lost} lost; the most growth {most:.2f} MB")
-    return int(lost > 0)
-
-
 def report(walk: Walk, story: bool) -> None:
     """Print a line for a walk; and where something was lost, what, and how to come there again."""
     print(f"walk {walk.seed}: {walk.story[0]}: {len(walk.lost)} lost", flush=True)
@@ -74,19 +50,16 @@ def report(walk: Walk, story: bool) -> None:
         print(f"  LOST at step {step} ({kind}): {what}")
     if walk.lost:
         name = walk.story[0].split(" ")[0].removesuffix(".ipynb")
-        print(
-            f"  again: python -m tools.chaos --walks 1 --seed {walk.seed} --browser {walk.browser} {name}", flush=True
-        )
+        print(f"  again: python -m tools.chaos --walks 1 --seed {walk.seed} --browser {walk.browser} {name}")
 
 
 def print_table(walks: list[Walk]) -> None:
     """Print for each kind of step how many were tried, survived and lost."""
     tried: Counter[str] = sum((walk.tried for walk in walks), Counter())
-    lost = Counter(kind for walk in walks for kind in {(step, kind) for step, kind, _ in walk.lost})
+    lost = Counter(kind for walk in walks for _, kind, _ in walk.lost)
     print(f"\n{len(walks)} walks{'':22}tried survived lost")
     for kind in (*KINDS, "a last look", "all is saved"):
-        gone = sum(count for (_, of), count in lost.items() if of == kind)
-        print(f"{kind:30}{tried[kind]:6}{tried[kind] - gone:9}{gone:5}")
+        print(f"{kind:30}{tried[kind]:6}{tried[kind] - lost[kind]:9}{lost[kind]:5}")
     print(f"{'all':30}{tried.total():6}{tried.total() - lost.total():9}{lost.total():5}")
 
 

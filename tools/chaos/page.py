@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tools.browser import driver, firefox
 
@@ -16,27 +16,10 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 WIDTH, HEIGHT = 1280, 900
-Point = tuple[float, float]
-
-
-class Window(Protocol):
-    """A browser's window. All that differs between two browsers is here."""
-
-    def ask(self, script: str, *arguments: Any) -> Any:
-        """Call a JavaScript function with these arguments, and return its result."""
-
-    def press(self, key: str) -> None:
-        """Press a key where the focus is."""
-
-    def drag(self, points: Sequence[Point], seconds: float) -> None:
-        """Press the mouse at the first of these points, move it over the others, and let it go at the last."""
-
-    def reload(self) -> None:
-        """Load the page again; what is not saved is given up."""
 
 
 class Chromium:
-    """A window of Chromium, driven by playwright."""
+    """A window of Chromium, driven by playwright, with the methods of `firefox.Page`."""
 
     def __init__(self, page: "Page"):
         self._page = page
@@ -47,7 +30,7 @@ class Chromium:
     def press(self, key: str) -> None:
         self._page.keyboard.press(key)
 
-    def drag(self, points: Sequence[Point], seconds: float) -> None:
+    def drag(self, points: Sequence[tuple[float, float]], seconds: float) -> None:
         mouse = self._page.mouse
         mouse.move(*points[0])
         mouse.down()
@@ -60,18 +43,7 @@ class Chromium:
         self._page.reload()
 
 
-class Firefox:
-    """A window of Firefox."""
-
-    def __init__(self, page: firefox.Page):
-        self._page = page
-        self.ask, self.reload = page.ask, page.reload
-
-    def press(self, key: str) -> None:
-        self._page.press(key)
-
-    def drag(self, points: Sequence[Point], seconds: float) -> None:
-        self._page.drag(points, seconds)
+Window = Chromium | firefox.Page
 
 
 @contextmanager
@@ -80,7 +52,7 @@ def opened(browser: str, address: str) -> Iterator[Window]:
     if browser == "firefox":
         with firefox.started() as fox:
             fox.send("script.addPreloadScript", functionDeclaration=f"() => {{{SCRIPT}}}")
-            yield Firefox(fox.page(address, WIDTH, HEIGHT))
+            yield fox.page(address, WIDTH, HEIGHT)
     else:
         with driver.chromium() as chromium:
             page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
@@ -119,17 +91,14 @@ class Chaos:
 
 def wrong(figure: dict[str, Any], facts: dict[str, Any]) -> str:
     """Return what is wrong with a live figure, from what the page shows and what the kernel knows; or ""."""
-    if not figure["picture"] and not figure["alert"]:
-        return f"{figure['cell']}: the live picture is empty"
-    if not facts["follows"]:
-        return f"{figure['cell']}: the kernel has sent another picture than that of {facts['values']}"
-    if not facts.get("whole", True):
-        return f"{figure['cell']}: a fresh figure shows another picture at {facts['values']}"
-    if facts["alt"] != figure["alt"]:
-        return f"{figure['cell']}: the page shows {figure['alt']!r}, the kernel sent {facts['alt']!r}"
-    if figure["note"]:
-        return f"{figure['cell']} lives, but below it stands: {figure['note']}"
-    return ""
+    said = {
+        "the live picture is empty": not figure["picture"] and not figure["alert"],
+        f"the kernel has sent another picture than that of {facts['values']}": not facts["follows"],
+        f"a fresh figure shows another picture at {facts['values']}": not facts.get("whole", True),
+        f"the page shows {figure['alt']!r}, the kernel sent {facts['alt']!r}": facts["alt"] != figure["alt"],
+        f"it lives, but below it stands: {figure['note']}": bool(figure["note"]),
+    }
+    return next((f"{figure['cell']}: {what}" for what, is_so in said.items() if is_so), "")
 
 
 FRAME = re.compile(r"^ *(?:File \"?(?P<file>[^\"\n]+?)\"?(?::\d+|, line \d+)|(?P<cell>Cell In\[))", re.MULTILINE)

@@ -83,7 +83,7 @@ def undo(walk: Walk) -> None:
 
 def move(walk: Walk) -> None:
     """Press keys on a slider."""
-    if found := walk.control(lambda control: bool(control["kind"] == "slider")):
+    if found := walk.control("slider"):
         walk.page.focus(walk.path, found[0]["id"], found[1])
         for _ in range(walk.random.randint(1, 4)):
             walk.window.press(walk.random.choice(KEYS))
@@ -92,7 +92,7 @@ def move(walk: Walk) -> None:
 
 def drag(walk: Walk, stop: bool = False) -> None:
     """Drag a slider fast; perhaps press stop in the middle."""
-    found = walk.control(lambda control: bool(control["kind"] == "slider"))
+    found = walk.control("slider")
     if not found:
         return
     place = walk.page.places(walk.path, found[0]["id"], found[1])
@@ -116,7 +116,7 @@ def drag_and_stop(walk: Walk) -> None:
 
 def choose(walk: Walk) -> None:
     """Tick a box, or write a word."""
-    if found := walk.control(lambda control: bool(control["kind"] != "slider")):
+    if found := walk.control("choice", "text"):
         figure, number = found
         if figure["controls"][number]["kind"] == "choice":
             walk.page.tick(walk.path, figure["id"], number)
@@ -127,7 +127,7 @@ def choose(walk: Walk) -> None:
 
 def type_number(walk: Walk) -> None:
     """Type something beside a slider."""
-    if found := walk.control(lambda control: bool(control["typed"])):
+    if found := walk.control("slider", typed=True):
         words = walk.random.choice(TYPED)
         walk.also(repr(words))
         walk.page.mark(walk.path, found[0]["id"], found[1])
@@ -167,11 +167,10 @@ def kill(walk: Walk) -> None:
 
 def sleep(walk: Walk) -> None:
     """Let kernel and server sleep, while the learner goes on."""
-    kernels = [process for process in psutil.Process().children(recursive=True) if "ipykernel" in words_of(process)]
-    servers = [process for process in psutil.Process().children(recursive=True) if "jupyterlab" in words_of(process)]
-    both = [*servers, *kernels]
-    found = walk.control(lambda control: bool(control["kind"] == "slider"))
-    for process in both:
+    processes = psutil.Process().children(recursive=True)
+    asleep = [one for mark in ("jupyterlab", "ipykernel") for one in processes if mark in words_of(one)]
+    found = walk.control("slider")
+    for process in asleep:
         process.send_signal(signal.SIGSTOP)
     try:
         if found:
@@ -180,7 +179,7 @@ def sleep(walk: Walk) -> None:
                 walk.window.press(walk.random.choice(KEYS))
         time.sleep(walk.random.randint(1, 5))
     finally:
-        for process in both:
+        for process in asleep:
             process.send_signal(signal.SIGCONT)
     if found:
         walk.follows(*found)

@@ -64,54 +64,44 @@ class Walk:
         """Take the steps, and look after each; what is lost stands in `lost`."""
         train = self.random.choice(("no", "no", "yes"))
         with ExitStack() as stack:
-            self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
             own = {
-                "COURSE_PROGRESS": str(self._folder / "solved.txt"),
+                "COURSE_PROGRESS": str(folder / "solved.txt"),
                 "COURSE_TRAIN": train,
-                "IPYTHONDIR": str(self._folder / "ipython"),
+                "IPYTHONDIR": str(folder / "ipython"),
                 "OPENBLAS_NUM_THREADS": "1",
             }
             stack.enter_context(mock.patch.dict(os.environ, own))
-            (limit := self._folder / "ipython/profile_default/startup/limit.py").parent.mkdir(parents=True)
+            (limit := folder / "ipython/profile_default/startup/limit.py").parent.mkdir(parents=True)
             limit.write_text(LIMIT)
-            (self._folder / "notebooks").mkdir()
-            for path in NOTEBOOKS.iterdir():  # as course.py copies them
-                if path.suffix == ".ipynb":
-                    self._file(path.name).write_text(start.without_outputs(path), encoding="utf-8")
-                elif path.is_dir() and not path.name.startswith("."):
-                    shutil.copytree(path, self._file(path.name))
-            self._url, token = stack.enter_context(driver.server(self._folder / "notebooks", SETTINGS))
-            address = f"{self._url}lab/tree/{self.path}?token={token}"
+            self._mine = folder / "notebooks"
+            shutil.copytree(NOTEBOOKS, self._mine, ignore=shutil.ignore_patterns(".*"))
+            for path in self._mine.glob("*.ipynb"):
+                path.write_text(start.without_outputs(path), encoding="utf-8")  # as course.py copies them
+            url, token = stack.enter_context(driver.server(self._mine, SETTINGS))
+            address = f"{url}lab/tree/{self.path}?token={token}"
             self.window = stack.enter_context(page.opened(self.browser, address))
             self.page = page.Chaos(self.window)
-            self._told(f"{self.path} in {self.browser}, COURSE_TRAIN={train}")
+            self.story.append(f"{self.path} in {self.browser}, COURSE_TRAIN={train}")
             self.arrive()
             self.page.run(self.path, "setup")
             self.settle()
             for step in range(1, steps + 1):
                 self.random = Random(f"{self.seed} {step}")
-                self._step(step)
-            self._told("at the end")
-            self._try(steps + 1, "a last look", self._last_look)
-            self._try(steps + 1, "all is saved", self._save_all)
+                kind = self.random.choices(list(self.kinds), [often for often, _ in self.kinds.values()])[0]
+                self.story.append(f"{step}. {kind}")
+                self._try(step, kind, self.kinds[kind][1], Walk.settle, Walk._look)
+            self.story.append("at the end")
+            self._try(steps + 1, "a last look", Walk._last_look)
+            self._try(steps + 1, "all is saved", Walk._save_all)
         return self
 
-    def _step(self, step: int) -> None:
-        kind = self.random.choices(list(self.kinds), [often for often, _ in self.kinds.values()])[0]
-        self._told(f"{step}. {kind}")
-
-        def do() -> None:
-            self.kinds[kind][1](self)
-            self.settle()
-            self._look()
-
-        self._try(step, kind, do)
-
-    def _try(self, step: int, kind: str, do: Callable[[], None]) -> None:
+    def _try(self, step: int, kind: str, *parts: "Callable[[Walk], None]") -> None:
         """Take a step, and note what was lost; what is still wrong from an earlier step counts once."""
         self.tried[kind] += 1
         try:
-            do()
+            for do in parts:
+                do(self)
         except Lost as lost:
             what = str(lost)
         except Exception as error:  # the page or the kernel did not answer: that is lost, too, and the walk goes on
@@ -123,14 +113,8 @@ class Walk:
         if what not in {before for _, _, before in self.lost}:
             self.lost.append((step, kind, what))
 
-    def _told(self, text: str) -> None:
-        self.story.append(text)
-
     def also(self, text: str) -> None:
         self.story[-1] += f": {text}" if ": " not in self.story[-1] else f", {text}"
-
-    def _file(self, path: str) -> Path:
-        return self._folder / "notebooks" / path
 
     def code(self) -> list[dict[str, Any]]:
         return [cell for cell in self.page.cells(self.path) if cell["type"] == "code" and cell["source"].strip()]
@@ -156,8 +140,11 @@ class Walk:
         found = [cell for cell in self.code() if re.match(r"lab\.\w+_(lab|look)\(\)\s*$", cell["source"])]
         self.run(self.random.choice(found or self.code()))
 
-    def control(self, fits: Callable[[dict[str, Any]], bool]) -> tuple[dict[str, Any], int] | None:
-        """Choose a figure, and the number of one of its controls; without a figure, run a cell that shows one."""
+    def control(self, *kinds: str, typed: bool = False) -> tuple[dict[str, Any], int] | None:
+        """Choose a figure, and the number of one of its controls of these kinds; without a figure, show one first.
+
+        With `typed`, the control has a number beside it that can be typed over.
+        """
         if not self.page.figures(self.path):
             self.run_figure()
             self.settle()
@@ -165,7 +152,7 @@ class Walk:
             (figure, number)
             for figure in self.page.figures(self.path)
             for number, control in enumerate(figure["controls"])
-            if fits(control)
+            if control["kind"] in kinds and control["typed"] >= typed
         ]
         if not found:
             self.also("there is none")
@@ -203,17 +190,17 @@ class Walk:
     def typed(self) -> None:
         self.kept[self.path].append(self.sources())
 
-    def settle(self, patience: float = PATIENCE) -> None:
+    def settle(self) -> None:
         """Wait until the kernel has nothing to do; a learner without patience presses stop, and then restarts."""
         stoppable = True
         for how in ("", "interrupt", "restart"):
             if how:
-                self.also(f"{how} after {patience} s")
+                self.also(f"{how} after {PATIENCE} s")
                 getattr(self.page, how)(self.path)
             if how == "restart":
                 stoppable = self.path in self.edited
                 self.begins_anew()
-            give_up = time.monotonic() + patience
+            give_up = time.monotonic() + PATIENCE
             while time.monotonic() < give_up:
                 state = self.page.state(self.path)
                 if state["dialogs"]:
@@ -241,9 +228,7 @@ class Walk:
                 return
             if time.monotonic() > give_up:
                 what = "its picture does not follow" if alive else "the page does not say that the kernel is new"
-                raise Lost(
-                    f"{now['cell']}, control {number} was moved to {now['controls'][number]['value']!r}, but {what}"
-                )
+                raise Lost(f"{now['cell']}, control {number} was moved, but {what}")
             time.sleep(0.2)
 
     def _look(self, fresh: bool = False) -> None:
@@ -327,15 +312,12 @@ class Walk:
             if self.sources() != typed:
                 raise Lost(f"{self.path} on the page is not what was typed last")
             self.save()
-            content = {cell["id"]: "".join(cell["source"]) for cell in _read(self._file(self.path))["cells"]}
+            file = json.loads((self._mine / self.path).read_text(encoding="utf-8"))
+            content = {cell["id"]: "".join(cell["source"]) for cell in file["cells"]}
             if content != typed:
                 raise Lost(f"the file of {self.path} does not hold what was typed")
 
         self.each_notebook(save)
-
-
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def words_of(process: psutil.Process) -> str:

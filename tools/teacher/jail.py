@@ -1,8 +1,8 @@
 """Jails for strangers' code: what this system has to keep a process away from your files, processes and network.
 
 A jail shows a process the course, the Python that runs it, one notebook, and an empty /tmp of 50 MB, and nothing else.
-It has no network, and sees no process of yours. Three programs can make one: bubblewrap, systemd, and docker or podman.
-None is believed: `find` tries to break out of each first, and takes one that holds.
+It has no network, and sees no process of yours. On Linux bubblewrap makes one, elsewhere docker or podman does. None is
+believed: `find` tries to break out of each first, and takes one that holds.
 """
 
 import json
@@ -60,20 +60,21 @@ ENVIRONMENT |= {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP",
 
 
 class Jail(NamedTuple):
-    """A way to start Python where it can do no harm."""
+    """A way to start Python where it can do no harm: by the program "bubblewrap", "docker" or "podman"."""
 
     name: str
-    command: Callable[[list[str], Path, dict[str, str], int, float], list[str]]
-    python_path: str  # where the course and its packages are, inside
 
     def run(self, words: list[str], notebook: Path, megabytes: int = 2000, seconds: float = 60) -> list[str]:
         """Return the command that runs Python with these words, in a jail that holds this notebook."""
-        own = dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR", "IPYTHONDIR"), "/tmp")
-        environment = own | ENVIRONMENT | {"PYTHONPATH": self.python_path}
-        return self.command(words, notebook, environment, megabytes, seconds)
+        environment = dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR", "IPYTHONDIR"), "/tmp") | ENVIRONMENT
+        if self.name == "bubblewrap":
+            return bubblewrap(words, notebook, environment)
+        limits = [f"--memory={megabytes}m", f"--memory-swap={megabytes}m", "--pids-limit=8"]
+        start = [self.name, "run", *limits, *container(notebook, environment)]
+        return [*start, "timeout", "--signal=KILL", f"{seconds:.0f}", "python", *words]
 
 
-def bubblewrap(words: list[str], notebook: Path, environment: dict[str, str], _: int, __: float) -> list[str]:
+def bubblewrap(words: list[str], notebook: Path, environment: dict[str, str]) -> list[str]:
     """Return a command for bubblewrap: Linux, no rights needed. Memory and time are limited by the worker itself."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     command += ["--size", str(MOST_MEGABYTES * 10**6), "--tmpfs", "/tmp"]  # first: the course may lie within it
@@ -86,44 +87,21 @@ def bubblewrap(words: list[str], notebook: Path, environment: dict[str, str], _:
         command += ["--ro-bind", str(path), str(path)]
     command += ["--ro-bind", str(notebook), NOTEBOOK, "--proc", "/proc", "--dev", "/dev"]
     command += ["--chdir", "/tmp", "--remount-ro", "/dev", "--remount-ro", "/"]
-    for name, value in environment.items():
+    for name, value in (environment | {"PYTHONPATH": f"{ROOT}{os.pathsep}{PACKAGES}"}).items():
         command += ["--setenv", name, value]
     return [*command, "--", str(PYTHON), *words]
 
 
-def systemd(words: list[str], notebook: Path, environment: dict[str, str], megabytes: int, seconds: float) -> list[str]:
-    """Return a command for systemd's manager of one user, from version 257, which can hide processes."""
-    places = [place for place in SYSTEM if os.path.exists(place)]
-    shown = [*(f"{place}:{place}" for place in (*places, *map(str, _shown()))), f"{notebook}:{NOTEBOOK}"]
-    limits = (f"MemoryMax={megabytes}M", "MemorySwapMax=0", "TasksMax=8", f"RuntimeMaxSec={seconds:.0f}")
-    private = ("PrivateNetwork", "PrivateUsers", "PrivatePIDs", "PrivateIPC", "PrivateDevices", "NoNewPrivileges")
-    empty = (f"TemporaryFileSystem=/:ro /tmp:size={MOST_MEGABYTES}M,mode=1777", f"BindReadOnlyPaths={' '.join(shown)}")
-    settings = [*limits, *(f"{name}=yes" for name in private), *empty, "WorkingDirectory=/tmp"]
-    command = ["systemd-run", "--user", "--pipe", "--wait", "--collect", "--quiet"]
-    command += [word for setting in settings for word in ("--property", setting)]
-    command += [f"--setenv={name}={value}" for name, value in environment.items()]
-    return [*command, "--", str(PYTHON), *words]
-
-
-def container(program: str) -> Callable[[list[str], Path, dict[str, str], int, float], list[str]]:
-    """Return what makes a command for docker or podman: on every system, with an image that holds Python and NumPy."""
-
-    def command(
-        words: list[str], notebook: Path, environment: dict[str, str], megabytes: int, seconds: float
-    ) -> list[str]:
-        volumes = {path: f"/course/{path.name}" for path in COURSE} | {notebook: NOTEBOOK}
-        return [
-            *(program, "run", "--rm", "--interactive", "--network", "none", "--read-only", "--cap-drop", "ALL"),
-            *("--pull", "never"),  # or a stranger's image of this name could be taken for ours
-            *("--security-opt", "no-new-privileges", "--user", "65534:65534", "--pids-limit", "8"),
-            *("--memory", f"{megabytes}m", "--memory-swap", f"{megabytes}m"),
-            *("--tmpfs", f"/tmp:size={MOST_MEGABYTES}m,mode=1777", "--workdir", "/tmp"),
-            *(word for path, place in volumes.items() for word in ("--volume", f"{path}:{place}:ro")),
-            *(word for name, value in environment.items() for word in ("--env", f"{name}={value}")),
-            *(IMAGE, "timeout", "--signal=KILL", f"{seconds:.0f}", "python", *words),
-        ]
-
-    return command
+def container(notebook: Path, environment: dict[str, str]) -> list[str]:
+    """Return the options of docker and podman, which run on every system: an image holds Python and NumPy."""
+    volumes = {path: f"/course/{path.name}" for path in COURSE} | {notebook: NOTEBOOK}
+    return [
+        *("--rm", "--interactive", "--network=none", "--read-only", "--cap-drop=ALL", "--user=65534:65534"),
+        *("--security-opt=no-new-privileges", f"--tmpfs=/tmp:size={MOST_MEGABYTES}m,mode=1777", "--workdir=/tmp"),
+        *(f"--volume={path}:{place}:ro" for path, place in volumes.items()),
+        *(f"--env={name}={value}" for name, value in (environment | {"PYTHONPATH": "/course"}).items()),
+        *("--pull=never", IMAGE),  # or a stranger's image of this name could be taken for ours
+    ]
 
 
 def _shown() -> Iterable[Path]:
@@ -137,19 +115,15 @@ def _shown() -> Iterable[Path]:
 
 def known() -> list[Jail]:
     """Return the jails whose programs are installed here, the lightest first."""
-    here = os.pathsep.join(map(str, (ROOT, PACKAGES)))
-    found = [Jail("bubblewrap", bubblewrap, here)] if shutil.which("bwrap") else []
-    if shutil.which("systemd-run"):
-        found.append(Jail("systemd", systemd, here))
-    containers = [Jail(name, container(name), "/course") for name in ("docker", "podman")]
-    return found + [jail for jail in containers if shutil.which(jail.name)]
+    programs = {"bubblewrap": "bwrap", "docker": "docker", "podman": "podman"}
+    return [Jail(name) for name, program in programs.items() if shutil.which(program)]
 
 
 def find(tell: Callable[[str], None] = print) -> tuple[Jail | None, list[str]]:
     """Return the first jail that holds, or None; and what was wrong with those before it."""
     problems: list[str] = []
     for jail in known():
-        made = _image(jail.name, tell) if jail.name in ("docker", "podman") else ""
+        made = "" if jail.name == "bubblewrap" else image(jail.name, tell)
         problem = made or broken(jail)
         if not problem:
             return jail, problems
@@ -191,17 +165,17 @@ def namespaces() -> dict[str, str]:
 
 def clean() -> dict[str, str]:
     """Return what of the environment a program needs to start, and no more."""
-    usual = ("PATH", "SYSTEMROOT", "LANG", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "HOME")
+    usual = ("PATH", "SYSTEMROOT", "LANG", "XDG_RUNTIME_DIR", "DOCKER_HOST", "HOME")
     return {name: os.environ[name] for name in usual if name in os.environ}
 
 
-def _image(program: str, tell: Callable[[str], None]) -> str:
+def image(program: str, tell: Callable[[str], None]) -> str:
     """Make the image if it is not there, and return what went wrong, or ""."""
 
     def fails(*words: str, seconds: float = 60) -> bool:
         return subprocess.run([program, *words], capture_output=True, timeout=seconds).returncode != 0
 
-    recipe = str(ROOT / "tools" / "teacher" / "Dockerfile")
+    recipe = str(ROOT / "tools/teacher/Dockerfile")
     try:
         if fails("info"):
             return "it is installed and does not run"

@@ -5,6 +5,7 @@ Whatever a notebook does, it costs its own row and nobody else's.
 """
 
 import argparse
+import io
 import json
 import os
 import secrets
@@ -155,9 +156,7 @@ def readable(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
-        with suppress(UnicodeEncodeError):  # half an emoji, which no system gives
-            return os.fsencode(name).decode("latin-1")
-        return name.encode(errors="backslashreplace").decode()
+        return os.fsencode(name).decode("latin-1")
     return name
 
 
@@ -232,15 +231,9 @@ def report(
         put(to / "mistakes.html", page.page(students))
         put(to / "mistakes.txt", page.text(students))
     except OSError:
-        say(page.text(students))  # it took long, and is not to be lost
+        print(page.text(students))  # it took long, and is not to be lost
         raise
     return students
-
-
-def say(text: str) -> None:
-    """Print a text with whatever signs the terminal has."""
-    encoding = sys.stdout.encoding or "ascii"
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -250,6 +243,8 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=10, help="most that one exercise may compute (default: 10)")
     parser.add_argument("--trust", action="store_true", help="go on without a jail where there is none")
     options = parser.parse_args(words)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # whatever signs the terminal has
     folder = options.folder.resolve()
     if not folder.is_dir():
         parser.error(f"there is no folder {options.folder}")
@@ -259,23 +254,21 @@ def main(words: Sequence[str] | None = None) -> None:
     to = options.to or folder.parent / f"{folder.name}_report"
     held, problems = jail.find()
     if held:
-        say(f"Each notebook runs in a jail of its own, made by {held.name}, which was tried just now and holds.\n")
+        print(f"Each notebook runs in a jail of its own, made by {held.name}, which was tried just now and holds.\n")
     elif options.trust:
-        say("There is no jail here. The notebooks run as you, because of --trust.\n")
+        print("There is no jail here. The notebooks run as you, because of --trust.\n")
     else:
-        tried = "\n".join(
-            f"- {problem}" for problem in problems or ["bubblewrap, systemd, docker, podman: not installed"]
-        )
-        say(NO_JAIL.format(problems=tried, folder=options.folder))
+        tried = problems or ["bubblewrap, docker, podman: not installed"]
+        print(NO_JAIL.format(problems="\n".join(f"- {one}" for one in tried), folder=options.folder))
         sys.exit(2)
     try:
         report(folder, to, options.seconds, held=held)
     except OSError as error:
         sys.exit(f"The report could not be written ({error}). See that there is room, or give another folder by --to.")
-    say((to / "mistakes.txt").read_text(encoding="utf-8"))
+    print((to / "mistakes.txt").read_text(encoding="utf-8"))
     if left := [readable(str(path.relative_to(folder))) for path in [*out, *others]]:
-        say(f"Left out: {', '.join(left[:20])}{f' and {len(left) - 20} more' if len(left) > 20 else ''}")
-    say(f"Written: {to / 'mistakes.html'} (the above), {to / 'table.csv'} (who made which)")
+        print(f"Left out: {', '.join(left[:20])}{f' and {len(left) - 20} more' if len(left) > 20 else ''}")
+    print(f"Written: {to / 'mistakes.html'} (the above), {to / 'table.csv'} (who made which)")
 
 
 if __name__ == "__main__":
