@@ -1,19 +1,30 @@
-"""Every notebook in JupyterLab in a real browser: it runs clean, its live figures move, and a saved copy shows them."""
+"""Every notebook in JupyterLab in a real browser: it runs clean, and its live figures move.
 
+Who hears the page hears what they show, and a saved copy shows them.
+"""
+
+import re
 from functools import partial
 from pathlib import Path
 
+import axe
 import numpy as np
 import pytest
 import tiny_llama
 
+from lesson_utils.classroom.course import LESSONS
+
 pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-RUN_HERE = "00"  # CI has no time for more; GitHub's workflow runs all
+# What a learner does besides running cells: answer each prediction, and open hints, solutions and the quiz's options.
+ANSWER = """() => {
+    document.querySelectorAll('.widget-toggle-buttons').forEach(node => node.querySelector('button').click())
+    document.querySelectorAll('.jp-OutputArea-output details').forEach(fold => { fold.open = true })
+}"""
 
 
 def marks(name):
-    return [] if name.startswith(RUN_HERE) else [pytest.mark.own_job]
+    return [] if name.startswith("00") else [pytest.mark.own_job]  # CI has no time for more; GitHub's workflow runs all
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])
@@ -31,6 +42,7 @@ def test_notebook(lab, path):
         check_what_opens(notebook)
         assert notebook.complaints() == []
         notebook.save()
+        check_what_is_heard(notebook)
 
     with lab.open(path.name) as notebook:  # with a new kernel that knows nothing of the old one's widgets
         check_pictures(notebook)
@@ -82,6 +94,43 @@ def check_what_opens(notebook, has_run=True):
         press()
         assert not inside.evaluate("details => details.open"), summary.inner_text()
         press()
+
+
+def check_what_is_heard(notebook):
+    """Each slider says its name and its value, and axe finds nothing in any output, in the light and in the dark."""
+    page = notebook.page
+    for handle in page.locator(".live-figure [role=slider]").all():
+        label, readout = (
+            handle.evaluate(f"e => e.closest('.widget-slider').querySelector('{name}').textContent")
+            for name in (".widget-label", ".widget-readout")
+        )
+        assert handle.get_attribute("aria-label") == label
+        assert handle.get_attribute("aria-valuetext") == readout
+    solve_first_exercise(notebook)
+    for _ in range(2):  # what has come below the answers opens, too
+        page.evaluate(ANSWER)
+        page.wait_for_timeout(1500)
+    found = {}
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        notebook.ask(f"() => jupyterapp.commands.execute('apputils:change-theme', {{theme: '{theme}'}})")
+        page.wait_for_function(f"document.body.dataset.jpThemeName === '{theme}'")
+        page.wait_for_timeout(700)
+        # Landmarks and headings are JupyterLab's affair; contrast and names in outputs are ours.
+        if violations := axe.violations(page, {"include": [[".jp-OutputArea-output"]]}):
+            found[theme] = violations
+    assert found == {}
+
+
+def solve_first_exercise(notebook):
+    """Write the solution of the first exercise into its cell, and run its check: a green verdict among the others."""
+    cells = notebook.cells
+    stub = next(n for n, cell in enumerate(cells) if "exercise" in cell["metadata"].get("tags", ()))
+    check = next(n for n in range(stub, len(cells)) if "".join(cells[n]["source"]).startswith("check."))
+    name = re.match(r"check\.(\w+)", "".join(cells[check]["source"]))[1]
+    (lesson,) = (lesson for lesson in LESSONS if name in lesson.exercises)
+    notebook.run_cell(cells[stub]["id"], lesson.exercise(name).solution)
+    (verdict,) = notebook.run_cell(cells[check]["id"])
+    assert verdict["data"]["text/plain"].startswith("Correct.")
 
 
 def test_the_chat_answers_token_by_token_and_stops(lab, tmp_path):

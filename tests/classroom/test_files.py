@@ -107,7 +107,6 @@ ELSEWHERE = {  # what they write is in a folder that is new, or moved as a whole
     "tools/site/frames.py": "the site's copy, and folders that are renamed when they are whole",
     "tools/site/lite.py": "the site, which is built anew",
     "tools/site/pages.py": "the site's copy",
-    "tools/site/preview.py": "the site, which is built anew",
     "tools/teacher/jail.py": "a folder of its own, gone afterwards",
 }
 IN_MEMORY_OR_OWN = {"lesson_utils/classroom/trained_storage.py", "lesson_utils/maths/checkpoints.py"}
