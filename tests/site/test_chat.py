@@ -168,19 +168,6 @@ def test_products_with_packed_weights_are_those_of_numpy(ready):
     assert 0 < worst < 1e-6
 
 
-def test_a_second_visit_asks_for_nothing_of_the_model(visit):
-    visit.start()
-    assert len(visit.asked) > 2
-    assert set(visit.asked.values()) == {1}
-    visit.asked.clear()
-    visit.page.goto(visit.address)
-    visit.says("already in this browser", "#start")
-    visit.page.click("#start")
-    visit.works()
-    assert visit.ask("the")
-    assert visit.asked == {}
-
-
 def test_stop_comes_within_a_token(ready):
     page = ready.page
     own_lines(page, LINES.replace("    scores =", SLOW + "    scores =", 1))
@@ -210,8 +197,6 @@ def test_the_chat_runs_on_a_learners_lines_and_an_error_is_a_sentence(ready):
     page, plain = ready.page, ready.ask()
     own_lines(page, LINES.replace("math.sqrt(Q.shape[-1])", "0.05"))
     ready.says("The chat now runs on your lines.", "#verdict")
-    other = ready.ask()
-    assert other != plain
     own_lines(page, LINES.replace("np.exp", "np.exb"))
     ready.says("Line 7 stops with AttributeError: module 'numpy' has no attribute 'exb'", "#verdict")
     ready.says("still runs on the lines before", "#verdict")
@@ -251,12 +236,9 @@ def test_heads_and_windows_are_switched_off_and_maps_show_the_sentence(ready):
     assert page.locator("#experiment option:checked").inner_text() == "a choice of your own"
     page.select_option("#experiment", label="none")
     ready.says("All heads are on.", "#off")
-    # Only the last 16 of more tokens, and the first one.
     page.fill("#sentence", "abcdefghijklmnopqrstuvwx")
-    for window, first in (("16,0", 0), ("16,1", 1)):
-        page.select_option("#window", window)
-        page.wait_for_function("document.querySelectorAll('#query option').length === 24")
-        page.wait_for_function(f"seen.maps.slice(23 * 24, 24 * 24).filter(Boolean).length === {16 + first}")
+    page.select_option("#window", "16,1")  # only the last 16 tokens, and the first one
+    page.wait_for_function("seen.T === 24 && seen.maps.slice(23 * 24, 24 * 24).filter(Boolean).length === 17")
     page.select_option("#window", "")
     page.wait_for_function("seen.maps.slice(23 * 24, 24 * 24).filter(Boolean).length > 17")
     said = page.locator("#one").get_attribute("aria-label")
@@ -266,14 +248,14 @@ def test_heads_and_windows_are_switched_off_and_maps_show_the_sentence(ready):
     assert page.locator("#reads").inner_text().startswith("Layer 2, head 1: “x” puts a weight of ")
 
 
-def test_by_keyboard_alone(visit):
+def test_a_first_visit_by_keyboard_alone_and_a_second_one_that_fetches_nothing(visit):
     page = visit.page
     page.goto(visit.address)
     for _ in range(2):  # the link home, the button
         page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "start"
     page.keyboard.press("Enter")
-    page.locator("#works").wait_for(timeout=90_000)
+    visit.works()
     assert page.evaluate("document.activeElement.id") == "text"
     page.keyboard.press("Control+A")
     page.keyboard.type("the")
@@ -288,6 +270,16 @@ def test_by_keyboard_alone(visit):
         assert len(reached) < 40
     wanted = "send anew temperature experiment window sentence layer head on query lines".split()
     assert [name for name in reached if name in wanted] == wanted
+
+    assert len(visit.asked) > 2
+    assert set(visit.asked.values()) == {1}
+    visit.asked.clear()
+    page.goto(visit.address)
+    visit.says("already in this browser", "#start")
+    page.click("#start")
+    visit.works()
+    assert visit.ask("the")
+    assert visit.asked == {}
 
 
 @pytest.mark.parametrize(("mode", "width"), [("light", 1280), ("dark", 390)])
@@ -391,16 +383,14 @@ def test_two_tabs_fetch_the_model_once(visit):
 @pytest.mark.own_job
 @pytest.mark.parametrize("private", [False, True])
 def test_firefox_runs_it_too(address, model, private):
-    """The same text as natively, Stop, a second visit that fetches nothing, and maps."""
+    """The same text as natively, also at a second visit, which fetches nothing."""
     if not firefox.find():
         pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
     with firefox.started(private) as browser:
         for visit in ("first", "second"):
             page = browser.page(address)
-            page.wait(
-                "second => document.getElementById('start').textContent.includes('already') === second",
-                visit == "second",
-            )
+            already = "second => document.getElementById('start').textContent.includes('already') === second"
+            page.wait(already, visit == "second")
             page.click("#start")
             page.wait("() => !document.getElementById('works').hidden", seconds=90)
             page.wait("() => seen?.tokens.length", seconds=60)
@@ -411,11 +401,6 @@ def test_firefox_runs_it_too(address, model, private):
             assert tokens == natively(model)
             fetched = [request for request in browser.requests if "/model/" in request]
             assert len(fetched) == len(set(fetched)) > 2
-        page.ask("() => { document.getElementById('text').value = 'the heat' }")
-        page.click("#send")
-        page.wait("() => document.querySelectorAll('#said div:last-child span').length > 2", seconds=60)
-        page.click("#send")
-        page.wait("() => document.getElementById('news').textContent.startsWith('You stopped')", seconds=30)
         refused = page.ask("() => navigator.storage.getDirectory().then(() => false, () => true)")
         assert refused == private, "this Firefox keeps nothing else of a private window"
         assert browser.complaints == []
