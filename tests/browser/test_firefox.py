@@ -29,12 +29,3 @@ def test_complaints_and_requests(tmp_path):
             page.ask("() => nothing")
         with pytest.raises(TimeoutError, match=r"not within 0\.2 s: \(\) => false"):
             page.wait("() => false", seconds=0.2)
-
-
-def test_a_firefox_that_does_not_start_is_told(monkeypatch):
-    monkeypatch.setattr(firefox, "find", lambda: "false")
-    with pytest.raises(RuntimeError, match="Firefox did not start"), firefox.started():
-        pass
-    monkeypatch.setattr(firefox, "find", lambda: None)
-    with pytest.raises(RuntimeError, match="no Firefox; install it"), firefox.started():
-        pass

@@ -111,11 +111,10 @@ def check_figure(walk, n):
         assert walk.ask(n, STATE, slider)[3] == top, f"{walk.cells[n]['id']}: {name} moves the picture"
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1024, 768)], ids=lambda size: f"{size[0]} × {size[1]}")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name.startswith("00") else [pytest.mark.own_job]) for name in EXERCISES]
 )
-def test_a_walk(name, size, tmp_path, monkeypatch):
+def test_a_walk(name, tmp_path, monkeypatch):
     if not firefox.find():
         pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
     monkeypatch.setenv("COURSE_TRAIN", "no")
@@ -123,7 +122,7 @@ def test_a_walk(name, size, tmp_path, monkeypatch):
     (tmp_path / f"{name}.ipynb").write_text(without_outputs(ROOT / "notebooks" / f"{name}.ipynb"), encoding="utf-8")
     exercise, mistake, wrong, right = EXERCISES[name]
     with driver.server(tmp_path, SETTINGS) as (url, token), firefox.started() as browser:
-        walk = Walk(browser.page(f"{url}lab/tree/{name}.ipynb?token={token}", *size))
+        walk = Walk(browser.page(f"{url}lab/tree/{name}.ipynb?token={token}", 1024, 768))
         assert walk.page.ask(f"() => {PANEL}.context.model.dirty") is False, "nobody has changed anything yet"
         for n, cell in enumerate(walk.cells):
             if cell["id"] == exercise:
@@ -142,5 +141,6 @@ def test_a_walk(name, size, tmp_path, monkeypatch):
                 assert set(walk.ask(n, ANSWER)) <= {"Right", "No"}
             elif is_live_figure(outputs):
                 check_figure(walk, n)
+        assert not walk.page.ask("() => document.body.textContent.includes('official Jupyter news')")
         assert browser.complaints == []
         assert [request for request in browser.requests if not request.startswith((url, "data:", "blob:", "ws:"))] == []

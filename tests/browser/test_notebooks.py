@@ -1,22 +1,39 @@
-"""Every notebook in JupyterLab in a real browser: it runs clean, its live figures move, and a saved copy shows them."""
+"""Every notebook in JupyterLab in a real browser: it runs clean, and its live figures move.
 
+Who hears the page hears what they show, and a saved copy shows them.
+"""
+
+import re
 from functools import partial
 from pathlib import Path
 
+import axe
+import by_hand
 import numpy as np
 import pytest
 import tiny_llama
 
+from lesson_utils.classroom.course import LESSONS
+
 pytestmark = [pytest.mark.slow, pytest.mark.long_form]
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-RUN_HERE = "00"  # CI has no time for more; GitHub's workflow runs all
+# What a learner does besides running cells: answer each prediction, and open hints, solutions and the quiz's options.
+ANSWER = """() => {
+    document.querySelectorAll('.widget-toggle-buttons').forEach(node => node.querySelector('button').click())
+    document.querySelectorAll('.jp-OutputArea-output details').forEach(fold => { fold.open = true })
+}"""
 
 
 def marks(name):
-    return [] if name.startswith(RUN_HERE) else [pytest.mark.own_job]
+    return [] if name.startswith("00") else [pytest.mark.own_job]  # CI has no time for more; GitHub's workflow runs all
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS])
+every_notebook = pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.stem, marks=marks(path.stem)) for path in NOTEBOOKS]
+)
+
+
+@every_notebook
 def test_notebook(lab, path):
     with lab.open(path.name) as notebook:
         check_pictures(notebook)  # as cloned: JupyterLab does not trust it yet, and cleans its HTML
@@ -31,6 +48,7 @@ def test_notebook(lab, path):
         check_what_opens(notebook)
         assert notebook.complaints() == []
         notebook.save()
+        check_what_is_heard(notebook)
 
     with lab.open(path.name) as notebook:  # with a new kernel that knows nothing of the old one's widgets
         check_pictures(notebook)
@@ -84,6 +102,43 @@ def check_what_opens(notebook, has_run=True):
         press()
 
 
+def check_what_is_heard(notebook):
+    """Each slider says its name and its value, and axe finds nothing in any output, in the light and in the dark."""
+    page = notebook.page
+    for handle in page.locator(".live-figure [role=slider]").all():
+        label, readout = (
+            handle.evaluate(f"e => e.closest('.widget-slider').querySelector('{name}').textContent")
+            for name in (".widget-label", ".widget-readout")
+        )
+        assert handle.get_attribute("aria-label") == label
+        assert handle.get_attribute("aria-valuetext") == readout
+    solve_first_exercise(notebook)
+    for _ in range(2):  # what has come below the answers opens, too
+        page.evaluate(ANSWER)
+        page.wait_for_timeout(1500)
+    found = {}
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        notebook.ask(f"() => jupyterapp.commands.execute('apputils:change-theme', {{theme: '{theme}'}})")
+        page.wait_for_function(f"document.body.dataset.jpThemeName === '{theme}'")
+        page.wait_for_timeout(700)
+        # Landmarks and headings are JupyterLab's affair; contrast and names in outputs are ours.
+        if violations := axe.violations(page, {"include": [[".jp-OutputArea-output"]]}):
+            found[theme] = violations
+    assert found == {}
+
+
+def solve_first_exercise(notebook):
+    """Write the solution of the first exercise into its cell, and run its check: a green verdict among the others."""
+    cells = notebook.cells
+    stub = next(n for n, cell in enumerate(cells) if "exercise" in cell["metadata"].get("tags", ()))
+    check = next(n for n in range(stub, len(cells)) if "".join(cells[n]["source"]).startswith("check."))
+    name = re.match(r"check\.(\w+)", "".join(cells[check]["source"]))[1]
+    (lesson,) = (lesson for lesson in LESSONS if name in lesson.exercises)
+    notebook.run_cell(cells[stub]["id"], lesson.exercise(name).solution)
+    (verdict,) = notebook.run_cell(cells[check]["id"])
+    assert verdict["data"]["text/plain"].startswith("Correct.")
+
+
 def test_the_chat_answers_token_by_token_and_stops(lab, tmp_path):
     """With a model of a few thousand numbers, which talks nonsense for as long as it may."""
     path, facts = tmp_path / "tiny.gguf", tiny_llama.facts() | {"llama.context_length": 1024}
@@ -109,3 +164,63 @@ def test_the_chat_answers_token_by_token_and_stops(lab, tmp_path):
         assert 0 < tokens.count() < 600
         assert stop.is_disabled()
         assert notebook.complaints() == []
+
+
+# Run as everybody runs it, by Shift+Enter
+
+PICTURE_IN_SIGHT = """node => {
+    const panel = node.closest('.jp-WindowedPanel-outer').getBoundingClientRect()
+    const box = node.querySelector('.jp-OutputArea-output img').getBoundingClientRect()
+    return (Math.min(box.bottom, panel.bottom) - Math.max(box.top, panel.top)) / box.height
+}"""
+
+
+@every_notebook
+def test_controls_and_picture_stay_in_sight(lab, path):
+    """In a small window that holds the list of files, too, as `python course.py` opens it."""
+    with lab.open(path.name, 1024, 768, beside_files=True) as notebook:
+        assert by_hand.not_in_sight(notebook) == {}
+
+
+def test_a_picture_that_comes_late_is_in_sight(lab):
+    """The page has scrolled long before, as after a training: then a picture grows out of the window at the top."""
+    with lab.open("02_scaled_attention.ipynb", 1440, 900) as notebook:
+        page = notebook.page
+        notebook.run_cell("setup")
+        notebook.run_cell("by-hand")
+        number = [cell["id"] for cell in notebook.cells].index("symmetry")
+        late = "import time\ntime.sleep(2)\n" + "# trained\n" * 20 + "".join(notebook.cells[number]["source"])
+        notebook.ask(f"({{content}}) => content.widgets[{number}].model.sharedModel.setSource({late!r})")
+        cell, shares = by_hand.CELL.format(number), []
+        for _ in range(2):
+            notebook.ask(f"({{content}}) => {{ content.activeCellIndex = {number}; content.activate() }}")
+            page.keyboard.press("Shift+Enter")
+            page.wait_for_timeout(500)
+            page.wait_for_function(f"{cell}.model.executionCount && {cell}.model.executionState !== 'running'")
+            page.wait_for_timeout(800)  # until page.js has scrolled
+            shares.append(page.evaluate(f"({PICTURE_IN_SIGHT})({cell}.node)"))
+        assert min(shares) > 0.99
+
+
+def test_a_picture_is_announced_once_when_the_hand_rests(lab):
+    with lab.open("00_start_here.ipynb") as notebook:
+        notebook.run_all()
+        page, figure = notebook.page, notebook.live_figures()[0]
+        status = page.locator(".live-figure").first.locator("> [role=status]")
+        assert status.text_content() == "", "what stands there from the start is not announced"
+        page.evaluate(
+            """() => { window.said = []; const status = document.querySelector('.live-figure > [role=status]')
+            new MutationObserver(() => said.push(status.textContent)).observe(status, {childList: true}) }"""
+        )
+        slider = page.locator(".live-figure [role=slider]").nth(1)
+        slider.focus()
+        for _ in range(8):
+            page.keyboard.press("ArrowLeft")
+            page.wait_for_timeout(60)
+        page.keyboard.press("Enter")
+        assert not page.locator(".jp-Notebook.jp-mod-editMode").count(), "JupyterLab opens the cell beside the slider"
+        page.wait_for_timeout(2500)
+        said = page.evaluate("said")
+        assert said[-1] == figure.alt
+        assert len(said) <= 2, "once for eight steps; twice where a busy machine rests between them"
+        assert slider.get_attribute("aria-valuetext") != "100"

@@ -38,30 +38,24 @@ TRACK = {
     ".widget-slider": "e => e.offsetLeft + e.offsetWidth <= e.parentElement.clientWidth",
 }
 
-# What is wrong with the outputs: what is cut off, lies over another, can't be seen, or stands out too little.
+# On how many lines each word stands.
+LINES_OF_WORDS = """node => {
+    const text = node.firstChild
+    return [...text.data.matchAll(/\\w+/g)].map(({index, 0: word}) => {
+        const range = new Range()
+        range.setStart(text, index)
+        range.setEnd(text, index + word.length)
+        return range.getClientRects().length
+    })
+}"""
+
+# What is wrong with the outputs: what is cut off, lies over another, or can't be seen. Axe looks at contrast.
 WRONG = """() => {
     const found = [], panel = document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect()
     const outputs = [...document.querySelectorAll('.jp-OutputArea-output')].filter(e => e.checkVisibility())
     const parts = selector => outputs.flatMap(e => [...e.querySelectorAll(selector)])
     const inside = selector => parts(selector).filter(e => e.checkVisibility())
     const say = (e, what) => found.push(`${what}: ${e.className || e.tagName} ${e.textContent.slice(0, 40)}`)
-    const numbers = text => text.match(/[\\d.]+/g).map(Number)
-    const linear = c => c > 10 ? ((c / 255 + 0.055) / 1.055) ** 2.4 : c / 255 / 12.92
-    const light = text => {
-        const [r, g, b] = numbers(text).slice(0, 3).map(linear)
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b
-    }
-    const ground = element => {
-        for (let e = element; e; e = e.parentElement) {
-            const [, , , alpha = 1] = numbers(getComputedStyle(e).backgroundColor)
-            if (alpha) return getComputedStyle(e).backgroundColor
-        }
-        return 'rgb(255, 255, 255)'
-    }
-    const contrast = (colour, element) => {
-        const [a, b] = [light(colour), light(ground(element))].sort()
-        return (b + 0.05) / (a + 0.05)
-    }
     for (const image of inside('img')) {
         const {left, right, width} = image.getBoundingClientRect()
         if (!image.naturalWidth || width < 280) say(image, 'not to be seen')
@@ -79,13 +73,6 @@ WRONG = """() => {
             if (width > 1 && height > 1) say(control, `over ${other.textContent}`)
         }
     })
-    for (const text of inside('*')) {
-        const own = [...text.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim())
-        const ours = own && !text.closest('.jp-RenderedText') // a traceback's colours are JupyterLab's
-        if (ours && contrast(getComputedStyle(text).color, text) < 4.5) say(text, 'pale')
-        const {borderLeftWidth, borderLeftColor} = getComputedStyle(text)
-        if (borderLeftWidth === '4px' && contrast(borderLeftColor, text.parentElement) < 3) say(text, 'pale bar')
-    }
     const forced = matchMedia('(forced-colors: active)').matches
     const edges = forced ? inside('.noUi-target, .widget-button, .widget-toggle-button') : []
     for (const edge of edges) if (parseFloat(getComputedStyle(edge).borderTopWidth) < 1) say(edge, 'without an edge')
@@ -133,40 +120,22 @@ def test_each_look(lab):
         assert {look: wrong for look, wrong in found.items() if wrong} == {}
 
 
-def test_on_a_phone_a_finger_can_hold_each_slider(lab):
+def with_tracks(page):
+    page.locator(".live-figure img").wait_for()
+    page.wait_for_timeout(300)
+    for part, measure in TRACK.items():
+        assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
+
+
+def test_on_a_phone_a_finger_can_hold_each_slider_and_words_are_whole(lab):
     with lab.open(NOTEBOOK.name, 390, 844) as notebook:
+        page = notebook.page
         notebook.run_cell("setup")
         notebook.run_cell("first-look", WIDE)
-        page = notebook.page
         notebook.ask("() => jupyterapp.shell.collapseLeft()")
-        page.locator(".live-figure img").wait_for()
-        page.wait_for_timeout(300)
+        with_tracks(page)
         assert page.locator(".live-figure .noUi-base").count() == 2
-        for part, measure in TRACK.items():
-            assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
-
-
-@pytest.mark.parametrize("width", [1024, 1200])
-def test_beside_the_list_of_files_each_slider_has_a_track(lab, width):
-    """However long its label is: the sliders go into two lines."""
-    with lab.open(NOTEBOOK.name, width, 768, beside_files=True) as notebook:
-        notebook.run_cell("setup")
-        page = notebook.page
-        for source in (None, WIDE):
-            notebook.run_cell("first-look", source)
-            page.locator(".live-figure img").wait_for()
-            page.wait_for_timeout(300)
-            for part, measure in TRACK.items():
-                assert all(page.evaluate(f"[...document.querySelectorAll('.live-figure {part}')].map({measure})")), part
-
-
-def test_beside_a_slider_of_a_few_values_nothing_can_be_typed(lab):
-    """However late a slider gets its class: that comes with a message of its own."""
-    with lab.open(NOTEBOOK.name, 390, 844) as notebook:
-        notebook.run_cell("setup")
-        notebook.run_cell("first-look", WIDE)
-        page = notebook.page
-        page.locator(".live-figure img").wait_for()
+        # Beside the slider of a few values nothing can be typed, however late a slider gets its class.
         readout = "document.querySelectorAll('.live-figure .widget-readout')"
         can_type = "([number, typed]) => " + readout + "[number].isContentEditable === typed"
         page.wait_for_function(can_type, arg=[0, True])
@@ -175,6 +144,21 @@ def test_beside_a_slider_of_a_few_values_nothing_can_be_typed(lab):
         page.wait_for_function(can_type, arg=[0, False])
         page.evaluate("document.querySelector('.still-to-come').classList.replace('still-to-come', 'any-number')")
         page.wait_for_function(can_type, arg=[0, True])
+
+        notebook.run_cell("first-look", "print('You have solved every exercise. ' * 9)")
+        printed = page.locator(".jp-OutputArea-output.jp-RenderedText pre", has_text="You have solved every")
+        printed.scroll_into_view_if_needed()
+        assert printed.evaluate("node => node.offsetHeight") > 40, "on several lines"
+        assert set(printed.evaluate(LINES_OF_WORDS)) == {1}
+
+
+def test_beside_the_list_of_files_each_slider_has_a_track(lab):
+    """However long its label is: the sliders go into two lines."""
+    with lab.open(NOTEBOOK.name, 1024, 768, beside_files=True) as notebook:
+        notebook.run_cell("setup")
+        for source in (None, WIDE):
+            notebook.run_cell("first-look", source)
+            with_tracks(notebook.page)
 
 
 def test_a_figure_brings_its_script_to_a_page_that_was_loaded_again_and_nothing_can_be_typed_there_either(lab):
@@ -204,20 +188,20 @@ def test_a_figure_brings_its_script_to_a_page_that_was_loaded_again_and_nothing_
         assert not few.evaluate("node => node.isContentEditable")
 
 
-@pytest.mark.parametrize("leave", ["Enter", "Tab"])
-@pytest.mark.parametrize("number", ["0.5", "0,5"])
-def test_a_number_beside_a_slider_counts_also_with_a_comma_and_when_one_leaves_it(lab, number, leave):
+def test_a_number_beside_a_slider_counts_also_with_a_comma_and_when_one_leaves_it(lab):
     with lab.open(NOTEBOOK.name) as notebook:
+        page = notebook.page
         notebook.run_cell("setup")
         notebook.run_cell("first-look")
         figure = notebook.live_figures()[0]
-        before = figure.src
-        notebook.page.get_by_role("textbox", name="temperature τ").click()
-        notebook.page.keyboard.press("ControlOrMeta+a")
-        notebook.page.keyboard.type(number)
-        notebook.page.keyboard.press(leave)
-        assert figure.wait_for_picture(other_than=before)
-        assert "at temperature 0.5." in figure.alt
+        for number, leave, said in (("0.5", "Enter", "0.5"), ("0,2", "Tab", "0.2")):
+            before = figure.src
+            page.get_by_role("textbox", name="temperature τ").click()
+            page.keyboard.press("ControlOrMeta+a")
+            page.keyboard.type(number)
+            page.keyboard.press(leave)
+            assert figure.wait_for_picture(other_than=before)
+            assert f"at temperature {said}." in figure.alt
 
 
 def test_what_is_typed_at_a_control_leaves_the_cell_as_it_is(lab):
@@ -253,26 +237,6 @@ def test_what_is_typed_at_a_control_leaves_the_cell_as_it_is(lab):
         page.wait_for_function(
             "document.querySelector('.widget-slider:not(.any-number) .widget-readout').textContent === 'each channel'"
         )
-
-
-def test_what_is_printed_breaks_between_words(lab):
-    with lab.open(NOTEBOOK.name, 700, 700) as notebook:
-        notebook.run_cell("setup")
-        notebook.run_cell("first-look", "print('You have solved every exercise. ' * 9)")
-        words = """node => {
-            const text = node.firstChild, found = []
-            for (const {index, 0: word} of text.data.matchAll(/\\w+/g)) {
-                const range = new Range()
-                range.setStart(text, index)
-                range.setEnd(text, index + word.length)
-                found.push(range.getClientRects().length)
-            }
-            return found
-        }"""
-        printed = notebook.page.locator(".jp-OutputArea-output.jp-RenderedText pre", has_text="You have solved every")
-        printed.scroll_into_view_if_needed()
-        assert printed.evaluate("node => node.offsetHeight") > 40, "on several lines"
-        assert set(printed.evaluate(words)) == {1}
 
 
 def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):

@@ -75,11 +75,9 @@ def test_sliders_lose_stops_first_and_texts_last():
         frames.stops(few(None), {"letter": ("b", "c")})
 
 
-def test_each_setting_has_its_picture(tmp_path, monkeypatch):
+def test_each_setting_has_its_picture(tmp_path):
     figure = few(None, size=3)
-    monkeypatch.setattr(frames, "shown", lambda notebook: {"few-lab": figure})
-    monkeypatch.setitem(frames.STOPS, "12_some/few-lab", {"letter": ("a", "b")})
-    frames.draw(tmp_path / "12_some.ipynb", tmp_path)
+    frames.draw("12_some/few-lab", figure, tmp_path, {"letter": ("a", "b")})
     told = json.loads((tmp_path / "few-lab.json").read_text(encoding="utf-8"))
     letter, size, big = told["controls"]
     assert told["call"] == "lab.few(made)"

@@ -1,8 +1,6 @@
 """The Python of the chat's page, where no browser is needed: the conversation, a learner's lines, the model's parts."""
 
 import asyncio
-import gzip
-import hashlib
 import json
 
 import numpy as np
@@ -10,10 +8,11 @@ import pytest
 import tiny_llama
 
 from lesson_utils.maths import pretrained
-from lesson_utils.maths.layers import Packed
-from tools.site.chat import conversation, make, own_attention, packed_products
+from lesson_utils.maths.attention import scaled_dot_product_attention
+from lesson_utils.maths.layers import Linear, Packed
+from tools.site.chat import conversation, make, packed_products
 from tools.site.chat.conversation import Conversation
-from tools.site.chat.own_attention import LINES, Problem, made
+from tools.site.chat.own_attention import LINES, made
 
 QUESTION = "the heat"
 
@@ -73,17 +72,23 @@ def test_an_answer_is_what_the_library_writes(path):
     np.testing.assert_allclose([p for _, p in ear.pieces], [token.probability for token in expected], atol=1e-5)
     assert why == "long"
     assert ear.reading[-1][0] == ear.reading[-1][1]
+    for text in ("a", "5 men", "… he", "'s", "<|im_end|>", "é", "🙂"):  # read in two pieces, and cut as in one
+        chat.begin()
+        expected = natively(path, chat.real.chat([("user", text)]), 3)
+        assert [piece for piece, _ in ask(chat, text, stop_at=3)[1].pieces] == [token.text for token in expected], text
+    assert ask(chat, "a\ud800")[0].startswith("The text holds half a character")
 
 
 def test_a_stopped_turn_is_closed_and_the_next_one_follows_it(chat, path):
     why, ear = ask(chat, stop_at=5)
     assert (why, len(ear.pieces)) == ("stopped", 5)
     _, after = ask(chat, "and he?", stop_at=20)
-    first = chat.real.chat([("user", QUESTION)])
+    tokenizer, first = chat.real.tokenizer, chat.real.chat([("user", QUESTION)])
     said = [token.id for token in natively(path, first, 5)]
     system, second = (chat.real.chat(turns) for turns in ([], [("user", "and he?")]))
-    close = [chat.real.tokenizer.special["<|im_end|>"], *chat.real.tokenizer.encode("\n")]
-    ids = [*first, *said, *close, *second[len(system) - len(chat._turn("assistant")) :]]
+    close = [tokenizer.special["<|im_end|>"], *tokenizer.encode("\n")]
+    open_ = [tokenizer.special["<|im_start|>"], *tokenizer.encode("assistant\n")]
+    ids = [*first, *said, *close, *second[len(system) - len(open_) :]]
     assert [piece for piece, _ in after.pieces] == [token.text for token in natively(path, ids, 20)]
 
 
@@ -100,15 +105,16 @@ def test_a_conversation_that_is_full_says_so_and_a_new_one_begins(chat):
     assert ask(chat, "x" * 400)[0] == "full"
     assert chat.past[0].length == 0
     while ask(chat, temperature=1)[0] != "full":  # each turn takes at least its question's tokens
-        assert chat.past[0].length <= 300
+        pass
     assert chat.past[0].length <= 300
     chat.begin()
     assert ask(chat, stop_at=2)[0] == "stopped"
 
 
 def test_what_is_certain_of_the_next_turn_is_read_before_somebody_asks(chat):
+    begun = chat.unread
     chat.warm_up()
-    opening, begun = chat.past[0].length, [*chat.real.chat([])[: -len(chat._turn("assistant"))], *chat._turn("user")]
+    opening = chat.past[0].length
     assert (opening, chat.unread) == (len(begun), [])
     _, first = ask(chat, stop_at=5)
     chat.warm_up()
@@ -117,37 +123,11 @@ def test_what_is_certain_of_the_next_turn_is_read_before_somebody_asks(chat):
     chat.begin()
     assert (chat.past[0].length, chat.unread) == (opening, []), "the opening stays read"
     assert ask(chat, stop_at=5)[1].pieces == first.pieces
-    change(chat, heads=[[0, 1]])
-    assert (chat.past[0].length, chat.unread) == (0, begun), "a changed model has read nothing yet"
-
-
-def test_somebodys_lines_are_not_run_before_somebody_asks(chat):
     change(chat, lines=LINES.replace("scores = Q", "scores = 2 * Q"))
+    assert (chat.past[0].length, chat.unread) == (0, begun), "a changed model has read nothing yet"
     chat.warm_up()
-    assert chat.past[0].length == 0
+    assert chat.past[0].length == 0, "somebody's lines are not run before somebody asks"
     assert ask(chat, stop_at=2)[0] == "stopped"
-
-
-def test_a_turn_is_cut_into_the_same_tokens_in_one_piece_and_in_two(chat):
-    for text in ("a", "5 men", "… he", "'s", "<|im_end|>", "é", "🙂"):
-        whole = chat.real.chat([("user", text)]).tolist()
-        said = [*chat.real.tokenizer.encode(text), *chat._end(), *chat._turn("assistant")]
-        opening = chat.real.chat([])[: -len(chat._turn("assistant"))].tolist()
-        assert [*opening, *chat._turn("user"), *said] == whole, text
-
-
-def test_what_has_no_token_is_refused_in_a_sentence(chat):
-    why, _ = ask(chat, "a\ud800")
-    assert why.startswith("The text holds half a character")
-    assert why.endswith(".")
-
-
-def test_one_of_the_likeliest_is_drawn():
-    rng, logits = np.random.default_rng(0), np.linspace(0, 5, 100).astype(np.float32)
-    assert conversation.drawn(logits, 0, rng) == 99
-    drawn = {conversation.drawn(logits, 1.0, rng) for _ in range(300)}
-    assert len(drawn) > 10
-    assert min(drawn) >= 100 - conversation.LIKELIEST
 
 
 # --- What a learner changes -------------------------------------------------------------------------------------------
@@ -183,17 +163,6 @@ def test_a_window_hides_what_is_before_it(chat, window, visible):
     np.testing.assert_allclose(logits[0, 0], chat.forward(ids, last=True)[0][0, 0], atol=1e-4)
 
 
-def test_a_learners_function_is_what_answers(chat):
-    _, ours = ask(chat, stop_at=20)
-    assert change(chat, lines=LINES + "# the same\n") == ""
-    assert chat.attend is not None
-    assert [piece for piece, _ in ask(chat, stop_at=20)[1].pieces] == [piece for piece, _ in ours.pieces]
-    assert change(chat, lines=LINES.replace("math.sqrt(Q.shape[-1])", "0.01")) == ""
-    assert [piece for piece, _ in ask(chat, stop_at=20)[1].pieces] != [piece for piece, _ in ours.pieces]
-    assert change(chat) == ""
-    assert chat.attend is None
-
-
 BEGIN = "def attention(Q, K, V, mask=None):\n    "
 
 
@@ -202,7 +171,6 @@ BEGIN = "def attention(Q, K, V, mask=None):\n    "
     [
         ("def attention(Q, K, V, mask=None)\n    return 1", "Line 1 is not Python: expected ':'."),
         ("def other(Q): pass", "These lines define no function with the name attention."),
-        ("1 / 0", "Line 1 stops with ZeroDivisionError: division by zero."),
         (f"{BEGIN}scores = Q\n    return softmx(scores)", "Line 3 stops with NameError: name 'softmx' is not defined."),
         ("def attention(Q): pass", "The function cannot be called with TypeError: "),
         (f"{BEGIN}pass", "The function must return two arrays: return weights @ V, weights."),
@@ -230,36 +198,18 @@ def test_an_error_that_comes_later_takes_the_message_back(chat):
 
 
 def test_the_lines_on_the_page_are_attention(rng):
-    from lesson_utils.maths.attention import scaled_dot_product_attention
-
     Q, K, V = rng.normal(size=(3, 1, 2, 5, 4)).astype(np.float32)
     attend = made(LINES, 2, 4)
     for mask in (None, np.broadcast_to(np.tri(5, dtype=bool), (1, 2, 5, 5))):
         for ours, theirs in zip(attend(Q, K, V, mask), scaled_dot_product_attention(Q, K, V, mask), strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-6)
-    with pytest.raises(Problem, match="Line 1 stops"):
-        own_attention.made("raise KeyError", 1, 2)
 
 
 # --- What the page fetches --------------------------------------------------------------------------------------------
 
 
-def test_the_parts_of_a_model_make_its_file(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(make, "PART", 1000)
-    content = rng.bytes(2500) + bytes(5000)
-    manifest = make.write_model(tmp_path, content)
-    parts = [(tmp_path / part["name"]).read_bytes() for part in manifest["parts"]]
-    assert len(parts) > 2
-    assert gzip.decompress(b"".join(parts)) == content
-    assert manifest["bytes"] == len(content)
-    for part, told in zip(parts, manifest["parts"], strict=True):
-        assert (len(part), hashlib.sha256(part).hexdigest()) == (told["bytes"], told["sha256"])
-        assert told["sha256"].startswith(told["name"][3:15])
-
-
 def test_experiments_switch_off_heads_of_the_real_model():
     induction, previous, others = make.experiments()
-    assert "induction" in induction["name"]
     assert (18, 6) in induction["heads"]
     assert (16, 0) in previous["heads"]
     assert len(others["heads"]) == len(induction["heads"])
@@ -270,8 +220,6 @@ def test_experiments_switch_off_heads_of_the_real_model():
 
 
 def test_packed_matrices_are_settled_without_a_change_of_their_numbers(rng):
-    from lesson_utils.maths.layers import Linear
-
     linear = Linear(64, 32, rng, bias=False)
     numbers, scale, least = rng.integers(0, 256, (2, 16, 32), np.uint8), *rng.random((2, 2, 32)).astype(np.float16)
     linear.W.value = Packed(numbers, scale, least, transposed=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lesson_utils.classroom.stand_in import is_live_figure
 from tools import save
-from tools.site import fetch, findings, frames, pages, preview
+from tools.site import fetch, findings, frames, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -53,20 +53,25 @@ def build(site: Path, with_lite: bool) -> None:
     build_book(site, with_lite)
 
 
-def build_book(site: Path, with_lite: bool) -> None:
-    """Run Sphinx on a folder that mirrors the repository, so that links lead where they lead there."""
+def build_book(site: Path, with_lite: bool, docs: Path = DOCS, most_frames: int = frames.MOST_FRAMES) -> None:
+    """Run Sphinx on a folder that mirrors the repository, so that links lead where they lead there.
+
+    Args:
+        docs: the folder of the pages; a test has one with a link that leads nowhere.
+        most_frames: pictures of a live figure, at most; a test draws fewer.
+    """
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         source, doctrees = Path(name, "source"), Path(name, "doctrees")
         shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
         for folder in ("_static", "_templates"):
-            shutil.copytree(DOCS / folder, source / folder)
-        preview.draw(source / "_static" / "preview.png")
-        for file in (DOCS / "conf.py", ROOT / "LICENSE", ROOT / "pyproject.toml"):
+            shutil.copytree(docs / folder, source / folder)
+        pages.draw_preview(source / "_static" / "preview.png")
+        for file in (docs / "conf.py", ROOT / "LICENSE", ROOT / "pyproject.toml"):
             shutil.copy(file, source)
-        pages.add(source, DOCS)
+        pages.add(source, docs)
         unpack_mathjax(source / "_static" / "mathjax")
-        frames.add(source)
+        frames.add(source, most_frames)
         findings.add(source)
         close_answers(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
@@ -79,7 +84,7 @@ def build_book(site: Path, with_lite: bool) -> None:
         if subprocess.run([*command, *tag], cwd=ROOT).returncode:
             sys.exit("python -m tools site: Sphinx could not make the book; what it found wrong stands above.")
     owner, repository = save.slug().split("/")
-    preview.list_pages(site, f"https://{owner}.github.io/{repository}/")
+    pages.list_pages(site, f"https://{owner}.github.io/{repository}/")
     written = [file for file in site.rglob("*") if file.is_file() and site / "lite" not in file.parents]
     megabytes = sum(file.stat().st_size for file in written) / 1e6
     print(f"Book: {len(written)} files, {megabytes:.1f} MB, in {time.perf_counter() - started:.0f} s")
@@ -115,7 +120,3 @@ def close_answers(source: Path) -> None:
             elif asked and not is_live_figure(cell["outputs"]) and not re.match(r"quiz\.predict\(", text):
                 cell["metadata"].setdefault("tags", []).append(CLOSED)
         path.write_text(json.dumps(notebook), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

