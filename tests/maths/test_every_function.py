@@ -213,6 +213,20 @@ def test_no_queries_are_fine(function, rng, monkeypatch):
     assert results(function, make_arguments(function, rng))[0].shape == (0, SIZES["v"])
 
 
+USUAL = dict(axis=-1, temperature=1.0, smoothing=0.0, eps=1e-5, base=1e4, scale=1.0, causal=False, bits=16)
+USUAL |= dict(decay=1.0, overwrite=False, rate=1.0, gates=1, local_layers=0)
+UNDRAWN = [f for f in FUNCTIONS if "rng" not in FUNCTIONS[f] and "tasks" not in f.__module__]
+
+
+@pytest.mark.parametrize("function", UNDRAWN, ids=lambda f: f.__name__)
+def test_what_is_left_out_has_the_value_of_papers_and_of_pytorch(function, rng):
+    """The notebooks' numbers rest on it."""
+    defaults = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    usual = {name: value for name, value in USUAL.items() if defaults.get(name) not in (None, inspect.Parameter.empty)}
+    given = {name: x for name, x in make_arguments(function, rng).items() if name not in usual}
+    np.testing.assert_equal(function(**given), function(**given | usual))
+
+
 # --- What is refused --------------------------------------------------------------------------------------------------
 
 

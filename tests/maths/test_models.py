@@ -361,9 +361,10 @@ def test_generation_with_and_without_a_cache_writes_the_same_text(case, options,
 @pytest.mark.parametrize(("length", "context"), [(3, 9), (9, 9), (30, 9), (3, 1)])
 def test_a_long_prompt_is_cut_and_of_a_full_context_the_second_half_is_kept(length, context, rng):
     model, prompt = gpt(rng, max_length=context), rng.integers(7, size=(2, length))
-    text, seen = model.generate(prompt, 20, rng, temperature=0), prompt[:, -context:]
-    for t in range(length, length + 20):
-        new = model.forward(seen)[0][:, -1].argmax(axis=-1)
+    text, seen = model.generate(prompt, 40, np.random.default_rng(1)), prompt[:, -context:]
+    draws = np.random.default_rng(1)
+    for t in range(length, length + 40):
+        new = sample(model.forward(seen)[0][:, -1], draws)
         np.testing.assert_array_equal(text[:, t], new)
         seen = np.hstack([seen, new[:, None]])
         seen = seen if seen.shape[1] <= context else seen[:, -max(1, context // 2) :]

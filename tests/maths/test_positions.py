@@ -103,6 +103,7 @@ def test_a_scale_is_on_the_positions_which_may_be_fractions(case, base, scale):
     np.testing.assert_allclose(two_halves, positions.rotary(x, pos, base), atol=1e-11)
     turn = positions.Rotary(base, scale, "halves")
     np.testing.assert_array_equal(turn.turn(x, pos), positions.rotary(x, pos, base, scale, "halves"))
+    np.testing.assert_array_equal(positions.Rotary().turn(x, pos), positions.rotary(x, pos))
 
 
 @given(seeds, widths, bases, st.integers(-300, 300))

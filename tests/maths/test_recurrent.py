@@ -108,25 +108,6 @@ def test_no_steps_and_no_sequences(rng, kind):
 
 
 @every_kind
-@pytest.mark.parametrize("bidirectional", [False, True])
-def test_the_layer_adds_up_gradients_and_keeps_no_cache(rng, kind, bidirectional):
-    layer = recurrent.Recurrent(kind, 3, 2, rng, bidirectional, np.float64)
-    assert list(layer.params()) == ["W_x", "W_h", "b", "b_h"][: 4 if kind == "gru" else 3]
-    x, mask, alone = rng.normal(size=(2, 4, 5, 3)), lengths_to_mask([5, 3, 1, 5], 5), {}
-    for part in x:
-        outs, cache = layer.forward(part, mask)
-        assert outs[1].shape == (4, 2 * (1 + bidirectional))
-        layer.backward(outs, cache)
-        for name, param in layer.params().items():
-            alone[name] = alone.get(name, 0) + param.grad
-            param.grad[...] = 0
-    for outs, cache in [layer.forward(part, mask) for part in x]:
-        layer.backward(outs, cache)
-    for name, param in layer.params().items():
-        np.testing.assert_allclose(param.grad, alone[name], atol=1e-12)
-
-
-@every_kind
 def test_recurrent_weights_begin_orthogonal_block_by_block(rng, kind):
     params = recurrent.init_params(kind, 100, 50, rng)
     assert {p.dtype for p in params} == {np.dtype(np.float32)}

@@ -90,6 +90,10 @@ ATTENTION = [
     (attention.multi_head_attention, (X, X, SQUARE, SQUARE, Z((4, 3)), Z((3, 4)), 2), "h·d_v=3 must be divisible by"),
     (scores.score_forward, ("cosine", INPUT, INPUT), "kind='cosine' is not known; choose one of additive, dot, gen"),
     (scores.score_forward, ("general", INPUT, INPUT), "params has 0 arrays; the general score needs 1"),
+    (attention.general_score, (INPUT, INPUT, ROWS), "W has shape (2, 3); expected (3, 3)"),
+    (attention.additive_score, (INPUT, INPUT, ROWS, ROWS, ONES), "W_q has shape (2, 3)"),
+    (attention.additive_score, (INPUT, INPUT, np.ones((3, 3)), ROWS, ONES), "W_k has shape (2, 3)"),
+    (attention.concat_score, (INPUT, INPUT, ROWS, ONES), "W has shape (2, 3); expected (6, "),
     (scores.attend_forward, ("dot", X, X, (), np.ones((1, 3), bool)), "mask is bool (1, 3)"),
 ]
 EFFICIENT = [

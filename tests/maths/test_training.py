@@ -114,6 +114,8 @@ def test_adam_is_its_formulas(rng):
         )
         value = value - 0.05 * (m / (np.sqrt(v) + 0.01) + 0.3 * value)
         np.testing.assert_allclose(params["w"].value, value, rtol=1e-12)
+    usual = Adam(params)
+    assert (usual.lr, usual.betas, usual.eps, usual.weight_decay) == (1e-3, (0.9, 0.999), 1e-8, 0.0)
 
 
 @every_dtype
