@@ -161,9 +161,9 @@ def test_other_settings_train_and_say_so(lesson, store, capsys, monkeypatch):
 
 
 CELL = """
-RATE = 1e-2
+RATE, MORE = 1e-2, 0
 
-def loss_of(model, more=0):
+def loss_of(model, more=MORE):
     return {"loss": model * RATE + more, "colour": "#C8C8C8 1"}
 
 def measure(steps=2):
@@ -175,9 +175,9 @@ def measure(steps=2):
     ("old", "new", "changed"),
     [
         ("loss_of(steps)", "loss_of(steps + 0)", True),  # its own code
-        ("RATE = 1e-2", "RATE = 2e-2", True),  # a number it reads
+        ("= 1e-2", "= 2e-2", True),  # a number it reads
         ("model * RATE", "RATE * model", True),  # a function it calls
-        ("more=0", "more=1", True),  # that one's defaults
+        ("1e-2, 0", "1e-2, 1", True),  # that one's defaults
         ("#C8C8C8 1", "#C8C8C8 2", True),  # what stands behind a number sign in a text
         ("#C8C8C8 1", "#C8C8C81", True),  # a blank in a text
         ("return loss_of(steps)", "# all of it\n    return loss_of(\n        steps)", False),
