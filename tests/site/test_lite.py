@@ -51,7 +51,8 @@ def lab(address, chromium):
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[] if path.stem == FIRST else [pytest.mark.own_job]) for path in NOTEBOOKS]
+    "path",
+    [pytest.param(path, id=path.stem, marks=[] if path.stem == FIRST else [pytest.mark.own_job]) for path in NOTEBOOKS],
 )
 def test_notebook(lab, path):
     """By Shift+Enter, as a learner runs it: its figures are in sight, and the first one moves."""
@@ -493,9 +494,10 @@ def test_a_reload_in_the_middle_of_a_run_and_a_lost_connection_keep_what_was_sav
     page.context.set_offline(False)
 
     page.on("dialog", lambda dialog: dialog.accept())  # outputs that are not saved
-    loop = SETUP_CELL.replace("setup", "weighted-average")
-    page.evaluate(f"() => {{ {loop}.setSource('while True: print(1)'); void ({RUN})(['weighted-average']) }}")
-    page.get_by_text("1\n1\n1").first.wait_for()
+    loop = f"{PANEL}.content.widgets.find(cell => cell.model.id === 'weighted-average').model"
+    forever = f"{loop}.sharedModel.setSource('while True: print(1)')"
+    page.evaluate(f"() => {{ {forever}; void ({RUN})(['weighted-average']) }}")
+    page.wait_for_function(f"{loop}.outputs.length")
     again(page, page.reload)
     assert setup_cell(page) == MINE
     says(page, "Python is ready.")
