@@ -26,7 +26,7 @@ from tools.browser import driver
     ],
 )
 def test_each_part_runs(words, finds):
-    """Those of the site are run where the site is built, in tests/site."""
+    """All but the stopwatch of the site, which needs a site that is built."""
     if "live" in words and not driver.find_chromium():
         pytest.skip("no Chromium; install it (Debian: apt install chromium), or: playwright install chromium")
     if "class" in words and not (find_spec("jupyterhub") and shutil.which("npm")):
