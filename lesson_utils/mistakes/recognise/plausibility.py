@@ -61,7 +61,7 @@ class Rule(NamedTuple):
     accepts: bool
     why: str
     holds: Callable[[Plausibility, Edit], bool]
-    needed_by: str = ""  # an answer of the bank that goes wrong without the rule: "exercise: name"
+    needed_by: str = ""  # an answer of the bank that goes wrong without it, "exercise: name"; "" for what is plainly so
 
 
 def _bends_a_condition(p: Plausibility, edit: Edit) -> bool:

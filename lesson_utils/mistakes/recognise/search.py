@@ -319,7 +319,7 @@ class Beside(NamedTuple):
 
     why: str
     holds: Callable[[Search, Edit, Fault], bool]
-    needed_by: str = ""  # an answer of the bank that goes wrong without the rule: "exercise: name"
+    needed_by: str = ""  # an answer of the bank that goes wrong without it, "exercise: name"; "" for what is plainly so
 
 
 def _gone(edit: Edit) -> Counter[str]:
