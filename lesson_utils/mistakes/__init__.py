@@ -4,7 +4,8 @@ An exercise is its solution in named steps, and its typical mistakes as changes 
 parts, a folder each. `run` calls the learner's function and the solution on the same cases, on copies, with a time limit.
 `recognise` looks for the mistake behind wrong results: first in a fault dictionary, which holds what each known fault
 returns, as tests of circuits do; then by automated program repair, which edits the learner's own syntax tree until every
-case is right. `explain` describes by measurements what nothing explains: which cases, which results, which entries.
+case is right. What a learner may have meant by a line is decided by rules in a table (`plausibility`, `search`), each with
+the answer that needs it. `explain` describes by measurements what nothing explains: which cases, which results, which entries.
 `mutation_testing` turns the same faults round: it judges a learner's test by the mutants of the solution that it finds.
 
 To look this up: repair of programming assignments is the subject of Clara (Gulwani, Radiček and Zuleger, "Automated

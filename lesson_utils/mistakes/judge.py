@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.mistakes.exercise import Case, Exercise
-from lesson_utils.mistakes.explain.almost_right import changes_in_place, form_problem
+from lesson_utils.mistakes.explain.almost_right import changes_in_place, dtype_problem, form_problem
 from lesson_utils.mistakes.explain.differences import describe
-from lesson_utils.mistakes.explain.dtypes import dtype_source, told
 from lesson_utils.mistakes.explain.errors import error_message, foreign_words, is_about_dots
 from lesson_utils.mistakes.explain.formulas import formulas
 from lesson_utils.mistakes.explain.style_remarks import style_remarks
@@ -121,18 +120,13 @@ def _with_dtype(bank: Bank, function: Any, outcomes: Sequence[Outcome], message:
         for result, value, got, want in rows:
             if got is None and want is not None and isinstance(outcome.value, list) and "list" not in message:
                 return f"\nOne thing more: `{result}` is a list; put `np.array(...)` around it."
-            if got is None or want is None or (got in made and want not in made):
+            if got is None or want is None or (got in made and want not in made) or want.kind == "f" != got.kind:
                 continue
-            if want.kind == "b" and got.kind != "b":
-                zeros_and_ones = all(np.isin(x, (0, 1)).all() for x in outcome.results() if isinstance(x, np.ndarray))
-                how = f"compare, `{result} > 0`" if zeros_and_ones else "True and False, and no numbers to add"
-                return f"\nOne thing more: `{result}` has dtype {got}, and masks here are boolean: {how}."
-            if want.kind == "i" and got.kind == "f" and (value == np.round(value)).all():
-                return f"\nOne thing more: `{result}` has dtype {got}, and the task asks for whole numbers: add `.astype(int)`."
-            if bank.exercise.dtype == "kept" and got.kind == want.kind == "f" and got != want:
-                cast = tuple(x.astype(want) if isinstance(x, np.ndarray) else x for x in outcome.results())
-                source = dtype_source(function, bank.cases[i], Outcome(cast if len(cast) > 1 else cast[0]))
-                return f"\nOne thing more: {told(result, got, want, bank.cases[i])} {source}".rstrip()
+            is_float = [isinstance(x, np.ndarray) and want.kind == "f" for x in outcome.results()]
+            cast = tuple(x.astype(want) if f else x for x, f in zip(outcome.results(), is_float, strict=True))
+            kept = Outcome(cast if len(cast) > 1 else cast[0])
+            if problem := dtype_problem(bank.exercise, function, bank.cases[i], kept, result, value, want):
+                return f"\nOne thing more: {problem}"
     return ""
 
 

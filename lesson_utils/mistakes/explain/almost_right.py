@@ -28,9 +28,9 @@ def form_problem(exercise: Exercise, function: Any, case: Case, outcome: Outcome
         return problem
     if outcome.changed:
         return f"The result is right, but {changes_in_place(exercise, function, outcome.changed)}"
-    arrays = ((name, np.asarray(got).dtype, want.dtype) for name, got, want in rows if isinstance(want, np.ndarray))
-    problems = (_dtype_problem(exercise, function, case, wanted, *row) for row in arrays)
-    return next(filter(None, problems), None)
+    arrays = ((name, np.asarray(got), want.dtype) for name, got, want in rows if isinstance(want, np.ndarray))
+    problems = (dtype_problem(exercise, function, case, wanted, *row, FLOAT64) for row in arrays)
+    return next((f"{LEFT} {problem}" for problem in problems if problem), None)
 
 
 def _container_problem(name: str, got: Any, want: Any) -> str | None:
@@ -43,17 +43,26 @@ def _container_problem(name: str, got: Any, want: Any) -> str | None:
     return f"{masked} Give them a number: `.filled(0)`." if masked else None
 
 
-def _dtype_problem(
-    exercise: Exercise, function: Any, case: Case, wanted: Outcome, name: str, got: np.dtype, want: np.dtype
+def dtype_problem(
+    exercise: Exercise,
+    function: Any,
+    case: Case,
+    wanted: Outcome,
+    name: str,
+    got: np.ndarray,
+    want: np.dtype,
+    otherwise: str = "",
 ) -> str | None:
-    if want.kind == "b" and got.kind != "b":
-        return f"{LEFT} `{name}` has dtype {got}, and masks here are boolean: compare, `mask > 0`."
-    if want.kind == "i" and got.kind == "f":
-        return f"{LEFT} `{name}` has dtype {got}, and the task asks for whole numbers: add `.astype(int)`."
-    if exercise.dtype != "kept" or got == want:
+    """Return what is wrong with the dtype of a result; `wanted` holds what the function would return in the right one."""
+    if want.kind == "b" and got.dtype.kind != "b":
+        how = f"compare, `{name} > 0`" if np.isin(got, (0, 1)).all() else "True and False, and no numbers to add"
+        return f"`{name}` has dtype {got.dtype}, and masks here are boolean: {how}."
+    if want.kind == "i" and got.dtype.kind == "f" and (got == np.round(got)).all():
+        return f"`{name}` has dtype {got.dtype}, and the task asks for whole numbers: add `.astype(int)`."
+    if exercise.dtype != "kept" or got.dtype == want:
         return None
-    more = dtype_source(function, case, wanted) or (FLOAT64 if got == np.float64 else "")
-    return f"{LEFT} {told(name, got, want, case)} {more}".strip()
+    more = dtype_source(function, case, wanted) or (otherwise if got.dtype == np.float64 else "")
+    return f"{told(name, got.dtype, want, case)} {more}".rstrip()
 
 
 def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], beside: str = "") -> str:

@@ -59,8 +59,13 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
         return f"`{name}` has dtype {got.dtype}{why}; expected real numbers."
     if got.shape == want.shape:
         return None
+    hint = ""
+    if len(got.shape) > len(want.shape) and [n for n in got.shape if n != 1] == [n for n in want.shape if n != 1]:
+        hint = " It has an axis of length 1 too many."
+    elif sorted(got.shape) == sorted(want.shape):
+        hint = " The lengths are right, their order is not."
     shape = f"has shape {got.shape}" if got.ndim else "is a single number"
-    return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}."
+    return f"`{name}` {shape}; expected {want.shape if want.ndim else 'a single number'}.{hint}"
 
 
 def _words_for_texts(array: Any) -> str:

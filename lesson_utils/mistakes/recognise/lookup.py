@@ -105,10 +105,6 @@ class Lookup:
     def is_constant(self) -> bool:
         return _are_constant(self.outcomes)
 
-    def makes_constant(self, fault: Fault) -> bool:
-        """Tell whether a fault returns nothing but zeros or ones where the answer does not: it is not beside another mistake."""
-        return not self.is_constant and _are_constant([fault.outcome(i) for i in range(len(self.outcomes))])
-
     @cached_property
     def is_multiple(self) -> bool:
         """A number that is always the same multiple of the right one: too many faults lead from one to the other."""

@@ -319,7 +319,7 @@ class Beside(NamedTuple):
 
     why: str
     holds: Callable[[Search, Edit, Fault], bool]
-    needed_by: str = ""  # an answer of the bank that goes wrong without the rule: "exercise: name"
+    needed_by: str = ""  # an answer of the bank that goes wrong without it, "exercise: name"; "" for what is plainly so
 
 
 def _gone(edit: Edit) -> Counter[str]:
@@ -348,28 +348,20 @@ def _takes_out_a_variable(search: Search, edit: Edit, fault: Fault) -> bool:
     return edit.kind in REMOVING - {"keyword"} and any(v in before and v not in after for v in search.code.variables())
 
 
-def _takes_out_a_right_part(search: Search, edit: Edit, fault: Fault) -> bool:
-    signs = [sign for sign in _gone(edit) if sign in "+-*/@"]
-    return edit.kind == "term" and all(search.words[sign] <= search.bank.words[sign] for sign in signs)
-
-
 def _returns_otherwise(search: Search, edit: Edit, fault: Fault) -> bool:
     right = search.bank.exercise.body({}).splitlines()[-1]
     return edit.kind == "results" and fault.text.splitlines()[-1] != right
 
 
 BESIDE = (
-    Beside("many mistakes lead to nothing but zeros or ones", lambda search, edit, fault: search.makes_constant(fault)),
     Beside("of three mistakes, one may be a guess", lambda search, edit, fault: "\n2. " in fault.message and not has_own_reason(edit)),
-    Beside("the edit puts in the axis that makes the mistake", _puts_in_the_axis),
-    Beside("another size may leave nothing over for the mistake", lambda search, edit, fault: edit.kind == "term" and isinstance(getattr(edit.old, "op", None), ast.FloorDiv)),
-    Beside("what was there before the line may make the mistake", lambda search, edit, fault: edit.kind == "operator" and isinstance(edit.old, ast.AugAssign)),
-    Beside("without what the solution reads, the edit makes the mistake", _takes_out_a_parameter),
-    Beside("what the mistake lacks is here, and the edit takes it out", _takes_out_what_it_lacks),
-    Beside("a variable is taken out", _takes_out_a_variable),
-    Beside("something is taken out, and the mistake is of other lines", lambda search, edit, fault: edit.kind in REMOVING - {"keyword"} and not search.works_alike(fault)),
-    Beside("the solution has what is taken out, too", _takes_out_a_right_part),
-    Beside("a mistake in what is returned contradicts other results", _returns_otherwise),
+    Beside("the edit puts in the axis that makes the mistake", _puts_in_the_axis, "layer_norm: an axis put back for two axes only"),
+    Beside("another size may leave nothing over for the mistake", lambda search, edit, fault: edit.kind == "term" and isinstance(getattr(edit.old, "op", None), ast.FloorDiv), "rotary_halves: neighbours, and the right half one position on"),
+    Beside("without what the solution reads, the edit makes the mistake", _takes_out_a_parameter, "patched_inputs: only what was written, keys and values exchanged"),
+    Beside("what the mistake lacks is here, and the edit takes it out", _takes_out_what_it_lacks, "merge_heads: one for what is left over"),
+    Beside("a variable is taken out", _takes_out_a_variable, "shift_matrix: last pair left out, factor 2 missing"),
+    Beside("something is taken out, and the mistake is of other lines", lambda search, edit, fault: edit.kind in REMOVING - {"keyword"} and not search.works_alike(fault), "weighted_average: a row too few, and divided twice"),
+    Beside("a mistake in what is returned contradicts other results", _returns_otherwise, "context_vector: weights of an unmasked softmax, and the results exchanged"),
     Beside("the message is not for such lines", lambda search, edit, fault: not search.is_true(fault)),
 )  # fmt: skip
 
