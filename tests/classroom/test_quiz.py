@@ -1,23 +1,22 @@
 """Questions have one right option, feedback for every option, and work without a kernel."""
 
 import re
-from importlib import import_module
 
 import pytest
 
-from lesson_utils.classroom import quiz
-from lesson_utils.classroom.course import Lesson
+from lesson_utils.classroom import asked, quiz
+from lesson_utils.classroom.course import named
 from lesson_utils.classroom.quiz import Option, Question
-from lesson_utils.lessons.scaled_attention import questions as scaled_attention
 from lesson_utils.mistakes.verdict import to_html
 
 
 def test_every_option_opens_its_feedback():
     page = quiz.checkpoint("scaled_attention")._repr_mimebundle_()["text/html"]
-    options = sum(len(q.options) for q in scaled_attention.QUESTIONS)
+    questions = named("scaled_attention").questions()
+    options = sum(len(q.options) for q in questions)
     assert len(re.findall("<details", page)) == options
-    assert page.count(">✓ Right.</strong>") == len(scaled_attention.QUESTIONS)
-    assert page.count(">✗ No.</strong>") == options - len(scaled_attention.QUESTIONS)
+    assert page.count(">✓ Right.</strong>") == len(questions)
+    assert page.count(">✗ No.</strong>") == options - len(questions)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,20 @@ def test_a_question_needs_exactly_one_right_option(right):
         Question("?", tuple(Option("text", "feedback", r) for r in right))
 
 
-def test_an_error_in_a_lesson_is_not_taken_for_a_missing_one(monkeypatch):
-    monkeypatch.setattr(Lesson, "questions", lambda self: import_module("no_such_module"))
-    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
-        quiz.checkpoint("start_here")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- rises\n", "line 1: '- rises' begins with none of"),
+        ("? slope\n\nIt rises.\n", "line 3: 'It rises.' begins with none of"),
+        ("# Slopes\n\n? slope\n- rises\n- falls\n= It rises.\n", "line 3: prediction 'slope' needs one `*`"),
+        ("? slope\n* rises\n~ falls\n~ stays\n= It rises.\n", "line 1: prediction 'slope' needs .* at most one `~`"),
+        ("? slope\n* rises\n? stays\n= It rises.\n", "line 1: line 2 of a question"),
+        ("? Why?\n* So. | Yes.\n- No.\n", "line 1: line 3 of a question is `- option | what to say`"),
+        ("? Why?\n- So. | No.\n- No. | No.\n", "line 1: 'Why.' needs .* exactly one of them right"),
+    ],
+)
+def test_what_does_not_fit_in_a_text_of_questions_is_told_with_its_file_and_line(text, says, tmp_path):
+    path = tmp_path / "questions.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"questions.txt, {says}"):
+        asked.read(path)
