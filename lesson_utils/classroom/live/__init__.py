@@ -399,8 +399,8 @@ class LiveFigure:
     def outputs(self) -> list[dict[str, Any]]:
         """Return two outputs: a picture for readers without a kernel, and the widget, which hides the picture.
 
-        Where notebooks are stored (COURSE_STRICT), the picture is the telling one. In a learner's notebook it is the one
-        that the figure opens with: what stays there after a reload must not answer a prediction.
+        Where notebooks are stored (COURSE_STRICT), the picture is the telling one. In a learner's notebook it is the
+        one that the figure opens with: what stays there after a reload must not answer a prediction.
         """
         stored = bool(os.environ.get("COURSE_STRICT"))
         still = (self.telling() if stored else self.picture)._repr_mimebundle_()

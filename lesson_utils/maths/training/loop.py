@@ -41,8 +41,8 @@ class Stopped(KeyboardInterrupt):
 
     def __init__(self, model: Trainable, history: History, steps: int):
         super().__init__(
-            f"Stopped after step {len(history.losses)} of {steps}, and with it the cell. The model as that step left it, "
-            "and its history, are what `training.stopped()` returns."
+            f"Stopped after step {len(history.losses)} of {steps}, and with it the cell. "
+            "The model as that step left it, and its history, are what `training.stopped()` returns."
         )
         self.left = model, history
 
@@ -82,8 +82,8 @@ def fit(
 ) -> History:
     """Train a model: draw a batch, add up its gradients, clip them, take a step, and begin again.
 
-    Training may be interrupted, by the stop button or Ctrl-C. The model then stays as the last complete step left it, and
-    `stopped()` returns it with its history.
+    Training may be interrupted, by the stop button or Ctrl-C. The model then stays as the last complete step left it,
+    and `stopped()` returns it with its history.
 
     Args:
         model: has `params()` and `loss_and_grad(batch, rng)`, see `Trainable`.
