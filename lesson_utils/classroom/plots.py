@@ -9,6 +9,7 @@ import html
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -193,11 +194,16 @@ def snapshot(figure: "Figure", alt: str) -> Picture:
 
 
 def _with_titles(figure: "Figure", alt: str) -> str:
-    """Put the axes' titles in the place of a "…" at the beginning."""
+    """Put the axes' titles in the place of a "…" at the beginning; of formulas, the plain text."""
     if not alt.startswith("…"):
         return alt
     titles = [" ".join(axes.get_title("left").split()) for axes in figure.axes]
+    titles = [re.sub(r"\$(.*?)\$", _plain, title) for title in titles]
     return " ".join([*(title if title[-1] in ".!?" else f"{title}." for title in titles if title), alt[1:].strip()])
+
+
+def _plain(formula: re.Match[str]) -> str:
+    return re.sub(r"[{}\\]", "", formula[1].replace(r"\sqrt", "√").replace(r"\tau", "τ"))
 
 
 def together(pictures: Sequence[Picture]) -> Picture:
