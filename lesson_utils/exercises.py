@@ -111,7 +111,7 @@ class _ExerciseCheck:
         _last[self._exercise.name] = function, bool(result.passed)
         if result.passed:
             progress.note(self._exercise.name)
-        return result if self._aided else replace(result, hints=(), solution="")
+        return result if self._aided else replace(result, hints=(), solution="", in_pytorch="")
 
     def shows(self, *arguments: Any) -> "CheckResult":
         """Say whether the bug in a function that is to be mended shows on these arguments."""

@@ -40,6 +40,7 @@ TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\
 MINUTES = re.compile(r"(\| \| Minutes \| Project \|.*\n(?:\|---)+\|)((?:\n\|.*\|)*)")
 PATHS = re.compile(r"(\| \| Take \| Minutes \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
 HOURS = re.compile(r"(core of the course takes )\d+( hours, and everything in it )\d+")
+FURTHER = re.compile(r"#+ .*\*Further\*")  # the heading of a section that can be left out
 PAGES = re.compile(  # where the site is
     r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:(?:lite|notebooks|docs|chat)/|index\.html))"
 )
@@ -169,6 +170,8 @@ def normalise(notebook: Any) -> None:
     }
     for cell in notebook.cells:
         cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        if cell.cell_type == "markdown" and FURTHER.match(cell.source):
+            cell.metadata["heading_collapsed"] = True  # JupyterLab opens the notebook with this section folded
         outputs = cell.get("outputs", [])
         views = [o.data[WIDGET_VIEW] for o in outputs if WIDGET_VIEW in o.get("data", {})]
         for n, view in enumerate(views):  # widgets of a kernel long gone: their numbers only have to differ

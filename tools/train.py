@@ -33,10 +33,8 @@ def make(lesson: Lesson, path: Path, anew: bool = True) -> None:
 
     notebook = nbformat.read(NOTEBOOKS / lesson.notebook, as_version=4)
     first, last = (nbformat.v4.new_code_cell(source) for source in (BEFORE, AFTER.format(str(path))))
-    for cell in notebook.cells:  # what is too slow for a reader's Run All
-        cell.source = cell.source.replace("TRAIN_ALL = False", f"TRAIN_ALL = {anew}")
     notebook.cells = [first, *notebook.cells, last]
-    environment = os.environ | {"COURSE_TRAIN": "yes" if anew else "no"}
+    environment = os.environ | {"COURSE_TRAIN": "all" if anew else "no"}
     # Errors are told at the end: what has been trained until then is kept.
     client = NotebookClient(notebook, timeout=None, kernel_name="python3", allow_errors=True)
     client.execute(cwd=str(NOTEBOOKS), env=environment)

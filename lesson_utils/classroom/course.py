@@ -4,6 +4,7 @@ import pkgutil
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lesson_utils.classroom.live import Lab
+    from lesson_utils.classroom.quiz import Prediction, Question
     from lesson_utils.mistakes.exercise import Exercise
     from lesson_utils.mistakes.verdict import CheckResult
 
@@ -57,7 +59,7 @@ class Lesson:
         return self.numbered or self.exercises
 
     def part(self, name: str) -> ModuleType:
-        """Import one of its modules: "lab", "exercises" or "questions"."""
+        """Import one of its modules: "lab", "exercises" or "answers"."""
         return import_module(f"{self.package}.{name}")
 
     def figures(self) -> "dict[str, Lab]":
@@ -66,13 +68,20 @@ class Lesson:
 
         return {name: thing for name, thing in vars(self.part("lab")).items() if isinstance(thing, Lab)}
 
-    def questions(self) -> tuple[Any, ...]:
-        """Return its checkpoint questions (`quiz.Question`)."""
-        return tuple(self.part("questions").QUESTIONS)
+    def questions(self) -> "tuple[Question, ...]":
+        """Return its checkpoint questions."""
+        return self._asked()[1]
 
-    def predictions(self) -> tuple[Any, ...]:
-        """Return its predictions (`quiz.Prediction`), in the order of the notebook."""
-        return tuple(getattr(self.part("questions"), "PREDICTIONS", ()))
+    def predictions(self) -> "tuple[Prediction, ...]":
+        """Return its predictions, in the order of the notebook."""
+        return self._asked()[0]
+
+    @cache  # noqa: B019 (records live as long as the course does)
+    def _asked(self) -> "tuple[tuple[Prediction, ...], tuple[Question, ...]]":
+        from lesson_utils.classroom import asked
+
+        (folder,) = import_module(self.package).__path__
+        return asked.read(Path(folder) / "questions.txt")
 
     def answer(self, name: str) -> "Callable[[Any], CheckResult]":
         """Return the check of an answer that is no function, from the module "answers"."""

@@ -1,6 +1,7 @@
 """Numbers as people write them: in titles, labels and alternative texts."""
 
 import math
+from collections.abc import Iterable
 
 
 def minus(text: str) -> str:
@@ -43,3 +44,8 @@ def degrees(angle: float) -> str:
     return (
         minus(f"{angle:z.0f}" if abs(angle) >= 10 else f"{angle:z.1f}" if abs(angle) >= 0.1 else f"{angle:z.2g}") + "°"
     )
+
+
+def each(names: Iterable[object], numbers: Iterable[float], form: str = ".2f") -> str:
+    """Write each name with its number: "cat 0.61, street 0.12"."""
+    return minus(", ".join(f"{name} {number:{form}}" for name, number in zip(names, numbers, strict=True)))

@@ -39,6 +39,20 @@
     fold.open = !fold.open;
   };
   addEventListener("keydown", press, true);
+  // From a heading whose section is folded, Shift+Enter goes on behind the section, not into its hidden cells.
+  const skip = (event) => {
+    if (event.key !== "Enter" || !event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
+    const folded = event.target.closest?.(".jp-Notebook")?.querySelector(".jp-mod-active:has(.jp-showHiddenCellsButton)");
+    let next = folded?.nextElementSibling;
+    while (next && !next.getClientRects().length) next = next.nextElementSibling;
+    if (!next) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const place = next.querySelector(".jp-InputPrompt") ?? next;
+    for (const kind of ["mousedown", "mouseup"]) place.dispatchEvent(new MouseEvent(kind, { bubbles: true }));
+    next.scrollIntoView({ block: "nearest" });
+  };
+  addEventListener("keydown", skip, true);
   // Whoever clicks a slider's track, its name, or a value that can't be typed, holds the slider: the next keys would be
   // the notebook's. At once, before a key comes; and after the click, when JupyterLab has taken the keys.
   const hold = (event) => {
@@ -108,7 +122,7 @@
     const top = Math.min(box.top - view.top, Math.max(0, box.bottom - view.bottom));
     if (top) panel.scrollBy({ top, behavior: "instant" });
   };
-  // --- A new kernel knows neither the figures nor the names of the one before ------------------------------------------
+  // --- A new kernel knows neither the figures and buttons nor the names of the one before -------------------------------
   const sayBelow = (element, text) => {
     const note = document.createElement("div");
     note.className = "no-answer";
@@ -118,9 +132,13 @@
   };
   // A control was moved, the kernel has nothing to do, and yet no picture comes.
   const setting = (figure) =>
-    [...figure.querySelectorAll("[role=slider], input")]
-      .map((control) => control.getAttribute("aria-valuetext") ?? `${control.checked} ${control.value}`)
+    [...figure.querySelectorAll("[role=slider], input, .widget-toggle-button.mod-active")]
+      .map((control) => control.getAttribute("aria-valuetext") ?? `${control.checked} ${control.value} ${control.textContent}`)
       .join();
+  const SILENT = {
+    "live-figure": "This picture does not follow its controls: the kernel is new. Run the set-up cell, then this one.",
+    prediction: "Nobody notes your choice: the kernel is new. Run the set-up cell, then this one.",
+  };
   const awaited = new WeakMap();
   const drawn = new WeakMap(); // the setting when the last picture came, of figures that a hand has touched
   const answered = (figure) => {
@@ -133,7 +151,7 @@
       const kernel = figure.closest(".jp-NotebookPanel")?.querySelector(".jp-Notebook-ExecutionIndicator");
       if (kernel && kernel.dataset.status !== "idle") return wait(figure);
       if (!kernel || setting(figure) === drawn.get(figure) || figure.querySelector(":scope > .no-answer")) return;
-      sayBelow(figure, "This picture does not follow its controls: the kernel is new. Run the set-up cell, then this one.");
+      sayBelow(figure, SILENT[figure.classList.contains("prediction") ? "prediction" : "live-figure"]);
     };
     clearTimeout(awaited.get(figure));
     awaited.set(figure, setTimeout(check, 2500));
@@ -159,20 +177,22 @@
   const start = (figure) => {
     if (figure.dataset.followed) return;
     figure.dataset.followed = "yes";
+    const isFigure = figure.classList.contains("live-figure");
     const touched = () => {
       if (!drawn.has(figure)) drawn.set(figure, setting(figure));
       wait(figure);
     };
-    for (const kind of ["pointerdown", "keydown", "input"]) figure.addEventListener(kind, touched, true);
-    for (const later of [0, 150, 400, 1000]) setTimeout(() => showWhole(figure), later);
+    for (const kind of ["pointerdown", "keydown", "input", ...(isFigure ? [] : ["click"])]) figure.addEventListener(kind, touched, true);
+    if (isFigure) for (const later of [0, 150, 400, 1000]) setTimeout(() => showWhole(figure), later);
     const watched = { childList: true, subtree: true, characterData: true, attributeFilter: ["aria-valuetext", "class"] };
     const changed = (changes) => {
-      follow(figure);
+      if (isFigure) follow(figure);
       const elements = changes.map(({ target }) => (target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement));
       if (elements.some((element) => element?.closest(".widget-html"))) answered(figure);
       else if (drawn.has(figure) && drawn.get(figure) !== setting(figure)) wait(figure);
     };
     new MutationObserver(changed).observe(figure, watched);
+    if (!isFigure) return;
     name(figure);
     announce(figure);
   };
@@ -197,7 +217,7 @@
     for (const later of [0, 150, 400]) setTimeout(() => showWhole(image), later);
   };
   const look = () => {
-    document.querySelectorAll(".live-figure").forEach(start);
+    document.querySelectorAll(".live-figure, .prediction").forEach(start);
     document.querySelectorAll(".jp-OutputArea-output[data-mime-type$=stderr]").forEach(advise);
     document.querySelectorAll(".jp-OutputArea-output.jp-RenderedHTML img").forEach(picture);
     document.querySelectorAll(".jp-OutputArea-output [role=status] details").forEach(reopen);

@@ -9,6 +9,7 @@ import html
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ QUERY, KEY, VALUE = ORANGE, BLUE, GREEN
 WEIGHTS_MAP, SCORES_MAP = ("Blues", 48), ("PuOr_r", 61)
 
 PIXELS_PER_INCH = 100  # on the page
+PAGE_WIDTH = 1000  # page pixels beside a laptop's list of files
 MOST_BYTES = 60_000  # of a picture in a notebook
 SHARPNESS = 1.25  # picture dots per page pixel: crisp on a projector; at 1.5 each step takes a fifth longer
 
@@ -131,6 +133,8 @@ class Picture:
 def picture(figure: "Figure", alt: str) -> Picture:
     """Draw `figure` once, as a picture with alternative text that says what there is to see.
 
+    A text that begins with "…" gets the titles of the axes in its place, so that a finding is worded once.
+
     Raises:
         ValueError: `alt` is empty. Where notebooks are tested and stored (COURSE_STRICT is set in the environment): a
             title does not fit, letters are too small, or there are too many bytes.
@@ -176,7 +180,7 @@ def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., st
 
 
 def snapshot(figure: "Figure", alt: str) -> Picture:
-    """Return the figure's canvas as it is, without drawing it again."""
+    """Return the figure's canvas as it is, without drawing it again; of "… " in `alt`, see `picture`."""
     from PIL import Image
 
     canvas: Any = figure.canvas
@@ -186,7 +190,41 @@ def snapshot(figure: "Figure", alt: str) -> Picture:
     buffer = io.BytesIO()
     image.save(buffer, "png", compress_level=3)
     width, height = (round(n / SHARPNESS) for n in size)
-    return Picture(buffer.getvalue(), alt, width, height)
+    return Picture(buffer.getvalue(), _with_titles(figure, alt), width, height)
+
+
+def _with_titles(figure: "Figure", alt: str) -> str:
+    """Put the axes' titles in the place of a "…" at the beginning; of formulas, the plain text."""
+    if not alt.startswith("…"):
+        return alt
+    titles = [" ".join(axes.get_title("left").split()) for axes in figure.axes]
+    titles = [re.sub(r"\$(.*?)\$", _plain, title) for title in titles]
+    return " ".join([*(title if title[-1] in ".!?" else f"{title}." for title in titles if title), alt[1:].strip()])
+
+
+def _plain(formula: re.Match[str]) -> str:
+    return re.sub(r"[{}\\]", "", formula[1].replace(r"\sqrt", "√").replace(r"\tau", "τ"))
+
+
+def together(pictures: Sequence[Picture]) -> Picture:
+    """Return pictures as one: side by side where the page is wide enough for that, else one above the other."""
+    from PIL import Image
+
+    if len(pictures) == 1:
+        return pictures[0]
+    images = [Image.open(io.BytesIO(picture.png)) for picture in pictures]
+    beside = sum(picture.width for picture in pictures) <= PAGE_WIDTH
+    join, fit = (sum, max) if beside else (max, sum)
+    size = join(image.width for image in images), fit(image.height for image in images)
+    whole = Image.new("RGB", size, "white")
+    x = y = 0
+    for image in images:
+        whole.paste(image, (x, y))
+        x, y = (x + image.width, y) if beside else (x, y + image.height)
+    buffer = io.BytesIO()
+    whole.quantize(palette=_palette(), dither=Image.Dither.NONE).save(buffer, "png", compress_level=9)
+    width, height = (round(n / SHARPNESS) for n in size)
+    return Picture(buffer.getvalue(), " ".join(picture.alt for picture in pictures), width, height)
 
 
 def colour_map(name: str, steps: int) -> Any:

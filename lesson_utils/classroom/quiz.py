@@ -145,4 +145,6 @@ def _show(prediction: Prediction, key: str) -> None:
         buttons.value = prediction.options[before]
         reply.value = _noted(prediction, buttons.value)
     buttons.observe(keep, names="value")
-    stand_in.show(still, ipywidgets.VBox([buttons, reply]))
+    whole = ipywidgets.VBox([buttons, reply])
+    whole.add_class("prediction")  # for page.js
+    stand_in.show(still, whole)

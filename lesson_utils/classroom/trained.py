@@ -38,11 +38,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def here() -> bool:
+def here() -> bool | str:
     """Decide whether models are trained here: not in a browser, not on Binder, and not in a container that gets
-    less than one core.
+    less than one core. What takes minutes comes trained everywhere, unless a notebook says TRAIN = "all".
 
-    The environment variable COURSE_TRAIN, `yes` or `no`, decides for itself. Otherwise: Python in a browser
+    The environment variable COURSE_TRAIN, `yes`, `no` or `all`, decides for itself. Otherwise: Python in a browser
     (JupyterLite) is `emscripten`; BinderHub sets BINDER_LAUNCH_HOST, and its Kubernetes BINDER_SERVICE_HOST; a
     container's share of the cores is in Linux's control group, /sys/fs/cgroup/cpu.max.
 
@@ -50,13 +50,16 @@ def here() -> bool:
         ValueError: COURSE_TRAIN is something else.
     """
     wish = os.environ.get("COURSE_TRAIN", "")
-    if wish not in ("", "yes", "no"):
-        raise ValueError(f"COURSE_TRAIN={wish!r} is unknown; set it to yes or no, or not at all")
+    if wish not in ("", "yes", "no", "all"):
+        raise ValueError(f"COURSE_TRAIN={wish!r} is unknown; set it to yes, no or all, or not at all")
     slow = sys.platform == "emscripten" or "BINDER_LAUNCH_HOST" in os.environ or "BINDER_SERVICE_HOST" in os.environ
-    train = wish == "yes" or (not wish and not slow and cores() >= 1)
+    train = wish in ("yes", "all") or (not wish and not slow and cores() >= 1)
     if not train:
-        print("Training takes long here: what follows was trained beforehand. To train it yourself, set TRAIN = True.")
-    return train
+        print(
+            "Training takes long here: what follows was trained beforehand. "
+            'To train it yourself, set TRAIN = True, or "all" for what takes minutes.'
+        )
+    return wish if wish == "all" else train
 
 
 def cores(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:

@@ -9,8 +9,10 @@ import functools
 import importlib
 import io
 import json
-from collections.abc import Mapping
+import pkgutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,19 +169,29 @@ def _short(x: Array, off: float) -> Array:
 
 
 def _path(kind: type) -> str:
+    """Name a class of a lesson by the lesson, and one of the library by its package: modules may be regrouped."""
     if not _ours(kind.__module__):
         raise TypeError(
             f"{kind.__name__} is not a class of the course; return models, arrays, numbers, text and tuples"
         )
-    return f"{kind.__module__}:{kind.__qualname__}"
+    return f"{'.'.join(kind.__module__.split('.')[:3])}:{kind.__qualname__}"
 
 
 def _class(path: str) -> Any:
-    module, _, name = path.partition(":")
-    found = getattr(importlib.import_module(module), name) if _ours(module) else None
-    if not isinstance(found, type):
-        raise ValueError(f"{path} is no class of the course")
-    return found
+    package, _, name = path.partition(":")
+    if _ours(package):
+        found = next((getattr(module, name) for module in _modules(package) if hasattr(module, name)), None)
+        if isinstance(found, type):
+            return found
+    raise ValueError(f"{path} is no class of the course")
+
+
+def _modules(name: str) -> Iterator[ModuleType]:
+    """Import a package, and then its modules, one by one."""
+    package = importlib.import_module(name)
+    yield package
+    for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        yield importlib.import_module(f"{name}.{module.name}")
 
 
 def _ours(module: str) -> bool:

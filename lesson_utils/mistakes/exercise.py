@@ -162,6 +162,9 @@ class Exercise:
     foreign: tuple[tuple[str, str], ...] = ()  # patterns of what belongs elsewhere → what to write here, for errors
     broken: Mapping[str, str] = field(default_factory=dict)  # steps replaced in the stub, where a bug is to be found
     symptom: str = ""  # what is to be seen of it: the check's answer while it is still there
+    # The same in PyTorch, which has `torch` and `F`: it makes the names of `returns` from the parameters, in one to five
+    # lines, and a comment tells the trap that there is. A test runs it and compares.
+    in_pytorch: str = ""
 
     def __post_init__(self) -> None:
         names = [mistake.name for mistake in self.mistakes]

@@ -44,7 +44,7 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
             message += (
                 f"\nBy the way: a cell had put something else in the place of {names}. What belongs there is back."
             )
-        return CheckResult(passed, message, misconception, exercise.hints, exercise.solution)
+        return CheckResult(passed, message, misconception, exercise.hints, exercise.solution, exercise.in_pytorch)
 
     if function is None or function is ...:
         return verdict(None, f"Write the function above, then run this cell again. {_without_brackets(exercise)}")

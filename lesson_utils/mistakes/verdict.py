@@ -67,6 +67,7 @@ class CheckResult:
     misconception: str | None = None  # the name of a typed mistake; "" for one that the machine found by itself
     hints: tuple[str, ...] = field(default=(), repr=False)
     solution: str = field(default="", repr=False)
+    in_pytorch: str = field(default="", repr=False)
 
     @property
     def headline(self) -> str:
@@ -75,7 +76,10 @@ class CheckResult:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Show the message, and below it hints and solution, closed."""
         summary = "Compare with our solution" if self.passed else "Show a solution"
-        help_ = details(summary, code_to_html(self.solution)) if self.solution else ""
+        code = code_to_html(self.solution)
+        if self.in_pytorch:
+            code += f"<p>In PyTorch:</p>{code_to_html(self.in_pytorch)}"
+        help_ = details(summary, code) if self.solution else ""
         for n, hint in reversed(list(enumerate(self.hints, 1))):
             if not self.passed:  # each hint holds the next one, so nobody reads further than they need
                 help_ = details(f"Hint {n} of {len(self.hints)}", f"<p>{to_html(hint)}</p>{help_}")

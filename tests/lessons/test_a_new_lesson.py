@@ -68,20 +68,16 @@ EXERCISES = (
     ),
 )
 """,
-    "questions.py": """
-from lesson_utils.classroom.quiz import Option, Prediction, Question
+    "questions.txt": """
+? moved
+- all
+* one
+= Only the number that was chosen moves.
 
-PREDICTIONS = (Prediction("moved", ("all", "one"), right="one", happened="Only the number that was chosen moves."),)
-QUESTIONS = (
-    Question(
-        "What is a toy?",
-        (
-            Option("A thing to work with.", "That is a tool, which may be fun as well."),
-            Option("A thing to play with.", "Nothing depends on it, so you can try things.", right=True),
-            Option("A thing to eat with.", "That would be cutlery; it is no toy."),
-        ),
-    ),
-)
+? What is a toy?
+- A thing to work with. | That is a tool, which may be fun as well.
+* A thing to play with. | Nothing depends on it, so you can try things.
+- A thing to eat with. | That would be cutlery; it is no toy.
 """,
 }
 NOTEBOOK = f"""

@@ -35,8 +35,9 @@ where nothing has been trained, in tests for instance:
 import html
 import inspect
 import math
+import os
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial, update_wrapper
 from operator import methodcaller
@@ -73,9 +74,11 @@ class Lab:
         example: Callable[[], Any],
         prepare: Callable[..., Any] | None,
         neutral: str,
+        telling: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     ):
         self.draw, self.width, self.height, self.controls = draw, width, height, controls
         self.neutral = neutral
+        self.telling = [telling] if isinstance(telling, Mapping) else list(telling)
         self._example, self._prepare = example, prepare
         update_wrapper(self, draw)
 
@@ -110,6 +113,7 @@ def lab(
     example: Callable[[], Any] = tuple,
     prepare: Callable[..., Any] | None = None,
     neutral: str = "",
+    telling: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     **more: Control,
 ) -> Callable[[Callable[..., Update]], Lab]:
     """Make a lab of a function that builds a figure and returns its `update`.
@@ -121,8 +125,11 @@ def lab(
             figure: for measurements that take a while.
         neutral: why the picture that is shown first does not answer what the notebook asks to predict; a figure that
             stands between a prediction and its answer must say so.
+        telling: the setting at which the finding is seen at a glance, as values of controls; or several, where the way
+            from one to the next is what there is to see. Readers without a kernel get this picture. Default: the start.
     """
-    return lambda draw: Lab(draw, width, height, more if controls is None else controls, example, prepare, neutral)
+    moved = more if controls is None else controls
+    return lambda draw: Lab(draw, width, height, moved, example, prepare, neutral, telling)
 
 
 before_shown: list[Callable[[], object]] = []  # what is to be done before a figure is shown: see page.py
@@ -309,10 +316,20 @@ class LiveFigure:
         self._html.value = self.picture.html() + self._how_to_return()
         return self.picture
 
-    def _how_to_return(self) -> str:
-        """Return the quiet line below the picture: the call that shows what is seen now, for slides and notes."""
+    def telling(self) -> plots.Picture:
+        """Return the picture for readers without a kernel: at its telling settings."""
+        return plots.together([self._picture_at(**{**self._start, **some}) for some in self._tellings()])
+
+    def _tellings(self) -> list[Mapping[str, Any]]:
+        for some in self.lab.telling:
+            self._check(dict(some))
+        return self.lab.telling or [{}]
+
+    def _how_to_return(self, values: Mapping[str, Any] | None = None) -> str:
+        """Return the quiet line below the picture: the call that shows what is seen, for slides and notes."""
         start = {name: control.read(control.value) for name, control in self.controls.items()}
-        moved = {name: _as_read(value) for name, value in self.values.items() if value != start[name]}
+        values = self.values if values is None else values
+        moved = {name: _as_read(value) for name, value in values.items() if value != start[name]}
         call = self.lab.call(**moved)
         style = f"color:var(--jp-content-font-color2, {plots.GREY});font-size:85%;user-select:all"
         return f'<div><code style="{style}">{html.escape(call)}</code></div>'
@@ -380,12 +397,17 @@ class LiveFigure:
             self._soon(self._draw_ahead, near)
 
     def outputs(self) -> list[dict[str, Any]]:
-        """Return two outputs: a picture for readers without a kernel, and the widget, which hides the picture."""
-        still = self.picture._repr_mimebundle_()
+        """Return two outputs: a picture for readers without a kernel, and the widget, which hides the picture.
+
+        Where notebooks are stored (COURSE_STRICT), the picture is the telling one. In a learner's notebook it is the
+        one that the figure opens with: what stays there after a reload must not answer a prediction.
+        """
+        stored = bool(os.environ.get("COURSE_STRICT"))
+        still = (self.telling() if stored else self.picture)._repr_mimebundle_()
+        settings = self._tellings() if stored else [{}]
         controls = html.escape(", ".join(f"“{control.label}”" for control in self.controls.values()))
-        still["text/html"] += (
-            f"{self._how_to_return()}<p><em>A picture of a live figure. Run this cell to move {controls}.</em></p>"
-        )
+        calls = "".join(self._how_to_return({**self._start, **some}) for some in settings)
+        still["text/html"] += f"{calls}<p><em>A picture of a live figure. Run this cell to move {controls}.</em></p>"
         return stand_in.outputs(still, self.widget)
 
     def _ipython_display_(self) -> None:

@@ -5,6 +5,6 @@ gradient to each `Param.grad`.
 """
 
 from lesson_utils.maths.machine import single_thread
-from lesson_utils.maths.training.loop import History, Trainable, fit
+from lesson_utils.maths.training.loop import History, Stopped, Trainable, fit, stopped
 from lesson_utils.maths.training.optimizers import SGD, Adam, Optimizer, clip_gradients
 from lesson_utils.maths.training.schedules import warmup_linear

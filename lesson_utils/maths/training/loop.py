@@ -36,6 +36,35 @@ class History:
     seconds: float = 0.0  # for all steps together
 
 
+class Stopped(KeyboardInterrupt):
+    """A training that was interrupted. It ends the cell, so that nothing goes on with a model that is half trained."""
+
+    def __init__(self, model: Trainable, history: History, steps: int):
+        super().__init__(
+            f"Stopped after step {len(history.losses)} of {steps}, and with it the cell. "
+            "The model as that step left it, and its history, are what `training.stopped()` returns."
+        )
+        self.left = model, history
+
+    def _render_traceback_(self) -> list[str]:
+        """Say it without the way through our code: whoever presses stop knows why."""
+        return [str(self)]
+
+
+_last: list[Stopped] = []
+
+
+def stopped() -> tuple[Any, History]:
+    """Return the model and the history that the last interrupted `fit` left.
+
+    Raises:
+        ValueError: none was interrupted.
+    """
+    if not _last:
+        raise ValueError("no training was interrupted in this kernel; the stop button interrupts one that runs")
+    return _last[0].left
+
+
 def fit(
     model: Trainable,
     batches: Callable[[np.random.Generator], Any],
@@ -53,7 +82,8 @@ def fit(
 ) -> History:
     """Train a model: draw a batch, add up its gradients, clip them, take a step, and begin again.
 
-    Training may be interrupted (by the stop button or Ctrl-C): the model stays as the last complete step left it.
+    Training may be interrupted, by the stop button or Ctrl-C. The model then stays as the last complete step left it,
+    and `stopped()` returns it with its history.
 
     Args:
         model: has `params()` and `loss_and_grad(batch, rng)`, see `Trainable`.
@@ -77,6 +107,7 @@ def fit(
     Raises:
         ValueError: a loss or gradient is not finite (the model stays as it was before that step), or an argument
             does not fit.
+        Stopped: it was interrupted.
     """
     steps, every = as_size(steps, "steps", minimum=0), as_size(every, "every")
     if lr is not None and schedule is not None:
@@ -116,8 +147,8 @@ def fit(
                         break
         except KeyboardInterrupt:
             optimizer.finish()
-            bar.close()
-            print(f"Interrupted after step {len(history.losses)} of {steps}; the model stays as that step left it.")
+            _last[:] = [Stopped(model, history, steps)]
+            raise _last[0] from None
     return history
 
 

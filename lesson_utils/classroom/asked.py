@@ -1,0 +1,84 @@
+"""A lesson's questions.txt: its predictions, in the order of the notebook, and its checkpoint questions.
+
+    # A line like this one is a comment.
+
+    ? films
+    * film 1
+    ~ film 2
+    - film 5
+    = A score measures how far a key reaches in the direction of the query, and film 1 reaches furthest.
+
+    ? From d_k = 16 to d_k = 64, the standard deviation of the unscaled scores …
+    - grows fourfold. | That is the variance, d_k. The standard deviation is its root.
+    * doubles. | It is √d_k: from 4 to 8.
+
+`?` begins a prediction, by its name, or a question, by its text. `*` is the right option, `-` another one, and `~`
+another one that textbooks, or most people, expect. What stands behind ` | ` is said to whoever chooses an option of a
+question, and what stands behind `=` to whoever has made a prediction. A line that begins with blanks goes on.
+"""
+
+from pathlib import Path
+
+from lesson_utils.classroom.quiz import Option, Prediction, Question
+
+KINDS = "?*-~="
+
+
+def read(path: Path) -> tuple[tuple[Prediction, ...], tuple[Question, ...]]:
+    """Return the predictions and the questions of a file.
+
+    Raises:
+        ValueError: a line does not fit, or a prediction or question as a whole; file and line are named.
+    """
+    predictions, questions = [], []
+    for entry in _entries(path):
+        begin, name = entry[0][0], entry[0][2]
+        try:
+            if any(kind == "=" for _, kind, _ in entry):
+                predictions.append(_prediction(name, entry[1:]))
+            else:
+                questions.append(_question(name, entry[1:]))
+        except ValueError as why:
+            raise ValueError(f"{path}, line {begin}: {why}") from why
+    return tuple(predictions), tuple(questions)
+
+
+Line = tuple[int, str, str]  # its number, its kind and its text
+
+
+def _entries(path: Path) -> list[list[Line]]:
+    """Return the lines of each prediction or question, with what goes on put behind what it goes on from."""
+    entries: list[list[Line]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        kind, text = line[:1], line[1:].strip()
+        if not line.strip() or kind == "#":
+            continue
+        if kind == " " and entries:
+            begin, before, so_far = entries[-1][-1]
+            entries[-1][-1] = begin, before, f"{so_far} {text}"
+        elif kind in KINDS and line[1:2] == " " and (entries or kind == "?"):
+            if kind == "?":
+                entries.append([])
+            entries[-1].append((number, kind, text))
+        else:
+            raise ValueError(f"{path}, line {number}: {line!r} begins with none of `? `, `- `, `* `, `~ `, `= `, `# `")
+    return entries
+
+
+def _prediction(name: str, lines: list[Line]) -> Prediction:
+    options = [(kind, text) for _, kind, text in lines if kind != "="]
+    marked = {mark: [text for kind, text in options if kind == mark] for mark in "*~"}
+    if len(marked["*"]) != 1 or len(marked["~"]) > 1 or len(options) < len(lines) - 1:
+        raise ValueError(f"prediction {name!r} needs one `*`, one `=`, and at most one `~`")
+    (happened,) = (text for _, kind, text in lines if kind == "=")
+    return Prediction(name, tuple(text for _, text in options), marked["*"][0], happened, "".join(marked["~"]))
+
+
+def _question(text: str, lines: list[Line]) -> Question:
+    options = []
+    for number, kind, line in lines:
+        option, bar, feedback = line.partition(" | ")
+        if not bar or kind == "~":
+            raise ValueError(f"line {number} of a question is `- option | what to say`, or begins with `*`: {line!r}")
+        options.append(Option(option, feedback, right=kind == "*"))
+    return Question(text, tuple(options))
