@@ -9,8 +9,8 @@ import nbformat
 import pytest
 
 from lesson_utils.classroom import progress, quiz
+from lesson_utils.classroom.asked import Prediction
 from lesson_utils.classroom.course import LESSONS
-from lesson_utils.classroom.quiz import Prediction
 from lesson_utils.classroom.stand_in import is_live_figure
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"

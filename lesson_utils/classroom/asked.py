@@ -17,11 +17,63 @@ another one that textbooks, or most people, expect. What stands behind ` | ` is 
 question, and what stands behind `=` to whoever has made a prediction. A line that begins with blanks goes on.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from lesson_utils.classroom.quiz import Option, Prediction, Question
-
 KINDS = "?*-~="
+
+
+@dataclass(frozen=True)
+class Option:
+    """An answer, and the feedback for choosing it."""
+
+    text: str
+    feedback: str
+    right: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with exactly one right option.
+
+    Raises:
+        ValueError: there are fewer than two options, or not exactly one right one.
+    """
+
+    text: str
+    options: tuple[Option, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.options) < 2 or sum(option.right for option in self.options) != 1:
+            raise ValueError(f"{self.text!r} needs at least two options, exactly one of them right")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Options to expect of the cells that follow, and what happens there.
+
+    Raises:
+        ValueError: there are not two to four options, or `right` and `usual` are not among them.
+    """
+
+    name: str
+    options: tuple[str, ...]
+    right: str  # the option that comes true
+    happened: str  # whole sentences, read beside "You predicted …"
+    usual: str = ""  # the option that textbooks, or most people, expect; "" where there is none
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.options) <= 4:
+            raise ValueError(f"prediction {self.name!r} has {len(self.options)} options; give two to four")
+        for option in {self.right, self.usual} - {"", *self.options}:
+            raise ValueError(f"prediction {self.name!r}: {option!r} is none of its options, {self.options}")
+
+    def reply(self, chosen: str) -> str:
+        """Return the comparison of an option with what happened."""
+        if chosen == self.right:
+            return f"You predicted “{chosen}”, and you were right. {self.happened}"
+        guess = f"“{chosen}” is the natural guess." if chosen == self.usual else f"You predicted “{chosen}”."
+        return f"{guess} {self.happened}"
 
 
 def read(path: Path) -> tuple[tuple[Prediction, ...], tuple[Question, ...]]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lesson_utils.classroom.asked import Prediction, Question
     from lesson_utils.classroom.live import Lab
-    from lesson_utils.classroom.quiz import Prediction, Question
     from lesson_utils.mistakes.exercise import Exercise
     from lesson_utils.mistakes.verdict import CheckResult
 

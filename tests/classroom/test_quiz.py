@@ -5,8 +5,8 @@ import re
 import pytest
 
 from lesson_utils.classroom import asked, quiz
+from lesson_utils.classroom.asked import Option, Question
 from lesson_utils.classroom.course import named
-from lesson_utils.classroom.quiz import Option, Question
 from lesson_utils.mistakes.verdict import to_html
 
 

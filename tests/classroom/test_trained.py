@@ -83,7 +83,7 @@ def test_models_are_trained_where_that_does_not_take_long(variables, cores, expe
 
 def test_a_wish_that_is_none_is_refused(monkeypatch):
     monkeypatch.setenv("COURSE_TRAIN", "perhaps")
-    with pytest.raises(ValueError, match="COURSE_TRAIN='perhaps' is unknown; set it to yes or no, or not at all"):
+    with pytest.raises(ValueError, match="COURSE_TRAIN='perhaps' is unknown; set it to yes, no or all, or not at all"):
         trained.here()
 
 
