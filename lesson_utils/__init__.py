@@ -4,8 +4,8 @@
   `fast_weights`. The models: `layers`, `recurrent`, `models`, `pretrained`. Training: `tasks`, `training`,
   `checkpoints`. To measure and to check: `costs`, `gradcheck`. What these share: `checks`, `machine`, `progress_bar`.
 - `mistakes`: the engine that marks exercises and names mistakes. It needs NumPy only, and knows nothing of the course.
-- `classroom`: what notebooks show and keep. Pictures: `plots`, `legible`, `drawings`, `live`, `formats`. The page:
-  `page`, `reloads`, `stand_in`. Questions and exercises: `asked`, `quiz`, `progress`, `claims`. What is kept:
+- `classroom`: what notebooks show and keep. Pictures: `plots`, `legible`, `drawings`, `live`, `formats`, `tables`. The
+  page: `page`, `reloads`, `stand_in`. Questions and exercises: `asked`, `quiz`, `progress`, `claims`. What is kept:
   `trained`, `trained_storage`, `files`. The lessons: `course`.
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions.
 
@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
-    from lesson_utils.classroom import live, page, plots, progress, quiz, trained
+    from lesson_utils.classroom import live, page, plots, progress, quiz, tables, trained
     from lesson_utils.maths import (
         attention,
         checkpoints,

@@ -61,15 +61,14 @@ def prepare(root: str, venv: str, edit: bool) -> list[str]:
     """Write JupyterLab's settings, copy the notebooks unless they are to be edited, and return its options."""
     put(Path(venv, "share/jupyter/lab/settings/overrides.json"), json.dumps(SETTINGS))
     if not edit:
-        copy_notebooks(Path(root))
+        copy_notebooks(Path(root), Path(root, "my_notebooks"))  # git ignores it
     start = f"/lab/tree/{'notebooks' if edit else 'my_notebooks'}/00_start_here.ipynb"
     at_once = "--ServerApp.kernel_websocket_connection_class=tools.at_once.AtOnce"
     return [f"--ServerApp.root_dir={root}", f"--LabApp.default_url={start}", at_once]
 
 
-def copy_notebooks(root: Path) -> None:
+def copy_notebooks(root: Path, mine: Path) -> None:
     """Copy the notebooks for the learner. No copy is ever overwritten: a newer version is put beside it."""
-    mine = root / "my_notebooks"  # git ignores it
     mine.mkdir(exist_ok=True)
     shutil.copytree(root / "notebooks/pictures", mine / "pictures", copy_function=shutil.copyfile, dirs_exist_ok=True)
     record = mine / ".versions.json"  # which versions of each notebook have been copied
@@ -86,7 +85,7 @@ def copy_notebooks(root: Path) -> None:
             while os.path.lexists(copy := mine / f"{original.stem} (version {number}).ipynb"):
                 number += 1
             put(copy, without_outputs(original))
-            print(f"{original.name} has a new version: {copy.relative_to(root)}. Yours is as you left it.", flush=True)
+            print(f"{original.name} has a new version: {mine.name}/{copy.name}. Yours is as you left it.", flush=True)
         if version not in versions:
             versions.append(version)
             put(record, json.dumps(copied))

@@ -323,7 +323,7 @@ class LiveFigure:
     def _tellings(self) -> list[Mapping[str, Any]]:
         for some in self.lab.telling:
             self._check(dict(some))
-        return self.lab.telling or [{}]
+        return self.lab.telling or [self.values]
 
     def _how_to_return(self, values: Mapping[str, Any] | None = None) -> str:
         """Return the quiet line below the picture: the call that shows what is seen, for slides and notes."""
@@ -403,8 +403,8 @@ class LiveFigure:
         one that the figure opens with: what stays there after a reload must not answer a prediction.
         """
         stored = bool(os.environ.get("COURSE_STRICT"))
+        settings = self._tellings() if stored else [self.values]
         still = (self.telling() if stored else self.picture)._repr_mimebundle_()
-        settings = self._tellings() if stored else [{}]
         controls = html.escape(", ".join(f"“{control.label}”" for control in self.controls.values()))
         calls = "".join(self._how_to_return({**self._start, **some}) for some in settings)
         still["text/html"] += f"{calls}<p><em>A picture of a live figure. Run this cell to move {controls}.</em></p>"

@@ -32,6 +32,7 @@ VALUES[IT] = 1.0, 1.0
 @live.lab(
     height=2.9,
     neutral="At the highest temperature every word has nearly the same weight.",
+    telling={"temperature": 1.0},
     ending=live.Choice("… because it was too", ("tired", "wide"), "tired"),
     temperature=live.LogSlider("temperature τ", 0.1, 100, 100),
 )
@@ -62,8 +63,8 @@ def first_look(figure: "Figure") -> live.Update:
         ax.set_title(f"… too {ending}: {finding}")
         rest = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, weights, strict=True))
         return (
-            f"… too {ending}: {finding}, at temperature {short(temperature)}. Lines from 'it' to each word of "
-            f"the sentence, as thick as the weight: {rest}."
+            f"… At temperature {short(temperature)}. Lines from 'it' to each word of the sentence, as thick as the "
+            f"weight: {rest}."
         )
 
     return update
@@ -100,8 +101,8 @@ def moving_it(figure: "Figure", average: Callable[..., Any]) -> live.Update:
         towards = "the cat" if new[0] > new[1] + 0.2 else "the street" if new[1] > new[0] + 0.2 else "neither"
         ax.set_title(f"… too {ending}: 'it' moves towards {towards}")
         return (
-            f"… too {ending}, at temperature {short(temperature)}: the weighted average takes 'it' from (1, 1) to "
-            f"({new[0]:.2f}, {new[1]:.2f}), towards {towards}. The words are dots in a plane, sized by their weights."
+            f"… At temperature {short(temperature)} the weighted average takes 'it' from (1, 1) to ({new[0]:.2f}, "
+            f"{new[1]:.2f}). The words are dots in a plane, sized by their weights."
         )
 
     return update
