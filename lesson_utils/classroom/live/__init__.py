@@ -328,8 +328,8 @@ class LiveFigure:
     def _how_to_return(self, values: Mapping[str, Any] | None = None) -> str:
         """Return the quiet line below the picture: the call that shows what is seen, for slides and notes."""
         start = {name: control.read(control.value) for name, control in self.controls.items()}
-        values = self.values if values is None else values
-        moved = {name: _as_read(value) for name, value in values.items() if value != start[name]}
+        read = {name: self.controls[name].read(value) for name, value in (values or self.values).items()}
+        moved = {name: _as_read(value) for name, value in read.items() if value != start[name]}
         call = self.lab.call(**moved)
         style = f"color:var(--jp-content-font-color2, {plots.GREY});font-size:85%;user-select:all"
         return f'<div><code style="{style}">{html.escape(call)}</code></div>'
