@@ -98,12 +98,18 @@ def install(*names):
     if old:
         os.remove(STAMP)  # should this be stopped half-way, no stamp speaks for what it left
     names = sorted(there.union(names))
-    done = put_in(names, anew=not old)
+    done = put_in(names, anew=not (old or made_by_hand()))
     if done or old:  # what gives up by itself leaves what was there
         with open(STAMP, "w") as file:
             json.dump({"place": place, "project": project, "names": names} if done else old, file)
     if not done:
         stop("pip failed, for the reason above. Check your connection, and run this again.")
+
+
+def made_by_hand():
+    """Say whether there is a .venv that somebody else made, with this Python: then it is added to, not made anew."""
+    same = f"import pip, sys; sys.exit('{{}}.{{}}'.format(*sys.version_info) != {VERSION!r})"
+    return os.path.exists(PYTHON) and not os.path.exists(STAMP) and call(PYTHON, "-c", same)
 
 
 def put_in(names, anew):

@@ -108,7 +108,7 @@ def test_cross_entropy_is_what_the_formula_says(rng, size, smoothing, masked):
     np.testing.assert_allclose(ops.cross_entropy(logits, targets, mask, smoothing), np.mean(wanted), rtol=1e-10)
 
 
-def test_norms_are_what_their_formulas_say(rng):
+def test_layer_norm_and_rms_norm_are_what_their_formulas_say(rng):
     x, (gamma, beta) = 5 + 3 * rng.normal(size=(4, 50)), rng.normal(size=(2, 50))
     mean, var = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
     for eps in (1e-12, 1e-5, 3.0):
