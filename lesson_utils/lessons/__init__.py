@@ -5,7 +5,7 @@ A lesson `my_lesson` with number 7 is `notebooks/07_my_lesson.ipynb` and the pac
 - `__init__.py`: `LESSON = Lesson(7, "My lesson", "What is its question?", exercises=("my_exercise",))`
 - `lab.py`: what the notebook calls `lab.`: live figures, stills, experiments
 - `exercises.py`: `EXERCISES`, one `Exercise` for each name in the record
-- `questions.py`: `QUESTIONS`, for `quiz.checkpoint("my_lesson")`
+- `questions.txt`: the predictions and the checkpoint questions (`lesson_utils.classroom.asked` says how)
 
 `common_mistakes` and `published_bugs` are what several of them share. All but the record is imported when asked for: a
 notebook pays for its own lesson only.
