@@ -172,7 +172,12 @@ def shown(notebook: Path) -> dict[str, live.LiveFigure]:
 
 
 def draw(place: str, figure: live.LiveFigure, folder: Path, chosen: Chosen, most: int = MOST_FRAMES) -> None:
-    """Write the pictures and the stops of a figure into a folder; its place is NOTEBOOK/CELL."""
+    """Write the pictures and the stops of a figure into a folder; its place is NOTEBOOK/CELL.
+
+    It begins where the stored picture stands, at the telling setting.
+    """
+    for setting in figure.lab.telling[-1:]:
+        figure.set(**setting)
     values, start = stops(figure, chosen, most), figure.values
     say = {
         "figure": place,
