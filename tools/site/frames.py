@@ -176,8 +176,8 @@ def draw(place: str, figure: live.LiveFigure, folder: Path, chosen: Chosen, most
 
     It begins where the stored picture stands, at the telling setting.
     """
-    for setting in figure.lab.telling[-1:]:
-        figure.set(**setting)
+    for telling in figure.lab.telling[-1:]:
+        figure.set(**telling)
     values, start = stops(figure, chosen, most), figure.values
     say = {
         "figure": place,
