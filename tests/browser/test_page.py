@@ -201,7 +201,7 @@ def test_a_number_beside_a_slider_counts_also_with_a_comma_and_when_one_leaves_i
             page.keyboard.type(number)
             page.keyboard.press(leave)
             assert figure.wait_for_picture(other_than=before)
-            assert f"at temperature {said}." in figure.alt
+            assert f"At temperature {said}." in figure.alt
 
 
 def test_what_is_typed_at_a_control_leaves_the_cell_as_it_is(lab):
