@@ -52,6 +52,7 @@ x: scores, (..., n), any leading axes, float32 or float64. Returns the weights,
     library=(ops.softmax, ops.softmax_forward, ops.log_softmax),
     praise="Nine cases: any leading axes, ±10 000, −∞, float32. This softmax would do for a real model.",
     dtype="kept",
+    in_pytorch="weights = torch.softmax(x, dim=-1)  # dim has no default here: say that it is the last axis",
 )
 
 # --- Scaled dot-product attention ----------------------------------------------------------------------------------
@@ -123,6 +124,11 @@ arguments stay as they were. `ops.softmax` may be used.""",
     praise="Eleven cases: masks, leading axes, scores in the thousands and beyond, one key, d_k = 1, float32. This is equation 1 of "
     "“Attention Is All You Need”, and it is yours.",
     dtype="kept",
+    in_pytorch="""scores = Q @ K.mT / K.shape[-1] ** 0.5
+if mask is not None: scores = scores.masked_fill(~mask, -torch.inf)
+weights = scores.softmax(dim=-1)
+# Or at once, without weights. True means "may attend" in this mask, and "hidden" in that of nn.MultiheadAttention.
+output = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)""",
 )
 
 # --- The variance, predicted ----------------------------------------------------------------------------------------
