@@ -1,12 +1,162 @@
-"""The exercises of notebook 03."""
+"""The exercises of notebook 03, and the ways to get them wrong, as learners type them."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils.lessons.multi_head import mistakes
+from lesson_utils.lessons.common_mistakes import answers
 from lesson_utils.maths import attention
-from lesson_utils.mistakes.exercise import Case, Exercise
+from lesson_utils.mistakes.exercise import Case, Exercise, change
+
+# fmt: off
+
+SPLIT = (
+    change('reshaped without a swap', 'Your heads are cut as by a reshape straight to (..., h, T, d_k), which never moves an entry past another: head 0 is filled with the first tokens, head 1 with the next. Reshape to (..., T, h, d_k) first, then swap the axes T and h.', cut="x = x.reshape(*leading, num_heads, T, d_k)", swap="return x"),
+    change('not swapped', 'T and h are not swapped in your result. After the cut into (..., T, h, d_k), let them change places, so that each head has all tokens: `.swapaxes(-2, -3)`.', swap="return x"),
+    change('every h-th column', 'Your head 0 gets the columns 0, h, 2h …; it should get the first d_k columns. Cut each row into h pieces of d_k: with `*leading, T, d_model = x.shape`, that is `reshape(*leading, T, num_heads, d_model // num_heads)`. Then swap T and h.', "np.stack([x[..., i::num_heads] for i in range(num_heads)], axis=-3)", cut="x = x.reshape(*leading, T, d_k, num_heads)", swap="return np.moveaxis(x, -1, -3)"),
+    change('heads and width mixed up', 'Your numbers are cut as by a reshape to (..., T, d_k, h). `num_heads` is how many pieces there are; each is `d_model // num_heads` wide. With `*leading, T, d_model = x.shape`, that is `reshape(*leading, T, num_heads, d_model // num_heads)`.', cut="x = x.reshape(*leading, T, d_k, num_heads)"),
+    change('width and heads swapped', 'Other axes than T and h have changed places in your result. After the reshape the axes are (..., T, h, d_k), and T and h change places: `.swapaxes(-2, -3)`, or `axis=-3` of `np.stack`.', swap="return x.swapaxes(-1, -2)"),
+    change("width and tokens swapped", "Your result is as if the last axis had changed places with the third from the end. After the reshape the axes are (..., T, h, d_k), and T and h change places: `.swapaxes(-2, -3)`.", swap="return x.swapaxes(-1, -3)"),
+    change('all axes turned around', '`.T`, and `.transpose()` without arguments, reverse all axes. Only T and h change places: `.swapaxes(-2, -3)`.', swap="return x.T"),
+    change(
+        'two axes taken for granted', 'Your code is for x with two axes, (T, d_model). There may be any number in front: take the last two, `*leading, T, d_model = x.shape`, pass `*leading` on to `reshape`, and swap the axes −2 and −3.',
+        "T, d_model = x.shape\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
+        "T, d_model = x.shape[0], x.shape[1]\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
+        "x.reshape(x.shape[0], num_heads, -1).swapaxes(0, 1)",
+        "T, d_model = x.shape[-2:]\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
+        "x.reshape(len(x), num_heads, x.shape[1] // num_heads).transpose(1, 0, 2)",
+        swap="return x.transpose(1, 0, 2)",
+    ),
+    change(
+        'three axes taken for granted', 'Your code is for x with three axes, (B, T, d_model). There may be fewer or more in front: take the last two, `*leading, T, d_model = x.shape`, pass `*leading` on to `reshape`, and swap the axes −2 and −3.',
+        "B, T, d = x.shape\nreturn x.reshape(B, T, num_heads, d // num_heads).swapaxes(1, 2)",
+        "x.reshape(x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads).swapaxes(1, 2)",
+        "x.reshape(x.shape[0], x.shape[1], num_heads, -1).swapaxes(1, 2)",
+        swap="return x.transpose(0, 2, 1, 3)",
+    ),
+    change('axes counted from the front', 'You swap two axes counted from the front. Which axes these are depends on how many leading axes there are. Count from the end: `.swapaxes(-2, -3)`.', swap=("return x.swapaxes(0, 1)", "return x.swapaxes(1, 2)", "return np.moveaxis(x, 1, 0)")),
+    change('heads before everything', 'Your heads stand in front of the leading axes. They belong right before T: (..., h, T, d_k). With `np.stack`, that is `axis=-3`.', "np.stack(np.split(x, num_heads, axis=-1))", swap="return np.moveaxis(x, -2, 0)"),
+    change(
+        'tokens split', 'You give each head some of the tokens. Each head sees all tokens, and some of the columns: split the last axis.',
+        "np.stack(np.split(x, num_heads, axis=-2), axis=-3)",
+        "np.stack(np.split(x, num_heads, axis=-2))",
+        "np.stack(np.split(x, num_heads))",
+        "np.split(x, num_heads, axis=-2)",
+        "np.array(np.split(x, num_heads, axis=0))",
+    ),
+    change('a list of heads', 'You return a list. Put its arrays on an axis of their own, right before T: `np.stack(heads, axis=-3)`.', "np.split(x, num_heads, axis=-1)"),
+    change('a float for a size', '`/` gives a float, even 6 / 2, and a size must be a whole number. Write `d_model // num_heads`.', sizes="*leading, T, d_model = x.shape\nd_k = d_model / num_heads"),
+    change("pieces overlap", "Your pieces overlap: head i begins at column i, not at i · d_k. Head i takes the columns i·d_k … (i + 1)·d_k − 1.", "*leading, T, d_model = x.shape\nd_k = d_model // num_heads\nreturn np.stack([x[..., i : i + d_k] for i in range(num_heads)], axis=-3)"),
+    change("num_heads for the width", "You make pieces of width `num_heads`. `num_heads` is how many pieces there are; each is `d_model // num_heads` wide.", sizes="*leading, T, d_model = x.shape\nd_k = num_heads\nnum_heads = d_model // d_k"),
+)
+
+MERGE = (
+    change('reshaped without a swap', 'Your heads are joined as by a reshape alone, which never moves an entry past another: tokens of one head end up in one row. Swap T and h first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.', swap=""),
+    change('not joined', 'The pieces of a token are not joined. After the swap, (..., T, h, d_k), return them reshaped to (..., T, h·d_k).', join="return x"),
+    change('leading axes joined', 'The leading axes are joined with T, as by a `-1` in `reshape`, which takes all that is left. Keep them: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, num_heads * d_k)"),
+    change('leading axes made one', 'Your result has exactly one leading axis, however many x has. Keep the leading axes as they are: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, T, num_heads * d_k)"),
+    change('columns of the heads alternate', "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.", "*leading, h, T, d_k = x.shape\nout = np.zeros((*leading, T, h * d_k), x.dtype)\nfor i in range(h):\n    out[..., i::h] = x[..., i, :, :]\nreturn out", swap="x = np.moveaxis(x, -3, -1)"),
+    change('wrong axes swapped', 'In your result d_k has changed places with another axis. T and h must: `.swapaxes(-2, -3)`, then reshape to (..., T, h·d_k).', swap=("x = x.swapaxes(-1, -2)", "x = x.swapaxes(-1, -3)"), join=("return x.reshape(*leading, T, num_heads * d_k)", "return x")),
+    change(
+        'heads below each other', 'You put the heads below each other, as more rows. A token stays one row: its pieces from all heads go side by side, into one row of h·d_k columns.',
+        "np.concatenate(x)",
+        "np.concatenate(x, axis=-2)",
+        "x.reshape(*x.shape[:-3], -1, x.shape[-1])",
+        "np.vstack(x)",
+    ),
+    change("last head first", "Your heads stand in the reverse order, the last one first. The first head's piece comes first.", swap="x = x[..., ::-1, :, :].swapaxes(-2, -3)"),
+    change('heads added', 'You add the heads up, or average them. They are put side by side, so that W_O can use each in its own way: the width is h·d_k.', "x.sum(axis=-3)", "x.mean(axis=-3)", "sum(x)", "x.mean(axis=0)"),
+    change(
+        'three axes taken for granted', 'Your code works for three axes only, (h, T, d_k). Any number of axes may stand in front of them. Count from the end: the heads are axis −3, and the tokens axis −2.',
+        "h, T, d_k = x.shape\nreturn x.swapaxes(0, 1).reshape(T, h * d_k)",
+        "np.concatenate(x, axis=-1)",
+        "np.hstack(x)",
+        "np.concatenate([x[i] for i in range(x.shape[0])], axis=-1)",
+        "x.transpose(1, 0, 2).reshape(x.shape[1], -1)",
+        "x.swapaxes(0, 1).reshape(x.shape[1], -1)",
+    ),
+    change(
+        'four axes taken for granted', 'Your code is for four axes, (B, h, T, d_k). There may be fewer or more in front. Count from the end: `.swapaxes(-2, -3)` swaps T and h, and the sizes are `*leading, h, T, d_k = x.shape`.',
+        "B, h, T, d_k = x.shape\nreturn x.swapaxes(1, 2).reshape(B, T, h * d_k)",
+        "x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)",
+        "x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)",
+    ),
+    change('axes counted from the front', 'You swap two axes counted from the front. T and h stand there only for one number of axes. Count from the end: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(0, 1)", "x = x.swapaxes(1, 2)")),
+    change('one head only', 'Only one head is left in your result. All of them go side by side: the width is h·d_k.', "x[..., 0, :, :]", "x[..., -1, :, :]", "x[0]", "x[-1]"),
+    change("sizes in another order", "Your rows are cut as if T and h were exchanged. x is (..., h, T, d_k), `*leading, num_heads, T, d_k = x.shape`; after the swap a row is a token: (..., T, h·d_k).", sizes="*leading, T, num_heads, d_k = x.shape"),
+    change("pieces overlap", "Your pieces overlap: head i begins at column i · d_k, not at i.", "*leading, h, T, d_k = x.shape\nout = np.zeros((*leading, T, h * d_k))\nfor i in range(h):\n    out[..., i : i + d_k] = x[..., i, :, :]\nreturn out"),
+)
+
+_FOR = "outputs, maps = [], []\nfor i in range(num_heads):\n    d_k, d_v = W_Q.shape[1] // num_heads, W_V.shape[1] // num_heads\n"
+
+
+def _looped(query: str, key: str, value: str, end: str = "np.concatenate(outputs, axis=-1) @ W_O, np.stack(maps, axis=-3)", x: str = "x") -> str:
+    return (
+        f"{_FOR}    output, A = attention.scaled_dot_product_attention({x} @ {query}, {x} @ {key}, {x} @ {value})\n"
+        f"    outputs.append(output)\n    maps.append(A)\nreturn {end}"
+    )
+
+
+def _sliced(rows: str, columns: str, values: str, x: str) -> str:
+    matrices = f"W_Q[{rows}, {columns}]", f"W_K[{rows}, {columns}]", f"W_V[{rows}, {values}]"
+    return f"d = x.shape[-1] // num_heads\n{_looped(*matrices, x=x)}"
+
+
+_ROWS, _KEY_COLUMNS, _VALUE_COLUMNS = (f"i * {n} : (i + 1) * {n}" for n in ("d", "d_k", "d_v"))
+_PIECE = ("W_Q[:, i * d_k : (i + 1) * d_k]", "W_K[:, i * d_k : (i + 1) * d_k]", "W_V[:, i * d_v : (i + 1) * d_v]")
+_SCRAMBLED = {n: f"{n} = (x @ W_{n}).reshape(*x.shape[:-2], num_heads, x.shape[-2], -1)" for n in "QKV"}
+_CUT = {n: f"{n} = (x @ W_{n}).reshape(*x.shape[:-1], num_heads, -1)" for n in "QKV"}
+_OWN = "weights = ops.softmax(Q @ K.swapaxes(-1, -2) / math.sqrt({}){})\nheads = weights @ V"
+
+MULTI = (
+    change('one big head', 'This is one big head: queries and keys meet in their full width, and there is one set of weights. Split the queries, keys and values into heads first; each head then has weights of its own.', Q="Q = x @ W_Q", K="K = x @ W_K", V="V = x @ W_V", merge="joined = heads"),
+    change('W_O left out', 'Your output is not multiplied by W_O, which mixes what the heads brought. Multiply the joined heads by it: `… @ W_O`.', mix="output = joined"),
+    change('heads scrambled', 'Your heads hold the wrong tokens, as after a reshape without a swap. Reshape to (..., T, h, d_k), then swap T and h; merge the same way back.', **_SCRAMBLED, merge=("joined = attention.merge_heads(heads)", "joined = heads.reshape(*x.shape[:-1], -1)")),
+    change('merged without a swap', 'Your heads are merged as by `reshape` alone: tokens of one head end up in one row. Swap T and h first.', merge="joined = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)"),
+    change('not swapped after the cut', 'Your heads have the shape (..., T, h, d_k), so that the heads of one token attend to each other. Swap T and h: the tokens of one head attend to each other.', **_CUT, merge="joined = heads.reshape(*x.shape[:-1], -1)"),
+    change('every h-th column', 'Your head 0 takes the columns 0, h, 2h …; it should take the first d_k columns, head 1 the next.', _looped("W_Q[:, i::num_heads]", "W_K[:, i::num_heads]", "W_V[:, i::num_heads]"), _looped(_PIECE[0], _PIECE[1], "W_V[:, i::num_heads]"), _looped("W_Q[:, i::num_heads]", "W_K[:, i::num_heads]", _PIECE[2])),
+    change("last head first", "You join the heads in the reverse order, the last one first. The first rows of W_O belong to the first head.", merge="joined = attention.merge_heads(heads[..., ::-1, :, :])"),
+    change('one piece, many times', 'Your heads share one piece: they take the same columns of the queries and the keys. Head i takes the columns i·d_k … (i + 1)·d_k − 1.', _looped("W_Q[:, :d_k]", "W_K[:, :d_k]", "W_V[:, :d_v]"), _looped("W_Q[:, :d_k]", "W_K[:, :d_k]", _PIECE[2])),
+    change('heads not side by side', 'Your heads are added up, averaged, not joined, or only one of them is left. They go side by side, width h·d_v, so that W_O can use each in its own way.', merge=("joined = heads.sum(axis=-3)", "joined = heads.mean(axis=-3)", "joined = heads[..., 0, :, :]", "joined = heads")),
+    change("values cut by d_k", "You cut the values into pieces of width d_k. Their width is d_v = W_V.shape[1] // num_heads, which may be another.", _looped(_PIECE[0], _PIECE[1], "W_V[:, i * d_k : (i + 1) * d_k]"), V="V = (x @ W_V).reshape(*x.shape[:-1], num_heads, W_Q.shape[1] // num_heads).swapaxes(-2, -3)"),
+    change('values not projected', 'What your weights average are not the values. The values have a matrix of their own: `x @ W_V`, split into heads. The weights of each head average the values of that head.', V=("V = attention.split_heads(x, num_heads)", "V = attention.split_heads(x @ W_K, num_heads)", "V = attention.split_heads(x @ W_Q, num_heads)")),
+    change('nothing projected', 'You split x itself. Project first: queries are `x @ W_Q`, keys `x @ W_K`, and values `x @ W_V`. Then split each into heads.', Q="Q = attention.split_heads(x, num_heads)", K="K = attention.split_heads(x, num_heads)", V="V = attention.split_heads(x, num_heads)"),
+    change(
+        "a slice of x for each head", "You give each head a slice of x. But every head reads all of x: only the columns of `W_Q`, `W_K` and `W_V` are shared out among the heads. Multiply first, `x @ W_Q`, and then split the result into heads.",
+        _sliced(_ROWS, _KEY_COLUMNS, _VALUE_COLUMNS, x=f"x[..., {_ROWS}]"),
+        _sliced(_ROWS, _KEY_COLUMNS, _VALUE_COLUMNS, x="attention.split_heads(x, num_heads)[..., i, :, :]"),
+        _sliced(_ROWS, _ROWS, _ROWS, x=f"x[..., {_ROWS}]"),
+        _sliced(_ROWS, ":", ":", x=f"x[..., {_ROWS}]"),
+        **{n: f"{n} = attention.split_heads(x, num_heads) @ W_{n}" for n in "QKV"},
+    ),
+    change('keys are queries', "Your keys are x itself, or made with the queries' matrix. Queries are `x @ W_Q`, keys `x @ W_K`.", K=("K = attention.split_heads(x @ W_Q, num_heads)", "K = attention.split_heads(x, num_heads)")),
+    change("queries not projected", "Your queries are x itself, or made with the keys' matrix. The queries are `x @ W_Q`, split into heads.", Q=("Q = attention.split_heads(x, num_heads)", "Q = attention.split_heads(x @ W_K, num_heads)")),
+    change('queries and keys swapped', 'You have queries and keys the wrong way round: queries are `x @ W_Q`, keys `x @ W_K`.', Q="Q = attention.split_heads(x @ W_K, num_heads)", K="K = attention.split_heads(x @ W_Q, num_heads)"),
+    change('matrices transposed', 'You multiply x by a transposed matrix. Multiply it by each matrix as it is: `x @ W_Q`, with W_Q of shape (d_model, h·d_k).', Q=("Q = attention.split_heads(x @ W_Q.T, num_heads)", "Q = attention.split_heads(x @ W_Q, num_heads)"), K="K = attention.split_heads(x @ W_K.T, num_heads)", V=("V = attention.split_heads(x @ W_V.T, num_heads)", "V = attention.split_heads(x @ W_V, num_heads)")),
+    change('W_O transposed', 'You multiply by W_O transposed. W_O is (h·d_v, d_out), and the joined heads are h·d_v wide: `… @ W_O`.', mix="output = joined @ W_O.T"),
+    change("matrix in front", "You put a matrix in front of x. Each row of x is a token, so the matrix comes after it: `x @ W_Q`.", Q="Q = attention.split_heads(W_Q @ x, num_heads)"),
+    change("W_O in front", "You put W_O in front. Each row is a token, so the matrix comes after it: `… @ W_O`.", mix="output = W_O @ joined"),
+    change("W_O before the merge", "You multiply each head by W_O before the heads are joined. Join first, (..., T, h·d_v), then `@ W_O`.", merge="joined = heads @ W_O", mix="output = attention.merge_heads(joined)"),
+    change('scaled by the whole width', "You divide the scores by √d_model, or √(h·d_k): the root of the whole width. Each head's dot products have d_k terms: √d_k. `attention.scaled_dot_product_attention` does it for you.", attend=[_OWN.format(size, "") for size in ("W_Q.shape[1]", "x.shape[-1]")]),
+    change("scaled by another size", "You divide by the root of a size that is not d_k, such as d_model / h, the number of heads or of tokens. d_k is the width of a head's key: `W_K.shape[1] // num_heads`.", attend=[_OWN.format(size, "") for size in ("x.shape[-1] // num_heads", "num_heads", "x.shape[-2]", "V.shape[-1]")]),
+    change("divided by d_k", "Your scores are divided by d_k in all. Divide by its root, once: `attention.scaled_dot_product_attention` does it for you.", attend="weights = ops.softmax(Q @ K.swapaxes(-1, -2) / Q.shape[-1])\nheads = weights @ V"),
+    change('not scaled', 'Your scores are not divided by √d_k. `attention.scaled_dot_product_attention` does it for you.', attend="weights = ops.softmax(Q @ K.swapaxes(-1, -2))\nheads = weights @ V"),
+    change("scaled twice", "You divide by √d_k twice: the scores, and also the queries or the heads. Divide the scores once: `attention.scaled_dot_product_attention` does it for you.", attend=("heads, weights = attention.scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V)", "heads, weights = attention.scaled_dot_product_attention(Q, K, V)\nheads = heads / math.sqrt(Q.shape[-1])")),
+    change('softmax over another axis', "Your weights do not sum to 1 over the keys. Softmax runs over the last axis of each head's scores.", attend=[_OWN.format("Q.shape[-1]", f", axis={axis}") for axis in (-2, -3)]),
+    change("masked", "Your heads are masked: a token sees none of those after it. No mask is asked for here.", attend="heads, weights = attention.scaled_dot_product_attention(Q, K, V, attention.causal_mask(x.shape[-2]))"),
+    change("arguments of attention in another order", "Queries, keys and values are mixed up in your attention. It takes them in this order: queries, keys, values.", attend=("heads, weights = attention.scaled_dot_product_attention(K, Q, V)", "heads, weights = attention.scaled_dot_product_attention(Q, V, K)", "heads, weights = attention.scaled_dot_product_attention(V, K, Q)")),
+    change("pair not unpacked", "`attention.scaled_dot_product_attention` returns two things, the heads' outputs and the weights. Unpack them: `heads, weights = …`.", attend="heads = attention.scaled_dot_product_attention(Q, K, V)\nweights = heads"),
+    change("pair unpacked the wrong way round", "You take the weights for the heads' outputs. `attention.scaled_dot_product_attention` returns first the outputs, then the weights: `heads, weights = …`.", attend="weights, heads = attention.scaled_dot_product_attention(Q, K, V)"),
+    change('weights averaged over the heads', "You return the heads' weights as one map, their mean or their sum. Return those of each head, (..., h, T, T).", answer=("return output, weights.mean(axis=-3)", "return output, weights.sum(axis=-3)")),
+    change("one head's weights", 'You return the weights of one head only. Return those of each head, (..., h, T, T).', _looped(*_PIECE, end="np.concatenate(outputs, axis=-1) @ W_O, A"), answer=("return output, weights[..., 0, :, :]", "return output, weights[..., -1, :, :]")),
+    change('weights with the heads in front', 'The heads of your weights stand in front of the leading axes. They belong right before the queries, (..., h, T, T): `np.stack(weights, axis=-3)`.', _looped(*_PIECE, end="np.concatenate(outputs, axis=-1) @ W_O, np.stack(maps)")),
+    change("heads returned", "Your second result is what the heads have found. Return their weights, (..., h, T, T), as the second result.", answer="return output, heads"),
+    *answers("output", "weights"),
+    change("width of a head from d_model", "You cut pieces of width d_model / h. The width of a head is that of its matrix: d_k is `W_Q.shape[1] // num_heads`, and d_v is `W_V.shape[1] // num_heads`.", "d_k = x.shape[-1] // num_heads\npairs = [attention.scaled_dot_product_attention(*((x @ W)[..., i * d_k : (i + 1) * d_k] for W in (W_Q, W_K, W_V))) for i in range(num_heads)]\nheads, maps = zip(*pairs)\nreturn np.concatenate(heads, axis=-1) @ W_O, np.stack(maps, axis=-3)"),
+    change("the first rows of W_O for all", "Every head is multiplied by the first rows of W_O. Head i has d_v rows of its own, i·d_v … (i + 1)·d_v − 1.", mix="d_v = heads.shape[-1]\noutput = sum(heads[..., i, :, :] @ W_O[:d_v] for i in range(num_heads))"),
+)
+
+# fmt: on
 
 # --- Split and merge ------------------------------------------------------------------------------------------------
 
@@ -63,7 +213,7 @@ x stays as it was.""",
         "`x.reshape(*leading, ...)`.",
         "`reshape(*leading, T, num_heads, d_model // num_heads)`, then `.swapaxes(-2, -3)`.",
     ),
-    mistakes=mistakes.SPLIT,
+    mistakes=SPLIT,
     library=(attention.split_heads,),
     praise="Ten cases: any leading axes, one head, d_k = 1, float32. Each head has its own columns of every token.",
 )
@@ -90,7 +240,7 @@ Returns (..., T, h·d_k). NumPy only. x stays as it was.""",
         "a token lie side by side?",
         "`.swapaxes(-2, -3)`, then `.reshape(*leading, T, num_heads * d_k)`.",
     ),
-    mistakes=mistakes.MERGE,
+    mistakes=MERGE,
     library=(attention.merge_heads,),
     praise="Nine cases. Split and merge are a pair now; and each was checked by itself, which a round trip does not do.",
 )
@@ -149,7 +299,7 @@ weights of all heads, (..., h, T, T). NumPy, your own functions, and those in
         "Q = `attention.split_heads(x @ W_Q, num_heads)`, K and V likewise; then attention; then "
         "`attention.merge_heads(heads) @ W_O`.",
     ),
-    mistakes=mistakes.MULTI,
+    mistakes=MULTI,
     library=(attention.multi_head_attention,),
     praise="Eight cases: any leading axes, widths that all differ, one head, float32. This is section 3.2.2 of “Attention Is All "
     "You Need”.",

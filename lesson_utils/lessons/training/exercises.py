@@ -1,14 +1,152 @@
-"""The exercises of notebook 08."""
+"""The exercises of notebook 08, and the ways to get them wrong, as learners type them."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lesson_utils.lessons.training import mistakes
 from lesson_utils.maths import attention, ops
 from lesson_utils.maths.checks import Array
-from lesson_utils.mistakes.exercise import Case, Exercise
+from lesson_utils.mistakes.exercise import Case, Exercise, change
+
+# fmt: off
+
+LAST = "axis=-1, keepdims=True"
+
+
+def _sum(arguments: str) -> str:
+    return f"total = (dweights * weights).sum({arguments})"
+
+
+SOFTMAX_BACKWARD = (
+    change("each weight by itself", "You use w (1 − w), the slope of a weight w by its own score. But each score moves every weight of its row: subtract the row's Σ dweights · weights from dweights, then multiply by the weights.", "dweights * weights * (1 - weights)"),
+    change("upstream forgotten", "dweights is missing, or stands in the row's sum only. A backward pass passes it on: weights · (dweights − Σ dweights · weights).", "weights * (1 - weights)", answer="return weights * (1 - total)"),
+    change("row sum left out", "You leave the row's sum out: a raised score also lowers every other weight of its row. Subtract the row's sum of `dweights * weights` from dweights first.", "dweights * weights"),
+    change("sum without weights", "You subtract a sum or a mean of dweights alone. What is subtracted is their average by weight, the row's sum of `dweights * weights`.", total=(f"total = dweights.sum({LAST})", f"total = dweights.mean({LAST})")),
+    change("sum of the weights", "You subtract 1 in each row, which is the sum of the weights alone. Subtract the sum of `dweights * weights`.", total=f"total = weights.sum({LAST})"),
+    change("mean for the sum", "You take the mean of `dweights * weights`. The weights average already: take the sum.", total=f"total = (dweights * weights).mean({LAST})"),
+    change("without keepdims", "Your sum drops the last axis, and NumPy lines up one number a row with the columns. In a square array that gives wrong numbers without an error. Keep the axis: `keepdims=True` or `[..., None]`.", total=_sum("axis=-1")),
+    change("sum over the rows", "Your sum runs over axis −2. Each row is a softmax of its own: the sum runs along it, `axis=-1, keepdims=True`.", total=_sum("axis=-2, keepdims=True")),
+    change("sum over axis 0", "Your sum runs over axis 0. Each row is a softmax of its own: the sum runs along it, `axis=-1, keepdims=True`.", total=_sum("axis=0, keepdims=True")),
+    change("sum over axis 1", "`axis=1` is the last axis only where there are two. A row is always `axis=-1`.", total=_sum("axis=1, keepdims=True")),
+    change("sum over everything", "Your sum runs over the whole array. Each row has one of its own: `(dweights * weights).sum(axis=-1, keepdims=True)`.", total=_sum("")),
+    change("sum added", "You add the row's sum. It is subtracted: what rises for one score falls for the others.", answer="return weights * (dweights + total)"),
+    change("signs turned around", "Your signs are turned around: it is dweights minus the row's sum of dweights · weights.", answer="return weights * (total - dweights)"),
+    change("not times the weights", "You do not multiply by the weights: a weight near 0 hardly moves.", answer="return dweights - total"),
+    change("brackets", "You subtract the sum from the product. The sum is multiplied by each weight, too: weights · (dweights − Σ dweights · weights).", answer="return weights * dweights - total"),
+    change("weights squared", "You multiply by the weights once too often. The weights stand once before the bracket, and once in the sum: weights · (dweights − Σ dweights · weights).", answer=("return weights * (dweights * weights - total)", "return weights**2 * (dweights - total)")),
+    change("dweights for weights", "weights and dweights have changed places: weights · (dweights − Σ dweights · weights).", answer="return dweights * (weights - total)"),
+    change("log-softmax", "This is the backward pass of log-softmax, dweights − weights · Σ dweights. Asked for is that of softmax: weights · (dweights − Σ dweights · weights).", f"dweights - weights * dweights.sum({LAST})"),
+    change("softmax again", "You apply softmax to the weights. They are softmax's result already: use them as they are.", f"weights = ops.softmax(weights)\ntotal = (dweights * weights).sum({LAST})\nreturn weights * (dweights - total)"),
+    change("divided by the weights", "You divide by the weights. The bracket is multiplied by them.", answer="return (dweights - total) / np.maximum(weights, 1e-9)"),
+)
+
+# --- Attention ----------------------------------------------------------------------------------------------------------
+
+ATTENTION_BACKWARD = (
+    change("scale missing", "The factor 1/√d_k is missing: scores were divided by √d_k on the way up, so their gradient is divided by it on the way down.", scale=""),
+    change("scale missing in dQ", "dQ lacks the factor 1/√d_k. dQ and dK come through the same scaled scores.", queries="dQ = dscores @ K * math.sqrt(K.shape[-1])"),
+    change("scale missing in dK", "dK lacks the factor 1/√d_k. dQ and dK come through the same scaled scores.", keys="dK = dscores.swapaxes(-1, -2) @ Q * math.sqrt(K.shape[-1])"),
+    change("scale turned around", "You multiply by √d_k. The derivative of a score s / √d_k by s is 1/√d_k again: divide.", scale="dscores = dscores * math.sqrt(K.shape[-1])"),
+    change("scale without root", "You divide by d_k, or twice by its root. Divide once by √d_k, as in the forward pass.", scale="dscores = dscores / K.shape[-1]"),
+    change("scale of another size", "You divide by the root of another size. The factor is that of the forward pass, 1/√d_k: `math.sqrt(K.shape[-1])`.", scale=("dscores = dscores / math.sqrt(V.shape[-1])", "dscores = dscores / math.sqrt(K.shape[-2])", "dscores = dscores / math.sqrt(Q.shape[-2])")),
+    change("scale on dV", "You divide dV by √d_k as well. The values are not scaled: output = weights V.", values="dV = weights.swapaxes(-1, -2) @ doutput / math.sqrt(K.shape[-1])"),
+    change("softmax skipped", "You go from dweights to the scores without softmax in between. On the way up it stood there; on the way down it is `ops.softmax_backward(dweights, weights)`.", softmax="dscores = dweights"),
+    change("softmax, each weight by itself", "For softmax you use w (1 − w), which looks at each weight w by itself. Each score moves its whole row: `ops.softmax_backward(dweights, weights)`.", softmax="dscores = dweights * weights * (1 - weights)"),
+    change("softmax without the row's sum", "For softmax you only multiply by the weights. The row's Σ dweights · weights must come off first: `ops.softmax_backward(dweights, weights)`.", softmax="dscores = dweights * weights"),
+    change("softmax applied", "You apply softmax itself to the gradient. Its backward pass is asked for: `ops.softmax_backward(dweights, weights)`.", softmax="dscores = ops.softmax(dweights)"),
+    change("arguments of softmax_backward exchanged", "In your softmax the weights and their gradient have changed places: `ops.softmax_backward(dweights, weights)`.", softmax="dscores = ops.softmax_backward(weights, dweights)"),
+    change("softmax: sum over the queries", "The sum in your step back through softmax runs over the queries. It runs along each row, over the keys: `axis=-1, keepdims=True`.", softmax="dscores = weights * (dweights - (dweights * weights).sum(axis=-2, keepdims=True))"),
+    change("softmax: without keepdims", "The sum in your step back through softmax drops its axis, and lines up with the wrong one. Keep it: `keepdims=True`.", softmax="dscores = weights * (dweights - (dweights * weights).sum(axis=-1))"),
+    change("dV from dweights", "dV is made from the weights, not from their gradient: `weights.swapaxes(-1, -2) @ doutput`.", values="dweights = doutput @ V.swapaxes(-1, -2)\ndV = dweights.swapaxes(-1, -2) @ doutput"),
+    change("dV not transposed", "For dV you multiply by the weights as they are, (T_q, T_k). A value collects from all queries that looked at it: `weights.swapaxes(-1, -2) @ doutput`.", values="dV = weights @ doutput"),
+    change("V not transposed", "dweights is doutput times V transposed: from (T_q, d_v) to (T_q, T_k), `doutput @ V.swapaxes(-1, -2)`.", weights="dweights = doutput @ V"),
+    change("dK not transposed", "For dK you use the gradient at the scores as it is, (T_q, T_k). A key collects from all queries: `….swapaxes(-1, -2) @ Q`.", keys="dK = dscores @ Q"),
+    change("dQ transposed", "For dQ you transpose the gradient at the scores. A query collects from all keys: `… @ K`.", queries="dQ = dscores.swapaxes(-1, -2) @ K"),
+    change("Q for K", "dQ is made from the keys: scores are Q Kᵀ, so what stands beside Q comes in: the gradient at the scores times K, `… @ K`. You used Q.", queries="dQ = dscores @ Q"),
+    change("K for Q", "dK is made from the queries: the gradient at the scores, transposed, times Q. You used K.", keys="dK = dscores.swapaxes(-1, -2) @ K"),
+    change("Q and K exchanged", "dQ and dK have changed places. With G for the gradient at the scores, dQ = G K, and dK = Gᵀ Q.", answer="return dK, dQ, dV"),
+    change("K for V", "For dweights you used K. output = weights V, so V comes in: `doutput @ V.swapaxes(-1, -2)`.", weights="dweights = doutput @ K.swapaxes(-1, -2)"),
+    change(".T", "`.T` and `np.transpose` turn all axes around, the leading ones as well. Only the last two change places: `.swapaxes(-1, -2)`.", values="dV = weights.T @ doutput", weights=("dweights = doutput @ V.swapaxes(-1, -2)", "dweights = doutput @ V.T"), keys=("dK = dscores.T @ Q", "dK = dscores.swapaxes(-1, -2) @ Q")),
+    change("values first", "Your results are in the wrong order. First comes the gradient of Q, then that of K, then that of V.", answer=("return dV, dK, dQ", "return dV, dQ, dK", "return dK, dV, dQ", "return dQ, dV, dK")),
+    change("dweights returned", "You return what lies in between. Asked for are dQ, dK, dV.", answer=("return dscores, dK, dV", "return dweights, dscores, dV")),
+)
+
+# --- Adam ---------------------------------------------------------------------------------------------------------------
+
+ADAM = (
+    change("no correction", "The bias correction is missing. Averages that begin at 0 are too small at first: divide m by 1 − β₁ᵗ and v by 1 − β₂ᵗ.", m_hat="m_hat = m", v_hat="v_hat = v"),
+    change("m not corrected", "m is not corrected. An average that begins at 0 is too small at first: divide by 1 − β₁ᵗ.", m_hat="m_hat = m"),
+    change("v not corrected", "v is not corrected. An average that begins at 0 is too small at first: divide by 1 − β₂ᵗ.", v_hat="v_hat = v"),
+    change("t not in the correction", "Your correction divides by 1 − β, whatever the step. It is 1 − βᵗ, which goes to 1: `1 - beta_1**t`.", m_hat="m_hat = m / (1 - beta_1)", v_hat=("v_hat = v / (1 - beta_2)",)),
+    change("t from 0", "You count the steps from 0. t is 1 in the first step already; with t − 1 you divide by 1 − β⁰, which is 0.", m_hat="m_hat = m / (1 - beta_1 ** (t - 1))", v_hat="v_hat = v / (1 - beta_2 ** (t - 1))"),
+    change("t one too large", "You use t + 1. t is 1 in the first step already.", m_hat="m_hat = m / (1 - beta_1 ** (t + 1))", v_hat="v_hat = v / (1 - beta_2 ** (t + 1))"),
+    change("β times t", "You multiply β by t. It is β to the power t: `beta_1**t`.", m_hat="m_hat = m / (1 - beta_1 * t)", v_hat="v_hat = v / (1 - beta_2 * t)"),
+    change("βs exchanged in the correction", "The corrections have changed places: m goes with β₁, v with β₂.", m_hat="m_hat = m / (1 - beta_2**t)", v_hat="v_hat = v / (1 - beta_1**t)"),
+    change("βs exchanged", "β₁ and β₂ have changed places in the averages: β₁ belongs to m, β₂ to v.", m="m = beta_2 * m + (1 - beta_2) * grad", v="v = beta_1 * v + (1 - beta_1) * grad**2"),
+    change("ε inside the root", "You put ε under the root. In Adam it is added behind it: √v̂ + ε.", value="value = value - lr * m_hat / np.sqrt(v_hat + eps)"),
+    change("ε missing", "ε is missing: without it a parameter that never had a gradient divides 0 by 0.", value="value = value - lr * m_hat / np.sqrt(v_hat)"),
+    change("ε subtracted", "You subtract ε. It is added to the root.", value="value = value - lr * m_hat / (np.sqrt(v_hat) - eps)"),
+    change("g for g²", "v averages the *squares* of the gradient, `grad**2`: it measures size, whatever the sign.", v="v = beta_2 * v + (1 - beta_2) * grad"),
+    change("size for the square", "v averages the squares of the gradient, `grad**2`, not its absolute value: the root comes later.", v="v = beta_2 * v + (1 - beta_2) * abs(grad)"),
+    change("g² for g", "m averages the gradient itself, with its sign.", m="m = beta_1 * m + (1 - beta_1) * grad**2"),
+    change("no root", "You divide by v̂. Divide by its root: then a gradient a thousand times larger makes the same step.", value="value = value - lr * m_hat / (v_hat + eps)"),
+    change("multiplied by the root", "You multiply by √v̂. Divide by it.", value="value = value - lr * m_hat * (np.sqrt(v_hat) + eps)"),
+    change("brackets", "Only √v̂ stands below the fraction bar, and ε is added to the whole. Set brackets: m̂ / (√v̂ + ε).", value="value = value - lr * m_hat / np.sqrt(v_hat) + eps"),
+    change("uphill", "Your value goes up the gradient. A step goes down: value − lr · m̂ / (√v̂ + ε).", value="value = value + lr * m_hat / (np.sqrt(v_hat) + eps)"),
+    change("no learning rate", "The learning rate is missing: lr · m̂ / (√v̂ + ε).", value="value = value - m_hat / (np.sqrt(v_hat) + eps)"),
+    change("the gradient itself", "Your step uses the gradient of this step alone. Adam uses its average, m̂.", value=("value = value - lr * grad / (np.sqrt(v_hat) + eps)", "value = value - lr * grad")),
+    change("plain momentum", "Your step has no √v̂ below. Adam divides by it, so that each parameter moves by about lr.", value="value = value - lr * m_hat"),
+    change("m summed", "You add the whole gradient to m. It is an average: (1 − β₁) of the new, β₁ of the old.", m="m = beta_1 * m + grad"),
+    change("v summed", "You add the whole square to v. It is an average: (1 − β₂) of the new, β₂ of the old.", v="v = beta_2 * v + grad**2"),
+    change("shares exchanged", "The shares in m and v have changed places: β of the old average, 1 − β of what is new.", m="m = (1 - beta_1) * m + beta_1 * grad", v="v = (1 - beta_2) * v + beta_2 * grad**2"),
+    change("shares exchanged in m", "The shares in m have changed places: β₁ of the old average, 1 − β₁ of the new gradient.", m="m = (1 - beta_1) * m + beta_1 * grad"),
+    change("shares exchanged in v", "The shares in v have changed places: β₂ of the old average, 1 − β₂ of the new square.", v="v = (1 - beta_2) * v + beta_2 * grad**2"),
+    change("old averages forgotten", "You forget an average so far, in m or in m and v. Add it where it is missing: `beta_1 * m`, `beta_2 * v`.", m="m = (1 - beta_1) * grad", v=("v = (1 - beta_2) * grad**2", "v = beta_2 * v + (1 - beta_2) * grad**2")),
+    change("corrected averages returned", "You return m̂ and v̂, or put them in place of m and v. The next step starts from m and v as they are; correct copies.", answer="return value, m_hat, v_hat"),
+    change("corrected m returned", "You return m̂ for m. The next step starts from m as it is; correct a copy.", answer="return value, m_hat, v"),
+    change("corrected v returned", "You return v̂ for v. The next step starts from v as it is; correct a copy.", answer="return value, m, v_hat"),
+    change("the change returned", "You return the change. Asked for is the new value.", answer="return lr * m_hat / (np.sqrt(v_hat) + eps), m, v"),
+    change("m and v exchanged", "m and v have changed places in what you return. First comes the new value, then the new m, then the new v.", answer="return value, v, m"),
+    change("only an average", "You return m or v alone. The task asks for three results: the new value, m and v.", answer=("return m", "return v")),
+    change("only the value", "You return the value alone. The new m and the new v are needed for the next step: return them behind the value.", answer="return value"),
+    change("decay", "You also take off a share of the value. That is weight decay, AdamW's addition; here is plain Adam.", value="value = value - lr * (m_hat / (np.sqrt(v_hat) + eps) + 0.01 * value)"),
+    change("the step with the old averages", "The step uses the old averages. It should use the new ones, with this gradient in them.", m="old_m, old_v = m, v\nm = beta_1 * m + (1 - beta_1) * grad", m_hat="m_hat = old_m / (1 - beta_1**t)", v_hat="v_hat = old_v / (1 - beta_2**t)"),
+    change("ε before the correction", "You add ε to √v before v is corrected, as in the short form of the paper. ε belongs to √v̂: where gradients are about as small as ε, the two differ.", v_hat="v_hat = v", value="value = value - lr * math.sqrt(1 - beta_2**t) * m_hat / (np.sqrt(v_hat) + eps)"),
+)
+
+# --- The smoothed loss --------------------------------------------------------------------------------------------------
+
+_BY_HAND = "p = np.exp(logits - logits.max(axis=-1, keepdims=True))\np = p / p.sum(axis=-1, keepdims=True)\n"
+SMOOTHED_LOSS = (
+    change("no smoothing", "`smoothing` has no effect in your loss. Each symbol gets ε/V, the target 1 − ε more.", losses="losses = -right"),
+    change("log of 0", "You take the logarithm of softmax. A small probability is 0 in floats, and ln 0 is −∞. `ops.log_softmax(logits)` takes no detour over probabilities.", logs=("logs = np.log(ops.softmax(logits))", _BY_HAND + "logs = np.log(p)")),
+    change("a floor under the log", "You keep ln away from 0 by adding or keeping a small number. That changes the loss where probabilities are small: `ops.log_softmax(logits)` is exact.", logs=("logs = np.log(ops.softmax(logits) + 1e-9)", "logs = np.log(np.maximum(ops.softmax(logits), 1e-9))", "logs = np.log(ops.softmax(logits) + 1e-12)", "logs = np.log(np.clip(ops.softmax(logits), 1e-12, 1))")),
+    change("softmax for log-softmax", "You average probabilities. The loss is −ln p: `ops.log_softmax(logits)`.", logs="logs = ops.softmax(logits)"),
+    change("on the logits", "You work on the logits themselves. Turn them into ln p first: `ops.log_softmax(logits)`.", logs="logs = logits"),
+    change("the others share ε, by V − 1", "You give the target 1 − ε, and ε/(V − 1) to each of the others. Here all V symbols share ε, the target among them: it gets 1 − ε + ε/V.", losses="V = logits.shape[-1]\nlosses = -(1 - smoothing) * right - smoothing / (V - 1) * (logs.sum(axis=-1) - right)"),
+    change("the target gets no share of ε", "You give ε/V to the others only, and 1 − ε to the target. Then the shares do not sum to 1: the target gets ε/V, too.", losses="losses = -(1 - smoothing) * right - smoothing / logits.shape[-1] * (logs.sum(axis=-1) - right)"),
+    change("1 + ε/V", "You give the target 1 and each symbol ε/V on top. Then the shares sum to more than 1: the target's is 1 − ε, plus ε/V.", losses="losses = -right - smoothing * logs.mean(axis=-1)"),
+    change("sum for the mean over symbols", "You give each symbol the whole ε. They share it: ε/V each, which is ε times the mean over the symbols.", losses="losses = -(1 - smoothing) * right - smoothing * logs.sum(axis=-1)"),
+    change("only (1 − ε)", "The second part is missing: −(ε/V) Σ ln p, over all symbols.", losses="losses = -(1 - smoothing) * right"),
+    change("ε and 1 − ε exchanged", "ε and 1 − ε have changed places: most of it, 1 − ε, is for the target.", losses="losses = -smoothing * right - (1 - smoothing) * logs.mean(axis=-1)"),
+    change("second sign", "The signs of your two parts differ. Both parts are of −ln p: give them the same sign.", losses="losses = -(1 - smoothing) * right + smoothing * logs.mean(axis=-1)"),
+    change("sign", "Your sign is turned around. ln p is negative, and a loss is −ln p.", losses="losses = (1 - smoothing) * right + smoothing * logs.mean(axis=-1)"),
+    change("divergence", "You subtract the entropy of the smoothed targets: that is the Kullback–Leibler divergence. It differs by a constant and has the same gradient; asked for is the cross-entropy.", losses="V = logits.shape[-1]\nq = np.full(V, smoothing / V)\nq[0] += 1 - smoothing\nlosses = -(1 - smoothing) * right - smoothing * logs.mean(axis=-1) + (q[q > 0] * np.log(q[q > 0])).sum()"),
+    change("padding counts", "Padding is in your mean. Only the places where `counts` is True are averaged: `…[counts].mean()`.", mean="return losses.mean()"),
+    change("target 0 for padding", "You leave out the places whose target is 0. Symbol 0 is a symbol like the others: `counts` says which places count.", mean="return losses[targets != 0].mean()"),
+    change("padding in the divisor", "Your sum leaves padding out, but you divide by all places. Divide by the number of places that count, `counts.sum()`.", mean=("return (losses * counts).mean()", "return losses[counts].sum() / losses.size")),
+    change("only padding", "You average the padding, and leave out what counts. `counts` is True where a symbol counts.", mean="return losses[~counts].mean()"),
+    change("sum for the mean", "You return the sum. Asked for is the mean over the places that count, so that a longer batch does not have a larger loss.", mean="return losses[counts].sum()"),
+    change("each string by itself", "You average each string first, so that a symbol of a short string counts more than one of a long string. Take one mean over all the places that count.", mean="return ((losses * counts).sum(axis=-1) / counts.sum(axis=-1)).mean()"),
+    change("one loss each", "You return a loss for each place. Asked for is one number, their mean.", mean="return losses[counts]"),
+    change("bits", "Your result is in bits: it is computed with log₂, or divided by ln 2. Asked for are nats, which the natural logarithm alone gives.", mean="return losses[counts].mean() / np.log(2)"),
+    change("log-softmax over another axis", "Your log-softmax does not run over the symbols, the last axis.", logs="logs = ops.log_softmax(logits, axis=0)"),
+    change("picked with a slice", "You take all targets for each place, as an index `[..., targets]` does. One for each place is `np.take_along_axis(…, targets[..., None], axis=-1)[..., 0]`.", right=("right = logs[..., targets]", "right = logs[:, targets]")),
+    change("the likeliest for the target", "You take the likeliest symbol's ln p. It is the target's that counts, however unlikely.", right="right = logs.max(axis=-1)"),
+)
+
+# fmt: on
 
 # --- Softmax, backwards -----------------------------------------------------------------------------------------------
 
@@ -54,7 +192,7 @@ arguments stay as they were. NumPy only, no loop over rows.""",
         "Multiply out. The δ leaves one term, dweights_j w_j. The other is −w_j Σ_i dweights_i w_i: one sum for the whole row.",
         "The sum is `(dweights * weights).sum(axis=-1, keepdims=True)`. Take w_j out: weights · (dweights − sum).",
     ),
-    mistakes=mistakes.SOFTMAX_BACKWARD,
+    mistakes=SOFTMAX_BACKWARD,
     library=(ops.softmax_backward,),
     praise="Seven cases. The sum over the row is what couples the scores: raise one, and all other weights fall.",
     dtype="kept",
@@ -121,7 +259,7 @@ The arguments stay as they were.""",
         "The scale is a factor: dscores / √d_k. Scores = Q Kᵀ: `dQ = dscores @ K`, and for K the transpose, "
         "`dscores.swapaxes(-1, -2) @ Q`.",
     ),
-    mistakes=mistakes.ATTENTION_BACKWARD,
+    mistakes=ATTENTION_BACKWARD,
     library=(attention.attention_backward,),
     praise="Seven cases: cross-attention, leading axes, hidden keys. With forward and backward, attention is wholly yours.",
     dtype="kept",
@@ -174,7 +312,7 @@ value, m and v; the arguments stay as they were. NumPy only.""",
         "m ← β₁ m + (1 − β₁) g and v ← β₂ v + (1 − β₂) g², with g² entry by entry: `grad**2`.",
         "m̂ = m / (1 − β₁ᵗ), v̂ likewise; value − lr · m̂ / (√v̂ + ε). Return m and v, not m̂ and v̂.",
     ),
-    mistakes=mistakes.ADAM,
+    mistakes=ADAM,
     praise="Five cases, from the first step to the thousandth. In the first, every parameter moves by lr, however small its gradient.",
 )
 
@@ -225,7 +363,7 @@ The arguments stay as they were.""",
         "ln p of the target: `np.take_along_axis(logs, targets[..., None], axis=-1)[..., 0]`. Padding is left out at the end: "
         "`losses[counts].mean()`.",
     ),
-    mistakes=mistakes.SMOOTHED_LOSS,
+    mistakes=SMOOTHED_LOSS,
     library=(ops.cross_entropy, ops.cross_entropy_forward),
     praise="Seven cases: padding, no smoothing, logits in the thousands. This is the loss that the paper trained with.",
 )
