@@ -75,19 +75,34 @@ def minutes(lesson: Lesson, notebook: Any) -> tuple[float, float]:
     """
     core = whole = 0.0
     for cell, further, references in with_places(notebook):
-        if references or cell.id in ("setup", "progress") or "exercise" in cell.metadata.get("tags", []):
-            continue
-        source = cell.source
-        if cell.cell_type == "markdown":
-            time = len(words(source)) / 120
-            time += 1.4 * sum(int(n) for n in re.findall(r"^### .*\*\((\d+) minutes?\b", source, re.M))
-        else:
-            lines = [line for line in without_bookkeeping(source).splitlines() if line.strip()]
-            time = len(lines) / 10 + _looking(cell.outputs)
-            time += min(5, len(lesson.questions())) * ("quiz.checkpoint(" in source)
+        time = 0.0 if references else minutes_of(lesson, cell)
         whole += time
         core += time * (not further)
     return core, whole
+
+
+def minutes_of(lesson: Lesson, cell: Any) -> float:
+    """Return how long a learner takes for one cell."""
+    if cell.id in ("setup", "progress") or "exercise" in cell.metadata.get("tags", []):
+        return 0
+    if cell.cell_type == "markdown":
+        exercises = re.findall(r"^### .*\*\((\d+) minutes?\b", cell.source, re.M)
+        return len(words(cell.source)) / 120 + 1.4 * sum(map(int, exercises))
+    lines = [line for line in without_bookkeeping(cell.source).splitlines() if line.strip()]
+    quiz = min(5, len(lesson.questions())) * ("quiz.checkpoint(" in cell.source)
+    return len(lines) / 10 + _looking(cell.outputs) + quiz
+
+
+def minutes_of_further(lesson: Lesson, notebook: Any) -> dict[str, int]:
+    """Return, by the id of the cell with its heading, the minutes of each section marked *Further*."""
+    found: dict[str, float] = {}
+    heading = ""
+    for cell, further, _ in with_places(notebook):
+        if further and cell.cell_type == "markdown" and "*Further*" in cell.source.split("\n", 1)[0]:
+            heading = cell.id
+        if further and heading:
+            found[heading] = found.get(heading, 0) + minutes_of(lesson, cell)
+    return {name: max(1, round(time)) for name, time in found.items()}
 
 
 def _looking(outputs: Sequence[Any]) -> float:

@@ -6,6 +6,7 @@ tables of notebooks and their minutes from what the lessons say of themselves.
 """
 
 import argparse
+import datetime
 import hashlib
 import json
 import os
@@ -18,7 +19,7 @@ from lesson_utils.classroom import course
 from lesson_utils.classroom.course import Lesson
 from lesson_utils.classroom.files import put
 from lesson_utils.classroom.stand_in import WIDGET_VIEW
-from tools import release
+from tools import prose, release
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -41,6 +42,9 @@ MINUTES = re.compile(r"(\| \| Minutes \| Project \|.*\n(?:\|---)+\|)((?:\n\|.*\|
 PATHS = re.compile(r"(\| \| Take \| Minutes \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
 HOURS = re.compile(r"(core of the course takes )\d+( hours, and everything in it )\d+")
 FURTHER = re.compile(r"#+ .*\*Further\*")  # the heading of a section that can be left out
+CONTENTS = re.compile(r"\n\n\*\*Contents:\*\* .*")
+MINUTES_BELOW = re.compile(r"\A(.*)(?:\n\n\*\d+ minutes?\.\*)?")  # a heading, and the minutes of its section
+EDITION = re.compile(r"\n\n\*Edition of [-\d]+\.\*")
 PAGES = re.compile(  # where the site is
     r"https://[A-Za-z0-9-]+\.github\.io/[A-Za-z0-9._-]+(?=/(?:(?:lite|notebooks|docs|chat)/|index\.html))"
 )
@@ -113,6 +117,41 @@ def with_hours(text: str) -> str:
     """Return `text` with the hours that all notebooks together take."""
     core, whole = (round(sum(some) / 60) for some in zip(*map(minutes, course.LESSONS), strict=True))
     return HOURS.sub(rf"\g<1>{core}\g<2>{whole}", text)
+
+
+def with_contents(lesson: Lesson, notebook: Any) -> None:
+    """Write into a notebook's first cell its sections as links, and below headings marked *Further* their minutes.
+
+    A link names a heading as Jupyter does: by its text, with hyphens for blanks.
+    """
+    links = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and (heading := re.match(r"## (\d+) · (.*)", cell.source)):
+            place = heading[0].removeprefix("## ").replace("*", "").replace(" ", "-")
+            links.append(f"[{heading[1]} {heading[2].removesuffix(' · *Further*')}](#{place})")
+    first = notebook.cells[0]
+    first.source = CONTENTS.sub("", first.source)
+    if links:
+        head, sep, rest = first.source.partition("\n\n**You need**")
+        first.source = f"{head}\n\n**Contents:** {' · '.join(links)}{sep}{rest}"
+    for name, time in prose.minutes_of_further(lesson, notebook).items():
+        (cell,) = (cell for cell in notebook.cells if cell.id == name)
+        cell.source = MINUTES_BELOW.sub(rf"\1\n\n*{time} minute{'s' * (time != 1)}.*", cell.source, count=1)
+
+
+def with_edition(notebook: Any, before: str) -> str:
+    """Return a notebook as text, with the date of its edition in its first cell: today's, if something is new in it."""
+    import nbformat
+
+    first = notebook.cells[0]
+    dates = EDITION.findall(first.source)
+    bare = first.source = EDITION.sub("", first.source)
+    for date in (*dates, f"\n\n*Edition of {datetime.date.today()}.*"):
+        first.source = bare + date
+        text = nbformat.writes(notebook).rstrip("\n") + "\n"
+        if text == before:
+            break
+    return text
 
 
 def minutes(lesson: Lesson) -> tuple[int, int]:
@@ -191,7 +230,12 @@ def save(path: Path, address: str) -> None:
         cell.source = with_table(with_address(cell.source, address))
     run(notebook)
     normalise(notebook)
-    put(path, nbformat.writes(notebook).rstrip("\n") + "\n")
+    text = nbformat.writes(notebook).rstrip("\n") + "\n"
+    for lesson in course.LESSONS:
+        if lesson.notebook == path.name:
+            with_contents(lesson, notebook)
+            text = with_edition(notebook, before=path.read_text(encoding="utf-8"))
+    put(path, text)
 
 
 def main() -> None:

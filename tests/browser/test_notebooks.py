@@ -188,7 +188,7 @@ def test_a_picture_that_comes_late_is_in_sight(lab):
         page = notebook.page
         notebook.run_cell("setup")
         notebook.run_cell("by-hand")
-        number = [cell["id"] for cell in notebook.cells].index("symmetry")
+        number = [cell["id"] for cell in notebook.cells].index("score-variance-measured")
         late = "import time\ntime.sleep(2)\n" + "# trained\n" * 20 + "".join(notebook.cells[number]["source"])
         notebook.ask(f"({{content}}) => content.widgets[{number}].model.sharedModel.setSource({late!r})")
         cell, shares = by_hand.CELL.format(number), []

@@ -1,7 +1,6 @@
 """What the text of notebook 02 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.scaled_attention import variance as measured
 
 # %% by-hand
 as_written(
@@ -9,31 +8,42 @@ as_written(
     longer=1.8 < np.linalg.norm(X[3]) / np.linalg.norm(query) < 1.9,
 )
 
-# %% symmetry
-as_written(high=scores["QKᵀ"][1, 3] > 3, low=scores["QKᵀ"][3, 1] < 0)
-
 # %% keys-as-values
-as_written(plain_mean=np.isclose(minutes[0, 0], lab.FILM_MINUTES.mean(), atol=0.1))
+as_written(
+    plain_mean=np.isclose(minutes[0, 0], lab.FILM_MINUTES.mean(), atol=0.1),
+    the_same=np.ptp(weights) < 0.001,
+)
 
 # %% variance
 as_written(variance_is_d_k=all(abs(s.var() / d_k - 1) < 0.05 for d_k, s in scores.items()))
 
+
 # %% scaling-lab
-few = [[np.median(lab.looks(32, d_k, s).slopes) for s in (False, True)] for d_k in (2, 4, 8, 16, 32, 64, 128, 256, 512)]
-many = [np.median(lab.looks(512, 64, s).slopes) for s in (False, True)]
+def medians(num_keys, d_k):  # unscaled, scaled
+    return [lab.looks(num_keys, d_k, factor).quantiles()[1] for factor in (1.0, d_k**-0.5)]
+
+
+few = [medians(32, d_k) for d_k in (2, 4, 8, 16, 32, 64, 128, 256, 512)]
+many = [medians(512, d_k) for d_k in (64, 256, 512)]
 as_written(
     turns_at_64=[unscaled < scaled for unscaled, scaled in few] == 5 * [False] + 4 * [True],
-    almost_0=few[-1][0] < 0.002,
-    three_to_four=3 < many[0] / many[1] < 4,
-    even=all(np.divide(*np.quantile(lab.looks(n, 64, True).slopes, (0.95, 0.05))) < 1.5 for n in lab.NUM_KEYS),
-    share=all(0.55 < lab.looks(n, 64, True).keys / n < 0.72 for n in lab.NUM_KEYS),
-    few_keys=all(1 < lab.looks(n, 64, False).keys < 3.2 for n in lab.NUM_KEYS),
-    largest=all(np.quantile(lab.looks(n, 64, False).slopes, 0.95) > 0.43 for n in lab.NUM_KEYS),
+    three_to_four=3 < many[0][0] / many[0][1] < 4,
+    right_again=all(unscaled < scaled for unscaled, scaled in many[1:]),
+    two_or_three=2 < lab.looks(512, 64).keys < 3,
 )
-d_ks = (8, 32, 128, 512)  # and now the slope by the query
-highest = [np.quantile(measured.slopes_at_query(32, d_k, False), 0.95) for d_k in d_ks]
-spreads = [np.divide(*np.quantile(measured.slopes_at_query(32, d_k, True), (0.95, 0.05))) for d_k in d_ks[1:]]
-as_written(largest_grow=(np.diff(highest) > 0).all() and highest[-1] > 5 * highest[0], thin=max(spreads) < 1.6)
+
+# %% by-length
+spread = [lab.looks(n, 64, 1 / 8).quantiles() for n in lab.NUM_KEYS]
+unscaled = [lab.looks(n, 64).quantiles() for n in lab.NUM_KEYS]
+as_written(
+    even=all(high / low < 1.5 for low, _, high in spread),
+    almost_none=all(low < 0.005 for low, _, _ in unscaled),
+    near_half=all(high > 0.43 for _, _, high in unscaled),
+)
+
+# %% factors
+ratios = [ratio for _, ratio in rows]
+as_written(more_even=ratios == sorted(ratios, reverse=True), the_same=ratios[-1] < 1.01)
 
 # %% hidden-words
 moved = {}
@@ -44,24 +54,38 @@ as_written(further=moved["river"][1] > moved["nothing"][1], to_water=moved["mone
 # %% score-variance-measured
 as_written(predicted=all(abs(s.var() / (d_k * 16 / 9) - 1) < 0.05 for d_k, s in uniform.items()))
 
-# %% trained
-(scaled, _), (unscaled, _) = results.values()
+# %% sweep
+learn = {key: int((some[:, 1] > lab.HARD).sum()) for key, some in swept.items()}
+medians_of = {c: np.median(swept[64, c][:, 0]).round(2) for c in (1 / 8, 1 / 2, 1)}
+hard = np.concatenate([some[some[:, 1] < lab.HARD, 0] for some in swept.values()])
 as_written(
-    one=abs(unscaled.right.mean() - (1 / 4 + 3 / 4 / 20)) < 0.015,
-    half=abs(scaled.right.mean() - 0.47) < 0.02,
-    most_at_one=np.sort(scaled.right)[-1] > 0.95 and abs(np.sort(scaled.right)[:3] - 0.3).max() < 0.04,
-    hard=unscaled.weights.max(axis=-1).mean() > 0.98,
-    flat=unscaled.slopes[1] < 0.001,
+    ten_starts={len(some) for some in swept.values()} == {10},
+    smaller=learn[64, 1 / 8] == learn[64, 1 / 2] == 10,
+    losses=medians_of == {1 / 8: 1.41, 1 / 2: 1.32, 1: 1.34},
+    larger=[10 - learn[64, c] for c in (1, 1.5, 2, 2.5, 4)] == [1, 2, 3, 4, 9],
+    stop_at=hard.min() > 2.1 and abs(np.median(hard) - 2.25) < 0.05,
+    half=learn[256, 1] == 5,
 )
+
+# %% trained
+(knows, soft, losses), (one, lookup, stuck) = runs.values()
+as_written(
+    always=knows > 0.999,
+    single=lookup.max(axis=-1).mean() > 0.98,
+    guesses=abs(np.mean(stuck[-25:]) - 3 / 4 * np.log(20)) < 0.1,
+    as_if_it_guessed=abs(np.mean(losses[-25:]) - np.log(4)) < 0.05,
+    all_four=(np.sort(soft, axis=-1)[:, -4:] > 0.05).mean() > 0.9,
+)
+
+# %% edges
+as_written(as_one_over_d_k=[edge for *_, edge in rows] == [1 / 2, 1 / 8, 1 / 32])
+
+# %% paces
+as_written(all_ten=rows[3][3] == 10, none=rows[2][3] == 0, near=max(abs(r[3] - r[4]) for r in rows) <= 4)
 
 # %% same-steps
-as_written(the_same=np.abs(np.subtract(root, divided)).max() < 0.01)
+as_written(the_same=np.abs(np.subtract(root.losses, divided.losses)).max() < 0.001)
 
 # %% crossed
-alive = {name: [result.slopes[1] > 0.3 for result, _ in some] for name, some in runs.items()}
-as_written(
-    root=all(alive["with √d_k"]),
-    none=not any(alive["without"]),
-    wild=not any(alive["with √d_k, wild start"]),
-    tame=sum(alive["without, tame start"]) == 1,
-)
+ways = [learned(some) for some in crossed().values()]
+as_written(wild_tame_slow=ways == [0, 3, 9])
