@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -52,7 +53,7 @@ def few(figure, made):
 @pytest.mark.parametrize("home", [0, 1, 7, 19, 20])
 def test_thinned_values_hold_the_ends_and_the_start(count, home):
     values = tuple(range(21))
-    thinned = frames.thinned(values, home, count)
+    thinned = frames.thinned(values, {home}, count)
     assert len(set(thinned)) == len(thinned) == count
     assert thinned == sorted(thinned)
     assert home in thinned
@@ -73,6 +74,26 @@ def test_sliders_lose_stops_first_and_texts_last():
     assert stops == {"letter": ["a", "b"], "size": [1, 2, 3, 4, 5], "big": [False, True]}
     with pytest.raises(frames.Failed, match="letter starts at 'a', where it has no stop"):
         frames.stops(few(None), {"letter": ("b", "c")})
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_what_the_text_asks_for_can_be_set(lesson):
+    notebook = save.NOTEBOOKS / lesson.notebook
+    for cell, code, shows in frames.cells(notebook):
+        names = re.findall(r"\blab\.(\w+)\(", code)
+        if shows and (numbers := frames.asked(notebook)[cell]) and names[-1] in lesson.figures():
+            figure = lesson.figures()[names[-1]].example()
+            stops = frames.stops(figure, frames.STOPS.get(f"{notebook.stem}/{cell}", {}), 40, numbers)
+            for name, control in figure.controls.items():
+                assert set(frames.wanted(control.values(), numbers)) <= set(stops[name]), f"{cell}: {name}"
+
+
+def test_the_text_is_read():
+    asked = {
+        cell: numbers for lesson in LESSONS for cell, numbers in frames.asked(save.NOTEBOOKS / lesson.notebook).items()
+    }
+    assert 64 in asked["memory-lab"]
+    assert {512, 4096, 128} <= asked["bill-lab"]
 
 
 def test_each_setting_has_its_picture(tmp_path):

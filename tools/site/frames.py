@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
@@ -31,9 +32,12 @@ KEPT = ROOT / "docs" / "_build" / "frames"
 MOST_FRAMES, MOST_BYTES = 160, 2_500_000  # of a figure: what is drawn in some seconds, and fits into 3 MB
 QUIETLY = {"COURSE_TRAIN": "no", "COURSE_PROGRESS": "off", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 FEWEST = 5  # stops of a slider, before choices lose any
+ASKING = re.compile(
+    r"\b(?:drag|set|choose|type|go|move|turn|put)\b", re.I
+)  # a sentence that asks readers to try something
 
-# What the text asks readers to try, and texts to choose from where none can be typed. A control with one stop is not
-# shown. All others are thinned evenly.
+# Texts to choose from where none can be typed, and a few stops where there are too many. A control with one stop is not
+# shown. All others are thinned evenly, but for numbers that the text asks readers to try: see `asked`.
 Chosen = dict[str, tuple[Any, ...]]
 STOPS: dict[str, Chosen] = {
     "01_bottleneck/word-lab": {"word": ("attention", "aabbccdd"), "more": (0, 3, 10)},
@@ -144,6 +148,24 @@ def cells(notebook: Path) -> list[tuple[str, str, bool]]:
     return found[: last + 1]
 
 
+def asked(notebook: Path) -> dict[str, set[float]]:
+    """Return, for each cell with a live figure, the numbers that the text around it asks readers to set."""
+    found: dict[str, set[float]] = {}
+    cells_, here = json.loads(notebook.read_text(encoding="utf-8"))["cells"], ""
+    waiting: set[float] = set()  # what the text asks before the next figure may be meant for that one, or for this
+    for cell in cells_:
+        if cell["cell_type"] == "markdown":
+            for sentence in filter(ASKING.search, re.split(r"(?<=[.!?:])\s", "".join(cell["source"]))):
+                numbers = {float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?", sentence)}
+                waiting |= numbers
+                if here:
+                    found[here] |= numbers
+        elif is_live_figure(cell["outputs"]):
+            here = cell["id"]
+            found[here], waiting = waiting, set()
+    return found
+
+
 # --- For one notebook, in its own process -----------------------------------------------------------------------------
 
 
@@ -171,14 +193,21 @@ def shown(notebook: Path) -> dict[str, live.LiveFigure]:
     return found
 
 
-def draw(place: str, figure: live.LiveFigure, folder: Path, chosen: Chosen, most: int = MOST_FRAMES) -> None:
+def draw(
+    place: str,
+    figure: live.LiveFigure,
+    folder: Path,
+    chosen: Chosen,
+    most: int = MOST_FRAMES,
+    asked: Collection[float] = (),
+) -> None:
     """Write the pictures and the stops of a figure into a folder; its place is NOTEBOOK/CELL.
 
     It begins where the stored picture stands, at the telling setting.
     """
     for telling in figure.lab.telling[-1:]:
         figure.set(**telling)
-    values, start = stops(figure, chosen, most), figure.values
+    values, start = stops(figure, chosen, most, asked), figure.values
     say = {
         "figure": place,
         "call": figure.lab.call(),
@@ -202,8 +231,10 @@ def draw(place: str, figure: live.LiveFigure, folder: Path, chosen: Chosen, most
     name.with_suffix(".js").write_text(f"liveFrames({json.dumps(place)}, {grid})\n", encoding="utf-8")
 
 
-def stops(figure: live.LiveFigure, chosen: Chosen, most: int = MOST_FRAMES) -> dict[str, list[Any]]:
-    """Return the stops of each control, few enough that all combinations can be drawn."""
+def stops(
+    figure: live.LiveFigure, chosen: Chosen, most: int = MOST_FRAMES, asked: Collection[float] = ()
+) -> dict[str, list[Any]]:
+    """Return the stops of each control, few enough that all combinations can be drawn, with those that are asked for."""
     start, first = figure.values, {name: control.value for name, control in figure.controls.items()}
     alone = ({name: value} for name, control in figure.controls.items() for value in control.extremes())
     tried = dict.fromkeys(tuple((first | moved).items()) for moved in ({}, *alone))
@@ -215,9 +246,11 @@ def stops(figure: live.LiveFigure, chosen: Chosen, most: int = MOST_FRAMES) -> d
         if value not in values[name]:
             raise Failed(f"{figure.lab.call()}: {name} starts at {value!r}, where it has no stop")
     full = {name: tuple(some) for name, some in values.items()}
+    kept = {name: {start[name], *wanted(some, asked)} for name, some in full.items()}
     while math.prod(map(len, values.values())) > most:
-        name = max(values, key=lambda name: order(figure.controls[name], name in chosen, len(values[name])))
-        values[name] = thinned(full[name], start[name], len(values[name]) - 1)
+        free = [name for name, some in values.items() if len(some) > len(kept[name])]
+        name = max(free, key=lambda name: order(figure.controls[name], name in chosen, len(values[name])))
+        values[name] = thinned(full[name], kept[name], len(values[name]) - 1)
     return values
 
 
@@ -232,15 +265,25 @@ def order(control: live.Control, chosen: bool, count: int) -> tuple[int, bool, b
     return min(count, 3), not chosen, numbers, fine, count
 
 
-def thinned(values: tuple[Any, ...], start: Any, count: int) -> list[Any]:
-    """Return `count` of the values, evenly spaced: both ends, and `start` in the place of its nearest neighbour."""
-    if count == 1:
-        return [start]
-    last, home = len(values) - 1, values.index(start)
+def wanted(values: Collection[Any], asked: Collection[float]) -> list[Any]:
+    """Return those of a control's values that are among the numbers asked for."""
+    numbers = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
+    return [value for value in numbers if any(math.isclose(value, number) for number in asked)]
+
+
+def thinned(values: tuple[Any, ...], kept: Collection[Any], count: int) -> list[Any]:
+    """Return `count` of the values, evenly spaced: both ends, and each of `kept` in the place of its nearest neighbour."""
+    homes = sorted(values.index(value) for value in kept)
+    if count <= len(homes):
+        return [values[place] for place in homes]
+    last = len(values) - 1
     places = [round(n * last / (count - 1)) for n in range(count)]
-    if home not in places:
-        places[min(range(1, count - 1) or range(count), key=lambda n: abs(places[n] - home))] = home
-    return [values[place] for place in places]
+    for home in homes:
+        if home not in places:
+            within = [n for n in range(1, count - 1) if places[n] not in homes]
+            free = within or [n for n in range(count) if places[n] not in homes]
+            places[min(free, key=lambda n: abs(places[n] - home))] = home
+    return [values[place] for place in sorted(places)]
 
 
 def described(figure: live.LiveFigure, name: str, values: list[Any], start: Any) -> dict[str, Any]:
@@ -293,8 +336,9 @@ def webp(png: bytes) -> bytes:
 if __name__ == "__main__":  # as `drawn` calls it
     try:
         notebook, folder = map(Path, sys.argv[1:3])
+        numbers = asked(notebook)
         for cell, figure in shown(notebook).items():
             place = f"{notebook.stem}/{cell}"
-            draw(place, figure, folder, STOPS.get(place, {}), int(sys.argv[3]))
+            draw(place, figure, folder, STOPS.get(place, {}), int(sys.argv[3]), numbers[cell])
     except Failed as error:
         sys.exit(str(error))
