@@ -32,9 +32,7 @@ KEPT = ROOT / "docs" / "_build" / "frames"
 MOST_FRAMES, MOST_BYTES = 160, 2_500_000  # of a figure: what is drawn in some seconds, and fits into 3 MB
 QUIETLY = {"COURSE_TRAIN": "no", "COURSE_PROGRESS": "off", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 FEWEST = 5  # stops of a slider, before choices lose any
-ASKING = re.compile(
-    r"\b(?:drag|set|choose|type|go|move|turn|put)\b", re.I
-)  # a sentence that asks readers to try something
+ASKING = re.compile(r"\b(?:drag|set|choose|type|go to)\b", re.I)  # in a sentence that asks to try something
 
 # Texts to choose from where none can be typed, and a few stops where there are too many. A control with one stop is not
 # shown. All others are thinned evenly, but for numbers that the text asks readers to try: see `asked`.
@@ -234,7 +232,7 @@ def draw(
 def stops(
     figure: live.LiveFigure, chosen: Chosen, most: int = MOST_FRAMES, asked: Collection[float] = ()
 ) -> dict[str, list[Any]]:
-    """Return the stops of each control, few enough that all combinations can be drawn, with those that are asked for."""
+    """Return the stops of each control, few enough to draw all combinations, with those that are asked for."""
     start, first = figure.values, {name: control.value for name, control in figure.controls.items()}
     alone = ({name: value} for name, control in figure.controls.items() for value in control.extremes())
     tried = dict.fromkeys(tuple((first | moved).items()) for moved in ({}, *alone))
@@ -249,6 +247,8 @@ def stops(
     kept = {name: {start[name], *wanted(some, asked)} for name, some in full.items()}
     while math.prod(map(len, values.values())) > most:
         free = [name for name, some in values.items() if len(some) > len(kept[name])]
+        if not free:
+            break
         name = max(free, key=lambda name: order(figure.controls[name], name in chosen, len(values[name])))
         values[name] = thinned(full[name], kept[name], len(values[name]) - 1)
     return values
@@ -272,7 +272,7 @@ def wanted(values: Collection[Any], asked: Collection[float]) -> list[Any]:
 
 
 def thinned(values: tuple[Any, ...], kept: Collection[Any], count: int) -> list[Any]:
-    """Return `count` of the values, evenly spaced: both ends, and each of `kept` in the place of its nearest neighbour."""
+    """Return `count` of the values, evenly spaced: both ends, and each kept one in the place of its neighbour."""
     homes = sorted(values.index(value) for value in kept)
     if count <= len(homes):
         return [values[place] for place in homes]
