@@ -122,13 +122,13 @@ def with_hours(text: str) -> str:
 def with_contents(lesson: Lesson, notebook: Any) -> None:
     """Write into a notebook's first cell its sections as links, and below headings marked *Further* their minutes.
 
-    A link names a heading as Jupyter does: by its text, with hyphens for blanks.
+    A link names the notebook and a cell, which JupyterLab scrolls to; it does not follow a link to a heading alone.
     """
     links = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and (heading := re.match(r"## (\d+) · (.*)", cell.source)):
-            place = heading[0].removeprefix("## ").replace("*", "").replace(" ", "-")
-            links.append(f"[{heading[1]} {heading[2].removesuffix(' · *Further*')}](#{place})")
+            title = heading[2].removesuffix(" · *Further*")
+            links.append(f"[{heading[1]} {title}]({lesson.notebook}#cell-id={cell.id})")
     first = notebook.cells[0]
     first.source = CONTENTS.sub("", first.source)
     if links:

@@ -109,9 +109,14 @@ def unpack_mathjax(folder: Path) -> None:
 
 
 def close_answers(source: Path) -> None:
-    """Mark the outputs that answer a prediction: the book closes them, as the text is closed that explains them."""
+    """Mark the outputs that answer a prediction: the book closes them, as the text is closed that explains them.
+
+    The list of contents goes, because each page of the book has one beside its text.
+    """
     for path in sorted((source / "notebooks").glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))
+        first = notebook["cells"][0]
+        first["source"] = save.CONTENTS.sub("", "".join(first["source"]))
         asked = False
         for cell in notebook["cells"]:
             text = "".join(cell["source"])
