@@ -60,7 +60,10 @@ def with_places(notebook: Any) -> Iterator[tuple[Any, bool, bool]]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, without displayed formulas, code, HTML tags and the addresses of links."""
+    """Return the words of a text, without displayed formulas, code, HTML tags, the addresses of links, and what
+    `course.py save` writes into it.
+    """
+    text = re.sub(r"^\*\*Contents:\*\* .*|^\*(?:Edition of [-\d]+|\d+ minutes?)\.\*$", "", text, flags=re.M)
     text = re.sub(r"\$\$.*?\$\$|```.*?```|<[^>]+>", " ", text, flags=re.S)
     return [word for word in re.sub(r"\]\([^)]*\)", "]", text).split() if re.search(r"\w", word)]
 
