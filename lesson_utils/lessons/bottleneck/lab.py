@@ -115,6 +115,7 @@ def kept_plot(figure: "plots.Figure", measured: Mapping[int, Kept], at: int = 16
     width=8.4,
     height=4.0,
     neutral="It opens with the smallest vector; larger ones are drawn when they are chosen.",
+    telling={"d_hidden": 128},
     d_hidden=live.Choice("numbers in the vector", SIZES, SIZES[0]),
     steps=live.Choice("training steps", (SHORT, 10_000), SHORT),
 )
@@ -211,6 +212,7 @@ class Said(NamedTuple):
     width=WIDTH,
     height=HEIGHT,
     example=lambda: (untrained(), {"Luong": untrained("general"), "Bahdanau": untrained("additive")}),
+    telling={"step": 9},
     word=live.Word("word", "attention", longest=40),
     more=live.Slider("letters after it", 0, len(TAIL), 3),
     step=live.Slider("step of the decoder", 1, LONGEST + 1, 4),
@@ -419,6 +421,7 @@ def small_maps(figure: "plots.Figure", models: Mapping[str, Mapping[int, Snapsho
     width=9.4,
     height=4.2,
     example=lambda: {kind: {step: snapshot(untrained("dot", 16)) for step in SNAPSHOTS} for kind in SMALL},
+    telling={"step": 100},
     score=live.Choice("model", SMALL, "general"),
     step=live.Choice("after training step", SNAPSHOTS, 100),
 )
@@ -497,6 +500,7 @@ def vanish_or_explode(figure: "plots.Figure") -> str:
     width=9.0,
     height=3.9,
     neutral="It opens at half the size of the matrices, where every memory is short.",
+    telling=[{"scale": 1.0}, {"scale": 1.0, "gate_bias": 4}],
     scale=live.Slider("recurrent matrices ×", 0.5, 3.0, 0.5, 0.25),
     gate_bias=live.Slider("bias of the gate that keeps +", -2, 4, 0),
 )
