@@ -1,13 +1,12 @@
 """Notebook 01 calls these names as `lab.name`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import drawings, live, plots
-from lesson_utils.classroom.formats import power
+from lesson_utils.classroom import drawings, formats, live, plots
 from lesson_utils.lessons.bottleneck.experiment import (
     AFTER,
     BEFORE,
@@ -73,6 +72,10 @@ def _where_it_falls(lengths: Sequence[int], shares: Sequence[float]) -> tuple[fl
     return lengths[-1], shares[-1]
 
 
+def _by_length(lengths: Iterable[int], shares: Iterable[float]) -> str:
+    return formats.each((f"{n}:" for n in lengths), shares, ".0%")
+
+
 @plots.still(8.4, 3.9)
 def kept_plot(figure: "plots.Figure", measured: Mapping[int, Kept], at: int = 16) -> str:
     """Draw what one fixed vector keeps, by length: which letters there were, in which order, and where."""
@@ -95,16 +98,15 @@ def kept_plot(figure: "plots.Figure", measured: Mapping[int, Kept], at: int = 16
         y = values[-1] + 0.06 * (values is in_order) - 0.05 * (values is present)  # the two end near each other
         ax.text(lengths[-1] + 0.5, y, name, color=colour, va="center" if marker else "bottom")
     ax.set_xticks(lengths)
-    finding = (
+    ax.set_title(
         f"Of {at} letters, {measured[at].present:.0%} are in the answer, {measured[at].in_place:.0%} in their place"
     )
-    ax.set_title(finding)
     rows = "; ".join(
         f"{n}: {k.present:.0%}, {k.in_place:.0%}, {k.in_order:.0%}, {k.chance:.0%}" for n, k in measured.items()
     )
     return (
-        f"{finding}. Shares by the length of a string: its letters anywhere in the answer, in the right place, pairs "
-        f"of letters in the right order, its letters in the answer to another string. {rows}."
+        "… Shares by the length of a string: its letters anywhere in the answer, in the right place, pairs of "
+        f"letters in the right order, its letters in the answer to another string. {rows}."
     )
 
 
@@ -148,13 +150,10 @@ def capacity_lab(figure: "plots.Figure") -> live.Update:
         name.set(y=max(luong[-1], 0.13), text=f"look back,\n{d_hidden} wide,\n{SHORT:,} steps")
         holds = max((n for n, share in zip(CAPACITY_LENGTHS, fixed, strict=True) if share >= 0.5), default=0)
         ax.set_title(f"{d_hidden} numbers, {steps:,} steps: most strings right up to length {holds}")
-        listed, rest = (
-            ", ".join(f"{n}: {share:.0%}" for n, share in zip(CAPACITY_LENGTHS, shares, strict=True))
-            for shares in (fixed, luong)
-        )
+        listed, rest = (_by_length(CAPACITY_LENGTHS, shares) for shares in (fixed, luong))
         return (
-            f"One fixed vector of {d_hidden} numbers after {steps:,} steps gets most strings right up to length "
-            f"{holds}. By length: {listed}. With a look back, as wide, after {SHORT:,} steps: {rest}."
+            f"… Strings all right by length, with one fixed vector: {listed}. With a look back, as wide, after "
+            f"{SHORT:,} steps: {rest}."
         )
 
     return update
@@ -181,10 +180,9 @@ def accuracy_plot(
             x, y = longest, curve[longest]
         ax.text(x + 0.6, y, name, color=colour, va="center", weight="bold")
     ax.set_xticks(range(4, longest + 1, 4))
-    finding = f"Length {at}: " + ", ".join(f"{name} {curve[at]:.0%}" for name, curve in curves.items())
-    ax.set_title(finding)
-    rows = (f"{name}: " + ", ".join(f"{n}: {s:.0%}" for n, s in curve.items()) for name, curve in curves.items())
-    return f"{finding}. Strings all right by length. {'; '.join(rows)}."
+    ax.set_title(f"Length {at}: {formats.each(curves, (curve[at] for curve in curves.values()), '.0%')}")
+    rows = (f"{name}: {_by_length(curve, curve.values())}" for name, curve in curves.items())
+    return f"… Strings all right by length. {'; '.join(rows)}."
 
 
 TAIL = "qzjvkxwhfgpbmdyu"  # what the slider puts after a word: no words, so that nothing can be guessed
@@ -272,13 +270,11 @@ def word_lab(figure: "plots.Figure", fixed: Seq2Seq, attentive: Mapping[str, Seq
 
         peak = int(weights.argmax())
         does = "ends" if symbol == END else f"writes {symbol}"
-        finding = (
+        ax.set_title(
             f"Step {t + 1} {does}: {weights[peak]:.2f} of its weight is on {said.read[peak]}, letter {peak + 1} of {S}"
         )
-        ax.set_title(finding)
         return (
-            f"{look}, {finding[0].lower()}{finding[1:]}. Read: {said.read}{left_out}. "
-            f"{look} writes {said.written.removesuffix(END)!r}, {_verdict(wrong)}; "
+            f"… Read: {said.read}{left_out}. {look} writes {said.written.removesuffix(END)!r}, {_verdict(wrong)}; "
             f"the model with one fixed vector {said.alone.removesuffix(END)!r}, {_verdict(wrong_alone)}."
         )
 
@@ -329,13 +325,9 @@ def memory_plot(figure: "plots.Figure", at: int = 12) -> str:
         lowest = max(SEEN[n][-1], lowest + 0.07)
         ax.text(CAPACITY_LENGTHS[-1] + 0.5, lowest, name, color=colour, va="center", weight="bold")
     of = {n: SEEN[n][CAPACITY_LENGTHS.index(at)] for n in (1, 4, 40)}
-    finding = f"{at} letters: " + ", ".join(f"{names[n]} {share:.0%}" for n, share in of.items())
-    ax.set_title(finding)
-    rows = (
-        f"{names[n]}: " + ", ".join(f"{k}: {s:.0%}" for k, s in zip(CAPACITY_LENGTHS, SEEN[n], strict=True))
-        for n in names
-    )
-    return f"{finding}. Strings all right by length, of the same network, by what it may read. {'; '.join(rows)}."
+    ax.set_title(f"{at} letters: {formats.each(map(names.get, of), of.values(), '.0%')}")
+    rows = (f"{name}: {_by_length(CAPACITY_LENGTHS, SEEN[n])}" for n, name in names.items())
+    return f"… Strings all right by length, of the same network, by what it may read. {'; '.join(rows)}."
 
 
 # --- 4 · What a map says, and what it does not ------------------------------------------------------------------------
@@ -362,7 +354,7 @@ def looks_and_causes(figure: "plots.Figure", models: Mapping[str, Seq2Seq], word
     finding = f"{'Different' if differ else 'Similar'} maps, {'same' if agree else 'different'} causes"
     explained = f"{finding} (numbers: mean on the letter that is written)"
     figure.suptitle(explained, x=0.01, ha="left", fontsize=14, fontweight="bold")
-    on_it = ", ".join(f"{name} puts {weight_on(m):.2f}" for name, m in zip(models, seen, strict=True))
+    on_it = formats.each((f"{name} puts" for name in models), map(weight_on, seen))
     return f"{finding}: of its weight, {on_it} on the letter written. {' '.join(alt)}"
 
 
@@ -413,7 +405,7 @@ def small_maps(figure: "plots.Figure", models: Mapping[str, Mapping[int, Snapsho
         f"{max(before):.0%} or fewer if before"
     )
     figure.suptitle(finding, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-    found = "; ".join(f"{kind} {now.rows:.0%}" for kind, now in last.items())
+    found = formats.each(last, (now.rows for now in last.values()), ".0%")
     return f"{finding}: {found}. Heat maps, the letters to be written by the letters read, for {SMALL_WORD!r}."
 
 
@@ -455,14 +447,15 @@ def learning_lab(figure: "plots.Figure", models: Mapping[str, Mapping[int, Snaps
             curve.set_ydata([getattr(snapshots[done], name) for done in steps])
         now_line.set_xdata([SNAPSHOTS.index(step)] * 2)
         left.set_title(f"{score}, step {step}:\nwrites “{now.answer}”")
-        finding = f"rows {now.rows:.0%}, letters {now.letters:.0%}, strings {now.strings:.0%}"
-        right.set_title(f"Right after {step} steps:\n{finding}")
+        right.set_title(
+            f"Right after {step} steps:\nrows {now.rows:.0%}, letters {now.letters:.0%}, strings {now.strings:.0%}"
+        )
         listed = ", ".join(
             f"{done}: {s.rows:.0%}, {s.letters:.0%}, {s.strings:.0%}" for done, s in sorted(snapshots.items())
         )
         return (
-            f"{score} after {step} steps writes {now.answer!r} for {SMALL_WORD!r}. Right of random strings of this "
-            f"length: {finding}. By training step: {listed}."
+            f"… It reads {SMALL_WORD!r}; rows, letters and strings are counted over random strings as long. "
+            f"By training step: {listed}."
         )
 
     return update
@@ -487,12 +480,10 @@ def vanish_or_explode(figure: "plots.Figure") -> str:
         [name for name, norm in norms.items() if compare(norm[-1])]
         for compare in (lambda last: last < 0.01, lambda last: last > 10)
     )
-    finding = f"{FURTHEST} steps back: vanished at {' and '.join(vanished)}, exploded at {' and '.join(grown)}"
-    ax.set_title(finding)
-    listed = ", ".join(f"{name}: {power(norm[FAR])}, {power(norm[-1])}" for name, norm in norms.items())
+    ax.set_title(f"{FURTHEST} steps back: vanished at {' and '.join(vanished)}, exploded at {' and '.join(grown)}")
+    listed = ", ".join(f"{name}: {formats.power(norm[FAR])}, {formats.power(norm[-1])}" for name, norm in norms.items())
     return (
-        f"{finding}. Left of an RNN's gradient after {FAR} and after {FURTHEST} steps back, by the size of its matrix: "
-        f"{listed}."
+        f"… Left of an RNN's gradient after {FAR} and after {FURTHEST} steps back, by the size of its matrix: {listed}."
     )
 
 
@@ -523,13 +514,9 @@ def gradient_lab(figure: "plots.Figure") -> live.Update:
             height = min(max(np.log10(norms[name][shown]), lowest_free), np.log10(highest) - 0.4)
             names[name].set_y(10**height)
             lowest_free = height + 1.2
-        listed = ", ".join(f"{name} {power(norm[FAR])}" for name, norm in norms.items())
-        ax.set_title(f"Left after {FAR} steps: {listed}")
-        return (
-            f"Left of a gradient after {FAR} steps back: {listed}. After {NEAR} steps: "
-            + ", ".join(f"{name} {power(norm[NEAR])}" for name, norm in norms.items())
-            + f". Recurrent matrices times {scale:g}, gate bias {gate_bias:+d}."
-        )
+        far, near = (", ".join(f"{name} {formats.power(norm[n])}" for name, norm in norms.items()) for n in (FAR, NEAR))
+        ax.set_title(f"× {scale:g}, gate {formats.signed(gate_bias)}: left after {FAR} steps: {far}")
+        return f"… What is left of a gradient by steps back, in three new cells; after {NEAR} steps: {near}."
 
     return update
 

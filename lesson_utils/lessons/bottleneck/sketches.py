@@ -35,10 +35,9 @@ def sentence(figure: "plots.Figure") -> str:
                 color=plots.ORANGE if crosses else plots.INK,
                 weight="bold" if crosses else "normal",
             )
-    finding = f"Of {len(FRENCH)} words, {len(crossing)} come out in reverse order"
-    ax.set_title(finding)
+    ax.set_title(f"Of {len(FRENCH)} words, {len(crossing)} come out in reverse order")
     pairs = ", ".join(f"{ENGLISH[s]} – {FRENCH[t].replace('_', ' ')}" for t, s in enumerate(SOURCE_OF))
-    return f"{finding}. An English sentence above its French translation, with a line for each pair: {pairs}."
+    return f"… An English sentence above its French translation, with a line for each pair: {pairs}."
 
 
 # --- One vector between encoder and decoder ---------------------------------------------------------------------------
@@ -59,9 +58,9 @@ def one_vector(figure: "plots.Figure") -> str:
     ax.set_title("One vector: all that the decoder gets")
     _one_vector(ax)
     return (
-        "One vector c is all that the decoder gets. An encoder reads c, a, t into states h1, h2, h3, in both "
-        "directions; its two ends make c. Every state q1 … q4 of the decoder gets c; they write t, a, c and the end, "
-        "and each gets the symbol before."
+        "… An encoder reads the letters c, a, t into states h1, h2, h3, in both directions; its two ends make the "
+        "vector c. Every state q1 … q4 of the decoder gets this vector; they write t, a, c and the end, and each gets "
+        "the symbol before."
     )
 
 
