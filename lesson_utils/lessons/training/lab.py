@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import live, plots
+from lesson_utils.classroom import formats, live, plots, tables
 from lesson_utils.classroom.formats import minus, power
 from lesson_utils.lessons.training import rates
 from lesson_utils.lessons.training.experiment import (
@@ -139,7 +139,7 @@ def curve(figure: "plots.Figure", film: Film) -> str:
     ax.set(xlabel="training step", ylabel="loss (nats a symbol)")
     draw_rungs(ax, film.total * 0.995)
     step = max(film.right)
-    title = f"After {step:,} steps {film.right[step]:.1%} of the held-out dates are right"
+    ax.set_title(f"After {step:,} steps {film.right[step]:.1%} of the held-out dates are right")
     alt = ""
     if film.history.losses:
         x, y = smooth(film.history.losses)
@@ -149,9 +149,7 @@ def curve(figure: "plots.Figure", film: Film) -> str:
         alt = f" The loss falls from {y[0]:.2f} to {y[-1]:.2g} nats."
         if below:
             alt += f" It is first below the lowest rung, {lowest:.2f}, at step {below}."
-    ax.set_title(title)
-    listed = ", ".join(f"{name} {loss:.2f}" for name, loss in rungs().items())
-    return f"{title}.{alt} Rungs of those who guess: {listed}."
+    return f"…{alt} Rungs of those who guess: {formats.each(rungs(), rungs().values())}."
 
 
 # --- 2 · The film -----------------------------------------------------------------------------------------------------
@@ -179,7 +177,7 @@ def frame(model: models.Transformer, typed: str) -> Frame:
 
 def _example() -> Film:
     """Make a film of a model that has learnt nothing: its numbers are shaken from step to step."""
-    camera, rng = Camera(transformer(), 100), np.random.default_rng(0)
+    camera, rng = Camera(transformer(), 1000), np.random.default_rng(0)
     for step in sorted(camera.kept_at)[1:]:
         for param in camera.model.params().values():
             param.value += 0.05 * rng.normal(size=param.value.shape).astype(param.value.dtype)
@@ -192,6 +190,7 @@ def _example() -> Film:
     width=9.4,
     height=4.6,
     neutral="At step 0 the model has learnt nothing: no symbol is right, and the map shows no pattern.",
+    telling=[{"step": 80}, {"step": 1000}],
     controls=lambda film: {
         "step": live.Choice("training step", tuple(film.steps), 0),
         "head": live.Choice("head", ("mean", *(str(h) for h in range(film.at(0).config.num_heads))), "mean"),
@@ -243,11 +242,9 @@ def film_lab(figure: "plots.Figure", film: Film) -> live.Update:
             f"{seen.written[t]}: {seen.read[int(row.argmax())]} {row.max():.2f}" for t, row in enumerate(weights)
         )
         which = "mean of the heads" if head == "mean" else f"head {head}"
-        shares = ", ".join(f"{place} {share:.2f}" for place, share in zip(PLACES, film.places[step], strict=True))
         return (
-            f"{title}. {film.right[step]:.0%} of held-out dates right in every symbol.{note} "
-            f"Cross-attention, {which}, largest weight of each symbol written: {peaks}. "
-            f"Share of held-out dates right in each symbol: {shares}."
+            f"…{note} Cross-attention, {which}, largest weight of each symbol written: {peaks}. "
+            f"Share of held-out dates right in each symbol: {formats.each(PLACES, film.places[step])}."
         )
 
     return update
@@ -272,12 +269,11 @@ def late(film: Film, step: int) -> list[tuple[float, float]]:
     return found
 
 
-def late_table(film: Film) -> str:
+def late_table(film: Film) -> tables.Table:
     """List what `late` counts at three steps."""
-    lines = [f"{'':10}{'year, third digit':26}day, first digit", "step      " + "wrong  of these, the next  " * 2]
-    for step in (round(film.total * share) for share in (0.12, 0.16, 0.2)):
-        lines.append(f"{step:4}" + "".join(f"{wrong:11.2f}{further:16.2f}" for wrong, further in late(film, step)))
-    return "\n".join(line.rstrip() for line in lines)
+    head = "step", "year, third digit: wrong", "of these, the next", "day, first digit: wrong", "of these, the next"
+    steps = (round(film.total * share) for share in (0.12, 0.16, 0.2))
+    return tables.table(head, [(step, *itertools.chain(*late(film, step))) for step in steps])
 
 
 # --- 3 · A slope under the microscope: the loss along one parameter, its secant, and what a backward pass says --------
@@ -382,6 +378,7 @@ def _prepare(early: models.Transformer) -> Any:
     floats=live.Choice("numbers", tuple(FLOATS), "float64"),
     wrong=live.Switch("a wrong backward", False),
     neutral="Only the largest ε is drawn, for the right backward pass.",
+    telling=[{"epsilon": EPSILONS[-1]}, {"epsilon": EPSILONS[-1], "wrong": True}],
     prepare=_prepare,
     example=lambda: transformer(),
 )
@@ -396,7 +393,7 @@ def slope_lab(figure: "plots.Figure", measured: Any) -> live.Update:
     (secant,) = left.plot([-1, 1], [-1, 1], color=plots.ORANGE, lw=2.4, marker="o", label="secant")
     (tangent,) = left.plot([-2, 2], [-2, 2], color=plots.INK, ls="--", lw=1.8, label="tangent (backward)")
     left.legend(loc="lower right", fontsize=10)
-    right.set(xscale="log", yscale="log", xlim=(0.2, 5e-13), ylim=(1e-11, 30))
+    right.set(xscale="log", yscale="log", xlim=(0.2, 5e-13), ylim=(1e-11, 1e4))
     right.set(xlabel="ε, ever smaller →", ylabel="|secant − tangent| / |slope|")
     (error,) = right.plot(EPSILONS, np.ones(len(EPSILONS)), "-", color=plots.ORANGE, lw=1.6)
     look = {"ls": "none", "color": plots.ORANGE}
@@ -431,15 +428,14 @@ def slope_lab(figure: "plots.Figure", measured: Any) -> live.Update:
         )
         best = int(errors[: place + 1].argmin())
         if errors[best] > 0.05:
-            title = f"No ε helped:\noff by {errors[best]:.0%} or more"
+            title = f"No ε helped{' the wrong backward' if wrong else ''}:\noff by {errors[best]:.0%} or more"
         else:
             title = f"Best yet: ε = {power(EPSILONS[best])},\n{power(errors[best])} off"
         right.set_title(title)
         way = "without the row's sum in softmax" if wrong else "right"
-        heads = [ax.get_title(loc="left").replace("\n", " ") for ax in (left, right)]
         return (
-            f"{heads[0]}, at ε = {power(EPSILONS[place])}, in {floats}, with {activation}, for one entry of "
-            f"{parameter}; backward {way}. They differ by {power(errors[place])} of the slope. {heads[1]}."
+            f"… At ε = {power(EPSILONS[place])}, in {floats}, with {activation}, for one entry of {parameter}; "
+            f"backward {way}. Secant and tangent differ by {power(errors[place])} of the slope."
         )
 
     return update
@@ -500,9 +496,8 @@ def beside(figure: "plots.Figure", own: Sequence[float], library: Sequence[float
     ax.plot(steps, own, color=plots.BLUE, lw=1.8, label="by the functions given")
     ax.legend(loc="upper right")
     apart = max(abs(a - b) for a, b in zip(own, library, strict=True))
-    finding = f"The two losses differ by at most {apart:.0e}"
-    ax.set_title(finding)
-    return f"{finding}. In {len(own)} steps the loss falls from {own[0]:.2f} to {np.mean(own[-10:]):.2f} nats."
+    ax.set_title(f"The two losses differ by at most {apart:.0e}")
+    return f"… In {len(own)} steps the loss falls from {own[0]:.2f} to {np.mean(own[-10:]):.2f} nats."
 
 
 # --- 7 · The learning rates that survive, and further choices of a recipe, from what is stored ------------------------
@@ -568,6 +563,7 @@ def past_the_cliff(norm: str, left_out: str) -> list[float]:
     width=9.4,
     height=4.2,
     neutral="Nothing is left out, and the norm stands before: the questions are of what is left out, and of post-norm.",
+    telling={"norm": "post", "left_out": "warm-up"},
     norm=live.Choice("norm", ("pre", "post"), "pre"),
     left_out=live.Choice("left out", rates.LEFT_OUT, "nothing"),
 )
@@ -600,20 +596,18 @@ def survival_lab(figure: "plots.Figure") -> live.Update:
                 line.set_ydata([of[seed] for of in found[what]])
         alive = survivors(norm, left_out)
         without = "" if left_out == "nothing" else f", without {left_out}"
-        count = f"{len(alive) or 'none'} of {len(rates.RATES)} rates"
-        left.set_title(f"{norm}-norm{without}:\n{count} get more than half right")
+        count = f"{len(alive) or 'none'} of {len(rates.RATES)} rates get{'s' * (len(alive) == 1)}"
+        left.set_title(f"{norm}-norm{without}:\n{count} more than half right")
         failed = past_the_cliff(norm, left_out)
         near = sum(min(abs(loss - rung) for rung in rungs().values()) < 0.1 for loss in failed)
         right.set_title(f"{near} of {len(failed)} runs past the cliff\nend within 0.1 of a rung")
-        listed = ", ".join(f"{as_text(r)}: {a:.2f}" for r, a in zip(rates.RATES, averages, strict=True))
-        losses = ", ".join(
-            f"{as_text(r)}: {a:.2f}" for r, a in zip(rates.RATES, means(norm, left_out, "loss"), strict=True)
+        shares, losses = (
+            formats.each((f"{as_text(rate)}:" for rate in rates.RATES), of)
+            for of in (averages, means(norm, left_out, "loss"))
         )
-        head = ". ".join(ax.get_title(loc="left").replace("\n", " ") for ax in (left, right))
         return (
-            f"{head}. Share right by learning rate, mean of {rates.STARTS}: {listed}. "
-            f"Loss of held-out dates: {losses}. Rungs: "
-            f"{', '.join(f'{name} {loss:.2f}' for name, loss in rungs().items())}."
+            f"… Share right by learning rate, mean of {rates.STARTS}: {shares}. Loss of held-out dates: {losses}. "
+            f"Rungs: {formats.each(rungs(), rungs().values())}."
         )
 
     return update
@@ -622,38 +616,35 @@ def survival_lab(figure: "plots.Figure") -> live.Update:
 SCHEDULE_COLOURS, SCHEDULE_STYLES = (plots.GREY, plots.BLUE, plots.INK, plots.ORANGE), (":", "-", "--", "-.")
 
 
-def _shares(of: Sequence[float]) -> str:
-    return " ".join(f"{x:5.2f}" for x in of)
+def _listed(numbers: Sequence[float], form: str = ".2f") -> str:
+    return ", ".join(f"{x:{form}}" for x in numbers)
 
 
-def blind_table() -> str:
+def blind_table() -> tables.Table:
     """List losses of runs that work and that fail, with the right sources and with those of other dates."""
-    lines = [f"{'norm, left out, rate':24}loss, three starts         with another date's source"]
-    for run in BLIND[:-1]:
-        true, blind = (" ".join(f"{x:7.3f}" for x in result("again", *run, what)) for what in ("loss", "blind"))
-        lines.append(f"{key(*run):24}{true}    {blind}")
-    return "\n".join(lines)
+    rows = ((key(*run), *(_listed(result("again", *run, what), ".3f") for what in ("loss", "blind"))) for run in BLIND)
+    return tables.table(("norm, left out, rate", "loss, three starts", "with another date's source"), list(rows)[:-1])
 
 
-def clip_table() -> str:
+def clip_table() -> tables.Table:
     """List the shares right at 0.008 where gradients are shortened to a length of 1, and to 0.01."""
-    lines = [f"{'at 0.008':12}clipped at 1         clipped at 0.01"]
-    for norm in STEEP:
-        shares = (result(name, norm, "nothing", 0.008) for name in ("recipe", "clip 0.01"))
-        lines.append(f"{norm + '-norm':10}" + "   ".join(_shares(of) for of in shares))
-    return "\n".join(lines)
+    rows = [
+        (f"{norm}-norm", *(_listed(result(name, norm, "nothing", 0.008)) for name in ("recipe", "clip 0.01")))
+        for norm in STEEP
+    ]
+    return tables.table(("share right at 0.008, three starts", "clipped at 1", "clipped at 0.01"), rows)
 
 
-def today_table() -> str:
+def today_table() -> tables.Table:
     """List the shares right with parts of the recipe of today, at rates where warm-up decides, and at a good one."""
-    lines = [f"{'share right, three starts':36}with warm-up         without"]
+    rows = []
     for norm, rate in STEEP.items():
         for name in ("recipe", "beta_2 0.95", *(["QK-norm"] if norm == "pre" else [])):
-            both = (_shares(result(name, norm, left_out, rate)) for left_out in ("nothing", "warm-up"))
-            lines.append(f"{norm}-norm, {rate:<8}{name:18}" + "   ".join(both))
+            both = (_listed(result(name, norm, left_out, rate)) for left_out in ("nothing", "warm-up"))
+            rows.append((f"{norm}-norm, {rate}, {name}", *both))
     for name in ("recipe", "weight decay 0.1"):
-        lines.append(f"pre-norm, {0.008:<8}{name:18}" + _shares(result(name, "pre", "nothing", 0.008)))
-    return "\n".join(lines)
+        rows.append((f"pre-norm, 0.008, {name}", _listed(result(name, "pre", "nothing", 0.008)), "–"))
+    return tables.table(("share right, three starts", "with warm-up", "without"), rows)
 
 
 @plots.still(9.4, 3.6)
@@ -678,9 +669,8 @@ def schedules_plot(figure: "plots.Figure") -> str:
     right.set_xticks(range(len(peaks)), [f"{peak:g}" for peak in peaks])
     best = [max(SCHEDULES, key=lambda kind: found[kind][n]) for n in range(len(peaks))]
     first = max(set(best), key=best.count)
-    title = f"“{first}” is best at {best.count(first)} of {len(peaks)} peaks"
-    right.set_title(title)
-    return f"{title}. Means of {rates.STARTS} starts at peaks of {', '.join(map(str, peaks))}: {'; '.join(alt)}."
+    right.set_title(f"“{first}” is best at {best.count(first)} of {len(peaks)} peaks")
+    return f"… Means of {rates.STARTS} starts at peaks of {', '.join(map(str, peaks))}: {'; '.join(alt)}."
 
 
 # --- 8 · One head less ------------------------------------------------------------------------------------------------
@@ -701,7 +691,7 @@ def heads_map(figure: "plots.Figure", model: models.Transformer) -> str:
         figure.add_subplot(), table, rows, columns, title, "", "share of held-out dates wrong without it"
     )
     listed = "; ".join(f"{row}: {', '.join(f'{x:.2f}' for x in of)}" for row, of in zip(rows, table, strict=True))
-    return f"{title}. Share of held-out dates wrong without one head: {listed}."
+    return f"… Share of held-out dates wrong without one head: {listed}."
 
 
 @plots.still(9.4, 3.4)
@@ -721,6 +711,5 @@ def sums_plot(figure: "plots.Figure", found: Sequence[Mapping[str, Any]]) -> str
     ax.set(ylabel="share of dates wrong", ylim=(0, 1.15 * max(of["together"] for of in found)))
     ax.legend(loc="upper left", fontsize=10, ncols=2)
     ratios = [of["together"] / max(sum(of["alone"]), 1e-9) for of in found]
-    title = f"Together the four cost {min(ratios):.1f} to {max(ratios):.1f} times what they cost one at a time"
-    ax.set_title(title)
-    return f"{title}. Share of held-out dates wrong without heads: {'; '.join(alt)}."
+    ax.set_title(f"Together the four cost {min(ratios):.1f} to {max(ratios):.1f} times what they cost one at a time")
+    return f"… Share of held-out dates wrong without heads: {'; '.join(alt)}."
