@@ -158,8 +158,7 @@ as_written(
     ),
     only_later=abs(worth(sizes[0], "pre", "warm-up")[1]) < 0.01 < 0.5 < worth(sizes[0], "pre", "warm-up")[2],
     further_left=all(
-        lab.larger(sizes[1], norm, "nothing", 0.016) < lab.ENOUGH < lab.means(norm, "nothing")[5]
-        for norm in norms
+        lab.larger(sizes[1], norm, "nothing", 0.016) < lab.ENOUGH < lab.means(norm, "nothing")[5] for norm in norms
     ),
 )
 
