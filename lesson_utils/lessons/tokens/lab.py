@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import drawings as d
-from lesson_utils.classroom import live, plots
+from lesson_utils.classroom import formats, live, plots
 from lesson_utils.lessons.causal_mask.watched import visible
 from lesson_utils.lessons.tokens.pieces import (
     ARTICLE,
@@ -107,9 +107,8 @@ def by_hand(
         right = strip.STEP * len(line) + 0.25
         ax.text(right, y, f"{len(ids)} pieces", va="baseline")
         ax.text(right + 1.1, y, f"merge {told[-1]}" if n else "", va="baseline", family="monospace", size=12)
-    finding = f"{count} merges make {len(ids)} pieces of {before} characters"
-    ax.set_title(finding)
-    return f"{finding}. The line “{line}”, cut again after each merge: {'; '.join(told)}."
+    ax.set_title(f"{count} merges make {len(ids)} pieces of {before} characters")
+    return f"… The line “{line}”, cut again after each merge: {'; '.join(told)}."
 
 
 def _shown(piece: str) -> str:
@@ -128,6 +127,7 @@ def _example() -> tuple[Ids, Measured, tasks.Vocabulary]:
 @live.lab(
     height=3.7,
     neutral="Nothing is merged yet, and the curve has one point.",
+    telling={"count": 2000},
     example=_example,
     count=live.Choice("merges", LEVELS, 0),
     reads=live.Choice("pieces read", ORDERS, 1),
@@ -177,9 +177,8 @@ def merges_lab(figure: "plots.Figure", merges: Ids, measured: Measured, vocabula
             + ("□: a character that it does not know" if unknown else "Grey: a single character; blue, orange: merged")
         )
         return (
-            f"{len(pieces)} pieces, after {count:,} merges: {' | '.join(map(_shown, pieces))}. Held-out text has "
-            f"{a_line:.1f} tokens a line of {LINE} characters. The table that reads {reads} piece{'s' * (reads > 1)} "
-            f"pays {paid:.2f} bits a character."
+            f"… The text in pieces: {_listed(pieces)}. Held-out text has {a_line:.1f} tokens a line of {LINE} "
+            f"characters. These bits are paid by the table that reads {reads} piece{'s' * (reads > 1)}."
         )
 
     return update
@@ -215,13 +214,12 @@ def look_back(figure: "plots.Figure", measured: Measured, farthest: float = 8.2)
     ax.legend(loc="upper right")
     best, pairs = measured.letters.min(), measured.bits[:, 1]
     far = 2 * a_token[pairs.argmin()]
-    finding = (
+    ax.set_title(
         f"Characters pay {best:.2f} bits at best, looking {1 + measured.letters.argmin()} back; "
         f"pieces {pairs.min():.2f}, looking {far:.1f} back"
     )
-    ax.set_title(finding)
-    letters = ", ".join(f"{n} {bits:.2f}" for n, bits in enumerate(measured.letters, 1))
-    return f"{finding}. Bits a character, by characters looked back. Characters: {letters}. {'. '.join(told)}."
+    letters = formats.each(range(1, 1 + LONGEST), measured.letters)
+    return f"… Bits a character, by characters looked back. Characters: {letters}. {'. '.join(told)}."
 
 
 # --- 5 · A counter of r's, which learns from words and their counts, and reads letters or pieces ----------------------
@@ -299,14 +297,7 @@ def counters_plot(figure: "plots.Figure", counters: Mapping[str, Counter], alway
         ax.plot(SIZES, counter.right, color=colour, ls=line, marker=mark, label=name)
     first, *_, last = counters.values()
     ax.plot(SIZES, last.known, color=plots.ORANGE, lw=1, ls=":")
-    ax.text(
-        SIZES[0],
-        last.known[0] + 0.01,
-        "words whose pieces\nhave all occurred",
-        va="bottom",
-        color=plots.ORANGE,
-        size=10,
-    )
+    ax.text(SIZES[0], last.known[0] + 0.02, "words without a new piece", color=plots.ORANGE, size=10)
     ax.plot(SIZES, last.unknown, color=plots.ORANGE, lw=1, ls=":")
     ax.text(SIZES[-1], last.unknown[-1] - 0.09, "words with a new piece", color=plots.ORANGE, ha="right", size=10)
     ax.axhline(always, color=plots.GREY, lw=1.2, ls=":", label="always the commonest number")
@@ -316,14 +307,10 @@ def counters_plot(figure: "plots.Figure", counters: Mapping[str, Counter], alway
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     ax.legend(loc="lower right")
     finding = f"After {SIZES[2]} words: {first.right[2]:.0%} right by letters, {last.right[2]:.0%} by pieces"
-    finding = finding.replace("%", " %")
-    ax.set_title(finding)
-    listed = "; ".join(
-        f"{name}: " + ", ".join(f"{n} {value:.2f}" for n, value in zip(SIZES, counter.right, strict=True))
-        for name, counter in counters.items()
-    )
+    ax.set_title(finding.replace("%", " %"))
+    listed = "; ".join(f"{name}: {formats.each(SIZES, counter.right)}" for name, counter in counters.items())
     return (
-        f"{finding}. Share of new words whose {letter}'s are counted right, by words learned from: {listed}; always "
+        f"… Share of new words whose {letter}'s are counted right, by words learned from: {listed}; always "
         f"the commonest number: {always:.2f}. By the last, after {SIZES[-1]} words: {last.known[-1]:.2f} if all pieces "
         f"have occurred, {last.unknown[-1]:.2f} if one has not."
     )
@@ -359,10 +346,10 @@ def asked_plot(figure: "plots.Figure", merges: Ids, vocabulary: tasks.Vocabulary
             count = len(found[text])
             ax.text(left + 1.75, 2.65 - 0.41 * row, f"{count} piece{'s' * (count > 1)}", color=plots.GREY)
     first = ASKED[0]
-    finding = f"“{first}” has {len(first)} letters, {len(ours[first])} pieces here, and {len(SMOLLM[first])} in SmolLM2"
-    ax.set_title(finding)
+    count, theirs = len(ours[first]), len(SMOLLM[first])
+    ax.set_title(f"“{first}” has {len(first)} letters, {count} pieces here, and {theirs} in SmolLM2")
     told = (f"“{text}”: {_listed(ours[text])}; {_listed(SMOLLM[text])}" for text in ASKED)
-    return f"{finding}. Cut by this notebook's tokenizer; by SmolLM2's. {'. '.join(told)}."
+    return f"… Cut by this notebook's tokenizer; by SmolLM2's. {'. '.join(told)}."
 
 
 def _listed(pieces: Sequence[str]) -> str:
