@@ -1,7 +1,7 @@
 """What the text of notebook 01 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.bottleneck import experiment, gradients, runs
+from lesson_utils.lessons.bottleneck import experiment
 
 # %% train-fixed
 answers = {word: lab.answer(fixed, word)[0] for word in ("cat", "planet", "strawberries")}
@@ -78,9 +78,9 @@ as_written(
     fewest=luong.num_params() < min(fixed.num_params(), bahdanau.num_params()),
     parameters=small_look[at[20]] > large_vector[at[20]] and counts[0] > 25 * counts[1],
     training=lab.CAPACITY["general", 16, 2500][at[12]] < 0.6 < 0.95 < small_look[at[12]],
-    states=runs.SEEN[40][at[12]] < 0.05 < runs.SEEN[4][at[12]] < 0.2 < 0.9 < runs.SEEN[1][at[12]],
+    states=experiment.SEEN[40][at[12]] < 0.05 < experiment.SEEN[4][at[12]] < 0.2 < 0.9 < experiment.SEEN[1][at[12]],
     hardly_better=0 < lab.LONGER["every fourth state"] - lab.LONGER["one vector of 64"] < 0.1,
-    not_numbers_alone=runs.SEEN[4][at[12]] < lab.CAPACITY[None, 192, 2500][at[12]],
+    not_numbers_alone=experiment.SEEN[4][at[12]] < lab.CAPACITY[None, 192, 2500][at[12]],
 )
 
 # %% one-way-map
@@ -126,7 +126,7 @@ as_written(
 )
 
 # %% vanish
-far = {scale: gradients.gradient_norms("rnn", scale)[gradients.FURTHEST] for scale in (1.0, 1.5, 2.0, 3.0)}
+far = {scale: experiment.gradient_norms("rnn", scale)[experiment.FURTHEST] for scale in (1.0, 1.5, 2.0, 3.0)}
 as_written(
     vanishes=left[1.0] < 3e-4,
     explodes=left[3.0] > 50,
@@ -136,7 +136,7 @@ as_written(
 
 # %% gradient-lab
 norms = {
-    (kind, bias): gradients.gradient_norms(kind, 1.0, bias)[20]
+    (kind, bias): experiment.gradient_norms(kind, 1.0, bias)[20]
     for kind in ("rnn", "gru", "lstm")
     for bias in (-2, 0, 4)
 }

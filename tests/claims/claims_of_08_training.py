@@ -1,9 +1,7 @@
 """What the text of notebook 08 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.training import film as camera_film
-from lesson_utils.lessons.training import pruning, rates, recipes, survival
-from lesson_utils.lessons.training import slopes as microscope
+from lesson_utils.lessons.training import experiment, rates, recipes
 
 # %% train
 as_written(STEPS == 1000, works=film.right[STEPS] >= 0.99, rung=50 < below < 120)
@@ -13,8 +11,8 @@ as_written(lowest=abs(np.log(days) / 11 - lab.rungs()["all before"]) < 1e-9, day
 
 # %% film-lab
 early_shares = film.places[STEPS * 8 // 100]
-sources, targets = camera_film.dates_of()
-of_another = camera_film.predicted(film.at(STEPS * 8 // 100), (np.roll(sources, 1, axis=0), targets)) == targets[:, 1:]
+sources, targets = experiment.dates_of()
+of_another = experiment.predicted(film.at(STEPS * 8 // 100), (np.roll(sources, 1, axis=0), targets)) == targets[:, 1:]
 as_written(
     STEPS == 1000,
     frame=early_shares[[0, 1, 4, 7, 10]].min() > 0.9,
@@ -22,14 +20,14 @@ as_written(
     the_first_is_read=of_another.mean(axis=0)[0] < 0.6,
     the_rest_is_not=of_another.mean(axis=0)[[1, 4, 7, 10]].min() > 0.85,
 )
-where = camera_film.frame(film.at(STEPS), "March 3, 2021").weights.mean(axis=0)[:, :5].sum(axis=1)  # on the letters
-blind = camera_film.predicted(film.at(STEPS), (sources, targets), {"cross": {0: range(4)}}) == targets[:, 1:]
+where = lab.frame(film.at(STEPS), "March 3, 2021").weights.mean(axis=0)[:, :5].sum(axis=1)  # on the letters
+blind = experiment.predicted(film.at(STEPS), (sources, targets), {"cross": {0: range(4)}}) == targets[:, 1:]
 as_written(STEPS == 1000, dashes_look=where[[4, 7]].min() > 0.6, in_vain=blind.mean(axis=0)[[4, 7]].min() == 1)
 
 # %% late-code
 as_written(
     STEPS == 1000,
-    the_next_digit=min(further for _, further in camera_film.late(film, STEPS * 2 // 10)) > 0.9,
+    the_next_digit=min(further for _, further in lab.late(film, STEPS * 2 // 10)) > 0.9,
     the_two_latest=set(np.argsort(film.places[STEPS * 2 // 10])[:2].tolist()) == {2, 8},
 )
 
@@ -46,12 +44,12 @@ as_written(
 )
 
 # %% slope-lab
-for (_, floats, activation), (slope, found) in microscope._prepare(early).items():
+for (_, floats, activation), (slope, found) in lab._prepare(early).items():
     if floats == "float64":
         off = [abs(secant - slope.right) / abs(slope.right) for secant, _ in found]
         kinks = [n for _, n in found]
         first = kinks.index(0)  # the largest ε without a switch
-        claims = {"lowest": 1e-7 < microscope.EPSILONS[int(np.argmin(off))] < 1e-4}
+        claims = {"lowest": 1e-7 < lab.EPSILONS[int(np.argmin(off))] < 1e-4}
         if activation == "GELU":
             claims["square"] = all(8 < off[n] / off[n + 1] < 12 for n in range(5))
         else:
@@ -80,7 +78,7 @@ as_written(
     so_are_the_others=all(
         abs(x - 2.29) < 0.03 for rate in (0.032, 0.064) for x in lab.starts("post", "warm-up", rate, "loss")
     ),
-    none_explodes=all(x < np.log(14) for recipe in rates.RECIPES for x in survival.past_the_cliff(*recipe)),
+    none_explodes=all(x < np.log(14) for recipe in rates.RECIPES for x in lab.past_the_cliff(*recipe)),
 )
 
 # %% clip-code
@@ -127,14 +125,14 @@ def added(norm, part, rate):  # by a part of the recipe, for each start
 
 
 def worth(size, norm, part):  # the same in the larger runs, for three rates
-    of = survival.larger
+    of = lab.larger
     return np.array([of(size, norm, "nothing", rate) - of(size, norm, part, rate) for rate in rates.RATES[4:7]])
 
 
 def unsure(norm, size=None):  # how many times as high smoothing leaves the loss
     return np.divide(
         *(
-            survival.larger(size, norm, part, 0.008, "loss") if size else np.mean(lab.starts(norm, part, 0.008, "loss"))
+            lab.larger(size, norm, part, 0.008, "loss") if size else np.mean(lab.starts(norm, part, 0.008, "loss"))
             for part in ("nothing", "smoothing")
         )
     )
@@ -144,7 +142,7 @@ as_written(
     little_at_low_rates=all(0 < added(norm, "warm-up", 0.004).mean() < 0.1 for norm in norms),
     pre_loses_a_part=min(lab.starts("pre", "nothing", 0.016)) > max(lab.starts("pre", "warm-up", 0.016)) > 0.1,
     post_loses_all=max(lab.starts("post", "warm-up", 0.016)) < 0.01,
-    no_rate_is_left=not survival.survivors("post", both) and len(survival.survivors("pre", both)) == 3,
+    no_rate_is_left=not lab.survivors("post", both) and len(lab.survivors("pre", both)) == 3,
     unsure=min(unsure(norm) for norm in norms) > 3,
     unsure_when_larger=min(unsure(norm, size) for norm in norms for size in sizes) > 4,
     as_right=all(abs(added(norm, "smoothing", 0.008).mean()) < 0.01 for norm in norms),
@@ -152,7 +150,7 @@ as_written(
     post_needs_clipping=added("post", "clipping", 0.008).min() > 0,
     pre_does_not=abs(added("pre", "clipping", 0.008)).max() < 0.03 and added("pre", "clipping", 0.032).max() < 0,
     nor_in_more_steps=all(abs(worth(sizes[0], norm, "clipping")[0]) < 0.01 for norm in norms),
-    again_a_rate=survival.larger(sizes[0], "post", both, 0.008) > survival.ENOUGH,
+    again_a_rate=lab.larger(sizes[0], "post", both, 0.008) > lab.ENOUGH,
     warm_up_decides=all(worth(size, norm, "warm-up").max() > 0.25 for norm in norms for size in sizes),
     post_needs_it_sooner=all(
         np.argmax(worth(size, "post", "warm-up") > 0.25) < np.argmax(worth(size, "pre", "warm-up") > 0.25)
@@ -160,13 +158,12 @@ as_written(
     ),
     only_later=abs(worth(sizes[0], "pre", "warm-up")[1]) < 0.01 < 0.5 < worth(sizes[0], "pre", "warm-up")[2],
     further_left=all(
-        survival.larger(sizes[1], norm, "nothing", 0.016) < survival.ENOUGH < survival.means(norm, "nothing")[5]
-        for norm in norms
+        lab.larger(sizes[1], norm, "nothing", 0.016) < lab.ENOUGH < lab.means(norm, "nothing")[5] for norm in norms
     ),
 )
 
 # %% heads-map
-cost = [pruning.wrong(model, [head]) for head in pruning.heads_of(model)]
+cost = [experiment.wrong(model, [head]) for head in experiment.heads_of(model)]
 as_written(STEPS == 1000, a_few=3 <= sum(x > 0.5 for x in cost) <= 5, hardly=sum(x < 0.05 for x in cost) >= 2)
 
 # %% mine-reads

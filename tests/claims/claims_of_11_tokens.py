@@ -1,8 +1,8 @@
 """What the text of notebook 11 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.tokens.spelling import SIZES, SMOLLM
-from lesson_utils.lessons.tokens.tables import LEVELS
+from lesson_utils.lessons.tokens.lab import SIZES, SMOLLM
+from lesson_utils.lessons.tokens.pieces import LEVELS
 
 # %% words
 as_written(

@@ -5,7 +5,7 @@ import pytest
 from learners import EXERCISES
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.bottleneck import controls, experiment, lab, scores, words
+from lesson_utils.lessons.bottleneck import experiment, lab
 from lesson_utils.maths import gradcheck, tasks
 from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
 
@@ -86,11 +86,11 @@ def test_influence_is_found_by_changing_letters():
 
 def test_rows_letters_and_strings_are_counted_apart():
     """An oracle gets every letter and string; its map looks at the last letter, always."""
-    found = scores.snapshot(Oracle())
+    found = experiment.snapshot(Oracle())
     assert (found.rows, found.letters, found.strings) == (0.1, 1, 1)
-    spoiled = scores.snapshot(Oracle(first_string_wrong))
-    assert spoiled.letters == 1 - 1 / (10 * scores.TESTS)
-    assert spoiled.strings == 1 - 1 / scores.TESTS
+    spoiled = experiment.snapshot(Oracle(first_string_wrong))
+    assert spoiled.letters == 1 - 1 / (10 * experiment.TESTS)
+    assert spoiled.strings == 1 - 1 / experiment.TESTS
 
 
 def test_small_models_are_looked_at_on_the_way(capsys):
@@ -141,7 +141,7 @@ def weights_of(model):
 
 def test_the_control_asks_with_the_state_before(luong):
     """The row of step t is that of the model which asks after step t − 1; the first asks with the first state."""
-    before = controls.asking_before(luong)
+    before = experiment.asking_before(luong)
     assert before.num_params() == luong.num_params()
     np.testing.assert_allclose(weights_of(before)[1:], weights_of(luong)[:-1], rtol=1e-4)
     assert not np.allclose(weights_of(before)[0], weights_of(luong)[0], atol=1e-6)
@@ -150,9 +150,9 @@ def test_the_control_asks_with_the_state_before(luong):
 @pytest.mark.parametrize(
     ("attention", "change"),
     [
-        ("concat", controls.asking_before),
-        ("concat", lambda model: controls.reading_every(model, 3)),
-        (None, lambda model: controls.passing_on(model, 2)),
+        ("concat", experiment.asking_before),
+        ("concat", lambda model: experiment.reading_every(model, 3)),
+        (None, lambda model: experiment.passing_on(model, 2)),
     ],
 )
 def test_gradients_of_the_controls_are_those_of_the_loss(attention, change):
@@ -164,22 +164,22 @@ def test_gradients_of_the_controls_are_those_of_the_loss(attention, change):
 
 
 def test_states_that_may_not_be_read_get_no_weight(luong):
-    weights = weights_of(controls.reading_every(luong, 3))
+    weights = weights_of(experiment.reading_every(luong, 3))
     np.testing.assert_array_equal(weights[0] > 0, [False, True, False, False, True, False, False, True])
     np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-5)
-    np.testing.assert_array_equal(weights_of(controls.reading_every(luong, 1)), weights_of(luong))
-    np.testing.assert_array_equal(weights_of(controls.reading_every(luong, 40))[:, -1], 1)
+    np.testing.assert_array_equal(weights_of(experiment.reading_every(luong, 1)), weights_of(luong))
+    np.testing.assert_array_equal(weights_of(experiment.reading_every(luong, 40))[:, -1], 1)
 
 
 def test_only_some_numbers_are_passed_on():
     model = lab.untrained(None, 8)
-    narrow = controls.passing_on(model, 4)
+    narrow = experiment.passing_on(model, 4)
     assert narrow.num_params() == model.num_params()
     x = np.random.default_rng(0).normal(size=(2, 5, model.config.d_embed)).astype(np.float32)
     (states, end), (few_states, few) = model.encoder.forward(x)[0], narrow.encoder.forward(x)[0]
     np.testing.assert_array_equal(few_states, states)
     np.testing.assert_array_equal(few, end * np.array([1, 1, 0, 0, 1, 1, 0, 0]))  # half of each direction's
-    np.testing.assert_array_equal(controls.passing_on(model, 8).encoder.forward(x)[0][1], end)
+    np.testing.assert_array_equal(experiment.passing_on(model, 8).encoder.forward(x)[0][1], end)
 
 
 # --- The word lab, and a learner's functions --------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_a_word_s_wrong_symbols_are_counted_and_lines_are_as_thick_as_the_weight
     assert luong.endswith(verdict)
     assert fixed.endswith("'dcba', all right.")
     (lines,) = (c for ax in testing.drawing(figure).axes for c in ax.collections if c.get_zorder() == 1.5)
-    np.testing.assert_allclose(lines.get_linewidths(), [0, 0, 0, 0.3 + words.THICKEST])
+    np.testing.assert_allclose(lines.get_linewidths(), [0, 0, 0, 0.3 + lab.THICKEST])
 
 
 def test_a_look_back_with_other_functions_is_used_and_leaves_the_model_alone():

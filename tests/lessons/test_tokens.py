@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson_utils.lessons.tokens import cutting, lab, pieces, spelling, splitting, tables
-from lesson_utils.lessons.tokens.counting import Table
+from lesson_utils.lessons.tokens import lab, pieces
+from lesson_utils.lessons.tokens.pieces import Table
 from lesson_utils.maths import tasks
 
 TEXT = tasks.python_text()[:4000]
@@ -72,7 +72,7 @@ def test_no_merge_crosses_a_wall(ids):
 # --- Cutting, and back -----------------------------------------------------------------------------------------------
 
 MERGES = pieces.learn(VOCABULARY.encode(TEXT), 150, BASE)
-NAMES = pieces.spelled(MERGES, cutting.characters(VOCABULARY))
+NAMES = pieces.spelled(MERGES, pieces.characters(VOCABULARY))
 RANKS = {(int(a), int(b)): rank for rank, (a, b) in enumerate(MERGES)}
 written = st.text(VOCABULARY.characters, max_size=80)
 
@@ -88,26 +88,26 @@ def test_decoding_gives_the_text_back(text):
 @given(written)
 def test_merging_the_first_learned_first_is_applying_all_in_their_order(text):
     ids = VOCABULARY.encode(text)
-    assert cutting.cut(ids.tolist(), RANKS, BASE) == pieces.apply(ids, MERGES, BASE).tolist()
+    assert pieces.cut(ids.tolist(), RANKS, BASE) == pieces.apply(ids, MERGES, BASE).tolist()
 
 
-BYTE_MERGES = pieces.learn(splitting.to_bytes(TEXT), 50, 256)
+BYTE_MERGES = pieces.learn(pieces.to_bytes(TEXT), 50, 256)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
 def test_bytes_know_every_character(text):
-    tokens = pieces.apply(splitting.to_bytes(text), BYTE_MERGES, 256)
+    tokens = pieces.apply(pieces.to_bytes(text), BYTE_MERGES, 256)
     assert bytes(pieces.expanded(tokens, BYTE_MERGES, 256).tolist()).decode() == text
 
 
 @given(written)
 def test_splitting_loses_nothing(text):
-    assert "".join(splitting.WORDS.findall(text)) == text
-    assert VOCABULARY.decode(splitting.split(text, VOCABULARY)) == text  # walls are paddings, which are left out
+    assert "".join(pieces.WORDS.findall(text)) == text
+    assert VOCABULARY.decode(pieces.split(text, VOCABULARY)) == text  # walls are paddings, which are left out
 
 
 def test_words_are_split_as_gpt_2_splits_them():
-    found = splitting.WORDS.findall("It's 3.11, isn't  it? dog_2\n  x")
+    found = pieces.WORDS.findall("It's 3.11, isn't  it? dog_2\n  x")
     assert found == ["It", "'s", " 3", ".", "11", ",", " isn", "'t", " ", " it", "?", " dog", "_", "2", "\n ", " x"]
 
 
@@ -118,7 +118,7 @@ def test_words_are_split_as_gpt_2_splits_them():
 def test_what_a_text_costs_is_what_the_table_of_notebook_06_says(order):
     ids = VOCABULARY.encode(TEXT)
     table, read = Table(ids[:3000], order, BASE), ids[3000:3050]
-    costs = tables.costs(table, read)[order]
+    costs = pieces.costs(table, read)[order]
     for t in range(50):
         p = table.probabilities(read[None, max(0, t - order) : t])[0, read[t]]
         assert costs[t] == pytest.approx(-np.log(p))
@@ -126,13 +126,13 @@ def test_what_a_text_costs_is_what_the_table_of_notebook_06_says(order):
 
 def test_merges_change_tokens_and_not_characters():
     ids = VOCABULARY.encode(TEXT)
-    found = tables.measure(ids[:3500], ids[3500:], MERGES, BASE, (0, 10, 150), (1, 2))
+    found = pieces.measure(ids[:3500], ids[3500:], MERGES, BASE, (0, 10, 150), (1, 2))
     assert found.characters == 500 == found.tokens[0]
     assert (np.diff(found.tokens) < 0).all()
     assert found.bits.shape == (3, 2)
     tokens = pieces.apply(ids[3500:], MERGES, BASE)
     table = Table(pieces.apply(ids[:3500], MERGES, BASE), 2, BASE + 150)
-    assert found.bits[2, 1] == pytest.approx(tables.costs(table, tokens)[2].sum() / np.log(2) / 500, abs=0.002)
+    assert found.bits[2, 1] == pytest.approx(pieces.costs(table, tokens)[2].sum() / np.log(2) / 500, abs=0.002)
 
 
 # --- Counting letters -----------------------------------------------------------------------------------------------
@@ -140,23 +140,23 @@ def test_merges_change_tokens_and_not_characters():
 
 def test_bags_count_pieces():
     words = ["error", "class"]
-    X = spelling.bags(words, VOCABULARY, MERGES)
+    X = lab.bags(words, VOCABULARY, MERGES)
     lengths = [len(name) for name in NAMES]
     assert (X @ lengths).tolist() == [5, 5]
-    letters = spelling.bags(words, VOCABULARY, MERGES[:0])
+    letters = lab.bags(words, VOCABULARY, MERGES[:0])
     assert letters[0, VOCABULARY.encode("r")[0]] == 3
 
 
 def test_who_reads_letters_learns_to_count_exactly():
-    words = spelling.words_of(tasks.python_text())[::10]
-    X = spelling.bags(words, VOCABULARY, MERGES[:0])
+    words = lab.words_of(tasks.python_text())[::10]
+    X = lab.bags(words, VOCABULARY, MERGES[:0])
     counts = np.array([word.count("r") for word in words])
-    found = spelling.count_letters(X, counts, (10, 200), 2)
+    found = lab.count_letters(X, counts, (10, 200), 2)
     assert found.right[1] == 1 > found.right[0]
 
 
 def test_words_are_found_whole():
-    assert spelling.words_of("The class Foo has fooBar, and classes_2; class") == ["class", "classes"]
+    assert lab.words_of("The class Foo has fooBar, and classes_2; class") == ["class", "classes"]
 
 
 # --- The live figure ------------------------------------------------------------------------------------------------
@@ -164,7 +164,9 @@ def test_words_are_found_whole():
 
 def test_merges_make_fewer_and_longer_pieces():
     figure = lab.merges_lab.example()
-    assert figure.set(count=0, text="the class").alt.startswith("9 pieces, after 0 merges: t | h | e | ␣")
+    letters = figure.set(count=0, text="the class").alt
+    assert letters.startswith("9 pieces, after 0 merges.")
+    assert "in pieces: t | h | e | ␣ | c" in letters
     assert int(figure.set(count=200, text="the class").alt.split()[0]) < 9
     assert "□" in figure.set(count=0, text="a☂b").alt  # a character that is not in the text it learned from
     assert figure.set(count=10, text="").alt.startswith("0 pieces")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom import course
-from lesson_utils.lessons.training import experiment, film, lab, pruning, rates, recipes, schedules, slopes
+from lesson_utils.lessons.training import experiment, lab, rates, recipes
 from lesson_utils.maths import attention, ops, tasks, training
 from lesson_utils.maths.gradcheck import numerical_gradient
 from lesson_utils.maths.ops import softmax_backward
@@ -86,12 +86,12 @@ def test_a_film_goes_back_to_what_the_model_knew():
 
 
 def test_a_frame_leaves_out_what_the_model_cannot_read(model):
-    seen = film.frame(model, "3 März 2021!")
+    seen = lab.frame(model, "3 März 2021!")
     assert seen.read == "3 Mr 2021"
     assert seen.left_out == "!zä"
     assert seen.weights.shape == (4, len(seen.written), len(seen.read))
     np.testing.assert_allclose(seen.weights.sum(axis=-1), 1)
-    assert film.frame(model, "").read == "1"
+    assert lab.frame(model, "").read == "1"
 
 
 # --- Slopes -----------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_a_frame_leaves_out_what_the_model_cannot_read(model):
 
 @pytest.mark.slow
 def test_slopes_are_right_and_the_wrong_backward_is_wrong_where_it_should(model):
-    found = slopes.slopes(model)
+    found = lab.slopes(model)
     for (name, floats, _), slope in found.items():
         before = slope.array.copy()
         secant, _ = slope.secant(1e-5 if floats == "float64" else 1e-2)
@@ -175,9 +175,9 @@ def test_a_run_is_what_it_says():
     assert untaught.blind != untaught.loss
 
 
-@pytest.mark.parametrize("kind", schedules.SCHEDULES)
+@pytest.mark.parametrize("kind", rates.SCHEDULES)
 def test_schedules_rise_alike_and_end_as_they_say(kind):
-    rate = partial(schedules.rate_at, kind, peak=2.0, warmup=10, total=101)
+    rate = partial(rates.rate_at, kind, peak=2.0, warmup=10, total=101)
     assert [rate(step) for step in (1, 5, 10)] == [0.2, 1.0, 2.0]
     assert rate(101) == pytest.approx(2.0 if kind == "constant" else 0)
     line = [training.warmup_linear(step, peak=2.0, warmup=10, total=101) for step in range(1, 101)]
@@ -200,23 +200,23 @@ def test_qk_norm_s_backward_pass_is_that_of_its_forward_pass():
 
 def test_heads_are_ranked_by_what_is_lost_without_them(model):
     batch = experiment.dates_of(n=10)
-    order = pruning.by_importance(model, batch)
+    order = experiment.by_importance(model, batch)
     assert len(set(order)) == 12
-    losses = [pruning.loss_without(model, batch, [head]) for head in order]
+    losses = [experiment.loss_without(model, batch, [head]) for head in order]
     assert losses == sorted(losses)
-    heads = [pruning.Head("cross", 0, 1), pruning.Head("encoder", 0, 3), pruning.Head("cross", 0, 0)]
-    assert pruning.without(heads) == {"cross": {0: [1, 0]}, "encoder": {0: [3]}}
-    assert pruning.loss_without(model, batch, []) == pytest.approx(model.loss(batch))
+    heads = [experiment.Head("cross", 0, 1), experiment.Head("encoder", 0, 3), experiment.Head("cross", 0, 0)]
+    assert experiment.without(heads) == {"cross": {0: [1, 0]}, "encoder": {0: [3]}}
+    assert experiment.loss_without(model, batch, []) == pytest.approx(model.loss(batch))
 
 
 def test_a_head_that_gives_nothing_costs_nothing():
     copy, batch = experiment.transformer(3, dtype=np.float64), experiment.dates_of(n=10)
     copy.blocks[0].cross.inner.W_O.value[8:16] = 0  # the rows of head 1
-    assert pruning.loss_without(copy, batch, [pruning.Head("cross", 0, 1)]) == pytest.approx(copy.loss(batch))
+    assert experiment.loss_without(copy, batch, [experiment.Head("cross", 0, 1)]) == pytest.approx(copy.loss(batch))
 
 
 def test_heads_are_taken_away_one_at_a_time_and_together(model):
-    found = pruning.sums(model, most=2)
+    found = experiment.sums(model, most=2)
     assert len(found["alone"]) == 2
     assert len(found["same"]) == 4
     assert all(0 <= n <= 2 for n in found["same"])

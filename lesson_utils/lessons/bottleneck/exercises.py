@@ -174,6 +174,10 @@ Returns the new state, (B, d_h). NumPy, and `ops.sigmoid`. The arguments stay as
     mistakes=GRU,
     library=(recurrent.gru_cell,),
     praise="Eight cases: any sizes, a single number, a state of zeros, gates nearly shut, float32. This is the cell of the trained models.",
+    in_pytorch="""# torch.gru_cell and nn.GRUCell have the same order, r, z, n. But their matrices stand transposed, and their second
+# bias belongs to all three.
+b_state = torch.cat([torch.zeros_like(W_h[0, : 2 * len(b_h)]), b_h])
+new_state = torch.gru_cell(x, h, W_x.T, W_h.T, b, b_state)""",
 )
 
 # --- The additive score ---------------------------------------------------------------------------------------------
@@ -227,6 +231,8 @@ Returns the scores, (B, S). NumPy only. The arguments stay as they were.""",
     mistakes=ADDITIVE,
     library=(attention.additive_score, scores.score_forward),
     praise="Eight cases, with sizes that happen to be equal among them. Bahdanau's score, for a whole batch at once.",
+    in_pytorch="""# PyTorch has no layer for this score: in a model, W_q and W_k are nn.Linear(…, bias=False).
+scores = torch.tanh((query @ W_q)[:, None] + keys @ W_k) @ v""",
 )
 
 # --- The context vector ---------------------------------------------------------------------------------------------
@@ -287,6 +293,9 @@ The arguments stay as they were.""",
     ),
     mistakes=CONTEXT,
     praise="Twelve cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",
+    in_pytorch="""# True means "padding" in the key_padding_mask of nn.MultiheadAttention: pass it ~mask.
+weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+context = (weights[:, None] @ keys)[:, 0]""",
 )
 
 EXERCISES = (_ADDITIVE, _CONTEXT, _GRU)

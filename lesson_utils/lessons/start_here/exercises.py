@@ -150,5 +150,6 @@ NumPy, or a loop. The arguments stay as they were.""",
             ),
         ),
         praise="Right for all six shapes and weights. You have written the heart of attention: a weighted average.",
+        in_pytorch="average = weights @ values  # as in NumPy, but both must have one dtype: float32 @ float64 is an error",
     ),
 )

@@ -301,6 +301,8 @@ nats and lengths stay as they were.""",
         ),
     ),
     praise="Right for seven texts. In this unit, models with different tokenizers can be compared.",
+    in_pytorch="""# F.cross_entropy(logits, ids, reduction="none") gives these nats. Its default is their mean: nats a token.
+bits = nats.sum() / torch.log(torch.tensor(2.0)) / lengths.sum()""",
 )
 
 

@@ -196,6 +196,9 @@ arguments stay as they were. NumPy only, no loop over rows.""",
     library=(ops.softmax_backward,),
     praise="Seven cases. The sum over the row is what couples the scores: raise one, and all other weights fall.",
     dtype="kept",
+    in_pytorch="""# Nobody writes a backward pass in PyTorch: it keeps the way forward, and walks it back.
+scores = weights.log().requires_grad_()
+(dscores,) = torch.autograd.grad(scores.softmax(dim=-1), scores, dweights)""",
 )
 
 # --- Attention, backwards ---------------------------------------------------------------------------------------------
@@ -263,6 +266,10 @@ The arguments stay as they were.""",
     library=(attention.attention_backward,),
     praise="Seven cases: cross-attention, leading axes, hidden keys. With forward and backward, attention is wholly yours.",
     dtype="kept",
+    in_pytorch="""Q, K, V = (x.requires_grad_() for x in (Q, K, V))
+output = F.scaled_dot_product_attention(Q, K, V, attn_mask=weights > 0)
+# backward() would add to Q.grad, K.grad and V.grad what is there already; autograd.grad returns new ones.
+dQ, dK, dV = torch.autograd.grad(output, (Q, K, V), doutput)""",
 )
 
 # --- One step of Adam -------------------------------------------------------------------------------------------------
@@ -314,6 +321,11 @@ value, m and v; the arguments stay as they were. NumPy only.""",
     ),
     mistakes=ADAM,
     praise="Five cases, from the first step to the thousandth. In the first, every parameter moves by lr, however small its gradient.",
+    in_pytorch="""parameter = torch.nn.Parameter(value)
+adam, parameter.grad = torch.optim.Adam([parameter], lr, (beta_1, beta_2), eps), grad
+adam.state[parameter] = {"step": torch.tensor(t - 1.0), "exp_avg": m, "exp_avg_sq": v}
+adam.step()  # moves the parameter and both averages in place; before the next one, adam.zero_grad()
+value = parameter.detach()""",
 )
 
 # --- The smoothed loss ------------------------------------------------------------------------------------------------
@@ -366,6 +378,8 @@ The arguments stay as they were.""",
     mistakes=SMOOTHED_LOSS,
     library=(ops.cross_entropy, ops.cross_entropy_forward),
     praise="Seven cases: padding, no smoothing, logits in the thousands. This is the loss that the paper trained with.",
+    in_pytorch="""# cross_entropy takes logits, so no softmax stands before it. ignore_index=… leaves out padding by its id.
+loss = F.cross_entropy(logits[counts], targets[counts], label_smoothing=smoothing)""",
 )
 
 EXERCISES = (_SOFTMAX, _ATTENTION, _ADAM, _LOSS)

@@ -9,6 +9,7 @@ OPENBLAS_CORETYPE is Haswell, at 0.666 where it is SkylakeX. Half of what is sto
 
 import itertools
 import json
+import math
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -18,8 +19,28 @@ import numpy as np
 
 from lesson_utils.classroom.files import put
 from lesson_utils.lessons.training import experiment
-from lesson_utils.lessons.training.schedules import rate_at
 from lesson_utils.maths import training
+
+# --- Learning rates over a training: four schedules, each with warm-up or without -------------------------------------
+
+SCHEDULES = ("constant", "linear", "cosine", "stable, then down")
+LAST = 0.2  # the share of all steps in which "stable, then down" falls
+
+
+def rate_at(kind: str, step: int, peak: float, warmup: int, total: int) -> float:
+    """Return the learning rate of a step (from 1): it rises in a line to `peak`, and falls to 0 at `total` or stays."""
+    rise = min(step / max(warmup, 1), 1.0)
+    done = max(step - warmup, 0) / (total - warmup)  # from 0 to 1
+    falls = {
+        "constant": 1.0,
+        "linear": 1 - done,
+        "cosine": (1 + math.cos(math.pi * done)) / 2,
+        "stable, then down": min(1.0, (1 - done) / LAST),
+    }
+    return peak * rise * falls[kind]
+
+
+# --- One training -----------------------------------------------------------------------------------------------------
 
 STORED = Path(__file__).with_name("learning_rates.json")
 RATES = tuple(5e-4 * 2**n for n in range(8))  # 0.0005 … 0.064

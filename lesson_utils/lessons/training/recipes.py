@@ -1,6 +1,6 @@
 """Further choices of a recipe, tried on the model of `rates`: the schedule, β₂, weight decay, clipping, QK-norm.
 
-`python -m lesson_utils.lessons.training.recipes` measures it again, with what `pruning` says of four trained models,
+`python -m lesson_utils.lessons.training.recipes` measures it again, with what heads cost four trained models,
 and writes `recipes.json` beside this file. What is stored already is kept, unless `--anew`.
 """
 
@@ -8,29 +8,24 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import plots
 from lesson_utils.classroom.files import put
-from lesson_utils.lessons.training import experiment, pruning, rates
-from lesson_utils.lessons.training.rates import Choices
-from lesson_utils.lessons.training.schedules import SCHEDULES, rate_at
+from lesson_utils.lessons.training import experiment, rates
+from lesson_utils.lessons.training.rates import SCHEDULES, Choices
 from lesson_utils.maths import attention, training
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.layers import heads
 from lesson_utils.maths.models.experiments import changed
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-COLOURS, STYLES = (plots.GREY, plots.BLUE, plots.INK, plots.ORANGE), (":", "-", "--", "-.")
 STORED = Path(__file__).with_name("recipes.json")
 STEEP = {"pre": 0.032, "post": 0.016}  # rates at which warm-up decides
+
 # Trained again, and asked about dates with the source of another one: a run that works, and runs that fail.
 BLIND = (
     ("pre", "nothing", 0.008),
@@ -135,67 +130,6 @@ def result(name: str, norm: str, left_out: str, rate: float, what: str = "exact"
     return [float("inf") if x is None else float(x) for x in stored()[key(name, norm, left_out, rate)][what]]
 
 
-def _shares(of: Sequence[float]) -> str:
-    return " ".join(f"{x:5.2f}" for x in of)
-
-
-def blind_table() -> str:
-    """List losses of runs that work and that fail, with the right sources and with those of other dates."""
-    lines = [f"{'norm, left out, rate':24}loss, three starts         with another date's source"]
-    for run in BLIND[:-1]:
-        true, blind = (" ".join(f"{x:7.3f}" for x in result("again", *run, what)) for what in ("loss", "blind"))
-        lines.append(f"{key(*run):24}{true}    {blind}")
-    return "\n".join(lines)
-
-
-def clip_table() -> str:
-    """List the shares right at 0.008 where gradients are shortened to a length of 1, and to 0.01."""
-    lines = [f"{'at 0.008':12}clipped at 1         clipped at 0.01"]
-    for norm in STEEP:
-        shares = (result(name, norm, "nothing", 0.008) for name in ("recipe", "clip 0.01"))
-        lines.append(f"{norm + '-norm':10}" + "   ".join(_shares(of) for of in shares))
-    return "\n".join(lines)
-
-
-def today_table() -> str:
-    """List the shares right with parts of the recipe of today, at rates where warm-up decides, and at a good one."""
-    lines = [f"{'share right, three starts':36}with warm-up         without"]
-    for norm, rate in STEEP.items():
-        for name in ("recipe", "beta_2 0.95", *(["QK-norm"] if norm == "pre" else [])):
-            both = (_shares(result(name, norm, left_out, rate)) for left_out in ("nothing", "warm-up"))
-            lines.append(f"{norm}-norm, {rate:<8}{name:18}" + "   ".join(both))
-    for name in ("recipe", "weight decay 0.1"):
-        lines.append(f"pre-norm, {0.008:<8}{name:18}" + _shares(result(name, "pre", "nothing", 0.008)))
-    return "\n".join(lines)
-
-
-@plots.still(9.4, 3.6)
-def schedules_plot(figure: "Figure") -> str:
-    """Draw the schedules, and the shares of dates right that they reach at three peaks, from three starts."""
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
-    steps, peaks = np.arange(1, rates.STEPS + 1), rates.RATES[3:6]
-    found, alt = {}, []
-    for n, (kind, color) in enumerate(zip(SCHEDULES, COLOURS, strict=True)):
-        look = {"color": color, "ls": STYLES[n]}
-        left.plot(steps, [rate_at(kind, int(t), 1, rates.WARMUP, rates.STEPS + 1) for t in steps], label=kind, **look)
-        right_shares = [result(f"schedule {kind}", "pre", "nothing", peak) for peak in peaks]
-        found[kind] = [float(np.mean(of)) for of in right_shares]
-        right.plot(range(len(peaks)), found[kind], lw=1.4, **look)
-        for place, of in enumerate(right_shares):
-            right.plot([place + 0.06 * (n - 1.5)] * len(of), of, "o", ms=5, mfc="none", color=color)
-        alt.append(f"{kind} {', '.join(f'{x:.2f}' for x in found[kind])}")
-    left.set(xlabel="training step", ylabel="learning rate / its peak", ylim=(0, 1.6), yticks=(0, 0.5, 1))
-    left.set_title("A rise, and four ways to go on")
-    left.legend(loc="upper center", fontsize=10, ncols=2)
-    right.set(xlabel="peak of the learning rate", ylabel="share of held-out dates right")
-    right.set_xticks(range(len(peaks)), [f"{peak:g}" for peak in peaks])
-    best = [max(SCHEDULES, key=lambda kind: found[kind][n]) for n in range(len(peaks))]
-    first = max(set(best), key=best.count)
-    title = f"“{first}” is best at {best.count(first)} of {len(peaks)} peaks"
-    right.set_title(title)
-    return f"{title}. Means of {rates.STARTS} starts at peaks of {', '.join(map(str, peaks))}: {'; '.join(alt)}."
-
-
 def write(contents: Mapping[str, Any]) -> None:
     lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(contents[name], separators=(',', ':'))}" for name in contents)
     put(STORED, "{" + lines + "}\n")
@@ -219,7 +153,7 @@ def measure(anew: bool = False) -> None:
     for seed in range(MODELS):
         name = key("pruning", seed)
         if name not in contents:
-            contents[name] = pruning.sums(trained(seed))
+            contents[name] = experiment.sums(trained(seed))
             print(name, contents[name], flush=True)
             write(contents)
 

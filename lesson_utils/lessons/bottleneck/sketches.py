@@ -1,21 +1,18 @@
-"""A sentence and its translation, and the two orders in which a decoder can look back."""
+"""What notebook 01 draws without numbers: a sentence and its translation, the networks."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lesson_utils.classroom import drawings, plots
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+# --- A sentence and its translation -----------------------------------------------------------------------------------
 
 ENGLISH = ["the", "agreement", "on", "the", "European", "Economic", "Area", "was", "signed", "in", "August", "1992"]
 FRENCH = ["l’", "accord", "sur", "la", "zone", "économique", "européenne", "a_été", "signé", "en", "août", "1992"]
 SOURCE_OF = (0, 1, 2, 3, 6, 5, 4, 7, 8, 9, 10, 11)  # of each French word, the English one; Bahdanau et al., figure 3a
-STEP_SIZE = 4.7, 2.95  # inches, of one drawing
 
 
 @plots.still(9.4, 1.75 + drawings.TITLE)
-def sentence(figure: "Figure") -> str:
+def sentence(figure: "plots.Figure") -> str:
     """Draw an English sentence above its French translation, and a line from each word to the word it comes from."""
     ax = drawings.sheet(figure)
     above, below = (drawings.spread(words, 0.1, 9.2) for words in (ENGLISH, FRENCH))
@@ -38,14 +35,89 @@ def sentence(figure: "Figure") -> str:
                 color=plots.ORANGE if crosses else plots.INK,
                 weight="bold" if crosses else "normal",
             )
-    finding = f"Of {len(FRENCH)} words, {len(crossing)} come out in reverse order"
-    ax.set_title(finding)
+    ax.set_title(f"Of {len(FRENCH)} words, {len(crossing)} come out in reverse order")
     pairs = ", ".join(f"{ENGLISH[s]} – {FRENCH[t].replace('_', ' ')}" for t, s in enumerate(SOURCE_OF))
-    return f"{finding}. An English sentence above its French translation, with a line for each pair: {pairs}."
+    return f"… An English sentence above its French translation, with a line for each pair: {pairs}."
+
+
+# --- One vector between encoder and decoder ---------------------------------------------------------------------------
+
+READ, WRITTEN = "cat", ("t", "a", "c", "end")
+SIDE = 0.4  # inches, of a box
+PITCH = 0.57  # from one box to the next
+LETTERS, STATES, NECK = 2.05, 1.5, 0.45  # heights: of the letters, the states, the context
+ENCODER, CONTEXT, DECODER = 0.28, 1.95, 2.72  # x of the first state, the context, the first state
+TINT = 1 / 6  # of the boxes: a step of the pictures' palette
+SIZE = 4.7, 2.75  # of one drawing
+
+
+@plots.still(SIZE[0] + 0.3, SIZE[1] + drawings.TITLE)
+def one_vector(figure: "plots.Figure") -> str:
+    """Draw encoder, one vector, decoder."""
+    ax = drawings.sheet(figure)
+    ax.set_title("One vector: all that the decoder gets")
+    _one_vector(ax)
+    return (
+        "… An encoder reads the letters c, a, t into states h1, h2, h3, in both directions; its two ends make the "
+        "vector c. Every state q1 … q4 of the decoder gets this vector; they write t, a, c and the end, and each gets "
+        "the symbol before."
+    )
+
+
+def _one_vector(ax: "plots.Axes") -> None:
+    first, *_, last = _encoder(ax)
+    states = _decoder(ax)
+    c = drawings.box(ax, CONTEXT, NECK, "$c$", SIDE, 0.55, plots.VALUE, TINT)
+    drawings.arrow(ax, first.bottom, (c.left[0], NECK - 0.05), plots.KEY, bend=-0.28)
+    drawings.arrow(ax, last.bottom, (c.left[0], NECK + 0.12), plots.KEY, bend=-0.15)
+    ax.plot([c.right[0], states[-1].x], [NECK, NECK], color=plots.VALUE, lw=1.8)
+    for state in states:
+        drawings.arrow(ax, (state.x, NECK - 0.03), state.bottom, plots.VALUE)
+
+
+def _encoder(ax: "plots.Axes") -> list[drawings.Box]:
+    """Draw a state for each letter, and two directions of reading."""
+    ax.text(ENCODER + PITCH, LETTERS + 0.38, "encoder reads", ha="center", color=plots.GREY)
+    states = []
+    for s, letter in enumerate(READ):
+        x = ENCODER + s * PITCH
+        ax.text(x, LETTERS, letter, ha="center", size=16, weight="bold")
+        states.append(drawings.box(ax, x, STATES, f"$h_{s + 1}$", SIDE, SIDE, plots.KEY, TINT))
+        drawings.arrow(ax, (x, LETTERS - 0.04), states[-1].top)
+        if s:
+            for start, end, lift in (
+                (states[-2].right, states[-1].left, 0.07),
+                (states[-1].left, states[-2].right, -0.07),
+            ):
+                drawings.arrow(ax, (start[0], STATES + lift), (end[0], STATES + lift), plots.KEY, 1.4)
+    return states
+
+
+def _decoder(ax: "plots.Axes") -> list[drawings.Box]:
+    """Draw states that each write a symbol, which the next state gets."""
+    ax.text(DECODER + 1.5 * PITCH, LETTERS + 0.38, "decoder writes", ha="center", color=plots.GREY)
+    ax.text(DECODER - PITCH, LETTERS, "begin", ha="center", color=plots.GREY)
+    states: list[drawings.Box] = []
+    for t, symbol in enumerate(WRITTEN):
+        x = DECODER + t * PITCH
+        look: dict[str, Any] = {"size": 16, "weight": "bold"} if len(symbol) == 1 else {}
+        ax.text(x, LETTERS, symbol, ha="center", **look)
+        states.append(drawings.box(ax, x, STATES, f"$q_{t + 1}$", SIDE, SIDE, plots.QUERY, TINT))
+        drawings.arrow(ax, states[-1].top, (x, LETTERS - 0.04), plots.QUERY)
+        end = x - 0.12, states[-1].top[1]
+        drawings.arrow(ax, (x - PITCH + 0.12, LETTERS - 0.02), end, plots.GREY, 1.2).set_linestyle(":")
+        if t:
+            drawings.arrow(ax, states[-2].right, states[-1].left, plots.QUERY, 1.4)
+    return states
+
+
+# --- The two orders in which a decoder can look back ------------------------------------------------------------------
+
+STEP_SIZE = 4.7, 2.95  # inches, of one drawing
 
 
 @plots.still(2 * STEP_SIZE[0], STEP_SIZE[1] + drawings.TITLE)
-def before_and_after(figure: "Figure") -> str:
+def before_and_after(figure: "plots.Figure") -> str:
     """Draw one step of the decoder twice: it asks before the step (Bahdanau), and after it (Luong)."""
     axes = figure.subplots(1, 2)
     for ax, title, before in zip(
@@ -62,7 +134,7 @@ def before_and_after(figure: "Figure") -> str:
     )
 
 
-def _one_step(ax: "Axes", before: bool) -> None:
+def _one_step(ax: "plots.Axes", before: bool) -> None:
     size = 0.5
     keys = [drawings.box(ax, 0.35 + 0.56 * s, 2.35, f"$h_{s + 1}$", 0.44, 0.44, plots.KEY, 1 / 6) for s in range(3)]
     ax.text(keys[1].x, 2.72, "encoder’s states", ha="center", color=plots.KEY)
@@ -90,6 +162,6 @@ def _one_step(ax: "Axes", before: bool) -> None:
         _number(ax, x, y, write)
 
 
-def _number(ax: "Axes", x: float, y: float, n: int) -> None:
+def _number(ax: "plots.Axes", x: float, y: float, n: int) -> None:
     round_label: dict[str, Any] = {"boxstyle": "circle,pad=0.18", "fc": "white", "ec": plots.INK, "lw": 1}
     ax.text(x, y, str(n), ha="center", va="center", size=10.5, weight="bold", bbox=round_label, zorder=5)
