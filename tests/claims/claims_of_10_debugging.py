@@ -1,7 +1,7 @@
 """What the text of notebook 10 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.debugging import answers, casefile, examined, matrix
+from lesson_utils.lessons.debugging import answers, casefile, examined, tried
 
 # %% try
 places = (moved[:6] > 1e-3).nonzero()[0].tolist()
@@ -39,11 +39,9 @@ inverted = training.fit(lab.broken.patient("mask inverted", vocab=20), lambda rn
 as_written(inverted=inverted.losses[-1] < 0.05)
 
 # %% matrix-lab
-as_written(twin=sum(matrix.found(bug)["right twin"] for bug in matrix.ROWS) == 16)
-as_written(cache_counts=not any(matrix.noticed("cache counts calls", task)[1] for task in ("copy", "reverse", "dates")))
-as_written(
-    gather_alone=[matrix.noticed("merged without the swap", task)[0] for task in matrix.tried.TASKS].count(True) == 1
-)
+as_written(twin=sum(lab.found_untrained(bug)["right twin"] for bug in tried.BUGS) == 16)
+as_written(cache_counts=not any(lab.noticed("cache counts calls", task)[1] for task in ("copy", "reverse", "dates")))
+as_written(gather_alone=[lab.noticed("merged without the swap", task)[0] for task in tried.TASKS].count(True) == 1)
 
 # %% scrambled
 merged, split = lab.tried()["merged without the swap"], lab.tried()["split and merged without the swap"]

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from lesson_utils.classroom.course import LESSONS
-from lesson_utils.lessons.debugging import casefile, instruments
-from lesson_utils.lessons.debugging.toys import VOCAB, Toy
+from lesson_utils.lessons.debugging import broken, casefile
+from lesson_utils.lessons.debugging.broken import VOCAB, Toy
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 # fmt: off
@@ -123,7 +123,7 @@ without sign. ids and others stay as they were.""",
     ),
     mistakes=ACROSS,
     praise="Right on healthy models and on those that mix or count their rows. Two runs, one row, no label needed.",
-    library=(instruments.leak_across_rows,),
+    library=(broken.leak_across_rows,),
 )
 
 
@@ -169,7 +169,7 @@ output the largest difference of its V logits, without sign. ids stays as it was
     ),
     mistakes=PARITY,
     praise="Seven models, five of them with a bug that training would not notice. Keep it: it runs on every patient below.",
-    library=(instruments.cache_parity,),
+    library=(broken.cache_parity,),
 )
 
 

@@ -167,7 +167,7 @@ def measure_ways() -> None:
 
 
 @cache
-def stored() -> dict[str, dict[str, list[Any]]]:
+def tried() -> dict[str, dict[str, list[Any]]]:
     """Return, by bug and task, pairs (in training, by itself): of seed 0, or of seeds 0 to 2 and of twice the steps."""
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return contents
@@ -175,7 +175,7 @@ def stored() -> dict[str, dict[str, list[Any]]]:
 
 def measure(bugs: Sequence[str] = ("", *BUGS)) -> None:
     """Train these, or all, and store what came out beside what is stored."""
-    results: dict[str, dict[str, list[Any]]] = dict(stored()) if STORED.exists() else {}
+    results: dict[str, dict[str, list[Any]]] = dict(tried()) if STORED.exists() else {}
     for bug in bugs:
         results[bug] = {}
         for task in TASKS:
