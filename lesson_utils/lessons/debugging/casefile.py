@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lesson_utils.classroom import tables
 from lesson_utils.lessons.debugging import examined
 from lesson_utils.lessons.debugging.broken import ROUNDING
 from lesson_utils.maths.checks import Array
@@ -275,12 +276,13 @@ LEADS = {
 }
 
 
-def diagnoses(triage: Callable[..., Any]) -> None:
-    """Print how many patients a triage sends where, and who is sent to a wrong place; no part is named."""
+def diagnoses(triage: Callable[..., Any]) -> tables.Table:
+    """List which patients a triage sends where, and print who is sent to a wrong place; no part is named."""
     numbers = [int(number) for number in triage(gauges())]  # 20
+    rows = []
     for number, place in enumerate(SAID):
         sent = [str(patient) for patient, n in zip(PATIENTS, numbers, strict=True) if n == number]
-        print(f"{place:26} {', '.join(sent) or 'nobody'}")
+        rows.append((place, ", ".join(sent) or "nobody"))
     parts = [CASES[bug].part for bug in examined.BUGS]
     wrong = [p for p, n, part in zip(PATIENTS, numbers, parts, strict=True) if n not in LEADS.get(part, ())]
     right = len(parts) - len(wrong)
@@ -289,6 +291,7 @@ def diagnoses(triage: Callable[..., Any]) -> None:
         ["one of 9 and 10"] if len(silent) == 1 else [*map(str, silent)]
     )
     print(f"{right} of {len(parts)} are sent to the right place; wrong are {', '.join(named) or 'none'}.")
+    return tables.table(("sent to", "patients"), rows)
 
 
 def diagnosis(patient: int) -> list[str]:

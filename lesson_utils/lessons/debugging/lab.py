@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.classroom import formats, live, plots
+from lesson_utils.classroom import formats, live, plots, tables
 from lesson_utils.lessons import bugs
 from lesson_utils.lessons.attention_bugs import SWAPPED, Bug, Instead, WrongHeads
 from lesson_utils.lessons.debugging import broken, casefile, examined, exercises
@@ -132,6 +132,7 @@ def _picture(found: examined.Examined) -> Array:
     width=9.4,
     height=4.6,
     neutral="A healthy model comes first, which is none of the patients.",
+    telling={"patient": 4},
     patient=live.Choice("patient", (casefile.HEALTHY, *casefile.PATIENTS), casefile.HEALTHY),
 )
 def case_lab(figure: "plots.Figure") -> live.Update:
@@ -186,9 +187,8 @@ def case_lab(figure: "plots.Figure") -> live.Update:
         readings = "; ".join(f"{name} {number}" for name, number in zip(STRIPS, said, strict=True))
         verb = "are" if ringing[1:] else "is"
         return (
-            f"{who}: {', '.join(ringing) or 'no gauge'} {verb} unlike a healthy model's. "
-            f"Loss in training {found.start:.1f}, at the end {end:.2f}, by hand {found.by_hand:.2f}. {readings}. "
-            f"Of all attention weights {found.ahead:.0%} lie on later symbols. It writes: {found.sample}"
+            f"… {who}: {', '.join(ringing) or 'no gauge'} {verb} unlike a healthy model's. {readings}. Of the "
+            f"attention weights {found.ahead:.0%} lie on later symbols. It writes: {found.sample}"
         )
 
     return update
@@ -211,13 +211,10 @@ def examine(patient: int, seed: int = 0) -> None:
     """Train this patient here, with another start if you like, and print what the instruments say beside the file."""
     _, found = examined.examine(casefile.bug_of(patient), seed)
     filed = casefile.of(patient)
-    print(f"patient {patient}          here    on file")
     rows = [("loss at the start", found.start, filed.start), ("loss at the end", found.losses[-1], filed.losses[-1])]
     rows.append(("loss by hand", found.by_hand, filed.by_hand))
-    for (name, x), (_, y) in zip(_extremes(found), _extremes(filed), strict=True):
-        rows.append((name, x, y))
-    for name, x, y in rows:
-        print(f"{name:17} {x:8.2g} {y:8.2g}")
+    rows += [(name, x, y) for (name, x), (_, y) in zip(_extremes(found), _extremes(filed), strict=True)]
+    print(tables.table((f"patient {patient}", "here", "on file"), rows, ".2g"))
     print("It writes:", found.sample)
 
 
@@ -291,14 +288,13 @@ def net(figure: "plots.Figure", tests: Mapping[str, Test]) -> str:
     for n in slips:
         ax.get_xticklabels()[n].set(color=plots.ORANGE, weight="bold")
     alarms = f"{len(false) or 'no'} false alarm{'' if len(false) == 1 else 's'}"
-    title = f"{bugs} of {len(ill)} bugs are caught, with {alarms}"
-    ax.set_title(title)
+    ax.set_title(f"{bugs} of {len(ill)} bugs are caught, with {alarms}")
     listed = "; ".join(
         f"{name}: {', '.join(str(n + 1) for n in np.flatnonzero(rows[:, i])) or 'nobody'}"
         for i, name in enumerate(tests)
     )
     return (
-        f"{title}. Caught by no test: {', '.join(map(str, slips)) or 'nobody'}. The healthy model sets off "
+        f"… Caught by no test: {', '.join(map(str, slips)) or 'nobody'}. The healthy model sets off "
         f"{', '.join(false) or 'no test'}. Who is caught by which test: {listed}."
     )
 
@@ -379,6 +375,7 @@ def blind(task: str) -> list[str]:
     width=9.4,
     height=4.65,
     neutral="The columns of what a task notices are empty until one is chosen.",
+    telling={"task": "copy"},
     task=live.Choice("task", (NONE, *TASKS), NONE),
 )
 def matrix_lab(figure: "plots.Figure") -> live.Update:
@@ -416,10 +413,8 @@ def matrix_lab(figure: "plots.Figure") -> live.Update:
         for y in range(n)
     ]
     by_instruments = int(finds[1:].any(axis=1).sum())
-    listed = "; ".join(
-        f"{bug or WELL}: {', '.join(name for name, yes in found_untrained(bug).items() if yes) or 'nothing'}"
-        for bug in shown
-    )
+    found_by = {bug: [name for name, yes in found_untrained(bug).items() if yes] for bug in shown}
+    listed = "; ".join(f"{bug or WELL}: {', '.join(names) or 'nothing'}" for bug, names in found_by.items())
 
     def update(task: str) -> str:
         if task == NONE:
@@ -427,7 +422,7 @@ def matrix_lab(figure: "plots.Figure") -> live.Update:
             for text in (text for pair in texts for text in pair):
                 text.set_text("")
             head.set_title(f"Without training: {by_instruments} of {len(BUGS)} bugs are found by an instrument")
-            return f"{head.get_title(loc='left')}. No task is chosen yet. Found by: {listed}."
+            return f"… No task is chosen yet. Found by: {listed}."
         seen, can = np.array([noticed(bug, task) for bug in shown]), possible(task)  # (rows, 2)
         numbers = [shares(bug, task) if bug in ("", *can) else (None, None) for bug in shown]
         colours = np.where(seen[..., None], noticed_, blind_)
@@ -439,8 +434,8 @@ def matrix_lab(figure: "plots.Figure") -> live.Update:
                 colours[row, column] = nothing if none else colours[row, column]
         cells.set_data(colours)
         head.set_title(f"On {task}, {len(blind(task))} of {len(can)} broken models train as well as a healthy one")
-        told = ", ".join(f"{bug or WELL} {shares(bug, task)[0]:.2f}" for bug in ("", *can))
-        return f"{head.get_title(loc='left')}. Share right after training: {told}. Found by: {listed}."
+        told = formats.each((WELL, *can), (shares(bug, task)[0] for bug in ("", *can)))
+        return f"… Share right after training: {told}. Found by: {listed}."
 
     return update
 
@@ -520,13 +515,11 @@ def streams(model: models.GPT, ids: Ids) -> dict[str, Array]:
     return found | {"norm": x, "logits": model.tokens.embedding.logits_forward(x)[0]}
 
 
-def rounding(layers: tuple[int, ...] = (6, 15, 30)) -> str:
+def rounding(layers: tuple[int, ...] = (6, 15, 30)) -> tables.Table:
     """List the rounding in SmolLM2's stream after some layers: float32 beside float64, and the largest number there."""
-    lines = ["SmolLM2, stored   largest number   rounding   by size"]
-    for layer in layers:
-        off, size = stored()["rounding"][layer]
-        lines.append(f"{f'after layer {layer}':17} {size:14,.0f} {off:10.0e} {off / size:9.0e}")
-    return "\n".join(lines)
+    found = [(layer, *stored()["rounding"][layer]) for layer in layers]
+    rows = [(f"after layer {layer}", round(size), off, off / size) for layer, off, size in found]
+    return tables.table(("SmolLM2, stored", "largest number", "rounding", "by size"), rows, ".0e")
 
 
 # --- 6 · Mend it ------------------------------------------------------------------------------------------------------
@@ -626,20 +619,19 @@ def readings(part: str, function: Function) -> dict[str, tuple[float, bool]]:
     return {name: (float(x), bool(x > SMALL)) for name, x in still.items()} | {"order": (moved, moved < SMALL)}
 
 
-def treat(part: str, function: Function) -> None:
-    """Print what instruments read on a small GPT with the broken function of an exercise, and with this one.
+def treat(part: str, function: Function) -> tables.Table:
+    """List what instruments read on a small GPT with the broken function of an exercise, and with this one.
 
     Args:
         part: the name of the exercise behind `mend_`, such as "merge".
     """
     (exercise,) = (exercise for exercise in exercises.MENDS if exercise.name == f"mend_{part}")
     before, after = readings(part, exercise.program(exercise.broken)), readings(part, function)
-    print("in a small GPT      broken        this one     (X = not as in a healthy model)")
-    for name in before:
-        print(
-            f"{name:18}",
-            *(f"  {'X' if alarm else 'o'} {_reading(x):10}" for x, alarm in (before[name], after[name])),
-        )
+    rows = [
+        (name, *(f"{'X' if alarm else 'o'} {_reading(x)}" for x, alarm in (before[name], after[name])))
+        for name in before
+    ]
+    return tables.table(("X = not as in a healthy model", "broken", "this one"), rows)
 
 
 def _reading(x: float) -> str:
@@ -714,6 +706,7 @@ def _symptoms_controls() -> dict[str, live.Control]:
     height=4.6,
     controls=_symptoms_controls,
     neutral="Nothing is wrong at first, and the other bugs have no dots until they are asked for.",
+    telling={"bug": "no causal mask", "others": True},
 )
 def symptoms_lab(figure: "plots.Figure") -> live.Update:
     """Choose a bug: the perplexity among those of all others, what the chatbot says, and one head's map."""
@@ -776,20 +769,20 @@ def symptoms_lab(figure: "plots.Figure") -> live.Update:
         for text, at in zip(missing, np.flatnonzero(number_less), strict=True):
             text.set_visible(others and at != row)
         last = of["perplexity"] is None
-        number.set(x=right * 1.9 if last else places[row] * 1.9, y=row)
+        number.set(x=right * 1.9 if last else places[row] * 2.6, y=row)
         number.set_text(in_figures(of["perplexity"]))
         says.set_text("\n".join(textwrap.wrap(f"“{readable(of['says'])}”", 29)[:3]))
         line.set_text(LINES[bug])
         map_ = np.zeros((T, T)) if of["map"] is None else np.array(of["map"]) / 100
         image.set_data(map_)
         value = in_figures(None) if last else f"perplexity {in_figures(of['perplexity'])}"
-        chart.set_title(f"{bug[0].upper()}{bug[1:]}: {value}")
-        look = looks(map_, of["map"] is None)
-        weights.set_title(f"One head: {look}", size=11)
+        beside = "" if last or of["perplexity"] == right else f", not {in_figures(right)}"
+        chart.set_title(f"{bug[0].upper()}{bug[1:]}: {value}{beside}")
+        weights.set_title(f"One head: {looks(map_, of['map'] is None)}", size=11)
         return (
-            f"Perplexity is {in_figures(of['perplexity'])}, with nothing wrong {in_figures(right)}, by guessing "
-            f"{vocabulary:,}; the bug: {bug} ({LINES[bug]}). To “{known['question']}” the chatbot says: "
-            f"“{readable(of['says'])}” Layer {known['head'][0]}, head {known['head'][1]}: {look}. "
+            f"… With nothing wrong perplexity is {in_figures(right)}, by guessing {vocabulary:,}. In the program "
+            f"stands {LINES[bug]}. To “{known['question']}” the chatbot says: “{readable(of['says'])}” "
+            f"The head is {known['head'][0]}.{known['head'][1]}. "
             f"{_listed(found) if others else ''}Stored results."
         )
 
