@@ -187,8 +187,8 @@ def case_lab(figure: "plots.Figure") -> live.Update:
         readings = "; ".join(f"{name} {number}" for name, number in zip(STRIPS, said, strict=True))
         verb = "are" if ringing[1:] else "is"
         return (
-            f"… {who}: {', '.join(ringing) or 'no gauge'} {verb} unlike a healthy model's. {readings}. Of the "
-            f"attention weights {found.ahead:.0%} lie on later symbols. It writes: {found.sample}"
+            f"… {who}: {', '.join(ringing) or 'no gauge'} {verb} unlike a healthy model's. Instruments: {readings}. Of "
+            f"the attention weights {found.ahead:.0%} lie on later symbols. It writes: {found.sample}"
         )
 
     return update
