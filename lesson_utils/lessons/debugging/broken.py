@@ -124,7 +124,6 @@ def twin(model: Patient) -> Patient:
 # --- Instruments: they run a model twice, and compare -----------------------------------------------------------------
 # Each takes a model whose `forward(ids, past, mask=mask)` returns logits, (B, T, V), and something else.
 
-
 Forward = Callable[..., tuple[Array, Any]]
 ROUNDING = 1e-3  # of logits in float32: what moves less has not moved
 

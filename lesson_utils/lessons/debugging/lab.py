@@ -17,7 +17,7 @@ from lesson_utils.lessons.debugging import broken, casefile, examined, exercises
 from lesson_utils.lessons.debugging.broken import ROUNDING
 from lesson_utils.lessons.debugging.casefile import diagnoses, reveal
 from lesson_utils.lessons.debugging.tried import ABSENT, BUGS, TASKS, tried, ways
-from lesson_utils.lessons.real_model.stored import label, stored
+from lesson_utils.lessons.real_model.measures import label, stored
 from lesson_utils.maths import layers, models, ops
 from lesson_utils.maths.attention import scaled_dot_product_attention
 from lesson_utils.maths.checks import Array, Ids, Mask, as_choice
@@ -228,7 +228,6 @@ def _extremes(found: examined.Examined) -> list[tuple[str, float]]:
 
 # --- 2 · Your tests as a net ------------------------------------------------------------------------------------------
 
-
 Test = Callable[[Anonymous], Any]
 
 
@@ -301,7 +300,6 @@ def net(figure: "plots.Figure", tests: Mapping[str, Test]) -> str:
 
 # --- 3 · Which test finds which bug? ----------------------------------------------------------------------------------
 # Instruments on untrained models are computed here, and what tasks notice is stored.
-
 
 WELL = "(healthy)"  # the row above the bugs: what no instrument may find
 INSTRUMENTS = (
@@ -443,7 +441,6 @@ def matrix_lab(figure: "plots.Figure") -> live.Update:
 # --- 4 · Somebody else's weights --------------------------------------------------------------------------------------
 # Ports of a model, with its weights, are compared with the original until the first place that differs.
 
-
 CONFIG = models.GPTConfig(vocab=50, d_model=64, num_heads=4, num_layers=4, positions="rotary", activation="gelu")
 ORIGINAL = "original"
 
@@ -525,7 +522,6 @@ def rounding(layers: tuple[int, ...] = (6, 15, 30)) -> tables.Table:
 # --- 6 · Mend it ------------------------------------------------------------------------------------------------------
 # A small GPT runs on a function of the exercises: on the broken one first, then on the learner's. Each part says what
 # of the model is replaced. All instruments but those of the loss are then held to it.
-
 
 Function = Callable[..., Any]
 CHANGED, PROMPT, KV_HEADS = 5, 4, 2
@@ -640,7 +636,6 @@ def _reading(x: float) -> str:
 
 # --- 7 · The chatbot's symptoms ---------------------------------------------------------------------------------------
 # What is shown was measured once, each bug planted as `bugs.changes` has it, and is stored beside this file.
-
 
 SYMPTOMS = Path(__file__).with_name("symptoms.json")
 RIGHT = "nothing is wrong"
