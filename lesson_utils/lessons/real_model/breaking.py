@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import plots
+from lesson_utils.classroom import formats, plots, tables
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.measures import label, stored
 from lesson_utils.maths.checks import Array, Ids
@@ -185,13 +185,11 @@ def _draw_whose(ax: "plots.Axes") -> str:
     )
 
 
-def word_list() -> str:
-    """Return how the model goes on from a list of words, with all heads and without some."""
+def word_list() -> tables.Table:
+    """List how the model goes on from a list of words, with all heads and without some."""
     known: Any = stored()
-    lines = [WORDS]
-    for off, written in zip(known["words_off"], known["words_written"], strict=True):
-        lines.append(f"{off!s:24} …{str(written)!r}")
-    return "\n".join(lines)
+    rows = [(str(off), f"…{str(text)!r}") for off, text in zip(known["words_off"], known["words_written"], strict=True)]
+    return tables.table((WORDS, "goes on"), rows)
 
 
 def recalls(p: Pretrained, name: str) -> str:
@@ -224,43 +222,36 @@ def wire_measured(head: str, into: str) -> tuple[Any, float]:
     return known["path_scores"][at].mean(axis=0), float(known["path_nats"][at].mean())
 
 
-def wire_table() -> str:
+def wire_table() -> tables.Table:
     """List what it costs to take each head out of each input; by the mean; and out of the keys of other heads."""
-    known = stored()
-    lines = [f"{'nats per token of the copy':42}" + "".join(f"{name:>9}" for name in measures.INPUTS)]
-    for head in previous_heads():
-        lines.append(f"head {head:37}" + "".join(f"{wire_measured(head, into)[1]:9.1f}" for into in measures.INPUTS))
-    mean = known["path_mean_nats"].mean(axis=1)
-    lines.append(
-        f"{f'head {previous_heads()[0]}, replaced by its mean':42}" + "".join(f"{value:9.1f}" for value in mean)
-    )
+    known, first = stored(), previous_heads()[0]
+    rows: list[tuple[object, ...]] = [
+        (f"head {head}", *(wire_measured(head, into)[1] for into in measures.INPUTS)) for head in previous_heads()
+    ]
+    rows.append((f"head {first}, replaced by its mean", *known["path_mean_nats"].mean(axis=1)))
     control = known["path_control_nats"].mean(axis=1)
-    first = previous_heads()[0]
-    lines.append(f"head {first}, out of five other heads (8 draws): keys {control.min():.1f} to {control.max():.1f}")
-    lines.append(f"nothing missing: {wire_measured(previous_heads()[0], NOTHING)[1]:.1f}")
-    return "\n".join(lines)
+    spread = f"{control.min():.1f} to {control.max():.1f}"
+    rows.append((f"head {first}, out of five other heads (8 draws)", "", spread, ""))
+    rows.append(("nothing missing", *[wire_measured(first, NOTHING)[1]] * 3))
+    return tables.table(("nats per token of the copy", *measures.INPUTS), rows, ".1f")
 
 
-def moved_table() -> str:
+def moved_table() -> tables.Table:
     """List where the five heads look if what 16.0 has written stands one place later, or earlier, in their keys."""
     weights = stored()["moved_weights"].mean(axis=(1, 3))  # (moved, places from the answer)
-    lines = [f"{'weight of the five heads':24}" + "".join(f"{at:>14}" for at in ("one earlier", "answer", "one later"))]
     other = ".".join(map(str, stored()["path_heads"][1]))
-    weights = [*weights, stored()["moved_other"].mean(axis=(0, 2))]
     names = ("16.0 as it writes", "moved one place later", "moved one earlier", f"{other} moved one later")
-    for name, row in zip(names, weights, strict=True):
-        lines.append(f"{name:24}" + "".join(f"{weight:14.2f}" for weight in row))
-    return "\n".join(lines)
+    rows = zip(names, [*weights, stored()["moved_other"].mean(axis=(0, 2))], strict=True)
+    head = ("weight of the five heads", "one earlier", "answer", "one later")
+    return tables.table(head, [(name, *row) for name, row in rows])
 
 
-def passages_table() -> str:
+def passages_table() -> tables.Table:
     """List what the same cut costs where a passage of text is said twice, not random tokens; with two controls."""
     names = ("random tokens", "a story", "a report", "a manual")
-    heads = ("once", "said twice", "16.0 cut", "nine heads off", "shuffled before")
-    lines = [f"{'nats per token':16}" + "".join(f"{head:>17}" for head in heads)]
-    for name, row in zip(names, stored()["passages"], strict=True):
-        lines.append(f"{name:16}" + "".join(f"{nats:17.1f}" for nats in row))
-    return "\n".join(lines)
+    rows = [(name, *row) for name, row in zip(names, stored()["passages"], strict=True)]
+    head = ("nats per token", "once", "said twice", "16.0 cut", "nine heads off", "shuffled before")
+    return tables.table(head, rows, ".1f")
 
 
 def cut_real(
@@ -349,7 +340,7 @@ def who_writes(p: Pretrained, name: str = "Ilse Brandt", count: int = 5, by: Ahe
     heads = np.array([[pushed(part) for part in layer] for layer in found.heads])
     width = heads.shape[1]
     best = np.argsort(-heads, axis=None)[:count]
-    listed = ", ".join(f"{n // width}.{n % width} {heads.flat[n]:+.1f}" for n in best)
+    listed = formats.each((f"{n // width}.{n % width}" for n in best), heads.flat[best], "+.1f")
     rest = sum(pushed(part) for part in found.others)
     return (
         f"{name}: {listed}, other heads {heads.sum() - heads.flat[best].sum():+.1f}, "
@@ -409,18 +400,18 @@ def writes_plot(figure: "plots.Figure") -> str:
     )
 
 
-def copies_table() -> str:
+def copies_table() -> tables.Table:
     """List how many tokens heads copy: the four that push most, two others that copy most, one that pushes back."""
     known: Any = stored()
     pushed, looks = (known[f"writes_{name}"].astype(float).mean(axis=0) for name in ("direct", "looks"))
     copies, heads = known["writes_copies"].astype(float), shown_heads()
     most = [(int(n) // 9, int(n) % 9) for n in np.argsort(-copies[1], axis=None)]
-    lines = [f"{'head':6}{'writes':>8}{'weight on: surname':>20}{'itself':>8}{'copies from: table':>20}{'text':>6}"]
+    rows = []
     for layer, head in (*heads[:4], *[one for one in most if one not in heads][:2], heads[-1]):
-        at, own = looks[layer, head]
-        (table, text), writes = copies[:, layer, head], round(pushed[layer, head], 1) + 0.0  # not -0.0
-        lines.append(f"{f'{layer}.{head}':6}{writes:8.1f}{at:20.0%}{own:8.0%}{table:20.0%}{text:6.0%}")
-    return "\n".join(lines)
+        found = *looks[layer, head], *copies[:, layer, head]
+        rows.append((f"{layer}.{head}", round(pushed[layer, head], 1) + 0.0, *found))  # not -0.0
+    head_row = ("head", "writes", "weight on: surname", "itself", "copies from: table", "text")
+    return tables.table(head_row, rows, ("", ".1f", *[".0%"] * 4))
 
 
 # --- Heads switched off: each alone, or all that seem to do least -----------------------------------------------------
@@ -471,13 +462,11 @@ def damage_plot(figure: "plots.Figure") -> str:
         found[title] = (", ".join(f"{a}.{b} {rise[a, b]:.2f}" for a, b in best), small)
     label(figure)
     both = int(((worth["copying"] > 0.5) & (worth["story"] > 0.5)).sum())
-    return (
-        "; ".join(
-            f"for {name}, the heads worth most are {heads}, and {small} of 270 change less than 0.1 nats"
-            for name, (heads, small) in found.items()
-        )
-        + f". {both} heads are worth more than half a nat for both. Stored results."
+    listed = "; ".join(
+        f"for {name}, the heads worth most are {heads}, and {small} of 270 change less than 0.1 nats"
+        for name, (heads, small) in found.items()
     )
+    return f"… In full: {listed}. {both} heads are worth more than half a nat for both. Stored results."
 
 
 # --- The least important heads ----------------------------------------------------------------------------------------
@@ -558,18 +547,17 @@ def prune_plot(figure: "plots.Figure") -> str:
     )
 
 
-def prune_table() -> str:
+def prune_table() -> tables.Table:
     """List what it costs to leave out the heads that a page chose: by zeros, and by means."""
-    lines = [f"{'27 heads out, perplexity':26}{'if added up':>12}{'own page':>10}{'other pages':>18}{'copying':>12}"]
+    rows = []
     for by, name in (("zero", "zeros"), ("mean", "mean")):
         percent, copying = pruned(by)
         for k, (chooser, own) in enumerate(own_pages().items()):
-            others = np.delete(percent[k], own)
+            others, sums = np.delete(percent[k], own), added_up(by)[chooser]
             elsewhere = f"{others.min():+.0f} to {others.max():+.0f} %"
-            lines.append(
-                f"{f'{name}, chosen by {chooser}':26}{added_up(by)[chooser]:+10.0f} %{percent[k, own]:+8.0f} %"
-                f"{elsewhere:>18}{copying[k]:+7.1f} nats"
-            )
+            changes = f"{sums:+.0f} %", f"{percent[k, own]:+.0f} %", elsewhere
+            rows.append((f"{name}, chosen by {chooser}", *changes, f"{copying[k]:+.1f} nats"))
         drawn = percent[len(CHOOSERS) :]
-        lines.append(f"{f'{name}, drawn at random':26}{'':22}{f'{drawn.min():+.0f} to {drawn.max():+.0f} %':>18}")
-    return "\n".join(lines)
+        rows.append((f"{name}, drawn at random", "", "", f"{drawn.min():+.0f} to {drawn.max():+.0f} %", ""))
+    head = ("27 heads out, perplexity", "if added up", "own page", "other pages", "copying")
+    return tables.table(head, [[*map(formats.minus, row)] for row in rows])

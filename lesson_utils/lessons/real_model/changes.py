@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.classroom import plots
+from lesson_utils.classroom import plots, tables
 from lesson_utils.lessons.real_model import chatting, measures
 from lesson_utils.lessons.real_model.measures import label
 from lesson_utils.maths import attention, layers, models, tasks, training
@@ -136,21 +136,20 @@ def measured(changes: Collection[str], steps: int = STEPS, width: int = WIDTH, p
     ]
 
 
-def changes_table() -> str:
+def changes_table() -> tables.Table:
     """List one change after the other: parameters, bytes per token in the cache, bits per character.
 
     The bits are those of three seeds; and of one of them at twice the steps, and at twice the width.
     """
-    lines = [f"{'':17}parameters  cached bytes  bits per character  twice the steps  twice the width"]
+    rows = []
     for ladder in LADDER:
         found = measured(ladder)
         lost = [run.bits for run in found]
         (longer,), (wider,) = measured(ladder, steps=2 * STEPS), measured(ladder, width=2 * WIDTH)
-        lines.append(
-            f"{f'+ {ladder[-1]}' if ladder else START:17}{found[0].parameters:10,} {found[0].cached:13,}  "
-            f"{min(lost):.3f} to {max(lost):.3f}  {longer.bits:17.3f}  {wider.bits:15.3f}"
-        )
-    return "\n".join(lines)
+        name, spread = f"+ {ladder[-1]}" if ladder else START, f"{min(lost):.3f} to {max(lost):.3f}"
+        rows.append((name, found[0].parameters, found[0].cached, spread, longer.bits, wider.bits))
+    head = ("", "parameters", "cached bytes", "bits per character", "twice the steps", "twice the width")
+    return tables.table(head, rows, ".3f")
 
 
 def taken_back(change: str) -> list[float]:
@@ -188,9 +187,7 @@ def changes_plot(figure: "plots.Figure") -> str:
     )
     alone = "; ".join(f"{name} {', '.join(f'{x:+.3f}' for x in of)}" for name, of in zip(ALL, losses, strict=True))
     return (
-        f"From 2017 to now bits per character fall from {means[0]:.2f} to {means[-1]:.2f}; taken back alone, every "
-        f"seed "
-        f"misses {' and '.join(missed)}. One change after the other, "
+        "… One change after the other, bits per character, "
         f"three seeds each: {listed}. Taken back alone from the model with all: {alone}. Stored results."
     )
 
@@ -214,15 +211,15 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 
 
-def five_changes() -> str:
-    """Parameters, and numbers per token in the cache, of two layers of SmolLM2's width, one change after another."""
+def five_changes() -> tables.Table:
+    """List parameters, and numbers per token in the cache, of two layers as wide as SmolLM2's, change after change."""
     config = GPTConfig(vocab=1000, d_model=576, num_heads=9, num_layers=2, norm="post")
-    lines = [f"{'':20}parameters   in the cache, per token"]
+    rows = []
     for name, change in SIZES.items():
         config = replace(config, **change)
         kept = 2 * config.num_layers * (config.num_kv_heads or config.num_heads) * config.d_model // config.num_heads
-        lines.append(f"{name:18}{GPT(config, np.random.default_rng(0)).num_params():12,} {kept:14,}")
-    return "\n".join(lines)
+        rows.append((name, GPT(config, np.random.default_rng(0)).num_params(), kept))
+    return tables.table(("", "parameters", "in the cache, per token"), rows)
 
 
 # --- Models that run on the learner's functions: a small one of today's build, and the real one if it is there --------

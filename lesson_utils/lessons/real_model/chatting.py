@@ -11,7 +11,7 @@ from typing import Any
 import ipywidgets
 import numpy as np
 
-from lesson_utils.classroom import plots, stand_in
+from lesson_utils.classroom import plots, stand_in, tables
 from lesson_utils.classroom.drawings import tint
 from lesson_utils.lessons.real_model.measures import stored
 from lesson_utils.maths import machine, pretrained
@@ -208,12 +208,10 @@ def answer(p: Pretrained, question: str = QUESTION, length: int = 20, **how: Any
     )
 
 
-def writes(p: Pretrained | None = None) -> str:
-    """Return what it writes with attention that forgets, as lines."""
-    return "\n".join(
-        f"{name!s:20} {' '.join(str(text).split()) or '(nothing: it ends at once)'}"
-        for name, text in zip(stored()["writes"], stored()["written"], strict=True)
-    )
+def writes() -> tables.Table:
+    """List what it writes with attention that forgets."""
+    texts = (" ".join(str(text).split()) or "(nothing: it ends at once)" for text in stored()["written"])
+    return tables.table(("attention", "writes"), zip(map(str, stored()["writes"]), texts, strict=True))
 
 
 def pieces(p: Pretrained | None, text: str) -> str:

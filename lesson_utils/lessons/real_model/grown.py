@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import drawings as d
-from lesson_utils.classroom import plots
+from lesson_utils.classroom import plots, tables
 from lesson_utils.lessons.real_model import measures
 from lesson_utils.lessons.real_model.measures import label, stored
 from lesson_utils.maths import ops, training
@@ -219,7 +219,7 @@ def chain_drawn(figure: "plots.Figure") -> str:
     ax.text(0.05, 1.25, "layer 0,\nprevious-\ntoken head", color=plots.PURPLE, va="center", size=10.5)
     ax.text(0.05, 0.5, "symbols", color=plots.GREY, va="center", size=10.5)
     return (
-        "The second head reads what the first has written. Below, the symbols R K B T R K and a question mark. "
+        "… Below, the symbols R K B T R K and a question mark. "
         "Layer 0 tells each what came before it: B is “B, after K”. In layer 1 the last K looks for “after K”, finds "
         "B, and B goes to the question mark: it is the answer."
     )
@@ -257,10 +257,7 @@ def trap_plot(figure: "plots.Figure", fixed: GPT, grown: GPT, score_of: Callable
     listed = "; ".join(
         f"{P}: {r:.2f}, score {s:.2f}" for P, r, s in zip(periods, right["fixed"], score["fixed"], strict=True)
     )
-    return (
-        f"Trained on period {TRAP} only, one layer is right on {share:.0%} there. By period, share right and "
-        f"induction score: {listed}."
-    )
+    return f"… By period, share right and induction score of the layer trained on period {TRAP} only: {listed}."
 
 
 POSITIONS = {
@@ -308,23 +305,25 @@ def positions_plot(figure: "plots.Figure") -> str:
         for kind, *two in ends
     )
     return (
-        f"{len(no_pair)} runs copy more than half without a previous-token head. Share right after {steps[-1]} steps, "
-        f"and the best previous-token score of layer 0, for three seeds: {listed}. Stored results."
+        f"… They copy more than half. Share right after {steps[-1]} steps, and the best previous-token score of "
+        f"layer 0, for three seeds: {listed}. Stored results."
     )
 
 
-def without_table() -> str:
+def without_table() -> tables.Table:
     """List what the runs of `positions_plot` get right without each head of layer 0."""
     known: Any = stored()
-    lines = [f"{'right at the end':22}all heads   without one head of layer 0   without the other"]
     runs = zip(known["positions_kinds"], known["positions_right"][:, :, -1], known["positions_without"], strict=True)
-    for kind, right, without in runs:
-        for seed, (whole, (one, other)) in enumerate(zip(right, without, strict=True)):
-            lines.append(f"{f'{kind}, seed {seed}':22}{whole:9.0%} {one:29.0%} {other:19.0%}")
-    return "\n".join(lines)
+    rows = [
+        (f"{kind}, seed {seed}", whole, *heads)
+        for kind, right, without in runs
+        for seed, (whole, heads) in enumerate(zip(right, without, strict=True))
+    ]
+    head = ("right at the end", "all heads", "without one head of layer 0", "without the other")
+    return tables.table(head, rows, ".0%")
 
 
-def cut(model: GPT, head: tuple[int, int], inputs: measures.Inputs) -> str:
+def cut(model: GPT, head: tuple[int, int], inputs: measures.Inputs) -> tables.Table:
     """Take a head of a grown model out of each input of all heads above it: the share of the copy that is right.
 
     Alone, and with what the feed-forward network of its layer makes of its output.
@@ -333,14 +332,11 @@ def cut(model: GPT, head: tuple[int, int], inputs: measures.Inputs) -> str:
     settled = np.arange(1, LENGTH + 1) >= periods[:, None]
     readers = {layer: range(model.config.num_heads) for layer in range(head[0] + 1, model.config.num_layers)}
 
-    def right(into: str, detour: bool) -> str:
+    def right(into: str, detour: bool) -> float:
         logits = measures.run_patched(model, ids[:, :-1], head, into, readers, inputs, detour=detour).logits
-        return f"{(logits.argmax(axis=-1) == ids[:, 1:])[settled].mean():5.0%}"
+        return float((logits.argmax(axis=-1) == ids[:, 1:])[settled].mean())
 
-    lines = [f"{'':28}head alone   with its detour"]
-    lines.append(f"{'nothing missing':28}{copied(model):10.0%}{copied(model):18.0%}")
+    rows = [("nothing missing", *[copied(model)] * 2)]
     for into in measures.INPUTS:
-        lines.append(
-            f"{f'{head[0]}.{head[1]} missing in the {into}':28}{right(into, False):>10}{right(into, True):>18}"
-        )
-    return "\n".join(lines)
+        rows.append((f"{head[0]}.{head[1]} missing in the {into}", right(into, False), right(into, True)))
+    return tables.table(("share of the copy right", "head alone", "with its detour"), rows, ".0%")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import drawings as d
-from lesson_utils.classroom import live, plots
+from lesson_utils.classroom import formats, live, plots, tables
 from lesson_utils.classroom.drawings import drawable
 from lesson_utils.lessons.real_model import breaking, grown, measures
 from lesson_utils.lessons.real_model.breaking import (
@@ -68,6 +68,7 @@ def _grow_controls(films: Mapping[int, grown.Film]) -> dict[str, live.Control]:
     height=4.3,
     controls=_grow_controls,
     neutral="Before the first step nothing has been learnt, and curves are drawn as far as the step.",
+    telling={"layers": 2, "step": 800},
     example=lambda: {layers: grown.grow(layers, 4, progress=False, every=2) for layers in (1, 2)},
 )
 def grow_lab(figure: "plots.Figure", films: Mapping[int, grown.Film]) -> live.Update:
@@ -122,12 +123,7 @@ def grow_lab(figure: "plots.Figure", films: Mapping[int, grown.Film]) -> live.Up
         losses.set_title(f"{LAYERS[layers].capitalize()}, step {step}:\n{moment.right:.0%} of the copy right")
         scores.set_title(f"Induction {moment.induction.max():.2f},\nprevious token {moment.previous.max():.2f}")
         page.set_title(f"Layer {layer}, head {head}: {moment.induction[layer, head]:.0%}\nlies on the stripe")
-        return (
-            f"{moment.right:.0%} of the copy is right at step {step} with {LAYERS[layers]}, at a loss of "
-            f"{moment.loss:.2f} nats. Best induction score {moment.induction.max():.2f}, best previous-token score "
-            f"{moment.previous.max():.2f}. The map of layer {layer}, head {head}, has "
-            f"{moment.induction[layer, head]:.2f} of its weight on the stripe after the same symbol."
-        )
+        return f"… The loss of the copy is {moment.loss:.2f} nats. The stripe is the key after the same symbol."
 
     return update
 
@@ -212,6 +208,7 @@ def _found(smollm: Pretrained | None) -> tuple[Census]:
     prepare=_found,
     example=lambda: (None,),
     neutral="The heads are scored by their entropy at first, which tells nothing of induction heads.",
+    telling={"score": "induction", "layer": 18, "head": 6},
 )
 def census_lab(figure: "plots.Figure", found: Census) -> live.Update:
     """Show all heads by one of five scores, beside untrained ones; and the map of the chosen head on a sentence."""
@@ -258,9 +255,8 @@ def census_lab(figure: "plots.Figure", found: Census) -> live.Update:
             for i in range(max(0, T - 4), T)
         )
         return (
-            f"{many} of {found.real[n].size} heads {SAYS[score]} (score above {LOWEST[score]}), and {none} of the "
-            f"untrained. Layer {layer}, "
-            f"head {head} scores {found.real[n, layer, head]:.2f}. Its last rows lay most on: {rows}."
+            f"… These heads have a score above {LOWEST[score]}, and {none} of the untrained have. The map's last rows "
+            f"lie most on: {rows}."
         )
 
     return update
@@ -349,6 +345,7 @@ def _lens_controls(lens: Lens) -> dict[str, live.Control]:
     prepare=_lens,
     example=lambda: (None,),
     neutral="No layer has been through at first, and the curve is drawn as far as the layer.",
+    telling={"layer": 30},
 )
 def lens_lab(figure: "plots.Figure", lens: Lens) -> live.Update:
     """Show the logit lens: what the model would say if this layer were the last, and the final answer's place."""
@@ -397,12 +394,9 @@ def lens_lab(figure: "plots.Figure", lens: Lens) -> live.Update:
             f"{np.exp(log_p[layer]):.2g}",
             size=11.5,
         )
-        listed = ", ".join(f"{str(w)!r} {s:.2f}" for w, s in zip(words[layer], shares[layer], strict=True))
-        return (
-            f"{prompt!r} goes on, after {layer} layers, with {listed}. The final answer, {final!r}, is number "
-            f"{ranks[layer]:,} of {vocab:,} here, with p = {np.exp(log_p[layer]):.2g}."
-            + " Stored results."
-            * (not measured)
+        listed = formats.each((repr(str(word)) for word in words[layer]), shares[layer])
+        return f"… {prompt!r} goes on, after {layer} layers, with {listed}. There are {vocab:,} tokens." + (
+            " Stored results." * (not measured)
         )
 
     return update
@@ -415,6 +409,7 @@ def lens_lab(figure: "plots.Figure", lens: Lens) -> live.Update:
     width=9.8,
     height=4.2,
     neutral="Nothing is taken out at first.",
+    telling={"into": "keys"},
     controls=lambda: {
         "head": live.Choice("head", breaking.previous_heads(), breaking.previous_heads()[0]),
         "into": live.Choice("missing in the", (breaking.NOTHING, *measures.INPUTS), breaking.NOTHING),
@@ -468,19 +463,15 @@ def wire_lab(figure: "plots.Figure") -> live.Update:
             text.set(text=f"{value:.2f}", y=value + 0.02)
         bar.set_height(nats)
         ax.set_title(
-            "All wires are whole" if into == breaking.NOTHING else f"{head} is missing in the {into}", size=11.5
+            f"All wires of {head} are whole" if into == breaking.NOTHING else f"{head} is missing in the {into}",
+            size=11.5,
         )
         bars.set_title(f"Mean score {scores.mean():.2f}", size=11.5)
         cost.set_title(f"Copying costs {nats:.1f} nats", size=11.5)
-        told = (
-            f"nothing of head {head} is missing"
-            if into == breaking.NOTHING
-            else f"what head {head} writes is missing in their {into} alone"
-        )
-        listed = ", ".join(f"{reader} {value:.2f}" for reader, value in zip(breaking.READING, scores, strict=True))
+        listed = formats.each(breaking.READING, scores)
         return (
-            f"Copying costs {nats:.1f} nats per token when {told}; {with_all:.1f} with all wires. Induction scores of "
-            f"the five heads: {listed}. Means of two sets of random tokens. Stored results."
+            f"… With all wires it costs {with_all:.1f} nats per token. Induction scores of the five heads: {listed}. "
+            "Means of two sets of random tokens. Stored results."
         )
 
     return update
@@ -502,6 +493,7 @@ def knocked_out(kind: str, by: str) -> Any:
     width=9.6,
     height=4.2,
     neutral="No head is off, and curves are drawn as far as the number of heads that is chosen.",
+    telling={"kind": "induction", "count": 4},
     kind=live.Choice("heads switched off", tuple(KINDS), "induction"),
     count=live.Choice("how many", COUNTS, 0),
     by=live.Choice("put in their place", ("zero", "mean"), "zero"),
@@ -551,14 +543,11 @@ def knock_out_lab(figure: "plots.Figure") -> live.Update:
         chart.set_title(f"{which.capitalize()} off: copying costs {row[1]:.1f} nats")
         bars.set_title(f"…and a story {row[2]:.2f}, not {whole[2]:.2f}" if count else f"A story costs {row[2]:.2f}")
         some, middle = draws[:, so_far - 1, 1], np.median(draws, axis=0)[:so_far, 1]
-        drawn = f" (median of eight draws, {some.min():.1f} to {some.max():.1f})" if kind == "others" and count else ""
+        drawn = f" In eight draws it costs {some.min():.1f} to {some.max():.1f}." if kind == "others" and count else ""
+        so_many = formats.each((f"{n}:" for n in COUNTS[:so_far]), middle, ".1f")
         return (
-            f"Copying costs {row[1]:.1f} nats per token with {which} off{drawn}, their outputs replaced by "
-            f"{put}; guessing would cost {measures.GUESSING:.1f}. First copy "
-            f"{row[0]:.1f}, "
-            f"a story {row[2]:.2f} (with all heads {whole[2]:.2f}). Second copy by number of heads off: "
-            f"{', '.join(f'{n}: {r:.1f}' for n, r in zip(COUNTS, middle, strict=False))}. "
-            "Stored results."
+            f"… In the place of outputs stand {put}; guessing would cost {measures.GUESSING:.1f}.{drawn} The first "
+            f"copy costs {row[0]:.1f}. The second by number of heads off: {so_many}. Stored results."
         )
 
     return update
@@ -602,12 +591,12 @@ def sink_plot(figure: "plots.Figure") -> str:
         f"{by_text[:, -1].min():.0%} to {by_text[:, -1].max():.0%} of {sizes[-1]}"
     )
     label(figure)
-    listed = ", ".join(f"{str(w)!r}: {s:.0%}" for w, s in zip(known["sink_words"], known["sink_by_word"], strict=True))
+    listed = formats.each((repr(str(word)) for word in known["sink_words"]), known["sink_by_word"], ".0%")
     by_size = ", ".join(
         f"{size}: {shares.min():.0%} to {shares.max():.0%}" for size, shares in zip(sizes, by_text.T, strict=True)
     )
     return (
-        f"The first token gets {share:.0%} of all attention. With another first token: {listed}. With it hidden, "
+        f"… With another first token: {listed}. With it hidden, "
         f"the second gets {hidden:.0%}. By length of the text, in four texts: {by_size}; in a chat of "
         f"{known['first_lengths'][-1]} tokens {in_a_chat:.0%}. Stored results."
     )
@@ -658,14 +647,12 @@ def hiding_plot(figure: "plots.Figure") -> str:
     )
 
 
-def hidden_table() -> str:
+def hidden_table() -> tables.Table:
     """List how far the last prediction of three sentences moves when their first token is hidden."""
     known: Any = stored()
-    lines = [f"{'hidden from the …':44}  start  middle  last query   (nats)"]
-    for sentence, moved in zip(known["first_sentences"], known["first_moved"], strict=True):
-        text = str(sentence)
-        lines.append(f"{f'{text[:18]} … {text[-20:]}':44}" + "".join(f"{value:8.2f}" for value in moved))
-    return "\n".join(lines)
+    sentences = (f"{str(text)[:18]} … {str(text)[-20:]}" for text in known["first_sentences"])
+    rows = [(text, *moved) for text, moved in zip(sentences, known["first_moved"], strict=True)]
+    return tables.table(("nats, hidden from the …", "start", "middle", "last query"), rows)
 
 
 @plots.still(9.0, 3.9)
@@ -700,8 +687,8 @@ def effect_plot(figure: "plots.Figure") -> str:
     label(figure)
     listed = "; ".join(f"{str(t)!r} {w:.3f}, {m:.2f}" for t, w, m in zip(tokens, weight, moved, strict=False))
     return (
-        f"The first token gets {weight[0]:.0%} of the weight; hiding it changes {moved[0]:.2f} nats, hiding "
-        f"{str(tokens[best])!r} {moved[best]:.2f}. Weight and change: {listed}. Stored results."
+        f"… Hiding the first token changes {moved[0]:.2f} nats, hiding {str(tokens[best])!r} {moved[best]:.2f}. Weight "
+        f"and change: {listed}. Stored results."
     )
 
 
@@ -727,6 +714,7 @@ def story_nats(what: str, amount: Any, first: int = 0) -> Array:
     width=9.8,
     height=4.3,
     neutral="Nothing is forgotten at first, and curves are drawn as far as the step.",
+    telling={"what": "window", "step": 2, "first": 1},
     what=live.Choice("forget by", tuple(FORMS), "window"),
     step=live.Slider("how much", 0, 5, 0),
     first=live.Choice("first tokens kept (window)", measures.KEPT_FIRST, 0),
@@ -766,7 +754,7 @@ def forget_lab(figure: "plots.Figure") -> live.Update:
             line.set_color(plots.BLUE if chosen else "#B8CFE0")
         for tick, number in zip(ticks, amounts, strict=True):
             tick.set_text(("32" if what == "bits" else "all") if number is None else str(number))
-        name.set_text(axis)
+        name.set_text(f"{axis} (pale: fewer first tokens kept)" if what == "window" and first else axis)
         lost = curves[what, first][step]
         dot.set_data([step], [lost])
         p = np.exp(-story_nats(what, amount, first)[PASSAGE])
@@ -778,11 +766,8 @@ def forget_lab(figure: "plots.Figure") -> live.Update:
             f"{done}:\nperplexity {lost:.0f}, not {whole:.0f}" if amount else f"{done}:\nperplexity {lost:.0f}"
         )
         page.set_title(f"{int((p < 0.01).sum())} of these {len(p)} tokens are a surprise (p < 1 %)", size=11.5)
-        surprises = ", ".join(repr(token) for token, share in zip(tokens, p, strict=True) if share < 0.01)
-        return (
-            f"Perplexity is {lost:.1f}: {done[0].lower() + done[1:]}; {whole:.1f} as the model is. Mean probability "
-            f"of the passage's tokens {p.mean():.2f}; below 1 %: {surprises or 'none'}. Stored results."
-        )
+        surprises = ", ".join(repr(token) for token, share in zip(tokens, p, strict=True) if share < 0.01) or "none"
+        return f"… Their mean probability is {p.mean():.2f}. Below 1 %: {surprises}. Stored results."
 
     return update
 
