@@ -459,7 +459,7 @@ def damage_plot(figure: "plots.Figure") -> str:
         layer, head = best[0]
         ax.set_title(f"{title[0].upper() + title[1:]}:\n{layer}.{head} is worth {rise[layer, head]:.1f} nats")
         small = int((np.abs(rise) < 0.1).sum())
-        found[title] = (", ".join(f"{a}.{b} {rise[a, b]:.2f}" for a, b in best), small)
+        found[title] = (formats.each((f"{a}.{b}" for a, b in best), (rise[at] for at in best)), small)
     label(figure)
     both = int(((worth["copying"] > 0.5) & (worth["story"] > 0.5)).sum())
     listed = "; ".join(
