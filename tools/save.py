@@ -210,7 +210,9 @@ def normalise(notebook: Any) -> None:
     for cell in notebook.cells:
         cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
         if cell.cell_type == "markdown" and FURTHER.match(cell.source):
-            cell.metadata["jp-MarkdownHeadingCollapsed"] = True  # JupyterLab opens the notebook with this section folded
+            cell.metadata["jp-MarkdownHeadingCollapsed"] = (
+                True  # JupyterLab opens the notebook with this section folded
+            )
         outputs = cell.get("outputs", [])
         views = [o.data[WIDGET_VIEW] for o in outputs if WIDGET_VIEW in o.get("data", {})]
         for n, view in enumerate(views):  # widgets of a kernel long gone: their numbers only have to differ

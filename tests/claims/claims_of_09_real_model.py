@@ -4,7 +4,7 @@ What is stored is drawn and printed with most of its numbers; here stands what t
 """
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.real_model import direct
+from lesson_utils.lessons.real_model import breaking
 
 known = lab.stored()
 
@@ -48,13 +48,13 @@ as_written(blind=known["passages_scores"][1:].max() < 0.02)
 # %% writes-ahead
 numbers = np.random.default_rng(0)
 vectors = [*numbers.normal(size=(4, 8)), numbers.normal(size=(3, 8))]
-as_written(same=bool(np.isclose(ahead(*vectors), direct.ahead(*vectors))))
+as_written(same=bool(np.isclose(ahead(*vectors), breaking.ahead(*vectors))))
 
 # %% writes-plot
 pushed, looks = (known[f"writes_{name}"].astype(float).mean(axis=0) for name in ("direct", "looks"))
 made_up = known["writes_made_up"].astype(float).mean(axis=0)  # without 23.2
 cost = known["writes_cost"].astype(float).mean(axis=1).reshape(2, -1)
-ranks = [x.argsort().argsort() for x in (pushed[direct.FROM :].ravel(), *cost)]
+ranks = [x.argsort().argsort() for x in (pushed[breaking.FROM :].ravel(), *cost)]
 as_written(
     five=round(sum(pushed[head] for head in ((17, 3), (17, 4), (17, 5), (18, 6), (18, 7))), 1) == 0.3,
     looks=round(looks[18, 6, 0], 2) == 0.94,

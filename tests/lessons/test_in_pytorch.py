@@ -13,6 +13,8 @@ EXERCISES = {name: exercise for name, exercise in course.exercises().items() if 
 def to_torch(x):
     if isinstance(x, np.ndarray):
         return torch.from_numpy(x.copy())
+    if callable(x):
+        return lambda *tensors: to_torch(x(*(tensor.numpy() for tensor in tensors)))
     return type(x)(map(to_torch, x)) if isinstance(x, list | tuple) else x
 
 

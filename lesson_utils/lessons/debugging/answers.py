@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from lesson_utils.lessons.debugging import casefile
-from lesson_utils.lessons.debugging.cases import CASES
 from lesson_utils.mistakes.verdict import CheckResult
 
 PARTS = (
@@ -143,7 +142,7 @@ HINTS = (
 def right(patient: int) -> tuple[str, ...]:
     """Return the parts that may be said of a patient, the best first."""
     bug = casefile.bug_of(patient)
-    return CASES[bug].part, *ALSO.get(bug, ())
+    return casefile.CASES[bug].part, *ALSO.get(bug, ())
 
 
 def reading(patient: int) -> dict[str, bool]:

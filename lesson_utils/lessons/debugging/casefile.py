@@ -1,17 +1,17 @@
-"""The case file: patients to examine, and their gauges, without names."""
+"""The case file: patients without names, with their gauges; and what each of them has."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import live, plots
-from lesson_utils.lessons.debugging import broken, examined
-from lesson_utils.lessons.debugging.instruments import ROUNDING
-from lesson_utils.lessons.debugging.overlay import overlay
-from lesson_utils.maths.checks import Array, Ids
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from lesson_utils.classroom import tables
+from lesson_utils.lessons.debugging import examined
+from lesson_utils.lessons.debugging.broken import ROUNDING
+from lesson_utils.maths.checks import Array
+from lesson_utils.mistakes.verdict import details
 
 PATIENTS = tuple(range(1, len(examined.BUGS) + 1))
 CORE = 10  # so many patients come first; the others are for those who want more
@@ -20,8 +20,6 @@ GAUGES = (  # in the order of `alarms`
     *("start", "curve", "time", "rows", "order", "cache"),
     *("by hand", "again", "sums", "single", "ahead"),
 )
-STILL, MOVES = "#E3E3E3", plots.BLUE
-STRIPS = ("leak in time", "leak across rows", "cache parity", "once more", "sums of weights", "order", "single symbols")
 
 
 def bug_of(patient: int) -> str:
@@ -38,56 +36,6 @@ def bug_of(patient: int) -> str:
 def of(patient: int) -> examined.Examined:
     """Return what was measured about a patient, by number."""
     return examined.stored()[bug_of(patient)]
-
-
-class Anonymous:
-    """A trained model that does not say what is wrong with it.
-
-    Args:
-        name: what it is called here.
-        bug: what it has.
-        model: with its weights. Default: as training left it.
-    """
-
-    def __init__(self, name: str, bug: str, model: broken.Patient | None = None) -> None:
-        model = model or examined.trained(bug)
-        self._name = name
-        self.forward, self.maps, self.new_past = model.forward, model.maps, model.new_past
-        self.loss, self.generate = model.loss, model.generate
-        self.log = list(examined.stored()[bug].losses)
-
-    def __repr__(self) -> str:
-        return f"{self._name}: .forward(ids, past) .maps(cache) .new_past() .loss(batch) .generate(…) .log"
-
-
-def patient(number: int) -> Anonymous:
-    """Return a patient, trained, without its name: with `forward`, `maps`, `new_past`, and the `log` of its training.
-
-    Raises:
-        ValueError: there is no such patient.
-    """
-    return Anonymous(f"Patient {number}", bug_of(number))
-
-
-def healthy() -> Anonymous:
-    """Return a healthy model of the same size, to compare with; it is none of the patients."""
-    return Anonymous("A healthy model", HEALTHY)
-
-
-def twin(number: int) -> Anonymous:
-    """Return a model of right code with a patient's weights."""
-    bug = bug_of(number)
-    return Anonymous(f"The twin of patient {number}", bug, broken.twin(examined.trained(bug)))
-
-
-def lines() -> Ids:
-    """Return four lines of what the patients read, (4, 12): one to examine, and three for company."""
-    return examined.lines()
-
-
-def page() -> Ids:
-    """Return a page of what the patients read, to compute a loss on: rows with the symbol after them, (16, 33)."""
-    return examined.page()
 
 
 def alarms(found: examined.Examined) -> tuple[bool, ...]:
@@ -114,134 +62,290 @@ def gauges() -> Array:
     return np.array([alarms(of(patient))[:6] for patient in PATIENTS])
 
 
-def _strips(found: examined.Examined) -> list[tuple[list[float], list[bool]]]:
-    """Return, for each of `STRIPS`, how far things move, and where that is wrong."""
-    at = examined.CHANGED
-    moves_wrongly = lambda moved: [x > ROUNDING for x in moved]  # noqa: E731
-    return [
-        (found.time, [x > ROUNDING and t < at for t, x in enumerate(found.time)]),
-        (found.rows, moves_wrongly(found.rows)),
-        (found.parity, moves_wrongly(found.parity)),
-        ([found.again], [found.again > ROUNDING]),
-        (found.sums, moves_wrongly(found.sums)),
-        (found.order, [x < ROUNDING for x in found.order]),
-        ([found.single], [found.single < ROUNDING]),
-    ]
+# --- Diagnoses --------------------------------------------------------------------------------------------------------
+
+GITHUB = "https://github.com/"
 
 
-def _largest(strip: int, moved: list[float]) -> str:
-    x = max(moved[: examined.CHANGED]) if strip == 0 else max(moved)
-    return "0" if x == 0 else "rounding" if x < ROUNDING else f"{x:.2g}"
+class Case(NamedTuple):
+    """A bug, in words and as the line that does it."""
+
+    part: str
+    line: str  # as it stands
+    right: str  # as it should
+    sign: str  # what gives it away
+    wild: str  # what happened
+    link: str
 
 
-def _picture(found: examined.Examined) -> Array:
-    """Return the strips as an image, (7, 12, 3): a cell for each output, grey where it is still, orange where wrong."""
-    from matplotlib.colors import to_rgb
+CASES = {
+    "merged without the swap": Case(
+        "heads",
+        "heads.reshape(B, T, h * d_k)",
+        "heads.swapaxes(1, 2).reshape(B, T, h * d_k)",
+        "Pieces of later tokens land in earlier outputs: a leak in time. The map is in order, because the mistake "
+        "comes after it. A single token is merged rightly, so a run with a cache and a run without it differ.",
+        "In a repository for teaching. Its training test had passed: “the copy task is too easy”.",
+        "jsbaan/transformer-from-scratch/pull/6",
+    ),
+    "positions start again": Case(
+        "cache",
+        "x + positions[:T]",
+        "x + positions[past : past + T]",
+        "Trained all at once, it is right. With a cache each new symbol is told that it is the first.",
+        "GPT-2 in a library for Apple's chips: positions always began at zero, whatever the cache held.",
+        "ml-explore/mlx-lm/pull/93",
+    ),
+    "softmax twice": Case(
+        "loss",
+        "cross_entropy(softmax(logits), targets)",
+        "cross_entropy(logits, targets)",
+        "Nothing leaks. The loss begins at ln V and hardly falls: of probabilities, even perfect ones, it cannot come "
+        "below ln(e + V − 1) − 1, here 3.68. By hand the loss of its logits is another number.",
+        "“We didn't realize that CrossEntropyLoss() itself implements a softmax.”",
+        "bowang-lab/Transformer-GCN-QA/pull/32",
+    ),
+    "no mask": Case(
+        "mask",
+        "softmax(scores)",
+        "softmax(where(causal, scores, -inf))",
+        "The map has weight above its diagonal, earlier outputs move, and the loss is far below what text allows. "
+        "When it writes by itself, what it relied on is not there yet.",
+        "Four models of a widely used library saw the future from one version on: “CLM training loss collapses”.",
+        "huggingface/transformers/issues/48745",
+    ),
+    "norm over the batch": Case(
+        "norm",
+        "x.mean(axis=0), x.var(axis=0)",
+        "x.mean(axis=-1), x.var(axis=-1)",
+        "A row depends on its neighbours. Alone it has variance 0, and nothing is left of its symbols: so the order "
+        "test reads 0, and all single symbols come out alike.",
+        "A layer norm with `reduction_indices=0`, “as they would be for batch normalization”.",
+        "GokuMohandas/fast-weights/issues/9",
+    ),
+    "targets not shifted": Case(
+        "targets",
+        "loss(ids, targets=ids)",
+        "loss(ids[:, :-1], targets=ids[:, 1:])",
+        "The loss begins too low, ends at 0, and nothing leaks: the model is asked for the symbol that it was given. "
+        "So it repeats the last one. By hand, for the next symbol, the loss is large.",
+        "“We are training them to predict token N, given tokens 0–N inclusive!”",
+        "Project-MONAI/GenerativeModels/issues/314",
+    ),
+    "positions forgotten": Case(
+        "positions",
+        "x = table[ids]",
+        "x = table[ids] + positions[:T]",
+        "The order test reads 0: what goes in shuffled comes out shuffled. Under a causal mask the model still "
+        "learns a good deal.",
+        "One slice was missing, so each place got the same vector.",
+        "DiffPoseTalk/DiffPoseTalk/issues/20",
+    ),
+    "softmax over the queries": Case(
+        "softmax",
+        "softmax(scores, axis=-2)",
+        "softmax(scores, axis=-1)",
+        "The weights of a query do not sum to 1; those of a key do. A later query takes weight from an earlier one: "
+        "a leak in time, and a loss that is far too good.",
+        "In a much-read collection of annotated papers. One comparison of its images found no difference.",
+        "labmlai/annotated_deep_learning_paper_implementations/issues/146",
+    ),
+    "": Case("none", "–", "–", "Nothing is wrong with this one.", "Rarely.", ""),
+    "no scale": Case(
+        "scale",
+        "Q @ K.T",
+        "Q @ K.T / sqrt(d_k)",
+        "No gauge notices it: with d_k = 8 the model learns nearly as well. A twin of right code with the same weights "
+        "does (section 4). Notebook 02 shows what a missing scale does with wider heads.",
+        "A repository for teaching; its authors suspect it of the peaks in their losses.",
+        "PAIR-code/tiny-transformers/issues/71",
+    ),
+    "mask after softmax": Case(
+        "mask",
+        "softmax(scores) * mask",
+        "softmax(where(mask, scores, -inf))",
+        "The weights of later symbols are 0, but softmax has divided by their sum: enough for a leak that training "
+        "finds.",
+        "In a library of image models: “The mask should be applied before the softmax.”",
+        "huggingface/pytorch-image-models/pull/2236",
+    ),
+    "norm over the sequence": Case(
+        "norm",
+        "x.mean(axis=1), x.var(axis=1)",
+        "x.mean(axis=-1), x.var(axis=-1)",
+        "Means over the whole sequence know its end: a leak in time. A single symbol is its own mean, so all single "
+        "symbols come out alike.",
+        "In one of the most copied implementations, in July 2017.",
+        "jadore801120/attention-is-all-you-need-pytorch/pull/17",
+    ),
+    "mask inverted": Case(
+        "mask",
+        "where(mask, -inf, scores)",
+        "where(mask, scores, -inf)",
+        "Each symbol sees only what comes after it: a leak in time, a loss near 0. An additive mask of 0 and −∞, "
+        "read as booleans, does the same.",
+        "In a best-selling book's repository: two functions of one library take masks the opposite way round.",
+        "rasbt/LLMs-from-scratch/issues/1061",
+    ),
+    "table too loud": Case(
+        "table",
+        "table = rng.normal(size=(V, d))",
+        "table = rng.normal(size=(V, d)) / sqrt(d)",
+        "The loss begins at 16, and a healthy model's at 5: this one is sure of itself, and wrong. Training mends "
+        "most of it.",
+        "The first loss of a T5 was about 110, where 11 was expected.",
+        "huggingface/transformers/pull/26441",
+    ),
+    "positions along the batch": Case(
+        "positions",
+        "x + positions[:B, None]",
+        "x + positions[:T]",
+        "Order reads 0, and a row depends on how many stand before it in the batch.",
+        "In a Transformer in NumPy: x.shape[0] where x.shape[1] was meant.",
+        "AkiRusProd/numpy-transformer/issues/1",
+    ),
+    "mask from the first key": Case(
+        "mask",
+        "np.tri(T_q, T_k)",
+        "np.tri(T_q, T_k, T_k - T_q)",
+        "Right in training, where T_q = T_k. With a cache, the one new query may see the first key only.",
+        "In a standard for exchanging models: “top-left aligned” after a cache, which “masks out valid past keys”.",
+        "onnx/onnx/pull/8068",
+    ),
+    "dropout left on": Case(
+        "dropout",
+        "dropout(x, rate)",
+        "dropout(x, rate if training else 0)",
+        "The same input gives two outputs. Every instrument that compares two runs notices, and means something else "
+        "by it: so ask this first.",
+        "In nanoGPT. Its author: “Whoa hold on this is an actual bug”.",
+        "karpathy/nanoGPT/pull/240",
+    ),
+    "the same batch again": Case(
+        "data",
+        "rng = np.random.default_rng(0)  # in each step",
+        "rng = np.random.default_rng(0)  # once",
+        "The code of the model is right, and the loss falls to almost 0: it knows 16 rows by heart. On a page of the "
+        "text the loss by hand is large.",
+        "Workers that load data inherit one seed: the same random numbers in each of them, and in each epoch.",
+        "pytorch/pytorch/issues/5059",
+    ),
+    "losses added up": Case(
+        "loss",
+        "loss = sum(loss_of(part) for part in parts)",
+        "loss = sum(loss_of(part) for part in parts) / len(parts)",
+        "The logged loss is twice what it should be from the first step on. Adam divides by the size of the "
+        "gradient, so the model learns as well as any.",
+        "“As gradient_accumulation_steps increases, the loss also increases.”",
+        "huggingface/transformers/issues/37766",
+    ),
+    "rotary pairs": Case(
+        "positions",
+        "turn(x[i], x[i + d_k // 2])",
+        "turn(x[2 * i], x[2 * i + 1])",
+        "The weights were trained with the other pairing. Order matters, nothing leaks, the cache agrees: only the "
+        "loss by hand is not the log's.",
+        "SmolLM2 and LLaMA in Crystal: the first words were right, then came garbage.",
+        "NeuraLegion/shainet/pull/111",
+    ),
+}
 
-    still, moves, wrong = (np.array(to_rgb(colour)) for colour in (STILL, MOVES, plots.ORANGE))
-    image = np.empty((len(STRIPS), examined.T, 3))
-    for row, (moved, alarm) in enumerate(_strips(found)):
-        cells = [wrong if bad else moves if x > ROUNDING else still for x, bad in zip(moved, alarm, strict=True)]
-        image[row] = np.repeat(cells, examined.T // len(cells), axis=0)
-    return image
 
-
-@live.lab(
-    width=9.4,
-    height=4.6,
-    neutral="A healthy model comes first, which is none of the patients.",
-    patient=live.Choice("patient", (HEALTHY, *PATIENTS), HEALTHY),
+# What a triage can say, by number; and which of these leads to which part.
+SAID = (
+    "nothing moves",
+    "the batch axis",
+    "mask, softmax, heads, norm",
+    "positions",
+    "the cache",
+    "table, targets or loss",
 )
-def case_lab(figure: "Figure") -> live.Update:
-    """Show the gauges, a map and a sample of a patient without a name, or of a healthy model."""
-    grid = figure.add_gridspec(2, 3, height_ratios=(1, 0.13), width_ratios=(1, 1.15, 1))
-    right, T, at = examined.stored()[HEALTHY], examined.T, examined.CHANGED
-    curve, moving = overlay(figure, grid[0, 0], xlim=(0, examined.STEPS), ylim=(0, 9))
-    steps = np.append(0, np.arange(len(right.losses)) * examined.WINDOW + examined.WINDOW / 2)
-    curve.plot(steps, _curve(right), color=plots.GREY, lw=1.6)
-    curve.set(xlabel="step (grey: healthy)", ylabel="loss in training, nats")
-    (line,) = moving.plot(steps, steps, color=plots.BLUE)
-
-    names, strips = overlay(figure, grid[0, 1], xlim=(0, T + 3), ylim=(len(STRIPS), 0))
-    names.set_yticks(np.arange(len(STRIPS)) + 0.5, STRIPS, size=10)
-    names.set_xticks([at + 0.5], [f"symbol {at}"], size=9.5)
-    names.tick_params(length=0)
-    names.spines[:].set_visible(False)
-    cells = strips.imshow(np.ones((len(STRIPS), T, 3)), aspect="auto", extent=(0, T, len(STRIPS), 0))
-    strips.set(xlim=(0, T + 3), ylim=(len(STRIPS), 0))
-    strips.hlines(range(1, len(STRIPS)), 0, T, color="white", lw=5)
-    strips.vlines(range(1, T), 0, len(STRIPS), color="white", lw=0.8)
-    numbers = [strips.text(T + 0.3, row + 0.5, "", va="center", size=10) for row in range(len(STRIPS))]
-
-    axes, weights = overlay(figure, grid[0, 2], xlim=(0, T), ylim=(T, 0))
-    axes.set(xlabel="key", ylabel="query", xticks=[], yticks=[])
-    blues = plots.colour_map(*plots.WEIGHTS_MAP)
-    image = weights.imshow(np.zeros((T, T)), cmap=blues, vmin=0, vmax=1, extent=(0, T, T, 0), aspect="auto")
-    weights.plot([0, *np.repeat(np.arange(1, T), 2), T], np.repeat(np.arange(T), 2), color=plots.GREY, lw=0.8)
-    below = figure.add_subplot(grid[1, :])
-    below.set_axis_off()
-    written = below.text(0, 0.4, "", family="monospace", size=11, va="center", in_layout=False)
-
-    def update(patient: int | str) -> str:
-        found = right if patient == HEALTHY else of(int(patient))
-        who = "A healthy model" if patient == HEALTHY else f"Patient {patient}"
-        ringing = [name for name, alarm in zip(GAUGES, alarms(found), strict=True) if alarm]
-        line.set_ydata(_curve(found))
-        line.set_visible(patient != HEALTHY)
-        line.set_color(plots.ORANGE if {"start", "curve", "by hand"} & set(ringing) else plots.BLUE)
-        cells.set_data(_picture(found))
-        said = [_largest(row, moved) for row, (moved, _) in enumerate(_strips(found))]
-        for text, number in zip(numbers, said, strict=True):
-            text.set_text(number)
-        map_ = _map(HEALTHY if patient == HEALTHY else bug_of(int(patient)))
-        image.set_data(map_)
-        end = float(np.mean(found.losses[-3:]))
-        moving.set_title(f"Loss {found.start:.1f} → {end:.2f}; by hand {found.by_hand:.2f}", size=11)
-        ill = sum(any(wrong) for _, wrong in _strips(found))
-        strips.set_title(f"{ill or 'None'} of {len(STRIPS)} {'are' if ill > 1 else 'is'} unlike healthy", size=11)
-        weights.set_title(f"{found.ahead:.0%} looks ahead", size=11)
-        written.set_text(f"{who} writes: “{found.sample}”")
-        readings = "; ".join(f"{name} {number}" for name, number in zip(STRIPS, said, strict=True))
-        verb = "are" if ringing[1:] else "is"
-        return (
-            f"{who}: {', '.join(ringing) or 'no gauge'} {verb} unlike a healthy model's. "
-            f"Loss in training {found.start:.1f}, at the end {end:.2f}, by hand {found.by_hand:.2f}. {readings}. "
-            f"Of all attention weights {found.ahead:.0%} lie on later symbols. It writes: {found.sample}"
-        )
-
-    return update
+LEADS = {
+    "norm": (1, 2),
+    "heads": (2,),
+    "softmax": (2,),
+    "mask": (2, 4),
+    "positions": (1, 3),
+    "cache": (4,),
+    "table": (5,),
+    "targets": (5,),
+    "loss": (5,),
+    "data": (5,),
+    "none": (0,),
+}
 
 
-def _curve(found: examined.Examined) -> Array:
-    """Return the loss before training and then the means of training, as far as they fit into the picture."""
-    return np.minimum([found.start, *found.losses], 9)
+def diagnoses(triage: Callable[..., Any]) -> tables.Table:
+    """List which patients a triage sends where, and print who is sent to a wrong place; no part is named."""
+    numbers = [int(number) for number in triage(gauges())]  # 20
+    rows = []
+    for number, place in enumerate(SAID):
+        sent = [str(patient) for patient, n in zip(PATIENTS, numbers, strict=True) if n == number]
+        rows.append((place, ", ".join(sent) or "nobody"))
+    parts = [CASES[bug].part for bug in examined.BUGS]
+    wrong = [p for p, n, part in zip(PATIENTS, numbers, parts, strict=True) if n not in LEADS.get(part, ())]
+    right = len(parts) - len(wrong)
+    silent = [n for n in (9, 10) if n in wrong]  # section 4 tells which of the two is well
+    named = [str(n) for n in wrong if n not in silent] + (
+        ["one of 9 and 10"] if len(silent) == 1 else [*map(str, silent)]
+    )
+    print(f"{right} of {len(parts)} are sent to the right place; wrong are {', '.join(named) or 'none'}.")
+    return tables.table(("sent to", "patients"), rows)
 
 
-def _map(bug: str) -> Array:
-    """Return the weights of the first head of the last layer, on a line of the text, (T, T)."""
-    model = examined.trained(bug)
-    _, cache = model.forward(examined.lines()[:1])
-    map_: Array = model.maps(cache)["decoder"][-1][0, 0]
-    return map_
+def diagnosis(patient: int) -> list[str]:
+    """Return the name of what a patient has, with its part, and the lines that explain it."""
+    of(patient)
+    name = examined.BUGS[patient - 1]
+    case = CASES[name]
+    lines = [f"{name or 'healthy'} (part: {case.part})"]
+    if name:
+        lines += [f"   as it stands   {case.line}", f"   as it should   {case.right}"]
+    lines.append(case.sign)
+    if case.link:
+        lines += [f"Seen in public: {case.wild}", f"   {GITHUB}{case.link}"]
+    return lines
 
 
-def examine(patient: int, seed: int = 0) -> None:
-    """Train this patient here, with another start if you like, and print what the instruments say beside the file."""
-    _, found = examined.examine(bug_of(patient), seed)
-    filed = of(patient)
-    print(f"patient {patient}          here    on file")
-    rows = [("loss at the start", found.start, filed.start), ("loss at the end", found.losses[-1], filed.losses[-1])]
-    rows.append(("loss by hand", found.by_hand, filed.by_hand))
-    for (name, x), (_, y) in zip(_extremes(found), _extremes(filed), strict=True):
-        rows.append((name, x, y))
-    for name, x, y in rows:
-        print(f"{name:17} {x:8.2g} {y:8.2g}")
-    print("It writes:", found.sample)
+def _as_html(line: str) -> str:
+    """Return a line of a diagnosis for a page: an address can be clicked, and code is as wide as it was written."""
+    text = line.strip()
+    if text.startswith(GITHUB):
+        return f'<p style="margin:2px 0"><a href="{escape(text)}" target="_blank">{escape(text)}</a></p>'
+    return f'<pre style="margin:2px 0">{escape(line)}</pre>' if line != text else f"<p>{escape(text)}</p>"
 
 
-def _extremes(found: examined.Examined) -> list[tuple[str, float]]:
-    strips = _strips(found)
-    return [
-        (name, max(moved[: examined.CHANGED] if row == 0 else moved))
-        for row, (name, (moved, _)) in enumerate(zip(STRIPS, strips, strict=True))
-    ]
+@dataclass(frozen=True)
+class Diagnoses:
+    """Diagnoses of patients. On a page, each is closed until it is opened, so that nothing is told unasked."""
+
+    patients: tuple[int, ...]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        page, plain = [], []
+        for patient in self.patients:
+            lines = diagnosis(patient)
+            page.append(details(f"Patient {patient}", "".join(map(_as_html, lines))))
+            plain.append("\n".join([f"Patient {patient}: {lines[0]}", *lines[1:]]))
+        return {"text/html": "".join(page), "text/plain": "\n\n".join(plain)}
+
+
+def reveal(diagnosis: Mapping[int, str], closed: Collection[int] = ()) -> Diagnoses | None:
+    """Return the cases of the patients that have a diagnosis, each closed until it is opened.
+
+    Args:
+        diagnosis: parts by number of the patient; "" where there is none yet.
+        closed: patients whose cases can't be opened yet, whatever is said of them.
+
+    Raises:
+        ValueError: there is no such patient.
+    """
+    for patient in diagnosis:
+        of(patient)
+    named = tuple(patient for patient, part in diagnosis.items() if part)
+    if len(named) < len(diagnosis):
+        print(f"{len(diagnosis) - len(named)} patients have no diagnosis yet. Their cases stay closed.")
+    if kept := [str(patient) for patient in named if patient in closed]:
+        print(f"Not to be opened yet: {' and '.join(kept)}. Section 4 tells who is well.")
+    opened = tuple(patient for patient in named if patient not in closed)
+    return Diagnoses(opened) if opened else None

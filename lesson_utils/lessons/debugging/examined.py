@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom.files import put
-from lesson_utils.lessons.debugging import broken, instruments
+from lesson_utils.lessons.debugging import broken
 from lesson_utils.maths import tasks, training
 from lesson_utils.maths.checks import Array, Ids
 
@@ -122,15 +122,15 @@ def gauges(model: broken.Patient) -> dict[str, Any]:
     rng = np.random.default_rng(7)
     shuffles = np.stack([rng.permutation(T) for _ in range(SHUFFLES)])
     return {
-        "by_hand": instruments.loss_by_hand(model, page()),
-        "again": instruments.again(model, rows[0]),
-        "time": instruments.leak_in_time(model, rows[0], CHANGED).tolist(),
-        "rows": instruments.leak_across_rows(model, rows[0], rows[1:]).tolist(),
-        "order": instruments.order(model, rows[0], shuffles).tolist(),
-        "parity": instruments.cache_parity(model, rows[0], PROMPT).tolist(),
-        "sums": instruments.row_sums(model, rows[0]).tolist(),
-        "single": instruments.single_symbols(model, np.unique(rows[0])[:4]),
-        "ahead": instruments.looks_ahead(model, rows[0]),
+        "by_hand": broken.loss_by_hand(model, page()),
+        "again": broken.again(model, rows[0]),
+        "time": broken.leak_in_time(model, rows[0], CHANGED).tolist(),
+        "rows": broken.leak_across_rows(model, rows[0], rows[1:]).tolist(),
+        "order": broken.order(model, rows[0], shuffles).tolist(),
+        "parity": broken.cache_parity(model, rows[0], PROMPT).tolist(),
+        "sums": broken.row_sums(model, rows[0]).tolist(),
+        "single": broken.single_symbols(model, np.unique(rows[0])[:4]),
+        "ahead": broken.looks_ahead(model, rows[0]),
     }
 
 

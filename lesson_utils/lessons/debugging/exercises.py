@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from lesson_utils.classroom.course import LESSONS
-from lesson_utils.lessons.debugging import casefile, instruments
-from lesson_utils.lessons.debugging.toys import VOCAB, Toy
+from lesson_utils.lessons.debugging import broken, casefile
+from lesson_utils.lessons.debugging.broken import VOCAB, Toy
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 # fmt: off
@@ -123,7 +123,12 @@ without sign. ids and others stay as they were.""",
     ),
     mistakes=ACROSS,
     praise="Right on healthy models and on those that mix or count their rows. Two runs, one row, no label needed.",
-    library=(instruments.leak_across_rows,),
+    library=(broken.leak_across_rows,),
+    in_pytorch="""# First model.eval(): with dropout on, a row differs even from itself.
+with torch.no_grad():
+    alone = torch.as_tensor(model.forward(ids[None])[0][0])
+    together = torch.as_tensor(model.forward(torch.cat([others, ids[None]]))[0][-1])
+moved = (together - alone).abs().amax(-1)""",
 )
 
 
@@ -169,7 +174,13 @@ output the largest difference of its V logits, without sign. ids stays as it was
     ),
     mistakes=PARITY,
     praise="Seven models, five of them with a bug that training would not notice. Keep it: it runs on every patient below.",
-    library=(instruments.cache_parity,),
+    library=(broken.cache_parity,),
+    in_pytorch="""# With a cache, `is_causal=True` of F.scaled_dot_product_attention begins its mask at the first key: one new query
+# sees that key only. Hand over a mask, or none where a single query may see all keys.
+whole, past = torch.as_tensor(model.forward(ids[None])[0][0]), model.new_past()
+steps = [ids[None, :prompt], *(ids[None, t : t + 1] for t in range(prompt, len(ids)))]
+parts = [torch.as_tensor(model.forward(step, past)[0][0]) for step in steps]
+moved = (torch.cat(parts) - whole).abs().amax(-1)""",
 )
 
 

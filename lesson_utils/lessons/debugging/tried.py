@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from lesson_utils.classroom import tables
 from lesson_utils.classroom.files import put
 from lesson_utils.lessons.debugging import broken
 from lesson_utils.lessons.training import experiment
@@ -143,14 +144,13 @@ def written(task: str, model: Any, fill: bool, n: int = 200) -> float:
     return float((row[:, 1:] == target[:, 1:]).mean())
 
 
-def ways() -> str:
+def ways() -> tables.Table:
     """List how much a model with wrongly merged heads gets right if it writes in other ways, for three seeds."""
     found: dict[str, list[list[float]]] = json.loads(STORED_WAYS.read_text(encoding="utf-8"))
-    lines = [f"{f'{MERGED}, by itself':40}" + "".join(f"{f'seed {seed}':>8}" for seed in range(3))]
+    rows = []
     for task, runs in found.items():
-        for name, shares in zip(WAYS, zip(*runs, strict=True), strict=True):
-            lines.append(f"{f'{task}, {name}':40}" + "".join(f"{share:8.2f}" for share in shares))
-    return "\n".join(lines)
+        rows += [(f"{task}, {name}", *shares) for name, shares in zip(WAYS, zip(*runs, strict=True), strict=True)]
+    return tables.table((f"{MERGED}, by itself", "seed 0", "seed 1", "seed 2"), rows)
 
 
 def measure_ways() -> None:
@@ -167,7 +167,7 @@ def measure_ways() -> None:
 
 
 @cache
-def stored() -> dict[str, dict[str, list[Any]]]:
+def tried() -> dict[str, dict[str, list[Any]]]:
     """Return, by bug and task, pairs (in training, by itself): of seed 0, or of seeds 0 to 2 and of twice the steps."""
     contents: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return contents
@@ -175,7 +175,7 @@ def stored() -> dict[str, dict[str, list[Any]]]:
 
 def measure(bugs: Sequence[str] = ("", *BUGS)) -> None:
     """Train these, or all, and store what came out beside what is stored."""
-    results: dict[str, dict[str, list[Any]]] = dict(stored()) if STORED.exists() else {}
+    results: dict[str, dict[str, list[Any]]] = dict(tried()) if STORED.exists() else {}
     for bug in bugs:
         results[bug] = {}
         for task in TASKS:

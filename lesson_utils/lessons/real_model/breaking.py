@@ -1,96 +1,423 @@
-"""Break one: heads switched off, a few that copy, each of the 270 alone, or all that seem to do least."""
+"""Break them: heads without which a name, a copy or a page is lost, and the wires between heads."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import live, plots
+from lesson_utils.classroom import formats, plots, tables
 from lesson_utils.lessons.real_model import measures
-from lesson_utils.lessons.real_model.stored import label, stored
+from lesson_utils.lessons.real_model.measures import label, stored
+from lesson_utils.maths.checks import Array, Ids
+from lesson_utils.maths.models import GPT
+from lesson_utils.maths.models.experiments import HeadsOf
+from lesson_utils.maths.models.gpt import see_past
+from lesson_utils.maths.pretrained import Pretrained
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from lesson_utils.maths.pretrained import Pretrained
-
-GUESSING = float(np.log(49_152))  # nats per token, of as many as SmolLM2 knows
-KINDS = {"induction": plots.BLUE, "previous token": plots.PURPLE, "others": plots.GREY}
-COUNTS = (0, 1, 2, 4, 8)
+# --- A name that was read once ----------------------------------------------------------------------------------------
 
 
-def lost(kind: str, by: str) -> Any:
-    """Return nats per token, (draws, counts, [first copy, second copy, story]); one draw of kinds with an order."""
-    rows = stored()[f"knock_{kind.split()[0]}_{by}"]
-    return rows if kind == "others" else rows[None]
-
-
-@live.lab(
-    width=9.6,
-    height=4.2,
-    neutral="No head is off, and curves are drawn as far as the number of heads that is chosen.",
-    kind=live.Choice("heads switched off", tuple(KINDS), "induction"),
-    count=live.Choice("how many", COUNTS, 0),
-    by=live.Choice("put in their place", ("zero", "mean"), "zero"),
+# Invented: no text can have told the model who they are.
+PEOPLE = (
+    "Ilse Brandt",
+    "Oskar Velling",
+    "Marit Lundhaug",
+    "Tomas Arkwell",
+    "Nadia Ferrow",
+    "Hugo Standish",
+    "Greta Moorland",
+    "Pavel Dorrick",
+    "Lena Cassel",
+    "Viktor Hallam",
 )
-def knock_out_lab(figure: "Figure") -> live.Update:
-    """Show what copying and a story cost without the strongest heads of a kind, or without others of their layers."""
-    chart, bars = figure.subplots(1, 2, width_ratios=(1.25, 1))
-    at = np.arange(len(COUNTS))
-    chart.axhline(GUESSING, color=plots.INK, lw=1, ls=":")
-    chart.text(-0.1, GUESSING + 0.15, f"guessing: ln 49,152 = {GUESSING:.1f}", size=10.5)
-    curves: list[tuple[Any, str, int | None]] = [
-        (chart.plot(at, row[:, 1], color="#C9C9C9", lw=1.2)[0], "others", n)
-        for n, row in enumerate(lost("others", "zero"))
-    ]
-    for kind, colour in KINDS.items():
-        name = "others (eight draws)" if kind == "others" else kind
-        curves.append((chart.plot([0], [0], "o-", color=colour, ms=4, label=name)[0], kind, None))
-    chart.legend(loc="lower right", bbox_to_anchor=(1, 0.31), fontsize=10.5)
-    (dot,) = chart.plot([0], [0], "o", ms=13, color=plots.ORANGE, clip_on=False)
-    chart.set(xlabel="", ylabel="second copy, nats per token", ylim=(0, 14.5), xlim=(-0.2, 4.2))
-    chart.set_xticks(at, [str(n) for n in COUNTS])
-    names = ["first copy", "second copy", "a story"]
-    whole = lost("induction", "zero")[0, 0]
-    bars.barh(names, whole, color="#D5D5D5", height=0.75)
-    now = bars.barh(names, whole, color=plots.ORANGE, height=0.4)
-    texts = [bars.text(0, y, "", va="center", size=11) for y in range(3)]
-    bars.invert_yaxis()
-    bars.set(xlim=(0, 19), xlabel="nats per token (grey: all heads)")
-    bars.axvline(GUESSING, color=plots.INK, lw=1, ls=":")
+TEXT = (
+    "The village hired {name} to repair the old bridge. The work took a whole summer, and in the autumn the first "
+    "cart rolled across the river. There was music, and a table with bread and apples for all. The mayor stood up, "
+    "raised a glass, and thanked {first}"
+)
+BOTH = "{one} and {two}"  # in the place of the name, where the text has two people
+AWAY = (1, 5)  # the other person stands so many places further in the list
+ARRANGEMENTS = tuple(
+    (away, first) for away in AWAY for first in (True, False)
+)  # who is asked for is told first, or not
+WORDS = "Varn, Ilse, gull, donkey, brass. Varn, Ilse, gull,"
+
+
+def prompt(name: str, told: bool = True) -> str:
+    """Return a text that ends with the first name; unless `told`, the text has not mentioned the last name before."""
+    first = name.split()[0]
+    return TEXT.format(name=name if told else first, first=first)
+
+
+def surname_nats(
+    p: Pretrained, name: str, told: bool = True, knock_out: HeadsOf | None = None, by: str = "zero"
+) -> float:
+    """Return −log p of the last name, all its pieces together, after a text that ends with the first name."""
+    return _nats(p, prompt(name, told), surname_of(name), knock_out, by)
+
+
+def surname_of(name: str) -> str:
+    """Return the last name of a person."""
+    if len(name.split()) < 2:
+        raise ValueError(f"name={name!r} has no surname; expected a first name and a surname, such as 'Ilse Brandt'")
+    return name.split(maxsplit=1)[1]
+
+
+def _nats(p: Pretrained, text: str, surname: str, knock_out: HeadsOf | None, by: str = "zero") -> float:
+    """Return −log p of a last name, all its pieces together, after a text."""
+    ids: Ids = p.tokenizer.encode(text)
+    whole = np.concatenate([ids, p.tokenizer.encode(" " + surname)])[None]
+    nats = measures.losses(p.model, whole, knock_out=knock_out, by=by)[0, len(ids) - 1 :]
+    return float(nats.sum(dtype=np.float64))
+
+
+def of_two(p: Pretrained, name: str, other: str, first: bool, knock_out: HeadsOf | None = None) -> tuple[float, float]:
+    """Return −log p of a person's own last name and of the other's, after a text that has told both.
+
+    Args:
+        first: the text tells this person first, and the other second; else the other way round.
+    """
+    one, two = (name, other) if first else (other, name)
+    text = TEXT.format(name=BOTH.format(one=one, two=two), first=name.split()[0])
+    return _nats(p, text, surname_of(name), knock_out), _nats(p, text, surname_of(other), knock_out)
+
+
+ROWS = {
+    "all": ("all heads", plots.INK, "o"),
+    "others": ("4 others off (median of 8 draws)", plots.GREY, "o"),
+    "first": ("16.0 off", plots.PURPLE, "D"),
+    "four": ("4 induction heads off", plots.BLUE, "s"),
+    "nine": ("9 induction heads off", plots.GREEN, "^"),
+}
+
+
+def of_both(name: str) -> Array:
+    """Return −log p of a person's own and the other's surname: (draws, arrangements, people, 2)."""
+    nats: Array = stored()[f"two_{name}"]
+    return nats.reshape(-1, len(ARRANGEMENTS) if name != "untold" else len(AWAY), len(PEOPLE), 2)
+
+
+def right_of_two(name: str) -> Array:
+    """Return of how many people the own surname is likelier than the other's: (draws, arrangements)."""
+    right: Array = (of_both(name)[..., 0] < of_both(name)[..., 1]).sum(axis=-1, dtype=np.float64)
+    return right
+
+
+def ahead_of_two(name: str) -> Array:
+    """Return by how many nats the own surname is ahead of the other's, on average: (draws, arrangements).
+
+    Some surnames are likelier than others in any text. Each surname is once "own" and once "other", so this cancels.
+    """
+    ahead: Array = np.diff(of_both(name), axis=-1).mean(axis=(-1, -2))
+    return ahead
+
+
+@plots.still(9.8, 4.7)
+def names_plot(figure: "plots.Figure") -> str:
+    """Draw how well the model recalls ten invented surnames, and whose they are, with all heads and without some."""
+    known: Any = stored()
+    people = [str(name) for name in known["names_people"]]
+    nats, untold = {name: known[f"names_{name}"] for name in ROWS}, known["names_untold"]
+    spread = nats["others"]
+    nats["others"] = np.median(spread, axis=0)
+    rows = np.arange(len(people))
+    ax, means, two = figure.subplots(1, 3, width_ratios=(2, 1, 1))
+    ax.plot(untold, rows, "|", color=plots.INK, ms=15, mew=2, label="surname never told")
+    for name, (text, colour, marker) in ROWS.items():
+        ax.plot(nats[name], rows, marker, color=colour, ms=8, label=text, alpha=0.9)
+    ax.set_yticks(rows, people)
+    ax.invert_yaxis()
+    ax.set(xlabel="surprise at the surname, −ln p, nats", xlim=(0, None))
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.15), ncols=2, fontsize=10.5)
+    rise = {name: nats[name] - nats["all"] for name in ROWS if name != "all"}
+    worse = {name: int((of > 1).sum()) for name, of in rise.items()}
+    ax.set_title(
+        f"Without 4 induction heads {worse['four']} of {len(people)} names cost\n"
+        "over a nat more, and stay far from untold",
+        size=12,
+    )
+    order = list(rise)
+    for n, name in enumerate(order):
+        means.bar(n, rise[name].mean(), 0.6, color=ROWS[name][1], alpha=0.35)
+        values = (spread - nats["all"]).mean(axis=1) if name == "others" else rise[name]
+        means.plot(np.full(len(values), n), values, "o", color=ROWS[name][1], ms=5)
+    nine_others = (known["names_nine_others"] - nats["all"]).mean(axis=1)
+    means.plot(np.full(len(nine_others), len(order)), nine_others, "o", color=plots.GREY, ms=5)
+    means.axhline(0, color=plots.GREY, lw=1)
+    means.set_xticks(range(len(order) + 1), ["4\noth.", "16.0", "4\nind.", "9\nind.", "9\noth."], size=10)
+    means.set(ylabel="nats more than with all heads")
+    means.set_title(f"Nine off: {rise['nine'].mean():+.1f} nats\non average", size=12)
+    whose = _draw_whose(two)
     label(figure)
-
-    def update(kind: str, count: int, by: str) -> str:
-        so_far = COUNTS.index(count) + 1
-        draws = lost(kind, by)
-        row = np.median(draws[:, so_far - 1], axis=0)
-        for curve, of, draw in curves:
-            rows = lost(of, by)
-            path = np.median(rows, axis=0) if draw is None else rows[draw]
-            curve.set_data(at[:so_far], path[:so_far, 1])
-        dot.set_data([COUNTS.index(count)], [row[1]])
-        for bar, text, value in zip(now, texts, row, strict=True):
-            bar.set_width(value)
-            text.set(text=f"{value:.1f}", x=max(value, 0.3) + 0.3)
-        which = f"{count or 'no'} {kind if kind != 'others' else 'other'} head{'s' * (count != 1)}"
-        put = "zeros" if by == "zero" else "their mean"
-        chart.set_xlabel(f"heads of 270 whose outputs are {put}")
-        chart.set_title(f"{which.capitalize()} off: copying costs {row[1]:.1f} nats")
-        bars.set_title(f"…and a story {row[2]:.2f}, not {whole[2]:.2f}" if count else f"A story costs {row[2]:.2f}")
-        some, middle = draws[:, so_far - 1, 1], np.median(draws, axis=0)[:so_far, 1]
-        drawn = f" (median of eight draws, {some.min():.1f} to {some.max():.1f})" if kind == "others" and count else ""
-        return (
-            f"Copying costs {row[1]:.1f} nats per token with {which} off{drawn}, their outputs replaced by "
-            f"{put}; guessing would cost {GUESSING:.1f}. First copy "
-            f"{row[0]:.1f}, "
-            f"a story {row[2]:.2f} (with all heads {whole[2]:.2f}). Second copy by number of heads off: "
-            f"{', '.join(f'{n}: {r:.1f}' for n, r in zip(COUNTS, middle, strict=False))}. "
-            "Stored results."
-        )
-
-    return update
+    listed = "; ".join(
+        f"{who} {', '.join(f'{nats[name][n]:.1f}' for name in ROWS)}, {untold[n]:.1f}" for n, who in enumerate(people)
+    )
+    return (
+        f"Without four induction heads {worse['four']} of {len(people)} surnames cost more than a nat more, without "
+        f"nine {worse['nine']}, without 16.0 {worse['first']}, without four others {worse['others']}. The mean rise is "
+        f"{rise['four'].mean():.1f}, {rise['nine'].mean():.1f}, {rise['first'].mean():.1f} and "
+        f"{rise['others'].mean():.1f} nats; a surname that was never told costs {untold.mean():.1f}, with all heads "
+        f"{nats['all'].mean():.1f}. Nine other heads off, in eight draws: {nine_others.min():+.1f} to "
+        f"{nine_others.max():+.1f}. {whose} With all heads, others off, 16.0 off, four off, nine off, "
+        f"never told: {listed}. Stored results."
+    )
 
 
-def without(p: "Pretrained", heads: dict[int, list[int]], by: str = "zero") -> tuple[float, float]:
+def _draw_whose(ax: "plots.Axes") -> str:
+    """Draw by how much the own surname is the likelier one, in a text with two people; and tell it."""
+    names = ("all", "first", "four", "nine", "nine_others")
+    ahead, told = {name: ahead_of_two(name) for name in (*names, "untold")}, []
+    for n, name in enumerate(names):
+        low, high = int(right_of_two(name).min()), int(right_of_two(name).max())  # of all arrangements and draws
+        told.append(f"{ahead[name].mean():.1f} nats ({low}{f' to {high}' * (low < high)} of {len(PEOPLE)} ahead)")
+        colour = ROWS[name][1] if name in ROWS else plots.GREY
+        ax.bar(n, ahead[name].mean(), 0.6, color=colour, alpha=0.35)
+        values = ahead[name].ravel() if len(ahead[name]) == 1 else ahead[name].mean(axis=1)
+        ax.plot(np.full(len(values), n), values, "o", color=colour, ms=5)
+    ax.axhline(0, color=plots.GREY, lw=1)
+    ax.set_xticks(range(len(names)), ["all", "16.0", "4\nind.", "9\nind.", "9\noth."], size=10)
+    ax.set_ylabel("ahead of the other, nats")
+    ax.set_title(f"Whose? Nine off:\n{ahead['nine'].mean():.1f} nats, not {ahead['all'].mean():.1f}", size=12)
+    return (
+        f"In a text with two people, the right surname is ahead of the other's by {told[0]} with all heads, by "
+        f"{told[1]} without 16.0, by {told[2]} without four and {told[3]} without nine induction heads, and by "
+        f"{told[4]} without nine others; by {ahead['untold'].mean():.1f} if neither was told."
+    )
+
+
+def word_list() -> tables.Table:
+    """List how the model goes on from a list of words, with all heads and without some."""
+    known: Any = stored()
+    rows = [(str(off), f"…{str(text)!r}") for off, text in zip(known["words_off"], known["words_written"], strict=True)]
+    return tables.table((WORDS, "goes on"), rows)
+
+
+def recalls(p: Pretrained, name: str) -> str:
+    """Measure the recall of a name of your own: with all heads, without four induction heads, without 16.0."""
+    surname, scores = surname_of(name), stored()["scores_real"]
+    off = {"all heads": None, "4 induction heads off": measures.strongest(scores[3], 4), "16.0 off": {16: [0]}}
+    lines = [f"…{prompt(name)[-40:]}"]
+    for what, out in off.items():
+        lines.append(f"{what:24} p({surname}) = {np.exp(-surname_nats(p, name, knock_out=out)):.4f}")
+    return "\n".join(lines)
+
+
+# --- Which input of the induction heads carries what the head before them writes --------------------------------------
+
+NOTHING = "nothing"
+READING = [f"{layer}.{head}" for layer, heads in measures.READERS.items() for head in heads]
+
+
+def previous_heads() -> tuple[str, ...]:
+    """Return the previous-token heads that can be taken out, strongest first."""
+    return tuple(f"{layer}.{head}" for layer, head in stored()["path_heads"])
+
+
+def wire_measured(head: str, into: str) -> tuple[Any, float]:
+    """Return the readers' induction scores and the nats per token of the second copy, means of two sets of tokens."""
+    known = stored()
+    if into == NOTHING:
+        return known["path_whole_scores"].mean(axis=0), float(known["path_whole_nats"].mean())
+    at = previous_heads().index(head), measures.INPUTS.index(into)
+    return known["path_scores"][at].mean(axis=0), float(known["path_nats"][at].mean())
+
+
+def wire_table() -> tables.Table:
+    """List what it costs to take each head out of each input; by the mean; and out of the keys of other heads."""
+    known, first = stored(), previous_heads()[0]
+    rows: list[tuple[object, ...]] = [
+        (f"head {head}", *(wire_measured(head, into)[1] for into in measures.INPUTS)) for head in previous_heads()
+    ]
+    rows.append((f"head {first}, replaced by its mean", *known["path_mean_nats"].mean(axis=1)))
+    control = known["path_control_nats"].mean(axis=1)
+    spread = f"{control.min():.1f} to {control.max():.1f}"
+    rows.append((f"head {first}, out of five other heads (8 draws)", "", spread, ""))
+    rows.append(("nothing missing", *[wire_measured(first, NOTHING)[1]] * 3))
+    return tables.table(("nats per token of the copy", *measures.INPUTS), rows, ".1f")
+
+
+def moved_table() -> tables.Table:
+    """List where the five heads look if what 16.0 has written stands one place later, or earlier, in their keys."""
+    weights = stored()["moved_weights"].mean(axis=(1, 3))  # (moved, places from the answer)
+    other = ".".join(map(str, stored()["path_heads"][1]))
+    names = ("16.0 as it writes", "moved one place later", "moved one earlier", f"{other} moved one later")
+    rows = zip(names, [*weights, stored()["moved_other"].mean(axis=(0, 2))], strict=True)
+    head = ("weight of the five heads", "one earlier", "answer", "one later")
+    return tables.table(head, [(name, *row) for name, row in rows])
+
+
+def passages_table() -> tables.Table:
+    """List what the same cut costs where a passage of text is said twice, not random tokens; with two controls."""
+    names = ("random tokens", "a story", "a report", "a manual")
+    rows = [(name, *row) for name, row in zip(names, stored()["passages"], strict=True)]
+    head = ("nats per token", "once", "said twice", "16.0 cut", "nine heads off", "shuffled before")
+    return tables.table(head, rows, ".1f")
+
+
+def cut_real(
+    p: Pretrained,
+    head: tuple[int, int] = measures.PREVIOUS_HEAD,
+    into: str = "keys",
+    readers: Mapping[int, Sequence[int]] | None = None,
+    inputs: measures.Inputs = measures.patched_inputs,
+) -> str:
+    """Take any head of the real model out of one input of others, on one set of random tokens."""
+    ids = measures.copies(np.random.default_rng(7), len(p.tokenizer), 1)
+    scores, nats = measures.copying_without(p.model, ids, head, into, readers, inputs=inputs)
+    _, whole = measures.copying(p.model, ids)
+    return (
+        f"{head[0]}.{head[1]} missing in the {into}: induction scores {', '.join(f'{s:.2f}' for s in scores)}; "
+        f"the copy costs {nats:.1f} nats per token, not {whole:.1f}"
+    )
+
+
+# --- Direct logit attribution: which heads write a surname, and what they make of what they read ----------------------
+
+Ahead = Callable[[Array, Array, Array, Array, Array], Any]
+FROM = 16  # the lowest layer whose heads are switched off: that of 16.0
+
+
+class Parts(NamedTuple):
+    """The parts of the last token's final stream, and the last token's maps.
+
+    heads: (layers, heads, d_model). others: what the embedding and each feed-forward network have added,
+    (1 + layers, d_model). stream: their sum, (d_model,). maps: (layers, heads, T).
+    """
+
+    heads: Array
+    others: Array
+    stream: Array
+    maps: Array
+
+
+def parts(model: GPT, ids: Ids) -> Parts:
+    """Take the final stream of the last token apart; ids are (1, T)."""
+    x, _ = model.tokens.forward(ids)
+    mask = see_past(ids.shape[1], ids.shape[1], x.dtype)
+    heads, others, maps = [], [x[0, -1]], []
+    for block in model.stack.blocks:
+        below, (x, cache) = x, block.forward(x, mask)
+        written = [measures.written_by(block, cache, head)[0, -1] for head in range(model.config.num_heads)]
+        heads.append(np.stack(written))
+        others.append(x[0, -1] - below[0, -1] - heads[-1].sum(axis=0))
+        maps.append(block.map(cache)[0, :, -1])
+    return Parts(np.stack(heads), np.stack(others), x[0, -1], np.stack(maps))
+
+
+def ahead(part: Array, stream: Array, gamma: Array, own: Array, others: Array) -> Array:
+    """Return by how many logits parts of a stream, (..., d_model), put one token ahead of the mean of others.
+
+    The scale of the final RMS norm stays that of the whole stream. own: the token's row of the table of embeddings,
+    (d_model,). others: the rows of the others, (n, d_model).
+    """
+    scale = np.sqrt(np.mean(stream**2))
+    pushed: Array = (part / scale * gamma) @ (own - others.mean(axis=0))
+    return pushed
+
+
+def first_pieces(p: Pretrained, people: tuple[str, ...] = PEOPLE) -> Ids:
+    """Return the first token of each surname."""
+    return np.array([p.tokenizer.encode(" " + surname_of(name))[0] for name in people])
+
+
+def surname_rows(p: Pretrained, name: str) -> tuple[Array, Array]:
+    """Return the rows of the table of embeddings for a surname, (d_model,), and for those of the other people."""
+    own, others = first_pieces(p, (name,)), first_pieces(p)
+    table = p.model.tokens.embedding.table.value
+    return table[own][0], table[others[others != own[0]]]
+
+
+def who_writes(p: Pretrained, name: str = "Ilse Brandt", count: int = 5, by: Ahead = ahead) -> str:
+    """List the heads that push a surname most, by a function as `ahead`, and the sum of all parts."""
+    model, ids = p.model, p.tokenizer.encode(prompt(name))[None]
+    found, (own, others) = parts(model, ids), surname_rows(p, name)
+    norm = model.stack.norm
+    assert norm is not None
+
+    def pushed(part: Array) -> float:
+        return float(by(part, found.stream, np.asarray(norm.gamma.value), own, others))
+
+    heads = np.array([[pushed(part) for part in layer] for layer in found.heads])
+    width = heads.shape[1]
+    best = np.argsort(-heads, axis=None)[:count]
+    listed = formats.each((f"{n // width}.{n % width}" for n in best), heads.flat[best], "+.1f")
+    rest = sum(pushed(part) for part in found.others)
+    return (
+        f"{name}: {listed}, other heads {heads.sum() - heads.flat[best].sum():+.1f}, "
+        f"all else {rest:+.1f}; together {heads.sum() + rest:.1f}"
+    )
+
+
+# --- The picture and the table ----------------------------------------------------------------------------------------
+
+
+def shown_heads() -> list[tuple[int, int]]:
+    """Return the heads of the picture: four that push most, the readers of the wire, 16.0, and two that push back."""
+    pushed = stored()["writes_direct"].astype(float).mean(axis=0)
+    order = np.argsort(-pushed, axis=None).tolist()
+    wire = [layer * 9 + head for layer, heads in (*measures.READERS.items(), (16, [0])) for head in heads]
+    return [(n // 9, n % 9) for n in sorted({*order[:4], *wire, *order[-2:]}, key=order.index)]
+
+
+def lost_without(layer: int, head: int, by: str = "zero") -> Array:
+    """Return by how many logits each surname falls back without a head, by zeros or by its mean: (people,)."""
+    fall: Array = stored()["writes_cost"][("zero", "mean").index(by), :, layer - FROM, head].astype(float)
+    return fall
+
+
+@plots.still(9.8, 4.8)
+def writes_plot(figure: "plots.Figure") -> str:
+    """Draw how far heads push a surname ahead of nine others, and how much of its lead is lost without them."""
+    known: Any = stored()
+    heads = shown_heads()
+    at, names = np.arange(len(heads)), [f"{layer}.{head}" for layer, head in heads]
+    pushed = np.array([known["writes_direct"][:, layer, head] for layer, head in heads]).astype(float)
+    costs = np.array([lost_without(*head).mean() for head in heads])
+    means = pushed.mean(axis=1)
+    ax = figure.subplots()
+    ax.barh(at, means, 0.7, color=plots.BLUE, alpha=0.35, label="it writes (dots: ten names)")
+    ax.plot(pushed.ravel(), np.repeat(at, pushed.shape[1]), "o", color=plots.BLUE, ms=4, alpha=0.7)
+    ax.plot(costs, at, "D", color=plots.ORANGE, ms=8, label="lost when it is off (mean of ten names)")
+    ax.axvline(0, color=plots.GREY, lw=1)
+    ax.set_yticks(at, names)
+    ax.invert_yaxis()
+    ax.set(xlabel="logits that the surname is ahead of nine others", ylabel="head")
+    ax.legend(loc="lower right", fontsize=10.5)
+    off = heads.index(measures.PREVIOUS_HEAD)
+    ax.set_title(
+        f"{names[0]} writes {means[0]:.1f} logits, and {costs[0]:.1f} are lost without it; "
+        f"{names[off]} writes {means[off]:.1f}, and {costs[off]:.1f} are lost",
+        size=12,
+    )
+    label(figure)
+    listed = ", ".join(
+        f"{name} {push:+.1f} and {cost:+.1f}" for name, push, cost in zip(names, means, costs, strict=True)
+    )
+    return (
+        "How many logits each head puts the surname ahead of nine others, and how many are lost when the head is off, "
+        f"means of ten names: {listed}. All parts together put it {known['writes_ahead'].mean():.1f} ahead. "
+        "Stored results."
+    )
+
+
+def copies_table() -> tables.Table:
+    """List how many tokens heads copy: the four that push most, two others that copy most, one that pushes back."""
+    known: Any = stored()
+    pushed, looks = (known[f"writes_{name}"].astype(float).mean(axis=0) for name in ("direct", "looks"))
+    copies, heads = known["writes_copies"].astype(float), shown_heads()
+    most = [(int(n) // 9, int(n) % 9) for n in np.argsort(-copies[1], axis=None)]
+    rows = []
+    for layer, head in (*heads[:4], *[one for one in most if one not in heads][:2], heads[-1]):
+        found = *looks[layer, head], *copies[:, layer, head]
+        rows.append((f"{layer}.{head}", round(pushed[layer, head], 1) + 0.0, *found))  # not -0.0
+    head_row = ("head", "writes", "weight on: surname", "itself", "copies from: table", "text")
+    return tables.table(head_row, rows, ("", ".1f", *[".0%"] * 4))
+
+
+# --- Heads switched off: each alone, or all that seem to do least -----------------------------------------------------
+
+
+def without(p: Pretrained, heads: dict[int, list[int]], by: str = "zero") -> tuple[float, float]:
     """Nats per token of the second of two copies of 40 random tokens: with all heads, and without these."""
     ids = measures.copies(np.random.default_rng(7), len(p.tokenizer), 1)
     return measures.copying(p.model, ids)[1], measures.copying(p.model, ids, knock_out=heads, by=by)[1]
@@ -100,7 +427,7 @@ def without(p: "Pretrained", heads: dict[int, list[int]], by: str = "zero") -> t
 
 
 @plots.still(9.8, 4.4)
-def damage_plot(figure: "Figure") -> str:
+def damage_plot(figure: "plots.Figure") -> str:
     """Draw what each of the 270 heads is worth, switched off alone: for copying, and for a page of the story."""
     known: Any = stored()
     worth = {"copying": known["worth_copying"], "story": known["worth"]}
@@ -132,20 +459,17 @@ def damage_plot(figure: "Figure") -> str:
         layer, head = best[0]
         ax.set_title(f"{title[0].upper() + title[1:]}:\n{layer}.{head} is worth {rise[layer, head]:.1f} nats")
         small = int((np.abs(rise) < 0.1).sum())
-        found[title] = (", ".join(f"{a}.{b} {rise[a, b]:.2f}" for a, b in best), small)
+        found[title] = (formats.each((f"{a}.{b}" for a, b in best), (rise[at] for at in best)), small)
     label(figure)
     both = int(((worth["copying"] > 0.5) & (worth["story"] > 0.5)).sum())
-    return (
-        "; ".join(
-            f"for {name}, the heads worth most are {heads}, and {small} of 270 change less than 0.1 nats"
-            for name, (heads, small) in found.items()
-        )
-        + f". {both} heads are worth more than half a nat for both. Stored results."
+    listed = "; ".join(
+        f"for {name}, the heads worth most are {heads}, and {small} of 270 change less than 0.1 nats"
+        for name, (heads, small) in found.items()
     )
+    return f"… In full: {listed}. {both} heads are worth more than half a nat for both. Stored results."
 
 
 # --- The least important heads ----------------------------------------------------------------------------------------
-
 
 CHOOSERS = {"story": plots.ORANGE, "report": plots.PURPLE, "manual": plots.GREEN}
 
@@ -175,7 +499,7 @@ def added_up(by: str = "zero") -> dict[str, float]:
 
 
 @plots.still(9.4, 4.4)
-def prune_plot(figure: "Figure") -> str:
+def prune_plot(figure: "plots.Figure") -> str:
     """Draw what it costs to leave out the heads that matter least to a page: judged by four pages, and by copying."""
     pages, (percent, copying) = [str(page) for page in stored()["pruned_pages"]], pruned()
     judged, copy = figure.subplots(1, 2, width_ratios=(2.6, 1))
@@ -223,18 +547,17 @@ def prune_plot(figure: "Figure") -> str:
     )
 
 
-def prune_table() -> str:
+def prune_table() -> tables.Table:
     """List what it costs to leave out the heads that a page chose: by zeros, and by means."""
-    lines = [f"{'27 heads out, perplexity':26}{'if added up':>12}{'own page':>10}{'other pages':>18}{'copying':>12}"]
+    rows = []
     for by, name in (("zero", "zeros"), ("mean", "mean")):
         percent, copying = pruned(by)
         for k, (chooser, own) in enumerate(own_pages().items()):
-            others = np.delete(percent[k], own)
+            others, sums = np.delete(percent[k], own), added_up(by)[chooser]
             elsewhere = f"{others.min():+.0f} to {others.max():+.0f} %"
-            lines.append(
-                f"{f'{name}, chosen by {chooser}':26}{added_up(by)[chooser]:+10.0f} %{percent[k, own]:+8.0f} %"
-                f"{elsewhere:>18}{copying[k]:+7.1f} nats"
-            )
+            changes = f"{sums:+.0f} %", f"{percent[k, own]:+.0f} %", elsewhere
+            rows.append((f"{name}, chosen by {chooser}", *changes, f"{copying[k]:+.1f} nats"))
         drawn = percent[len(CHOOSERS) :]
-        lines.append(f"{f'{name}, drawn at random':26}{'':22}{f'{drawn.min():+.0f} to {drawn.max():+.0f} %':>18}")
-    return "\n".join(lines)
+        rows.append((f"{name}, drawn at random", "", "", f"{drawn.min():+.0f} to {drawn.max():+.0f} %", ""))
+    head = ("27 heads out, perplexity", "if added up", "own page", "other pages", "copying")
+    return tables.table(head, [[*map(formats.minus, row)] for row in rows])

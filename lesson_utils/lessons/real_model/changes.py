@@ -1,21 +1,21 @@
-"""From 2017 to now: five changes to a GPT, each trained on a text and measured."""
+"""From 2017 to now: five changes to a GPT, each trained and measured; and models that run on a learner's functions."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from lesson_utils.classroom import plots
-from lesson_utils.lessons.real_model.stored import label, stored_changes
-from lesson_utils.maths import tasks, training
-from lesson_utils.maths.checks import Ids
+from lesson_utils.classroom import plots, tables
+from lesson_utils.lessons.real_model import chatting, measures
+from lesson_utils.lessons.real_model.measures import label
+from lesson_utils.maths import attention, layers, models, tasks, training
+from lesson_utils.maths.checks import Array, Ids, Mask
 from lesson_utils.maths.models import GPT, GPTConfig
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from lesson_utils.maths.models.experiments import Change, changed
+from lesson_utils.maths.pretrained import Pretrained
 
 START = "2017"
 CHANGES: dict[str, dict[str, Any]] = {  # and the width of the feed-forward network, see `config_of`
@@ -30,7 +30,6 @@ LADDER = tuple(ALL[:n] for n in range(len(ALL) + 1))  # one after the other
 BACK = tuple(tuple(name for name in ALL if name != left_out) for left_out in ALL)  # all but one
 STEPS, WIDTH, PEAK = 500, 64, 12e-3  # of four rates, best for the model of 2017 and for the one of today
 LENGTH, BATCH = 64, 32  # of notebook 06
-SEEDS = (0, 1, 2)
 
 
 def config_of(changes: Collection[str], vocab: int, width: int = WIDTH, groups: int = 2) -> GPTConfig:
@@ -113,7 +112,7 @@ def train(
 
 def runs() -> list[Run]:
     """Return the stored runs."""
-    return [Run(**known | {"changes": tuple(known["changes"])}) for known in stored_changes()]
+    return [Run(**known | {"changes": tuple(known["changes"])}) for known in measures.stored_changes()]
 
 
 def bits(model: GPT, ids: Ids) -> float:
@@ -137,21 +136,20 @@ def measured(changes: Collection[str], steps: int = STEPS, width: int = WIDTH, p
     ]
 
 
-def changes_table() -> str:
+def changes_table() -> tables.Table:
     """List one change after the other: parameters, bytes per token in the cache, bits per character.
 
     The bits are those of three seeds; and of one of them at twice the steps, and at twice the width.
     """
-    lines = [f"{'':17}parameters  cached bytes  bits per character  twice the steps  twice the width"]
+    rows = []
     for ladder in LADDER:
         found = measured(ladder)
         lost = [run.bits for run in found]
         (longer,), (wider,) = measured(ladder, steps=2 * STEPS), measured(ladder, width=2 * WIDTH)
-        lines.append(
-            f"{f'+ {ladder[-1]}' if ladder else START:17}{found[0].parameters:10,} {found[0].cached:13,}  "
-            f"{min(lost):.3f} to {max(lost):.3f}  {longer.bits:17.3f}  {wider.bits:15.3f}"
-        )
-    return "\n".join(lines)
+        name, spread = f"+ {ladder[-1]}" if ladder else START, f"{min(lost):.3f} to {max(lost):.3f}"
+        rows.append((name, found[0].parameters, found[0].cached, spread, longer.bits, wider.bits))
+    head = ("", "parameters", "cached bytes", "bits per character", "twice the steps", "twice the width")
+    return tables.table(head, rows, ".3f")
 
 
 def taken_back(change: str) -> list[float]:
@@ -161,7 +159,7 @@ def taken_back(change: str) -> list[float]:
 
 
 @plots.still(9.8, 3.8)
-def changes_plot(figure: "Figure") -> str:
+def changes_plot(figure: "plots.Figure") -> str:
     """Bits per character with one change after the other; and what is lost if one is taken back. Three seeds."""
     ladder, back = figure.subplots(1, 2, width_ratios=(1.4, 1))
     lost = np.array([[run.bits for run in measured(stage)] for stage in LADDER])  # (stages, seeds)
@@ -189,9 +187,7 @@ def changes_plot(figure: "Figure") -> str:
     )
     alone = "; ".join(f"{name} {', '.join(f'{x:+.3f}' for x in of)}" for name, of in zip(ALL, losses, strict=True))
     return (
-        f"From 2017 to now bits per character fall from {means[0]:.2f} to {means[-1]:.2f}; taken back alone, every "
-        f"seed "
-        f"misses {' and '.join(missed)}. One change after the other, "
+        "… One change after the other, bits per character, "
         f"three seeds each: {listed}. Taken back alone from the model with all: {alone}. Stored results."
     )
 
@@ -215,12 +211,116 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 
 
-def five_changes() -> str:
-    """Parameters, and numbers per token in the cache, of two layers of SmolLM2's width, one change after another."""
+def five_changes() -> tables.Table:
+    """List parameters, and numbers per token in the cache, of two layers as wide as SmolLM2's, change after change."""
     config = GPTConfig(vocab=1000, d_model=576, num_heads=9, num_layers=2, norm="post")
-    lines = [f"{'':20}parameters   in the cache, per token"]
+    rows = []
     for name, change in SIZES.items():
         config = replace(config, **change)
         kept = 2 * config.num_layers * (config.num_kv_heads or config.num_heads) * config.d_model // config.num_heads
-        lines.append(f"{name:18}{GPT(config, np.random.default_rng(0)).num_params():12,} {kept:14,}")
-    return "\n".join(lines)
+        rows.append((name, GPT(config, np.random.default_rng(0)).num_params(), kept))
+    return tables.table(("", "parameters", "in the cache, per token"), rows)
+
+
+# --- Models that run on the learner's functions: a small one of today's build, and the real one if it is there --------
+
+Function = Callable[..., Any]
+
+
+class OwnNorm(layers.RMSNorm):
+    """RMS norm by a given function, with the γ and ε of another."""
+
+    def __init__(self, right: layers.RMSNorm, function: Function) -> None:
+        vars(self).update(vars(right))
+        self.function = function
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        return self.function(x, self.gamma.value, self.eps), None
+
+
+class OwnTurn:
+    """Rotary positions by a given function."""
+
+    def __init__(self, function: Function) -> None:
+        self.turn = function
+
+
+def _norms(model: models.GPT, function: Function) -> list[Change]:
+    holders = [model.stack, *(place for block in model.stack.blocks for place in (block.attention, block.feed_forward))]
+    return [(h, "norm", OwnNorm(h.norm, function)) for h in holders if isinstance(h.norm, layers.RMSNorm)]
+
+
+def _groups(model: models.GPT, function: Function) -> list[Change]:
+    """Let single queries with a cache use the function, which knows no mask."""
+    shared = model.stack.heads()[0].num_heads // model.stack.heads()[0].num_kv_heads
+
+    def attend(Q: Array, K: Array, V: Array, mask: Mask | None = None) -> tuple[Array, Array]:
+        output, weights = attention.scaled_dot_product_attention(Q, K, V, mask)
+        if mask is None:  # K and V come with each head repeated
+            rows = zip(Q, K[:, ::shared], V[:, ::shared], strict=True)
+            output = np.stack([function(q, k, v) for q, k, v in rows])
+        return output, weights
+
+    return [(heads, "attend", attend) for heads in model.stack.heads()]
+
+
+def _halves(model: models.GPT, function: Function) -> list[Change]:
+    """Permute the columns of W_Q and W_K as a converted file does, and turn halves."""
+    changes: list[Change] = []
+    for heads in model.stack.heads():
+        d_k = heads.W_Q.value.shape[1] // heads.num_heads
+        for W in (heads.W_Q, heads.W_K):
+            per_head = W.value.reshape(len(W.value), -1, d_k)
+            changes.append(
+                (W, "value", np.concatenate([per_head[..., ::2], per_head[..., 1::2]], -1).reshape(W.value.shape))
+            )
+        changes.append((heads, "rotary", OwnTurn(function)))
+    return changes
+
+
+PARTS = {"norm": _norms, "groups": _groups, "halves": _halves}
+
+
+def small_model() -> models.GPT:
+    """Make a GPT with all five changes, untrained."""
+    config = models.GPTConfig(
+        vocab=50,
+        d_model=48,
+        num_heads=6,
+        num_kv_heads=2,
+        num_layers=2,
+        norm="pre",
+        norm_kind="rms",
+        positions="rotary",
+        activation="swiglu",
+    )
+    return models.GPT(config, np.random.default_rng(0))
+
+
+def logits(model: models.GPT, ids: Ids) -> Array:
+    """Return the logits after each symbol, (T, V): the first half at once, then one by one with a cache."""
+    past, half = model.new_past(), ids.shape[1] // 2
+    parts = [model.forward(ids[:, :half], past)[0]]
+    parts += [model.forward(ids[:, t : t + 1], past)[0] for t in range(half, ids.shape[1])]
+    return np.concatenate(parts, axis=1)[0]
+
+
+def difference(part: str, function: Function) -> float:
+    """Return how far the small model's logits move when a part, such as "norm", is by a function."""
+    model, ids = small_model(), np.random.default_rng(1).integers(50, size=(1, 12))
+    before = logits(model, ids)
+    with changed(PARTS[part](model, function)):
+        return float(np.abs(logits(model, ids) - before).max())
+
+
+def runs_on(part: str, function: Function, smollm: Pretrained | None = None) -> None:
+    """Let a small model run on a function, and the real one too if it is there, and print what comes of it.
+
+    Args:
+        part: "norm", "groups" or "halves"; the last for the small model only, because the real one has another base.
+    """
+    moved = difference(part, function)
+    print(f"a small model of this build: its logits {'stay as they are' if moved < 1e-3 else f'move by {moved:.2g}'}")
+    if smollm and part != "halves":
+        with changed(PARTS[part](smollm.model, function)):
+            print("SmolLM2:", chatting.answer(smollm))

@@ -1,44 +1,117 @@
-"""The real model at work: loaded if it is there, talking, and running on somebody else's attention."""
+"""The real model at work: loaded if it is there, else offered; and talking."""
 
 import asyncio
 import html
 import os
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets
 import numpy as np
 
-from lesson_utils.classroom import plots, stand_in
+from lesson_utils.classroom import plots, stand_in, tables
 from lesson_utils.classroom.drawings import tint
-from lesson_utils.lessons.real_model import offering
-from lesson_utils.lessons.real_model.stored import stored
-from lesson_utils.maths import pretrained
+from lesson_utils.lessons.real_model.measures import stored
+from lesson_utils.maths import machine, pretrained
 from lesson_utils.maths.layers import Attend
 from lesson_utils.maths.machine import thread_time
+from lesson_utils.maths.pretrained import Pretrained, Token
 
-if TYPE_CHECKING:
-    from lesson_utils.maths.pretrained import Pretrained, Token
+# --- A button that brings the model to where it is missing: by pip, or in a browser from the site of the course -------
+
+model_of_site: Any
+try:  # in the JupyterLite of the course's site, where it lies beside the library
+    import model_of_site  # type: ignore[import-not-found, no-redef]
+except ModuleNotFoundError:
+    model_of_site = None
+
+Tell = Callable[[str], None]
+MISSING = "The real model is not here, so what follows shows its stored results."
+HOW = "To have it here, press the button. Then run this cell again, and the cells below it."
+BY_PIP = "(In a terminal, `python course.py real` does the same.)"
+FROM_SITE = (
+    "The model comes from this site, and your browser keeps it. If you have talked to it\n"
+    "on the site's own page, your browser has it already."
+)
+
+
+def brought() -> Pretrained | None:
+    """Return the model that the button has brought into a browser."""
+    found: Pretrained | None = model_of_site.brought if model_of_site else None
+    return found
+
+
+def offer() -> None:
+    """Say that the model is missing, and show the button."""
+    from_site = model_of_site is not None
+    if machine.is_browser() and not from_site:
+        print(MISSING)  # on a site of somebody else's there is no model, and a browser has no pip
+        return
+    label = "Fetch the model (93 MB)" if from_site else "Install the model (98 MB)"
+    print(MISSING, HOW, FROM_SITE if from_site else BY_PIP, sep="\n")
+    button = Offer(label, model_of_site.bring if from_site else install)
+    note = "Run this cell to see the button."
+    stand_in.show({"text/html": f"<p><em>{note}</em></p>", "text/plain": note}, button.widget)
+
+
+async def install(tell: Tell) -> str:
+    """Install the model for this Python, in a thread, and say so."""
+    tell("The model is being installed …")
+    await asyncio.to_thread(pretrained.install)
+    return "The model is installed."
+
+
+class Offer:
+    """The button, and a line that says how far it is. The work is a task of the kernel's own loop."""
+
+    def __init__(self, label: str, bring: Callable[[Tell], Awaitable[str]]) -> None:
+        self.bring = bring
+        self.button = ipywidgets.Button(description=label, button_style="primary", layout={"width": "max-content"})
+        self.line = ipywidgets.HTML()
+        self.button.on_click(self._begin)
+        self.widget = ipywidgets.VBox([self.button, self.line])
+        self.task: asyncio.Task[None] | None = None
+
+    def tell(self, sentence: str) -> None:
+        said = f'<span role="status">{html.escape(sentence)}</span>'
+        if said != self.line.value:  # of a hundred parts of a megabyte, one
+            self.line.value = said
+
+    def _begin(self, button: object = None) -> None:
+        self.button.disabled = True
+        self.tell("Looking for the model …")
+        self.task = asyncio.get_running_loop().create_task(self.work())
+
+    async def work(self) -> None:
+        """Bring the model, and say in the end what is to be done, or what went wrong."""
+        try:
+            self.tell(f"{await self.bring(self.tell)} Now run this cell again, and the cells below it.")
+        except RuntimeError as error:
+            self.tell(str(error))
+            self.button.disabled = False
+
+
+# --- The model at work ------------------------------------------------------------------------------------------------
 
 QUESTION = "What is the capital of France?"
 LONGEST = 120  # tokens of an answer
 
 
-def load(path: str | None = None) -> "Pretrained | None":
+def load(path: str | None = None) -> Pretrained | None:
     """Load the real model, if it is here or a path is given; else offer to bring it and return None."""
-    p = offering.brought() if path is None else None
+    p = brought() if path is None else None
     if p is None:
         if path is None and pretrained.find() is None:
-            offering.offer()
+            offer()
             return None
         p = pretrained.load(path)
     print(f"{p.name}: {p.model.num_params() / 1e6:.1f} million parameters.")
     return p
 
 
-def coloured(tokens: "Iterable[Token]") -> str:
+def coloured(tokens: Iterable[Token]) -> str:
     """Tokens as HTML: the surer the model was, the darker the blue below. A gap shows where each ends."""
     spans = []
     for token in tokens:
@@ -55,13 +128,13 @@ def coloured(tokens: "Iterable[Token]") -> str:
 class Said:
     """An answer, for Jupyter to show."""
 
-    tokens: "list[Token]"
+    tokens: list[Token]
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/html": coloured(self.tokens), "text/plain": "".join(token.text for token in self.tokens)}
 
 
-def chat(p: "Pretrained | None", question: str = QUESTION, temperature: float = 0.0) -> Any:
+def chat(p: Pretrained | None, question: str = QUESTION, temperature: float = 0.0) -> Any:
     """Make a box to ask in, an answer that comes token by token, and a button to stop it."""
     if p is None:
         known = dict(zip(map(str, stored()["writes"]), map(str, stored()["written"]), strict=True))
@@ -79,7 +152,7 @@ def chat(p: "Pretrained | None", question: str = QUESTION, temperature: float = 
 class Chat:
     """The box and what happens in it. The answer comes in a task of the kernel's own loop, so that buttons work."""
 
-    def __init__(self, p: "Pretrained", question: str, temperature: float) -> None:
+    def __init__(self, p: Pretrained, question: str, temperature: float) -> None:
         self.p, self.temperature, self.rng = p, temperature, np.random.default_rng()
         self.task: asyncio.Task[None] | None = None
         wide = ipywidgets.Layout(width="min(640px, 100% - 4px)")  # its margins
@@ -128,22 +201,20 @@ class Chat:
             self.ask.disabled, self.stop.disabled = False, True
 
 
-def answer(p: "Pretrained", question: str = QUESTION, length: int = 20, **how: Any) -> str:
+def answer(p: Pretrained, question: str = QUESTION, length: int = 20, **how: Any) -> str:
     """Return its answer, always the likeliest token. `how`: attend, knock_out."""
     return "".join(
         token.text for token in p.stream(p.chat([("user", question)]), length, np.random.default_rng(0), **how)
     )
 
 
-def writes(p: "Pretrained | None" = None) -> str:
-    """Return what it writes with attention that forgets, as lines."""
-    return "\n".join(
-        f"{name!s:20} {' '.join(str(text).split()) or '(nothing: it ends at once)'}"
-        for name, text in zip(stored()["writes"], stored()["written"], strict=True)
-    )
+def writes() -> tables.Table:
+    """List what it writes with attention that forgets."""
+    texts = (" ".join(str(text).split()) or "(nothing: it ends at once)" for text in stored()["written"])
+    return tables.table(("attention", "writes"), zip(map(str, stored()["writes"]), texts, strict=True))
 
 
-def pieces(p: "Pretrained | None", text: str) -> str:
+def pieces(p: Pretrained | None, text: str) -> str:
     """Return the pieces that the model reads of a text, between bars; and how many there are."""
     if p is None:
         return "This needs the real model."
@@ -151,7 +222,7 @@ def pieces(p: "Pretrained | None", text: str) -> str:
     return f"{len(tokens)} tokens for {len(text)} characters: {'|'.join(tokens)}"
 
 
-def seconds_a_token(p: "Pretrained", attend: Attend | None = None, tokens: int = 8) -> float:
+def seconds_a_token(p: Pretrained, attend: Attend | None = None, tokens: int = 8) -> float:
     """Return the seconds of this thread's work for a token, the least of several; two seconds of them will do."""
     ids, taken = p.chat([("user", QUESTION)]), list[float]()
     stream = p.stream(ids, tokens + 1, np.random.default_rng(0), attend=attend)

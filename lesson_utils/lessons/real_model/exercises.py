@@ -195,6 +195,9 @@ Returns the score of each map, (...). NumPy only. weights stay as they were.""",
     ),
     mistakes=SCORE,
     praise="Six sets of maps, with batches, heads, and a rest after the second copy.",
+    in_pytorch="""# Of each head: nn.MultiheadAttention returns the mean of its heads' maps, unless average_attn_weights=False.
+queries = torch.arange(period, 2 * period)
+score = weights[..., queries, queries - period + 1].mean(dim=-1)""",
 )
 
 # --- RMS norm ---------------------------------------------------------------------------------------------------------
@@ -243,6 +246,8 @@ The arguments stay as they were.""",
     mistakes=NORM,
     praise="Eight cases, a token of zeros among them. Llama, Mistral, Qwen and Gemma norm so, 61 times a token in SmolLM2.",
     dtype="kept",
+    in_pytorch="""# Without eps it is the dtype's smallest step, 1e-7 in float32. Llama has 1e-5.
+y = F.rms_norm(x, x.shape[-1:], gamma, eps)""",
 )
 
 # --- Grouped attention ------------------------------------------------------------------------------------------------
@@ -302,6 +307,8 @@ The arguments stay as they were.""",
     library=(attention.multi_head_attention,),
     praise="Seven cases, from sharing by all to sharing by none. The cache of SmolLM2 is a third of what nine heads would need.",
     scope={},
+    in_pytorch="""# By hand it is K.repeat_interleave(len(Q) // len(K), dim=0): K.repeat would give the heads 0 1 2 0 1 2 …
+output = F.scaled_dot_product_attention(Q[None], K[None], V[None], enable_gqa=True)[0]""",
 )
 
 # --- Rotary in halves -------------------------------------------------------------------------------------------------
@@ -457,6 +464,11 @@ Returns Q, K, V, (..., T, d_k) each. NumPy only. The arguments stay as they were
     ),
     mistakes=PATCHED,
     praise="Six cases, with two kinds of norm. Below, your function cuts one wire in a model.",
+    in_pytorch="""# Not `x -= written`: in place, whoever else reads this stream would lose it, too.
+whole, without = norm(x), norm(x - written)
+Q, K, V = (
+    (without if name == into else whole) @ W for name, W in (("queries", W_Q), ("keys", W_K), ("values", W_V))
+)""",
 )
 
 EXERCISES = (_SCORE, _HAND, _PATCHED, _NORM, _GROUPED, _HALVES)

@@ -1,17 +1,56 @@
-"""Measures of the real model: scores of its heads, what it loses without them, what attention may forget."""
+"""What is measured of the real model: what is stored of it, scores of its heads, and models run without a part."""
 
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lesson_utils.maths import models, ops
+from lesson_utils.maths.attention import repeat_heads, scaled_dot_product_attention, split_heads
 from lesson_utils.maths.checks import Array, Ids, Mask
-from lesson_utils.maths.layers import Attend
+from lesson_utils.maths.layers import Attend, KnockOut
+from lesson_utils.maths.layers.blocks import EncoderCache, EncoderLayer
 from lesson_utils.maths.models import GPT
-from lesson_utils.maths.models.experiments import HeadsOf
+from lesson_utils.maths.models.experiments import HeadsOf, changed
 from lesson_utils.maths.models.gpt import GPTCache, see_past
+
+# --- What is stored ---------------------------------------------------------------------------------------------------
+# All of it was measured once. The programs that did so are in git's history: `git log -- tools/measure` finds them.
+
+NAME = "smollm2 135m"  # the name of the model that the results are of begins so
+NOTE = "stored results of SmolLM2-135M"
+CHANGES_FILE = Path(__file__).with_name("changes.jsonl")
+
+
+@cache
+def stored() -> dict[str, Any]:
+    """Return all arrays by name."""
+    with np.load(
+        BytesIO((files("lesson_utils.lessons.real_model") / "measured.npz").read_bytes()), allow_pickle=False
+    ) as file:
+        return dict(file)
+
+
+def stored_changes() -> list[dict[str, Any]]:
+    """Return a dictionary for each run, see `changes.Run`."""
+    if not CHANGES_FILE.exists():
+        return []
+    return [json.loads(line) for line in CHANGES_FILE.read_text(encoding="utf-8").splitlines()]
+
+
+def label(figure: Any, note: str = NOTE) -> None:
+    """Say in a figure that what it shows is stored."""
+    figure.supxlabel(note, x=0.99, ha="right", size=9, color="#6B6B6B", style="italic")
+
+
+# --- Measures: scores of heads, what a model loses without them, what attention may forget ----------------------------
+
 
 # Written for this course, so that no model can have read it.
 STORY = """The lighthouse at Varn had been dark for eleven winters when Ilse Brandt came up the path with a lamp and a \
@@ -61,10 +100,6 @@ def losses(model: GPT, ids: Ids, **trying: Any) -> Array:
 def of_next(logits: Array, ids: Ids) -> Array:
     """Return −log p of each next token: (B, T, V) and (B, T + 1) → (B, T)."""
     return -np.take_along_axis(ops.log_softmax(logits), ids[:, 1:, None], axis=-1)[..., 0]
-
-
-def perplexity(nats: Array) -> float:
-    return float(np.exp(np.mean(nats, dtype=np.float64)))
 
 
 # --- What a head does ------------------------------------------------------------------------------------------------
@@ -132,31 +167,6 @@ def copying(model: GPT, ids: Ids, **trying: Any) -> tuple[float, float]:
     return float(nats[:, : COPIED - 1].mean()), float(nats[:, COPIED - 1 :].mean())
 
 
-def without_each_head(model: GPT, ids: Ids, first: int, by: str = "zero") -> Array:
-    """Return the mean loss from token `first` on, without each head in turn, by "zero" or "mean": (layers, heads)."""
-    found = np.empty((len(model.stack.blocks), model.config.num_heads))
-    for layer, head, x in streams_without_each_head(model, ids[:, :-1], by):
-        found[layer, head] = of_next(logits_of(model, x[:, first:]), ids[:, first:]).mean()
-    return found
-
-
-def streams_without_each_head(
-    model: GPT, ids: Ids, by: str = "zero", start: int = 0
-) -> Iterator[tuple[int, int, Array]]:
-    """Give the final stream, (B, T, d_model), without each head from layer `start` on: layer, head, stream."""
-    blocks = model.stack.blocks
-    x, _ = model.tokens.forward(ids)
-    mask = see_past(ids.shape[1], ids.shape[1], x.dtype)
-    for layer, block in enumerate(blocks):  # what lies below a layer stays as it is, and is not computed again
-        for head in range(model.config.num_heads if layer >= start else 0):
-            with models.trying(model, {"decoder": {layer: [head]}}, by):
-                y, _ = block.forward(x, mask)
-            for later in blocks[layer + 1 :]:
-                y, _ = later.forward(y, mask)
-            yield layer, head, y
-        x, _ = block.forward(x, mask)
-
-
 def logits_of(model: GPT, stream: Array) -> Array:
     """Return the logits if this were the stream after the last layer: the logit lens."""
     norm = model.stack.norm
@@ -221,10 +231,111 @@ def rounded(x: Array, bits: int) -> Array:
     return np.rint((x - low) / step) * step + low
 
 
-FIRST = (0, 1, 4)
-# In each, from all to least; None is the model as it is.
-FORGET: Mapping[str, tuple[Any, ...]] = {
-    "window": (None, 128, 64, 32, 16, 8),
-    "best": (None, 64, 32, 16, 8, 4, 2, 1),
-    "bits": (None, 8, 6, 5, 4, 3, 2),
-}
+KEPT_FIRST = (0, 1, 4)
+
+GUESSING = float(np.log(49_152))  # nats per token, of as many as SmolLM2 knows
+
+
+# --- Path patching: one head's output taken out of one input of other heads, and of nothing else ----------------------
+
+INPUTS = ("queries", "keys", "values")
+Inputs = Callable[..., tuple[Array, Array, Array]]
+READERS = {17: (3, 4, 5), 18: (6, 7)}  # the five induction heads of SmolLM2's layers 17 and 18
+PREVIOUS_HEAD = (16, 0)  # its strongest previous-token head
+
+
+def patched_inputs(
+    x: Array, written: Array, norm: Callable[[Array], Array], W_Q: Array, W_K: Array, W_V: Array, into: str
+) -> tuple[Array, Array, Array]:
+    """Return Q, K and V, one of them made from a stream that lacks `written`, as the exercise asks for."""
+    whole, without = norm(x), norm(x - written)
+    made = [(without if name == into else whole) @ W for name, W in zip(INPUTS, (W_Q, W_K, W_V), strict=True)]
+    return made[0], made[1], made[2]
+
+
+class Patched(NamedTuple):
+    """Logits, (B, T, V), and the maps of the reading heads, (B, readers, T, T)."""
+
+    logits: Array
+    maps: Array
+
+
+def run_patched(
+    model: GPT,
+    ids: Ids,
+    head: tuple[int, int],
+    into: str,
+    readers: Mapping[int, Sequence[int]],
+    inputs: Inputs = patched_inputs,
+    by: str = "zero",
+    detour: bool = False,
+) -> Patched:
+    """Run a model in which some heads make one of their inputs without what `head` has written.
+
+    All other layers, and the readers' other inputs, read the stream as it is.
+
+    Args:
+        head: layer and number of the head that is taken out.
+        into: "queries", "keys" or "values" of the readers.
+        readers: {layer: heads}, all of them above `head`.
+        inputs: as `patched_inputs`.
+        by: take all of its output out ("zero"), or all but its mean over batch and positions ("mean").
+        detour: also take out what the feed-forward network of its layer makes of its output.
+    """
+    if min(readers) <= head[0]:
+        raise ValueError(f"head {head[0]}.{head[1]} is read only above its layer; no reader may be in {min(readers)}")
+    x, _ = model.tokens.forward(ids)
+    mask, written, maps = see_past(ids.shape[1], ids.shape[1], x.dtype), np.zeros_like(x), []
+    for layer, block in enumerate(model.stack.blocks):
+        reading = readers.get(layer, ())
+        attend = reads(block, x, written, into, reading, inputs)
+        with changed([(block.attention.inner, "attend", attend)] if reading else []):
+            below, (x, cache) = x, block.forward(x, mask)
+        maps += [block.map(cache)[:, n] for n in reading]
+        if layer == head[0]:
+            if detour:
+                with changed([(block.attention.inner, "knock_out", KnockOut((head[1],)))]):
+                    written = x - block.forward(below, mask)[0]
+            else:
+                written = written_by(block, cache, head[1])
+            if by == "mean":
+                written = written - written.mean(axis=(0, 1))
+    return Patched(logits_of(model, x), np.stack(maps, axis=1))
+
+
+def written_by(block: EncoderLayer, cache: EncoderCache, head: int) -> Array:
+    """Return what one head of a layer has added to the stream, (B, T, d_model): its output times its rows of W_O."""
+    merged, W_O = cache.attention.inner.merged  # (B, T, d_model) and (d_model, d_model)
+    d_k = W_O.shape[0] // block.attention.inner.num_heads
+    own = slice(head * d_k, (head + 1) * d_k)
+    result: Array = merged[..., own] @ np.asarray(W_O)[own]
+    return result
+
+
+def reads(block: EncoderLayer, x: Array, written: Array, into: str, reading: Sequence[int], inputs: Inputs) -> Attend:
+    """Return attention in which the `reading` heads have one input without `written`, for `attend=`."""
+    inner, norm, at = block.attention.inner, block.attention.norm, np.arange(x.shape[1])
+    assert norm is not None
+
+    def attend(Q: Array, K: Array, V: Array, mask: Mask | None = None) -> tuple[Array, Array]:
+        matrices = (np.asarray(W.value) for W in (inner.W_Q, inner.W_K, inner.W_V))  # packed ones are unpacked
+        made = inputs(x, written, lambda stream: norm.forward(stream)[0], *matrices, into)
+        mixed: list[Array] = []
+        for n, (kept, now) in enumerate(zip((Q, K, V), made, strict=True)):
+            new = split_heads(np.asarray(now, x.dtype), inner.num_heads if n == 0 else inner.num_kv_heads)
+            if inner.rotary is not None and n < 2:
+                new = inner.rotary.turn(new, at)
+            mixed.append(kept.copy())
+            mixed[n][:, reading] = repeat_heads(new, inner.num_heads)[:, reading]
+        return scaled_dot_product_attention(mixed[0], mixed[1], mixed[2], mask)
+
+    return attend
+
+
+def copying_without(
+    model: GPT, ids: Ids, head: tuple[int, int] = PREVIOUS_HEAD, into: str = "keys", readers: Any = None, **how: Any
+) -> tuple[Array, float]:
+    """Return the readers' induction scores, (readers,), and the nats per token of the second copy."""
+    done = run_patched(model, ids[:, :-1], head, into, readers or READERS, **how)
+    nats = of_next(done.logits, ids)[:, COPIED - 1 :]
+    return induction_score(done.maps, COPIED).mean(axis=0), float(nats.mean())
