@@ -187,9 +187,9 @@ def test_a_picture_that_comes_late_is_in_sight(lab):
     with lab.open("02_scaled_attention.ipynb", 1440, 900) as notebook:
         page = notebook.page
         notebook.run_cell("setup")
-        notebook.run_cell("by-hand")
-        number = [cell["id"] for cell in notebook.cells].index("score-variance-measured")
-        late = "import time\ntime.sleep(2)\n" + "# trained\n" * 20 + "".join(notebook.cells[number]["source"])
+        number = [cell["id"] for cell in notebook.cells].index("slope")
+        picture = "lab.fan({d: d**0.5 * np.random.default_rng(0).normal(size=400) for d in (1, 64)}, lambda d: d)"
+        late = "import time\ntime.sleep(2)\n" + "# trained\n" * 20 + picture
         notebook.ask(f"({{content}}) => content.widgets[{number}].model.sharedModel.setSource({late!r})")
         cell, shares = by_hand.CELL.format(number), []
         for _ in range(2):
@@ -200,6 +200,20 @@ def test_a_picture_that_comes_late_is_in_sight(lab):
             page.wait_for_timeout(800)  # until page.js has scrolled
             shares.append(page.evaluate(f"({PICTURE_IN_SIGHT})({cell}.node)"))
         assert min(shares) > 0.99
+
+
+def test_sections_marked_further_open_folded_and_are_passed_over(lab):
+    with lab.open("02_scaled_attention.ipynb", 1440, 900) as notebook:
+        ids = [cell["id"] for cell in notebook.cells]
+        notebook.run_cell("setup")
+        hidden = notebook.ask("({content}) => content.widgets.filter(cell => cell.isHidden).map(cell => cell.model.id)")
+        assert {"factors", "crossed"} <= set(hidden)
+        assert not {"sweep", "many-queries"} & set(hidden)
+        number = ids.index("many-queries")
+        notebook.ask(f"({{content}}) => {{ content.activeCellIndex = {number}; content.activate() }}")
+        notebook.page.keyboard.press("Shift+Enter")
+        notebook.page.wait_for_timeout(500)
+        assert ids[notebook.ask("({content}) => content.activeCellIndex")] == "care"
 
 
 def test_a_picture_is_announced_once_when_the_hand_rests(lab):
