@@ -18,10 +18,11 @@ def notebook(name):
 
 
 def stored(cell):
-    """What a cell printed, and what its pictures say."""
+    """What a cell printed, its tables, and what its pictures say."""
     outputs = cell.get("outputs", [])
     pictures = "".join(output.get("data", {}).get("text/html", "") for output in outputs)
-    return "\n".join([*(output.get("text", "") for output in outputs), *re.findall(r'<img alt="([^"]*)"', pictures)])
+    texts = [output.get("text", "") or output.get("data", {}).get("text/plain", "") for output in outputs]
+    return "\n".join([*texts, *re.findall(r'<img alt="([^"]*)"', pictures)])
 
 
 def as_numbers(text):
