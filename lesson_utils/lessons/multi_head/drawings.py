@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from lesson_utils.classroom import plots
 from lesson_utils.classroom.drawings import arrow, sheet, tint
-from lesson_utils.classroom.formats import signed
+from lesson_utils.classroom.formats import each, signed
 from lesson_utils.lessons.multi_head.experiment import (
     LENGTH,
     OFFSETS,
@@ -58,9 +58,8 @@ def one_head_blurs(figure: "plots.Figure", model: models.Encoder, source: ArrayL
     right.set_xticks(range(LENGTH), [f"{c}\n{t}" if t % 4 == 0 else c for t, c in enumerate(text)])
     title = f"Query {query} gets one average:\n" + " + ".join(f"{row[t]:.2f} {text[t]}" for t in places)
     right.set(ylim=(0, 0.6), ylabel=f"weight of query {query}", xlabel="key: symbol and position", title=title)
-    listed = ", ".join(f"{text[t]} at {signed(o)}: {row[t]:.2f}" for o, t in zip(OFFSETS, places, strict=True))
-    finding = title.replace("\n", " ")
-    return f"{finding}. Weights: {listed}; together {share:.2f}. Heat map of all weights, query by key: four diagonals."
+    listed = each((f"{text[t]} at {signed(o)}:" for o, t in zip(OFFSETS, places, strict=True)), row[places])
+    return f"… Weights: {listed}; together {share:.2f}. On the left, a heat map of all weights, query by key."
 
 
 # --- 2 · Split and merge ----------------------------------------------------------------------------------------------
@@ -168,9 +167,11 @@ def accuracy_plot(figure: "plots.Figure", surveys: Mapping[int, Survey], losses:
     right.legend(title="heads", loc="lower left", ncols=2)
     listed = (f"{h}: median {medians[h]:.2f}, from {a[0]:.2f} to {a[-1]:.2f}" for h, a in accuracy.items())
     starts = len(accuracy[best[0]])
-    alt = f"{left.get_title(loc='left')}. Share of right answers by number of heads, {starts} starts each: "
-    alt += f"{'; '.join(listed)}. Loss of one start, mean of the last ten steps, in nats: "
-    return alt + ", ".join(f"{h} heads: {end:.2f}" for h, end in ends.items()) + "."
+    lost = each((f"{h} heads:" for h in ends), ends.values())
+    return (
+        f"… Share of right answers by number of heads, {starts} starts each: {'; '.join(listed)}. Loss of one start, "
+        f"mean of the last ten steps, in nats: {lost}."
+    )
 
 
 def _swarm(ax: "plots.Axes", place: float, values: Array, near: float = 0.03, step: float = 0.11) -> None:
@@ -202,9 +203,7 @@ def tasks_plot(figure: "plots.Figure", shares: Mapping[tuple[int, int], Sequence
             values = shares[places, h]
             ax.plot([h] * len(values), values, marker, color=colour, ms=6, mec="white", mew=0.6)
         ends.append((medians[-1], f"{places} offsets", colour))
-        told.append(
-            f"{places} offsets: " + ", ".join(f"{h} heads {m:.2f}" for h, m in zip(heads, medians, strict=True))
-        )
+        told.append(f"{places} offsets: {each((f'{h} heads' for h in heads), medians)}")
     lowest = -1.0
     for median, name, colour in sorted(ends):
         lowest = max(median, lowest + 0.08)
@@ -215,9 +214,8 @@ def tasks_plot(figure: "plots.Figure", shares: Mapping[tuple[int, int], Sequence
     ax.minorticks_off()
     ax.set(xlim=(0.9, 27), ylim=(0, 1.05), xlabel="heads", ylabel="share of right answers")
     found, wanted = (_listed([str(n) for n in numbers]) for numbers in (best.values(), best))
-    title = f"Best median: {found} heads for {wanted} offsets"
-    ax.set_title(title)
-    return f"{title}. Median share of right answers, {'; '.join(told)}."
+    ax.set_title(f"Best median: {found} heads for {wanted} offsets")
+    return f"… Median share of right answers, {'; '.join(told)}."
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -232,7 +230,7 @@ def digits(figure: "plots.Figure", runs: Mapping[str, Survey]) -> str:
         runs: models with one head from several starts, by the name of the setting; bars are means over the starts.
     """
     binary = 2.0 ** np.arange(PLACES)[::-1] / (2**PLACES - 1)  # (8, 4, 2, 1) / 15
-    alt = []
+    told = []
     left, right = figure.subplots(1, 2)
     width = 0.8 / len(runs)
     styles = zip(runs.items(), ((tint(plots.BLUE, 0.46), "//"), (plots.BLUE, "")), strict=False)
@@ -247,7 +245,7 @@ def digits(figure: "plots.Figure", runs: Mapping[str, Survey]) -> str:
                 ax.plot(x, row, "o", color="white", mec=plots.INK, ms=4.5, mew=1)
         pairs = zip(weights.mean(axis=0), shares.mean(axis=0), strict=True)
         spoken = name.replace("$d_{ff}$", "d_ff")
-        alt.append(f"{spoken}: " + ", ".join(f"weight {w:.2f}, {r:.2f} right" for w, r in pairs))
+        told.append(f"{spoken}: " + ", ".join(f"weight {w:.2f}, {r:.2f} right" for w, r in pairs))
     for n, share in enumerate(binary):
         left.plot([n - 0.45, n + 0.45], [share, share], color=plots.ORANGE, lw=2.6)
         label = f"{2 ** (PLACES - 1 - n)}/15"
@@ -262,8 +260,7 @@ def digits(figure: "plots.Figure", runs: Mapping[str, Survey]) -> str:
     right.set(ylim=(0, 1.42), yticks=(0, 0.25, 0.5, 0.75, 1), ylabel="share of right answers")
     right.set_title(f"In the end {found.accuracy.mean():.0%} of the answers are right")
     right.legend(loc="upper right")
-    titles = f"{left.get_title(loc='left')}. {right.get_title(loc='left')}."
-    return f"{titles} By place, largest weight first. {'; '.join(alt)}."
+    return f"… By place, largest weight first. {'; '.join(told)}."
 
 
 def in_order(found: Survey) -> tuple[Array, Array]:
@@ -301,14 +298,12 @@ def head_jobs(figure: "plots.Figure", model: models.Encoder, multi_head: MultiHe
             below.text(n, share + 0.03, f"{share:.2f}", ha="center", size=9.5)
         below.set_xticks(range(len(offsets)), offsets)
         below.set(ylim=(0, 1.2), yticks=(0, 0.5, 1), xlabel="offset")
-        names = ", ".join(f"{o} {share:.2f}" for o, share in zip(offsets, without[head], strict=True))
-        where = f"looks at {place}" if place else "looks at no single offset"
-        told.append(f"Head {head} {where}; right answers without it, by offset: {names}")
+        told.append(f"without head {head}: {each(offsets, without[head])}")
         below.set_title(f"Without it, {_and([o for o, x in zip(offsets, lost, strict=True) if x])}", size=9.5)
     axes[0, 0].set_ylabel("query")
     axes[1, 0].set_ylabel("right answers")
     figure.colorbar(image, ax=axes[0], label="weight", ticks=(0, 0.25, 0.5), extend="max", shrink=0.8)
-    return f"{count} heads, mean map of 100 sequences each. {'. '.join(told)}."
+    return f"… Mean maps of 100 sequences. Right answers by offset, {'; '.join(told)}."
 
 
 def _and(lost: Sequence[str]) -> str:

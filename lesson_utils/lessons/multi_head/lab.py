@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.classroom.drawings import tint
-from lesson_utils.classroom.formats import short, signed
+from lesson_utils.classroom.formats import each, short, signed
 from lesson_utils.lessons.multi_head.drawings import (
     TOKENS,
     WIDTH,
@@ -104,6 +104,7 @@ def _frame(ax: "plots.Axes", width: float, rows: float) -> None:
 
 @live.lab(
     height=4.4,
+    telling={"step": 2},
     heads=live.Choice("heads", (2, 3), 2),
     step=live.Slider("step", 1, 4, 1),
 )
@@ -158,8 +159,8 @@ def split_lab(figure: "plots.Figure") -> live.Update:
         code.set_title(f"Step {step}: {stages[step][3]}")
         now = stages[step][0]
         return (
-            f"Step {step} of 4, {heads} heads: {stages[step][3]}, shape {now.shape}. Entry {FOLLOWED} moves from "
-            f"{at[step - 1]} to {at[step]}. All entries now: {now.tolist()}."
+            f"… With {heads} heads the shape is {now.shape}. Entry {FOLLOWED} moves from {at[step - 1]} to {at[step]}. "
+            f"All entries now: {now.tolist()}."
         )
 
     return update
@@ -169,18 +170,17 @@ def split_lab(figure: "plots.Figure") -> live.Update:
 def scrambled(figure: "plots.Figure", right: Whole, wrong: Whole) -> str:
     """Draw two ways to split heads side by side, (h, T, d_k) each, of `named_entries`."""
     rows = np.arange(right.shape[1])[:, None]
-    alt = ""
-    titles = "with the swap", "without it"
+    told = []
+    titles = "With the swap", "Without it"
     for ax, title, heads in zip(figure.subplots(1, 2), titles, (right, wrong), strict=True):
         _frame(ax, heads.shape[0] * (heads.shape[-1] + GAP), heads.shape[1])
         names = [f"head {i}" for i in range(len(heads))]
         _Cells(ax, heads).show(heads, names)
         off = int((heads // 10 != rows).any(axis=-1).sum())
-        finding = f"{title}: {off} of {heads.shape[0] * heads.shape[1]} rows misplaced"
-        ax.set_title(finding.capitalize())
+        ax.set_title(f"{title}: {off} of {heads.shape[0] * heads.shape[1]} rows misplaced")
         held = "; ".join(f"{n} holds tokens {(h[:, 0] // 10).tolist()}" for n, h in zip(names, heads, strict=True))
-        alt += f"{finding.capitalize()}: {held}. "
-    return alt.strip()
+        told.append(f"{title}, {held}")
+    return f"… {'. '.join(told)}."
 
 
 # --- 4 · How many heads? ----------------------------------------------------------------------------------------------
@@ -199,6 +199,7 @@ def _example_of_widths() -> dict[tuple[int, int], Survey]:
 @live.lab(
     height=3.8,
     neutral="It opens with the narrow heads of the experiment, whose keys and values both have a width of 2.",
+    telling=({"d_k": 8}, {"d_v": 8}),
     controls=lambda surveys: {
         "d_k": live.Choice("width of keys", tuple(sorted({d_k for d_k, _ in surveys})), min(surveys)[0]),
         "d_v": live.Choice("width of values", tuple(sorted({d_v for _, d_v in surveys})), min(surveys)[1]),
@@ -219,6 +220,8 @@ def width_lab(figure: "plots.Figure", surveys: Mapping[tuple[int, int], Survey])
     empty = np.zeros((heads, LENGTH))
     image = left.imshow(empty, cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=1, aspect="auto")
     left.set_xticks(places, [signed(o) for o in OFFSETS])
+    for label, side in zip(left.get_xticklabels(), ("center", "left", "center", "right"), strict=True):
+        label.set_ha(side)  # +10 and +12 stand close together
     left.set(xlabel="offset of the key from the query", ylabel="head", yticks=())
     figure.colorbar(image, ax=left, label="mean weight", ticks=(0, 0.5, 1), shrink=0.8)
     right.set(xlim=(-0.5, len(keys) - 0.5), ylim=(0, 1.08), yticks=(0, 0.25, 0.5, 0.75, 1))
@@ -246,9 +249,8 @@ def width_lab(figure: "plots.Figure", surveys: Mapping[tuple[int, int], Survey])
         right.set_title(f"Keys {d_k} wide, values {d_v} wide:\n{shares} right")
         sharp = int((found.profile[0].max(axis=-1) >= 0.5).sum())
         return (
-            f"Keys of width {d_k}, values of width {d_v}: shares of right answers from {starts} starts: {shares}. "
-            f"In the first start {sharp} of {heads} heads put at least half of their weight on one offset; the largest "
-            f"weight of a row is {found.sharpness[0]:.2f} on average."
+            f"… Shares of right answers are from {starts} starts. In the first start {sharp} of {heads} heads put at "
+            "least half of their weight on one offset."
         )
 
     return update
@@ -292,6 +294,7 @@ def score_needed(d_k: int, weight: float = WANTED) -> float:
 @live.lab(
     height=4.4,
     neutral="At the lowest score all keys get nearly the same weight, and the curves have not begun.",
+    telling={"score": 10.0},
     score=live.LogSlider("score", 1, 100, 1, steps_per_decade=20),
 )
 def circle_lab(figure: "plots.Figure") -> live.Update:
@@ -333,13 +336,11 @@ def circle_lab(figure: "plots.Figure") -> live.Update:
         for curve, line, label in curves.values():
             line.set_data(scores[:until], curve[:until])
             label.set_visible(label.get_position()[0] <= score)
-        finding = f"Score {short(score)}: the right key gets {weights[0]:.2f},\neach neighbour {weights[1]:.2f}"
-        left.set_title(finding)
+        left.set_title(f"Score {short(score)}: the right key gets {weights[0]:.2f},\neach neighbour {weights[1]:.2f}")
         reached = ", ".join(f"{short(least)} in {d_k}" for d_k, least in needed.items() if least <= score)
         other = f"A weight of {WANTED} takes a score of\n{reached} dimensions"
         right.set_title(other if reached else f"Up to this score,\nno right key gets {WANTED}")
-        told = f"{finding}. {LENGTH} keys on a circle, {360 // LENGTH}° apart. {right.get_title(loc='left')}."
-        return told.replace("\n", " ")
+        return f"… {LENGTH} keys on a circle, {360 // LENGTH}° apart."
 
     return update
 
@@ -374,6 +375,7 @@ def _before_and_after(
 @live.lab(
     height=4.4,
     neutral="It opens with one head, which section 1 of the notebook has shown.",
+    telling=({"heads": 4}, {"heads": 16}),
     controls=lambda trained, results: {
         "heads": live.Choice("heads", tuple(trained), next(iter(trained))),
         "training": live.Switch("trained", True),
@@ -430,8 +432,8 @@ def heads_lab(
         )
         note.set_text("\n".join(lines))
         over = "Mean of 100 sequences" if mean else "One sequence"
-        alt = f"{maps.get_title(loc='left')}. {over}. {', '.join(lines)}. Where most of the weight goes: "
-        return (alt + f"{'; '.join(names)}.").replace("\n", " ")
+        told = f"… {over}. {', '.join(lines)}. Where most of the weight goes: {'; '.join(names)}."
+        return told.replace("\n", " ")
 
     return update
 
@@ -439,6 +441,7 @@ def heads_lab(
 @live.lab(
     height=3.3,
     neutral="It shows one query of one head; how the head goes on from there takes a move.",
+    telling=({"query": 5}, {"query": 6}),
     controls=lambda model: {
         "head": live.Slider("head", 0, model.config.num_heads - 1, 0),
         "query": live.Slider("query", 0, LENGTH - 1, 5),
@@ -468,9 +471,8 @@ def one_head_lab(figure: "plots.Figure", model: models.Encoder) -> live.Update:
         asks.set_xdata([query])
         best = int(row.argmax())
         place = f"'{text[best]}' at {best}, {signed(short_way(best - query))} from query {query}"
-        found = f"{row[best]:.2f} of head {head}'s weight is on {place}"
-        ax.set_title(found)
-        listed = ", ".join(f"'{text[p]}' at {p} {row[p]:.2f}" for p in places)
-        return f"{found}. Weights on the four wanted places: {listed}."
+        ax.set_title(f"{row[best]:.2f} of head {head}'s weight is on {place}")
+        listed = each((f"'{text[p]}' at {p}:" for p in places), row[places])
+        return f"… Weights on the four wanted places: {listed}."
 
     return update
