@@ -76,7 +76,7 @@ def test_one_row_twice_is_noticed():
 @pytest.mark.slow
 def test_turned_hands_keep_their_angle_wherever_they_stand():
     figure = lab.rotary_lab()
-    assert len({figure.set(position=m, distance=7).alt.partition(",")[0] for m in (40, 70, 100)}) == 1
+    assert len({figure.set(position=m, distance=7).alt.partition(": ")[2] for m in (40, 70, 100)}) == 1
     assert "q · k = 1.00 at distance 5" in figure.set(distance=5).alt
 
 
@@ -94,7 +94,7 @@ def test_stretching_changes_the_positions_and_nothing_else():
 
 
 def test_steps_of_digits_and_of_the_sines_that_are_drawn():
-    assert "binary digits 100%, sines 43%" in lab.digits_beside_sines().alt
+    assert "Digits: largest step 100%. Sines: largest step 43%." in lab.digits_beside_sines().alt
 
 
 def test_words_are_compared_and_not_rows():

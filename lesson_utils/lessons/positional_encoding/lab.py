@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import formats, live, plots
+from lesson_utils.classroom import formats, live, plots, tables
 from lesson_utils.maths import ops, positions
 from lesson_utils.maths.attention import causal_mask
 from lesson_utils.maths.checks import Array
@@ -34,7 +34,6 @@ def two_sentences(
     """
     gaps = [float(np.abs(after[list(order).index(n)] - before[n]).max()) for n in range(len(words))]
     changed = [word for word, gap in zip(words, gaps, strict=True) if gap >= 1e-9]
-    finding = f"{len(words) - len(changed)} of {len(words)} words keep their output vector"
     sentences = [" ".join(words), " ".join(words[n] for n in order)]
     d, gap_rows = before.shape[1], 3  # two strips and a space for each word
     strips = np.full((gap_rows * len(words) - 1, d), np.nan)
@@ -52,13 +51,13 @@ def two_sentences(
     image = ax.imshow(strips, vmin=-largest, vmax=largest, **look)
     bar = figure.colorbar(image, ax=ax, label="entry", pad=0.24, ticks=(-largest, 0, largest))
     bar.ax.set_yticklabels([formats.minus(f"{end:.2f}") if end else "0" for end in (-largest, 0, largest)])
-    ax.set_title(finding)
+    ax.set_title(f"{len(words) - len(changed)} of {len(words)} words keep their output vector")
     ax.set_yticks(list(labels), list(labels.values()))
     ax.set_xticks(range(d))
     ax.set_xlabel("column of the output")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    return f"{finding}. Words whose vector has changed: {', '.join(changed) or 'none'}."
+    return f"… Words whose vector has changed: {', '.join(changed) or 'none'}."
 
 
 def equivariance_gap(model: Encoder | GPT, ids: Ids, rng: np.random.Generator, shuffles: int = 100) -> float:
@@ -132,8 +131,8 @@ def digits_beside_sines(figure: "plots.Figure", length: int = 16, columns: int =
     left.set_yticks(range(length))
     words = f"the last {columns} binary digits of the positions 0 to {length - 1}"
     return (
-        "The largest step to the next position, as a share of the largest distance between two rows: binary digits "
-        f"{steps[0]}, sines {steps[1]}. Left, {words}: each repeats after twice as many positions as the one before. "
+        "… Steps to the next position are shares of the largest distance between two rows. "
+        f"Left, {words}: each repeats after twice as many positions as the one before. "
         "Right, sines whose waves get longer in the same way: softer stripes."
     )
 
@@ -147,6 +146,7 @@ WAVES = ((0.0, plots.BLUE, "-"), (0.25, plots.ORANGE, "--"), (0.5, plots.GREEN, 
     width=8.0,
     height=4.4,
     neutral="It opens with 8 columns; the notebook asks about 64.",
+    telling={"d_model": 64},
     example=lambda: positions.sinusoidal_encoding,
     d_model=live.Choice("d_model", WIDTHS, 8),
     base=live.Choice("base", BASES, 10_000),
@@ -162,6 +162,7 @@ def table_lab(figure: "plots.Figure", make_table: Callable[[int, int, float], Ar
     image = table_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
     figure.colorbar(image, ax=(table_ax, waves_ax), label="entry of the table", ticks=(-1, 0, 1), shrink=0.6)
     table_ax.set_ylabel("pair i")
+    table_ax.yaxis.set_label_coords(-0.12, 0.5)  # beside the longest labels that there can be, "cos 32"
     waves_ax.set(ylim=(-1.15, 1.75), yticks=(-1, 0, 1), xlabel="position", ylabel="entry")
     lines = [waves_ax.plot([], [], style, color=colour)[0] for _, colour, style in WAVES]
     names = [
@@ -194,9 +195,9 @@ def table_lab(figure: "plots.Figure", make_table: Callable[[int, int, float], Ar
             f"Wavelengths from {formats.three_figures(waves[0])} to {formats.three_figures(waves[-1])} positions"
         )
         return (
-            f"{whole} of {d_model // 2} pairs of columns repeat within {length} positions. The table of sines and "
-            f"cosines for d_model {d_model} and base {base} as a heat map, sines above cosines: stripes that get wider "
-            f"from the first pair to the last. Three sines as waves: {'; '.join(clauses)}."
+            f"… The table of sines and cosines for d_model {d_model} and base {base} as a heat map, sines above "
+            "cosines: stripes that get wider from the first pair to the last. Three sines as waves: "
+            f"{'; '.join(clauses)}."
         )
 
     return update
@@ -226,10 +227,10 @@ def score_maps(figure: "plots.Figure", **scores: Array) -> str:
         ax.set_xticks(ticks, [str(i) for i in ticks])
         ax.set_yticks(ticks, [str(i) for i in ticks])
         ax.spines[:].set_visible(False)
-        clauses.append(f"{name}: scores with equal offset differ by up to {spread:.2g}, {verdict}")
+        clauses.append(f"{spread:.2g} ({name})")
     bar = figure.colorbar(image, ax=axes, label="score", ticks=(-top, 0, top), shrink=0.8)
     bar.ax.set_yticklabels(["lowest", "0", "highest"])
-    return f"Shows scores by position of query and key. {'; '.join(clauses)}."
+    return f"… Scores by position of query and key. Those with equal offset differ by up to {', '.join(clauses)}."
 
 
 @plots.still(9.2, 5.0)
@@ -262,9 +263,8 @@ def rotation_drawn(figure: "plots.Figure", offset: int = 3, d_model: int = 8, ba
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     ax.set_title(f"M for {offset} steps turns {d_model // 2} pairs, each by its own angle")
-    clauses = ", ".join(f"pair {n} by {formats.degrees(angle)}" for n, angle in enumerate(angles))
-    blocks = f"{d_model // 2} blocks of 2 by 2 along its diagonal, 0 elsewhere"
-    return f"M for {offset} steps turns {clauses}. Matrix with {blocks}."
+    turns = ", ".join(f"pair {n} by {formats.degrees(angle)}" for n, angle in enumerate(angles))
+    return f"… It turns {turns}. Matrix with {d_model // 2} blocks of 2 by 2 along its diagonal, 0 elsewhere."
 
 
 HANDS = 8
@@ -272,6 +272,7 @@ HANDS = 8
 
 @live.lab(
     height=4.2,
+    telling=({"position": 0}, {"position": 40}),
     position=live.Slider("position", 0, 100, 0),
     offset=live.Slider("offset", -20, 20, 3),
     d_model=live.Choice("d_model", (16, 32, 64, 128), 16),
@@ -326,6 +327,7 @@ def similarity(d_model: int, base: int, length: int) -> Array:
 
 @live.lab(
     height=4.2,
+    telling={"offset": 19},
     d_model=live.Choice("d_model", WIDTHS, 64),
     base=live.Choice("base", BASES, 10_000),
     length=live.Choice("maximum length", LENGTHS, 64),
@@ -360,9 +362,9 @@ def similarity_lab(figure: "plots.Figure") -> live.Update:
         at = formats.minus(f"{S[0, offset]:z.2f}")
         curve_ax.set_title(f"Offset {offset}: {at}; the curve rises {rises} times")
         return (
-            f"Cosine similarity of positions, d_model {d_model}, base {base}, {length} positions. The map is constant "
-            f"along its diagonals, within {spread:.0e}. At offset {offset} the similarity is {at}; as the offset grows "
-            f"by 1, it rises {rises} times and falls {length - 1 - rises} times; smallest {S[0].min():.2f}."
+            f"… Cosine similarity of {length} positions, d_model {d_model}, base {base}. Along a diagonal it differs "
+            f"by {spread:.0e} at most. As the offset grows, it falls {length - 1 - rises} times, and its smallest "
+            f"value is {formats.minus(f'{S[0].min():.2f}')}."
         )
 
     return update
@@ -376,6 +378,7 @@ QUERY_ANGLE, KEY_ANGLE, RATE = 20.0, 65.0, 9.0  # degrees: of q and k at positio
 @live.lab(
     height=4.1,
     neutral="It shows one position; what changes on the way to the next takes a move.",
+    telling=({"position": 50}, {"position": 80}),
     position=live.Slider("query at position m", 40, 100, 50),
     distance=live.Slider("key stands back by", 0, 40, 2),
 )
@@ -413,10 +416,7 @@ def rotary_lab(figure: "plots.Figure") -> live.Update:
         number, angle = formats.minus(f"{score:z.2f}"), formats.degrees((q - k + 180) % 360 - 180)
         plane.set_title(f"m = {position}, n = {position - distance}: the angle is {angle}")
         chart.set_title(f"q · k = {number} at distance {distance}")
-        return (
-            f"q · k = {number} at distance {distance}, with the query at position {position} and the key at "
-            f"{position - distance}. Each is turned by {RATE:g}° a position; the angle between them is {angle}."
-        )
+        return f"… The query stands at position m and the key at n, and each is turned by {RATE:g}° a position."
 
     return update
 
@@ -439,7 +439,6 @@ def score_by_distance(
     peaks = [n for n in range(1, distances - 1) if score[n] > max(score[n - 1], score[n + 1])]
     steps = " or ".join(str(n) for n in sorted(set(np.diff(peaks))))
     listed = ", ".join(map(str, peaks))
-    finding = f"The score is highest {int(score.argmax())} apart, and peaks again every {steps} positions"
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1.1))
     waves = positions.wavelengths(d_k)
     looks = zip((plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE), ("-", "--", ":", "-."), strict=True)
@@ -451,12 +450,13 @@ def score_by_distance(
     lower.plot(at, score, color=plots.INK)
     lower.plot(peaks, score[peaks], "o", color=plots.INK, ms=6)
     lower.text(1.01, 0.5, f"sum: peaks at\n{listed}", transform=lower.transAxes, va="center", size=10)
-    upper.set(title=finding, ylabel="part of a pair")
+    upper.set_title(f"The score is highest {int(score.argmax())} apart, and peaks again every {steps} positions")
+    upper.set_ylabel("part of a pair")
     lower.set(xlabel="distance m − n", ylabel="score, their sum", xlim=(0, distances - 1))
     for ax in (upper, lower):
         ax.axhline(0, color=plots.GREY, lw=1, ls=":")
     return (
-        f"{finding}: at {listed}. Above, the part of each of the {d_k // 2} pairs, {'; '.join(clauses)}. "
+        f"… The peaks are at {listed}. Above, the part of each of the {d_k // 2} pairs, {'; '.join(clauses)}. "
         "Below, their sum, which is the score of a query and a key by their distance."
     )
 
@@ -529,14 +529,11 @@ def stretches(curve: Array, first: int = 0) -> Stretches:
     return Stretches(*(float(part.mean()) for part in (curve[first:L], curve[L : L + L // 2], curve[L + L // 2 :])))
 
 
-def stretch_table(curves: Mapping[str, Array], first: int = 0) -> str:
-    """List the means of `stretches`, a row a kind, to be printed."""
+def stretch_table(curves: Mapping[str, Array], first: int = 0) -> tables.Table:
+    """List the means of `stretches`, a row a kind."""
     L = len(next(iter(curves.values()))) // 2
-    heads = [f"{a}–{b}" for a, b in ((first, L - 1), (L, L + L // 2 - 1), (L + L // 2, 2 * L - 1))]
-    rows = [f"{'positions':16}" + "".join(f"{head:>9}" for head in heads)]
-    for kind, curve in curves.items():
-        rows.append(f"{NAMES[kind]:16}" + "".join(f"{mean:9.2f}" for mean in stretches(curve, first)))
-    return "\n".join(rows)
+    places = (f"{a}–{b}" for a, b in ((first, L - 1), (L, L + L // 2 - 1), (L + L // 2, 2 * L - 1)))
+    return tables.table(("positions", *places), ((NAMES[k], *stretches(curve, first)) for k, curve in curves.items()))
 
 
 @plots.still(9.2, 4.2)
@@ -559,7 +556,6 @@ def length_plot(
     """
     L = len(next(iter(curves.values()))) // 2
     ends = {kind: stretches(curve, first) for kind, curve in curves.items()}
-    finding = _finding(ends, L - 1, best is max)
     ax = figure.add_subplot()
     ax.axvspan(-0.5, L - 0.5, color="#F0F0F0", lw=0)
     ax.text(L - 1, 0.015, "trained up to here", transform=ax.get_xaxis_transform(), ha="right", color=plots.GREY)
@@ -568,7 +564,8 @@ def length_plot(
         colour, line = LOOKS[kind]
         ax.plot(at, curve[first:], ls=line, color=colour)
     top = 1.05 if best is max else 1.02 * max(float(curve[first:].max()) for curve in curves.values())
-    ax.set(xlim=(-0.5, 2 * L - 0.5), ylim=(bottom, top), xlabel="position", ylabel=quantity, title=finding)
+    ax.set(xlim=(-0.5, 2 * L - 0.5), ylim=(bottom, top), xlabel="position", ylabel=quantity)
+    ax.set_title(_finding(ends, L - 1, best is max))
     order = sorted(curves, key=lambda kind: float(curves[kind][-1]))
     heights = _apart([float(curves[kind][-1]) for kind in order], 0.062 * (top - bottom), bottom, top)
     for kind, height in zip(order, heights, strict=True):
@@ -582,7 +579,7 @@ def length_plot(
     ax.set_xticks(list(ticks), list(ticks.values()))
     listed = "; ".join(f"{NAMES[kind]} " + ", ".join(f"{x:.2f}" for x in end) for kind, end in ends.items())
     return (
-        f"{finding}. {quantity.capitalize()} by position, trained on positions up to {L - 1}. Means over the training "
+        f"… {quantity.capitalize()} by position, trained on positions up to {L - 1}. Means over the training "
         f"length, the half after it, and the half after that: {listed}."
     )
 
@@ -662,6 +659,7 @@ def _example_of_turns() -> tuple[dict[str, GPT], Ids]:
 @live.lab(
     height=4.3,
     neutral="It opens within the training length; what comes beyond is drawn when the position gets there.",
+    telling={"position": 60},
     controls=lambda offsets, L: {
         "kind": live.Choice("positions", tuple(offsets), "rotary"),
         "position": live.Slider("query at position", BACK + 1, 2 * L - 1, L - 8),
@@ -707,16 +705,10 @@ def turns_lab(figure: "plots.Figure", offsets: Mapping[str, Array], L: int) -> l
         bars_ax.set_title(
             f"{share:.0%} on dotted lines (evenly: {chance:.0%})" if beyond else f"Weights of position {position}"
         )
-        found = (
-            f"The head that learned five back, with {NAMES[kind]} positions: at position {position} its largest weight "
-            f"is {largest[-1]} back"
-        )
+        told = f"… The largest weight of each query up to position {position}, in the head that learned five back"
         if not beyond:
-            return f"{found}, within the training length."
-        return (
-            f"{found}. {share:.0%} of its weight lies on offsets of {BACK} and whole turns of the fastest hand, the "
-            f"dotted lines; spread evenly it would be {chance:.0%}."
-        )
+            return f"{told}. All these positions lie within the training length."
+        return f"{told}. Dotted lines are at {BACK} back and whole turns of the fastest hand."
 
     return update
 
@@ -804,6 +796,7 @@ def _example_of_stretches() -> tuple[GPT, tuple[Ids, Ids]]:
 @live.lab(
     height=4.0,
     neutral="At factor 1 nothing is changed yet; the dotted curve appears with the first change.",
+    telling=({"method": "window"}, {"factor": 4}),
     controls=lambda curves, L: {
         "method": live.Choice("method", METHODS, "larger base"),
         "factor": live.Choice("factor", FACTORS, 1),
@@ -837,8 +830,7 @@ def stretch_lab(figure: "plots.Figure", curves: Mapping[tuple[str, int], Array],
         )
         name = f"Window of {L} keys" if method == "window" else f"{method.capitalize()} × {factor}"
         ax.set_title(f"{name}: {finding}")
-        over = f"Means over positions {L // 4} to {L - 1}, and further out"
-        return f"{finding}, with rotary positions: {name.lower()}, factor {factor}. {over}."
+        return f"… Rotary positions, factor {factor}. Means over positions {L // 4} to {L - 1}, and further out."
 
     return update
 
