@@ -118,8 +118,8 @@ def test_watch_sees_accuracy_gradients_and_sizes_of_the_steps():
     parts = [stacks.gradient_norm(model.stack.blocks[0], name) for name in ("W_Q", "W_K")]
     assert stacks.gradient_norm(model.stack.blocks[0], "W_Q", "W_K") == pytest.approx(np.hypot(*parts))
     seen = watch.seen()
-    assert lab.training_plot({"post-norm": seen, "other": seen}).alt.startswith("0 of 2 runs learn")
-    assert lab.start_plot({"one": seen, "other": seen}).alt.startswith("0 of 2 runs learn: none yet")
+    assert lab.training_plot({"post-norm": seen, "other": seen}).alt.startswith("0 of 2 learn")
+    assert "0 of 2 learn (dotted: guessing). What learns: none yet." in lab.start_plot({"one": seen, "other": seen}).alt
     assert len(seen.sizes) == 3
     ids, following = lab.reversal_lines(np.random.default_rng(0), 3)
     np.testing.assert_array_equal(ids[:, :4], following[:, :3:-1])
@@ -367,5 +367,5 @@ def test_the_switchboard_says_what_is_off():
     figure = lab.switchboard_lab(small())
     for off in (*lab.SWITCHES, None):
         values = dict.fromkeys(lab.SWITCHES, True) | ({off: False} if off else {})
-        assert figure.set(**values).alt.startswith(f"Off: {off}:" if off else "As trained:")
-    assert figure.set(**dict.fromkeys(lab.SWITCHES, False)).alt.startswith(f"Off: {', '.join(lab.SWITCHES)}:")
+        assert figure.set(**values).alt.startswith(f"Off: {off} – " if off else "As trained – ")
+    assert figure.set(**dict.fromkeys(lab.SWITCHES, False)).alt.startswith("Off: all but nothing – ")

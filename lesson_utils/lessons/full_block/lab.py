@@ -65,7 +65,7 @@ from lesson_utils.maths.models import TransformerConfig
 # --- 1 · The block of a GPT -------------------------------------------------------------------------------------------
 
 
-@live.lab(height=4.6, part=live.Choice("part", tuple(GPT_PARTS), "embedding"))
+@live.lab(height=4.6, telling={"part": "attention"}, part=live.Choice("part", tuple(GPT_PARTS), "embedding"))
 def gpt_lab(figure: "plots.Figure") -> live.Update:
     """Show a GPT; the chosen part shows its formula, its shapes and its code."""
     return show(figure, GPT_MAP, draw_gpt_streams)
@@ -86,6 +86,7 @@ GOOD = {"guided": 1, "alone": 1, "leak": 0, "order": 1}  # the good end; `looks`
 @live.lab(
     height=4.2,
     neutral="All parts are on.",
+    telling={"mask": False},
     controls={name: live.Switch(name, True) for name in SWITCHES},
     prepare=every_setting,
     example=untrained,
@@ -127,8 +128,8 @@ def switchboard_lab(figure: "plots.Figure", results: Mapping[tuple[bool, ...], M
         ax.set_title(f"{short} – {now.alone:.0%} written right")
         says.set_text(f"written:   {now.example}")
         stream.set_text(f"stream at the top, σ:\n{now.stream:.3g} (as trained {trained.stream:.3g})")
-        listed = ", ".join(f"{text.replace(chr(10), ' ')} {getattr(now, name):.2f}" for name, text in MEASURES.items())
-        return f"{head}: {listed}; {source} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
+        listed = formats.each((text.replace("\n", " ") for text in MEASURES.values()), values)
+        return f"… Measured: {listed}. {source} becomes {now.example or 'nothing'}; the stream's σ is {now.stream:.3g}."
 
     return update
 
@@ -143,6 +144,7 @@ STYLES: dict[NormPlace, tuple[str, str]] = {"pre": (plots.BLUE, "-"), "post": (p
 @live.lab(
     height=4.3,
     neutral="In 2 layers nothing has vanished yet.",
+    telling={"depth": 48},
     depth=live.Choice("layers", DEPTHS, 2),
     d_model=live.Choice("d_model", WIDTHS, 64),
 )
@@ -199,7 +201,7 @@ def depth_lab(figure: "plots.Figure") -> live.Update:
 # --- 11 · Step by step ------------------------------------------------------------------------------------------------
 
 
-@live.lab(height=4.6, part=live.Choice("part", tuple(PARTS), "cross"))
+@live.lab(height=4.6, telling={"part": "cross"}, part=live.Choice("part", tuple(PARTS), "cross"))
 def diagram_lab(figure: "plots.Figure") -> live.Update:
     """Show the translation model of 2017; the chosen part shows its formula, its shapes and its code."""
     return show(figure, TRANSLATION, draw_translation_streams)
@@ -223,6 +225,7 @@ FILLS = {
 @live.lab(
     height=4.6,
     neutral="With 100 symbols the table is small in every model.",
+    telling={"vocab": 37_000},
     num_layers=live.Slider("layers N", 1, 12, 6),
     vocab=live.Choice("symbols V", (100, 1_000, 10_000, 37_000, 100_000), 100),
     length=live.Choice("length", (16, 64, 256, 1024), 64),
@@ -266,9 +269,8 @@ def ledger_lab(figure: "plots.Figure") -> live.Update:
                 floor += heights
             for text, total in zip(totals, sums, strict=True):
                 text.set_text(formats.large(total))
-            first, last = shares[0, 0], shares[-1, 0]
             name = "Parameters: table" if what == "parameters" else "FLOPs: output"
-            ax.set_title(f"{name} {first:.0%} → {last:.0%}")
+            ax.set_title(f"{name} {shares[0, 0]:.0%} → {shares[-1, 0]:.0%}")
             rows = (
                 f"d_model {size}, {formats.large(total)}: "
                 + ", ".join(f"{name} {share:.1%}" for name, share in zip(GROUPS, row, strict=True))
@@ -276,8 +278,7 @@ def ledger_lab(figure: "plots.Figure") -> live.Update:
             )
             clauses.append(f"{what}: {'; '.join(rows)}")
         return (
-            f"The token table and output take {shares[0, 0]:.0%} of the FLOPs at d_model {SIZES[0]} and "
-            f"{shares[-1, 0]:.0%} at {SIZES[-1]}, with {num_layers} and {num_layers} layers, {vocab:,} symbols, "
+            f"… From d_model {SIZES[0]} to {SIZES[-1]}, with {num_layers} and {num_layers} layers, {vocab:,} symbols, "
             f"{length} of them in source and target. {'. '.join(clauses)}."
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from lesson_utils.classroom import tables
 from lesson_utils.maths import costs, layers
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models import TransformerConfig
@@ -72,24 +73,10 @@ class Ledger:
     def flops(self) -> int:
         return sum(step.flops for step in self.steps)
 
-    def _rows(self) -> list[tuple[str, str, str, str]]:
-        body = [(s.name, str(s.shape), f"{s.parameters:,}", f"{s.flops:,}") for s in self.steps]
-        return [*body, ("in all", "", f"{self.parameters:,}", f"{self.flops:,}")]
-
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        head = ("step", "shape", "parameters", "FLOPs")
-        rows = self._rows()
-        widths = [max(len(row[i]) for row in (head, *rows)) for i in range(4)]
-        lines = [
-            f"{a:{widths[0]}}  {b:{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in (head, *rows)
-        ]
-        left, right = 'style="text-align:left"', 'style="text-align:right"'
-        titles = "".join(f"<th {left if i < 2 else right}>{t}</th>" for i, t in enumerate(head))
-        body = "".join(
-            "<tr>" + "".join(f"<td {left if i < 2 else right}>{t}</td>" for i, t in enumerate(row)) + "</tr>"
-            for row in rows
-        )
-        return {"text/html": f"<table><tr>{titles}</tr>{body}</table>", "text/plain": "\n".join(lines)}
+        rows = [(step.name, str(step.shape), step.parameters, step.flops) for step in self.steps]
+        rows.append(("in all", "", self.parameters, self.flops))
+        return tables.table(("step", "shape", "parameters", "FLOPs"), rows)._repr_mimebundle_()
 
 
 def _flops(layer: Any, x: Array, memory: Array | None = None, *masks: Any) -> Iterator[int]:

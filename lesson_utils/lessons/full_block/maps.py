@@ -169,8 +169,8 @@ def show(figure: "plots.Figure", drawn: Map, draw_streams: Callable[["plots.Axes
         where.set_text(f"{drawn.source}{about.where}")
         times = len(drawn.boxes[part])
         return (
-            f"{about.title}: {times} {'box' if times == 1 else 'boxes'} in the map of the {drawn.of}. "
-            f"{about.purpose} Formula: {about.formula.replace('$', '')}. Shapes: {about.shapes}. "
+            f"… {times} {'box' if times == 1 else 'boxes'} in the map of the {drawn.of}. {about.purpose} "
+            f"Formula: {about.formula.replace('$', '')}. Shapes: {about.shapes}. "
             f"Code: {'; '.join(about.code.splitlines())}. {drawn.source}{about.where}."
         ).replace("\n", " ")
 
@@ -328,10 +328,7 @@ def block_of_today(figure: "plots.Figure") -> str:
         ax.text(left[1], y, choice.now, color=plots.BLUE, **font)
         ax.text(left[2], y, f"{choice.use}\n({where})", linespacing=1.25, **font)
     told = "; ".join(f"{c.now} for {c.then}: {c.use} ({c.where or 'not measured here'})" for c in CHOICES)
-    return (
-        f"{len(CHOICES)} choices have changed since 2017; this course shows the use of {measured}. Two blocks, and a "
-        f"row for each choice. {told}."
-    )
+    return f"… Two blocks, and a row for each choice. {told}."
 
 
 # --- 10 · Before or after? --------------------------------------------------------------------------------------------
@@ -381,7 +378,7 @@ def two_places(figure: "plots.Figure") -> str:
         )
         ax.text(left + 1.95, 2.5, remark, va="top", linespacing=1.4)
     return (
-        "Post-norm stands on the stream, pre-norm on the side roads. Two blocks, drawn from bottom to top. "
+        "… Two blocks, drawn from bottom to top. "
         "Post-norm: x branches off to attention, is added, the sum goes through a norm; so with feed-forward. "
         "Pre-norm: the stream goes straight up; each branch has a norm before attention or feed-forward."
     )
@@ -519,7 +516,7 @@ def wirings_plot(figure: "plots.Figure", reach: Mapping[str, Array]) -> str:
     for x, family in ((1.15, "BERT"), (3.5, "GPT"), (7.1, "T5, and the paper's")):
         ax.text(x, 3.64, family, ha="center", va="center", weight="bold", size=13)
     return (
-        "The mask decides the family. Blocks of an encoder-only model (BERT), a decoder-only model (GPT) and an "
+        "… Blocks of an encoder-only model (BERT), a decoder-only model (GPT) and an "
         "encoder–decoder (T5, and the paper's); in each, which output moves when an input symbol is changed. "
         + "; ".join(alt)
         + "."

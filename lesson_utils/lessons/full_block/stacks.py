@@ -200,9 +200,8 @@ def river(figure: "plots.Figure", written: Sequence[Array]) -> str:
     ax.set_title(f"{layers} layers add to the stream, and it grows from {stream[0]:.1f} to {stream[-1]:.1f}")
     listed = ", ".join(f"{size:.2f}" for size in sizes[1:])
     return (
-        f"{layers} layers add to the residual stream, and it grows from {stream[0]:.1f} to {stream[-1]:.1f}. A river "
-        f"that widens from left to right; above it {layers} attention, below it {layers} feed-forward parts, each "
-        f"with a thin arrow that reads from it and a band that writes. Standard deviations of what they write, in "
+        f"… A river that widens from left to right; above it {layers} attention, below it {layers} feed-forward parts, "
+        "each with a thin arrow that reads from it and a band that writes. Standard deviations of what they write, in "
         f"turn: {listed}."
     )
 
@@ -340,9 +339,9 @@ def start_plot(figure: "plots.Figure", runs: Mapping[str, Seen]) -> str:
         for name, run in runs.items()
     )
     return (
-        f"{len(learnt)} of {len(runs)} runs learn: {', '.join(learnt) or 'none yet'}. Standard deviation of the "
-        f"stream before training from the input to the top of {len(run.sizes) - 1} layers, and share of reversed "
-        f"letters right: {told}. Guessing gives {1 / LINE_SYMBOLS:.2f}."
+        f"… What learns: {'; '.join(learnt) or 'none yet'}. Standard deviation of the stream before training from the "
+        f"input to the top of {len(run.sizes) - 1} layers, and share of reversed letters right: {told}. Guessing gives "
+        f"{1 / LINE_SYMBOLS:.2f}."
     )
 
 
@@ -409,7 +408,6 @@ def training_plot(figure: "plots.Figure", runs: Mapping[str, Seen], failing: str
     right.set(xscale="log", yscale="log", xlabel="training step", ylabel="gradient: bottom layer / top layer")
     right.set_xticks((1, 3, 10, 30, 100, 300), ("1", "3", "10", "30", "100", "300"))
     right.minorticks_off()
-    found = ""
     if failing in runs:
         first, later = runs[failing].ratios[0], _typical(runs[failing].ratios)[: len(runs[failing].ratios)]
         found = f"{failing} falls from {first:.2f} to 1/{1 / later.min():,.0f}"
@@ -420,8 +418,8 @@ def training_plot(figure: "plots.Figure", runs: Mapping[str, Seen], failing: str
         for name, run in runs.items()
     )
     return (
-        f"{len(learnt)} of {len(runs)} runs learn: {', '.join(learnt) or 'none yet'}. {found}. Share right at the end, "
-        f"and gradient of the bottom layer over that of the top layer: {ends}. Guessing gives {1 / LINE_SYMBOLS:.2f}."
+        f"… What learns: {'; '.join(learnt) or 'none yet'}. Share right at the end, and gradient of the bottom layer "
+        f"over that of the top layer: {ends}. Guessing gives {1 / LINE_SYMBOLS:.2f}."
     )
 
 

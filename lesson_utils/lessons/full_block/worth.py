@@ -225,9 +225,8 @@ def parts_plot(
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     listed = "; ".join(f"{name} {off[name].alone:.2f} and {never[name].alone:.2f}" for name in off)
     return (
-        f"{len(fine)} of {len(off)} parts are not needed if the model learns without them: {', '.join(fine)}. "
-        f"Whole strings right as trained {good.alone:.2f}; with the part off after training, and trained without it: "
-        f"{listed}."
+        f"… Not needed: {', '.join(fine)}. Whole strings right as trained {good.alone:.2f}; with the part off after "
+        f"training, and trained without it: {listed}."
     )
 
 
@@ -373,10 +372,7 @@ def neurons_plot(figure: "plots.Figure", chosen: list[Neuron]) -> str:
     first = chosen[0]
     earlier, later = ("a blank" if char == " " else f"“{char}”" for char in first.ends)
     ax.set_title(f"Neuron {first.number} fires most strongly at {later} after {earlier}")
-    return (
-        f"Neuron {first.number} fires most strongly at {first.ends[-1]!r} after {first.ends[0]!r}. Most often: "
-        f"{'; '.join(clauses)}."
-    )
+    return f"… Most often: {'; '.join(clauses)}."
 
 
 # --- 9 · Is anything erased? ------------------------------------------------------------------------------------------
