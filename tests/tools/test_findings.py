@@ -18,10 +18,11 @@ def notebook(name):
 
 
 def stored(cell):
-    """What a cell printed, and what its pictures say."""
+    """What a cell printed, and what its tables and pictures say."""
     outputs = cell.get("outputs", [])
-    pictures = "".join(output.get("data", {}).get("text/html", "") for output in outputs)
-    return "\n".join([*(output.get("text", "") for output in outputs), *re.findall(r'<img alt="([^"]*)"', pictures)])
+    pages = "".join(output.get("data", {}).get("text/html", "") for output in outputs)
+    shown = re.findall(r'<img alt="([^"]*)"|<t[dh][^>]*>([^<]*)', pages)
+    return "\n".join([*(output.get("text", "") for output in outputs), *map("".join, shown)])
 
 
 def as_numbers(text):
