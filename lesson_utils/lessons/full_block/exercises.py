@@ -113,8 +113,6 @@ FEED_FORWARD = (
 
 # --- A pre-norm block ---------------------------------------------------------------------------------------------------
 
-_FIRST, _SECOND = "x = x + attend(norm_1(x))", "return x + feed_forward(norm_2(x))"
-
 BLOCK = (
     change('post-norm', 'This is post-norm, norm(x + f(x)): the norm stands on the stream itself. In pre-norm it stands on the branch: x + f(norm(x)).', "x = norm_1(x + attend(x))\nreturn norm_2(x + feed_forward(x))", first="x = norm_1(x + attend(x))"),
     change("post-norm, second half", "You norm the sum, as the first Transformers did. Here the norm stands before the work: x + f(norm(x)).", second="return norm_2(x + feed_forward(x))"),
