@@ -48,4 +48,4 @@ def degrees(angle: float) -> str:
 
 def each(names: Iterable[object], numbers: Iterable[float], form: str = ".2f") -> str:
     """Write each name with its number: "cat 0.61, street 0.12"."""
-    return minus(", ".join(f"{name} {number:{form}}" for name, number in zip(names, numbers, strict=True)))
+    return ", ".join(f"{name} {minus(f'{number:{form}}')}" for name, number in zip(names, numbers, strict=True))

@@ -1,7 +1,7 @@
 """What the text of notebook 03 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.multi_head import figures, further
+from lesson_utils.lessons.multi_head import drawings
 
 # %% one-head
 as_written(
@@ -47,7 +47,7 @@ for again in queries:
     as_written(a_hundred=by_n[0] > 0.85, two_thousand=by_n[1] < 0.65)
 
 # %% digits-train
-digits, shares = further.in_order(patient)  # (starts, 4), largest weight first
+digits, shares = drawings.in_order(patient)  # (starts, 4), largest weight first
 binary = np.abs(digits - np.array([8, 4, 2, 1]) / 15).max() < 0.05
 steeper = (digits[:, 0] / digits[:, 3] > 8).all()
 as_written(STEPS == 500, binary=binary, steeper=steeper, right=abs(patient.accuracy - 0.87).max() < 0.02)
@@ -88,14 +88,14 @@ as_written(
 
 # %% removal
 without = [lab.examine(by_heads[4], 100, multi_head, [i]).right for i in range(4)]
-found = figures.one_each(np.stack(without), high=0.9)
+found = drawings.one_each(np.stack(without), high=0.9)
 pale = lab.examine(by_heads[4], 100).profile[:, list(lab.OFFSETS)]  # (h, 4)
 pale = (pale > 0.05) & (pale < 0.5)
 as_written(STEPS == 500, one_each=found, pale=pale.any(), not_needed=np.stack(without)[pale].min() > 0.99)
 
 # %% all-starts
-alone = [figures.one_each(without) for without in surveys[4].zeros]
-by_mean = [figures.one_each(without) for without in surveys[4].means]
+alone = [drawings.one_each(without) for without in surveys[4].zeros]
+by_mean = [drawings.one_each(without) for without in surveys[4].means]
 worst = np.argsort(surveys[4].accuracy)[:3]
 to_guessing = [start for start, without in enumerate(surveys[4].zeros) if (without.min(axis=1) < 0.1).all()]
 as_written(STEPS == 500, five=[start for start in to_guessing if alone[start]] == [0, 1, 2, 9, 10])
@@ -103,11 +103,11 @@ as_written(STEPS == 500, others=[start for start, own in enumerate(alone) if not
 as_written(STEPS == 500, nine=sum(alone) == 9, the_same=alone == by_mean, worst=not any(alone[i] for i in worst))
 
 # %% circuits-plot
-copies = further.ov_circuit(by_heads[4])  # (h, 4, symbols, symbols)
+copies = drawings.ov_circuit(by_heads[4])  # (h, 4, symbols, symbols)
 strongest = [part[np.trace(part, axis1=1, axis2=2).argmax()] for part in copies]
 maps = lab.examine(by_heads[4], 100).maps
 as_written(
     STEPS == 500,
     copies=min((part.argmax(axis=1) == np.arange(20)).mean() for part in strongest) > 0.9,
-    by_position=np.abs(further.qk_circuit(by_heads[4]) - maps).max() < 0.1,
+    by_position=np.abs(drawings.qk_circuit(by_heads[4]) - maps).max() < 0.1,
 )

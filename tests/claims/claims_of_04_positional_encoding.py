@@ -1,11 +1,6 @@
 """What the text of notebook 04 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.positional_encoding import order as order_of_tables
-from lesson_utils.lessons.positional_encoding import turns
-from lesson_utils.lessons.positional_encoding.lengths import stretch_curves, stretches
-from lesson_utils.lessons.positional_encoding.rotary import diagonal_spread
-from lesson_utils.lessons.positional_encoding.table import similarity
 
 # %% set-shuffle
 as_written(the_same=np.abs(after - before[order]).max() < 1e-12)
@@ -23,9 +18,7 @@ as_written(one_each=[len(names) for names in failed] == [1, 1, 1, 0], digits_jum
 # %% digits-drawn
 n = np.arange(64)
 gray = (n ^ n >> 1)[:, None] // 2 ** np.arange(6) % 2  # neighbours differ in one digit
-as_written(
-    gray_code=order_of_tables.largest_step(gray.astype(float)) <= 0.5, different=len(np.unique(gray, axis=0)) == 64
-)
+as_written(gray_code=lab.largest_step(gray.astype(float)) <= 0.5, different=len(np.unique(gray, axis=0)) == 64)
 
 # %% add-measured
 as_written(same=np.allclose(beside, added), far=np.abs(cosines).max() < 0.2)
@@ -38,8 +31,8 @@ as_written(alike=copies < 1e-12, sees=reordered > 0.1)
 
 # %% two-maps
 as_written(
-    offset_only=diagonal_spread(rows @ rows.T) < 1e-9,
-    place_matters=diagonal_spread((rows @ U) @ (rows @ W).T) > 1,
+    offset_only=lab.diagonal_spread(rows @ rows.T) < 1e-9,
+    place_matters=lab.diagonal_spread((rows @ U) @ (rows @ W).T) > 1,
 )
 
 # %% rotation-check
@@ -55,7 +48,7 @@ as_written(
 as_written("peaks again every 6 or 7 positions" in lab.score_by_distance(rotate).alt)
 
 # %% recall-result
-ends = {kind: stretches(curve, lab.BACK) for kind, curve in correct.items()}
+ends = {kind: lab.stretches(curve, lab.BACK) for kind, curve in correct.items()}
 good = np.flatnonzero(correct["rotary"] > 0.9)
 as_written(
     STEPS == 400,
@@ -69,8 +62,8 @@ as_written(
 )
 
 # %% turns-lab
-offsets, _ = turns._measured(recallers, longer)
-shares = {kind: turns.share_on_turns(weights) for kind, weights in offsets.items()}
+offsets, _ = lab._weights_by_offset(recallers, longer)
+shares = {kind: lab.share_on_turns(weights) for kind, weights in offsets.items()}
 beyond = {kind: float(share[L:].mean()) for kind, (share, _) in shares.items()}
 chance = float(shares["rotary"][1][L:].mean())
 largest = {kind: weights.argmax(axis=1) for kind, weights in offsets.items()}
@@ -109,15 +102,15 @@ as_written(two_heads_fail_less=min(two) > 0.5, by_seed=np.ptp(two) > 0.3)
 # %% recall-window
 as_written(
     STEPS == 400,
-    mended=min(stretches(windowed["rotary"], lab.BACK)) > 0.95,
-    only=max(*stretches(windowed["sinusoidal"])[1:], *stretches(windowed["learned"])[1:]) < 0.6,
+    mended=min(lab.stretches(windowed["rotary"], lab.BACK)) > 0.95,
+    only=max(*lab.stretches(windowed["sinusoidal"])[1:], *lab.stretches(windowed["learned"])[1:]) < 0.6,
     eight_times=far[lab.BACK :].min() > 0.9,
 )
 
 # %% text-result
-text_ends = {kind: stretches(curve) for kind, curve in bits.items()}
+text_ends = {kind: lab.stretches(curve) for kind, curve in bits.items()}
 far = {kind: end.to_2 for kind, end in text_ends.items()}
-narrow, wide = stretches(windows[8]), stretches(windows[L])
+narrow, wide = lab.stretches(windows[8]), lab.stretches(windows[L])
 as_written(
     TEXT_STEPS == 400,
     none_beats=far["none"] < min(far["sinusoidal"], far["learned"], far["rotary"]),
@@ -129,7 +122,7 @@ as_written(
 )
 
 # %% text-longer
-long_ends = {kind: stretches(longer_trained(kind)) for kind in lab.KINDS}
+long_ends = {kind: lab.stretches(longer_trained(kind)) for kind in lab.KINDS}
 as_written(
     better_within=all(long_ends[kind].trained < text_ends[kind].trained for kind in lab.KINDS),
     tables_worse=all(
@@ -143,7 +136,7 @@ as_written(
 # %% stretch-lab
 means = {
     key: (curve[L // 4 : L].mean(), curve[L : 2 * L].mean(), curve[2 * L :].mean())
-    for key, curve in stretch_curves(model, pages, L).items()
+    for key, curve in lab.stretch_curves(model, pages, L).items()
 }
 nothing, squeezed, slower = means["larger base", 1], means["interpolation", 2], means["larger base", 4]
 as_written(
@@ -154,5 +147,5 @@ as_written(
 )
 
 # %% similarity-lab
-alike = similarity(8, 10, 64)[0]
+alike = lab.similarity(8, 10, 64)[0]
 as_written(swings=round(alike[44], 2) == 0.54 and alike.min() < -0.5)

@@ -1,7 +1,7 @@
 """What the text of notebook 05 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.full_block import deep
+from lesson_utils.lessons.full_block import stacks
 
 # %% stream-alike
 as_written(
@@ -134,7 +134,7 @@ as_written(
 # %% train-post
 learners = ("pre-norm", "post-norm, warm-up", "post-norm, a third of the rate")
 as_written(
-    three_learn=min(places[name].accuracy[-1] for name in learners) > deep.LEARNT,
+    three_learn=min(places[name].accuracy[-1] for name in learners) > stacks.LEARNT,
     one_fails=places["post-norm"].accuracy[-1] < 0.25,
     half_at_first=0.3 < places["post-norm"].ratios[0] < 0.7,
     starved=lab.starved(places["post-norm"]).median < 1e-2 < 0.1 < lab.starved(places[learners[2]]).median,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.exercises import check
-from lesson_utils.lessons.full_block import counts, deep, diagram, gpt_map, lab, places, reading, stream, today
+from lesson_utils.lessons.full_block import lab, ledger, maps, stacks, worth
 from lesson_utils.maths import attention, gradcheck, ops, positions, tasks, training
 from lesson_utils.maths.models import GPT, GPTConfig, Transformer, TransformerConfig
 from lesson_utils.maths.models.gpt import Stack, StackConfig
@@ -31,8 +31,8 @@ def gpt(of=GPT, **changes):
 @pytest.mark.parametrize("tables", [{"shared": True}, {"shared": False}, {"target_vocab": 17}])
 def test_the_count_is_that_of_the_layers(norm, tables):
     model = small(norm=norm, **tables)
-    assert counts.count_parameters(model.config) == model.num_params()
-    assert counts.count_parameters(replace(model.config, num_layers=5), num_layers=2) == model.num_params()
+    assert ledger.count_parameters(model.config) == model.num_params()
+    assert ledger.count_parameters(replace(model.config, num_layers=5), num_layers=2) == model.num_params()
 
 
 def test_ledger_of_a_whole_model_agrees_with_the_formula():
@@ -47,18 +47,18 @@ def test_ledger_of_a_whole_model_agrees_with_the_formula():
     for block in model.blocks:
         x = book.run("decoder layer", block, x, memory, attention.causal_mask(T))
     book.run("output", model.target.embedding.logits_forward, x)
-    assert book.flops == sum(step.flops for step in counts.count(model.config, T).values())
+    assert book.flops == sum(step.flops for step in ledger.count(model.config, T).values())
     assert book._repr_mimebundle_()["text/html"].count("<tr>") == 9
 
 
 def test_the_page_about_the_papers_table_says_what_the_counts_give():
     page = (Path(__file__).parents[2] / "docs" / "65_million.md").read_text(encoding="utf-8")
     base = TransformerConfig.base(vocab=37_000)
-    assert f"we get {counts.count_parameters(base):,}." in page
+    assert f"we get {ledger.count_parameters(base):,}." in page
     ranges = {}
-    for row, (changes, millions) in counts.PAPER_ROWS.items():
-        low, high = ranges[row] = counts.vocabulary_for(changes, millions)
-        ours = counts.count_parameters(base, **changes) / 1e6
+    for row, (changes, millions) in ledger.PAPER_ROWS.items():
+        low, high = ranges[row] = ledger.vocabulary_for(changes, millions)
+        ours = ledger.count_parameters(base, **changes) / 1e6
         assert f"| {row} | {millions} M | {ours:.1f} M | {low:,.0f} | {high:,.0f} |" in page
     low, high = (
         choose(ends) for choose, ends in zip((max, min), zip(*list(ranges.values())[:-1], strict=True), strict=True)
@@ -71,7 +71,7 @@ def test_the_page_about_the_papers_table_says_what_the_counts_give():
 # --- Before training ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("residual", "norm"), stream.FOUR.values())
+@pytest.mark.parametrize(("residual", "norm"), stacks.FOUR.values())
 def test_the_gradient_that_reaches_the_input_is_the_slope(residual, norm):
     """Nudge the input of the stack, and compare with what `fate` sent down."""
     rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ def test_the_gradient_that_reaches_the_input_is_the_slope(residual, norm):
             x = block.forward(x)[0]
         return x
 
-    found = stream.fate(residual, norm, 2, seeds=1)
+    found = stacks.fate(residual, norm, 2, seeds=1)
     assert found.size == pytest.approx(run(x).std())
     # The slopes along many random directions, in the mean of squares, are the squared norm of the gradient.
     slopes = []
@@ -98,7 +98,7 @@ def test_the_gradient_that_reaches_the_input_is_the_slope(residual, norm):
 
 
 def test_one_part_alone_can_be_left_in_a_stack():
-    both, feed = (stream.likeness(stream.cosines(False, only))[4] for only in ("", "feed_forward"))
+    both, feed = (stacks.likeness(stacks.cosines(False, only))[4] for only in ("", "feed_forward"))
     assert feed < 0.9 < both
 
 
@@ -113,18 +113,18 @@ def test_watch_sees_accuracy_gradients_and_sizes_of_the_steps():
     assert len(watch.ratios) == 4
     assert len(watch.moves) == 3  # from the second step on
     assert min(watch.moves) > 0
-    bottom, top = (places.gradient_norm(model.stack.blocks[i]) for i in (0, 1))
+    bottom, top = (stacks.gradient_norm(model.stack.blocks[i]) for i in (0, 1))
     assert watch.ratios[-1] == pytest.approx(bottom / top)
-    parts = [places.gradient_norm(model.stack.blocks[0], name) for name in ("W_Q", "W_K")]
-    assert places.gradient_norm(model.stack.blocks[0], "W_Q", "W_K") == pytest.approx(np.hypot(*parts))
+    parts = [stacks.gradient_norm(model.stack.blocks[0], name) for name in ("W_Q", "W_K")]
+    assert stacks.gradient_norm(model.stack.blocks[0], "W_Q", "W_K") == pytest.approx(np.hypot(*parts))
     seen = watch.seen()
-    assert lab.training_plot({"post-norm": seen, "other": seen}).alt.startswith("0 of 2 runs learn")
-    assert lab.start_plot({"one": seen, "other": seen}).alt.startswith("0 of 2 runs learn: none yet")
+    assert lab.training_plot({"post-norm": seen, "other": seen}).alt.startswith("0 of 2 learn")
+    assert "0 of 2 learn (dotted: guessing). What learns: none yet." in lab.start_plot({"one": seen, "other": seen}).alt
     assert len(seen.sizes) == 3
     ids, following = lab.reversal_lines(np.random.default_rng(0), 3)
     np.testing.assert_array_equal(ids[:, :4], following[:, :3:-1])
     # What the model reads in the end.
-    assert deep.stream_sizes(model, ids)[-1] == pytest.approx(model.forward(ids)[1].stack.stream.std(), rel=1e-5)
+    assert stacks.stream_sizes(model, ids)[-1] == pytest.approx(model.forward(ids)[1].stack.stream.std(), rel=1e-5)
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_bits_are_the_loss_of_windows():
 
 def test_what_the_neurons_fire_times_their_rows_is_what_the_layer_adds():
     model, windows = gpt(), np.random.default_rng(1).integers(9, size=(2, 32))
-    fires, seen = reading.firing(model, windows), attention.causal_mask(32)
+    fires, seen = worth.firing(model, windows), attention.causal_mask(32)
     assert fires.shape == (2, 32, 32)  # d_ff = 4 · d_model
     assert fires.min() == 0
     lower, upper = model.stack.blocks
@@ -151,7 +151,7 @@ def test_what_the_neurons_fire_times_their_rows_is_what_the_layer_adds():
     narrow = upper.feed_forward.inner.narrow
     last = model.forward(windows)[1].stack.stream
     np.testing.assert_allclose(x + fires @ narrow.W.value + narrow.b.value, last, atol=1e-4)
-    assert np.abs(fires - reading.firing(model, windows, attention=False)).max() > 1e-3
+    assert np.abs(fires - worth.firing(model, windows, attention=False)).max() > 1e-3
 
 
 def test_a_function_can_compute_the_feed_forward_layers():
@@ -263,7 +263,7 @@ def test_the_code_in_the_map_is_the_papers_model():
 
     def run(part, **names):
         scope = known | names
-        exec(diagram.PARTS[part].code, scope)
+        exec(maps.PARTS[part].code, scope)
         return scope
 
     def sublayer(part, residual, x, **more):
@@ -284,7 +284,7 @@ def test_the_code_in_the_map_is_the_papers_model():
     logits = run("output", x=x)["logits"]
     np.testing.assert_allclose(logits, model.forward(source, target)[0], atol=1e-9)
     np.testing.assert_allclose(run("softmax", logits=logits)["p"].sum(axis=-1), 1)
-    assert set(diagram.BOXES) == set(diagram.PARTS)
+    assert set(maps.BOXES) == set(maps.PARTS)
 
 
 def test_the_code_in_the_map_of_a_gpt_is_the_librarys_model():
@@ -295,7 +295,7 @@ def test_the_code_in_the_map_of_a_gpt_is_the_librarys_model():
     def run(*parts, norm=None, **names):
         known.update(names | ({"gamma": norm.gamma.value, "beta": norm.beta.value} if norm else {}))
         for part in parts:
-            exec(gpt_map.GPT_PARTS[part].code, known)
+            exec(maps.GPT_PARTS[part].code, known)
 
     run("embedding", "positions")
     for block in model.stack.blocks:
@@ -304,15 +304,15 @@ def test_the_code_in_the_map_of_a_gpt_is_the_librarys_model():
     run("norm", "output", "softmax", norm=model.stack.norm)
     np.testing.assert_allclose(known["logits"], model.forward(ids)[0], atol=1e-9)
     np.testing.assert_allclose(known["p"].sum(axis=-1), 1)
-    assert set(gpt_map.BOXES) == set(gpt_map.GPT_PARTS)
+    assert set(maps.GPT_BOXES) == set(maps.GPT_PARTS)
 
 
 def test_the_block_of_today_names_every_choice():
-    alt = today.block_of_today().alt
-    assert all(choice.now in alt and choice.use in alt for choice in today.CHOICES)
+    alt = maps.block_of_today().alt
+    assert all(choice.now in alt and choice.use in alt for choice in maps.CHOICES)
 
 
-@pytest.mark.parametrize("about", [*diagram.PARTS.values(), *gpt_map.GPT_PARTS.values()], ids=lambda part: part.title)
+@pytest.mark.parametrize("about", [*maps.PARTS.values(), *maps.GPT_PARTS.values()], ids=lambda part: part.title)
 def test_the_page_beside_the_map_is_wide_enough(about):
     assert max(map(len, about.code.splitlines())) <= 52
     assert max(map(len, [*about.purpose.splitlines(), about.shapes])) <= 52
@@ -367,5 +367,5 @@ def test_the_switchboard_says_what_is_off():
     figure = lab.switchboard_lab(small())
     for off in (*lab.SWITCHES, None):
         values = dict.fromkeys(lab.SWITCHES, True) | ({off: False} if off else {})
-        assert figure.set(**values).alt.startswith(f"Off: {off}:" if off else "As trained:")
-    assert figure.set(**dict.fromkeys(lab.SWITCHES, False)).alt.startswith(f"Off: {', '.join(lab.SWITCHES)}:")
+        assert figure.set(**values).alt.startswith(f"Off: {off} – " if off else "As trained – ")
+    assert figure.set(**dict.fromkeys(lab.SWITCHES, False)).alt.startswith("Off: all but nothing – ")

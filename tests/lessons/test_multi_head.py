@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.multi_head import circle, experiment, further, lab
+from lesson_utils.lessons.multi_head import drawings, experiment, lab
 from lesson_utils.maths import gradcheck, models, tasks
 
 
@@ -126,7 +126,7 @@ def test_circuits_are_found_in_heads_that_are_made_by_hand():
     layer.W_O.value[:8, 3:11] = np.eye(8)
     model.head.W.value[:] = 0
     model.head.W.value.reshape(32, 4, 23)[:23, 0] = np.eye(23)
-    looks, copies = further.qk_circuit(model), further.ov_circuit(model)
+    looks, copies = drawings.qk_circuit(model), drawings.ov_circuit(model)
     np.testing.assert_array_equal(looks[0].argmax(axis=1), (np.arange(24) + 1) % 24)
     np.testing.assert_allclose(looks[1:], 1 / 24, rtol=1e-5)
     assert (copies[0, 0].argmax(axis=1) == np.arange(20))[:8].all()
@@ -139,10 +139,10 @@ def test_keys_are_spread_as_well_as_the_best_arrangements_known():
     pairs = itertools.combinations(range(4), 2)
     corners = [a * np.eye(4)[i] + b * np.eye(4)[j] for i, j in pairs for a, b in itertools.product((1, -1), repeat=2)]
     likeness = np.array(corners) @ corners[0] / 2
-    best = circle.score_needed(4)
+    best = lab.score_needed(4)
     assert np.exp(best * (likeness - 1)).sum() == pytest.approx(1 / 0.9, rel=0.005)
-    assert circle.score_needed(2) > best > circle.score_needed(8) > 23 / 24 * np.log(9 * 23)
-    np.testing.assert_allclose(np.linalg.norm(circle.spread_keys(8), axis=1), 1)
+    assert lab.score_needed(2) > best > lab.score_needed(8) > 23 / 24 * np.log(9 * 23)
+    np.testing.assert_allclose(np.linalg.norm(lab.spread_keys(8), axis=1), 1)
 
 
 def test_a_scrambled_head_sees_six_neighbours_only():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lesson_utils.lessons.positional_encoding import lab, lengths, turns
+from lesson_utils.lessons.positional_encoding import lab
 from lesson_utils.maths import models, positions
 
 L = 8
@@ -76,16 +76,16 @@ def test_one_row_twice_is_noticed():
 @pytest.mark.slow
 def test_turned_hands_keep_their_angle_wherever_they_stand():
     figure = lab.rotary_lab()
-    assert len({figure.set(position=m, distance=7).alt.partition(",")[0] for m in (40, 70, 100)}) == 1
+    assert len({figure.set(position=m, distance=7).alt.partition(": ")[2] for m in (40, 70, 100)}) == 1
     assert "q · k = 1.00 at distance 5" in figure.set(distance=5).alt
 
 
 def test_stretching_changes_the_positions_and_nothing_else():
     model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 3, 2 * L)
-    squeezed = lengths.stretched(model, "interpolation", 2)
+    squeezed = lab.stretched(model, "interpolation", 2)
     for name, param in squeezed.params().items():
         np.testing.assert_array_equal(param.value, model.params()[name].value)
-    curves = lengths.stretch_curves(model, batch, L)
+    curves = lab.stretch_curves(model, batch, L)
     plain = lab.by_position(model, batch).bits
     np.testing.assert_array_equal(curves["larger base", 1], plain)
     np.testing.assert_array_equal(curves["interpolation", 1], plain)
@@ -94,7 +94,7 @@ def test_stretching_changes_the_positions_and_nothing_else():
 
 
 def test_steps_of_digits_and_of_the_sines_that_are_drawn():
-    assert "binary digits 100%, sines 43%" in lab.digits_beside_sines().alt
+    assert "Digits: largest step 100%. Sines: largest step 43%." in lab.digits_beside_sines().alt
 
 
 def test_words_are_compared_and_not_rows():
@@ -107,12 +107,12 @@ def test_words_are_compared_and_not_rows():
 
 
 def test_weights_by_offset_and_their_share_on_whole_turns_of_the_fastest_hand():
-    assert turns.on_turns(64) == [5, 11, 18, 24, 30, 36, 43, 49, 55, 62]
-    offsets = turns.by_offset(np.tril(np.arange(16.0).reshape(4, 4)))
+    assert lab.on_turns(64) == [5, 11, 18, 24, 30, 36, 43, 49, 55, 62]
+    offsets = lab.by_offset(np.tril(np.arange(16.0).reshape(4, 4)))
     np.testing.assert_array_equal(offsets[[1, 3]], [[5, 4, 0, 0], [15, 14, 13, 12]])
     offsets = np.zeros((12, 12))
     offsets[:, [5, 6]] = 0.75, 0.25
-    share, even = turns.share_on_turns(offsets)
+    share, even = lab.share_on_turns(offsets)
     np.testing.assert_allclose(share, 0.75)
     np.testing.assert_allclose(even[[4, 5, 11]], [0, 1 / 6, 2 / 12])
 

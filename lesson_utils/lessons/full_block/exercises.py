@@ -113,8 +113,6 @@ FEED_FORWARD = (
 
 # --- A pre-norm block ---------------------------------------------------------------------------------------------------
 
-_FIRST, _SECOND = "x = x + attend(norm_1(x))", "return x + feed_forward(norm_2(x))"
-
 BLOCK = (
     change('post-norm', 'This is post-norm, norm(x + f(x)): the norm stands on the stream itself. In pre-norm it stands on the branch: x + f(norm(x)).', "x = norm_1(x + attend(x))\nreturn norm_2(x + feed_forward(x))", first="x = norm_1(x + attend(x))"),
     change("post-norm, second half", "You norm the sum, as the first Transformers did. Here the norm stands before the work: x + f(norm(x)).", second="return norm_2(x + feed_forward(x))"),
@@ -195,6 +193,8 @@ NumPy, no loops, no `ops.layer_norm`.""",
     library=(ops.layer_norm, ops.layer_norm_forward),
     praise="Eight cases: leading axes, a square array, equal features, two values of ε, float32. This is the libraries' layer norm.",
     dtype="kept",
+    in_pytorch="""y = F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+# By hand, beware of `x.std(-1)`: PyTorch divides by d − 1 there, and layer norm by d (`correction=0`).""",
 )
 
 # --- Feed-forward -----------------------------------------------------------------------------------------------------
@@ -249,6 +249,7 @@ NumPy and `ops`. The arguments stay as they were.""",
     mistakes=FEED_FORWARD,
     praise="Seven cases. Two matrices and a bend: most of a Transformer's parameters sit in here.",
     dtype="kept",
+    in_pytorch="y = F.relu(x @ W_1 + b_1) @ W_2 + b_2  # nn.Linear(d_model, d_ff) keeps its matrix transposed: (d_ff, d_model)",
 )
 
 # --- A pre-norm block ---------------------------------------------------------------------------------------------------
@@ -302,6 +303,9 @@ the same shape. Returns y, (..., T, d_model). x stays as it was.""",
     ),
     mistakes=BLOCK,
     praise="Two lines, and the whole encoder layer of today's models: the parts do the work, the stream carries it.",
+    in_pytorch="""x = x + attend(norm_1(x))  # never `x += …`: it would change the caller's x
+y = x + feed_forward(norm_2(x))
+# nn.TransformerEncoderLayer is post-norm unless you say `norm_first=True`, and takes (T, B, d) unless `batch_first=True`.""",
 )
 
 EXERCISES = (_NORM, _BLOCK, _FEED)

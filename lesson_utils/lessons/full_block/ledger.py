@@ -1,10 +1,13 @@
-"""A Transformer's shape ledger: shapes, parameters and FLOPs, part by part."""
+"""A Transformer's shape ledger: shapes, parameters and FLOPs, part by part, as measured and by formula."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from lesson_utils.classroom import tables
 from lesson_utils.maths import costs, layers
 from lesson_utils.maths.checks import Array
+from lesson_utils.maths.models import TransformerConfig
 
 
 class Step(NamedTuple):
@@ -70,24 +73,10 @@ class Ledger:
     def flops(self) -> int:
         return sum(step.flops for step in self.steps)
 
-    def _rows(self) -> list[tuple[str, str, str, str]]:
-        body = [(s.name, str(s.shape), f"{s.parameters:,}", f"{s.flops:,}") for s in self.steps]
-        return [*body, ("in all", "", f"{self.parameters:,}", f"{self.flops:,}")]
-
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        head = ("step", "shape", "parameters", "FLOPs")
-        rows = self._rows()
-        widths = [max(len(row[i]) for row in (head, *rows)) for i in range(4)]
-        lines = [
-            f"{a:{widths[0]}}  {b:{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in (head, *rows)
-        ]
-        left, right = 'style="text-align:left"', 'style="text-align:right"'
-        titles = "".join(f"<th {left if i < 2 else right}>{t}</th>" for i, t in enumerate(head))
-        body = "".join(
-            "<tr>" + "".join(f"<td {left if i < 2 else right}>{t}</td>" for i, t in enumerate(row)) + "</tr>"
-            for row in rows
-        )
-        return {"text/html": f"<table><tr>{titles}</tr>{body}</table>", "text/plain": "\n".join(lines)}
+        rows = [(step.name, str(step.shape), step.parameters, step.flops) for step in self.steps]
+        rows.append(("in all", "", self.parameters, self.flops))
+        return tables.table(("step", "shape", "parameters", "FLOPs"), rows)._repr_mimebundle_()
 
 
 def _flops(layer: Any, x: Array, memory: Array | None = None, *masks: Any) -> Iterator[int]:
@@ -108,3 +97,60 @@ def _flops(layer: Any, x: Array, memory: Array | None = None, *masks: Any) -> It
         yield from _flops(layer.attention, x)
         yield from _flops(layer.cross, x, memory)
         yield from _flops(layer.feed_forward, x)
+
+
+# --- By formula, and Table 3 of the paper -----------------------------------------------------------------------------
+
+
+def count(config: TransformerConfig, length: int = 1, **changes: Any) -> dict[str, Step]:
+    """Compute the ledger of a whole encoder–decoder by formula, for a source and a target of `length` symbols (B = 1).
+
+    It says the same as the layers themselves, without building them. `changes` are to the config.
+    """
+    config = replace(config, **changes)
+    c, d, h, N, T = config, config.d_model, config.num_heads, config.num_layers, length
+    attend, think = costs.attention_cost(T, d, h), costs.feed_forward_cost(T, d, c.ff_width)
+    wide = think.parameters + c.ff_width + d  # and the biases
+    tables = 1 if c.shared else 2
+    top = 2 * d if c.norm == "pre" else 0  # one more norm at the top
+    norm = 0 if c.norm == "none" else 2 * d
+    target_vocab = c.target_vocab or c.vocab
+    table = c.vocab * d + (tables - 1) * target_vocab * d
+    steps = (
+        Step("token table", (T, d), table, 0),
+        Step("encoder: self-attention", (h, T, T), N * attend.parameters, N * attend.flops),
+        Step("encoder: feed-forward", (T, c.ff_width), N * wide, N * think.flops),
+        Step("encoder: norms", (T, d), N * 2 * norm + top, 0),
+        Step("decoder: self-attention", (h, T, T), N * attend.parameters, N * attend.flops),
+        Step("decoder: cross-attention", (h, T, T), N * attend.parameters, N * attend.flops),
+        Step("decoder: feed-forward", (T, c.ff_width), N * wide, N * think.flops),
+        Step("decoder: norms", (T, d), N * 3 * norm + top, 0),
+        Step("output scores", (T, target_vocab), 0, 2 * T * d * target_vocab),
+    )
+    return {step.name: step for step in steps}
+
+
+def count_parameters(config: TransformerConfig, **changes: Any) -> int:
+    """Return the parameters of a whole encoder–decoder."""
+    return sum(step.parameters for step in count(config, **changes).values())
+
+
+# Table 3 of the paper: what differs from the base model, and how many million parameters are given.
+PAPER_ROWS: dict[str, tuple[dict[str, int], int]] = {
+    "base": ({}, 65),
+    "N = 2": ({"num_layers": 2}, 36),
+    "N = 4": ({"num_layers": 4}, 50),
+    "N = 8": ({"num_layers": 8}, 80),
+    "d_model = 256": ({"d_model": 256}, 28),
+    "d_model = 1024": ({"d_model": 1024}, 168),
+    "d_ff = 1024": ({"d_ff": 1024}, 53),
+    "d_ff = 4096": ({"d_ff": 4096}, 90),
+    "big": ({"d_model": 1024, "num_heads": 16, "d_ff": 4096}, 213),
+}
+
+
+def vocabulary_for(changes: dict[str, int], millions: int) -> tuple[float, float]:
+    """Return how many symbols one shared table must hold, from and to, for a count that rounds to `millions`."""
+    one, two = (count_parameters(TransformerConfig.base(vocab), **changes) for vocab in (1, 2))
+    row = two - one  # the numbers of one symbol
+    return (1e6 * (millions - 0.5) - one) / row + 1, (1e6 * (millions + 0.5) - one) / row + 1

@@ -1,30 +1,74 @@
-"""Drawings of notebook 03: all heads at one glance, split and merge step by step, and the classic bug."""
+"""The still pictures of notebook 03, in its order: heads drawn by hand, and what is made from trained models."""
 
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from lesson_utils.classroom import live, plots
+from lesson_utils.classroom import plots
 from lesson_utils.classroom.drawings import arrow, sheet, tint
-from lesson_utils.maths import attention
+from lesson_utils.classroom.formats import each, signed
+from lesson_utils.lessons.multi_head.experiment import (
+    LENGTH,
+    OFFSETS,
+    PLACES,
+    SYMBOLS,
+    MultiHeadAttention,
+    Survey,
+    by_offset,
+    examine,
+    main_offset,
+)
+from lesson_utils.maths import attention, models, ops
 from lesson_utils.maths.checks import Array
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+# --- 1 · One look, four answers ---------------------------------------------------------------------------------------
 
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+EVERY_FOURTH = range(0, LENGTH, 4)
+
+
+@plots.still(9.4, 4.2)
+def one_head_blurs(figure: "plots.Figure", model: models.Encoder, source: ArrayLike, query: int = 5) -> str:
+    """Draw the map of a single head on one sequence, and one row of it: the average that comes back.
+
+    Args:
+        source: the sequence, (1, T).
+        query: the row.
+    """
+    source = np.asarray(source)
+    text = SYMBOLS.decode(source[0])
+    weights = model.maps(model.forward(source)[1])["encoder"][0][0, 0]  # (T, T)
+    row, places = weights[query], [(query + o) % LENGTH for o in OFFSETS]
+    share = float(row[places].sum())
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
+    colours = plots.colour_map(*plots.WEIGHTS_MAP)
+    image = left.imshow(weights, cmap=colours, vmin=0, vmax=0.5)
+    figure.colorbar(image, ax=left, label="weight", shrink=0.8, ticks=(0, 0.25, 0.5), extend="max")
+    left.axhspan(query - 0.5, query + 0.5, fill=False, ec=plots.INK, lw=1.8)
+    left.set_xticks(EVERY_FOURTH, map(str, EVERY_FOURTH))
+    ticks = [query, *(t for t in EVERY_FOURTH if abs(t - query) > 1)]
+    left.set_yticks(ticks, map(str, ticks))
+    left.set(xlabel="key", ylabel="query", title="One head, one map:\nfour pale diagonals")
+    right.bar(range(LENGTH), row, color=[plots.BLUE if t in places else plots.GREY for t in range(LENGTH)])
+    for offset, t in zip(OFFSETS, places, strict=True):
+        right.text(t, row[t] + 0.012, f"{text[t]}\n{signed(offset)}", ha="center", weight="bold")
+    right.axvline(query, color=plots.INK, lw=1.2, ls=":")
+    right.set_xticks(range(LENGTH), [f"{c}\n{t}" if t % 4 == 0 else c for t, c in enumerate(text)])
+    title = f"Query {query} gets one average:\n" + " + ".join(f"{row[t]:.2f} {text[t]}" for t in places)
+    right.set(ylim=(0, 0.6), ylabel=f"weight of query {query}", xlabel="key: symbol and position", title=title)
+    listed = each((f"{text[t]} at {signed(o)}:" for o, t in zip(OFFSETS, places, strict=True)), row[places])
+    return f"… Weights: {listed}; together {share:.2f}. On the left, a heat map of all weights, query by key."
+
+
+# --- 2 · Split and merge ----------------------------------------------------------------------------------------------
 
 TOKENS, WIDTH = 4, 6
-Whole = NDArray[np.integer[Any]]
-
-# --- X → heads → side by side → W_O ---------------------------------------------------------------------------------
-
 CELL = 0.16  # inches
 
 
-def _grid(ax: "Axes", left: float, middle: float, values: Array, colour: str, name: str, below: str) -> float:
+def _grid(ax: "plots.Axes", left: float, middle: float, values: Array, colour: str, name: str, below: str) -> float:
     """Draw a matrix as squares, stronger for larger numbers, between name and shape, and return its right edge."""
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Rectangle
@@ -47,7 +91,7 @@ def _grid(ax: "Axes", left: float, middle: float, values: Array, colour: str, na
 
 
 @plots.still(9.2, 4.0)
-def heads_drawn(figure: "Figure") -> str:
+def heads_drawn(figure: "plots.Figure") -> str:
     """Draw two heads on four tokens of width 6, from X to Y, with every shape."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(TOKENS, WIDTH))
@@ -88,138 +132,300 @@ def heads_drawn(figure: "Figure") -> str:
     )
 
 
-# --- Split and merge ------------------------------------------------------------------------------------------------
-
-COLOURS = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE)  # one for each token
-GAP = 0.7
-FOLLOWED = 25  # the entry that wears a ring
+# --- 4 · How many heads? ----------------------------------------------------------------------------------------------
 
 
-def named_entries(tokens: int = TOKENS, width: int = WIDTH) -> Whole:
-    """Make an array (tokens, width) of whole numbers whose entries name themselves: 25 is token 2, column 5."""
-    return 10 * np.arange(tokens)[:, None] + np.arange(width)
+@plots.still(9.4, 3.9)
+def accuracy_plot(figure: "plots.Figure", surveys: Mapping[int, Survey], losses: Mapping[int, Sequence[float]]) -> str:
+    """Draw the share of right answers by number of heads, a dot for each start; and the loss of one training each."""
+    heads = list(surveys)
+    accuracy = {h: np.sort(survey.accuracy) for h, survey in surveys.items()}
+    medians = {h: float(np.median(shares)) for h, shares in accuracy.items()}
+    best = [h for h in heads if medians[h] > max(medians.values()) - 0.03]
+    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    for place, h in enumerate(heads):
+        _swarm(left, place, accuracy[h])
+        left.plot([place - 0.36, place + 0.36], [medians[h]] * 2, color=plots.INK, lw=2)
+        left.text(place, 1.06, f"{medians[h]:.2f}", ha="center", weight="bold")
+    left.axhline(0.05, color=plots.ORANGE, ls="--", lw=1.8)
+    left.text(len(heads) - 0.45, 0.06, "guessing", color=plots.ORANGE, ha="right", va="bottom")
+    left.set_xticks(range(len(heads)), [f"{h}" for h in heads])
+    left.set(xlim=(-0.5, len(heads) - 0.5), ylim=(0, 1.16), yticks=(0, 0.25, 0.5, 0.75, 1))
+    left.set(xlabel="heads (above: the median of the starts)", ylabel="share of right answers")
+    reached = " and ".join(f"{medians[h]:.2f}" for h in best)
+    left.set_title(f"{' and '.join(map(str, best))} heads do best: {reached}")
+    styles = dict(zip(heads, itertools.cycle(((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)))), strict=False))
+    colours = (plots.INK, plots.GREEN, plots.BLUE, plots.PURPLE, plots.ORANGE)
+    ends = {}
+    for (h, loss), colour in zip(losses.items(), itertools.cycle(colours), strict=False):
+        window = min(10, len(loss))
+        smooth = np.convolve(loss, np.full(window, 1 / window), "valid")
+        ends[h] = float(smooth[-1])
+        right.plot(np.arange(len(smooth)) + window, smooth, ls=styles[h], color=colour, label=f"{h}", lw=1.8)
+    right.set(ylim=(0, None), xlabel="training step", ylabel="loss (nats)")
+    right.set_title(f"One start each ends at {min(ends.values()):.2f} to {max(ends.values()):.2f}")
+    right.legend(title="heads", loc="lower left", ncols=2)
+    listed = (f"{h}: median {medians[h]:.2f}, from {a[0]:.2f} to {a[-1]:.2f}" for h, a in accuracy.items())
+    starts = len(accuracy[best[0]])
+    lost = each((f"{h} heads:" for h in ends), ends.values())
+    return (
+        f"… Share of right answers by number of heads, {starts} starts each: {'; '.join(listed)}. Loss of one start, "
+        f"mean of the last ten steps, in nats: {lost}."
+    )
 
 
-def _places(array: Whole) -> Array:
-    """Place the entries of an array of two or three axes, blocks of rows side by side: (..., 2)."""
-    blocks, rows, columns = array.reshape(-1, *array.shape[-2:]).shape
-    x = np.arange(blocks)[:, None, None] * (columns + GAP) + np.arange(columns)  # (blocks, 1, columns)
-    y = np.broadcast_to(np.arange(rows)[:, None], (blocks, rows, columns))
-    return np.stack(np.broadcast_arrays(x, y), axis=-1).reshape(*array.shape, 2)
+def _swarm(ax: "plots.Axes", place: float, values: Array, near: float = 0.03, step: float = 0.11) -> None:
+    """Draw values as dots over a place; those that would cover each other stand side by side."""
+    values = np.sort(values)
+    groups = np.split(values, np.flatnonzero(np.diff(values) > near) + 1)
+    x = np.concatenate([place + step * (np.arange(len(group)) - (len(group) - 1) / 2) for group in groups])
+    x = place + (x - place) * min(1.0, 0.42 / max(float(np.abs(x - place).max()), 0.01))
+    ax.plot(x, values, "o", color=plots.BLUE, ms=6.5, mec="white", mew=0.7, alpha=0.9)
 
 
-class _Cells:
-    """Squares with a number each, coloured by token, which can move; one wears a ring."""
+@plots.still(7.6, 3.9)
+def tasks_plot(figure: "plots.Figure", shares: Mapping[tuple[int, int], Sequence[float]]) -> str:
+    """Draw the share of right answers by number of heads, for tasks with different numbers of places to fetch from.
 
-    def __init__(self, ax: "Axes", array: Whole, strength: float = 1.0) -> None:
-        from matplotlib.patches import Rectangle
-
-        self.squares, self.numbers = {}, {}
-        for entry in array.ravel().tolist():
-            colour = tint(COLOURS[entry // 10], strength)
-            self.squares[entry] = Rectangle((0, 0), 0.94, 0.94, color=colour, lw=0)
-            ax.add_patch(self.squares[entry])
-            ink = "white" if strength == 1 else plots.GREY
-            self.numbers[entry] = ax.text(0, 0, f"{entry:02}", ha="center", va="center", color=ink)
-        self.labels = [ax.text(0, 0, "", va="bottom") for _ in range(TOKENS)]
-        self.ring = Rectangle((0, 0), 1.02, 1.02, fill=False, ec=plots.INK, lw=3, zorder=5)
-        ax.add_patch(self.ring)
-        self.show(array, [])
-
-    def show(self, array: Whole, names: "Sequence[str]", left: float = 0.0, top: float = 0.0) -> None:
-        """Move every square to its place in `array`; `names` stand over the blocks."""
-        places = _places(array).reshape(-1, 2) + np.array((left, top))
-        for entry, (x, y) in zip(array.ravel().tolist(), places, strict=True):
-            self.squares[entry].set_xy((x, y))
-            self.numbers[entry].set_position((x + 0.47, y + 0.49))
-        for n, label in enumerate(self.labels):
-            label.set_text(names[n] if n < len(names) else "")
-            label.set_position((left + n * (array.shape[-1] + GAP), top - 0.15))
-        x, y = self.squares[FOLLOWED].get_xy()
-        self.ring.set_xy((x - 0.04, y - 0.04))
-
-
-def _frame(ax: "Axes", width: float, rows: float) -> None:
-    ax.set(xlim=(-0.1, width), ylim=(rows + 0.1, -0.9), aspect="equal", anchor="NW", xticks=(), yticks=())
-    ax.spines[:].set_visible(False)
+    Args:
+        shares: of each start, by (places, heads).
+    """
+    ax = figure.add_subplot()
+    tasks = sorted({places for places, _ in shares})
+    best, told, ends = {}, [], []
+    looks = ((plots.GREEN, "s", "--"), (plots.BLUE, "o", "-"), (plots.PURPLE, "^", ":"))
+    for places, (colour, marker, line) in zip(tasks, looks, strict=False):
+        heads = sorted(h for task, h in shares if task == places)
+        medians = [float(np.median(shares[places, h])) for h in heads]
+        best[places] = heads[int(np.argmax(medians))]
+        ax.plot(heads, medians, line, color=colour, lw=1.8)
+        for h in heads:
+            values = shares[places, h]
+            ax.plot([h] * len(values), values, marker, color=colour, ms=6, mec="white", mew=0.6)
+        ends.append((medians[-1], f"{places} offsets", colour))
+        told.append(f"{places} offsets: {each((f'{h} heads' for h in heads), medians)}")
+    lowest = -1.0
+    for median, name, colour in sorted(ends):
+        lowest = max(median, lowest + 0.08)
+        ax.text(1.08 * max(h for _, h in shares), lowest, name, color=colour, weight="bold", va="center")
+    ax.set_xscale("log", base=2)
+    counts = sorted({h for _, h in shares})
+    ax.set_xticks(counts, [str(h) for h in counts])
+    ax.minorticks_off()
+    ax.set(xlim=(0.9, 27), ylim=(0, 1.05), xlabel="heads", ylabel="share of right answers")
+    found, wanted = (_listed([str(n) for n in numbers]) for numbers in (best.values(), best))
+    ax.set_title(f"Best median: {found} heads for {wanted} offsets")
+    return f"… Median share of right answers, {'; '.join(told)}."
 
 
-@live.lab(
-    height=4.4,
-    heads=live.Choice("heads", (2, 3), 2),
-    step=live.Slider("step", 1, 4, 1),
-)
-def split_lab(figure: "Figure") -> live.Update:
-    """Split and merge, one operation at a time, before and after, on entries that name themselves."""
-    from matplotlib.patches import FancyArrowPatch
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(", ".join(words).rsplit(", ", 1))
 
-    code, ax = figure.subplots(1, 2, width_ratios=(1, 1.45))
-    code.set(xlim=(0, 1), ylim=(5.2, -1.4), xticks=(), yticks=())
-    code.spines[:].set_visible(False)
-    places = (0, 0.5, 0.79)
-    font: dict[str, Any] = {"va": "center", "size": 11}
-    for place, name in zip(places, ("step", "shape", f"{FOLLOWED} is at"), strict=True):
-        code.text(place, -0.85, name, color=plots.GREY, **font)
-    code.plot([0, 1], [-0.48, -0.48], color=plots.GREY, lw=0.8)
-    columns = [[code.text(place, step, "", **font) for step in range(5)] for place in places]
-    x = named_entries()
-    room = TOKENS * 3 + (TOKENS - 1) * GAP  # the width of the widest arrays
-    _frame(ax, room + 0.1, 9.7)
-    before, after = _Cells(ax, x, 0.25), _Cells(ax, x)
-    middle = room / 2
-    look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 18, "color": plots.INK, "lw": 2}
-    ax.add_patch(FancyArrowPatch((middle, 4.15), (middle, 5.05), **look))
-    operation = ax.text(middle + 0.3, 4.55, "", va="center", weight="bold")
 
-    def update(heads: int, step: int) -> str:
-        d_k = WIDTH // heads
-        cut = x.reshape(TOKENS, heads, d_k)  # (T, h, d_k)
-        split = cut.swapaxes(0, 1)  # (h, T, d_k)
-        tokens = [f"token {t}" for t in range(TOKENS)]
-        names = [f"head {i}" for i in range(heads)]
-        stages: Any = (
-            (x, ["x"], "x", ""),
-            (cut, tokens, f".reshape({TOKENS}, {heads}, {d_k})", f"reshape cuts each token into {heads} pieces"),
-            (split, names, ".swapaxes(0, 1)", "swapaxes gives each head a piece of every token"),
-            (cut, tokens, ".swapaxes(0, 1)", "swapaxes puts the pieces of each token together"),
-            (x, ["x"], f".reshape({TOKENS}, {WIDTH})", f"reshape joins the pieces of {heads} heads to x"),
+@plots.still(9.4, 3.9)
+def digits(figure: "plots.Figure", runs: Mapping[str, Survey]) -> str:
+    """Draw the weights of a single head by offset, largest first, beside 8 : 4 : 2 : 1, and what it gets right there.
+
+    Args:
+        runs: models with one head from several starts, by the name of the setting; bars are means over the starts.
+    """
+    binary = 2.0 ** np.arange(PLACES)[::-1] / (2**PLACES - 1)  # (8, 4, 2, 1) / 15
+    told = []
+    left, right = figure.subplots(1, 2)
+    width = 0.8 / len(runs)
+    styles = zip(runs.items(), ((tint(plots.BLUE, 0.46), "//"), (plots.BLUE, "")), strict=False)
+    for n, ((name, found), (colour, hatch)) in enumerate(styles):
+        weights, shares = in_order(found)  # (starts, 4)
+        x = np.arange(PLACES) + (n - (len(runs) - 1) / 2) * width
+        look: dict[str, Any] = {"width": 0.94 * width, "color": colour, "hatch": hatch, "edgecolor": "white"}
+        left.bar(x, weights.mean(axis=0), **look)
+        right.bar(x, shares.mean(axis=0), **look, label=name)
+        for ax, rows in ((left, weights), (right, shares)):
+            for row in rows:
+                ax.plot(x, row, "o", color="white", mec=plots.INK, ms=4.5, mew=1)
+        pairs = zip(weights.mean(axis=0), shares.mean(axis=0), strict=True)
+        spoken = name.replace("$d_{ff}$", "d_ff")
+        told.append(f"{spoken}: " + ", ".join(f"weight {w:.2f}, {r:.2f} right" for w, r in pairs))
+    for n, share in enumerate(binary):
+        left.plot([n - 0.45, n + 0.45], [share, share], color=plots.ORANGE, lw=2.6)
+        label = f"{2 ** (PLACES - 1 - n)}/15"
+        above = max(share, weights[:, n].max()) + 0.02  # over the last bar
+        left.text(n + width / 2, above, label, ha="center", va="bottom", color=plots.ORANGE, weight="bold")
+    for ax in (left, right):
+        ax.set_xticks(range(PLACES), [f"{n}." for n in range(1, PLACES + 1)])
+        ax.set_xlabel("place, by weight")
+    left.set(xlim=(-0.5, PLACES - 0.5), ylim=(0, 0.66), ylabel="weight")
+    ratio = weights.mean(axis=0) / weights.mean(axis=0)[-1]  # of the last setting
+    left.set_title("The weights end at " + " : ".join(f"{share:.1f}".removesuffix(".0") for share in ratio))
+    right.set(ylim=(0, 1.42), yticks=(0, 0.25, 0.5, 0.75, 1), ylabel="share of right answers")
+    right.set_title(f"In the end {found.accuracy.mean():.0%} of the answers are right")
+    right.legend(loc="upper right")
+    return f"… By place, largest weight first. {'; '.join(told)}."
+
+
+def in_order(found: Survey) -> tuple[Array, Array]:
+    """Return the weights of single heads on the wanted places and the right answers there, largest weight first."""
+    weights = found.profile[:, 0, list(OFFSETS)]  # (starts, 4)
+    order = np.argsort(-weights, axis=1)
+    return np.take_along_axis(weights, order, 1), np.take_along_axis(found.right, order, 1)
+
+
+# --- 5 · What each head does ------------------------------------------------------------------------------------------
+
+
+@plots.still(9.4, 4.5)
+def head_jobs(figure: "plots.Figure", model: models.Encoder, multi_head: MultiHeadAttention) -> str:
+    """Draw where each head of a model looks, and below it the share of right answers without this head.
+
+    Args:
+        multi_head: computes the heads, as the exercise has it.
+    """
+    result = examine(model, 100, multi_head)
+    count = len(result.maps)
+    without = np.stack([examine(model, 100, multi_head, knock_out=[head]).right for head in range(count)])  # (h, 4)
+    offsets = [signed(o) for o in OFFSETS]
+    axes = figure.subplots(2, count, height_ratios=(1.45, 1))
+    cmap = plots.colour_map(*plots.WEIGHTS_MAP)
+    told = []
+    for head, (above, below) in enumerate(axes.T):
+        image = above.imshow(result.maps[head], cmap=cmap, vmin=0, vmax=0.5)
+        place = main_offset(result.profile[head])
+        above.set(xticks=EVERY_FOURTH[::2], yticks=EVERY_FOURTH[::2], xlabel="key")
+        above.set_title(f"Head {head}: {place or 'no single offset'}")
+        lost = without[head] < 0.5
+        below.bar(range(len(offsets)), without[head], color=[plots.ORANGE if x else plots.GREY for x in lost])
+        for n, share in enumerate(without[head]):
+            below.text(n, share + 0.03, f"{share:.2f}", ha="center", size=9.5)
+        below.set_xticks(range(len(offsets)), offsets)
+        below.set(ylim=(0, 1.2), yticks=(0, 0.5, 1), xlabel="offset")
+        told.append(f"without head {head}: {each(offsets, without[head])}")
+        below.set_title(f"Without it, {_and([o for o, x in zip(offsets, lost, strict=True) if x])}", size=9.5)
+    axes[0, 0].set_ylabel("query")
+    axes[1, 0].set_ylabel("right answers")
+    figure.colorbar(image, ax=axes[0], label="weight", ticks=(0, 0.25, 0.5), extend="max", shrink=0.8)
+    return f"… Mean maps of 100 sequences. Right answers by offset, {'; '.join(told)}."
+
+
+def _and(lost: Sequence[str]) -> str:
+    return (
+        f"{' and '.join(lost)} is lost" if len(lost) == 1 else f"{' and '.join(lost)} are lost" if lost else "none is"
+    )
+
+
+def one_each(without: Array, low: float = 0.5, high: float = 0.8) -> bool:
+    """Tell whether each head has an offset of its own, from the right answers without each head, (h, 4).
+
+    Without a head, less than `low` are right at one offset, and at least `high` at the others; no two heads share one.
+    """
+    own = without.argmin(axis=1)
+    others = np.sort(without, axis=1)[:, 1:]
+    return bool((without.min(axis=1) < low).all() and (others >= high).all() and len(set(own)) == len(without))
+
+
+@plots.still(9.4, 2.8)
+def removals(figure: "plots.Figure", found: Survey) -> str:
+    """Draw what is lost without each head, in models from several starts: a tile for each start and kind of removal."""
+    import matplotlib
+
+    count = len(found.zeros)
+    cmap = matplotlib.colors.LinearSegmentedColormap.from_list("lost", ["white", plots.ORANGE], 13)
+    axes = figure.subplots(2, count)
+    offsets = [signed(o) for o in OFFSETS]
+    alone = {}
+    for row, (name, all_starts) in zip(axes, (("zeros", found.zeros), ("its mean", found.means)), strict=True):
+        alone[name] = [one_each(without) for without in all_starts]
+        for start, (ax, without) in enumerate(zip(row, all_starts, strict=True)):
+            order = np.argsort(without.argmin(axis=1), kind="stable")  # the heads by what they are needed for
+            image = ax.imshow(1 - without[order], cmap=cmap, vmin=0, vmax=1)
+            ax.set(xticks=(), yticks=())
+            ax.spines[:].set_visible(True)
+            if alone[name][start]:
+                ax.spines[:].set(color=plots.INK, linewidth=2.2)
+            if name == "zeros":
+                ax.set_title(f"{start}", loc="center", size=11.5)
+            else:
+                ax.set_xlabel(f"{found.accuracy[start]:.2f}")
+        row[0].set_ylabel(f"{name}\n← head")
+    figure.colorbar(image, ax=axes, label="wrong answers", ticks=(0, 0.5, 1), shrink=0.9)
+    n = sum(alone["zeros"])
+    title = f"In {n} of {count} starts, each head has an offset of its own (dark frame)"
+    figure.suptitle(title, x=0.01, ha="left", weight="bold", size=12.5)
+    figure.supxlabel(f"offset {', '.join(offsets)} →    (below: right answers with all heads)", size=11)
+    framed = ", ".join(str(start) for start, x in enumerate(alone["zeros"]) if x)
+    return (
+        f"{title}: starts {framed}. With the head's mean in place of zeros: {sum(alone['its mean'])} of {count}. "
+        f"Share of wrong answers by removed head and offset, a tile for each start. Right answers with all heads: "
+        f"{', '.join(f'{share:.2f}' for share in found.accuracy)}."
+    )
+
+
+def qk_circuit(model: models.Encoder) -> Array:
+    """Compute the weights that each head gives by position alone: the symbols are averaged out, (h, T, T)."""
+    (layer,), (_, x) = model.heads()["encoder"], _averages(model)
+    d_k = layer.W_Q.value.shape[1] // layer.num_heads
+    Q, K = (x @ W.value for W in (layer.W_Q, layer.W_K))  # (T, h·d_k)
+    own = [slice(i * d_k, (i + 1) * d_k) for i in range(layer.num_heads)]
+    return np.stack([ops.softmax(Q[:, columns] @ K[:, columns].T / d_k**0.5) for columns in own])
+
+
+def ov_circuit(model: models.Encoder) -> Array:
+    """Compute how much each head adds to each answer's scores, past the feed-forward network and the last norm.
+
+    Returns:
+        (h, 4, symbols seen, symbols answered), less the mean over the symbols seen.
+    """
+    (layer,), (x, _) = model.heads()["encoder"], _averages(model)
+    d_v = layer.W_V.value.shape[1] // layer.num_heads
+    c = model.config
+    unembed = model.head.W.value.reshape(c.d_model, c.outputs, c.classes)[..., _symbols()]  # (d_model, 4, symbols)
+    parts = []
+    for i in range(layer.num_heads):
+        own = slice(i * d_v, (i + 1) * d_v)
+        moved = x @ layer.W_V.value[:, own] @ layer.W_O.value[own]  # (symbols, d_model)
+        parts.append(np.einsum("sd,dov->osv", moved - moved.mean(axis=0), unembed))
+    return np.stack(parts)
+
+
+def _symbols() -> list[int]:
+    return SYMBOLS.encode(SYMBOLS.characters).tolist()
+
+
+def _averages(model: models.Encoder) -> tuple[Array, Array]:
+    """Average what attention reads of each symbol, (symbols, d_model), and of each position, (T, d_model)."""
+    ids = np.array(_symbols())[:, None].repeat(LENGTH, axis=1)  # (symbols, T): each symbol at each position
+    x, _ = model.tokens.forward(ids)
+    norm = model.stack.blocks[0].attention.norm
+    if norm is not None:
+        x, _ = norm.forward(x)
+    return x.mean(axis=1), x.mean(axis=0)
+
+
+@plots.still(9.4, 4.9)
+def circuits(figure: "plots.Figure", model: models.Encoder) -> str:
+    """Draw of each head where its positions look (QK), and what the symbol there does to the answers (OV)."""
+    looks, copies = qk_circuit(model), ov_circuit(model)
+    count = len(looks)
+    axes = figure.subplots(2, count)
+    told = []
+    largest = float(np.abs(copies).max())
+    for i, (above, below) in enumerate(axes.T):
+        first = above.imshow(looks[i], cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=0.5)
+        above.set(xticks=(0, 8, 16), yticks=(0, 8, 16), xlabel="key's position")
+        place = main_offset(by_offset(looks[i])) or "many places"
+        above.set_title(f"Head {i} looks at {place}", size=11)
+        kept = np.trace(copies[i], axis1=1, axis2=2)  # (4,)
+        answer = int(kept.argmax())
+        matrix = copies[i, answer]
+        second = below.imshow(matrix, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-largest, vmax=largest)
+        below.set(xticks=(), yticks=(), xlabel="symbol answered")
+        right = float((matrix.argmax(axis=1) == np.arange(len(matrix))).mean())
+        below.set_title(f"It writes answer {signed(OFFSETS[answer])}", size=11)
+        told.append(
+            f"head {i} looks at {place} and writes answer {signed(OFFSETS[answer])}, where {right:.0%} of the symbols "
+            "raise their own score most"
         )
-        at = [np.argwhere(stage[0] == FOLLOWED)[0].tolist() for stage in stages]
-        for n, row in enumerate(zip(*columns, strict=True)):
-            known = stages[n][0].shape, at[n]  # later steps don't show what they lead to
-            label = f"{n}  {stages[n][2]}"
-            for text, words in zip(row, (label, *(known if n <= step else ("", ""))), strict=True):
-                text.set_text(str(words))
-                text.set_color(plots.INK if n <= step else "#8A8A8A")
-                text.set_weight("bold" if n == step else "normal")
-        for cells, (array, over, *_), bottom in zip((before, after), stages[step - 1 : step + 1], (4, 0), strict=True):
-            width = _places(array)[..., 0].max() + 1
-            top = 5.65 if bottom == 0 else bottom - array.shape[-2]  # the first stands on the arrow, the second below
-            cells.show(array, over, float(room - width) / 2, top)
-        operation.set_text(stages[step][2])
-        code.set_title(f"Step {step}: {stages[step][3]}")
-        now = stages[step][0]
-        return (
-            f"Step {step} of 4, {heads} heads: {stages[step][3]}, shape {now.shape}. Entry {FOLLOWED} moves from "
-            f"{at[step - 1]} to {at[step]}. All entries now: {now.tolist()}."
-        )
-
-    return update
-
-
-@plots.still(9.0, 2.9)
-def scrambled(figure: "Figure", right: Whole, wrong: Whole) -> str:
-    """Draw two ways to split heads side by side, (h, T, d_k) each, of `named_entries`."""
-    rows = np.arange(right.shape[1])[:, None]
-    alt = ""
-    titles = "with the swap", "without it"
-    for ax, title, heads in zip(figure.subplots(1, 2), titles, (right, wrong), strict=True):
-        _frame(ax, heads.shape[0] * (heads.shape[-1] + GAP), heads.shape[1])
-        names = [f"head {i}" for i in range(len(heads))]
-        _Cells(ax, heads).show(heads, names)
-        off = int((heads // 10 != rows).any(axis=-1).sum())
-        finding = f"{title}: {off} of {heads.shape[0] * heads.shape[1]} rows misplaced"
-        ax.set_title(finding.capitalize())
-        held = "; ".join(f"{n} holds tokens {(h[:, 0] // 10).tolist()}" for n, h in zip(names, heads, strict=True))
-        alt += f"{finding.capitalize()}: {held}. "
-    return alt.strip()
+    axes[0, 0].set_ylabel("query's position")
+    axes[1, 0].set_ylabel("symbol seen")
+    figure.colorbar(first, ax=axes[0], label="weight", ticks=(0, 0.25, 0.5), extend="max", shrink=0.8)
+    figure.colorbar(second, ax=axes[1], label="added to score", shrink=0.8)
+    return f"Weights from positions alone, and what each symbol adds to the scores: {'; '.join(told)}."

@@ -216,6 +216,8 @@ x stays as it was.""",
     mistakes=SPLIT,
     library=(attention.split_heads,),
     praise="Ten cases: any leading axes, one head, d_k = 1, float32. Each head has its own columns of every token.",
+    in_pytorch="""# A `view` straight to (..., h, T, d_k) has the right shape, too, and mixes the tokens, as `reshape` does in NumPy.
+heads = x.view(*x.shape[:-1], num_heads, -1).transpose(-3, -2)""",
 )
 
 _MERGE = Exercise(
@@ -243,6 +245,7 @@ Returns (..., T, h·d_k). NumPy only. x stays as it was.""",
     mistakes=MERGE,
     library=(attention.merge_heads,),
     praise="Nine cases. Split and merge are a pair now; and each was checked by itself, which a round trip does not do.",
+    in_pytorch="merged = x.transpose(-3, -2).flatten(-2)  # `view` is an error here: the transpose left the pieces apart",
 )
 
 # --- Multi-head attention -------------------------------------------------------------------------------------------
@@ -303,6 +306,12 @@ weights of all heads, (..., h, T, T). NumPy, your own functions, and those in
     library=(attention.multi_head_attention,),
     praise="Eight cases: any leading axes, widths that all differ, one head, float32. This is section 3.2.2 of “Attention Is All "
     "You Need”.",
+    in_pytorch="""Q, K, V = ((x @ W).unflatten(-1, (num_heads, -1)).transpose(-3, -2) for W in (W_Q, W_K, W_V))
+weights = (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(dim=-1)
+output = (weights @ V).transpose(-3, -2).flatten(-2) @ W_O
+# nn.MultiheadAttention(d_model, h, bias=False, batch_first=True) is the same with weights of its own: it expects (T, B, d)
+# without `batch_first`, keeps W_Q, W_K and W_V transposed in `in_proj_weight`, and returns the mean of the heads' weights
+# unless you say `average_attn_weights=False`.""",
 )
 
 EXERCISES = (_SPLIT, _MERGE, _MULTI)

@@ -205,6 +205,10 @@ the cosine of the same angle in column 2i + 1. NumPy only.""",
     library=(library.sinusoidal_encoding,),
     praise="Six tables, from 4 columns to 16, three bases besides 10 000. This is section 3.5 of “Attention Is All You Need”.",
     dtype="kept",
+    in_pytorch="""# In bfloat16 neighbours beyond position 256 would fall together: round the finished table, not the positions.
+positions = torch.arange(length, dtype=torch.float64)[:, None]
+angles = positions / base ** (torch.arange(0, d_model, 2) / d_model)
+table = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # sine, cosine, sine, cosine …""",
 )
 
 # --- The rotation matrix --------------------------------------------------------------------------------------------
@@ -300,6 +304,7 @@ Returns (B, T, d_model), in the dtype of X; X stays as it was. NumPy only.""",
     mistakes=ADD,
     praise="Nine batches, with as many sequences as tokens among them, and float32 stays float32. The bug is gone.",
     dtype="kept",
+    in_pytorch="output = X + table[: X.shape[1]].to(X.dtype)  # without `to`, a float64 table makes float64 of a float32 X",
 )
 
 # --- Rotary positions -----------------------------------------------------------------------------------------------
@@ -349,6 +354,11 @@ Returns x turned, (..., T, d); x stays as it was. NumPy only.""",
     mistakes=ROTATE,
     library=(library.rotary,),
     praise="Nine cases, with positions below 0 and from 40 on among them. Llama, Mistral, Qwen and Gemma turn their queries and keys so.",
+    in_pytorch="""angles = positions[:, None] / base ** (torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))  # a pair (a, b) is the number a + bi …
+turned = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)  # … and turns by a product
+# Hugging Face's Llama pairs (i, i + d/2) in place of (2i, 2i + 1). With weights that were trained the other way nothing
+# crashes, and nearly every answer is wrong.""",
 )
 
 EXERCISES = (_TABLE, _ADD, _SHIFT, _ROTATE)
