@@ -136,7 +136,9 @@ def with_contents(lesson: Lesson, notebook: Any) -> None:
         first.source = f"{head}\n\n**Contents:** {' · '.join(links)}{sep}{rest}"
     for name, time in prose.minutes_of_further(lesson, notebook).items():
         (cell,) = (cell for cell in notebook.cells if cell.id == name)
-        cell.source = MINUTES_BELOW.sub(rf"\1\n\n*{time} minute{'s' * (time != 1)}.*", cell.source, count=1)
+        said = "minute" in cell.source.split("\n", 1)[0]  # by the heading of an exercise
+        below = "" if said else f"\n\n*{time} minute{'s' * (time != 1)}.*"
+        cell.source = MINUTES_BELOW.sub(rf"\1{below}", cell.source, count=1)
 
 
 def with_edition(notebook: Any, before: str) -> str:

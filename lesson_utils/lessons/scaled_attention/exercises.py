@@ -29,7 +29,7 @@ _CALLS = (  # each can happen in `max`, in `sum`, or in both
         "without keepdims",
         "axis=-1",
         "You take {} without keeping the last axis, and NumPy lines up what is left with the columns: "
-        "an error, or, in a square array, wrong numbers without one. Write `axis=-1, keepdims=True`.",
+        "NumPy gives an error, or wrong numbers if the array is square. Write `axis=-1, keepdims=True`.",
     ),
     (
         "over axis 0",
@@ -150,7 +150,7 @@ ATTENTION = (
     change('multiplied by d_k', 'You multiply by d_k, which makes large scores larger. Divide by √d_k, `math.sqrt(K.shape[-1])`.', scale="scores = scores * K.shape[-1]"),
     *_sizes(),
     change('keys not transposed', '`Q @ K` does not fit: the rows of `Q` would meet the columns of `K`. Each query meets each key in `Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k).', score=("scores = Q @ K", "scores = np.dot(Q, K)")),
-    change('keys transposed with .T', 'With leading axes your scores no longer fit: `K.T`, for one, reverses all axes. Swap only the last two: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.T", "scores = np.dot(Q, K.T)")),
+    change('keys transposed with .T', 'With leading axes your scores no longer fit: `K.T` reverses all axes. Swap only the last two: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.T", "scores = np.dot(Q, K.T)")),
     change('axes 0 and 1 swapped', 'Your scores fit only Q and K without leading axes: only there are the axes 0 and 1 the last two. Count from the end: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.swapaxes(0, 1)", "scores = Q @ K.transpose(1, 0)")),
     change('axes 1 and 2 swapped', 'Your scores fit only Q and K with three axes: only there are the axes 1 and 2 the last two. Count from the end: `K.swapaxes(-1, -2)`.', score=("scores = Q @ K.swapaxes(1, 2)", "scores = Q @ K.transpose(0, 2, 1)")),
     change('queries and keys swapped', 'You have queries and keys the wrong way round: your scores have a row for each key. They need a row for each query, `Q @ K.swapaxes(-1, -2)`, shape (..., T_q, T_k).', score="scores = K @ Q.swapaxes(-1, -2)"),
@@ -202,7 +202,7 @@ VARIANCE = (
     change('one term', 'd_k does not count in your result, or is divided out again. The score adds up d_k products, and variances of independent terms add up.', sum="return product"),
     change("one term too few", "Your sum has d_k − 1 terms. The score adds up d_k products.", sum="return (d_k - 1) * product"),
     change('width a', 'You used a² / 12, the variance for an interval of width a. From −a to a the width is 2a: (2a)² / 12 = a² / 3.', entry="entry = a**2 / 12"),
-    change('standard deviation', 'Your result is the standard deviation, the root of a variance. Asked for is the variance itself.', sum="return math.sqrt(d_k * product)"),
+    change('standard deviation', 'Your result is the standard deviation, the root of a variance. Return the variance itself.', sum="return math.sqrt(d_k * product)"),
     change('d_k squared', 'In your result d_k is squared. Variances of independent terms add up: d_k terms, factor d_k.', sum="return d_k**2 * product"),
     change('spread without the third', 'You took a² for the variance of an entry: right if every entry were −a or a. Spread evenly between them, it is a² / 3.', entry="entry = a**2"),
     change("square of the width left out", "You used 2a / 12: the variance of an interval of width w is w² / 12, with w = 2a, (2a)² / 12 = a² / 3.", entry="entry = 2 * a / 12"),
@@ -365,7 +365,7 @@ d_k: the width of q and k. a: a positive number. Returns one number.""",
         "For independent numbers with mean 0, Var(q_i k_i) = Var(q_i) · Var(k_i). Variances of independent terms add up.",
     ),
     mistakes=VARIANCE,
-    praise="The score grows with d_k for uniform entries too; only the factor differs. Now let the computer throw the dice.",
+    praise="The score grows with d_k for uniform entries too; only the factor differs. Now compare with random vectors.",
 )
 
 EXERCISES = (_SOFTMAX, _ATTENTION, _VARIANCE)

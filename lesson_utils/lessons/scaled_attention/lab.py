@@ -134,7 +134,7 @@ def fan(figure: "plots.Figure", scores: Mapping[int, Array], variance: Callable[
         some = np.asarray(s)[:400]
         ax.plot(d_k + rng.uniform(-9, 9, len(some)), some, ".", color=plots.INK, ms=2.2, alpha=0.6)
     last = max(scores)
-    for n, name in enumerate(("predicted", "twice that"), 1):
+    for n, name in enumerate(("1 predicted sd", "2 predicted sd"), 1):
         ax.annotate(name, (last, n * band[-1]), (14, 0), textcoords="offset points", va="center", color=UNSCALED)
     low, high = min(scores), max(scores)
     narrow, wide = (float(np.std(scores[d_k])) for d_k in (low, high))
@@ -197,7 +197,7 @@ def looks(num_keys: int, d_k: int, factor: float = 1.0, seed: int = 0) -> Looks:
 @live.lab(
     height=3.9,
     neutral="The curves reach as far as d_k is dragged, and at d_k = 1 they have only begun.",
-    telling={"d_k": 512, "num_keys": 512},
+    telling={"d_k": 512, "num_keys": 32},
     d_k=live.Choice("d_k", D_KS, 1),
     num_keys=live.Choice("number of keys", NUM_KEYS, 32),
 )
@@ -233,7 +233,7 @@ def slope_lab(figure: "plots.Figure") -> live.Update:
             medians[scaled].set_data(reached, middle)
             now[scaled] = low[-1], middle[-1], high[-1]
         ratio = now[False][1] / now[True][1]
-        weights_ax.set_title(f"Looks at {keys[False]:.1f} of {num_keys} keys, scaled at {keys[True]:.0f}")
+        weights_ax.set_title(f"Unscaled: {keys[False]:.1f} of {num_keys} keys; scaled: {keys[True]:.0f}")
         steeper = f"unscaled is {short(ratio)} ×" if ratio > 1 else f"scaled is {short(1 / ratio)} ×"
         slope_ax.set_title(f"Median slope: {steeper} steeper" if abs(np.log(ratio)) > 0.05 else "Both slopes are alike")
         spread = [f"{short(low)} to {short(high)}, median {short(middle)}" for low, middle, high in now.values()]
@@ -310,7 +310,7 @@ def with_and_without(figure: "plots.Figure", runs: Mapping[str, tuple[float, Arr
         curves.plot(np.arange(5, 5 + len(smooth)), smooth, look, color=colour, label=_typeset(name))
         plots.draw_heatmap(ax, weights, row_label="query" if ax is maps[0] else "", numbers=False)
         ax.set(xticks=range(0, 24, 6), yticks=range(0, 24, 6), xlabel="key")
-        ax.set_title(f"{_typeset(name)}: knows {known:.0%}")
+        ax.set_title(f"{_typeset(name)}: names {known:.0%}")
         told.append(f"{name}, a query's largest weight is {weights.max(axis=-1).mean():.2f}")
     curves.set(xlabel="training step", ylabel="loss", ylim=(0, None))
     curves.legend(loc="lower left")
@@ -395,10 +395,12 @@ def crossed(figure: "plots.Figure", runs: Mapping[str, Array]) -> str:
             here = soft[name] == learned
             ax.plot(some[here, 0], rows[here], "o", color=colour, mfc=face, ms=8, mew=1.8, label=None if row else label)
     ax.set_yticks(range(len(runs)), [_typeset(name) for name in runs])
-    ax.set(xlim=(0, 3), ylim=(len(runs) - 0.5, -0.5))
+    ax.set(xlim=(0, 3.05), ylim=(len(runs) - 0.5, -0.5))
     ax.grid(axis="x")
     ax.legend(loc="center left")
     counts = [int(learned.sum()) for learned in soft.values()]
     starts = len(next(iter(runs.values())))
-    ax.set_title(f"Of {starts} models each, {', '.join(map(str, counts))} learn")
+    for row, count in enumerate(counts):
+        ax.text(2.98, row, f"{count} of {starts} learn", ha="right", va="center")
+    ax.set_title(f"With the root {counts[0]} of {starts} models learn, without it {counts[1]}")
     return f"… Dots, by way of training: {each((f'{name}:' for name in runs), counts, 'd')} of {starts} learn."

@@ -18,7 +18,7 @@ from lesson_utils.mistakes.recognise.mutation_operators import name_called, numb
 from lesson_utils.mistakes.recognise.tree_edits import Edit, block, placed, places_in, written
 
 NO_AXIS = "Without `axis`, {} takes all numbers of the array as one long row."
-POWER = "`^` is no power in Python: it is the exclusive “or”."
+POWER = "`^` is not a power in Python: it is the exclusive “or”."
 ALIKE = "`*` repeats the same object, so that what is written into one of them shows in all."
 SLICE = "If `{{P}}` is 0, −0 is 0 as well, and this slice {}."
 INFINITE = "0 times ∞ is NaN (not a number), so that the product spoils every place where `{A}` is 0."
