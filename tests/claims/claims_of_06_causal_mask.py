@@ -1,9 +1,8 @@
 """What the text of notebook 06 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.causal_mask.contexts import LENGTHS
-from lesson_utils.lessons.causal_mask.ladder import ORDERS
-from lesson_utils.lessons.causal_mask.watched import uncertain
+from lesson_utils.lessons.causal_mask.counting import LENGTHS
+from lesson_utils.lessons.causal_mask.gpts import ORDERS, uncertain
 
 # %% side-by-side
 as_written(last=np.allclose(causal[-1], both_ways[-1]), first=causal[0, 0] == 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.lessons.causal_mask.capstone import Parameters, parameters
+from lesson_utils.lessons.causal_mask.gpts import Parameters, parameters
 from lesson_utils.lessons.common_mistakes import OWN_SOFTMAX, answers, masks, weighing
 from lesson_utils.maths import attention as library
 from lesson_utils.maths import models, ops, positions
