@@ -131,6 +131,7 @@ def _height(moved: Array) -> Array:
     height=4.0,
     example=lambda: attention.causal_mask,
     neutral="Under the right mask nothing leaks.",
+    telling={"kind": "too late"},
     T=live.Slider("sequence length T", 4, LONGEST, 12),
     token=live.Slider("changed token", 0, LONGEST - 1, 6),
     kind=live.Choice("mask", tuple(KINDS), "causal"),
@@ -220,6 +221,7 @@ def untrained() -> tuple[models.GPT, tasks.Vocabulary]:
 @live.lab(
     height=4.1,
     neutral="At the first character every head looks at itself.",
+    telling={"query": REAL_LINE.index("same")},
     controls=lambda model, vocabulary: {"query": live.Slider("query at", 0, len(REAL_LINE) - 1, 0)},
     example=untrained,
 )
@@ -376,6 +378,7 @@ class Page:
 @live.lab(
     height=4.0,
     neutral="It is warm: neither greedy nor hot.",
+    telling=[{"temperature": 0.0}, {"temperature": 2.0}],
     prompt=live.Word("prompt", "The ", longest=30),
     temperature=live.Slider("temperature τ", 0.0, 2.0, 0.8, 0.1),
     top_k=live.Choice("top-k", TOP_KS, "all"),
@@ -411,12 +414,12 @@ def sampling_lab(figure: "plots.Figure", model: models.GPT, vocabulary: tasks.Vo
         writing.set(now.text, now.probability)
         possible, rare = int((now.drawn > 0).sum()), int((now.probability < RARE).sum())
         words = words_in(now.text)
-        first = "Greedy takes the likeliest" if temperature == 0 else f"{possible} of {len(now.drawn)} can be drawn"
+        first = f"{possible} of {len(now.drawn)} possible" if temperature else "only the likeliest"
         finding = f"{len(words)} words, {len(set(words))} different; {rare} characters under {RARE:.0%}"
         if unknown:  # what it has never read it can't go on from
             finding = f"{rare} characters under {RARE:.0%}; left out: {unknown[:8]}"
         finding = finding.replace("%", " %")
-        chart.set_title(first)
+        chart.set_title(f"τ = {temperature:.1f}: {first}")
         page.set_title(d.drawable(finding, MONO))
         listed = ", ".join(
             f"{label} {now.drawn[i]:.2f} ({now.model[i]:.2f})" for label, i in zip(labels[:5], likeliest, strict=False)
@@ -480,6 +483,7 @@ def computed(step: int, cached: bool) -> tuple[int, int, int]:
 @live.lab(
     height=4.4,
     neutral="After one symbol, both ways have computed one position.",
+    telling=[{"step": CACHED_CONTEXT, "cached": False}, {"step": CACHED_CONTEXT, "cached": True}],
     step=live.Slider("symbols read", 1, CACHED_STEPS, 1),
     cached=live.Switch("with a cache", True),
 )
@@ -531,9 +535,9 @@ def cache_lab(figure: "plots.Figure") -> live.Update:
         if cached and step > 1 and new_rows > 1:
             finding = f"Context of {CACHED_CONTEXT} is full: {new_rows} rows made anew"
         elif cached:
-            finding = f"{new_rows} row is new, {seen - 1} are kept"
+            finding = f"With a cache: {new_rows} row is new, {seen - 1} are kept"
         else:
-            finding = f"All {seen} rows are computed"
+            finding = f"Without a cache, {f'all {seen} rows are' if seen > 1 else '1 row is'} computed"
         store.set_title(finding)
         without = sum(computed(s, False)[2] for s in range(1, step + 1))
         cost = f"{step} symbol{'s' * (step > 1)}: {total} computed" + f", not {without}" * (total < without)
