@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lesson_utils.classroom import tables
 from lesson_utils.lessons.causal_mask.gpts import Seen, answers, known_words, read, uncertain, word_shares, words_in
 from lesson_utils.maths import models, ops, tasks
 from lesson_utils.maths.checks import Array, Ids
@@ -106,10 +107,10 @@ class Table:
 
 def count(ids: Ids, longest: int, V: int) -> dict[int, Table]:
     """Count the tables of 1 to `longest` characters of a text (T,), by their order."""
-    tables: dict[int, Table] = {}
+    ngrams: dict[int, Table] = {}
     for order in range(1, longest + 1):
-        tables[order] = Table(ids, order, V, tables.get(order - 1))
-    return tables
+        ngrams[order] = Table(ids, order, V, ngrams.get(order - 1))
+    return ngrams
 
 
 def seen_before(table: Table, contexts: Ids) -> float:
@@ -119,14 +120,14 @@ def seen_before(table: Table, contexts: Ids) -> float:
     return float((_looked_up(c.contexts, c.totals, code) > 0).mean())
 
 
-def print_tables(
-    tables: Mapping[int, Table],
+def beside_gpt(
+    ngrams: Mapping[int, Table],
     held_out: tuple[Ids, Ids],
     vocabulary: tasks.Vocabulary,
     text: str,
     gpt: Array,
     watch: Seen,
-) -> None:
+) -> tables.Table:
     """List for each table its loss, how much of what it meets it has seen, and what it writes; then the GPT.
 
     Args:
@@ -134,17 +135,18 @@ def print_tables(
         gpt: the GPT's loss on each of these windows, in bits, (B,).
     """
     known, last = known_words(text), held_out[0][:, -LONGEST:]  # (B, 7): the ends of the windows
-    print("characters   bits   seen before   real words   what it writes (of 8 texts, the one with most words)")
-    found = {}
-    for n, table in tables.items():
+    found, rows = {}, []
+    for n, table in ngrams.items():
         texts = table.writes(vocabulary, text[:1], 120)
         seen, real = seen_before(table, last[:, -n:]), word_shares(texts, known)[0]
         found[n] = table.window_bits(held_out)
-        print(f"{n:10} {found[n].mean():6.2f} {seen:13.0%} {real:12.0%}   {texts[0][:58]}")
-    print(f"{'the GPT':>10} {gpt.mean():6.2f} {'':13} {watch.shares[-1]:12.0%}   {watch.texts[-1][:58]}")
+        rows.append((f"table of {n}", found[n].mean(), f"{seen:.0%}", real, texts[0][:58]))
+    rows.append(("the GPT", gpt.mean(), "", watch.shares[-1], watch.texts[-1][:58]))
     best = min(found, key=lambda n: found[n].mean())
     lead = gpt - found[best]  # (B,)
     print(f"The table of {best} needs {lead.mean():.3f} ± {uncertain(lead):.3f} bits less than the GPT.")
+    head = ("model", "bits", "seen before", "real words", "what it writes (of 8 texts, the one with most words)")
+    return tables.table(head, rows, ("", ".2f", "", ".0%", ""))
 
 
 def _counted(occurrences: Ids, V: int) -> Counted:

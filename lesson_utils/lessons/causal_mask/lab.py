@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import drawings as d
-from lesson_utils.classroom import formats, live, plots
+from lesson_utils.classroom import formats, live, plots, tables
 from lesson_utils.lessons.attention_bugs import BUGS
-from lesson_utils.lessons.causal_mask.counting import by_context, count, mixed_bits, print_tables
+from lesson_utils.lessons.causal_mask.counting import beside_gpt, by_context, count, mixed_bits
 from lesson_utils.lessons.causal_mask.gpts import (
     Peeking,
     Watch,
@@ -188,9 +188,8 @@ def leak_lab(figure: "plots.Figure", causal_mask: CausalMask) -> live.Update:
         map_ax.set_title(f"{kind}:\n{ahead:.0%} looks ahead")  # the alternative text says of which layer
         listed = ", ".join(f"{i}: {formats.power(m) if m else 'exactly 0'}" for i, m in enumerate(moved))
         return (
-            f"{finding}. Mask: {kind}, {KINDS[kind]}; {layers} layer{'s' if layers > 1 else ''}; token {position} of "
-            f"{T} is changed. How far each output moves: {listed}. {ahead:.0%} of the {'first ' if layers > 1 else ''}"
-            f"layer's weight looks ahead."
+            f"… {KINDS[kind].capitalize()}, in {layers} layer{'s; the map is of the first' * (layers > 1)}. Token "
+            f"{position} of {T} is changed. How far each output moves: {listed}."
         )
 
     return update
@@ -199,11 +198,13 @@ def leak_lab(figure: "plots.Figure", causal_mask: CausalMask) -> live.Update:
 # --- 3 · −∞, −1e9, and rows with nothing to see -----------------------------------------------------------------------
 
 
-def weights_table(weights: dict[tuple[str, Any], Array]) -> None:
-    """Print two rows of weights for each way to hide scores and each dtype."""
-    print("                            last two hidden            all hidden")
-    for (way, dtype), rows in weights.items():
-        print(f"{way:16} {dtype.__name__:8}", *("   " + " ".join(f"{w:5.2f}" for w in row) for row in rows))
+def weights_table(weights: dict[tuple[str, Any], Array]) -> tables.Table:
+    """List two rows of weights for each way to hide scores and each dtype."""
+    rows = [
+        (f"{way}, {dtype.__name__}", *(" ".join(f"{w:.2f}" for w in row) for row in two))
+        for (way, dtype), two in weights.items()
+    ]
+    return tables.table(("", "last two hidden", "all hidden"), rows)
 
 
 # --- 4 · Where the GPT's heads look -----------------------------------------------------------------------------------
@@ -263,12 +264,11 @@ def looks_lab(figure: "plots.Figure", model: models.GPT, vocabulary: tasks.Vocab
         surest = int(rows.max(axis=-1).argmax())
         back = query - int(keys[surest])
         place = "at itself" if not back else f"{back} back, at “{visible(line[keys[surest]])}”"
-        finding = f"From “{visible(line[query])}”: {names[surest]} looks {place} ({rows[surest].max():.0%})"
-        ax.set_title(finding)
+        ax.set_title(f"From “{visible(line[query])}”: {names[surest]} looks {place} ({rows[surest].max():.0%})")
         told = "; ".join(
             f"{name}: “{line[k]}” {query - k} back {row[k]:.2f}" for name, k, row in zip(names, keys, rows, strict=True)
         )
-        return f"{finding}. Line “{line}”, query at {query}. Largest weight of each head: {told}."
+        return f"… Line “{line}”, query at {query}. Largest weight of each head: {told}."
 
     return update
 
@@ -425,8 +425,8 @@ def sampling_lab(figure: "plots.Figure", model: models.GPT, vocabulary: tasks.Vo
             f"{label} {now.drawn[i]:.2f} ({now.model[i]:.2f})" for label, i in zip(labels[:5], likeliest, strict=False)
         )
         return (
-            f"{finding}. Temperature {temperature:.1f}, top-k {top_k}, top-p {top_p:.2f}. {first}; next character, "
-            f"drawn from (model at τ = 1): {listed}. The text: {' '.join(now.text.split())}"
+            f"… Top-k {top_k}, top-p {top_p:.2f}{f', left out: {unknown}' * bool(unknown)}. Next character, drawn from "
+            f"(model at τ = 1): {listed}. The text: {' '.join(now.text.split())}"
         )
 
     return update
@@ -540,11 +540,10 @@ def cache_lab(figure: "plots.Figure") -> live.Update:
             finding = f"Without a cache, {f'all {seen} rows are' if seen > 1 else '1 row is'} computed"
         store.set_title(finding)
         without = sum(computed(s, False)[2] for s in range(1, step + 1))
-        cost = f"{step} symbol{'s' * (step > 1)}: {total} computed" + f", not {without}" * (total < without)
-        grid.set_title(cost)
+        grid.set_title(f"{step} symbol{'s' * (step > 1)}: {total} computed" + f", not {without}" * (total < without))
         return (
-            f"{finding}. {'With' if cached else 'Without'} a cache. Positions: {cost}. "
-            f"Keys and values of {seen} positions, “{CACHED_LINE[start:end]}”; strong colours: computed in this step."
+            f"… On the left keys and values of {seen} positions, “{CACHED_LINE[start:end]}”, strong colours: computed "
+            f"in this step. On the right the positions that each step computes."
         )
 
     return update

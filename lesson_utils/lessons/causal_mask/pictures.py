@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.classroom import drawings as d
-from lesson_utils.classroom import plots
+from lesson_utils.classroom import formats, plots
 from lesson_utils.lessons.causal_mask.counting import LENGTHS
 from lesson_utils.lessons.causal_mask.gpts import Losses, uncertain
 from lesson_utils.maths import attention
@@ -49,7 +49,7 @@ def triangle(figure: "plots.Figure", line: str = "The class") -> str:
         cell(T + 1, y, visible(line[t + 1]), plots.GREEN, 0.3, weight="bold")
     ax.set_title(f"A line of {T + 1} characters holds {T} questions, answered in one pass")
     listed = "; ".join(f"given “{line[: t + 1]}” the target is “{line[t + 1]}”" for t in range(T))
-    return f"A line of {T + 1} characters holds {T} questions, answered in one pass. Shows a triangle: {listed}."
+    return f"… A triangle: {listed}."
 
 
 @plots.still(9.0, 3.9)
@@ -77,7 +77,7 @@ def maps(figure: "plots.Figure", bidirectional: Array, causal: Array) -> str:
     stays = ["the last row stays"] * np.allclose(causal[-1], bidirectional[-1]) + stays
     finding = ", ".join(stays).capitalize() or "No row is what the mask should leave"
     ax.set_title(finding)
-    return f"{finding}. Two maps of weights of {T} tokens. {'. '.join(texts)}."
+    return f"… Two maps of weights of {T} tokens. {'. '.join(texts)}."
 
 
 # --- 3 · Rows with nothing to see -------------------------------------------------------------------------------------
@@ -101,10 +101,9 @@ def allowed(figure: "plots.Figure", names: Sequence[str], *masks: Mask) -> str:
         ax.set(title=f"{name}:\n{rows}", xlabel="key (blue: visible, hatched: hidden)", ylabel="query")
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-        keys = [", ".join(map(str, np.flatnonzero(row))) or "none" for row in mask]
-        alt.append(f"Mask, {name}: {rows}. ")
-        alt.append("Query by keys: " + "; ".join(f"{i} sees {seen}" for i, seen in enumerate(keys)) + ". ")
-    return "".join(alt).strip()
+        keys = [", ".join(map(str, np.flatnonzero(row))) or "nothing" for row in mask]
+        alt.append(f"Keys, {name}: " + "; ".join(f"query {i} sees {seen}" for i, seen in enumerate(keys)))
+    return f"… {'. '.join(alt)}."
 
 
 # --- 4 · How good can a prediction be? --------------------------------------------------------------------------------
@@ -140,20 +139,19 @@ def context_plot(figure: "plots.Figure", curves: Mapping[str, Array], tables: Ma
     last = list(curves)[-1]
     behind = [n for n, mean, margin in zip(LENGTHS, means[last], margins[last], strict=True) if mean > level - margin]
     ahead = [n for n in LENGTHS if n > max(behind, default=0)]
-    finding = (
+    ax.set_title(
         f"With {ahead[0]} characters or more, the GPT of {last.removeprefix('GPT, ')} beats every table"
         if ahead
         else "No GPT here beats the best table"
     )
-    ax.set_title(finding)
     listed = "; ".join(
         f"{name}: "
         + ", ".join(f"{n} {v:.2f} ± {m:.2f}" for n, v, m in zip(LENGTHS, means[name], margins[name], strict=True))
         for name in curves
     )
     return (
-        f"{finding}. Bits by characters read, with two standard errors of the difference to the best table, {listed}; "
-        f"tables: {', '.join(f'{n} {v:.2f}' for n, v in counted.items())}, the best one with {best} characters."
+        f"… Bits by characters read, with two standard errors of the difference to the best table, {listed}; "
+        f"tables: {formats.each(counted, counted.values())}, the best one with {best} characters."
     )
 
 
@@ -209,7 +207,7 @@ def ladder_plot(figure: "plots.Figure", starts: Sequence[Mapping[str, Losses]], 
         else "Which part brings most depends on the order: " + ", ".join(f"{name} {gain:.2f}" for name, gain in largest)
     )
     figure.suptitle(finding, x=0.01, ha="left", weight="bold", size=13)
-    lines = "; ".join(f"{name} {value:.2f}" for name, value in marks.items())
+    lines = formats.each(marks, marks.values())
     return (
         f"{finding}. Bits a character after each addition, a number for each start. {'. '.join(told)}. Lines: {lines}."
     )
@@ -257,13 +255,12 @@ def unsure(figure: "plots.Figure", rungs: Mapping[str, float], finding: str = ""
         size=10.5,
     )
     first, last = names[0], names[-1]
-    finding = (
+    ax.set_title(
         finding
         or f"From {characters(rungs[first])} characters to {characters(rungs[last])}, by knowing what follows what"
     )
-    ax.set_title(finding)
     listed = "; ".join(f"{name} {value:.2f} bits, {characters(value)} characters" for name, value in rungs.items())
-    return f"{finding}. Shows how many equally likely characters each loss amounts to: {listed}."
+    return f"… Shows how many equally likely characters each loss amounts to: {listed}."
 
 
 @plots.still(9.0, 3.9)
@@ -272,7 +269,6 @@ def influence_plot(figure: "plots.Figure", found: Mapping[str, Array]) -> str:
     from matplotlib.colors import ListedColormap, LogNorm
     from matplotlib.patches import Rectangle
 
-    told = []
     for ax, (name, matrix) in zip(figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True):
         ahead = int((np.triu(matrix, 1) > 0).sum())
         pairs = len(matrix) * (len(matrix) - 1) // 2
@@ -286,5 +282,4 @@ def influence_plot(figure: "plots.Figure", found: Mapping[str, Array]) -> str:
         figure.colorbar(image, ax=ax, shrink=0.8, label="gradient")
         finding = f"{ahead} of {pairs} pairs look ahead" if ahead else "no output looks ahead"
         ax.set(title=f"{name}:\n{finding}", xlabel="input", ylabel="output")
-        told.append(f"{name}: {finding}")
-    return f"{'. '.join(told)}. Maps of the gradient of each output with respect to each input; hatched is exactly 0."
+    return "… Maps of the gradient of each output with respect to each input; hatched is exactly 0."
