@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils.lessons.efficient_attention.rounding import rounded
+from lesson_utils.lessons.efficient_attention.published import rounded
 from lesson_utils.maths import costs, fast_weights
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
