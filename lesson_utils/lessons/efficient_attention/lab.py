@@ -73,6 +73,7 @@ def amount(n: float) -> str:
         "d_model": live.Choice("width d", WIDTHS, WIDTHS[-1]),
     },
     neutral="At 64 tokens of width 4,096 pairs cost next to nothing, and the curve of width 512 is not drawn.",
+    telling={"T": 4096, "d_model": 512},
 )
 def bill_lab(figure: "plots.Figure", measured: dict[int, Bill]) -> live.Update:
     """Show what a block spends: on each position by itself, and on pairs; by count, and by the clock."""
@@ -109,18 +110,14 @@ def bill_lab(figure: "plots.Figure", measured: dict[int, Bill]) -> live.Update:
         reached = 6 * d_model <= T
         even.set_data([6 * d_model] * 2, [0, 0.5 * reached])
         bars.set_title(f"T = {T:,}, d = {d_model:,}: pairs cost {share:.0%}")
-        half = f"Half of all at T = 6d = {6 * d_model:,}" if reached else "Pairs are less than half of all"
-        curve.set_title(half)
+        curve.set_title(f"Half of all at T = 6d = {6 * d_model:,}" if reached else "Pairs are less than half of all")
         listed = ", ".join(
             f"{n} {formats.large(c)}" for n, c in zip(("projections", "feed-forward", "pairs"), counts, strict=True)
         )
         for artist in (squares, says):  # beside the curve of another width they would compare what can't be compared
             artist.set_visible(d_model == D)
-        by_clock = ", ".join(f"{T}: {share:.0%}" for T, share in zip(measured, timed, strict=True))
-        return (
-            f"Pairs cost {share:.0%} of the multiply-adds of a block at T = {T}, d = {d_model}: {listed}. {half}."
-            + f" Measured at d = {D}, by length: {by_clock}." * (d_model == D)
-        )
+        by_clock = formats.each([f"{T}:" for T in measured], timed, ".0%")
+        return f"… Multiply-adds of a block: {listed}." + f" Measured, by length: {by_clock}." * (d_model == D)
 
     return update
 
@@ -230,10 +227,7 @@ class Tiles:
             self.total_ax.set_title(f"Both sums are 0{': no rescaling' * forget}")
             self.output_ax.set_title("")
             self.error_ax.set_title(f"The whole row gives {exact():.3f}")
-            return (
-                f"Nothing of {KEYS} keys has been seen yet; both sums are 0; tiles of {size}"
-                f"{', forgetting to rescale' * forget}."
-            )
+            return f"… {KEYS} keys in tiles of {size}{', forgetting to rescale' * forget}."
         jumped = step > 1 and now.shrink < 1
         top, factor = minus(f"{now.largest:.1f}"), f"{now.shrink:.2g}"
         self.row_ax.set_title(f"{seen} of {KEYS} keys: maximum {top}" + (", it jumped" if jumped else ""))
@@ -244,11 +238,7 @@ class Tiles:
         self.output_ax.set_title(f"output / total = {now.output / now.total:.3f}")
         verdict = f"off by {errors[step - 1]:.3f}" if errors[step - 1] > 5e-4 else "exact"
         self.error_ax.set_title(f"{verdict.capitalize()}; the whole row gives {exact():.3f}")
-        rescaled = f"should be multiplied by {factor}, which is forgotten" if forget else f"multiplied by {factor}"
-        return (
-            f"The output is {verdict} after {seen} of {KEYS} keys, in tiles of {size}. Largest score so far {top}; the "
-            f"old sums {rescaled}; total {now.total:.2f}, output {now.output:.2f}."
-        )
+        return f"… In tiles of {size}; total {now.total:.2f}, output {now.output:.2f}."
 
     def _move_row(self, maxima: list[float], seen: int, size: int) -> None:
         """Colour the last tile and the earlier ones, and draw the running maximum over them."""
@@ -262,6 +252,7 @@ class Tiles:
 @live.lab(
     height=4.6,
     neutral="No tile is seen yet: nothing has shrunk, and there is no error to compare.",
+    telling=[{"step": 5}, {"step": 5, "forget": True}],
     step=live.Slider("tiles seen", 0, KEYS, 0),
     forget=live.Switch("forget to rescale", False),
     size=live.Choice("tile size", SIZES, 4),
@@ -298,6 +289,7 @@ LENGTH = 512  # of the mask that is drawn
 @live.lab(
     height=4.1,
     neutral="Of the window's curves only what a window of up to 64 does is drawn, with no first token kept.",
+    telling=[{"window": 128}, {"keep": 1}],
     window=live.Choice("window", WINDOWS, 64),
     keep=live.Choice("first tokens kept", KEPT, 0),
     text=live.Choice("text", TEXTS, ALL_TEXTS),
@@ -349,10 +341,7 @@ def window_lab(figure: "plots.Figure") -> live.Update:
             f"{k} kept: " + ", ".join(f"{size} {three_figures(p)}" for size, p in zip(tried, curve, strict=True))
             for k, curve in curves.items()
         )
-        return (
-            f"With a window of {window} and {keep} first tokens kept the perplexity is {three_figures(here)}, seeing "
-            f"all {three_figures(all_seen)}; SmolLM2-135M, text: {text}, stored. By window, {table}."
-        )
+        return f"… SmolLM2-135M, stored. By window, {table}."
 
     return update
 
@@ -383,6 +372,7 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 @live.lab(
     height=3.7,
     neutral="With one text of 1,024 tokens every cache is far smaller than its model's weights.",
+    telling={"context": 8192, "texts": 16},
     context=live.Choice("tokens of each text", CONTEXTS, CONTEXTS[0]),
     texts=live.Choice("texts at once", BATCHES, 1),
 )
@@ -418,10 +408,7 @@ def cache_lab(figure: "plots.Figure") -> live.Update:
         ax.set_title(f"{texts} text{s} of {context:,} tokens: {exceed}")
         listed = "; ".join(f"{m.name} ({m.kept}) {as_bytes(size)}" for m, size in zip(MODELS, sizes, strict=True))
         beyond = [m.name for m in MODELS if context > m.context]
-        return (
-            f"{texts} text{s} of {context} tokens each: {more} of {len(MODELS)} caches are larger than the weights: "
-            f"{listed}. 16 bits a number. Made for shorter texts: {', '.join(beyond) or 'none'}."
-        )
+        return f"… 16 bits a number: {listed}. Made for shorter texts: {', '.join(beyond) or 'none'}."
 
     return update
 
@@ -457,6 +444,7 @@ def error(x: Array, few: Array) -> float:
         "sharing": live.Choice("a scale for", SHARING, SHARING[0]),
     },
     neutral="With 16 bits both ways are next to exact, and no curve is drawn for fewer bits.",
+    telling={"bits": 3, "sharing": SHARING[1]},
 )
 def round_lab(figure: "plots.Figure", rounding: Rounding) -> live.Update:
     """Show real keys before and after they are rounded, and the stored perplexity of the model that reads them.
@@ -506,12 +494,12 @@ def round_lab(figure: "plots.Figure", rounding: Rounding) -> live.Update:
         dot.set_data([BITS.index(bits)], [here])
         axes[0].set_title(f"96 {kind} as they are")
         axes[1].set_title(f"{bits} bits: {100 * error(x, few):.2g} % off")
-        right.set_title(f"Perplexity {three_figures(here)}")
+        gained = sharing == SHARING[1] and bits < 16
+        by_vector = f", not {three_figures(perplexity_rounded(SHARING[0], bits))}" * gained
+        right.set_title(f"Perplexity {three_figures(here)}{by_vector}")
         return (
-            f"96 {kind} of SmolLM2, {bits} bits a number, a scale for {sharing}: the rounded ones are off by "
-            f"{100 * error(x, few):.2g} % (root mean square). Perplexity of the model with all keys so rounded "
-            f"(channels in groups of 32 tokens) and values by vector, stored: "
-            f"{three_figures(here)}; at 16 bits {three_figures(full)}."
+            f"… SmolLM2 with a scale for {sharing}. Perplexity with all keys so rounded (channels in groups of {GROUP} "
+            f"tokens) and values by vector, stored; at 16 bits it is {three_figures(full)}. Off: root mean square."
         )
 
     return update
@@ -568,6 +556,7 @@ def choice(texts: int, way: str, window: str, bits: int) -> Chosen:
 @live.lab(
     height=3.4,
     neutral="Without any saving the choice does not fit; what each saving brings is seen only when it is chosen.",
+    telling={"way": WAYS[1], "bits": 4},
     memory=live.Choice("memory (GB)", MEMORIES, 4),
     texts=live.Choice("texts at once", TEXTS_AT_ONCE, 64),
     way=live.Choice("a prompt with", WAYS, WAYS[0]),
@@ -599,7 +588,8 @@ def choose_lab(figure: "plots.Figure") -> live.Update:
         sizes = (WEIGHTS, found.weights_of_pairs, found.caches)
         for bar, word, n, size in zip(bars, words, range(3), sizes, strict=True):
             bar.set_width(min(size / 1e9, 20))
-            word.set_position((min(size / 1e9, 16) + 0.3, n))
+            end = min(size / 1e9, 16)
+            word.set_position(((memory if end < memory < end + 4 else end) + 0.3, n))  # not across the dashed line
             word.set_text(as_bytes(size))
         limit.set_xdata([memory, memory])
         points = [choice(1, way, *one) for one in shown]
@@ -611,10 +601,8 @@ def choose_lab(figure: "plots.Figure") -> live.Update:
         right.set_title(f"Perplexity {three_figures(found.perplexity)}; {as_time(found.seconds)} a token")
         listed = ", ".join(f"{name} {as_bytes(size)}" for name, size in zip(names, sizes, strict=True))
         return (
-            f"{as_bytes(found.total)}, which {'' if over <= 0 else 'is '}{fits}: {listed}. {texts} texts of {TOKENS} "
-            f"tokens, {way}, window {window}, {bits} bits. One new token in each text takes {as_time(found.seconds)} "
-            f"at {READ / 1e9:.0f} GB a second. Perplexity, stored, on texts of some 500 tokens: "
-            f"{three_figures(found.perplexity)}."
+            f"… Bytes: {listed}. {texts} texts of {TOKENS:,} tokens, {way}, window {window}, {bits} bits. One new "
+            f"token in each text, read at {READ / 1e9:.0f} GB a second. Perplexity: stored, on texts of 500 tokens."
         )
 
     return update
@@ -629,6 +617,7 @@ RULES = {"off": 0.0} | {f"rate {rate:g}": rate for rate in RATES}
 @live.lab(
     height=4.3,
     neutral="With 4 pairs every rule recalls nearly all: the question is of 64.",
+    telling=[{"pairs": 64}, {"pairs": 64, "feature_map": MAPS[1]}],
     pairs=live.Choice("pairs written", PAIRS, PAIRS[0]),
     feature_map=live.Choice("feature map", MAPS, "none"),
     writes=live.Choice("delta rule", tuple(RULES), "off"),
@@ -665,13 +654,13 @@ def memory_lab(figure: "plots.Figure") -> live.Update:
         if decay < 1:
             rule = f"{rule} and fades" if overwrite else "fades"
         apart = float(found.alike[np.triu_indices(16, 1)].mean())
-        left.set_title(f"Overlap of two keys: {minus(f'{apart:.2f}')}")
+        mapped = "No feature map" if feature_map == MAPS[0] else f"Feature map {feature_map}"
+        left.set_title(f"{mapped}:\noverlap of two keys {minus(f'{apart:.2f}')}")
         right.set_title(f"{pairs} pairs: {found.everything:.0%}; corrected: {found.rewritten:.0%}")
         return (
-            f"It tells {found.everything:.0%} of {pairs} pairs: of the oldest {ENDS} {found.oldest:.0%}, of the newest "
-            f"{ENDS} {found.newest:.0%}; of keys written twice the newest value for {found.rewritten:.0%}. A memory of "
-            f"{D_K} × {VALUES} numbers that {rule}, decay {decay:g}, feature map {feature_map}; {RUNS} runs. Two "
-            f"different keys have a product of {minus(f'{apart:.2f}')} on average."
+            f"… Of the oldest {ENDS} pairs {found.oldest:.0%} are right, of the newest {ENDS} {found.newest:.0%}; of "
+            f"keys written twice the newest value. A memory of {D_K} × {VALUES} numbers that {rule}, decay {decay:g}; "
+            f"{RUNS} runs."
         )
 
     return update

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import plots
+from lesson_utils.classroom import formats, plots, tables
 from lesson_utils.maths import attention, ops
 from lesson_utils.maths.attention import attention_forward
 from lesson_utils.maths.checks import Array, Ids
@@ -52,14 +52,19 @@ def measure(name: str, call: Callable[[], Any], lost: str) -> Measured:
     return Measured(name, peak_bytes(call), seconds(call), lost)
 
 
-def compared(rows: Sequence[Measured]) -> str:
+def compared(rows: Sequence[Measured]) -> tables.Table:
     """List each way's bytes and seconds, against the first one's, and what was lost."""
-    lines, first = [f"{'':18}{'bytes at most':>22}{'time':>20}   lost"], rows[0]
-    for row in rows:
-        size = f"{as_bytes(row.bytes)} ({row.bytes / first.bytes:.1%})"
-        time = f"{as_time(row.seconds)} ({row.seconds / first.seconds:.0%})"
-        lines.append(f"{row.name:18}{size:>22}{time:>20}   {row.lost}")
-    return "\n".join(lines)
+    first = rows[0]
+    written = [
+        (
+            row.name,
+            f"{as_bytes(row.bytes)} ({row.bytes / first.bytes:.1%})",
+            f"{as_time(row.seconds)} ({row.seconds / first.seconds:.0%})",
+            row.lost,
+        )
+        for row in rows
+    ]
+    return tables.table(("", "bytes at most", "time", "lost"), written)
 
 
 def as_bytes(n: float) -> str:
@@ -119,16 +124,16 @@ def measured_bill(lengths: Sequence[int] = LENGTHS) -> dict[int, Bill]:
     return found
 
 
-def clock_table(measured: dict[int, Bill], lengths: Sequence[int] = (64, 256, 1024)) -> str:
+def clock_table(measured: dict[int, Bill], lengths: Sequence[int] = (64, 256, 1024)) -> tables.Table:
     """List the share of pairs in a block's time when parts of the work between pairs are left out."""
     rows = {
         "counted multiply-adds": [share_of_pairs(T, D) for T in lengths],
         "the clock: the two products alone": [measured[T].share(measured[T].products) for T in lengths],
-        "  and softmax": [measured[T].share(measured[T].bare) for T in lengths],
-        "  and the library's checks": [measured[T].share(measured[T].pairs) for T in lengths],
+        "… and softmax": [measured[T].share(measured[T].bare) for T in lengths],
+        "… and the library's checks": [measured[T].share(measured[T].pairs) for T in lengths],
     }
-    lines = [f"{'share of pairs, width 128':36}" + "".join(f"{f'T = {T:,}':>12}" for T in lengths)]
-    return "\n".join([*lines, *(f"{name:36}" + "".join(f"{x:12.0%}" for x in of) for name, of in rows.items())])
+    head = ("share of pairs, width 128", *(f"T = {T:,}" for T in lengths))
+    return tables.table(head, [(name, *of) for name, of in rows.items()], ".0%")
 
 
 def share_of_pairs(T: Any, d: float) -> Any:
@@ -243,7 +248,7 @@ def four_ways(figure: "plots.Figure", ways: list[Way]) -> str:
     axes[0].set_title(f"Bytes: a few rows at a time take {percent(rows.bytes / first.bytes)}")
     axes[1].set_title(f"Time: one kept array takes {percent(ways[1].seconds / first.seconds)}")
     listed = "; ".join(f"{w.name}: {as_bytes(w.bytes)}, {as_time(w.seconds)}" for w in ways)
-    return f"Four ways to the same outputs, bytes at most and seconds: {listed}."
+    return f"… Four ways to the same outputs, bytes at most and seconds: {listed}."
 
 
 def percent(share: float) -> str:
@@ -346,6 +351,7 @@ def roofline(figure: "plots.Figure", measured: Roofline) -> str:
             (-4, 8) if n == 1 else (6, -16),
             textcoords="offset points",
             color=plots.BLUE,
+            bbox={"fc": "white", "ec": "none", "pad": 0.6},  # the dashed line begins behind the first
         )
     ax.annotate(
         f"a cache with 1 … {cached[-1].n} queries for each head of keys",
@@ -356,8 +362,8 @@ def roofline(figure: "plots.Figure", measured: Roofline) -> str:
     )
     ax.annotate(
         "as long as 2 tokens take",
-        (points[3].per_byte, points[3].per_byte * measured.reading),
-        (-10, 8),
+        (ridge, measured.most),
+        (-12, -3),
         textcoords="offset points",
         ha="right",
         color=plots.GREY,
@@ -367,9 +373,9 @@ def roofline(figure: "plots.Figure", measured: Roofline) -> str:
     times = sixteen.seconds / two.seconds
     ax.set_title(f"Eight times the work, 16 tokens in place of 2, takes {times:.1f} times as long")
     listed = ", ".join(f"{p.n}: {as_time(p.seconds)}" for p in points)
-    cache_listed = ", ".join(f"{p.n}: {p.rate / cached[0].rate:.1f}" for p in cached)
+    cache_listed = formats.each([f"{p.n}:" for p in cached], [p.rate / cached[0].rate for p in cached], ".1f")
     return (
-        f"16 tokens at once take {times:.1f} times as long as 2. A matrix of {points[0].bytes / 1e6:.0f} MB times n "
+        f"… A matrix of {points[0].bytes / 1e6:.0f} MB times n "
         f"tokens: {listed}. Computing takes as long as the pass with 2 at {ridge:.1f} multiply-adds per byte. "
         f"Rate of a cache with n queries a head, against one: {cache_listed}."
     )
@@ -424,9 +430,8 @@ def price_plot(figure: "plots.Figure", price: Price) -> str:
     ax.annotate("one after the other", (n[-2], n[-2]), (-14, 0), textcoords="offset points", ha="right")
     ax.annotate("at once", (n[-2], cost[-2]), (0, -18), textcoords="offset points", color=plots.BLUE)
     ax.set_title(f"{n[-1]} tokens at once cost as much as {cost[-1]:.1f} single ones")
-    listed = ", ".join(f"{k}: {c:.1f}" for k, c in zip(n, cost, strict=True))
     return (
-        f"{n[-1]} tokens in one pass cost {cost[-1]:.1f} times one token ({as_time(one)}). By number: {listed}. "
+        f"… By number, in passes over one token ({as_time(one)}): {formats.each([f'{k}:' for k in n], cost, '.1f')}. "
         f"Reading as many bytes in one product takes {reading:.0%} of a pass over one token."
     )
 

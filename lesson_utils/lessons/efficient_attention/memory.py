@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lesson_utils.classroom import tables
 from lesson_utils.maths import efficient, fast_weights
 from lesson_utils.maths.checks import Array, Ids
 
@@ -127,18 +128,16 @@ def recall_by(step: Step, pairs: int, rate: float = 1.0) -> float:
     return float(told(keys, values, written(keys, values, 1.0, True, step, rate)).mean())
 
 
-def recall_table(step: Step) -> str:
+def recall_table(step: Step) -> tables.Table:
     """Right answers by number of pairs, for each way to keep them; `step` is the delta rule's."""
     ways: dict[str, Callable[[int], float]] = {
         "attention, all pairs kept": softmax_recall,
         "a sum, no feature map": lambda n: recall(n).everything,
-        "  values as dense vectors": lambda n: recall(n, dense=True).everything,
+        "… with values as dense vectors": lambda n: recall(n, dense=True).everything,
         "a sum, elu + 1": lambda n: recall(n, feature_map=MAPS[1]).everything,
-        "  less the features' mean": lambda n: recall(n, feature_map=MAPS[2]).everything,
+        "… less the features' mean": lambda n: recall(n, feature_map=MAPS[2]).everything,
         "delta rule, rate 1": lambda n: recall_by(step, n),
         "delta rule, rate 0.2": lambda n: recall_by(step, n, 0.2),
     }
-    lines = [f"{'pairs written':28}" + "".join(f"{n:6}" for n in PAIRS)]
-    for name, ask in ways.items():
-        lines.append(f"{name:28}" + "".join(f"{ask(n):6.0%}" for n in PAIRS))
-    return "\n".join(lines)
+    rows = [(name, *map(ask, PAIRS)) for name, ask in ways.items()]
+    return tables.table(("pairs written", *map(str, PAIRS)), rows, ".0%")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from lesson_utils.classroom import plots
+from lesson_utils.classroom import plots, tables
 from lesson_utils.classroom.formats import three_figures
 from lesson_utils.lessons.efficient_attention.measured import as_bytes
 from lesson_utils.maths import costs
@@ -39,29 +39,25 @@ TEXTS = (ALL_TEXTS, "story", "report", "manual")
 SHOWN = ("64 0", "128 0", "64 1")  # windows of the table
 
 
-def window_table() -> str:
+def window_table() -> tables.Table:
     """List SmolLM2's perplexity on each text with all tokens, the last 64 or 128, or the last 64 and the first."""
-    lines = [f"perplexity{'all':>12}{'last 64':>10}{'last 128':>11}{'last 64 and the first':>24}"]
-    for text in TEXTS:
-        full, *others = (perplexity(*key, text) for key in (("full", "all"), *(("window", w) for w in SHOWN)))
-        lines.append(
-            f"{text:10}{full:12.1f}" + "".join(f"{p:{n}.1f}" for p, n in zip(others, (10, 11, 24), strict=True))
-        )
-    return "\n".join(lines)
+    ways = (("full", "all"), *(("window", shown) for shown in SHOWN))
+    rows = [(text, *(perplexity(*way, text) for way in ways)) for text in TEXTS]
+    return tables.table(("perplexity", "all", "last 64", "last 128", "last 64 and the first"), rows, ".1f")
 
 
-def sink_table() -> str:
+def sink_table() -> tables.Table:
     """List SmolLM2's perplexity with the last 64 tokens and something in place of the first (stored)."""
     rows = (
         ("the last 64, and nothing else", perplexity("window", "64 0")),
-        ("  and token 0", perplexity("window", "64 1")),
-        ("  and token 1 in its place", perplexity("other", 1)),
-        ("  and token 20 in its place", perplexity("other", 20)),
-        ("  and the score of token 0, not its value", perplexity("sink", "score")),
-        ("  and one number for each head as a score", perplexity("sink", "constant")),
+        ("… and token 0", perplexity("window", "64 1")),
+        ("… and token 1 in its place", perplexity("other", 1)),
+        ("… and token 20 in its place", perplexity("other", 20)),
+        ("… and the score of token 0, not its value", perplexity("sink", "score")),
+        ("… and one number for each head as a score", perplexity("sink", "constant")),
         ("all tokens", perplexity("full", "all")),
     )
-    return "\n".join(f"{name:44}{three_figures(p):>8}" for name, p in rows)
+    return tables.table(("SmolLM2 sees", "perplexity"), rows, ".1f")
 
 
 @plots.still(9.0, 3.4)
@@ -85,7 +81,7 @@ def best_keys(figure: "plots.Figure") -> str:
         "the best k, chosen by score", (best[1], kept[1]), (10, 4), textcoords="offset points", color=plots.GREEN
     )
     ax.annotate(
-        "the last and the first", (WINDOWS[2], window[2]), (6, 10), textcoords="offset points", color=plots.BLUE
+        "the last and the first", (WINDOWS[0], window[0]), (0, 10), textcoords="offset points", color=plots.BLUE
     )
     ax.annotate("all keys", (1, full), (0, 5), textcoords="offset points")
     fixed = perplexity("hitters", "32 32")
@@ -103,10 +99,9 @@ def best_keys(figure: "plots.Figure") -> str:
     ax.set_title(f"{few} well-chosen keys ({chosen}) beat a window of {WINDOWS[wide]} ({recent})")
     listed = ", ".join(f"{k}: {three_figures(p)}" for k, p in zip(best, kept, strict=True))
     return (
-        f"{few} keys chosen by score give perplexity {chosen}, a window of {WINDOWS[wide]} and the first token "
-        f"{recent}, the last 32 with the 32 keys that got most weight so far {three_figures(fixed)}, all keys "
-        f"{three_figures(full)}. Best keys, by number: {listed}. Stored results of SmolLM2-135M, "
-        "three texts."
+        f"… The window keeps the first token as well. The last 32 keys with the 32 that got most weight so far give "
+        f"{three_figures(fixed)}, all keys {three_figures(full)}. Best keys, by number: {listed}. Stored results of "
+        "SmolLM2-135M, three texts."
     )
 
 
@@ -165,24 +160,24 @@ MODELS = (
 )
 
 
-def savings_table(cache_bytes: Count, tokens: int = 131_072) -> str:
+def savings_table(cache_bytes: Count, tokens: int = 131_072) -> tables.Table:
     """List each model's cache beside the one that it would have if all its heads kept all tokens."""
-    lines = [f"one text of {tokens:,} tokens    all heads, all tokens   as published   smaller by"]
+    rows = []
     for m in MODELS:
         whole, kept = m.without(tokens, 16, cache_bytes), m.cache(tokens, 16, cache_bytes)
-        lines.append(f"{m.name:29}{as_bytes(whole):>22}{as_bytes(kept):>15}{whole / kept:12.1f}×")
-    return "\n".join(lines)
+        rows.append((m.name, as_bytes(whole), as_bytes(kept), f"{whole / kept:.1f}×"))
+    return tables.table((f"one text of {tokens:,} tokens", "all heads, all tokens", "as published", "smaller by"), rows)
 
 
-def directions_table() -> str:
+def directions_table() -> tables.Table:
     """List SmolLM2's perplexity when all keys and values go through fewer numbers, without training (stored)."""
-    lines = [f"numbers a token in a layer{'perplexity: directions of the weights':>40}{'of its keys and values':>26}"]
-    lines.append(f"{'384, as it was trained':26}{three_figures(perplexity('full', 'all')):>40}")
+    rows = [("384, as it was trained", three_figures(perplexity("full", "all")), "")]
     for rank in sorted(real()["directions"], key=int, reverse=True):
         of_weights = three_figures(perplexity("rank", rank)) if rank in real()["rank"] else "–"
-        lines.append(f"{rank:26}{of_weights:>40}{three_figures(perplexity('directions', rank)):>26}")
-    lines.append(f"{'128: 3 heads averaged to 1':26}{three_figures(perplexity('heads', 1)):>40}")
-    return "\n".join(lines)
+        rows.append((rank, of_weights, three_figures(perplexity("directions", rank))))
+    rows.append(("128: 3 heads averaged to 1", three_figures(perplexity("heads", 1)), ""))
+    head = ("numbers a token in a layer", "perplexity: directions of the weights", "of its keys and values")
+    return tables.table(head, rows)
 
 
 # --- 4 · Keys and values in a few bits; which numbers share a scale decides what that costs ---------------------------
