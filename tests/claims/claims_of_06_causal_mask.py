@@ -1,9 +1,8 @@
 """What the text of notebook 06 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_written
-from lesson_utils.lessons.causal_mask.contexts import LENGTHS
-from lesson_utils.lessons.causal_mask.ladder import ORDERS
-from lesson_utils.lessons.causal_mask.watched import uncertain
+from lesson_utils.lessons.causal_mask.counting import LENGTHS
+from lesson_utils.lessons.causal_mask.gpts import ORDERS, uncertain
 
 # %% side-by-side
 as_written(last=np.allclose(causal[-1], both_ways[-1]), first=causal[0, 0] == 1)
@@ -63,14 +62,14 @@ as_written(
 )
 
 # %% tables
-bits_of = {n: table.bits(held_out) for n, table in tables.items()}
-lead = gpt_bits - tables[4].window_bits(held_out)
+bits_of = {n: table.bits(held_out) for n, table in ngrams.items()}
+lead = gpt_bits - ngrams[4].window_bits(held_out)
 as_written(
     four=round(bits_of[4], 2) == 1.83 and round(gpt_bits.mean(), 2) == 1.99,
     table_wins=lead.mean() > 2 * uncertain(lead),
     falls=list(bits_of.values()) == sorted(bits_of.values(), reverse=True) and round(bits_of[7], 2) == 1.73,
     last_three=bits_of[3] - bits_of[4] > bits_of[4] - bits_of[7] > 0,
-    words=lab.word_shares(tables[4].writes(vocabulary, text[:1], 120), lab.known_words(text))[0] > watch.shares[-1],
+    words=lab.word_shares(ngrams[4].writes(vocabulary, text[:1], 120), lab.known_words(text))[0] > watch.shares[-1],
 )
 
 # %% reach

@@ -1,13 +1,18 @@
 """What the text of notebook 07 claims of its cells. Each part runs behind the cell that it names."""
 
 from lesson_utils.classroom.claims import as_timed, as_written
-from lesson_utils.lessons.efficient_attention.bill import share_of_pairs
-from lesson_utils.lessons.efficient_attention.cache import MODELS, count
-from lesson_utils.lessons.efficient_attention.choose import BITS, TEXTS, WAYS, WINDOWS, choice
+from lesson_utils.lessons.efficient_attention.lab import (
+    CACHE_BITS,
+    TEXTS_AT_ONCE,
+    WAYS,
+    WINDOW_CHOICES,
+    choice,
+    shared_by,
+)
+from lesson_utils.lessons.efficient_attention.lab import error as part_lost
+from lesson_utils.lessons.efficient_attention.measured import share_of_pairs
 from lesson_utils.lessons.efficient_attention.memory import MAPS, recall
-from lesson_utils.lessons.efficient_attention.reach import TEXTS as TEXTS_READ
-from lesson_utils.lessons.efficient_attention.rounding import SHARING, sample, shared_by
-from lesson_utils.lessons.efficient_attention.rounding import error as part_lost
+from lesson_utils.lessons.efficient_attention.published import MODELS, SHARING, TEXTS, count, sample
 
 # %% bill-lab
 by_clock = {T: bill.share(bill.pairs) for T, bill in measured.items()}
@@ -42,8 +47,8 @@ as_written(same=np.abs(d_q - by_stored_weights).max() < 1e-10)
 # %% window-checked
 p = lab.perplexity
 as_written(
-    first_wins=all(p("window", "64 1", t) < p("window", "128 0", t) for t in TEXTS_READ),
-    hurts=all(p("window", "64 0", t) > 1.8 * p("full", "all", t) for t in TEXTS_READ),
+    first_wins=all(p("window", "64 1", t) < p("window", "128 0", t) for t in TEXTS),
+    hurts=all(p("window", "64 0", t) > 1.8 * p("full", "all", t) for t in TEXTS),
 )
 
 # %% sink-table
@@ -60,7 +65,7 @@ as_written(exact=error < 1e-5, fewer=20 < causal.sum() / mask.sum() < 40)
 
 # %% best-keys
 as_written(
-    better=all(lab.perplexity("best", 16, t) < lab.perplexity("window", "64 1", t) for t in TEXTS_READ),
+    better=all(lab.perplexity("best", 16, t) < lab.perplexity("window", "64 1", t) for t in TEXTS),
     enough=lab.perplexity("best", 64) < 1.1 * lab.perplexity("full", "all"),
     not_enough=lab.perplexity("best", 8) > 1.5 * lab.perplexity("full", "all"),
     between=lab.perplexity("best", 64) < lab.perplexity("hitters", "32 32") < lab.perplexity("window", "64 1"),
@@ -108,11 +113,11 @@ as_written(
 )
 
 # %% choose-lab
-found = {(way, w, b): choice(64, way, w, b) for way in WAYS for w in WINDOWS for b in BITS}
+found = {(way, w, b): choice(64, way, w, b) for way in WAYS for w in WINDOW_CHOICES for b in CACHE_BITS}
 fit = {key: one for key, one in found.items() if one.total <= 4e9}
 least = min(fit, key=lambda key: fit[key].perplexity)
 as_written(
-    opens_too_large=found[WAYS[0], "all", 16].total > 12e9 and 64 in TEXTS,
+    opens_too_large=found[WAYS[0], "all", 16].total > 12e9 and 64 in TEXTS_AT_ONCE,
     four_bits=least == (WAYS[1], "all", 4) and (WAYS[0], "all", 4) not in fit,
     both_hardly_more=found[WAYS[1], "256", 4].perplexity < 1.03 * found[WAYS[1], "256", 16].perplexity,
     not_in_one_gigabyte=found[WAYS[1], "all", 3].total > 1e9 > found[WAYS[1], "256", 16].total,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom.live import testing
-from lesson_utils.lessons.efficient_attention import cache, choose, exercises, lab, memory, tiles, ways
-from lesson_utils.lessons.efficient_attention import rounding as rounding_lesson
+from lesson_utils.lessons.efficient_attention import exercises, lab, measured, memory, published
 from lesson_utils.maths import attention, efficient, fast_weights, models
 
 
@@ -38,12 +37,12 @@ def test_the_sum_in_one_product_is_written_pair_by_pair():
     assert memory.written(keys, values, 0.7, False) == pytest.approx(S)
 
 
-@pytest.mark.parametrize("size", tiles.SIZES)
+@pytest.mark.parametrize("size", lab.SIZES)
 def test_tiles_are_exact_at_the_end_and_forgetting_is_not(size):
-    last = tiles.moments(size, False)[-1]
-    assert last.output / last.total == pytest.approx(tiles.exact())
-    wrong = tiles.moments(size, True)[-1]
-    assert (abs(wrong.output / wrong.total - tiles.exact()) > 0.005) == (size < tiles.KEYS)
+    last = lab.moments(size, False)[-1]
+    assert last.output / last.total == pytest.approx(lab.exact())
+    wrong = lab.moments(size, True)[-1]
+    assert (abs(wrong.output / wrong.total - lab.exact()) > 0.005) == (size < lab.KEYS)
 
 
 @pytest.mark.parametrize(("T", "tile"), [(9, 4), (12, 12), (10, 1)])
@@ -65,16 +64,19 @@ def test_attention_in_a_window_is_attention_under_its_mask(T, window, keep, tile
 
 def test_published_configurations_in_bytes_a_token():
     """As their papers and configuration files say: 2 · layers · heads · width numbers of 16 bits, or the latent."""
-    a_token = {m.name: m.cache(1, 16, cache.count) for m in cache.MODELS}
+    a_token = {m.name: m.cache(1, 16, published.count) for m in published.MODELS}
     assert a_token["Llama 2 7B"] == 2 * 32 * 32 * 128 * 2
     assert a_token["Llama 3.1 8B"] * 4 == a_token["Llama 2 7B"]
     assert a_token["SmolLM2 135M"] == 23_040
     assert a_token["DeepSeek-V3"] == 61 * 576 * 2
-    saved = {m.name: m.without(131_072, 16, cache.count) / m.cache(131_072, 16, cache.count) for m in cache.MODELS}
+    saved = {
+        m.name: m.without(131_072, 16, published.count) / m.cache(131_072, 16, published.count)
+        for m in published.MODELS
+    }
     assert saved["SmolLM2 135M"] == 3
     assert [round(saved[name]) for name in ("Falcon 7B", "DeepSeek-V3")] == [71, 71]
-    gemma = next(m for m in cache.MODELS if m.local_layers)
-    assert gemma.cache(5000, 16, cache.count) - gemma.cache(4000, 16, cache.count) == 8 * 2 * 8 * 256 * 2 * 1000
+    gemma = next(m for m in published.MODELS if m.local_layers)
+    assert gemma.cache(5000, 16, published.count) - gemma.cache(4000, 16, published.count) == 8 * 2 * 8 * 256 * 2 * 1000
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 3, 7])
@@ -100,16 +102,14 @@ def test_the_table_of_drafts_says_what_follows_most_often():
 
 def test_figures_run_by_the_exercises_are_the_library_s():
     _, _, rounding, count, step = (exercise.function() for exercise in exercises.EXERCISES)
-    for model in cache.MODELS:
-        assert model.cache(3000, 8, count) == model.cache(3000, 8, cache.count)
-    assert lab.savings_table(count) == lab.savings_table(cache.count)
+    for model in published.MODELS:
+        assert model.cache(3000, 8, count) == model.cache(3000, 8, published.count)
+    assert lab.savings_table(count) == lab.savings_table(published.count)
     assert memory.recall_by(step, 32) == pytest.approx(memory.recall(32, overwrite=True).everything, abs=0.01)
-    for kind in rounding_lesson.KINDS:
-        for sharing in rounding_lesson.SHARING:
-            x = rounding_lesson.sample()[kind]
-            ours, theirs = (
-                rounding_lesson.shared_by(x, 3, sharing, way) for way in (rounding_lesson.rounded, rounding)
-            )
+    for kind in published.KINDS:
+        for sharing in published.SHARING:
+            x = published.sample()[kind]
+            ours, theirs = (lab.shared_by(x, 3, sharing, way) for way in (published.rounded, rounding))
             np.testing.assert_allclose(ours, theirs)
 
 
@@ -118,30 +118,30 @@ def test_four_ways_give_the_same_outputs():
     expected = attention.scaled_dot_product_attention(Q, K, V)[0]
     kept = np.ones((150, 150), np.float32)
     for output in (
-        ways.with_fresh_arrays(Q, K, V),
-        ways.in_one_array(Q, K, V, kept),
-        ways.some_rows_at_a_time(Q, K, V, kept[:40]),
-        ways.in_tiles(5 * Q / 5, K, V, rows=64, keys=32),
+        measured.with_fresh_arrays(Q, K, V),
+        measured.in_one_array(Q, K, V, kept),
+        measured.some_rows_at_a_time(Q, K, V, kept[:40]),
+        measured.in_tiles(5 * Q / 5, K, V, rows=64, keys=32),
     ):
         assert output == pytest.approx(expected, abs=1e-5)
 
 
 def test_measured_ways_count_the_bytes_of_what_they_keep():
     Q, K, V = np.ones((3, 256, 8), np.float32)
-    fresh, one, rows, tiles_ = ways.measured_ways(Q, K, V, rounds=1)
+    fresh, one, rows, tiles_ = measured.measured_ways(Q, K, V, rounds=1)
     assert fresh.bytes > one.bytes >= 256 * 256 * 4 > rows.bytes
     assert tiles_.bytes < one.bytes
 
 
 def test_a_choice_counts_the_cache_of_each_text():
-    way = choose.WAYS[1]
-    one, four = (choose.choice(texts, way, "all", 16) for texts in (1, 4))
-    smol = next(m for m in cache.MODELS if m.name.startswith("SmolLM2"))
-    assert one.caches == smol.cache(choose.TOKENS, 16, cache.count)
+    way = lab.WAYS[1]
+    one, four = (lab.choice(texts, way, "all", 16) for texts in (1, 4))
+    smol = next(m for m in published.MODELS if m.name.startswith("SmolLM2"))
+    assert one.caches == smol.cache(lab.TOKENS, 16, published.count)
     assert four.caches == 4 * one.caches
-    assert choose.choice(1, way, "64", 16).caches == one.caches * 65 / choose.TOKENS
-    assert choose.choice(1, way, "all", 4).caches == one.caches * 4.75 / 16
-    assert choose.choice(1, choose.WAYS[0], "all", 16).weights_of_pairs == 128 * one.weights_of_pairs
+    assert lab.choice(1, way, "64", 16).caches == one.caches * 65 / lab.TOKENS
+    assert lab.choice(1, way, "all", 4).caches == one.caches * 4.75 / 16
+    assert lab.choice(1, lab.WAYS[0], "all", 16).weights_of_pairs == 128 * one.weights_of_pairs
 
 
 def test_curves_grow_as_they_are_asked_for():

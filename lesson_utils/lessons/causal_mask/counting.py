@@ -1,16 +1,14 @@
 """A language model without training: a table of which character followed the last n, counted."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from lesson_utils.lessons.causal_mask.watched import Seen, known_words, read, uncertain, word_shares, words_in
-from lesson_utils.maths import tasks
-from lesson_utils.maths.checks import Array
-
-if TYPE_CHECKING:
-    from lesson_utils.maths.checks import Ids
+from lesson_utils.classroom import tables
+from lesson_utils.lessons.causal_mask.gpts import Seen, answers, known_words, read, uncertain, word_shares, words_in
+from lesson_utils.maths import models, ops, tasks
+from lesson_utils.maths.checks import Array, Ids
 
 LONGEST = 7  # a context and the next character must fit into 64 bits
 
@@ -18,11 +16,11 @@ LONGEST = 7  # a context and the next character must fit into 64 bits
 class Counted(NamedTuple):
     """The counts behind each context of one length; contexts and pairs are written as single numbers, in order."""
 
-    contexts: "Ids"
-    totals: "Ids"  # of all characters that followed it
-    kinds: "Ids"  # how many different characters followed it
-    pairs: "Ids"  # a context and the next character
-    counts: "Ids"
+    contexts: Ids
+    totals: Ids  # of all characters that followed it
+    kinds: Ids  # how many different characters followed it
+    pairs: Ids  # a context and the next character
+    counts: Ids
     discount: float  # what is taken from each count
 
 
@@ -42,7 +40,7 @@ class Table:
     Source: Kneser & Ney (1995), interpolated as by Chen & Goodman (1999), with one discount for each length.
     """
 
-    def __init__(self, ids: "Ids", order: int, V: int, shorter: "Table | None" = None) -> None:
+    def __init__(self, ids: Ids, order: int, V: int, shorter: "Table | None" = None) -> None:
         if not 0 <= order <= LONGEST:
             raise ValueError(f"order={order} must lie between 0 and {LONGEST}")
         self.order, self.V = order, V
@@ -56,7 +54,7 @@ class Table:
             counted.append(_counted(counted[-1].pairs % V ** (n + 1), V))  # each longer context counts once
         self.counted = counted[::-1]
 
-    def probabilities(self, contexts: "Ids", symbols: "Ids | None" = None) -> Array:
+    def probabilities(self, contexts: Ids, symbols: "Ids | None" = None) -> Array:
         """Return the probability of each symbol (N, k), by default of all V: contexts (N, n) → (N, k).
 
         More than the last `order` characters are not read.
@@ -78,7 +76,7 @@ class Table:
             p = np.where(total > 0, (kept + c.discount * kinds * p) / np.maximum(total, 1), p)
         return p
 
-    def answers(self, batch: tuple["Ids", "Ids"]) -> Array:
+    def answers(self, batch: tuple[Ids, Ids]) -> Array:
         """Return the probability of each target: x, y (B, T) → (B, T). The table reads what a GPT reads, or less."""
         x, y = batch
         found = [
@@ -86,11 +84,11 @@ class Table:
         ]
         return np.concatenate(found, axis=1)
 
-    def window_bits(self, batch: tuple["Ids", "Ids"]) -> Array:
+    def window_bits(self, batch: tuple[Ids, Ids]) -> Array:
         """Return the mean loss of each window in bits a character: x, y (B, T) → (B,)."""
         return np.asarray(-np.log2(self.answers(batch)).mean(axis=1))
 
-    def bits(self, batch: tuple["Ids", "Ids"]) -> float:
+    def bits(self, batch: tuple[Ids, Ids]) -> float:
         """Return the mean loss in bits a character on windows x, y, each (B, T)."""
         return float(self.window_bits(batch).mean())
 
@@ -107,29 +105,29 @@ class Table:
         return sorted(written, key=lambda text: -len(words_in(text)))
 
 
-def count(ids: "Ids", longest: int, V: int) -> dict[int, Table]:
+def count(ids: Ids, longest: int, V: int) -> dict[int, Table]:
     """Count the tables of 1 to `longest` characters of a text (T,), by their order."""
-    tables: dict[int, Table] = {}
+    ngrams: dict[int, Table] = {}
     for order in range(1, longest + 1):
-        tables[order] = Table(ids, order, V, tables.get(order - 1))
-    return tables
+        ngrams[order] = Table(ids, order, V, ngrams.get(order - 1))
+    return ngrams
 
 
-def seen_before(table: Table, contexts: "Ids") -> float:
+def seen_before(table: Table, contexts: Ids) -> float:
     """Return the share of contexts (N, n) that occurred in the text that the table has counted; n is its order."""
     code = (np.asarray(contexts, np.int64) * table.V ** np.arange(contexts.shape[1])[::-1]).sum(axis=1)
     c = table.counted[contexts.shape[1]]
     return float((_looked_up(c.contexts, c.totals, code) > 0).mean())
 
 
-def print_tables(
-    tables: Mapping[int, Table],
-    held_out: tuple["Ids", "Ids"],
+def beside_gpt(
+    ngrams: Mapping[int, Table],
+    held_out: tuple[Ids, Ids],
     vocabulary: tasks.Vocabulary,
     text: str,
     gpt: Array,
     watch: Seen,
-) -> None:
+) -> tables.Table:
     """List for each table its loss, how much of what it meets it has seen, and what it writes; then the GPT.
 
     Args:
@@ -137,20 +135,21 @@ def print_tables(
         gpt: the GPT's loss on each of these windows, in bits, (B,).
     """
     known, last = known_words(text), held_out[0][:, -LONGEST:]  # (B, 7): the ends of the windows
-    print("characters   bits   seen before   real words   what it writes (of 8 texts, the one with most words)")
-    found = {}
-    for n, table in tables.items():
+    found, rows = {}, []
+    for n, table in ngrams.items():
         texts = table.writes(vocabulary, text[:1], 120)
         seen, real = seen_before(table, last[:, -n:]), word_shares(texts, known)[0]
         found[n] = table.window_bits(held_out)
-        print(f"{n:10} {found[n].mean():6.2f} {seen:13.0%} {real:12.0%}   {texts[0][:58]}")
-    print(f"{'the GPT':>10} {gpt.mean():6.2f} {'':13} {watch.shares[-1]:12.0%}   {watch.texts[-1][:58]}")
+        rows.append((f"table of {n}", found[n].mean(), f"{seen:.0%}", real, texts[0][:58]))
+    rows.append(("the GPT", gpt.mean(), "", watch.shares[-1], watch.texts[-1][:58]))
     best = min(found, key=lambda n: found[n].mean())
     lead = gpt - found[best]  # (B,)
     print(f"The table of {best} needs {lead.mean():.3f} ± {uncertain(lead):.3f} bits less than the GPT.")
+    head = ("model", "bits", "seen before", "real words", "what it writes (of 8 texts, the one with most words)")
+    return tables.table(head, rows, ("", ".2f", "", ".0%", ""))
 
 
-def _counted(occurrences: "Ids", V: int) -> Counted:
+def _counted(occurrences: Ids, V: int) -> Counted:
     """Count pairs of a context and the next character, each written as context · V + character."""
     pairs, counts = np.unique(occurrences, return_counts=True)
     contexts, at, kinds = np.unique(pairs // V, return_index=True, return_counts=True)
@@ -159,7 +158,43 @@ def _counted(occurrences: "Ids", V: int) -> Counted:
     return Counted(contexts, np.add.reduceat(counts, at), kinds, pairs, counts, discount)
 
 
-def _looked_up(names: "Ids", values: "Ids", wanted: "Ids") -> "Ids":
+def _looked_up(names: Ids, values: Ids, wanted: Ids) -> Ids:
     """Return the value of each wanted name, 0 where there is none; names are in order."""
     at = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
     return np.where(names[at] == wanted, values[at], 0)
+
+
+# --- The loss by the number of characters that a model may read -------------------------------------------------------
+
+LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
+STRETCHES = 60
+
+
+def by_context(model: models.GPT | Table, ids: Ids, lengths: Sequence[int] = LENGTHS, places: int = 6000) -> Array:
+    """Measure the loss in bits on the same characters of a text, with the last n characters to read, for each n.
+
+    Neighbouring characters are alike in how hard they are. So the places are gathered in 60 stretches of the text,
+    whose means vary as means of independent places would.
+
+    Returns:
+        the mean of each stretch, (lengths, 60).
+    """
+    longest = max(LENGTHS)
+    at = np.linspace(longest, len(ids) - 1, places // STRETCHES * STRETCHES).astype(int)
+    found = []
+    for n in lengths:
+        contexts = ids[at[:, None] + np.arange(-n, 0)]  # (places, n)
+        if isinstance(model, Table):
+            p = model.probabilities(contexts, ids[at][:, None])
+        else:
+            parts = np.array_split(contexts, max(1, len(contexts) // 500))
+            every = np.concatenate([ops.softmax(model.forward(part, last=True)[0][:, -1]) for part in parts])
+            p = np.take_along_axis(every, ids[at][:, None], axis=1).astype(float)
+        found.append(-np.log2(np.maximum(p, 1e-30)).reshape(STRETCHES, -1).mean(axis=1))
+    return np.array(found)
+
+
+def mixed_bits(mixed: Sequence[models.GPT | Table], batch: tuple[Ids, Ids]) -> float:
+    """Return the loss in bits of the mean of several models' probabilities, on windows x, y (B, T)."""
+    p = np.mean([m.answers(batch) if isinstance(m, Table) else answers(m, batch) for m in mixed], axis=0)
+    return float(-np.log2(p).mean())

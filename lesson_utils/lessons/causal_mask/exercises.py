@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.lessons.causal_mask.capstone import Parameters, parameters
+from lesson_utils.lessons.causal_mask.gpts import Parameters, parameters
 from lesson_utils.lessons.common_mistakes import OWN_SOFTMAX, answers, masks, weighing
 from lesson_utils.maths import attention as library
 from lesson_utils.maths import models, ops, positions
@@ -261,6 +261,9 @@ booleans, (T_q, T_k), True = may attend. NumPy; no `attention.causal_mask`.""",
     mistakes=MASK,
     library=(library.causal_mask,),
     praise="Six shapes, from a whole sequence at once to one query with a long past, which sees everything.",
+    in_pytorch="""mask = torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q)
+# F.scaled_dot_product_attention takes this mask as attn_mask. Its is_causal=True begins at the top left, which is
+# wrong for new queries behind a cache. In nn.MultiheadAttention True means hidden, so it takes ~mask.""",
 )
 
 # --- Masked attention -----------------------------------------------------------------------------------------------
@@ -327,6 +330,9 @@ The arguments stay as they were.""",
     ),
     mistakes=ATTENTION,
     library=(library.scaled_dot_product_attention,),
+    in_pytorch="""weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+weights = weights.masked_fill(~mask, 0)  # where all is hidden, softmax has given NaN
+output = weights @ V""",
     praise="Ten cases: rows that see nothing, masks that broadcast, scores of 800 and −3 · 10⁹, float32. No NaN, and no mean of what is hidden.",
 )
 
@@ -374,6 +380,9 @@ all others. NumPy, and `ops.softmax`. logits stay as they were.""",
     ),
     mistakes=SAMPLING,
     praise="Ten settings, from top_k = 1 to no cut at all. `rng.choice(V, p=probabilities)` draws the symbol.",
+    in_pytorch="""limit = logits.topk(top_k).values[-1]  # the largest stands first
+probabilities = (logits.masked_fill(logits < limit, -torch.inf) / temperature).softmax(dim=-1)
+# torch.multinomial(probabilities, 1) draws the symbol. It also takes numbers that do not sum to 1, without a word.""",
 )
 
 # --- One decoding step ----------------------------------------------------------------------------------------------
@@ -436,6 +445,8 @@ The arguments stay as they were.""",
     ),
     mistakes=DECODING,
     praise="Six cases, the empty cache among them. With this step, text of length T takes T rows of work, not T² / 2.",
+    in_pytorch="""K, V = torch.cat([K, x @ W_K]), torch.cat([V, x @ W_V])
+output = F.scaled_dot_product_attention(x @ W_Q, K, V)  # with is_causal=True it would see the first key only""",
 )
 
 # --- A whole GPT ----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lesson_utils.lessons.efficient_attention.rounding import rounded
+from lesson_utils.lessons.efficient_attention.published import rounded
 from lesson_utils.maths import costs, fast_weights
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
@@ -202,6 +202,12 @@ The arguments stay as they were.""",
         "nothing has been seen: return what came in.",
     ),
     mistakes=ONLINE,
+    in_pytorch="""before, largest = largest, max(largest, scores.max().item())
+zero = max(largest, -1e30)  # where nothing is seen yet, −∞ − (−∞) would be NaN
+shrink, weights = torch.tensor(before - zero).exp(), (scores - zero).exp()
+total, output = total * shrink + weights.sum(), output * shrink + weights @ values
+# F.scaled_dot_product_attention works in tiles by itself. On a GPU it can take FlashAttention with is_causal=True, but
+# not with an attn_mask.""",
     praise="Ten tiles: the first one, hidden keys, nothing but hidden keys, scores in the thousands. Divide output by total after the "
     "last tile, and this is exact attention that never holds more than a tile.",
 )
@@ -239,6 +245,9 @@ even to a kept position. Returns booleans, (T, T), True = may attend. NumPy only
         "`past & (near | kept)`: without the first, early rows would see kept positions that lie ahead of them.",
     ),
     mistakes=ROLLING,
+    in_pytorch="""ago = torch.arange(T)[:, None] - torch.arange(T)
+mask = (ago >= 0) & ((ago < window) | (torch.arange(T) < keep))
+# As an attn_mask this hides keys, but saves no time. torch.nn.attention.flex_attention skips tiles that are all hidden.""",
     praise="Eight settings, from a window of one to one that is wider than the text. With this mask a cache needs window + keep rows, "
     "however long the text.",
 )
@@ -389,6 +398,9 @@ If all are alike, they stay. Returns the rounded numbers, (T, d). NumPy only; x 
     ),
     mistakes=ROUNDED,
     library=(rounded,),
+    in_pytorch="""low, high = torch.aminmax(x, dim=axis, keepdim=True)
+step = (high - low) / (2**bits - 1)
+rounded = low + torch.round((x - low) / step.masked_fill(step == 0, 1)) * step""",
     praise="Ten arrays: rows and columns, 1 to 16 bits, numbers far from 0, numbers that are all alike.",
 )
 

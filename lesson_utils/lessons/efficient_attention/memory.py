@@ -1,29 +1,21 @@
-"""Section 6: a matrix as memory; what it holds, and three ways to forget."""
+"""A matrix as memory: what it holds, and three ways to forget."""
 
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import live, plots
-from lesson_utils.classroom.formats import minus
+from lesson_utils.classroom import tables
 from lesson_utils.maths import efficient, fast_weights
 from lesson_utils.maths.checks import Array, Ids
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 D_K, VALUES, RUNS = 32, 64, 20
 ENDS = 8  # pairs at each end of the text that are counted apart
 PAIRS = (4, 8, 16, 32, 64, 128, 256)
 MAPS = ("none", "elu + 1", "elu+1 − mean")
-RATES = (0.1, 0.2, 0.3, 0.5, 1.0)
-RULES = {"off": 0.0} | {f"rate {rate:g}": rate for rate in RATES}
 Step = Callable[[Array, Array, Array, float], Array]  # the exercise's: memory, key, value, rate -> memory
-
-
 # The mean of elu(x) + 1 over many x of variance 1: the part that all features share.
 MEAN = np.float32(efficient.elu_feature_map(np.random.default_rng(0).normal(size=100_000)).mean())
 
@@ -136,69 +128,16 @@ def recall_by(step: Step, pairs: int, rate: float = 1.0) -> float:
     return float(told(keys, values, written(keys, values, 1.0, True, step, rate)).mean())
 
 
-def recall_table(step: Step) -> str:
+def recall_table(step: Step) -> tables.Table:
     """Right answers by number of pairs, for each way to keep them; `step` is the delta rule's."""
     ways: dict[str, Callable[[int], float]] = {
         "attention, all pairs kept": softmax_recall,
         "a sum, no feature map": lambda n: recall(n).everything,
-        "  values as dense vectors": lambda n: recall(n, dense=True).everything,
+        "… with values as dense vectors": lambda n: recall(n, dense=True).everything,
         "a sum, elu + 1": lambda n: recall(n, feature_map=MAPS[1]).everything,
-        "  less the features' mean": lambda n: recall(n, feature_map=MAPS[2]).everything,
+        "… less the features' mean": lambda n: recall(n, feature_map=MAPS[2]).everything,
         "delta rule, rate 1": lambda n: recall_by(step, n),
         "delta rule, rate 0.2": lambda n: recall_by(step, n, 0.2),
     }
-    lines = [f"{'pairs written':28}" + "".join(f"{n:6}" for n in PAIRS)]
-    for name, ask in ways.items():
-        lines.append(f"{name:28}" + "".join(f"{ask(n):6.0%}" for n in PAIRS))
-    return "\n".join(lines)
-
-
-@live.lab(
-    height=4.3,
-    neutral="With 4 pairs every rule recalls nearly all: the question is of 64.",
-    pairs=live.Choice("pairs written", PAIRS, PAIRS[0]),
-    feature_map=live.Choice("feature map", MAPS, "none"),
-    writes=live.Choice("delta rule", tuple(RULES), "off"),
-    decay=live.Slider("decay γ", 0.8, 1.0, 1.0, 0.02),
-)
-def memory_lab(figure: "Figure") -> live.Update:
-    """Show how alike the keys are, and how much a matrix tells of the old, the new and the corrected pairs."""
-    left, right = figure.subplots(1, 2, width_ratios=(0.75, 1))
-    image = left.imshow(np.zeros((16, 16)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1)
-    left.set(xlabel="key", ylabel="key")
-    left.set_xticks((0, 7, 15), ("1", "8", "16"))
-    left.set_yticks((0, 7, 15), ("1", "8", "16"))
-    left.spines[:].set_visible(False)
-    figure.colorbar(image, ax=left, label="product k · k′", shrink=0.9)
-    names = (f"first {ENDS}\nwritten", f"last {ENDS}\nwritten", "all", "keys written\ntwice: newest")
-    bars = right.bar(range(4), [1] * 4, 0.62, color=[plots.BLUE] * 3 + [plots.GREEN])
-    texts = [right.text(n, 1, "", ha="center", va="bottom") for n in range(4)]
-    right.axhline(1 / VALUES, color=plots.GREY, ls=":", lw=1.6)
-    right.set(ylim=(0, 1.1), ylabel="right answers")
-    right.set_xticks(range(4), names)
-    right.set_yticks((0, 0.5, 1), ("0", "50 %", "100 %"))
-
-    def update(pairs: int, feature_map: str, writes: str, decay: float) -> str:
-        rate = RULES[writes]
-        overwrite = rate > 0
-        found = recall(pairs, decay, overwrite, feature_map, rate=rate or 1.0)
-        image.set_data(found.alike)
-        shares = found.oldest, found.newest, found.everything, found.rewritten
-        for n, (bar, text, share) in enumerate(zip(bars, texts, shares, strict=True)):
-            bar.set_height(share)
-            text.set_position((n, share))
-            text.set_text(f"{share:.0%}")
-        rule = f"overwrites at rate {rate:g}" if overwrite else "adds"
-        if decay < 1:
-            rule = f"{rule} and fades" if overwrite else "fades"
-        apart = float(found.alike[np.triu_indices(16, 1)].mean())
-        left.set_title(f"Overlap of two keys: {minus(f'{apart:.2f}')}")
-        right.set_title(f"{pairs} pairs: {found.everything:.0%}; corrected: {found.rewritten:.0%}")
-        return (
-            f"It tells {found.everything:.0%} of {pairs} pairs: of the oldest {ENDS} {found.oldest:.0%}, of the newest "
-            f"{ENDS} {found.newest:.0%}; of keys written twice the newest value for {found.rewritten:.0%}. A memory of "
-            f"{D_K} × {VALUES} numbers that {rule}, decay {decay:g}, feature map {feature_map}; {RUNS} runs. Two "
-            f"different keys have a product of {minus(f'{apart:.2f}')} on average."
-        )
-
-    return update
+    rows = [(name, *map(ask, PAIRS)) for name, ask in ways.items()]
+    return tables.table(("pairs written", *map(str, PAIRS)), rows, ".0%")

@@ -8,7 +8,7 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import formats, live, plots
-from lesson_utils.lessons.causal_mask.watched import visible
+from lesson_utils.lessons.causal_mask.pictures import visible
 from lesson_utils.lessons.tokens.pieces import (
     ARTICLE,
     LEVELS,
