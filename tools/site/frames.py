@@ -32,7 +32,7 @@ KEPT = ROOT / "docs" / "_build" / "frames"
 MOST_FRAMES, MOST_BYTES = 160, 2_500_000  # of a figure: what is drawn in some seconds, and fits into 3 MB
 QUIETLY = {"COURSE_TRAIN": "no", "COURSE_PROGRESS": "off", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 FEWEST = 5  # stops of a slider, before choices lose any
-ASKING = re.compile(r"\b(?:drag|set|choose|type|go to)\b", re.I)  # in a sentence that asks to try something
+ASKING = re.compile(r"\b(?:drag|set|choose|try|type|go to)\b", re.I)  # in a sentence that asks to try something
 
 # Texts to choose from where none can be typed, and a few stops where there are too many. A control with one stop is not
 # shown. All others are thinned evenly, but for numbers that the text asks readers to try: see `asked`.
