@@ -286,7 +286,7 @@ def draw_heatmap(
     matrix = as_float(matrix, "matrix")
     if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all():
         raise ValueError(f"matrix has shape {matrix.shape}; expected two axes, at least 1 × 1, all numbers finite")
-    rows, columns = rows or range(matrix.shape[0]), columns or range(matrix.shape[1])
+    rows, columns = (given or [*map(str, range(n))] for given, n in zip((rows, columns), matrix.shape, strict=True))
     if (len(rows), len(columns)) != matrix.shape:
         raise ValueError(f"{len(rows)} row and {len(columns)} column names for a matrix of shape {matrix.shape}")
     signed = bool((matrix < 0).any())
