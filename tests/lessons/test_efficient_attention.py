@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.efficient_attention import cache, choose, exercises, lab, memory, tiles, ways
 from lesson_utils.lessons.efficient_attention import rounding as rounding_lesson
 from lesson_utils.maths import attention, efficient, fast_weights, models
+from tools import testing
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
