@@ -1,6 +1,5 @@
 """What the text of notebook 04 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.positional_encoding import order as order_of_tables
 from lesson_utils.lessons.positional_encoding import turns
 from lesson_utils.lessons.positional_encoding.lengths import stretch_curves, stretches

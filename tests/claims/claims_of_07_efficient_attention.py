@@ -1,6 +1,5 @@
 """What the text of notebook 07 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_timed, as_written
 from lesson_utils.lessons.efficient_attention.bill import share_of_pairs
 from lesson_utils.lessons.efficient_attention.cache import MODELS, count
 from lesson_utils.lessons.efficient_attention.choose import BITS, TEXTS, WAYS, WINDOWS, choice
