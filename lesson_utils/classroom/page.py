@@ -25,7 +25,6 @@ def ready() -> None:
     from lesson_utils.classroom import live
 
     live.before_shown[:] = [bring]
-    reloads.watch()
     reloads.set_up()
     print("Ready.")
     if sys.platform == "emscripten":
