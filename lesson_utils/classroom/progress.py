@@ -116,13 +116,9 @@ def _file() -> Path | None:
         if sys.platform == "emscripten":  # what stands beside the notebooks there outlives the kernel
             folder = Path("/drive")
             return folder / "solved.txt" if folder.is_dir() else None
-        if sys.platform == "win32":
-            base = os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming"
-        elif sys.platform == "darwin":
-            base = Path.home() / "Library" / "Application Support"
-        else:
-            base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-        return Path(base) / "attention-course" / "solved.txt"
+        systems = {"win32": ("APPDATA", "~/AppData/Roaming"), "darwin": ("", "~/Library/Application Support")}
+        variable, usual = systems.get(sys.platform, ("XDG_DATA_HOME", "~/.local/share"))
+        return Path(os.environ.get(variable) or usual).expanduser() / "attention-course" / "solved.txt"
     return None
 
 
