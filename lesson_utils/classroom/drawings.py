@@ -6,7 +6,7 @@ Queries, keys and values have one colour each in the whole course: `plots.QUERY`
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +15,11 @@ from lesson_utils.classroom import plots
 from lesson_utils.classroom.formats import minus
 from lesson_utils.maths.checks import Array
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.patches import FancyArrowPatch
-
 Point = tuple[float, float]
 TITLE = 0.38  # inches above a sheet
 
 
-def sheet(figure: "Figure") -> "Axes":
+def sheet(figure: "plots.Figure") -> "plots.Axes":
     """Make paper as large as the figure, below a title: x from 0 to the width, y from 0 to the height − `TITLE`."""
     figure.set_layout_engine("none")  # nothing to lay out: everything has its place
     width, height = figure.get_size_inches()
@@ -33,7 +28,7 @@ def sheet(figure: "Figure") -> "Axes":
     return paper(ax, width - margin, height - TITLE)
 
 
-def paper(ax: "Axes", width: float, height: float) -> "Axes":
+def paper(ax: "plots.Axes", width: float, height: float) -> "plots.Axes":
     """Make axes that stand beside others a paper of that size, without frame and ticks."""
     ax.set(xlim=(0, width), ylim=(0, height))
     ax.set_axis_off()
@@ -80,7 +75,7 @@ class Box(NamedTuple):
 
 
 def box(
-    ax: "Axes",
+    ax: "plots.Axes",
     x: float,
     y: float,
     text: str = "",
@@ -102,8 +97,8 @@ def box(
 
 
 def arrow(
-    ax: "Axes", start: Point, end: Point, colour: str = plots.GREY, width: float = 1.8, bend: float = 0.0
-) -> "FancyArrowPatch":
+    ax: "plots.Axes", start: Point, end: Point, colour: str = plots.GREY, width: float = 1.8, bend: float = 0.0
+) -> Any:
     """Draw an arrow, under all that `Threads` move; a positive `bend` turns it to the left of its way."""
     from matplotlib.patches import FancyArrowPatch
 
@@ -144,7 +139,7 @@ class Threads:
 
     def __init__(
         self,
-        ax: "Axes",
+        ax: "plots.Axes",
         starts: ArrayLike,
         ends: ArrayLike,
         colour: str = plots.BLUE,
@@ -189,7 +184,7 @@ class Matrix:
 
     def __init__(
         self,
-        ax: "Axes",
+        ax: "plots.Axes",
         left: float,
         top: float,
         shape: tuple[int, int],

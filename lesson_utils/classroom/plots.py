@@ -156,15 +156,7 @@ def picture(figure: "Figure", alt: str) -> Picture:
 
 
 def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., str]], Callable[..., Picture]]:
-    """Turn a function that draws into a figure and returns the alternative text into one that returns the Picture.
-
-    @plots.still(9.0, 3.6)
-    def two_lines(figure, a, b):
-        figure.add_subplot().plot(a, b)
-        return "Two lines that cross."
-
-    two_lines(a, b)  # a Picture for Jupyter to show
-    """
+    """Turn a function that draws into a figure and returns the alternative text into one that returns the Picture."""
 
     def make(draw: Callable[..., str]) -> Callable[..., Picture]:
         @wraps(draw)

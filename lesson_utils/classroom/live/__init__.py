@@ -4,20 +4,7 @@ Of the course it needs `plots`, `legible`, `stand_in`, `formats` and `maths.chec
 elsewhere.
 
 A lab is a function that builds its figure and returns `update`, which moves the artists and returns the alternative
-text. Everything else is done here:
-
-    @live.lab(width=6, height=3, x=live.Slider("x", 0, 10, 3))
-    def a_point(figure):
-        (dot,) = figure.add_subplot(xlim=(0, 10), ylim=(0, 1)).plot([0], [0.5], "o")
-
-        def update(x):
-            dot.set_xdata([x])
-            return f"A point at {x}."
-
-        return update
-
-    a_point()        # shows it
-    a_point(x=7)     # shows it with another start
+text. Everything else is done here; docs/own_figures.md begins with a whole one.
 
 A lab that is made from something, such as trained models, takes it behind the figure, and says what to show it with
 where nothing has been trained, in tests for instance:
