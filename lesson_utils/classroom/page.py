@@ -11,7 +11,6 @@ from pathlib import Path
 from lesson_utils.classroom import reloads
 
 STYLE, SCRIPT = (Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-SAYS = "Open all answers on this page"
 IN_A_BROWSER = (
     "Your work is kept in this browser, on this machine.\n"
     "A reload opens this notebook as it was last saved. Then run its cells again.\n"

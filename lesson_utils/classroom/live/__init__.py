@@ -206,7 +206,7 @@ class Screen:
         for axes in sorted(self._figure.axes, key=methodcaller("get_zorder")):
             children = [child for child in axes.get_children() if child is not axes.patch]
             if not axes.axison:  # set_axis_off
-                children = [child for child in children if not isinstance(child, Axis | Spine)]
+                children = [child for child in children if not isinstance(child, (Axis, Spine))]
             yield from sorted(children, key=methodcaller("get_zorder"))
         yield from (*self._figure.texts, *self._figure.legends)
 
@@ -345,9 +345,9 @@ class LiveFigure:
         While nobody has moved anything, these are one step away by the first control.
         """
         values = self.values
-        further = {name: control.neighbours(values[name]) for name, control in self.controls.items()}
-        moved = moved or next(filter(further.get, further), "")
-        self._near = [values | {moved: value} for value in further.get(moved, ()) if value != came_from]
+        moved = moved or next((name for name, it in self.controls.items() if it.neighbours(values[name])), "")
+        further = self.controls[moved].neighbours(values[moved]) if moved else ()
+        self._near = [values | {moved: value} for value in further if value != came_from]
         self._soon(self._draw_ahead, self._near)
 
     def _soon(self, do: Callable[..., object], *arguments: Any) -> None:
