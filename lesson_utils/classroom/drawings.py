@@ -202,9 +202,7 @@ class Matrix:
         places = np.array([(left + j * w, top - i * h) for i, j in np.ndindex(rows, columns)])
         self._squares = places[:, None] + corners(0, -h, w, 0)  # (cells, 4, 2)
         middles = self._squares.mean(axis=1)
-        self.cells = PolyCollection(
-            list(self._squares), facecolors="white", edgecolors="white", linewidths=1.0, zorder=1
-        )
+        self.cells = PolyCollection(list(self._squares), edgecolors="white", linewidths=1.0, zorder=1)
         self.hatch = PolyCollection([], facecolors="white", edgecolors=plots.GREY, linewidths=0, hatch="/////")
         self.numbers = PathCollection([], offsets=middles, offset_transform=ax.transData, linewidths=0, zorder=4)
         self.numbers.set_transform(ax.figure.dpi_scale_trans)  # inches
