@@ -107,7 +107,8 @@ def claims(notebook):
     path = ROOT / "tests" / "claims" / f"claims_of_{notebook}.py"
     if not path.exists():
         return {}
-    head, *parts = re.split(r"^# %% (\S+)\n", path.read_text(encoding="utf-8"), flags=re.M)
+    guards = path.with_name("guards.py").read_text(encoding="utf-8")
+    head, *parts = re.split(r"^# %% (\S+)\n", guards + path.read_text(encoding="utf-8"), flags=re.M)
     return {cell: head + claim for cell, claim in zip(parts[::2], parts[1::2], strict=True)}
 
 

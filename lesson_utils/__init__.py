@@ -5,7 +5,7 @@
   `checkpoints`. To measure and to check: `costs`, `gradcheck`. What these share: `checks`, `machine`, `progress_bar`.
 - `mistakes`: the engine that marks exercises and names mistakes. It needs NumPy only, and knows nothing of the course.
 - `classroom`: what notebooks show and keep. Pictures: `plots`, `legible`, `drawings`, `live`, `formats`, `tables`. The
-  page: `page`, `reloads`, `stand_in`. Questions and exercises: `asked`, `quiz`, `progress`, `claims`. What is kept:
+  page: `page`, `reloads`, `stand_in`. Questions and exercises: `asked`, `quiz`, `progress`. What is kept:
   `trained`, `trained_storage`, `files`. The lessons: `course`.
 - `lessons`: a package for each notebook: its live figures and measurements, exercises and questions.
 

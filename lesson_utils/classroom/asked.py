@@ -83,54 +83,45 @@ def read(path: Path) -> tuple[tuple[Prediction, ...], tuple[Question, ...]]:
         ValueError: a line does not fit, or a prediction or question as a whole; file and line are named.
     """
     predictions, questions = [], []
-    for entry in _entries(path):
-        begin, name = entry[0][0], entry[0][2]
+    for (begin, _, name), *lines in _entries(path):
         try:
-            if any(kind == "=" for _, kind, _ in entry):
-                predictions.append(_prediction(name, entry[1:]))
+            if any(kind == "=" for _, kind, _ in lines):
+                predictions.append(_prediction(name, [(kind, text) for _, kind, text in lines]))
             else:
-                questions.append(_question(name, entry[1:]))
+                questions.append(Question(name, tuple(_option(*line) for line in lines)))
         except ValueError as why:
             raise ValueError(f"{path}, line {begin}: {why}") from why
     return tuple(predictions), tuple(questions)
 
 
-Line = tuple[int, str, str]  # its number, its kind and its text
-
-
-def _entries(path: Path) -> list[list[Line]]:
-    """Return the lines of each prediction or question, with what goes on put behind what it goes on from."""
-    entries: list[list[Line]] = []
+def _entries(path: Path) -> list[list[tuple[int, str, str]]]:
+    """Return the lines of each prediction or question: number, kind and text, with what goes on put behind it."""
+    entries: list[list[tuple[int, str, str]]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         kind, text = line[:1], line[1:].strip()
         if not line.strip() or kind == "#":
             continue
+        if kind == "?":
+            entries.append([])
         if kind == " " and entries:
-            begin, before, so_far = entries[-1][-1]
-            entries[-1][-1] = begin, before, f"{so_far} {text}"
-        elif kind in KINDS and line[1:2] == " " and (entries or kind == "?"):
-            if kind == "?":
-                entries.append([])
+            begin, before, so_far = entries[-1].pop()
+            entries[-1].append((begin, before, f"{so_far} {text}"))
+        elif kind in KINDS and line[1:2] == " " and entries:
             entries[-1].append((number, kind, text))
         else:
             raise ValueError(f"{path}, line {number}: {line!r} begins with none of `? `, `- `, `* `, `~ `, `= `, `# `")
     return entries
 
 
-def _prediction(name: str, lines: list[Line]) -> Prediction:
-    options = [(kind, text) for _, kind, text in lines if kind != "="]
-    marked = {mark: [text for kind, text in options if kind == mark] for mark in "*~"}
-    if len(marked["*"]) != 1 or len(marked["~"]) > 1 or len(options) < len(lines) - 1:
+def _prediction(name: str, lines: list[tuple[str, str]]) -> Prediction:
+    right, usual, happened = ([text for kind, text in lines if kind == mark] for mark in "*~=")
+    if len(right) != 1 or len(happened) != 1 or len(usual) > 1:
         raise ValueError(f"prediction {name!r} needs one `*`, one `=`, and at most one `~`")
-    (happened,) = (text for _, kind, text in lines if kind == "=")
-    return Prediction(name, tuple(text for _, text in options), marked["*"][0], happened, "".join(marked["~"]))
+    return Prediction(name, tuple(text for kind, text in lines if kind != "="), *right, *happened, *usual)
 
 
-def _question(text: str, lines: list[Line]) -> Question:
-    options = []
-    for number, kind, line in lines:
-        option, bar, feedback = line.partition(" | ")
-        if not bar or kind == "~":
-            raise ValueError(f"line {number} of a question is `- option | what to say`, or begins with `*`: {line!r}")
-        options.append(Option(option, feedback, right=kind == "*"))
-    return Question(text, tuple(options))
+def _option(number: int, kind: str, line: str) -> Option:
+    text, bar, feedback = line.partition(" | ")
+    if not bar or kind == "~":
+        raise ValueError(f"line {number} of a question is `- option | what to say`, or begins with `*`: {line!r}")
+    return Option(text, feedback, right=kind == "*")

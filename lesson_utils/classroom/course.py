@@ -6,12 +6,14 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from lesson_utils.classroom import asked
+from lesson_utils.classroom.asked import Prediction, Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lesson_utils.classroom.asked import Prediction, Question
     from lesson_utils.classroom.live import Lab
     from lesson_utils.mistakes.exercise import Exercise
     from lesson_utils.mistakes.verdict import CheckResult
@@ -39,9 +41,7 @@ class Lesson:
     question: str  # the one that the notebook opens and closes with
     exercises: tuple[str, ...] = ()  # their names, as in `check.<name>`
     answers: tuple[str, ...] = ()  # names of checks of what is no function, as in `check.<name>` too
-    numbered: tuple[
-        str, ...
-    ] = ()  # all checks that solve an exercise of the notebook, where these are not the only ones
+    numbered: tuple[str, ...] = ()  # all checks that solve an exercise, where `exercises` are not the only ones
     package: str = ""  # where it was found
 
     @property
@@ -68,25 +68,22 @@ class Lesson:
 
         return {name: thing for name, thing in vars(self.part("lab")).items() if isinstance(thing, Lab)}
 
-    def questions(self) -> "tuple[Question, ...]":
-        """Return its checkpoint questions."""
-        return self._asked()[1]
-
-    def predictions(self) -> "tuple[Prediction, ...]":
+    def predictions(self) -> tuple[Prediction, ...]:
         """Return its predictions, in the order of the notebook."""
         return self._asked()[0]
 
-    @cache  # noqa: B019 (records live as long as the course does)
-    def _asked(self) -> "tuple[tuple[Prediction, ...], tuple[Question, ...]]":
-        from lesson_utils.classroom import asked
+    def questions(self) -> tuple[Question, ...]:
+        """Return its checkpoint questions."""
+        return self._asked()[1]
 
+    @cache  # noqa: B019 (records live as long as the course does)
+    def _asked(self) -> tuple[tuple[Prediction, ...], tuple[Question, ...]]:
         (folder,) = import_module(self.package).__path__
         return asked.read(Path(folder) / "questions.txt")
 
     def answer(self, name: str) -> "Callable[[Any], CheckResult]":
         """Return the check of an answer that is no function, from the module "answers"."""
-        found: Callable[[Any], CheckResult] = self.part("answers").ANSWERS[name]
-        return found
+        return cast("Callable[[Any], CheckResult]", self.part("answers").ANSWERS[name])
 
     @cache  # noqa: B019 (records live as long as the course does)
     def exercise(self, name: str) -> "Exercise":

@@ -6,7 +6,7 @@ Queries, keys and values have one colour each in the whole course: `plots.QUERY`
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +15,11 @@ from lesson_utils.classroom import plots
 from lesson_utils.classroom.formats import minus
 from lesson_utils.maths.checks import Array
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.patches import FancyArrowPatch
-
 Point = tuple[float, float]
 TITLE = 0.38  # inches above a sheet
 
 
-def sheet(figure: "Figure") -> "Axes":
+def sheet(figure: "plots.Figure") -> "plots.Axes":
     """Make paper as large as the figure, below a title: x from 0 to the width, y from 0 to the height − `TITLE`."""
     figure.set_layout_engine("none")  # nothing to lay out: everything has its place
     width, height = figure.get_size_inches()
@@ -33,7 +28,7 @@ def sheet(figure: "Figure") -> "Axes":
     return paper(ax, width - margin, height - TITLE)
 
 
-def paper(ax: "Axes", width: float, height: float) -> "Axes":
+def paper(ax: "plots.Axes", width: float, height: float) -> "plots.Axes":
     """Make axes that stand beside others a paper of that size, without frame and ticks."""
     ax.set(xlim=(0, width), ylim=(0, height))
     ax.set_axis_off()
@@ -67,34 +62,20 @@ def _letters(font: str) -> frozenset[int]:
 
 
 class Box(NamedTuple):
-    """A drawn box, and the middles of its sides, for arrows."""
+    """A drawn box, its centre, and the middles of its sides, for arrows."""
 
     patch: Any
     label: Any
     x: float
     y: float
-    width: float
-    height: float
-
-    @property
-    def left(self) -> Point:
-        return self.x - self.width / 2, self.y
-
-    @property
-    def right(self) -> Point:
-        return self.x + self.width / 2, self.y
-
-    @property
-    def top(self) -> Point:
-        return self.x, self.y + self.height / 2
-
-    @property
-    def bottom(self) -> Point:
-        return self.x, self.y - self.height / 2
+    left: Point
+    right: Point
+    bottom: Point
+    top: Point
 
 
 def box(
-    ax: "Axes",
+    ax: "plots.Axes",
     x: float,
     y: float,
     text: str = "",
@@ -108,20 +89,17 @@ def box(
     from matplotlib.patches import FancyBboxPatch
 
     style = "round,pad=0,rounding_size=0.06"
-    corner = (x - width / 2, y - height / 2)
-    patch = FancyBboxPatch(corner, width, height, boxstyle=style, fc=tint(colour, strength), ec=colour, lw=1.4)
+    left, right, bottom, top = x - width / 2, x + width / 2, y - height / 2, y + height / 2
+    patch = FancyBboxPatch((left, bottom), width, height, boxstyle=style, fc=tint(colour, strength), ec=colour, lw=1.4)
     ax.add_patch(patch)
     label = ax.text(x, y, text, **{"ha": "center", "va": "center", "zorder": 4, **font})
-    return Box(patch, label, x, y, width, height)
+    return Box(patch, label, x, y, (left, y), (right, y), (x, bottom), (x, top))
 
 
 def arrow(
-    ax: "Axes", start: Point, end: Point, colour: str = plots.GREY, width: float = 1.8, bend: float = 0.0
-) -> "FancyArrowPatch":
-    """Draw an arrow; a positive `bend` turns it to the left of its way.
-
-    It lies under all that `Matrix` and `Threads` move: in a live figure it is then drawn once.
-    """
+    ax: "plots.Axes", start: Point, end: Point, colour: str = plots.GREY, width: float = 1.8, bend: float = 0.0
+) -> Any:
+    """Draw an arrow, under all that `Threads` move; a positive `bend` turns it to the left of its way."""
     from matplotlib.patches import FancyArrowPatch
 
     made = FancyArrowPatch(
@@ -161,7 +139,7 @@ class Threads:
 
     def __init__(
         self,
-        ax: "Axes",
+        ax: "plots.Axes",
         starts: ArrayLike,
         ends: ArrayLike,
         colour: str = plots.BLUE,
@@ -192,22 +170,21 @@ class Threads:
 
 
 class Matrix:
-    """A matrix as cells with numbers; it can change, light one row, and hatch what is hidden.
+    """A matrix of weights, from 0 to 1, as cells with numbers.
 
     Args:
         ax: the paper.
         left, top: its upper left corner.
-        shape: (rows, columns) that are drawn.
+        shape: (rows, columns).
         name: written above it.
         colour: of its frame and cells.
         cell: width and height of a cell.
         decimals: of the numbers.
-        size: of the numbers, in points.
     """
 
     def __init__(
         self,
-        ax: "Axes",
+        ax: "plots.Axes",
         left: float,
         top: float,
         shape: tuple[int, int],
@@ -215,96 +192,44 @@ class Matrix:
         colour: str = plots.GREY,
         cell: Point = (0.42, 0.36),
         decimals: int = 1,
-        size: float = 11.0,
     ) -> None:
         from matplotlib.collections import PathCollection, PolyCollection
         from matplotlib.patches import Rectangle
 
         (rows, columns), (w, h) = shape, cell
-        self.shape, self.colour, self.decimals = shape, colour, decimals
-        self.left, self.top, self.width, self.height, self._row = left, top, columns * w, rows * h, h
-        corners = np.array([(0, 0), (w, 0), (w, -h), (0, -h)])
-        places = np.array([(left + j * w, top - i * h) for i in range(rows) for j in range(columns)])
-        self._squares = places[:, None] + corners  # (cells, 4, 2)
-        self.cells = PolyCollection(self._squares, facecolors="white", edgecolors="white", linewidths=1.0, zorder=1)
-        self.hatch = PolyCollection(
-            [], facecolors="white", edgecolors=plots.GREY, linewidths=0, hatch="/////", zorder=1.5
-        )
-        ax.add_collection(self.cells, autolim=False)
-        ax.add_collection(self.hatch, autolim=False)
-        ax.add_patch(
-            Rectangle((left, top - self.height), self.width, self.height, fill=False, ec=colour, lw=1.6, zorder=2.5)
-        )
-        self.light = Rectangle((left, top - h), self.width, h, fill=False, ec=plots.INK, lw=2.6, zorder=3)
-        ax.add_patch(self.light)
-        # As outlines in one collection: 70 texts of their own would take half of a frame's time.
-        self.texts, self.size = [""] * rows * columns, size
-        inches = ax.figure.dpi_scale_trans
-        self.numbers = PathCollection(
-            [], offsets=self._squares.mean(axis=1), offset_transform=ax.transData, linewidths=0, zorder=4
-        )
-        self.numbers.set_transform(inches)
-        ax.add_collection(self.numbers, autolim=False)
-        self.name = ax.text(
-            left + self.width / 2,
-            top + 0.08,
-            name,
-            ha="center",
-            va="bottom",
-            color=colour,
-            weight="bold",
-            zorder=0.5,  # below all that moves, so that it need not be drawn again
-        )
+        width, height = columns * w, rows * h
+        self.colour, self.decimals = colour, decimals
+        places = np.array([(left + j * w, top - i * h) for i, j in np.ndindex(rows, columns)])
+        self._squares = places[:, None] + corners(0, -h, w, 0)  # (cells, 4, 2)
+        middles = self._squares.mean(axis=1)
+        self.cells = PolyCollection(list(self._squares), edgecolors="white", linewidths=1.0, zorder=1)
+        self.hatch = PolyCollection([], facecolors="white", edgecolors=plots.GREY, linewidths=0, hatch="/////")
+        self.numbers = PathCollection([], offsets=middles, offset_transform=ax.transData, linewidths=0, zorder=4)
+        self.numbers.set_transform(ax.figure.dpi_scale_trans)  # inches
+        for drawn in (self.cells, self.hatch, self.numbers):
+            ax.add_collection(drawn, autolim=False)
+        ax.add_patch(Rectangle((left, top - height), width, height, fill=False, ec=colour, lw=1.6, zorder=2.5))
+        ax.text(left + width / 2, top + 0.08, name, ha="center", va="bottom", color=colour, weight="bold")
 
-    def set(
-        self,
-        values: ArrayLike,
-        lit: int | None = None,
-        hidden: ArrayLike | None = None,
-        strength: ArrayLike | None = None,
-    ) -> None:
-        """Write `values`, of the shape drawn; numbers outside the row `lit` are faded.
-
-        `hidden` (True = hatched, and no number) has that shape, too, and so has `strength`, of each cell's colour from
-        0 to 1; the default is a light tint of all.
-        """
-        values = np.asarray(values, float)
-        shade = np.full(self.shape, 0.14) if strength is None else np.clip(np.asarray(strength, float), 0, 1)
-        gone = np.zeros(self.shape, bool) if hidden is None else np.asarray(hidden, bool)
-        colours, inks = [], []
-        for n, (i, j) in enumerate(np.ndindex(*self.shape)):
-            faded = lit is not None and i != lit
-            colours.append(tint(self.colour, float(shade[i, j]) * (0.5 if faded else 1)))
-            decimals = max(self.decimals - (abs(values[i, j]) >= 9.95), 0)  # so that it fits
-            self.texts[n] = "" if gone[i, j] else minus(f"{values[i, j]:z.{decimals}f}")
-            light = plots.luminance(colours[-1])
-            inks.append("white" if light < 0.18 else plots.GREY if faded and light > 0.8 else "black")
+    def set(self, weights: ArrayLike, hidden: ArrayLike, strength: ArrayLike) -> None:
+        """Write the weights. `hidden` cells are hatched, without a number; `strength` is of each cell's colour."""
+        gone = np.ravel(hidden)
+        texts = [minus(f"{weight:z.{self.decimals}f}") for weight in np.ravel(weights)]
+        colours = [tint(self.colour, shade) for shade in np.ravel(strength)]
         self.cells.set_facecolor(colours)
-        self.numbers.set_paths([_outline(text, self.size) for text in self.texts])
-        self.numbers.set_facecolor(inks)
-        self.hatch.set_verts(list(self._squares[gone.ravel()]))
-        self.light.set_visible(lit is not None)
-        if lit is not None:
-            self.light.set_y(self.top - (lit + 1) * self._row)
-
-    @property
-    def right(self) -> float:
-        return self.left + self.width
-
-    @property
-    def middle(self) -> float:
-        return self.top - self.height / 2
+        self.numbers.set_paths([_outline("" if hide else text) for text, hide in zip(texts, gone, strict=True)])
+        self.numbers.set_facecolor(["white" if plots.luminance(colour) < 0.18 else "black" for colour in colours])
+        self.hatch.set_verts(list(self._squares[gone]))
 
 
-@lru_cache(1000)
-def _outline(text: str, size: float) -> Any:
+def _outline(text: str) -> Any:
     """Return the outlines of a text, in inches, its middle at (0, 0)."""
     from matplotlib.path import Path
     from matplotlib.textpath import TextPath
 
     if not text:
         return Path(np.zeros((1, 2)))
-    path = TextPath((0, 0), text, size=size)
-    height = TextPath((0, 0), "0", size=size).vertices[:, 1].max()  # all numbers on one line
+    path = TextPath((0, 0), text, size=11)
+    height = TextPath((0, 0), "0", size=11).vertices[:, 1].max()  # all numbers on one line
     width = path.vertices[:, 0].min() + path.vertices[:, 0].max()
     return Path((path.vertices - [width / 2, height / 2]) / 72, path.codes)

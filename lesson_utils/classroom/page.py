@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lesson_utils.classroom import reloads
 
-SAYS = "Open all answers on this page"
+STYLE, SCRIPT = (Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
 IN_A_BROWSER = (
     "Your work is kept in this browser, on this machine.\n"
     "A reload opens this notebook as it was last saved. Then run its cells again.\n"
@@ -25,13 +25,11 @@ def ready() -> None:
     from lesson_utils.classroom import live
 
     live.before_shown[:] = [bring]
-    reloads.watch()
     reloads.set_up()
     print("Ready.")
     if sys.platform == "emscripten":
         print(IN_A_BROWSER)
-    script, style = _parts()
-    page = f'<style>{style}</style><div class="open-answers"></div><script>{script}</script>'
+    page = f'<style>{STYLE}</style><div class="open-answers"></div><script>{SCRIPT}</script>'
     display({"text/html": page, "text/plain": ""}, raw=True)
 
 
@@ -44,13 +42,7 @@ def bring() -> None:
         return
     from IPython.display import display
 
-    script, style = _parts()
     # The style stays when this output goes, as the script does.
-    keep = f"document.head.appendChild(document.createElement('style')).textContent = {json.dumps(style)}"
-    once = f"if (!window.attentionCourse) {keep};\n{script}"
+    keep = f"document.head.appendChild(document.createElement('style')).textContent = {json.dumps(STYLE)}"
+    once = f"if (!window.attentionCourse) {keep};\n{SCRIPT}"
     display({"text/html": f"<script>{once}</script>", "text/plain": ""}, raw=True)
-
-
-def _parts() -> tuple[str, str]:
-    script, style = (Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
-    return script, style

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from lesson_utils.classroom import legible
 from lesson_utils.classroom.formats import minus
-from lesson_utils.maths.checks import Array, as_float
+from lesson_utils.maths.checks import as_float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,15 +156,7 @@ def picture(figure: "Figure", alt: str) -> Picture:
 
 
 def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., str]], Callable[..., Picture]]:
-    """Turn a function that draws into a figure and returns the alternative text into one that returns the Picture.
-
-    @plots.still(9.0, 3.6)
-    def two_lines(figure, a, b):
-        figure.add_subplot().plot(a, b)
-        return "Two lines that cross."
-
-    two_lines(a, b)  # a Picture for Jupyter to show
-    """
+    """Turn a function that draws into a figure and returns the alternative text into one that returns the Picture."""
 
     def make(draw: Callable[..., str]) -> Callable[..., Picture]:
         @wraps(draw)
@@ -186,11 +178,7 @@ def snapshot(figure: "Figure", alt: str) -> Picture:
     canvas: Any = figure.canvas
     size = canvas.get_width_height()
     image = Image.frombuffer("RGBA", size, canvas.buffer_rgba(), "raw", "RGBA", 0, 1).convert("RGB")
-    image = image.quantize(palette=_palette(), dither=Image.Dither.NONE)
-    buffer = io.BytesIO()
-    image.save(buffer, "png", compress_level=3)
-    width, height = (round(n / SHARPNESS) for n in size)
-    return Picture(buffer.getvalue(), _with_titles(figure, alt), width, height)
+    return _as_picture(image, _with_titles(figure, alt), 3)
 
 
 def _with_titles(figure: "Figure", alt: str) -> str:
@@ -207,24 +195,25 @@ def _plain(formula: re.Match[str]) -> str:
 
 
 def together(pictures: Sequence[Picture]) -> Picture:
-    """Return pictures as one: side by side where the page is wide enough for that, else one above the other."""
+    """Return a figure's pictures as one: side by side where the page is wide enough for that, else below each other."""
     from PIL import Image
 
     if len(pictures) == 1:
         return pictures[0]
-    images = [Image.open(io.BytesIO(picture.png)) for picture in pictures]
+    images = [np.asarray(Image.open(io.BytesIO(picture.png)).convert("RGB")) for picture in pictures]
     beside = sum(picture.width for picture in pictures) <= PAGE_WIDTH
-    join, fit = (sum, max) if beside else (max, sum)
-    size = join(image.width for image in images), fit(image.height for image in images)
-    whole = Image.new("RGB", size, "white")
-    x = y = 0
-    for image in images:
-        whole.paste(image, (x, y))
-        x, y = (x + image.width, y) if beside else (x, y + image.height)
+    whole = Image.fromarray(np.concatenate(images, axis=1 if beside else 0))
+    return _as_picture(whole, " ".join(picture.alt for picture in pictures), 9)
+
+
+def _as_picture(image: Any, alt: str, effort: int) -> Picture:
+    """Return an image as a picture in the colours that all pictures share."""
+    from PIL import Image
+
     buffer = io.BytesIO()
-    whole.quantize(palette=_palette(), dither=Image.Dither.NONE).save(buffer, "png", compress_level=9)
-    width, height = (round(n / SHARPNESS) for n in size)
-    return Picture(buffer.getvalue(), " ".join(picture.alt for picture in pictures), width, height)
+    image.quantize(palette=_palette(), dither=Image.Dither.NONE).save(buffer, "png", compress_level=effort)
+    width, height = (round(n / SHARPNESS) for n in image.size)
+    return Picture(buffer.getvalue(), alt, width, height)
 
 
 def colour_map(name: str, steps: int) -> Any:
@@ -261,23 +250,6 @@ def _palette() -> Any:
     return palette
 
 
-def heatmap(
-    matrix: ArrayLike,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    title: str = "",
-    row_label: str = "query",
-    column_label: str = "key",
-    **look: Any,
-) -> Picture:
-    """Show a matrix as a heat map in a picture of its own; arguments as `draw_heatmap` has them."""
-    matrix, rows, columns = _with_names(matrix, rows, columns)
-    own = figure(max(1.6 + 0.75 * len(columns), 1.0 + 0.115 * len(title)), 1.4 + 0.5 * len(rows))
-    with style():
-        draw_heatmap(own.add_subplot(), matrix, rows, columns, title, row_label, column_label, **look)
-    return picture(own, describe(matrix, rows, columns, title, row_label, column_label))
-
-
 def draw_heatmap(
     ax: "Axes",
     matrix: ArrayLike,
@@ -287,10 +259,9 @@ def draw_heatmap(
     row_label: str = "query",
     column_label: str = "key",
     numbers: bool | None = None,
-    signed: bool | None = None,
     top: float | None = None,
 ) -> None:
-    """Draw a matrix as a heat map: attention weights (white to blue) or scores (orange to purple around 0).
+    """Draw a matrix as a heat map: weights (white to blue), or numbers of both signs (orange to purple around 0).
 
     Args:
         ax: where to draw.
@@ -299,14 +270,18 @@ def draw_heatmap(
         title: what there is to see.
         row_label, column_label: what the axes are.
         numbers: write each number into its cell? Default: up to 12 columns.
-        signed: colours around 0? Default: if there are negative numbers.
         top: the number that gets the strongest colour, so that several maps can share a scale. Default: the largest.
 
     Raises:
         ValueError: `matrix` is not a finite 2-D array, or the names do not fit it.
     """
-    matrix, rows, columns = _with_names(matrix, rows, columns)
-    signed = bool((matrix < 0).any()) if signed is None else signed
+    matrix = as_float(matrix, "matrix")
+    if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all():
+        raise ValueError(f"matrix has shape {matrix.shape}; expected two axes, at least 1 × 1, all numbers finite")
+    rows, columns = (given or [*map(str, range(n))] for given, n in zip((rows, columns), matrix.shape, strict=True))
+    if (len(rows), len(columns)) != matrix.shape:
+        raise ValueError(f"{len(rows)} row and {len(columns)} column names for a matrix of shape {matrix.shape}")
+    signed = bool((matrix < 0).any())
     top = top or float(np.abs(matrix).max()) or 1.0
     limits = (-top, top) if signed else (0.0, max(top, 1.0))
     image = ax.imshow(
@@ -325,20 +300,6 @@ def draw_heatmap(
             dark = luminance(image.cmap(image.norm(matrix[i, j]))) < 0.18
             number = minus(f"{matrix[i, j]:z.{1 if signed else 2}f}")  # z: no −0.0
             ax.text(j, i, number, ha="center", va="center", color="white" if dark else "black")
-
-
-def _with_names(
-    matrix: ArrayLike, rows: Sequence[str] | None, columns: Sequence[str] | None
-) -> tuple[Array, Sequence[str], Sequence[str]]:
-    """Return the matrix as an array, with names for its rows and columns: without any, their numbers."""
-    matrix = as_float(matrix, "matrix")
-    if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all():
-        raise ValueError(f"matrix has shape {matrix.shape}; expected two axes, at least 1 × 1, all numbers finite")
-    rows = [str(i) for i in range(matrix.shape[0])] if rows is None else rows
-    columns = [str(i) for i in range(matrix.shape[1])] if columns is None else columns
-    if (len(rows), len(columns)) != matrix.shape:
-        raise ValueError(f"{len(rows)} row and {len(columns)} column names for a matrix of shape {matrix.shape}")
-    return matrix, rows, columns
 
 
 class Bars:

@@ -10,7 +10,6 @@ import os
 import re
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from lesson_utils.classroom.course import LESSONS, Lesson, named
@@ -20,17 +19,13 @@ MOST_BYTES = 100_000  # of a file that is ours; what is larger is something else
 _seen: dict[str, None] = {}  # the lines noted in this kernel, in their order
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(str):
     """Some lines, as text and as a page."""
 
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
+    __repr__ = str.__str__
 
     def _repr_html_(self) -> str:
-        return f'<p role="status">{to_html(self.text)}</p>'
+        return f'<p role="status">{to_html(self)}</p>'
 
 
 def here(lesson: str) -> Progress:
@@ -42,12 +37,13 @@ def here(lesson: str) -> Progress:
     done, this = solved(), named(lesson)
     left, total = _left(this, done), len(this.solved_by)
     if not left:
-        return Progress(f"You have solved every exercise of this notebook.{_go_on(done)}{_foreseen(this)}")
-    if len(left) == total:
+        said = f"You have solved every exercise of this notebook.{_go_on(done)}"
+    elif len(left) == total:
         count = "the exercise here" if total == 1 else f"any of the {total} exercises here"
-        return Progress(f"You have not solved {count} yet. Begin with `check.{left[0]}`.{_foreseen(this)}")
-    count = f"{total - len(left)} of {total} exercises here"
-    return Progress(f"You have solved {count}; next: `check.{left[0]}`.{_foreseen(this)}")
+        said = f"You have not solved {count} yet. Begin with `check.{left[0]}`."
+    else:
+        said = f"You have solved {total - len(left)} of {total} exercises here; next: `check.{left[0]}`."
+    return Progress(said + _foreseen(this))
 
 
 def course() -> Progress:
@@ -120,13 +116,9 @@ def _file() -> Path | None:
         if sys.platform == "emscripten":  # what stands beside the notebooks there outlives the kernel
             folder = Path("/drive")
             return folder / "solved.txt" if folder.is_dir() else None
-        if sys.platform == "win32":
-            base = os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming"
-        elif sys.platform == "darwin":
-            base = Path.home() / "Library" / "Application Support"
-        else:
-            base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-        return Path(base) / "attention-course" / "solved.txt"
+        systems = {"win32": ("APPDATA", "~/AppData/Roaming"), "darwin": ("", "~/Library/Application Support")}
+        variable, usual = systems.get(sys.platform, ("XDG_DATA_HOME", "~/.local/share"))
+        return Path(os.environ.get(variable) or usual).expanduser() / "attention-course" / "solved.txt"
     return None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lesson_utils.classroom import progress
+from lesson_utils.classroom import progress, stand_in
 from lesson_utils.classroom.asked import Prediction, Question
 from lesson_utils.classroom.course import named
 from lesson_utils.mistakes.verdict import COLOURS, details, to_html
@@ -55,21 +55,17 @@ def _noted(prediction: Prediction, chosen: str) -> str:
 def predict(notebook: str, name: str) -> None:
     """Show the options of a prediction, and keep the one that is chosen: `predict("scaled_attention", "itself")`.
 
+    They are buttons where a kernel runs, and elsewhere a line for each option that opens its reply.
+
     Raises:
         ValueError: there is no such notebook, or no such prediction in it.
     """
+    import ipywidgets
+
     predictions = {prediction.name: prediction for prediction in named(notebook).predictions()}
     if name not in predictions:
         raise ValueError(f"notebook {notebook!r} has no prediction {name!r}; it has {', '.join(predictions)}")
-    _show(predictions[name], f"{notebook}.{name}")
-
-
-def _show(prediction: Prediction, key: str) -> None:
-    """Show buttons where a kernel runs, and elsewhere a line for each option that opens its reply."""
-    import ipywidgets
-
-    from lesson_utils.classroom import stand_in
-
+    prediction, key = predictions[name], f"{notebook}.{name}"
     page = "".join(details(to_html(option), _noted(prediction, option)) for option in prediction.options)
     still = {
         "text/html": f'<div role="group" aria-label="{PREDICTION}"><strong>{PREDICTION}</strong>{page}</div>',

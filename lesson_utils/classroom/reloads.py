@@ -67,25 +67,30 @@ class Reloads:
 def _said(cells: list[Cell]) -> str:
     lines = [f"    {cell.line}" + ("" if cell.well else "   ← It ended in an error. Run it again.") for cell in cells]
     cell, it, they = ("this cell", "it", "it") if len(cells) == 1 else ("these cells", "them", "they")
-    return "\n".join(
-        (
-            f"The page was reloaded while {cell} ran:",
-            *lines,
-            f"What {they} printed is lost, but what {they} made is there. You need not run {it} again.\n",
-        )
-    )
+    end = f"What {they} printed is lost, but what {they} made is there. You need not run {it} again.\n"
+    return "\n".join([f"The page was reloaded while {cell} ran:", *lines, end])
 
 
-def watch() -> None:
-    """Begin to watch, in a kernel whose page can be reloaded; a second call changes nothing."""
-    ipython = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython else None
+def set_up() -> None:
+    """Note that this page has run the set-up cell, and begin to watch in a kernel whose page can be reloaded."""
+    shell = _shell()
     kernel = getattr(shell, "kernel", None)
     handlers = getattr(kernel, "shell_handlers", None)
-    if kernel is None or not handlers or hasattr(shell, "attention_reloads"):
+    if kernel is None or not handlers:
         return
-    shell.attention_reloads = reloads = Reloads()
-    answer = handlers["kernel_info_request"]
+    if not hasattr(shell, "attention_reloads"):
+        shell.attention_reloads = _watch(shell, kernel, handlers)
+    shell.attention_reloads.set_up.add(_page(shell))
+
+
+def was_reloaded() -> bool:
+    """Return whether the page that runs this cell has not run the set-up cell; False where pages are not watched."""
+    shell = _shell()
+    return hasattr(shell, "attention_reloads") and _page(shell) not in shell.attention_reloads.set_up
+
+
+def _watch(shell: Any, kernel: Any, handlers: dict[str, Any]) -> Reloads:
+    reloads, answer = Reloads(), handlers["kernel_info_request"]
 
     def asked(stream: Any, ident: Any, parent: Any) -> Any:
         reloads.opened(*_sender(parent))
@@ -95,31 +100,16 @@ def watch() -> None:
         if said := reloads.begins(*_sender(kernel.get_parent())):
             print(said)
 
-    def after(result: Any) -> None:
-        reloads.ends(result.info.raw_cell, result.success)
-
     handlers["kernel_info_request"] = asked
     shell.events.register("pre_run_cell", before)
-    shell.events.register("post_run_cell", after)
+    shell.events.register("post_run_cell", lambda result: reloads.ends(result.info.raw_cell, result.success))
+    return reloads
 
 
-def set_up() -> None:
-    """Note that the page that runs this cell has run the set-up cell."""
-    if shell := _watched():
-        shell.attention_reloads.set_up.add(_page(shell))
-
-
-def was_reloaded() -> bool:
-    """Return whether the page that runs this cell has not run the set-up cell; False where pages are not watched."""
-    shell = _watched()
-    return bool(shell) and _page(shell) not in shell.attention_reloads.set_up
-
-
-def _watched() -> Any:
-    """Return the shell of a kernel whose pages are watched, or None."""
+def _shell() -> Any:
+    """Return IPython's shell, if there is one."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    return shell if hasattr(shell, "attention_reloads") else None
+    return ipython.get_ipython() if ipython else None
 
 
 def _page(shell: Any) -> str:

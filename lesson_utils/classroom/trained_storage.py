@@ -20,6 +20,8 @@ import numpy as np
 from lesson_utils.classroom.files import put
 from lesson_utils.maths.checks import Array
 
+STORED = "return models, arrays, numbers, text and tuples of these"
+
 
 class Made(NamedTuple):
     """A call that was made beforehand."""
@@ -50,27 +52,22 @@ def names(path: Path) -> dict[str, str]:
     Raises:
         ValueError: the file is damaged.
     """
-    return {name: source for name, (source, _, _) in _open(path)[0].items()}
+    index = _opened(path, path.stat().st_mtime_ns)[0] if path.exists() else {}
+    return {name: source for name, (source, _, _) in index.items()}
 
 
 def read(path: Path, name: str) -> Made:
-    """Read what a call returned.
+    """Read what a call returned, by one of the names in the file.
 
     Raises:
-        ValueError: there is no such call, or what it returned no longer fits the course's classes.
+        ValueError: what it returned no longer fits the course's classes.
     """
-    index, arrays = _open(path)
-    if name not in index:
-        raise ValueError(f"{path.name} has no {name}")
-    source, seconds, result = index[name]
+    index, arrays = _opened(path, path.stat().st_mtime_ns)
     try:
+        source, seconds, result = index[name]
         return Made(source, seconds, _decode(result, arrays))
     except (TypeError, KeyError, AttributeError, ImportError) as why:
         raise ValueError(str(why)) from why
-
-
-def _open(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    return _opened(path, path.stat().st_mtime_ns) if path.exists() else ({}, {})
 
 
 @functools.lru_cache(maxsize=4)
@@ -81,9 +78,8 @@ def _opened(path: Path, when: int) -> tuple[dict[str, Any], dict[str, Array]]:
             arrays = dict(file)
         return json.loads(arrays.pop("index").tobytes()), arrays
     except Exception as error:  # a damaged file can fail in any way; which one is told
-        raise ValueError(
-            f"its file {path} is damaged ({type(error).__name__}). A new copy of the course has a whole one"
-        ) from error
+        why = f"its file {path} is damaged ({type(error).__name__}). A new copy of the course has a whole one"
+        raise ValueError(why) from error
 
 
 def _encode(x: Any, arrays: list[Array]) -> Any:
@@ -112,7 +108,7 @@ def _encode(x: Any, arrays: list[Array]) -> Any:
     elif isinstance(x, tuple) and hasattr(x, "_asdict"):
         fields = x._asdict()
     else:
-        raise TypeError(f"{type(x).__name__} can't be stored; return models, arrays, numbers, text and tuples of these")
+        raise TypeError(f"{type(x).__name__} can't be stored; {STORED}")
     return {"object": _path(type(x)), "fields": {key: _encode(value, arrays) for key, value in fields.items()}}
 
 
@@ -151,12 +147,11 @@ def values_of(model: Any) -> Array:
 
 def _fill(model: Any, values: Array) -> None:
     params = model.params().values()
-    if values.size != sum(param.value.size for param in params):
-        raise ValueError(f"{values.size:,} parameters for a model of {sum(p.value.size for p in params):,}")
-    start = 0
-    for param in params:
-        param.value[...] = values[start : start + param.value.size].reshape(param.value.shape)
-        start += param.value.size
+    ends = np.cumsum([param.value.size for param in params])
+    if values.size != ends[-1]:
+        raise ValueError(f"{values.size:,} parameters for a model of {ends[-1]:,}")
+    for param, part in zip(params, np.split(values, ends[:-1]), strict=True):
+        param.value[...] = part.reshape(param.value.shape)
 
 
 def _short(x: Array, off: float) -> Array:
@@ -171,9 +166,7 @@ def _short(x: Array, off: float) -> Array:
 def _path(kind: type) -> str:
     """Name a class of a lesson by the lesson, and one of the library by its package: modules may be regrouped."""
     if not _ours(kind.__module__):
-        raise TypeError(
-            f"{kind.__name__} is not a class of the course; return models, arrays, numbers, text and tuples"
-        )
+        raise TypeError(f"{kind.__name__} is not a class of the course; {STORED}")
     return f"{'.'.join(kind.__module__.split('.')[:3])}:{kind.__qualname__}"
 
 

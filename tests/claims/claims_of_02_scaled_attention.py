@@ -1,7 +1,5 @@
 """What the text of notebook 02 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_written
-
 # %% by-hand
 as_written(
     money=weights.round(2)[[1, 3]].tolist() == [0.2, 0.43],

@@ -1,7 +1,5 @@
 """What the text of notebook 04 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_written
-
 # %% set-shuffle
 as_written(the_same=np.abs(after - before[order]).max() < 1e-12)
 

@@ -1,6 +1,5 @@
 """What the text of notebook 05 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.full_block import stacks
 
 # %% stream-alike

@@ -1,6 +1,5 @@
 """What the text of notebook 06 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.causal_mask.counting import LENGTHS
 from lesson_utils.lessons.causal_mask.gpts import ORDERS, uncertain
 

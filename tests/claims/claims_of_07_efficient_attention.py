@@ -1,6 +1,5 @@
 """What the text of notebook 07 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_timed, as_written
 from lesson_utils.lessons.efficient_attention.lab import (
     CACHE_BITS,
     TEXTS_AT_ONCE,

@@ -3,7 +3,6 @@
 What is stored is drawn and printed with most of its numbers; here stands what the text says beyond that.
 """
 
-from lesson_utils.classroom.claims import as_written
 from lesson_utils.lessons.real_model import breaking
 
 known = lab.stored()

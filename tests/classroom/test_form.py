@@ -52,11 +52,11 @@ def test_a_stored_figure_tells_and_a_learners_gives_nothing_away(telling, alt, c
 
 def test_a_telling_setting_that_cannot_be_chosen_is_refused():
     with pytest.raises(ValueError, match="place=11 is out of range"):
-        lab(telling={"place": 11})().telling()
+        lab(telling={"place": 11})().outputs()
 
 
-def test_several_pictures_are_one(monkeypatch):
-    both = lab(telling=[{"place": 1}, {"place": 9}])().telling()
+def test_several_pictures_are_one():
+    both = plots.together([lab()(place=place).picture for place in (1, 9)])
     assert (both.width, both.height) == (600, 100), "side by side"
     wide = plots.Picture(both.png, "wide", 600, 100)
     assert (plots.together([wide, wide]).width, plots.together([wide, wide]).height) == (600, 200), "below each other"

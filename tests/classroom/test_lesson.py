@@ -1,23 +1,24 @@
 """A lesson says once what it is; what walks the course finds it."""
 
 import pytest
+from claims import guards
 
-from lesson_utils.classroom import claims, progress, quiz
+from lesson_utils.classroom import progress, quiz
 from lesson_utils.classroom.course import Lesson
 from lesson_utils.exercises import check
 
 
 def test_claims_are_guarded_where_they_are_made():
-    claims.as_written(holds=True, computed=lambda: True)
-    claims.as_written(False, fewer_steps=False)  # the reader has changed something
+    guards.as_written(holds=True, computed=lambda: True)
+    guards.as_written(False, fewer_steps=False)  # the reader has changed something
     with pytest.raises(AssertionError, match=r"does not hold in this run: falls_apart, late$"):
-        claims.as_written(holds=True, falls_apart=False, late=lambda: False)
+        guards.as_written(holds=True, falls_apart=False, late=lambda: False)
 
 
 def test_what_a_clock_finds_otherwise_is_said_and_stops_nothing(capsys):
-    claims.as_timed(faster=True)
+    guards.as_timed(faster=True)
     assert not capsys.readouterr().out
-    claims.as_timed(faster=False, no_slower=True)
+    guards.as_timed(faster=False, no_slower=True)
     assert "otherwise now: faster. " in capsys.readouterr().out
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.classroom import live
-from lesson_utils.classroom.live import testing
+from tools import testing
 
 # --- The machinery, on a small figure of its own ---------------------------------------------------------------------
 

@@ -64,10 +64,9 @@ def test_in_a_kernel(capsys):
     kernel = SimpleNamespace(shell_handlers={"kernel_info_request": answer})
     shell.kernel = kernel
     try:
-        reloads.watch()
-        reloads.watch()
+        assert not reloads.was_reloaded(), "nobody watches"
         kernel.get_parent = lambda: message("first", 0)
-        assert reloads.was_reloaded()
+        reloads.set_up()
         reloads.set_up()
         assert not reloads.was_reloaded()
         shell.run_cell("pass")

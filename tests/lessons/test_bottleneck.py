@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from learners import EXERCISES
 
-from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.bottleneck import experiment, lab
 from lesson_utils.maths import gradcheck, tasks
 from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
+from tools import testing
 
 # --- Models whose answers are known -----------------------------------------------------------------------------------
 

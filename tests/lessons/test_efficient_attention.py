@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.efficient_attention import exercises, lab, measured, memory, published
 from lesson_utils.maths import attention, efficient, fast_weights, models
+from tools import testing
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -14,8 +14,7 @@ import pytest
 
 from lesson_utils.classroom import legible, plots, progress, quiz
 from lesson_utils.classroom.course import LESSONS
-from lesson_utils.classroom.live import testing
-from tools import save
+from tools import save, testing
 
 pytestmark = pytest.mark.walks
 

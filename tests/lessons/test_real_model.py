@@ -14,13 +14,13 @@ import tiny_llama
 from right_answers import RIGHT, bodies
 
 from lesson_utils.classroom.course import LESSONS
-from lesson_utils.classroom.live import testing
 from lesson_utils.lessons.real_model import breaking, changes, chatting, grown, lab, measures
 from lesson_utils.lessons.real_model.measures import NOTE, stored
 from lesson_utils.lessons.tokens import lab as tokens_lab
 from lesson_utils.maths import attention, ops, pretrained
 from lesson_utils.maths.models import GPT, GPTConfig
 from lesson_utils.maths.pretrained.llama import PACKAGE, Token
+from tools import testing
 
 ROOT = Path(__file__).parents[2]
 EXERCISE = {exercise.name: exercise for exercise in map(LESSONS[9].exercise, LESSONS[9].exercises)}

@@ -14,7 +14,6 @@ import nbformat
 import pytest
 
 from lesson_utils.classroom import legible, plots
-from lesson_utils.classroom.page import SAYS
 from lesson_utils.classroom.stand_in import WIDGET_VIEW, is_live_figure
 from tools import save
 from tools.browser import driver, firefox
@@ -224,7 +223,7 @@ def test_a_notebook_is_shown_as_it_is_stored(name, visit):
         fold.locator("> summary").press("Enter")
         assert not answer.is_visible()
 
-    page.get_by_label(SAYS).check()
+    page.get_by_label("Open all answers on this page").check()
     stored = [html.unescape(alt) for alt in re.findall(r'<img alt="([^"]*)"', html_outputs(name))]
     pictures = page.locator(".cell_output img")
     assert pictures.evaluate_all("nodes => nodes.map(node => node.alt)") == stored

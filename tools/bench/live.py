@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lesson_utils.classroom import live, plots
 from lesson_utils.classroom.course import LESSONS, named
-from lesson_utils.classroom.live import testing  # noqa: F401  # the notebook's
+from tools import testing  # noqa: F401  # the notebook's
 
 if TYPE_CHECKING:
     from tools.browser.driver import JupyterLab

@@ -6,7 +6,8 @@ import json
 import re
 from typing import Any
 
-from lesson_utils.classroom.live import LiveFigure, testing
+from lesson_utils.classroom.live import LiveFigure
+from tools import testing
 
 
 def figures(ids: list[str], fresh: bool = False) -> str:

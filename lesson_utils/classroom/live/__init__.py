@@ -4,20 +4,7 @@ Of the course it needs `plots`, `legible`, `stand_in`, `formats` and `maths.chec
 elsewhere.
 
 A lab is a function that builds its figure and returns `update`, which moves the artists and returns the alternative
-text. Everything else is done here:
-
-    @live.lab(width=6, height=3, x=live.Slider("x", 0, 10, 3))
-    def a_point(figure):
-        (dot,) = figure.add_subplot(xlim=(0, 10), ylim=(0, 1)).plot([0], [0.5], "o")
-
-        def update(x):
-            dot.set_xdata([x])
-            return f"A point at {x}."
-
-        return update
-
-    a_point()        # shows it
-    a_point(x=7)     # shows it with another start
+text. Everything else is done here; docs/own_figures.md begins with a whole one.
 
 A lab that is made from something, such as trained models, takes it behind the figure, and says what to show it with
 where nothing has been trained, in tests for instance:
@@ -39,6 +26,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial, update_wrapper
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,38 +50,34 @@ PICTURES_KEPT = 64  # by each figure, of about 30 kB
 PAUSE = 0.05  # seconds: longer than between two steps of a drag, or of a key held down
 
 
+@dataclass(eq=False)
 class Lab:
     """A live figure waiting to be shown: call it, with what it is made from, and with start values if you like."""
 
-    def __init__(
-        self,
-        draw: Callable[..., Update],
-        width: float,
-        height: float,
-        controls: Mapping[str, Control] | Callable[..., Mapping[str, Control]],
-        example: Callable[[], Any],
-        prepare: Callable[..., Any] | None,
-        neutral: str,
-        telling: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    ):
-        self.draw, self.width, self.height, self.controls = draw, width, height, controls
-        self.neutral = neutral
-        self.telling = [telling] if isinstance(telling, Mapping) else list(telling)
-        self._example, self._prepare = example, prepare
-        update_wrapper(self, draw)
+    draw: Callable[..., Update]
+    width: float
+    height: float
+    controls: Mapping[str, Control] | Callable[..., Mapping[str, Control]]
+    made_for_example: Callable[[], Any]
+    prepare: Callable[..., Any] | None
+    neutral: str
+    telling: Sequence[Mapping[str, Any]]
+
+    def __post_init__(self) -> None:
+        update_wrapper(self, self.draw)
 
     def __call__(self, *made_from: Any, **start: Any) -> "LiveFigure":
-        made = made_from if self._prepare is None else _as_tuple(self._prepare(*made_from))
+        made = made_from if self.prepare is None else _as_tuple(self.prepare(*made_from))
         return LiveFigure(self, made, start)
 
     def example(self, **start: Any) -> "LiveFigure":
         """Show the figure, made from its example."""
-        return self(*_as_tuple(self._example()), **start)
+        return self(*_as_tuple(self.made_for_example()), **start)
 
     def call(self, **start: Any) -> str:
         """Return the line of code that shows this figure with these start values."""
-        takes = list(inspect.signature(self._prepare or self.draw).parameters.values())
-        made_from = [p.name for p in (takes if self._prepare else takes[1:]) if p.default is p.empty]
+        takes = list(inspect.signature(self.prepare or self.draw).parameters.values())
+        made_from = [p.name for p in (takes if self.prepare else takes[1:]) if p.default is p.empty]
         return f"lab.{self.draw.__name__}({', '.join([*made_from, *(f'{n}={v!r}' for n, v in start.items())])})"
 
 
@@ -129,7 +113,8 @@ def lab(
             from one to the next is what there is to see. Readers without a kernel get this picture. Default: the start.
     """
     moved = more if controls is None else controls
-    return lambda draw: Lab(draw, width, height, moved, example, prepare, neutral, telling)
+    told = [telling] if isinstance(telling, Mapping) else telling
+    return lambda draw: Lab(draw, width, height, moved, example, prepare, neutral, told)
 
 
 before_shown: list[Callable[[], object]] = []  # what is to be done before a figure is shown: see page.py
@@ -152,14 +137,8 @@ class Screen:
     """
 
     def __init__(self, figure: "Figure"):
-        from matplotlib.axis import Axis
-        from matplotlib.image import AxesImage
-        from matplotlib.spines import Spine
-
         self._figure = figure
         self._canvas: Any = figure.canvas
-        self._frame = (Axis, Spine)
-        self._image = AxesImage
         self._moved: set[Artist] = set()
         self._front: list[Artist] = []
         self._stamps: dict[Artist, Stamp] = {}  # of artists in front that have never moved
@@ -221,14 +200,19 @@ class Screen:
 
     def _artists(self) -> "Iterable[Artist]":
         """Yield all artists but the axes' white backgrounds, in the order in which matplotlib draws them."""
+        from matplotlib.axis import Axis
+        from matplotlib.spines import Spine
+
         for axes in sorted(self._figure.axes, key=methodcaller("get_zorder")):
             children = [child for child in axes.get_children() if child is not axes.patch]
             if not axes.axison:  # set_axis_off
-                children = [child for child in children if not isinstance(child, self._frame)]
+                children = [child for child in children if not isinstance(child, (Axis, Spine))]
             yield from sorted(children, key=methodcaller("get_zorder"))
         yield from (*self._figure.texts, *self._figure.legends)
 
     def _store_background(self) -> None:
+        from matplotlib.image import AxesImage
+
         lowest: dict[Any, float] = {}
         for artist in self._moved:
             lowest[artist.axes] = min(artist.get_zorder(), lowest.get(artist.axes, math.inf))
@@ -237,7 +221,7 @@ class Screen:
         self._in_front = {axes for axes in self._figure.axes if axes not in behind and axes.get_aspect() == "auto"}
         for artist in self._front:
             artist.set_animated(True)  # leaves it out of the full drawing
-        images = [a for a in self._front if isinstance(a, self._image) and a.get_visible()]
+        images = [a for a in self._front if isinstance(a, AxesImage) and a.get_visible()]
         for image in images:
             image.set_visible(False)  # matplotlib 3.8 draws animated images all the same
         self._canvas.draw()
@@ -261,13 +245,12 @@ class LiveFigure:
         self.lab, self.made_from = lab, made_from
         self.controls = dict(lab.controls(*made_from) if callable(lab.controls) else lab.controls)
         self._check(start)
-        values = {name: control.value for name, control in self.controls.items()} | start
-        self._start = values
+        self._start = {name: control.value for name, control in self.controls.items()} | start
         self._build()
         self._kept = lru_cache(PICTURES_KEPT)(self._draw)
         self._near: list[dict[str, Any]] = []  # whose pictures are to be drawn before anybody asks
         self._many_move = False  # while code moves several controls, one redraw at the end is enough
-        self._inputs = {name: control.widget(values[name]) for name, control in self.controls.items()}
+        self._inputs = {name: control.widget(self._start[name]) for name, control in self.controls.items()}
         self._html = ipywidgets.HTML()
         self._redraw()
         for name, widget in self._inputs.items():
@@ -313,23 +296,15 @@ class LiveFigure:
 
     def _redraw(self) -> plots.Picture:
         self.picture = self._picture_at(**self.values)
-        self._html.value = self.picture.html() + self._how_to_return()
+        self._html.value = self.picture.html() + self._how_to_return(self.values)
         return self.picture
 
-    def telling(self) -> plots.Picture:
-        """Return the picture for readers without a kernel: at its telling settings."""
-        return plots.together([self._picture_at(**{**self._start, **some}) for some in self._tellings()])
-
-    def _tellings(self) -> list[Mapping[str, Any]]:
-        for some in self.lab.telling:
-            self._check(dict(some))
-        return self.lab.telling or [self.values]
-
-    def _how_to_return(self, values: Mapping[str, Any] | None = None) -> str:
+    def _how_to_return(self, values: Mapping[str, Any]) -> str:
         """Return the quiet line below the picture: the call that shows what is seen, for slides and notes."""
-        start = {name: control.read(control.value) for name, control in self.controls.items()}
-        read = {name: self.controls[name].read(value) for name, value in (values or self.values).items()}
-        moved = {name: _as_read(value) for name, value in read.items() if value != start[name]}
+        now = {
+            name: (control.read(values[name]), control.read(control.value)) for name, control in self.controls.items()
+        }
+        moved = {name: _as_read(value) for name, (value, start) in now.items() if value != start}
         call = self.lab.call(**moved)
         style = f"color:var(--jp-content-font-color2, {plots.GREY});font-size:85%;user-select:all"
         return f'<div><code style="{style}">{html.escape(call)}</code></div>'
@@ -356,31 +331,24 @@ class LiveFigure:
             return
         self._near = []
         with stops.held_back():
-            shown = self._show()
-        if shown:
-            self._look_ahead(moved, self.controls[moved].read(change["old"]))
+            try:
+                self._redraw()
+            except Exception:  # shown where the figure was, because a widget's callback would lose it in a log
+                told = html.escape(traceback.format_exc())
+                self._html.value = f'<pre role="alert" style="color:#B00020">{told}</pre>'
+                return
+        self.look_ahead(moved, self.controls[moved].read(change["old"]))
 
-    def _show(self) -> bool:
-        """Redraw; or show the exception where the figure was, because a widget's callback would lose it in a log."""
-        try:
-            self._redraw()
-        except Exception:
-            self._html.value = f'<pre role="alert" style="color:#B00020">{html.escape(traceback.format_exc())}</pre>'
-            return False
-        return True
+    def look_ahead(self, moved: str = "", came_from: Any = ...) -> None:
+        """Draw the pictures one step further as soon as there is nothing else to do; where it came from is known.
 
-    def _look_ahead(self, moved: str, came_from: Any) -> None:
-        """Draw the pictures one step further as soon as there is nothing else to do; where it came from is known."""
+        While nobody has moved anything, these are one step away by the first control.
+        """
         values = self.values
-        further = [value for value in self.controls[moved].neighbours(values[moved]) if value != came_from]
-        self._near = [values | {moved: value} for value in further]
+        moved = moved or next((name for name, it in self.controls.items() if it.neighbours(values[name])), "")
+        further = self.controls[moved].neighbours(values[moved]) if moved else ()
+        self._near = [values | {moved: value} for value in further if value != came_from]
         self._soon(self._draw_ahead, self._near)
-
-    def look_ahead(self) -> None:
-        """Draw ahead while nobody has moved anything: what is one step away by the first control."""
-        first = next((name for name, value in self.values.items() if self.controls[name].neighbours(value)), None)
-        if first:
-            self._look_ahead(first, self.values[first])
 
     def _soon(self, do: Callable[..., object], *arguments: Any) -> None:
         """Call a function in the pause after this message."""
@@ -402,11 +370,13 @@ class LiveFigure:
         Where notebooks are stored (COURSE_STRICT), the picture is the telling one. In a learner's notebook it is the
         one that the figure opens with: what stays there after a reload must not answer a prediction.
         """
-        stored = bool(os.environ.get("COURSE_STRICT"))
-        settings = self._tellings() if stored else [self.values]
-        still = (self.telling() if stored else self.picture)._repr_mimebundle_()
+        tellings = self.lab.telling if os.environ.get("COURSE_STRICT") else ()
+        for some in tellings:
+            self._check(dict(some))
+        shown = [self._start | dict(some) for some in tellings] or [self.values]
+        still = plots.together([self._picture_at(**values) for values in shown])._repr_mimebundle_()
         controls = html.escape(", ".join(f"“{control.label}”" for control in self.controls.values()))
-        calls = "".join(self._how_to_return({**self._start, **some}) for some in settings)
+        calls = "".join(map(self._how_to_return, shown))
         still["text/html"] += f"{calls}<p><em>A picture of a live figure. Run this cell to move {controls}.</em></p>"
         return stand_in.outputs(still, self.widget)
 

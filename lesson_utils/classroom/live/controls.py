@@ -6,6 +6,8 @@ from typing import Any
 
 import ipywidgets
 
+TYPED: Any = {"_dom_classes": ("any-number",)}  # only beside these sliders can one type: see page.js
+
 
 class Control:
     """Something that a learner can set, with a text label and a start value.
@@ -45,20 +47,14 @@ class Control:
         return value
 
 
+@dataclass(frozen=True)
 class _Range(Control):
     """Numbers between two ends."""
 
+    label: str
     low: float
     high: float
-
-    def slider(self, value: float) -> ipywidgets.Widget:
-        """Make the slider that stands at `value`."""
-        raise NotImplementedError
-
-    def widget(self, value: float) -> ipywidgets.Widget:
-        slider = self.slider(value)
-        slider.add_class("any-number")  # only beside these can one type: see page.js
-        return slider
+    value: float
 
     def check(self, name: str, value: float) -> None:
         if not self.low <= value <= self.high:
@@ -75,19 +71,15 @@ class _Range(Control):
 class Slider(_Range):
     """An evenly spaced slider; whole numbers stay whole."""
 
-    label: str
-    low: float
-    high: float
-    value: float
     step: float = 1
 
     def values(self) -> tuple[float, ...]:
         return tuple(_rounded(self.low + n * self.step) for n in range(round((self.high - self.low) / self.step) + 1))
 
-    def slider(self, value: float) -> ipywidgets.Widget:
+    def widget(self, value: float) -> ipywidgets.Widget:
         whole = all(isinstance(n, int) for n in (self.low, self.high, self.value, self.step))
         make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
-        return make(value=value, min=self.low, max=self.high, step=self.step, **_look(self.label))
+        return make(value=value, min=self.low, max=self.high, step=self.step, **_look(self.label), **TYPED)
 
 
 @dataclass(frozen=True)
@@ -98,28 +90,20 @@ class LogSlider(_Range):
         ValueError: the slider could not stand at `value`; the browser would move it without a word.
     """
 
-    label: str
-    low: float
-    high: float
-    value: float
     steps_per_decade: int = 10
 
     def __post_init__(self) -> None:
-        steps = self.steps_per_decade * math.log10(self.value / self.low)
-        if abs(steps - round(steps)) > 1e-9:
-            nearest = self.low * 10 ** (round(steps) / self.steps_per_decade)
-            raise ValueError(
-                f"{self.label}: value={self.value} is not a step of the slider; the nearest is {nearest!r}"
-            )
+        nearest = min(self.values(), key=lambda step: abs(step - self.value))
+        if _rounded(self.value) != nearest:
+            raise ValueError(f"{self.label}: value={self.value} is no step of the slider; the nearest is {nearest!r}")
 
     def values(self) -> tuple[float, ...]:
         steps = round(self.steps_per_decade * math.log10(self.high / self.low))
         return tuple(_rounded(self.low * 10 ** (n / self.steps_per_decade)) for n in range(steps + 1))
 
-    def slider(self, value: float) -> ipywidgets.Widget:
-        low, high = math.log10(self.low), math.log10(self.high)
-        step = 1 / self.steps_per_decade
-        return ipywidgets.FloatLogSlider(value=value, base=10, min=low, max=high, step=step, **_look(self.label))
+    def widget(self, value: float) -> ipywidgets.Widget:
+        low, high, step = math.log10(self.low), math.log10(self.high), 1 / self.steps_per_decade
+        return ipywidgets.FloatLogSlider(value=value, min=low, max=high, step=step, **_look(self.label), **TYPED)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def page(figure: LiveFigure) -> str:
 
 def follows(figure: LiveFigure) -> bool:
     """Return whether the page shows the picture that belongs to its controls."""
-    return page(figure) == figure._picture_at(**figure.values).html() + figure._how_to_return()
+    return page(figure) == figure._picture_at(**figure.values).html() + figure._how_to_return(figure.values)
 
 
 def afresh(figure: LiveFigure) -> LiveFigure:
