@@ -193,7 +193,7 @@ def test_what_pages_say_of_notebooks_is_what_the_records_say():
     readme, index, teaching = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", *SAVED))
     start = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
     first = [cell.source for cell in start.cells if save.TABLE.search(cell.source)]
-    assert [save.with_table(source) for source in first] == first
+    assert [save.with_table(source) for source in first] == first, "run: python course.py save"
     assert save.with_table(readme, "notebooks/") == save.with_hours(readme) == readme, "run: python course.py save"
     assert save.with_paths(index) == index, "run: python course.py save"
     assert save.with_minutes(teaching) == teaching, "run: python course.py save"
@@ -221,8 +221,9 @@ def test_every_option_has_feedback_of_its_own(lesson):
     assert quiz.checkpoint(lesson.name).questions == lesson.questions()
     for question in lesson.questions():
         feedback = [option.feedback for option in question.options]
-        assert min(map(len, feedback)) > 20
-        assert len(set(feedback)) == len(feedback) >= 3
+        assert min(map(len, feedback)) > 20, f"say more than that: {min(feedback, key=len)!r}"
+        assert len(feedback) >= 3, f"{question.text!r} needs three options or more"
+        assert len(set(feedback)) == len(feedback), f"{question.text!r}: each option has feedback of its own"
 
 
 def test_the_right_option_is_not_the_one_that_looks_like_it():

@@ -29,18 +29,21 @@ def test_the_time_it_says_is_the_time_it_takes(lesson):
     assert said, "the first cell says: **Time:** about 45 minutes, 70 with the sections marked *Further*."
     core, whole = (5 * round(time / 5) for time in minutes(lesson, notebook))
     assert core <= 60, "move what the core does not need into a section marked Further"
-    assert (core, whole) == (int(said[1]), int(said[2] or said[1]))
+    counted = f"about {core} minutes, {whole} with the sections marked *Further*"
+    assert (core, whole) == (int(said[1]), int(said[2] or said[1])), f"by `python -m tools prose` it takes {counted}"
 
 
 @every_lesson
 def test_cells_are_short(lesson):
     for cell, _, references in with_places(read(lesson)):
         if cell.cell_type == "code":
-            assert len([line for line in cell.source.splitlines() if line.strip()]) <= 15, cell.source
+            lines = [line for line in cell.source.splitlines() if line.strip()]
+            assert len(lines) <= 15, f"a cell of code has at most 15 lines; these are {len(lines)}: {cell.source}"
         else:
             left_out = ("|", "- ") if references else "|"
             prose = "\n".join(line for line in cell.source.splitlines() if not line.startswith(left_out))
-            assert len(words(prose)) <= 120, f"{len(words(prose))} words: {cell.source}"
+            count = len(words(prose))
+            assert count <= 120, f"a cell of text has at most 120 words; these are {count}: {cell.source}"
 
 
 @every_lesson

@@ -54,7 +54,9 @@ def test_the_stub_is_not_attempted_and_says_what_is_given_and_asked_for(exercise
     assert all(name in exercise.task for name in exercise.parameters), "shapes of what is given"
     assert "eturns" in exercise.task, "shapes of what is asked for"
     if any(isinstance(x, np.ndarray) and x.ndim for case in exercise.drawn for x in case.arguments):
-        assert re.search(r"stays?\s+as\s+(it\s+was|they\s+were)", exercise.task), "what the check refuses is said"
+        assert re.search(r"stays?\s+as\s+(it\s+was|they\s+were)", exercise.task), (
+            "say that what is given stays as it was"
+        )
     assert ("dtype" in exercise.task or "float64" in exercise.task) == (exercise.dtype == "kept")
     assert len(exercise.stub.splitlines()) <= 15
 
@@ -62,7 +64,8 @@ def test_the_stub_is_not_attempted_and_says_what_is_given_and_asked_for(exercise
 @each
 def test_texts_are_complete(exercise):
     assert len(exercise.hints) >= 2
-    assert len({m.message for m in exercise.mistakes}) == len(exercise.mistakes) >= 4
+    assert len(exercise.mistakes) >= 4, "type at least four mistakes"
+    assert len({m.message for m in exercise.mistakes}) == len(exercise.mistakes), "each has a message of its own"
     assert exercise.praise
 
 
