@@ -19,7 +19,7 @@ class Table:
         def row(texts: Sequence[str], first: str, rest: str) -> str:
             cells = []
             for n, (text, right) in enumerate(zip(texts, self.right, strict=True)):
-                kind = rest if n else first
+                kind = (rest if n else first) if text else "td"  # a corner without a word is not a header
                 cells.append(f'<{kind} style="text-align:{"right" if right else "left"}">{to_html(text)}</{kind[:2]}>')
             return f"<tr>{''.join(cells)}</tr>"
 
