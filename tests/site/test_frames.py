@@ -153,7 +153,11 @@ def test_chosen_stops_belong_to_figures():
 @pytest.mark.slow
 def test_a_notebook_shows_its_figures_and_no_others(tmp_path):
     figures = frames.shown(save.NOTEBOOKS / "00_start_here.ipynb")
-    assert [figure.lab.call() for figure in figures.values()] == ["lab.first_look()", "lab.moving_it(average)"]
+    assert [figure.lab.call() for figure in figures.values()] == [
+        "lab.first_look()",
+        "lab.moving_it(average)",
+        "lab.learned_look(look)",
+    ]
     broken = json.loads((save.NOTEBOOKS / "00_start_here.ipynb").read_text(encoding="utf-8"))
     for cell in broken["cells"]:
         if cell["id"] == "first-look":

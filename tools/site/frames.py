@@ -38,6 +38,7 @@ ASKING = re.compile(r"\b(?:drag|set|choose|type|go to)\b", re.I)  # in a sentenc
 # shown. All others are thinned evenly, but for numbers that the text asks readers to try: see `asked`.
 Chosen = dict[str, tuple[Any, ...]]
 STOPS: dict[str, Chosen] = {
+    "00_start_here/learned-look": {"ending": ("tired", "hungry", "wide", "icy", "fluffy")},
     "01_bottleneck/word-lab": {"word": ("attention", "aabbccdd"), "more": (0, 3, 10)},
     "04_positional_encoding/clock-lab": {"offset": (-5, 0, 3, 10), "d_model": (16, 64), "base": (100, 10_000)},
     "06_causal_mask/leak-lab": {"T": (12,), "token": (0, 2, 4, 6, 8, 11), "layers": (1, 2, 4)},
