@@ -19,6 +19,8 @@ SCORES = {
     "tired": np.array([0.0, 3.2, -0.5, -0.5, 0.6, 0.0, 2.2, -1.0, 1.2, 0.2, 0.0, 0.5]),
     "wide": np.array([0.0, 2.0, -0.5, -0.5, 0.6, 0.0, 3.3, -1.0, 1.2, 0.2, 0.0, 0.5]),
 }
+TEMPERATURE = live.LogSlider("temperature τ", 0.1, 100, 100)
+FALL = [t for t in reversed(TEMPERATURE.values()) if t >= 1]  # from 100 to 1
 # Two numbers for each word, written by hand, too: how much of an animal it is, and how much of a place.
 VALUES = np.full((len(WORDS), 2), 0.5)
 VALUES[WORDS.index("cat")] = 3.0, 0.4
@@ -59,8 +61,9 @@ class Sentence:
     height=2.9,
     neutral="At the highest temperature every word has nearly the same weight.",
     telling={"temperature": 1.0},
+    plays=[*({"temperature": t} for t in FALL), *[{"temperature": 1.0}] * 7, {"temperature": 1.0, "ending": "wide"}],
     ending=live.Choice("… because it was too", ("tired", "wide"), "tired"),
-    temperature=live.LogSlider("temperature τ", 0.1, 100, 100),
+    temperature=TEMPERATURE,
 )
 def first_look(figure: "plots.Figure") -> live.Update:
     """Draw lines from 'it' to each word, by scores that were written by hand."""
