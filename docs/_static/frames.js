@@ -47,8 +47,45 @@
     },
   };
 
+  // The button that plays and pauses. Where no text asks for a prediction, on the front page, the figure also plays by
+  // itself, once, when it is in sight; not where a hand was quicker, and not for those who want less motion.
+  const player = (picture, controls, plays, load, go) => {
+    const button = element("button", {type: "button"});
+    let timer, held;
+    let step = 0;
+    const pause = () => {
+      timer = clearInterval(timer);
+      button.textContent = "▶ Play";
+    };
+    const next = () => (step === plays.length ? pause() : go(plays[step++]));
+    const play = async () => {
+      held = true;
+      button.textContent = "❚❚ Pause";
+      const mine = (timer = setInterval(() => {}, 1e6)); // until all pictures are there
+      const there = await load().then(() => true, () => false);
+      if (timer !== mine) return; // paused by now
+      pause();
+      if (!there) return;
+      if (step === plays.length) step = 0;
+      button.textContent = "❚❚ Pause";
+      timer = setInterval(next, 200);
+    };
+    button.addEventListener("click", () => (timer ? pause() : play()));
+    const hold = () => ((held = true), pause());
+    for (const row of controls) for (const event of ["pointerdown", "input"]) row.addEventListener(event, hold);
+    const seen = ([{isIntersecting}], observer) => {
+      if (!isIntersecting) return;
+      observer.disconnect();
+      setTimeout(() => held || play(), 1000);
+    };
+    const byItself = !document.querySelector(".cell_input") && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (byItself) new IntersectionObserver(seen, {threshold: 0.8}).observe(picture);
+    pause();
+    return element("div", {className: "live-control"}, [button]);
+  };
+
   const enliven = node => {
-    const {figure, call, note, controls: all} = JSON.parse(node.textContent);
+    const {figure, call, note, controls: all, plays} = JSON.parse(node.textContent);
     const still = node.parentElement;
     const [picture, code, sentence] = ["img", "code", "em"].map(name => still.querySelector(name));
     const controls = all.map((control, number) => ({
@@ -111,6 +148,17 @@
       return element("div", {className: "live-control"}, kind === "checkbox" ? [input, name] : [name, ...nodes]);
     });
     rows.forEach((row, number) => (row.hidden = all[number].texts.length === 1));
+    if (plays?.length) {
+      const load = async () => {
+        const grid = await gridOf(figure);
+        await Promise.all(plays.map(places => pictureAt(grid, places).image.decode()));
+      };
+      const go = setting => {
+        setting.forEach((place, number) => controls[number].set((places[number] = place)));
+        show();
+      };
+      rows.push(player(picture, [...rows], plays, load, go));
+    }
     picture.before(element("form", {className: "live-controls", autocomplete: "off"}, rows), said);
     if (sentence) sentence.innerHTML = note; // not on the front page
   };

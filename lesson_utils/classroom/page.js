@@ -24,7 +24,7 @@
   addEventListener("beforeprint", () => open(true));
   // JupyterLab takes the Enter key to begin editing, a digit to make a heading of the cell, and x to cut it. On a fold,
   // Enter opens and closes it; on a control, none of these keys is JupyterLab's.
-  const CONTROL = ".live-figure :is([role=slider], [type=checkbox]), .widget-toggle-buttons button";
+  const CONTROL = ".live-figure :is([role=slider], [type=checkbox], .widget-play button), .widget-toggle-buttons button";
   const press = (event) => {
     const { key, target } = event;
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
@@ -196,6 +196,29 @@
     name(figure);
     announce(figure);
   };
+  // --- A figure that plays: by itself once, when it is in sight and the predictions above it are made -------------------
+  // Not before, as it shows the answer; not where a hand was quicker; and not for who wants less motion.
+  const player = (box) => {
+    const button = box.querySelector("button");
+    if (!button) return;
+    say(button, "aria-label", button.querySelector(".fa-pause") ? "Pause" : "Play");
+    if (box.dataset.seen) return;
+    box.dataset.seen = "yes";
+    const figure = box.closest(".live-figure");
+    const above = (prediction) => prediction.compareDocumentPosition(figure) & Node.DOCUMENT_POSITION_FOLLOWING;
+    const begin = () => {
+      const predictions = [...(figure.closest(".jp-Notebook") ?? document).querySelectorAll(".prediction")].filter(above);
+      const made = predictions.every((prediction) => prediction.querySelector(".mod-active"));
+      const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      if (made && !still && !drawn.has(figure) && button.isConnected) button.click();
+    };
+    const seen = ([{ isIntersecting }], observer) => {
+      if (!isIntersecting) return;
+      observer.disconnect();
+      setTimeout(begin, 1500);
+    };
+    new IntersectionObserver(seen, { threshold: 0.6 }).observe(figure);
+  };
   // A check that is run again shows the hints that were open before.
   const opened = new WeakMap(); // of each cell
   const hint = (fold) => /^Hint \d/.test(fold.firstElementChild?.textContent) && fold.closest(".jp-Cell");
@@ -218,6 +241,7 @@
   };
   const look = () => {
     document.querySelectorAll(".live-figure, .prediction").forEach(start);
+    document.querySelectorAll(".live-figure .widget-play").forEach(player);
     document.querySelectorAll(".jp-OutputArea-output[data-mime-type$=stderr]").forEach(advise);
     document.querySelectorAll(".jp-OutputArea-output.jp-RenderedHTML img").forEach(picture);
     document.querySelectorAll(".jp-OutputArea-output [role=status] details").forEach(reopen);

@@ -42,7 +42,7 @@ def checkpoint(notebook: str) -> Quiz:
     return Quiz(named(notebook).questions())
 
 
-RUN = "Now run the next cell."
+RUN = "Noted. Go on below."
 PREDICTION = "Your prediction"
 
 

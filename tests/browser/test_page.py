@@ -328,3 +328,40 @@ def test_a_reload_while_a_cell_runs_is_said(lab, tmp_path):
         (output,) = notebook.run_cell("weighted-average-check", "print(trained)")
         assert "".join(output["text"]).startswith("The page was reloaded while this cell ran:\n    import os, time\n")
         assert "".join(output["text"]).endswith("\nTrue\n")
+
+
+PLAYS = """() => {
+    const figure = document.querySelector('.live-figure')
+    return [figure.querySelector('.widget-play button').ariaLabel, figure.querySelector('img').alt.split(':')[0]]
+}"""
+
+
+@pytest.mark.parametrize("why", ["all predicted", "nothing predicted", "less motion", "a hand"])
+def test_a_figure_plays_once_when_predictions_are_made_and_motion_is_wanted(lab, why):
+    with lab.open(NOTEBOOK.name) as notebook:
+        page = notebook.page
+        page.emulate_media(reduced_motion="reduce" if why == "less motion" else "no-preference")
+        for cell in ("setup", "predict-tired", "predict-wide"):
+            notebook.run_cell(cell)
+            if cell != "setup":
+                page.locator(".prediction").last.wait_for()
+        if why != "nothing predicted":
+            for prediction in page.locator(".prediction").all():
+                prediction.locator("button").first.click()
+        notebook.run_cell("first-look")
+        page.locator(".live-figure .widget-play button").first.wait_for()
+        page.locator(".live-figure img").scroll_into_view_if_needed()
+        if why in ("all predicted", "a hand"):
+            page.wait_for_function("document.querySelector('.live-figure .fa-pause')")
+        if why == "a hand":
+            page.wait_for_timeout(1000)
+            page.locator(".live-figure [role=slider]").last.press("ArrowRight")
+        if why == "all predicted":
+            page.wait_for_function(f"({PLAYS})()[1] === '… too wide'", timeout=20_000)
+            page.wait_for_function("document.querySelector('.live-figure .fa-play')")
+        page.wait_for_timeout(3000)
+        label, title = page.evaluate(PLAYS)
+        assert label == "Play"
+        assert title == ("… too wide" if why == "all predicted" else "… too tired")
+        alike = "every word alike" in page.locator(".live-figure img").get_attribute("alt")
+        assert alike == (why in ("nothing predicted", "less motion"))

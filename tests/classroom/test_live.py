@@ -443,3 +443,25 @@ def test_as_the_last_line_of_a_cell_it_shows_both(capsys):
     figure = point()
     figure._ipython_display_()
     assert capsys.readouterr().out.splitlines() == [str(output) for output in figure.outputs()]
+
+
+@live.lab(
+    width=3,
+    height=1,
+    plays=[{"x": 3}, {"x": 5}, {"x": 7}],
+    x=live.Slider("x", 0, 10, 3),
+)
+def played(figure):
+    figure.add_subplot()
+    return "At {x}.".format
+
+
+def test_a_figure_plays_until_a_hand_comes():
+    figure = played()
+    figure._player.set_state({live.PLAYING: True, "value": 1})  # as the browser sends it
+    assert figure.values == {"x": 5}
+    testing.move(figure, "x", 6)
+    assert not getattr(figure._player, live.PLAYING)
+    figure._player.value = 2  # was on its way
+    assert figure.values == {"x": 6}
+    assert figure.picture.alt == "At 6."

@@ -11,6 +11,7 @@ from PIL import Image
 
 from lesson_utils.classroom import live
 from lesson_utils.classroom.course import LESSONS
+from lesson_utils.lessons.start_here import lab as start_here
 from tools import save
 from tools.site import frames
 
@@ -153,7 +154,11 @@ def test_chosen_stops_belong_to_figures():
 @pytest.mark.slow
 def test_a_notebook_shows_its_figures_and_no_others(tmp_path):
     figures = frames.shown(save.NOTEBOOKS / "00_start_here.ipynb")
-    assert [figure.lab.call() for figure in figures.values()] == ["lab.first_look()", "lab.moving_it(average)"]
+    assert [figure.lab.call() for figure in figures.values()] == [
+        "lab.first_look()",
+        "lab.moving_it(average)",
+        "lab.learned_look(look)",
+    ]
     broken = json.loads((save.NOTEBOOKS / "00_start_here.ipynb").read_text(encoding="utf-8"))
     for cell in broken["cells"]:
         if cell["id"] == "first-look":
@@ -161,3 +166,9 @@ def test_a_notebook_shows_its_figures_and_no_others(tmp_path):
     (tmp_path / "00_broken.ipynb").write_text(json.dumps(broken), encoding="utf-8")
     with pytest.raises(frames.Failed, match=r"(?s)cells first-look do not show.*AttributeError"):
         frames.shown(tmp_path / "00_broken.ipynb")
+
+
+def test_a_figure_plays_through_the_stops_that_it_has():
+    figure = start_here.first_look()
+    stops = {"ending": ["tired", "wide"], "temperature": [1.0, 10.0, 100]}
+    assert list(dict.fromkeys(map(tuple, frames.played(figure, stops)))) == [(0, 2), (0, 1), (0, 0), (1, 0)]

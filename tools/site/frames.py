@@ -38,6 +38,7 @@ ASKING = re.compile(r"\b(?:drag|set|choose|try|type|go to)\b", re.I)  # in a sen
 # shown. All others are thinned evenly, but for numbers that the text asks readers to try: see `asked`.
 Chosen = dict[str, tuple[Any, ...]]
 STOPS: dict[str, Chosen] = {
+    "00_start_here/learned-look": {"ending": ("tired", "hungry", "wide", "icy", "fluffy")},
     "01_bottleneck/word-lab": {"word": ("attention", "aabbccdd"), "more": (0, 3, 10)},
     "04_positional_encoding/clock-lab": {"offset": (-5, 0, 3, 10), "d_model": (16, 64), "base": (100, 10_000)},
     "06_causal_mask/leak-lab": {"T": (12,), "token": (0, 2, 4, 6, 8, 11), "layers": (1, 2, 4)},
@@ -211,6 +212,7 @@ def draw(
         "call": figure.lab.call(),
         "note": note(figure, values),
         "controls": [described(figure, control, stops_, start[control]) for control, stops_ in values.items()],
+        "plays": played(figure, values),
     }
     name = folder / place.rpartition("/")[2]
     name.with_suffix(".json").write_text(json.dumps(say), encoding="utf-8")
@@ -294,6 +296,14 @@ def described(figure: live.LiveFigure, name: str, values: list[Any], start: Any)
     call = ["" if value == control.value else f"{name}={value!r}" for value in values]
     texts = [text_of(value) for value in values]
     return {"label": control.label, "kind": kind, "texts": texts, "call": call, "start": values.index(start)}
+
+
+def played(figure: live.LiveFigure, values: dict[str, list[Any]]) -> list[list[int]]:
+    """Return the settings through which a figure plays, as places of its stops; without those that have no stop."""
+    first = {name: control.value for name, control in figure.controls.items()}
+    settings = [first | dict(setting) for setting in figure.lab.plays]
+    there = (setting for setting in settings if all(setting[name] in some for name, some in values.items()))
+    return [[some.index(setting[name]) for name, some in values.items()] for setting in there]
 
 
 def text_of(value: Any) -> str:

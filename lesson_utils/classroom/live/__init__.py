@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from lesson_utils.classroom import plots, stand_in
 from lesson_utils.classroom.live import stops
-from lesson_utils.classroom.live.controls import Choice, Control, LogSlider, Slider, Switch, Word
+from lesson_utils.classroom.live.controls import PLAYING, Choice, Control, LogSlider, Slider, Switch, Word, player
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -62,6 +62,7 @@ class Lab:
     prepare: Callable[..., Any] | None
     neutral: str
     telling: Sequence[Mapping[str, Any]]
+    plays: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.draw)
@@ -98,6 +99,7 @@ def lab(
     prepare: Callable[..., Any] | None = None,
     neutral: str = "",
     telling: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
+    plays: Sequence[Mapping[str, Any]] = (),
     **more: Control,
 ) -> Callable[[Callable[..., Update]], Lab]:
     """Make a lab of a function that builds a figure and returns its `update`.
@@ -111,10 +113,12 @@ def lab(
             stands between a prediction and its answer must say so.
         telling: the setting at which the finding is seen at a glance, as values of controls; or several, where the way
             from one to the next is what there is to see. Readers without a kernel get this picture. Default: the start.
+        plays: settings that the figure goes through at the press of a button; the first is the start. It also does so
+            by itself, once: see page.js.
     """
     moved = more if controls is None else controls
     told = [telling] if isinstance(telling, Mapping) else telling
-    return lambda draw: Lab(draw, width, height, moved, example, prepare, neutral, told)
+    return lambda draw: Lab(draw, width, height, moved, example, prepare, neutral, told, plays)
 
 
 before_shown: list[Callable[[], object]] = []  # what is to be done before a figure is shown: see page.py
@@ -256,7 +260,12 @@ class LiveFigure:
         for name, widget in self._inputs.items():
             widget.observe(partial(self._on_change, name), names="value")
         row = ipywidgets.Layout(display="flex", flex_flow="row wrap", grid_gap="0 16px")
-        self.widget = ipywidgets.VBox([ipywidgets.Box(list(self._inputs.values()), layout=row), self._html])
+        above = list(self._inputs.values())
+        if lab.plays:
+            self._player = player(len(lab.plays))
+            self._player.observe(self._on_play, names="value")
+            above.append(self._player)
+        self.widget = ipywidgets.VBox([ipywidgets.Box(above, layout=row), self._html])
         self.widget.add_class("live-figure")  # for page.js and page.css
 
     @property
@@ -330,6 +339,11 @@ class LiveFigure:
         if self._many_move:
             return
         self._near = []
+        before, now = (self.controls[moved].read(change[when]) for when in ("old", "new"))
+        if (
+            self.lab.plays and before != now
+        ):  # a hand stops it; a slider that was moved from code sends its last digits back
+            self._player.set_trait(PLAYING, False)
         with stops.held_back():
             try:
                 self._redraw()
@@ -337,7 +351,12 @@ class LiveFigure:
                 told = html.escape(traceback.format_exc())
                 self._html.value = f'<pre role="alert" style="color:#B00020">{told}</pre>'
                 return
-        self.look_ahead(moved, self.controls[moved].read(change["old"]))
+        self.look_ahead(moved, before)
+
+    def _on_play(self, change: dict[str, Any]) -> None:
+        if getattr(self._player, PLAYING):  # else a step was on its way when a hand came
+            with stops.held_back():
+                self.set(**self._start | dict(self.lab.plays[change["new"]]))
 
     def look_ahead(self, moved: str = "", came_from: Any = ...) -> None:
         """Draw the pictures one step further as soon as there is nothing else to do; where it came from is known.

@@ -178,6 +178,16 @@ class Word(Control):
         return ipywidgets.Text(value=value, continuous_update=True, **_look(self.label))
 
 
+PLAYING = "playing" if ipywidgets.Play.class_traits().get("playing") else "_playing"  # the second in ipywidgets 7
+
+
+def player(steps: int) -> ipywidgets.Widget:
+    """Make the button that plays and pauses, of a figure that goes through so many settings."""
+    play = ipywidgets.Play(min=0, max=max(steps - 1, 0), interval=200, show_repeat=False)
+    play.layout = ipywidgets.Layout(width="auto")
+    return play
+
+
 def _rounded(value: float) -> float:
     """Drop the last digits, which depend on the way by which a slider came there: 0.3 is one place."""
     return float(f"{value:.12g}") if isinstance(value, float) else value
