@@ -136,12 +136,12 @@ def test_a_prediction_is_kept_and_compared(file, monkeypatch):
     assert "You predicted “street”. The cat gets" in reply.value
     reload(progress)  # a new kernel
     assert progress.predicted() == {"start_here.tired": 2}
-    assert "Of 2 predictions you made 1, and 0 came true." in str(progress.here("start_here"))
+    assert "Of 3 predictions you made 1, and 0 came true." in str(progress.here("start_here"))
     _, buttons, reply = shown(monkeypatch)
     assert buttons.value == "street"
     buttons.value = "cat"
     assert "you were right" in reply.value
-    assert "Of 2 predictions you made 1, and 1 came true." in str(progress.here("start_here"))
+    assert "Of 3 predictions you made 1, and 1 came true." in str(progress.here("start_here"))
 
 
 def test_without_a_kernel_each_option_opens_its_reply(monkeypatch):

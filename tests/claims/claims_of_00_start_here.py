@@ -1,7 +1,5 @@
 """What the text of notebook 00 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.classroom.claims import as_written
-
 # %% first-look
 weights = ops.softmax(lab.SCORES["tired"])
 as_written(more_than_half=weights.argmax() == 1 and weights[1] > 0.5)

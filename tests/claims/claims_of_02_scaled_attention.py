@@ -26,7 +26,8 @@ many = [medians(512, d_k) for d_k in (64, 256, 512)]
 as_written(
     turns_at_64=[unscaled < scaled for unscaled, scaled in few] == 5 * [False] + 4 * [True],
     three_to_four=3 < many[0][0] / many[0][1] < 4,
-    right_again=all(unscaled < scaled for unscaled, scaled in many[1:]),
+    alike=0.5 < many[1][0] / many[1][1] < 1.5,
+    right_again=many[2][0] < many[2][1],
     two_or_three=2 < lab.looks(512, 64).keys < 3,
 )
 
@@ -55,13 +56,12 @@ as_written(predicted=all(abs(s.var() / (d_k * 16 / 9) - 1) < 0.05 for d_k, s in 
 # %% sweep
 learn = {key: int((some[:, 1] > lab.HARD).sum()) for key, some in swept.items()}
 medians_of = {c: np.median(swept[64, c][:, 0]).round(2) for c in (1 / 8, 1 / 2, 1)}
-hard = np.concatenate([some[some[:, 1] < lab.HARD, 0] for some in swept.values()])
 as_written(
     ten_starts={len(some) for some in swept.values()} == {10},
     smaller=learn[64, 1 / 8] == learn[64, 1 / 2] == 10,
     losses=medians_of == {1 / 8: 1.41, 1 / 2: 1.32, 1: 1.34},
     larger=[10 - learn[64, c] for c in (1, 1.5, 2, 2.5, 4)] == [1, 2, 3, 4, 9],
-    stop_at=hard.min() > 2.1 and abs(np.median(hard) - 2.25) < 0.05,
+    stop_at=abs(np.median(swept[64, 8][:, 0]) - 2.3) < 0.1,
     half=learn[256, 1] == 5,
 )
 
@@ -87,3 +87,10 @@ as_written(the_same=np.abs(np.subtract(root.losses, divided.losses)).max() < 0.0
 # %% crossed
 ways = [learned(some) for some in crossed().values()]
 as_written(wild_tame_slow=ways == [0, 3, 9])
+
+# %% slopes-before
+before = {}
+for factor in (1 / 8, 1 / 2):
+    _, weights = lab.examine(lab.untrained(64, seed=0)[0], factor)
+    before[factor] = np.median(lab.slopes(weights))
+as_written(larger=before[1 / 2] > before[1 / 8])

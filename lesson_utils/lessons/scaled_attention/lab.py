@@ -309,7 +309,7 @@ def with_and_without(figure: "plots.Figure", runs: Mapping[str, tuple[float, Arr
         colour = SCALED if look == "-" else UNSCALED
         curves.plot(np.arange(5, 5 + len(smooth)), smooth, look, color=colour, label=_typeset(name))
         plots.draw_heatmap(ax, weights, row_label="query" if ax is maps[0] else "", numbers=False)
-        ax.set(xticks=range(0, 24, 6), yticks=range(0, 24, 6), xlabel="key")
+        ax.set(xticks=range(0, 24, 6), yticks=range(0, 24, 6), xlabel="key (guessing names 20%)")
         ax.set_title(f"{_typeset(name)}: names {known:.0%}")
         told.append(f"{name}, a query's largest weight is {weights.max(axis=-1).mean():.2f}")
     curves.set(xlabel="training step", ylabel="loss", ylim=(0, None))
@@ -324,7 +324,7 @@ def _typeset(name: str) -> str:
 
 HARD = 0.05  # a median slope below this is that of a hard lookup
 SOFT = (plots.INK, plots.INK, "looks at several places")  # how a model is drawn: colour, face, label
-LOOKUP = (plots.PURPLE, "white", "hard lookup: slope 0")
+LOOKUP = (plots.PURPLE, "white", "hard lookup: slope below 0.05")
 
 
 @live.lab(
@@ -352,7 +352,7 @@ def sweep_lab(figure: "plots.Figure", ends: Mapping[tuple[int, float], Array]) -
         ax.plot([1], [1], "o", color=colour, mfc=face, ms=7, mew=1.8, label=label)[0]
         for colour, face, label in (SOFT, LOOKUP)
     )
-    ax.legend(loc="lower left")
+    ax.legend(loc="lower left", title="each dot: a model", alignment="left")
 
     def update(d_k: int) -> str:
         runs = {times: some for (width, times), some in ends.items() if width == d_k}
@@ -397,10 +397,11 @@ def crossed(figure: "plots.Figure", runs: Mapping[str, Array]) -> str:
     ax.set_yticks(range(len(runs)), [_typeset(name) for name in runs])
     ax.set(xlim=(0, 3.05), ylim=(len(runs) - 0.5, -0.5))
     ax.grid(axis="x")
-    ax.legend(loc="center left")
+    ax.legend(loc="center left", title="each dot: a model", alignment="left")
     counts = [int(learned.sum()) for learned in soft.values()]
     starts = len(next(iter(runs.values())))
     for row, count in enumerate(counts):
         ax.text(2.98, row, f"{count} of {starts} learn", ha="right", va="center")
-    ax.set_title(f"With the root {counts[0]} of {starts} models learn, without it {counts[1]}")
+    crossed = " and ".join(map(str, counts[2:4]))
+    ax.set_title(f"Of {starts}, {counts[0]} learn with the root, {counts[1]} without; crossed: {crossed}")
     return f"… Dots, by way of training: {each((f'{name}:' for name in runs), counts, 'd')} of {starts} learn."
