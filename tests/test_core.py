@@ -26,11 +26,13 @@ def test_a_core_runs_without_its_further_sections(lesson):
 def test_what_a_learner_writes_is_used(lesson):
     code = [cell.source for cell in prose.read(lesson).cells if cell.cell_type == "code"]
     for exercise in map(lesson.exercise, lesson.exercises):
-        call = rf"check\.{exercise.name}\.mine\({exercise.function_name}\)"
-        (place,) = [n for n, source in enumerate(code) if re.search(call, source)]
-        checked = code.index(f"check.{exercise.name}({exercise.function_name})")
-        assert checked < place, f"{exercise.name} is used before it is checked"
-        (mine,) = re.findall(rf"(?:^|(?<=\s))(\w+) = {call}", code[place])
+        call = f"check.{exercise.name}.mine({exercise.function_name})"
+        taking = re.compile(rf"(?:^|(?<=\s))(\w+) = {re.escape(call)}")
+        taken = [(n, name) for n, source in enumerate(code) for name in taking.findall(source)]
+        assert len(taken) == 1, f"one cell takes the learner's function, or ours: `mine = {call}`"
+        ((place, mine),) = taken
+        check = call.replace(".mine", "")
+        assert check in code[:place], f"above `{mine} = {call}`, a cell holds `{check}`"
         below = code[place].split(".mine(", 1)[1] + "\n".join(code[place + 1 :])
         assert re.search(rf"\b{mine}\b", below), f"`{mine}` is taken, and nothing runs it"
 

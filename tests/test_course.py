@@ -274,7 +274,8 @@ def test_working_copies_have_no_outputs_and_do_not_lead_elsewhere(tmp_path):
         copy, stored = json.loads(start.without_outputs(original)), json.loads(original.read_text(encoding="utf-8"))
         nbformat.validate(copy)
         assert not any(cell.get("outputs") or cell.get("execution_count") for cell in copy["cells"])
-        assert len(start.ELSEWHERE.findall("".join(stored["cells"][0]["source"]))) == 2
+        links = start.ELSEWHERE.findall("".join(stored["cells"][0]["source"]))
+        assert len(links) == 2, f"{original.name}: copy the links below the title from another notebook"
         assert "[Open in" not in json.dumps(copy)
         assert [cell["source"] for cell in copy["cells"][1:]] == [cell["source"] for cell in stored["cells"][1:]]
         (tmp_path / "copy.ipynb").write_text(json.dumps(copy), encoding="utf-8")

@@ -26,19 +26,21 @@ def test_all_notebooks_share_one_set_up_cell():
     for path in NOTEBOOKS:
         own = f"from lesson_utils.lessons.{path.stem[3:]} import lab\n"
         source = cells(path, "code")[0].source
-        assert own in source
+        assert own in source, (
+            f"{path.name}: copy the set-up cell of another notebook, and let it import the lesson's lab"
+        )
         sources.add(source.replace(own, ""))
-    assert len(sources) == 1
+    assert len(sources) == 1, "copy the set-up cell of another notebook"
 
 
 @every_notebook
 def test_every_exercise_has_its_check_behind_it(path):
     code = cells(path, "code")
     stubs = [i for i, cell in enumerate(code) if "exercise" in cell.metadata.get("tags", [])]
-    assert stubs
+    assert stubs, "the cell in which the learner writes has the tag `exercise`, and there is one at least"
     for i in stubs:
         name = re.search(r"^def (\w+)", code[i].source, re.M)[1]
-        assert re.fullmatch(rf"check\.\w+\({name}\)", code[i + 1].source)
+        assert re.fullmatch(rf"check\.\w+\({name}\)", code[i + 1].source), f"the check of {name} follows its cell"
 
 
 @every_notebook
@@ -47,7 +49,8 @@ def test_a_question_comes_before_every_live_figure(path):
     for i, cell in enumerate(all_cells):
         if re.search(r"^lab\.\w+_l(ab|ook)\(|^lab\.first_look", cell.source, re.M) and cell.cell_type == "code":
             asked = next(c for c in all_cells[i - 1 :: -1] if c.cell_type == "markdown")
-            assert re.search(r"\*\*Predict:\*\*|\b(drag|move|type)\b", asked.source, re.I)  # or what to try
+            said = re.search(r"\*\*Predict:\*\*|\b(drag|move|type)\b", asked.source, re.I)
+            assert said, f"above {cell.source!r}, ask what to predict, or say what to drag, move or type"
 
 
 # Names that two cells of a notebook bind on purpose: to the same thing, to a newer one of the same kind, or to yours.

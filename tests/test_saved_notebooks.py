@@ -78,7 +78,7 @@ def test_what_the_comparison_of_outputs_passes_over(stored, run, same):
 
 def test_outputs_are_those_of_one_clean_run_from_top_to_bottom(notebook):
     cells = code_cells(notebook)
-    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), "run: python course.py save"
     outputs = [output for cell in cells for output in cell.outputs]
     assert outputs
     assert not [output.evalue for output in outputs if output.output_type == "error"]
@@ -87,7 +87,7 @@ def test_outputs_are_those_of_one_clean_run_from_top_to_bottom(notebook):
 
 
 def test_each_live_figure_has_a_picture_in_every_form(notebook):
-    assert live_cells(notebook)
+    assert live_cells(notebook), "a notebook has one live figure at least"
     for cell in live_cells(notebook):
         (still,) = stills(cell)
         assert WIDGET_VIEW not in still, "who has run and saved the notebook would get the dead widget in its place"
@@ -99,7 +99,7 @@ def test_each_live_figure_has_a_picture_in_every_form(notebook):
 def test_every_picture_is_small_and_has_alternative_text(notebook):
     for cell in code_cells(notebook):
         for still in stills(cell):
-            assert len(base64.b64decode(still["image/png"])) <= MAX_BYTES, cell.id
+            assert len(base64.b64decode(still["image/png"])) <= MAX_BYTES, f"{cell.id}: more than {MAX_BYTES} bytes"
             assert Pictures(still["text/html"]).found, f"{cell.id}: without text/html there is no alternative text"
         for output in cell.outputs:
             for alt, _ in Pictures(output.get("data", {}).get("text/html", "")).found:

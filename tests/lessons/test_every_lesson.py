@@ -69,9 +69,9 @@ def seen(figure, values):
     except AssertionError as error:
         problems.append(f"the frame is not what a full redraw gives: {error}")
     if len(picture.alt) <= 30 or re.search(r"\bnan\b", picture.alt, re.IGNORECASE):
-        problems.append(f"the alternative text is {picture.alt!r}")
+        problems.append(f"the alternative text is short, or says nan: {picture.alt!r}")
     if len(picture.png) > plots.MOST_BYTES:
-        problems.append(f"the picture has {len(picture.png)} bytes")
+        problems.append(f"the picture has {len(picture.png)} bytes, more than {plots.MOST_BYTES}")
     return Seen(values, picture, titles(testing.drawing(figure)), tuple(problems))
 
 
@@ -106,7 +106,7 @@ def test_each_title_states_a_finding(name):
     _, walk, _ = walked(name)
     for place in walk[0].titles:
         texts = {seen.titles.get(place) for seen in walk}
-        assert len(texts) > 1 or NUMBER.search(*texts), texts
+        assert len(texts) > 1 or NUMBER.search(*texts), f"no number in it, and always the same: {texts}"
 
 
 @every_figure
@@ -124,8 +124,8 @@ def test_each_control_changes_picture_and_alternative_text(name):
     start = walk[0].values
     for control in figure.controls:
         alone = [s.picture for s in walk if all(s.values[other] == start[other] for other in start if other != control)]
-        assert len({picture.alt for picture in alone}) > 1, control
-        assert len({picture.png for picture in alone}) > 1, control
+        assert len({picture.alt for picture in alone}) > 1, f"{control} changes nothing in the alternative text"
+        assert len({picture.png for picture in alone}) > 1, f"{control} changes nothing in the picture"
 
 
 @every_figure
@@ -133,7 +133,7 @@ def test_each_control_changes_picture_and_alternative_text(name):
 def test_a_picture_depends_on_the_controls_alone(name):
     """Pictures are kept, so that nothing else may have a part in them."""
     _, walk, again = walked(name)
-    assert again == walk[0].picture
+    assert again == walk[0].picture, "back at its start, the figure shows another picture: `update` must set everything"
 
 
 @every_figure
@@ -157,7 +157,7 @@ def test_the_notebook_begins_and_ends_with_what_the_record_says(lesson):
     title, question = texts[0].splitlines()[:2]
     assert title == (f"# {lesson.number:02} · {lesson.title}" if lesson.number else f"# {lesson.title}")
     assert question == f"*{lesson.question}*"
-    assert any(lesson.question in text for text in texts[1:])
+    assert any(lesson.question in text for text in texts[1:]), "the summary repeats the question, and answers it"
 
 
 @every_lesson
@@ -166,10 +166,10 @@ def test_the_lab_offers_what_the_notebook_calls_and_nothing_that_nobody_needs(le
     notebook = nbformat.read(ROOT / "notebooks" / lesson.notebook, as_version=4)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     called, offered = set(re.findall(r"\blab\.(\w+)", code)), vars(lesson.part("lab"))
-    assert called <= set(offered)
+    assert called <= set(offered), f"lab.py has no {called - set(offered)}"
     words = Counter(re.findall(r"\w+", inspect.getsource(lesson.part("lab"))))
     others = {name for name in offered if not name.startswith("__")} - called - set(lesson.figures())
-    assert {name for name in others if words[name] < 2} == set()
+    assert {name for name in others if words[name] < 2} == set(), "nobody needs these names in lab.py"
 
 
 @every_lesson
@@ -181,8 +181,8 @@ def test_the_notebook_ends_with_what_is_solved_of_it(lesson):
     call, shown = f'here("{lesson.name}")', progress.here(lesson.name)
     if lesson.number == 0:
         call, shown = "course()", progress.course()
-    assert last.source == f"from lesson_utils import progress\n\nprogress.{call}"
-    assert [output.data["text/plain"] for output in last.outputs] == [str(shown)]
+    assert last.source == f"from lesson_utils import progress\n\nprogress.{call}", "the last cell of code is not this"
+    assert [output.data["text/plain"] for output in last.outputs] == [str(shown)], "run: python course.py save"
 
 
 def test_there_is_no_notebook_without_a_lesson():
@@ -229,6 +229,8 @@ def test_every_option_has_feedback_of_its_own(lesson):
 def test_the_right_option_is_not_the_one_that_looks_like_it():
     """Who always takes the longest option, or always the same place, has learnt nothing of attention."""
     longest = [max(question.options, key=lambda option: len(option.text)).right for question in QUESTIONS]
-    assert sum(longest) <= 0.4 * len(QUESTIONS)
+    assert sum(longest) <= 0.4 * len(QUESTIONS), "of too many questions, the right option is the longest"
     taken = Counter(places(QUESTIONS))
-    assert all(0.15 * len(QUESTIONS) <= taken[place] <= 0.4 * len(QUESTIONS) for place in range(4)), taken
+    assert all(0.15 * len(QUESTIONS) <= taken[place] <= 0.4 * len(QUESTIONS) for place in range(4)), (
+        f"the right option stands too often, or too seldom, in one place: {sorted(taken.items())}"
+    )

@@ -51,7 +51,9 @@ def test_code_cells_teach(lesson):
     """What guards the text stands in one call."""
     for cell in read(lesson).cells:
         if cell.cell_type == "code":
-            assert not re.search(r"^\s*assert\b", cell.source, re.M), cell.source
+            assert not re.search(r"^\s*assert\b", cell.source, re.M), (
+                f"its claims belong to tests/claims: {cell.source}"
+            )
             assert cell.source.count("lab.as_written(") <= 1, cell.source
 
 

@@ -51,22 +51,23 @@ def test_the_solution_shown_passes_when_pasted(exercise):
 def test_the_stub_is_not_attempted_and_says_what_is_given_and_asked_for(exercise):
     stub = cell(exercise.stub, exercise.names())[exercise.function_name]
     assert run(exercise, stub).passed is None
-    assert all(name in exercise.task for name in exercise.parameters), "shapes of what is given"
-    assert "eturns" in exercise.task, "shapes of what is asked for"
+    assert all(name in exercise.task for name in exercise.parameters), "the task says what each parameter is"
+    assert "eturns" in exercise.task, "the task says what the function `Returns`"
     if any(isinstance(x, np.ndarray) and x.ndim for case in exercise.drawn for x in case.arguments):
         assert re.search(r"stays?\s+as\s+(it\s+was|they\s+were)", exercise.task), (
             "say that what is given stays as it was"
         )
-    assert ("dtype" in exercise.task or "float64" in exercise.task) == (exercise.dtype == "kept")
-    assert len(exercise.stub.splitlines()) <= 15
+    said = "dtype" in exercise.task or "float64" in exercise.task
+    assert said == (exercise.dtype == "kept"), 'a task names the dtype if it has dtype="kept", and only then'
+    assert len(exercise.stub.splitlines()) <= 15, "the stub is a cell of at most 15 lines: shorten the task"
 
 
 @each
 def test_texts_are_complete(exercise):
-    assert len(exercise.hints) >= 2
+    assert len(exercise.hints) >= 2, "give at least two hints"
     assert len(exercise.mistakes) >= 4, "type at least four mistakes"
     assert len({m.message for m in exercise.mistakes}) == len(exercise.mistakes), "each has a message of its own"
-    assert exercise.praise
+    assert exercise.praise, "say in `praise` what a right function has shown"
 
 
 def parsed(code):
@@ -89,7 +90,8 @@ def test_the_code_of_a_message_names_only_what_every_learner_has(exercise):
         methods = [n.func for n in nodes if isinstance(n, ast.Call) and hasattr(np, getattr(n.func, "id", ""))]
         names = [n for n in nodes if isinstance(n, ast.Name) and n not in methods]
         bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
-        assert {n.id for n in names} <= known | bound, mistake
+        unknown = {n.id for n in names} - known - bound
+        assert not unknown, f"{mistake.name!r}: its message names {unknown}; name what the task names, or write …"
 
 
 @each
@@ -98,8 +100,8 @@ def test_each_mistake_is_named_as_typed(exercise):
     names = [mistake.name for mistake in exercise.mistakes]
     for mistake in exercise.mistakes:
         result = checked(exercise.name, exercise.body(mistake.ways[0]))
-        assert result.passed is False, mistake.name
-        assert result.misconception in names, (mistake.name, result.message)
+        assert result.passed is False, f"{mistake.name!r} passes: add a case that tells it from what is right"
+        assert result.misconception in names, f"{mistake.name!r} is not named; the check says: {result.message}"
 
 
 @each
@@ -108,7 +110,7 @@ def test_no_spelling_of_a_mistake_passes(exercise):
     with quiet():
         for known in bank.changes:
             wrong = [i for i, w in enumerate(bank.wanted) if not same(known.outcome(i), w)]
-            assert wrong, f"{known.name} passes every case"
+            assert wrong, f"{known.name!r} passes: add a case that tells each of its spellings from what is right"
 
 
 @each
@@ -144,7 +146,7 @@ def test_each_stub_stands_in_the_notebook_as_the_exercise_says(lesson):
         assert len(stubs) == 1, f"the stub of {name} stands in one cell"
         assert exercise.stub.strip() in stubs[0], f"{lesson.notebook}: write the stub of {name} as\n{exercise.stub}"
         checks = [s for s in sources if f"check.{name}(" in s]
-        assert checks == [f"check.{name}({exercise.function_name})"]
+        assert checks == [f"check.{name}({exercise.function_name})"], f"one cell holds the check of {name} alone"
         filled = stubs[0].replace(exercise.stub.strip(), exercise.solution.strip())
         names = cell(filled, exercise.names() | {"check": check})
         assert eval(checks[0], names).passed is True
@@ -154,8 +156,8 @@ def test_each_stub_stands_in_the_notebook_as_the_exercise_says(lesson):
 def test_the_arguments_survive_the_reference(exercise):
     for case in exercise.drawn:
         outcome = attempt(exercise.right, case.arguments)
-        assert not outcome.changed
-        assert not outcome.error
+        assert not outcome.changed, "the solution, or `reference`, changes what it is given"
+        assert not outcome.error, f"{case.label}: the solution, or `reference`, fails"
 
 
 # --- Time and tricks ------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_a_students_edition_holds_no_solution_and_differs_in_nothing_else(lesson
     kept = [one for one in before["cells"] if not tagged(one, edition.GIVES_AWAY)]
     assert [one["id"] for one in kept] == [one["id"] for one in notebook["cells"]]
     changed = [b["id"] for a, b in zip(kept, notebook["cells"], strict=True) if a["source"] != b["source"]]
-    assert changed == ["setup"]
+    assert changed == ["setup"], "the set-up cell, and no other, has the id `setup`: copy it from another notebook"
     assert not any(one["outputs"] for one, _ in cells), "a hint is an output"
     everything = json.dumps(notebook, ensure_ascii=False)
     for exercise in map(EXERCISES.get, lesson.exercises):
