@@ -114,7 +114,7 @@ class LiveFigure:
 
     @property
     def controls(self) -> "dict[str, Control]":
-        nodes = self.node.locator(".widget-inline-hbox:not(.widget-html)").all()
+        nodes = self.node.locator(".widget-inline-hbox:not(.widget-html, .widget-play)").all()
         return {control.label: control for control in (Control(self, node) for node in nodes)}
 
     def wait_for_picture(self, other_than: str = "", seconds: float = 10) -> bool:
