@@ -34,6 +34,8 @@ QUIETLY = {"COURSE_TRAIN": "no", "COURSE_PROGRESS": "off", "OMP_NUM_THREADS": "1
 FEWEST = 5  # stops of a slider, before choices lose any
 ASKING = re.compile(r"\b(?:drag|set|choose|try|type|go to)\b", re.I)  # in a sentence that asks to try something
 
+STILL = r"<img .*(?=<p><em>A picture of a live figure)"  # a stored picture, and the calls that show it
+
 # Texts to choose from where none can be typed, and a few stops where there are too many. A control with one stop is not
 # shown. All others are thinned evenly, but for numbers that the text asks readers to try: see `asked`.
 Chosen = dict[str, tuple[Any, ...]]
@@ -70,7 +72,11 @@ def add(source: Path, most: int = MOST_FRAMES) -> None:
         for cell in notebook["cells"]:
             if (stops := folder / f"{cell['id']}.json").exists():
                 for data in (output["data"] for output in cell["outputs"] if "text/html" in output.get("data", {})):
-                    data["text/html"] = with_stops("".join(data["text/html"]), stops.read_text(encoding="utf-8"))
+                    still = "".join(data["text/html"])
+                    if (start := stops.with_suffix(".html")).exists():
+                        before, after = re.split(STILL, still, flags=re.S)
+                        still = before + start.read_text(encoding="utf-8") + after
+                    data["text/html"] = with_stops(still, stops.read_text(encoding="utf-8"))
         path.write_text(json.dumps(notebook), encoding="utf-8")
     pictures = [file for folder in folders for file in folder.glob("*.webp")]
     figures = sum(len(list(folder.glob("*.js"))) for folder in folders)
@@ -207,6 +213,8 @@ def draw(
     for telling in figure.lab.telling[-1:]:
         figure.set(**telling)
     values, start = stops(figure, chosen, most, asked), figure.values
+    if len(figure.lab.telling) > 1:  # the stored picture is several in one, and a page that moves shows one at a time
+        (folder / f"{place.rpartition('/')[2]}.html").write_text(figure.shown(), encoding="utf-8")
     say = {
         "figure": place,
         "call": figure.lab.call(),

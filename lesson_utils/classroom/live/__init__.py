@@ -305,8 +305,12 @@ class LiveFigure:
 
     def _redraw(self) -> plots.Picture:
         self.picture = self._picture_at(**self.values)
-        self._html.value = self.picture.html() + self._how_to_return(self.values)
+        self._html.value = self.shown()
         return self.picture
+
+    def shown(self) -> str:
+        """Return what stands below the controls, as HTML: the picture, and the call that shows it."""
+        return self.picture.html() + self._how_to_return(self.values)
 
     def _how_to_return(self, values: Mapping[str, Any]) -> str:
         """Return the quiet line below the picture: the call that shows what is seen, for slides and notes."""
