@@ -329,9 +329,9 @@ LOOKUP = (plots.PURPLE, "white", "hard lookup: slope below 0.05")
 
 @live.lab(
     height=3.7,
-    neutral="It opens at d_k = 64, which the text has told.",
+    neutral="It opens at d_k = 16, and the question is about 64.",
     telling=[{"d_k": 16}, {"d_k": 64}, {"d_k": 256}],
-    controls=lambda ends: {"d_k": live.Choice("d_k", tuple(dict.fromkeys(d_k for d_k, _ in ends)), 64)},
+    controls=lambda ends: {"d_k": live.Choice("d_k", tuple(dict.fromkeys(d_k for d_k, _ in ends)), 16)},
     example=lambda: {(d_k, times): np.full((2, 2), times / 4) for d_k in (16, 64) for times in (0.5, 1, 4)},
 )
 def sweep_lab(figure: "plots.Figure", ends: Mapping[tuple[int, float], Array]) -> live.Update:
