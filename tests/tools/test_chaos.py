@@ -70,15 +70,16 @@ def writes(walk, source, typed=True):
 
 
 def empties(walk):
-    walk.run({"id": "first-look"})
-    walk.settle()
+    for cell in ("weighted-average", "moving-it"):
+        walk.run({"id": cell})
+        walk.settle()
     writes(walk, EMPTIES)
 
 
 SPOILING = {  # steps that a walk must notice, and what it says then
+    "moving-it: the kernel has sent another picture": empties,
     "lost: a traceback of ours, after an edit, in weighted-average": lambda walk: writes(walk, BREAKS),
     "an error of page.js: Error: ours": lambda walk: walk.window.ask(THROWS),
-    "first-look: the kernel has sent another picture": empties,
     "00_start_here.ipynb on the page is not what was typed last": lambda walk: writes(walk, "1", typed=False),
 }
 
