@@ -1,6 +1,7 @@
-"""Measurements of a drawn figure: do its titles fit, and are its letters large enough to be read?"""
+"""Measurements of a drawn figure: do its titles fit, are its letters large enough, and where can it be cut?"""
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -8,6 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 SMALLEST = 6.5  # points: 9 page pixels. Indices count, too: matplotlib makes them 0.7 of the text around them
+NARROWEST = 0.15  # of the width: what is narrower is no panel, but a colour bar of the panel to its left
 
 
 def titles_outside(figure: "Figure") -> list[str]:
@@ -39,3 +41,33 @@ def points(text: "Text") -> float:
         return float(text.get_fontsize())
     formula = MathTextParser("path").parse(text.get_text(), 72, text.get_fontproperties())
     return float(min(size for _, size, *_ in formula.glyphs))
+
+
+def cuts(figure: "Figure") -> tuple[float, ...]:
+    """Return where a drawn figure can be cut from top to bottom, as shares of its width: see panels.js.
+
+    Nothing is drawn there. Axes that share their y axis stay together, because often only the first has names at it.
+    """
+    from matplotlib.axes import Axes
+
+    still = [artist for artist in figure.findobj() if not artist.stale]
+    parts = [part for whole in (figure, *figure.subfigs) for part in whole.get_children() if part not in figure.subfigs]
+    papers = {whole.patch for whole in (figure, *figure.subfigs)}
+    boxes = {part: box for part in parts if part not in papers and (box := part.get_tightbbox())}
+    sides = []
+    for part, box in boxes.items():
+        beside = part.get_shared_y_axes().get_siblings(part) if isinstance(part, Axes) else []
+        spans = [boxes[axes] for axes in beside if axes in boxes] or [box]
+        sides.append((min(span.x0 for span in spans), max(span.x1 for span in spans)))
+    for artist in still:
+        artist.stale = False  # to be measured is not to be moved
+    panels: list[tuple[float, float]] = []
+    width = float(figure.bbox.width)
+    for left, right in sorted(sides):
+        if panels and (left <= panels[-1][1] or right - left < NARROWEST * width):
+            panels[-1] = panels[-1][0], max(right, panels[-1][1])
+        else:
+            panels.append((left, right))
+    margin = 0.005 * width  # close to the panel on the right: what grows, as a title does, grows to the right
+    places = (max((end + start) / 2, start - margin) for (_, end), (start, _) in pairwise(panels))
+    return tuple(round(float(place / width), 4) for place in places)

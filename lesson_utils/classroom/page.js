@@ -235,9 +235,10 @@
     if (opened.get(hint(fold) || fold)?.has(fold.firstElementChild.textContent)) fold.open = true;
   };
   const picture = (image) => {
-    if (image.dataset.shown || image.closest("[class^=still-]")) return; // that one stands in for a live figure
+    if (image.dataset.shown || image.closest("[class^=still-], .panels")) return; // the first stands in for a live figure
     image.dataset.shown = "yes";
-    for (const later of [0, 150, 400]) setTimeout(() => showWhole(image), later);
+    const inSight = () => (image.nextElementSibling?.matches(".panels") ? image.nextElementSibling : image);
+    for (const later of [0, 150, 400]) setTimeout(() => showWhole(inSight()), later);
   };
   const look = () => {
     document.querySelectorAll(".live-figure, .prediction").forEach(start);

@@ -115,14 +115,16 @@ class Picture:
     alt: str
     width: int  # page pixels
     height: int
+    cuts: tuple[float, ...] = ()  # between panels that stand beside each other, as shares of the width
 
     def html(self) -> str:
         """Return the picture as an <img> that needs no file."""
         data = base64.b64encode(self.png).decode("ascii")
+        cuts = f'data-cuts="{" ".join(map(str, self.cuts))}" ' if self.cuts else ""
         # The size keeps the page from jumping while the next picture loads; decoding="sync" avoids a white flash.
         return (
             f'<img alt="{html.escape(self.alt)}" src="data:image/png;base64,{data}" width="{self.width}" '
-            f'height="{self.height}" decoding="sync" style="max-width:100%;height:auto">'
+            f'height="{self.height}" {cuts}decoding="sync" style="max-width:100%;height:auto">'
         )
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
@@ -143,7 +145,7 @@ def picture(figure: "Figure", alt: str) -> Picture:
         raise ValueError("alt is empty; say in a sentence what the figure shows")
     with style():
         figure.canvas.draw()
-    new = snapshot(figure, alt)
+    new = snapshot(figure, alt, legible.cuts(figure))
     if os.environ.get("COURSE_STRICT"):
         if outside := legible.titles_outside(figure):
             raise ValueError(f"{outside[0]!r} runs out of the picture; make it shorter, or the picture wider")
@@ -171,14 +173,19 @@ def still(width: float = 9.0, height: float = 3.6) -> Callable[[Callable[..., st
     return make
 
 
-def snapshot(figure: "Figure", alt: str) -> Picture:
-    """Return the figure's canvas as it is, without drawing it again; of "… " in `alt`, see `picture`."""
+def snapshot(figure: "Figure", alt: str, cuts: tuple[float, ...]) -> Picture:
+    """Return the figure's canvas as it is, without drawing it again; of "… " in `alt`, see `picture`.
+
+    Of `cuts` it keeps those where nothing is drawn: in a live figure, a title may grow beyond its panel.
+    """
     from PIL import Image
 
     canvas: Any = figure.canvas
     size = canvas.get_width_height()
+    dots = np.asarray(canvas.buffer_rgba())  # (height, width, 4)
+    cuts = tuple(cut for cut in cuts if dots[:, round(cut * size[0])].min() == 255)
     image = Image.frombuffer("RGBA", size, canvas.buffer_rgba(), "raw", "RGBA", 0, 1).convert("RGB")
-    return _as_picture(image, _with_titles(figure, alt), 3)
+    return _as_picture(image, _with_titles(figure, alt), 3, cuts)
 
 
 def _with_titles(figure: "Figure", alt: str) -> str:
@@ -203,17 +210,21 @@ def together(pictures: Sequence[Picture]) -> Picture:
     images = [np.asarray(Image.open(io.BytesIO(picture.png)).convert("RGB")) for picture in pictures]
     beside = sum(picture.width for picture in pictures) <= PAGE_WIDTH
     whole = Image.fromarray(np.concatenate(images, axis=1 if beside else 0))
-    return _as_picture(whole, " ".join(picture.alt for picture in pictures), 9)
+    if beside:
+        cuts = [(number + cut) / len(pictures) for number, one in enumerate(pictures) for cut in (*one.cuts, 1)][:-1]
+    else:
+        cuts = [cut for cut in pictures[0].cuts if all(cut in one.cuts for one in pictures)]
+    return _as_picture(whole, " ".join(picture.alt for picture in pictures), 9, tuple(cuts))
 
 
-def _as_picture(image: Any, alt: str, effort: int) -> Picture:
+def _as_picture(image: Any, alt: str, effort: int, cuts: tuple[float, ...]) -> Picture:
     """Return an image as a picture in the colours that all pictures share."""
     from PIL import Image
 
     buffer = io.BytesIO()
     image.quantize(palette=_palette(), dither=Image.Dither.NONE).save(buffer, "png", compress_level=effort)
     width, height = (round(n / SHARPNESS) for n in image.size)
-    return Picture(buffer.getvalue(), alt, width, height)
+    return Picture(buffer.getvalue(), alt, width, height, cuts)
 
 
 def colour_map(name: str, steps: int) -> Any:

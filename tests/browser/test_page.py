@@ -152,6 +152,44 @@ def test_on_a_phone_a_finger_can_hold_each_slider_and_words_are_whole(lab):
         assert set(printed.evaluate(LINES_OF_WORDS)) == {1}
 
 
+TWO_PANELS = """from lesson_utils.classroom import live
+
+@live.lab(width=9, height=3, d_k=live.Slider("d_k", 1, 64, 1))
+def two(figure):
+    left, right = figure.subplots(1, 2)
+    (line,) = left.plot([0, 64], [0, 0])
+    left.set_ylim(0, 64)
+
+    def update(d_k):
+        line.set_ydata([0, d_k])
+        return f"A line up to {d_k}."
+
+    return update
+
+two()"""
+PANELS = """[...document.querySelectorAll('.live-figure img')].map(image => {
+    const {left, width} = image.getBoundingClientRect()
+    return [Math.round(left), Math.round(width), image.alt, image.src === document.querySelector('.live-figure img').src]
+})"""
+
+
+def test_on_a_phone_panels_stand_below_each_other_and_follow_the_slider(lab):
+    with lab.open(NOTEBOOK.name, 390, 844) as notebook:
+        page = notebook.page
+        notebook.run_cell("setup")
+        notebook.run_cell("first-look", TWO_PANELS)
+        notebook.ask("() => jupyterapp.shell.collapseLeft()")
+        page.locator(".live-figure .panel").wait_for()
+        page.locator(".live-figure [role=slider]").press("End")
+        page.wait_for_function("document.querySelector('.live-figure img').alt.endsWith('64.')")
+        (left, width, alt, _), other = page.evaluate(PANELS)
+        assert other == [left, width, "", True]
+        assert width > 250
+        page.set_viewport_size({"width": 1280, "height": 844})
+        page.locator(".live-figure .panel").wait_for(state="detached")
+        assert page.evaluate(PANELS)[0][1:3] == [900, alt]
+
+
 def test_beside_the_list_of_files_each_slider_has_a_track(lab):
     """However long its label is: the sliders go into two lines."""
     with lab.open(NOTEBOOK.name, 1024, 768, beside_files=True) as notebook:

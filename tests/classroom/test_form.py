@@ -62,6 +62,49 @@ def test_several_pictures_are_one():
     assert (plots.together([wide, wide]).width, plots.together([wide, wide]).height) == (600, 200), "below each other"
 
 
+@plots.still(8, 2)
+def two_panels(figure, **shared):
+    left, right = figure.subplots(1, 2, **shared)
+    right.set_ylabel("named at the left")
+    figure.colorbar(right.imshow(np.eye(3), aspect="auto"), ax=right)
+    return "Two panels, and a bar of colours."
+
+
+@plots.still(4, 1)
+def one_panel(figure):
+    figure.add_subplot()
+    return "One panel."
+
+
+def test_a_picture_can_be_cut_between_panels_and_nowhere_else():
+    """On phones its parts stand below each other. A bar of colours stays with its panel, and what shares an axis, too."""
+    (cut,) = two_panels().cuts
+    assert 0.4 < cut < 0.5, "left of the right panel's name"
+    assert f'data-cuts="{cut}"' in two_panels().html()
+    assert two_panels(sharey=True).cuts == ()
+    assert "data-cuts" not in one_panel().html()
+
+
+def test_a_live_figure_is_not_cut_where_a_title_has_grown():
+    @live.lab(width=8, height=2, **SETTINGS)
+    def growing(figure):
+        title = figure.subplots(1, 2)[0].set_title("")
+
+        def update(place):
+            title.set_text("It grows. " * place)
+            return "Two panels."
+
+        return update
+
+    figure = growing()
+    assert [len(figure.set(place=place).cuts) for place in (0, 1, 9, 2)] == [1, 1, 0, 1]
+
+
+def test_pictures_beside_each_other_are_cut_between_them():
+    assert plots.together([one_panel(), one_panel()]).cuts == (0.5,)
+    assert plots.together([two_panels(), two_panels()]).cuts == two_panels().cuts, "below each other"
+
+
 def test_titles_stand_in_front_of_an_alternative_text_that_begins_with_dots():
     figure = plots.figure(3, 1)
     with plots.style():

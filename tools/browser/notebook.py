@@ -97,7 +97,7 @@ class LiveFigure:
 
     def __init__(self, cell: str, node: "Locator"):
         self.cell, self.node = cell, node
-        self._picture = node.locator('img[src^="data:image/png"]:visible')
+        self._picture = node.locator('img[src^="data:image/png"]:not(.panel):visible')
 
     @property
     def alt(self) -> str:

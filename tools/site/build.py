@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from lesson_utils.classroom import page as notebook_page
 from lesson_utils.classroom.stand_in import is_live_figure
 from tools import save
 from tools.site import fetch, findings, frames, pages
@@ -66,6 +67,7 @@ def build_book(site: Path, with_lite: bool, docs: Path = DOCS, most_frames: int 
         shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns(".*"))
         for folder in ("_static", "_templates"):
             shutil.copytree(docs / folder, source / folder)
+        shutil.copy(Path(notebook_page.__file__).with_name("panels.js"), source / "_static")
         pages.draw_preview(source / "_static" / "preview.png")
         for file in (docs / "conf.py", ROOT / "LICENSE", ROOT / "pyproject.toml"):
             shutil.copy(file, source)

@@ -35,7 +35,7 @@ import ipywidgets
 import numpy as np
 from numpy.typing import NDArray
 
-from lesson_utils.classroom import plots, stand_in
+from lesson_utils.classroom import legible, plots, stand_in
 from lesson_utils.classroom.live import stops
 from lesson_utils.classroom.live.controls import PLAYING, Choice, Control, LogSlider, Slider, Switch, Word, player
 
@@ -151,6 +151,7 @@ class Screen:
             if legend := axes.get_legend():
                 legend.set_zorder(0)  # under all that moves, it is drawn once. With every frame, it took a third of it
         self._canvas.draw()
+        self._cuts = legible.cuts(figure)
         figure.set_layout_engine("none")  # the layout is computed once: axes must not jump when a label grows
         self._keep_as_background()  # nothing has moved yet
         self._limits = self._limits_now()
@@ -171,7 +172,7 @@ class Screen:
                 artist.draw(self._canvas.get_renderer())
             else:
                 self._draw_or_stamp(artist)
-        return plots.snapshot(self._figure, alt)
+        return plots.snapshot(self._figure, alt, self._cuts)
 
     def _draw_or_stamp(self, artist: "Artist") -> None:
         """Draw an artist that stands still; or copy what it painted the last time, if it stands on the same pixels.
