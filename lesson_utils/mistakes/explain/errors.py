@@ -73,15 +73,17 @@ def shapes_in(line: str, variables: Mapping[str, Any]) -> str:
 
 def _failing_operation(line: str, variables: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
     """Return the operation in the line that fails for its shapes, in words; "" if none does."""
-    operations = [n for n in _nodes(line) if isinstance(n, ast.BinOp) and type(n.op) in SIGNS]
-    for node in reversed(operations):  # the inner ones first
-        left, right = ast.unparse(node.left), ast.unparse(node.right)
+    nodes = _nodes(line)
+    operations = [(n.left, n.op, n.right) for n in nodes if isinstance(n, ast.BinOp)]
+    adding = [(n.target, n.op, n.value) for n in nodes if isinstance(n, ast.AugAssign)]
+    for one, operator, other in reversed([o for o in adding + operations if type(o[1]) in SIGNS]):  # the inner ones first
+        left, right = ast.unparse(one), ast.unparse(other)
         try:
             with np.errstate(all="ignore"):
                 a, b = (eval(side, {**scope, **variables}) for side in (left, right))
         except Exception:
             continue
-        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and (why := _misfit(SIGNS[type(node.op)], a, b)):
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and (why := _misfit(SIGNS[type(operator)], a, b)):
             return f"`{left}` has shape {a.shape}, `{right}` has shape {b.shape}: {why}."
     return ""
 
