@@ -101,14 +101,8 @@ def test_bytes_know_every_character(text):
 
 
 @given(written)
-def test_splitting_loses_nothing(text):
-    assert "".join(pieces.WORDS.findall(text)) == text
-    assert VOCABULARY.decode(pieces.split(text, VOCABULARY)) == text  # walls are paddings, which are left out
-
-
-def test_words_are_split_as_gpt_2_splits_them():
-    found = pieces.WORDS.findall("It's 3.11, isn't  it? dog_2\n  x")
-    assert found == ["It", "'s", " 3", ".", "11", ",", " isn", "'t", " ", " it", "?", " dog", "_", "2", "\n ", " x"]
+def test_walls_are_left_out_of_what_is_decoded(text):
+    assert VOCABULARY.decode(pieces.walled(text.split(" "), VOCABULARY)) == text.replace(" ", "")
 
 
 # --- Tables ---------------------------------------------------------------------------------------------------------
@@ -140,19 +134,18 @@ def test_merges_change_tokens_and_not_characters():
 
 def test_bags_count_pieces():
     words = ["error", "class"]
-    X = lab.bags(words, VOCABULARY, MERGES)
-    lengths = [len(name) for name in NAMES]
-    assert (X @ lengths).tolist() == [5, 5]
-    letters = lab.bags(words, VOCABULARY, MERGES[:0])
-    assert letters[0, VOCABULARY.encode("r")[0]] == 3
+    assert (lab.bags(words, VOCABULARY, MERGES[:0]).sum(axis=1) == 5).all()
+    assert lab.bags(words, VOCABULARY, MERGES[:0]).max(axis=1).tolist() == [3, 2]  # r, s
+    assert lab.bags(words, VOCABULARY, MERGES).sum() < 10
 
 
 def test_who_reads_letters_learns_to_count_exactly():
     words = lab.words_of(tasks.python_text())[::10]
     X = lab.bags(words, VOCABULARY, MERGES[:0])
     counts = np.array([word.count("r") for word in words])
-    found = lab.count_letters(X, counts, (10, 200), 2)
-    assert found.right[1] == 1 > found.right[0]
+    found = lab.count_letters(lambda X, y: np.linalg.lstsq(X, y)[0], X, counts, (10, 200), 2)
+    assert (found.right[:, 1] == 1).all()
+    assert found.right[:, 0].mean() < 1
 
 
 def test_words_are_found_whole():

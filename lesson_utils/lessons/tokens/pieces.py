@@ -7,7 +7,6 @@ A text is an array of ids. Ids below `base` are its characters (or bytes); each 
 Source: Gage (1994), for the compression of files; Sennrich et al. (2016), section 3.2, for language models.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -136,10 +135,6 @@ def cut(ids: Sequence[int], ranks: Mapping[Pair, int], base: int) -> list[int]:
 
 # --- Two steps before merging: bytes in place of characters, and cuts that no merge may cross -------------------------
 
-# As GPT-2 splits (Radford et al., 2019), in Python's own regular expressions: a word or a number with the blank before
-# it, other signs, blanks. `[^\W\d_]` is a letter.
-WORDS = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
-
 # The first sentence of article 1 of the Universal Declaration of Human Rights (United Nations, 1948).
 ARTICLE = {
     "English": "All human beings are born free and equal in dignity and rights.",
@@ -154,9 +149,9 @@ ARTICLE = {
 SMOLLM_TOKENS = {"English": 13, "German": 24, "Finnish": 32, "Greek": 70, "Hindi": 92, "Chinese": 29}
 
 
-def split(text: str, vocabulary: tasks.Vocabulary) -> Ids:
-    """Return the ids of a text with a wall, `tasks.PAD`, behind each word: what GPT-2 takes for one."""
-    parts = [[*vocabulary.encode(word).tolist(), tasks.PAD] for word in WORDS.findall(text)]
+def walled(words: Iterable[str], vocabulary: tasks.Vocabulary) -> Ids:
+    """Return the ids of words, one after the other, with a wall, `tasks.PAD`, behind each."""
+    parts = [[*vocabulary.encode(word).tolist(), tasks.PAD] for word in words]
     return np.array([id_ for part in parts for id_ in part], np.int64)
 
 
