@@ -37,10 +37,8 @@ from lesson_utils.maths.checks import Array, Ids
 MONO = "DejaVu Sans Mono"
 GAP = 0.012  # inches, on both sides of a piece
 LINE = 60  # characters, where tokens are counted by the line
-SHOWN = (
-    "A range object will be empty if r[0] does not meet the value constraint. "
-    "How many times does the letter r occur in strawberry?"
-)
+SHOWN = "A range object will be empty if r[0] does not meet the value constraint. "
+SHOWN += "How many times does the letter r occur in strawberry?"
 LETTER, MERGED = d.tint(plots.GREY, 0.13), (d.tint(plots.BLUE, 0.32), d.tint(plots.ORANGE, 0.3))
 
 
@@ -151,11 +149,12 @@ def merges_lab(figure: "plots.Figure", merges: Ids, measured: Measured, vocabula
     (dot,) = chart.plot([], [], "D", color=plots.ORANGE, ms=9)
     names, base = spelled(merges, characters(vocabulary)), len(vocabulary)
     ranks = {(int(a), int(b)): rank for rank, (a, b) in enumerate(merges)}
+    parts = re.compile(f"[{re.escape(''.join(vocabulary.characters))}]+|.", re.DOTALL)  # that are known, and others
 
     def cut_at(text: str, count: int) -> list[str]:
         known = {pair: rank for pair, rank in ranks.items() if rank < count}
         pieces: list[str] = []
-        for part in _known_parts(text, vocabulary):
+        for part in parts.findall(text):
             unknown = part[0] not in vocabulary.characters
             pieces += ["□"] if unknown else [names[id_] for id_ in cut(vocabulary.encode(part).tolist(), known, base)]
         return pieces
@@ -182,18 +181,6 @@ def merges_lab(figure: "plots.Figure", merges: Ids, measured: Measured, vocabula
         )
 
     return update
-
-
-def _known_parts(text: str, vocabulary: tasks.Vocabulary) -> list[str]:
-    """Split a text into runs of characters that the vocabulary has, and single ones that it does not have."""
-    parts: list[str] = []
-    for character in text:
-        known = character in vocabulary.characters
-        if parts and known and parts[-1][0] in vocabulary.characters:
-            parts[-1] += character
-        else:
-            parts.append(character)
-    return parts
 
 
 @plots.still(8.6, 3.9)

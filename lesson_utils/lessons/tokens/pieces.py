@@ -56,7 +56,8 @@ def learn(ids: Ids, count: int, base: int, wall: int | None = None) -> Ids:
     size = base + as_size(count, "count", minimum=0)
     counts = np.zeros((size, size), np.int32)
     np.add.at(counts, (ids[:-1], ids[1:]), 1)
-    _wall_off(counts, wall)
+    walls = [] if wall is None else [wall]
+    counts[walls] = counts[:, walls] = 0
     largest, pairs = counts.max(axis=1), []
     for new in range(base, size):
         first = int(largest.argmax())
@@ -66,15 +67,10 @@ def learn(ids: Ids, count: int, base: int, wall: int | None = None) -> Ids:
         pairs.append(pair)
         merged = merge_pairs(ids, pair, new)
         touched = _recount(counts, ids, merged, pair, new)
-        _wall_off(counts, wall)
+        counts[walls] = counts[:, walls] = 0
         largest[touched] = counts[touched].max(axis=1)
         ids = merged
     return np.array(pairs, np.int64).reshape(-1, 2)
-
-
-def _wall_off(counts: Ids, wall: int | None) -> None:
-    if wall is not None:
-        counts[wall] = counts[:, wall] = 0
 
 
 def _recount(counts: Ids, old: Ids, merged: Ids, pair: Pair, new: int) -> Ids:
@@ -95,14 +91,6 @@ def apply(ids: Ids, merges: Iterable[Sequence[int]], base: int) -> Ids:
     for new, (first, second) in enumerate(merges, base):
         ids = merge_pairs(ids, (int(first), int(second)), new)
     return ids
-
-
-def expanded(ids: Ids, merges: Ids, base: int) -> Ids:
-    """Return a text as it was before any merge."""
-    inside = [[n] for n in range(base)]
-    for first, second in merges:
-        inside.append(inside[first] + inside[second])
-    return np.array([n for id_ in ids for n in inside[id_]], np.int64)
 
 
 def spelled(merges: Ids, characters: Sequence[str]) -> list[str]:
@@ -195,21 +183,6 @@ class Table:
         self.order, self.V = order, V
         self.counted = [_count(ids, n, V) for n in range(order + 1)]
 
-    def probabilities(self, contexts: Ids) -> Array:
-        """Return the probabilities of the next piece: contexts (N, n) → (N, V). More than `order` is not read."""
-        contexts = np.asarray(contexts, np.int64)
-        N, n = contexts.shape
-        p = np.full((N, self.V), 1 / self.V)
-        code = np.zeros(N, np.int64)
-        for back in range(min(n, self.order) + 1):
-            if back:
-                code = code + contexts[:, -back] * self.V ** (back - 1)
-            c = self.counted[back]
-            total, kinds = (_looked_up(c.contexts, values, code)[:, None] for values in (c.totals, c.kinds))
-            count = _looked_up(c.pairs, c.counts, code[:, None] * self.V + np.arange(self.V))  # (N, V)
-            p = np.where(total > 0, (count + kinds * p) / np.maximum(total + kinds, 1), p)
-        return p
-
 
 def _count(ids: Ids, n: int, V: int) -> Counted:
     windows: Sequence[Ids] = [np.asarray(ids[i : len(ids) - n + i], np.int64) for i in range(n + 1)]
@@ -269,12 +242,7 @@ def costs(table: Table, ids: Ids) -> Array:
 
 
 def measure(
-    train: Ids,
-    held_out: Ids,
-    merges: Ids,
-    base: int,
-    levels: Sequence[int] = LEVELS,
-    orders: Sequence[int] = ORDERS,
+    train: Ids, held_out: Ids, merges: Ids, base: int, levels: Sequence[int] = LEVELS, orders: Sequence[int] = ORDERS
 ) -> Measured:
     """Count tables of the training text in pieces, for each number of merges, and have them read the held-out text."""
     tokens, totals, characters, done = [], [], len(held_out), 0
