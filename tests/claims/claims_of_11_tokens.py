@@ -67,6 +67,9 @@ for count, reads in ((0, 5), (350, 2), (0, 6), (700, 2)):
     shares[count, reads] = lab.seen_before(lab.Table(counted, reads, V + count), read)
 as_written(more_often=shares[350, 2] > shares[0, 5] + 0.03 and shares[700, 2] > shares[0, 6] + 0.03)
 
+# %% shuffled
+as_written(rises=(np.diff(found.bits[:, 0]) > 0).all())
+
 # %% compare
 found = {}
 for count, reads in ((0, 4), (700, 2)):
@@ -138,6 +141,3 @@ as_written(
     most_bytes=max(rows, key=lambda row: row[2])[0] == "Hindi" and sorted(row[2] for row in rows)[-2] < 233 / 1.4,
     single_bytes=min(stay) > 0.95,
 )
-
-# %% shuffled
-as_written(rises=(np.diff(found.bits[:, 0]) > 0).all())
