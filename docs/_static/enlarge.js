@@ -71,7 +71,7 @@
   dialog.addEventListener("keydown", event => event.stopPropagation()); // else the theme takes Escape for its search
   for (const node of [close, stage]) node.addEventListener("click", leave);
 
-  for (const picture of document.querySelectorAll("main .cell_output img")) {
+  for (const picture of document.querySelectorAll("main .cell_output img:not(.panel)")) {
     const button = element("button", {type: "button", className: "enlarge", textContent: "Enlarge"});
     button.setAttribute("aria-haspopup", "dialog");
     picture.after(button);

@@ -52,7 +52,7 @@ def cuts(figure: "Figure") -> tuple[float, ...]:
 
     still = [artist for artist in figure.findobj() if not artist.stale]
     parts = [part for whole in (figure, *figure.subfigs) for part in whole.get_children() if part not in figure.subfigs]
-    papers = {whole.patch for whole in (figure, *figure.subfigs)}
+    papers = {figure.patch, *(whole.patch for whole in figure.subfigs)}
     boxes = {part: box for part in parts if part not in papers and (box := part.get_tightbbox())}
     sides = []
     for part, box in boxes.items():

@@ -235,10 +235,9 @@
     if (opened.get(hint(fold) || fold)?.has(fold.firstElementChild.textContent)) fold.open = true;
   };
   const picture = (image) => {
-    if (image.dataset.shown || image.closest("[class^=still-], .panels")) return; // the first stands in for a live figure
+    if (image.dataset.shown || image.closest("[class^=still-], .panel")) return; // the first stands in for a live figure
     image.dataset.shown = "yes";
-    const inSight = () => (image.nextElementSibling?.matches(".panels") ? image.nextElementSibling : image);
-    for (const later of [0, 150, 400]) setTimeout(() => showWhole(inSight()), later);
+    for (const later of [0, 150, 400]) setTimeout(() => showWhole(image), later);
   };
   const look = () => {
     document.querySelectorAll(".live-figure, .prediction").forEach(start);

@@ -1,7 +1,7 @@
 """The page that a notebook is: what its first output brings for answers and live figures.
 
 `page.js` opens all answers at once, gives the controls of live figures their names, and says what a picture shows when
-the hand rests. `page.css` keeps these controls in sight. `panels.js`, which is the book's, too, cuts pictures on phones.
+the hand rests. `page.css` keeps these controls in sight. `panels.js`, also for the book, cuts pictures on phones.
 """
 
 import json
@@ -10,7 +10,9 @@ from pathlib import Path
 
 from lesson_utils.classroom import reloads
 
-STYLE, *SCRIPTS = (Path(__file__).with_name(f).read_text(encoding="utf-8") for f in ("page.css", "page.js", "panels.js"))
+STYLE, *SCRIPTS = (
+    Path(__file__).with_name(f).read_text(encoding="utf-8") for f in ("page.css", "page.js", "panels.js")
+)
 SCRIPT = "".join(SCRIPTS)
 IN_A_BROWSER = (
     "Your work is kept in this browser, on this machine.\n"

@@ -25,8 +25,7 @@
     const narrow = rooms.get(home) < NARROW * width;
     home.classList.toggle("in-panels", narrow);
     const cuts = narrow && image.dataset.cuts ? image.dataset.cuts.split(" ").map(Number) : [];
-    const panels = [image];
-    while (panels.at(-1).nextElementSibling?.matches(".panel")) panels.push(panels.at(-1).nextElementSibling);
+    const panels = [image, ...home.querySelectorAll(":scope > .panel")];
     while (panels.length > cuts.length + 1) panels.pop().remove();
     while (panels.length < cuts.length + 1) {
       const twin = Object.assign(new Image(), { className: "panel", alt: "", decoding: "sync" });

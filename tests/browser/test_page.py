@@ -169,7 +169,8 @@ def two(figure):
 two()"""
 PANELS = """[...document.querySelectorAll('.live-figure img')].map(image => {
     const {left, width} = image.getBoundingClientRect()
-    return [Math.round(left), Math.round(width), image.alt, image.src === document.querySelector('.live-figure img').src]
+    const same = image.src === document.querySelector('.live-figure img').src
+    return [Math.round(left), Math.round(width), image.alt, same]
 })"""
 
 

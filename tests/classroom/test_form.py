@@ -64,7 +64,7 @@ def test_several_pictures_are_one():
 
 @plots.still(8, 2)
 def two_panels(figure, **shared):
-    left, right = figure.subplots(1, 2, **shared)
+    _, right = figure.subplots(1, 2, **shared)
     right.set_ylabel("named at the left")
     figure.colorbar(right.imshow(np.eye(3), aspect="auto"), ax=right)
     return "Two panels, and a bar of colours."
@@ -77,7 +77,7 @@ def one_panel(figure):
 
 
 def test_a_picture_can_be_cut_between_panels_and_nowhere_else():
-    """On phones its parts stand below each other. A bar of colours stays with its panel, and what shares an axis, too."""
+    """On phones its parts stand below each other. A colour bar stays with its panel, as does what shares an axis."""
     (cut,) = two_panels().cuts
     assert 0.4 < cut < 0.5, "left of the right panel's name"
     assert f'data-cuts="{cut}"' in two_panels().html()

@@ -57,6 +57,11 @@ NumPy, or a loop. The arguments stay as they were.""",
                 "values[0] + weights[1:] @ values[1:]",
             ),
             change(
+                "first row twice",
+                "The first row counts twice in your sum: it is there before the loop begins. Begin with 0, or with zeros.",
+                "values[0] + weights @ values",
+            ),
+            change(
                 "plain mean",
                 "This is the plain mean: every value counts the same, and `weights` is not used.",
                 "values.mean(axis=0)",
@@ -109,6 +114,16 @@ NumPy, or a loop. The arguments stay as they were.""",
                     "np.dot(weights, values.T)",
                     "values @ weights[:, None]",
                 ),
+            ),
+            change(
+                "a column before the product",
+                "`@` adds up along the last axis of its left array. That of `weights[:, None]` has length 1. Write `weights @ values`, or keep the column, write `*`, and sum over `axis=0`.",
+                "weights[:, None] @ values",
+            ),
+            change(
+                "all pairs of numbers",
+                "`np.outer` multiplies each weight with each number in `values`, and never adds up. Multiply each row by its own weight, and sum over the rows: `weights @ values`.",
+                "np.outer(weights, values)",
             ),
             change(
                 "an axis too many",

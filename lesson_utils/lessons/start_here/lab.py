@@ -97,7 +97,8 @@ def moving_it(figure: "plots.Figure", average: Callable[..., Any]) -> live.Updat
         ax.annotate(WORDS[n], VALUES[n], (12, 6), textcoords="offset points", fontsize=12)
     ax.annotate("all other words", VALUES[0], (9, -14), textcoords="offset points", color=plots.GREY)
     (way,) = ax.plot([], [], color=plots.BLUE, lw=3)
-    (end,) = ax.plot([], [], "D", color=plots.BLUE, ms=12, zorder=4)
+    (end,) = ax.plot([], [], "D", color=plots.BLUE, ms=12, zorder=4, label="the new 'it'")
+    ax.legend(loc="upper right")
 
     def update(ending: str, temperature: float) -> str:
         weights = ops.softmax(SCORES[ending], temperature=temperature)
@@ -130,12 +131,13 @@ def learned_look(figure: "plots.Figure", look: Callable[[Sequence[str]], Array |
     sentence = Sentence(figure, longest="n" * 10)
 
     def update(ending: str) -> str:
-        ending = ending.strip().lower()
+        ending = ending.strip(" .!?").lower()
         weights = look((*WORDS[:-1], ending))
         told = sentence.show(ending, np.zeros(len(WORDS)) if weights is None else weights)
         if weights is not None:
             return f"… {told}"
-        sentence.ax.set_title(f"The head has never read “too {drawings.drawable(ending)}”, so it has no query for it")
+        never = f"It has read no sentence with “too {drawings.drawable(ending)}”, so it has learned no query for it"
+        sentence.ax.set_title(never if ending else "Type a word")
         return "… The sentence, without lines."
 
     return update
