@@ -597,6 +597,45 @@ RIGHT = {
         return np.array(walk(list(ids)))
         """,
     ],
+    "learn_merges": [
+        {},
+        {
+            "loop": """
+            for n in range(count):
+                counts = {}
+                for a, b in zip(ids[:-1].tolist(), ids[1:].tolist()):
+                    counts[a, b] = counts.get((a, b), 0) + 1
+                best = max(counts, key=counts.get)
+                pairs += [list(best)]
+                ids = merge(ids, best, base + n)
+            """
+        },
+        """
+        text, found = list(ids), np.zeros((count, 2), dtype=int)
+        for n in range(count):
+            counts = Counter()
+            for i in range(len(text) - 1):
+                counts[text[i], text[i + 1]] += 1
+            found[n] = counts.most_common(1)[0][0]
+            text = merge(np.array(text), tuple(found[n]), n + base)
+        return found
+        """,
+        """
+        pairs, size = [], base + count
+        while len(pairs) < count:
+            codes, counts = np.unique(ids[:-1] * size + ids[1:], return_counts=True)
+            pairs.append(divmod(codes[counts.argmax()], size))
+            ids = merge(ids, pairs[-1], base + len(pairs) - 1)
+        return np.array(pairs)
+        """,
+        """
+        if count == 0:
+            return []
+        pair = Counter(zip(ids, ids[1:])).most_common()[0][0]
+        rest = learn_merges(merge(ids, pair, base), count - 1, base + 1)
+        return np.array([pair, *rest])
+        """,
+    ],
     "bits_per_character": [
         {},
         "nats.sum() / math.log(2) / lengths.sum()",
@@ -689,6 +728,14 @@ STRANGE = {
         "np.array([*dict.fromkeys(ids.tolist())])",
         "np.array([new if n in pair else n for n in ids][::2])",
         "ids[:-1]",
+    ],
+    "learn_merges": [
+        "ids",
+        "np.zeros((count, 2), dtype=int)",
+        "np.array([[base, base + 1]] * count)",
+        "np.stack([ids[:count], ids[1 : count + 1]], axis=1)",
+        "raise ValueError('return')",
+        "merge(ids, ids[:2], base)",
     ],
     "bits_per_character": [
         "0.0",

@@ -4,5 +4,5 @@ LESSON = Lesson(
     11,
     "Tokens",
     "What does a model read, if neither letters nor words?",
-    exercises=("merge_pairs", "bits_per_character"),
+    exercises=("merge_pairs", "learn_merges", "bits_per_character"),
 )

@@ -7,7 +7,6 @@ A text is an array of ids. Ids below `base` are its characters (or bytes); each 
 Source: Gage (1994), for the compression of files; Sennrich et al. (2016), section 3.2, for language models.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -57,7 +56,8 @@ def learn(ids: Ids, count: int, base: int, wall: int | None = None) -> Ids:
     size = base + as_size(count, "count", minimum=0)
     counts = np.zeros((size, size), np.int32)
     np.add.at(counts, (ids[:-1], ids[1:]), 1)
-    _wall_off(counts, wall)
+    walls = [] if wall is None else [wall]
+    counts[walls] = counts[:, walls] = 0
     largest, pairs = counts.max(axis=1), []
     for new in range(base, size):
         first = int(largest.argmax())
@@ -67,15 +67,10 @@ def learn(ids: Ids, count: int, base: int, wall: int | None = None) -> Ids:
         pairs.append(pair)
         merged = merge_pairs(ids, pair, new)
         touched = _recount(counts, ids, merged, pair, new)
-        _wall_off(counts, wall)
+        counts[walls] = counts[:, walls] = 0
         largest[touched] = counts[touched].max(axis=1)
         ids = merged
     return np.array(pairs, np.int64).reshape(-1, 2)
-
-
-def _wall_off(counts: Ids, wall: int | None) -> None:
-    if wall is not None:
-        counts[wall] = counts[:, wall] = 0
 
 
 def _recount(counts: Ids, old: Ids, merged: Ids, pair: Pair, new: int) -> Ids:
@@ -96,14 +91,6 @@ def apply(ids: Ids, merges: Iterable[Sequence[int]], base: int) -> Ids:
     for new, (first, second) in enumerate(merges, base):
         ids = merge_pairs(ids, (int(first), int(second)), new)
     return ids
-
-
-def expanded(ids: Ids, merges: Ids, base: int) -> Ids:
-    """Return a text as it was before any merge."""
-    inside = [[n] for n in range(base)]
-    for first, second in merges:
-        inside.append(inside[first] + inside[second])
-    return np.array([n for id_ in ids for n in inside[id_]], np.int64)
 
 
 def spelled(merges: Ids, characters: Sequence[str]) -> list[str]:
@@ -136,10 +123,6 @@ def cut(ids: Sequence[int], ranks: Mapping[Pair, int], base: int) -> list[int]:
 
 # --- Two steps before merging: bytes in place of characters, and cuts that no merge may cross -------------------------
 
-# As GPT-2 splits (Radford et al., 2019), in Python's own regular expressions: a word or a number with the blank before
-# it, other signs, blanks. `[^\W\d_]` is a letter.
-WORDS = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
-
 # The first sentence of article 1 of the Universal Declaration of Human Rights (United Nations, 1948).
 ARTICLE = {
     "English": "All human beings are born free and equal in dignity and rights.",
@@ -154,9 +137,9 @@ ARTICLE = {
 SMOLLM_TOKENS = {"English": 13, "German": 24, "Finnish": 32, "Greek": 70, "Hindi": 92, "Chinese": 29}
 
 
-def split(text: str, vocabulary: tasks.Vocabulary) -> Ids:
-    """Return the ids of a text with a wall, `tasks.PAD`, behind each word: what GPT-2 takes for one."""
-    parts = [[*vocabulary.encode(word).tolist(), tasks.PAD] for word in WORDS.findall(text)]
+def walled(words: Iterable[str], vocabulary: tasks.Vocabulary) -> Ids:
+    """Return the ids of words, one after the other, with a wall, `tasks.PAD`, behind each."""
+    parts = [[*vocabulary.encode(word).tolist(), tasks.PAD] for word in words]
     return np.array([id_ for part in parts for id_ in part], np.int64)
 
 
@@ -199,21 +182,6 @@ class Table:
             raise ValueError(f"order={order} must lie between 0 and {LONGEST}")
         self.order, self.V = order, V
         self.counted = [_count(ids, n, V) for n in range(order + 1)]
-
-    def probabilities(self, contexts: Ids) -> Array:
-        """Return the probabilities of the next piece: contexts (N, n) → (N, V). More than `order` is not read."""
-        contexts = np.asarray(contexts, np.int64)
-        N, n = contexts.shape
-        p = np.full((N, self.V), 1 / self.V)
-        code = np.zeros(N, np.int64)
-        for back in range(min(n, self.order) + 1):
-            if back:
-                code = code + contexts[:, -back] * self.V ** (back - 1)
-            c = self.counted[back]
-            total, kinds = (_looked_up(c.contexts, values, code)[:, None] for values in (c.totals, c.kinds))
-            count = _looked_up(c.pairs, c.counts, code[:, None] * self.V + np.arange(self.V))  # (N, V)
-            p = np.where(total > 0, (count + kinds * p) / np.maximum(total + kinds, 1), p)
-        return p
 
 
 def _count(ids: Ids, n: int, V: int) -> Counted:
@@ -274,12 +242,7 @@ def costs(table: Table, ids: Ids) -> Array:
 
 
 def measure(
-    train: Ids,
-    held_out: Ids,
-    merges: Ids,
-    base: int,
-    levels: Sequence[int] = LEVELS,
-    orders: Sequence[int] = ORDERS,
+    train: Ids, held_out: Ids, merges: Ids, base: int, levels: Sequence[int] = LEVELS, orders: Sequence[int] = ORDERS
 ) -> Measured:
     """Count tables of the training text in pieces, for each number of merges, and have them read the held-out text."""
     tokens, totals, characters, done = [], [], len(held_out), 0

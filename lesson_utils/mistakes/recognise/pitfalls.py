@@ -44,7 +44,7 @@ SURE = (
     # numbers
     ("A ^ N", "A ** N", POWER),
     ("N ^ A", "N ** A", POWER),
-    ("A * -np.inf; -np.inf * A; A * -math.inf; A * float('-inf')", "np.where(A, -np.inf, 0)", INFINITE),
+    ("A * -np.inf; -np.inf * A; A * -math.inf; A * float('-inf')", "np.where(A, -np.inf, 0); np.where(A, 0, -np.inf)", INFINITE),
     ("A * np.inf; np.inf * A; A * math.inf", "np.where(A, np.inf, 0)", INFINITE),
     # ranges
     ("np.linspace(0, A, A)", "np.linspace(0, A, A, endpoint=False)", "`np.linspace` includes its end, so that its steps are longer than 1."),

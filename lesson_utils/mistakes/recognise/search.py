@@ -237,7 +237,10 @@ class Search(Lookup):
         return gains and (has_reason or 2 * nearer >= len(self.wrong))
 
     def pitfall(self) -> Diagnosis | None:
-        """Find a pitfall that is not all: without it, more is right, or it is nearly always a mistake and nothing gets wrong."""
+        """Find a pitfall that is not all: without it, more is right, or it is nearly always a mistake and nothing gets wrong.
+
+        A habit says nothing while errors go on: a loop that starts later also reads fewer entries beyond the end.
+        """
         for edit in within(Steps(PITFALLS), self.pitfalls if self.learner else ()):
             function, gains = self.code.function(edit), 0
             after = [self._run(function, i) for i in range(len(self.outcomes))]
@@ -247,7 +250,8 @@ class Search(Lookup):
                     break
                 gained = right_entries(now, wanted) - right_entries(then, wanted)
                 has_fractions = any((np.asarray(x) % 1 != 0).any() for x in wanted.results())
-                if edit.kind != "pitfall" and distance(now, wanted) > distance(then, wanted) + 1e-6:
+                is_farther = distance(now, wanted) > distance(then, wanted) + 1e-6
+                if edit.kind != "pitfall" and (now.error or is_farther):
                     break
                 gains += same(now, wanted) > same(then, wanted) or (gained > 0 and has_fractions)
                 gains += edit.kind == "pitfall" and not now.error and not same(now, then)
