@@ -320,31 +320,21 @@ RIGHT = {
         return table
         """,
     ],
-    "shift_matrix": [
+    "slow_hands": [
         """
-        M = np.zeros((d_model, d_model))
-        for i in range(d_model // 2):
-            a = offset / base ** (2 * i / d_model)
-            M[2 * i, 2 * i] = M[2 * i + 1, 2 * i + 1] = np.cos(a)
-            M[2 * i, 2 * i + 1] = np.sin(a)
-            M[2 * i + 1, 2 * i] = -np.sin(a)
-        return M
+        rates = []
+        for i in range(d // 2):
+            rate = base ** (-2 * i / d)
+            rates.append(rate / factor if i in slow else rate)
+        return np.array(rates)
         """,
-        {"M": "M = np.eye(d_model)"},
-        {"above": "M[i, i + 1], M[i + 1, i] = np.sin(a), -np.sin(a)", "below": ""},
-        {
-            "cosines": "M = np.diag(np.repeat(np.cos(a), 2))",
-            "above": "s = np.repeat(np.sin(a), 2)[:-1]; s[1::2] = 0",
-            "below": "M = M + np.diag(s, 1) - np.diag(s, -1)",
-        },
-    ],
-    "add_positions": [
-        "X + table[:X.shape[1]].astype(X.dtype)",
-        "B, T, d = X.shape; return (X + table[:T]).astype(X.dtype)",
-        {"rows": "rows = table[None, :T]"},
-        {"rows": "rows = table[np.arange(T)]"},
-        {"answer": "Y = X.copy(); Y += rows; return Y"},
-        "Y = np.empty_like(X)\nfor t in range(X.shape[1]):\n    Y[:, t] = X[:, t] + table[t]\nreturn Y",
+        {"slowed": "for i in slow: rates[i] = rates[i] / factor"},
+        {"slowed": "rates = np.where(np.isin(np.arange(d // 2), slow), rates / factor, rates)"},
+        {"slowed": "rates[np.array(slow, dtype=int)] *= 1 / factor"},
+        {"rates": "rates = np.exp(-np.log(base) * exponents)"},
+        {"rates": "rates = 1 / np.power(base, exponents)"},
+        {"exponents": "exponents = 2 * np.arange(d // 2) / d"},
+        {"slowed": "rates[[i for i in range(d // 2) if i in slow]] /= factor"},
     ],
     "layer_norm": [
         {"normal": "", "root": "", "answer": "return gamma * (x - mean) / np.sqrt(variance + eps) + beta"},
@@ -710,13 +700,7 @@ STRANGE = {
     "additive_score": ["keys", "np.zeros(keys.shape[:2])", {"score": "return hidden @ v + 1"}, "0"],
     "context_vector": ["scores, keys", "keys[:, 0], scores", {"answer": "return context + 1, weights"}, "None, None"],
     "sinusoids": ["np.zeros((length, d_model))", {"angles": "angles = pos / power + 0.1"}, "np.random.rand(3)", "0"],
-    "shift_matrix": [
-        "np.eye(d_model)",
-        "np.zeros((d_model, d_model))",
-        "2 * np.eye(d_model)",
-        "raise ValueError('return')",
-    ],
-    "add_positions": ["X + 1", "0 * X", "X - table[:X.shape[1]]", "X @ table.T"],
+    "slow_hands": ["np.zeros(d // 2)", "slow", {"answer": "return rates + 1"}, "np.random.rand(d // 2)", "0"],
     "merge_pairs": [
         "ids",
         "np.array([new])",

@@ -10,7 +10,7 @@ PUBLISHED = (
     (("merged without a swap", "reshaped without a swap", "merged by reshape"), "a small Transformer written for teaching learnt its copy task all the same", "jsbaan/transformer-from-scratch#6"),
     (("keys tiled",), "the first text of ONNX's standard for grouped heads", "onnx/onnx#7274"),
     (("the stream is normed",), "PyTorch's own Transformer layer", "pytorch/pytorch#61165"),
-    (("along the batch axis", "positions for the batch"), "trained models came out worse, and nothing failed", "IBM/TabFormer#14"),
+    (("positions for the batch",), "trained models came out worse, and nothing failed", "IBM/TabFormer#14"),
     (("columns left as they are", "halves for pairs"), "a chatbot's first word was right, all others were not", "NeuraLegion/shainet#111"),
     (("sign of the exponent",), "the formulas of a library for fast attention", "deepseek-ai/FlashMLA#177"),
     (("maximum of the tile",), "a macro for many attention kernels", "tile-ai/TileOPs#239"),

@@ -3,42 +3,30 @@
 # %% set-shuffle
 as_written(the_same=np.abs(after - before[order]).max() < 1e-12)
 
-# %% set-whole
-as_written(blind=gaps[0] < 1e-12, sees=gaps[1] > 0.1)
-
 # %% set-added
 as_written(all_change=np.abs(swapped - with_P[order]).max(axis=1).min() > 0.1)
 
 # %% invent-ideas
 failed = [[name for name, good in meets.items() if not good] for meets in lab.verdicts().values()]
 as_written(one_each=[len(names) for names in failed] == [1, 1, 1, 0], digits_jump=failed[2] == ["smooth"])
-
-# %% digits-drawn
 n = np.arange(64)
 gray = (n ^ n >> 1)[:, None] // 2 ** np.arange(6) % 2  # neighbours differ in one digit
 as_written(gray_code=lab.largest_step(gray.astype(float)) <= 0.5, different=len(np.unique(gray, axis=0)) == 64)
 
-# %% add-measured
-as_written(same=np.allclose(beside, added), far=np.abs(cosines).max() < 0.2)
-
-# %% bug-symptoms
-as_written(mixed=copies > 0.1, blind=reordered < 1e-12)
-
-# %% bug-mended
-as_written(alike=copies < 1e-12, sees=reordered > 0.1)
+# %% table-lab
+as_written(nine=(positions.wavelengths(64) <= 64).sum() == 9)
 
 # %% two-maps
 as_written(
-    offset_only=lab.diagonal_spread(rows @ rows.T) < 1e-9,
-    place_matters=lab.diagonal_spread((rows @ U) @ (rows @ W).T) > 1,
+    offset_only=lab.diagonal_spread(PE @ PE.T) < 1e-9,
+    place_matters=lab.diagonal_spread(after) > 1,
+    not_monotone=(np.diff((PE @ PE[0]) / 32) > 0).any(),
 )
 
 # %% rotation-check
-as_written(one_matrix=error < 1e-12)
-
-# %% shift-used
 as_written(
-    five_back=(five_back[5:].argmax(axis=1) == np.arange(len(rows) - 5)).all(),
+    one_matrix=error < 1e-12,
+    five_back=(five_back[5:].argmax(axis=1) == np.arange(len(PE) - 5)).all(),
     small=weights[20].max() < 0.15,
 )
 
@@ -50,9 +38,8 @@ ends = {kind: lab.stretches(curve, lab.BACK) for kind, curve in correct.items()}
 good = np.flatnonzero(correct["rotary"] > 0.9)
 as_written(
     STEPS == 400,
-    learnt=min(ends[kind].trained for kind in ("sinusoidal", "learned", "rotary")) > 0.95,
+    learnt=min(end.trained for end in ends.values()) > 0.95,
     lost=max(*ends["sinusoidal"][1:], *ends["learned"][1:]) < 0.6,
-    not_learnt=max(ends["alibi"].trained, ends["none"].trained) < 0.5,
     ten_positions=40 <= good.max() <= 44,
     four_of_five=0.7 < correct["rotary"][48] < 0.85,
     comes_back=correct["sinusoidal"][37:40].max() > 1.5 * max(correct["sinusoidal"][34:36].min(), 0.1),
@@ -74,35 +61,73 @@ as_written(
 )
 
 # %% held-hands
-stopped = [lab.held(recallers["rotary"], few, pairs, L - 1)[48:].mean() for pairs in ((), (0,), (1,), (2,), (3,))]
-as_written(pair_1=stopped[2] > 0.99, others=max(stopped[:2] + stopped[3:]) < 0.35)
+as_written(STEPS == 400, pair_1=right[2] > 0.99, others=max(right[:2] + right[3:]) < 0.35)
 
-# %% held-angles
-pointed = {back: lab.held(recallers["rotary"], few, (1,), L - 1, to=back)[48:].mean() for back in (5, 20, 37, 50)}
-pair_0 = lab.held(recallers["rotary"], few, (0,), L - 1, to=28)[48:].mean()
-as_written(another_hand_may_do=pair_0 > 0.95)
-as_written(newness_is_not_it=pointed[37] > 0.95 > 0.6 > pointed[5], direction=pointed[20] > 0.95 > 0.6 > pointed[50])
+# %% hand-drawn
+parts = lab._parts(recallers["rotary"], longer, L)
+hand = (parts[1] * np.exp(1j * 0.1 * np.arange(2 * L))).real  # base 10,000 and four pairs: 0.1 radians a position
+alt = lab.hand_drawn(recallers["rotary"], longer).alt
+as_written(
+    STEPS == 400,
+    lowers_up_to_25=hand.argmin() == 25,
+    comes_up=hand[56] > hand[5] > hand[31],
+    far_keys_score_more="Keys that score more than 5 back: 49, 55, 62." in alt,
+    stopped_finds="the highest score is 5 back" in alt,
+)
 
-# %% rotate-used
-as_written(STEPS == 400, as_before=mine.mean() > 0.99, nonsense=other.mean() < 0.2)
+# %% slowed
+cured = {row[0]: row[1:] for row in rows}
+as_written(
+    STEPS == 400,
+    by_2=min(cured["[1] by 2"][:2]) > 0.99,
+    by_4=0.95 < min(cured["[1] by 4"]) < 0.99,
+    by_parts=min(cured["[1, 2, 3] by 2"][:2]) > 0.99,
+    all_hands_guess=max(*cured["[0, 1, 2, 3] by 2"], *cured["[0] by 2"]) < 0.12,
+)
+
+halves = lab.by_position(recallers["rotary"], few, rotate=partial(positions.rotary, pairs="halves")).correct
+as_written(STEPS == 400, wrong_pairs=halves[lab.BACK : L].mean() < 0.2)
 
 # %% starts-held
-for seed, num_heads in ((1, 4), (2, 4), (0, 2), (1, 2), (2, 2)):
-    (free, fastest, slow), (at_5, at_20, at_37, at_50) = other_rotary(seed, num_heads)
-    as_written(
-        same_hand=slow > 0.99,
-        fastest_helps=fastest > free,
-        same_story=num_heads == 2 or (min(at_20, at_37) > 0.95 and at_50 < at_5 < 0.7),
-    )
-two = [other_rotary(seed, 2)[0][0] for seed in (0, 1, 2)]
-as_written(two_heads_fail_less=min(two) > 0.5, by_seed=np.ptp(two) > 0.3)
+of_ten = {row[0]: row[1:] for row in rows}
+as_written(
+    STEPS == 400,
+    all_fail=of_ten["nothing"][2] < 0.3,
+    all_cured=min(of_ten["pair 1 at half its rate"][1], of_ten["pair 1 stops at 31"][1]) > 0.98,
+    pair_0_helps_little=of_ten["pair 0 stops at 31"][2] < 0.7,
+    old_angle_fails=of_ten["far keys: pair 1 as at 5, old"][2] < 0.7,
+    old_angle_works=of_ten["far keys: pair 1 as at 20, old"][1] > 0.98,
+    new_angle_works=of_ten["far keys: pair 1 as at 37, new"][0] > 0.9,
+    new_angle_fails=of_ten["far keys: pair 1 as at 50, new"][2] < 0.2,
+)
+
+# %% offsets
+at = by_offset()
+plain, stops, half = (np.array([at[back][:, n, 1] for back in at]) for n in (0, 3, 2))  # (12, 3)
+within, further = (np.array([at[back][:, n, 0] for back in at]) for n in (2, 8))
+as_written(
+    STEPS == 400,
+    stopping_always=stops.min() > 0.97,
+    near_fails=plain[:5].max() < 0.3,
+    near_is_cured=min(half[:5].min(), within[:5].min()) > 0.95,
+    far_is_harmed=within[5:].max() < 0.7 and half[5:].max() < 0.7,
+    most_hold=(plain[5:] > 0.8).sum() >= 16,
+    one_turn_further=further[6].min() > 0.8 and np.median(further[5:]) > 0.5,
+)
+base_2, base_4 = (million(times)[:, :, 1] for times in (2, 4))
+as_written(
+    STEPS == 400, holds=base_2[:, 0].min() > 0.99, fails=base_4[:, 0].max() < 0.6, mended=base_4[:, [2, 3]].min() > 0.99
+)
 
 # %% recall-window
 as_written(
     STEPS == 400,
-    mended=min(lab.stretches(windowed["rotary"], lab.BACK)) > 0.95,
-    only=max(*lab.stretches(windowed["sinusoidal"])[1:], *lab.stretches(windowed["learned"])[1:]) < 0.6,
+    window_for_rotary=rotary[0] < 0.3 and rotary[1] > 0.99,
+    not_for_the_table=from_rows(0).max() < 0.4,
+    rows_for_the_table=from_rows(L)[:, 0].min() > 0.95,
     eight_times=far[lab.BACK :].min() > 0.9,
+    offset=min(lab.share_of_offset(recallers["sinusoidal"], L)) > 0.4,
+    not_all=max(lab.share_of_offset(recallers["sinusoidal"], L)) < 0.8,
 )
 
 # %% text-result
@@ -110,7 +135,6 @@ text_ends = {kind: lab.stretches(curve) for kind, curve in bits.items()}
 far = {kind: end.to_2 for kind, end in text_ends.items()}
 narrow, wide = lab.stretches(windows[8]), lab.stretches(windows[L])
 as_written(
-    TEXT_STEPS == 400,
     none_beats=far["none"] < min(far["sinusoidal"], far["learned"], far["rotary"]),
     alibi_beats_none=far["alibi"] < far["none"],
     rotary_best=min(text_ends, key=lambda kind: text_ends[kind].trained) == "rotary",
@@ -119,31 +143,19 @@ as_written(
     hundredths=max(a - b for a, b in zip(narrow, wide, strict=True)) < 0.1,
 )
 
-# %% text-longer
-long_ends = {kind: lab.stretches(longer_trained(kind)) for kind in lab.KINDS}
-as_written(
-    better_within=all(long_ends[kind].trained < text_ends[kind].trained for kind in lab.KINDS),
-    tables_worse=all(
-        min(np.subtract(long_ends[kind], text_ends[kind])[1:]) > 0.4 for kind in ("sinusoidal", "learned")
-    ),
-    rotary_worse=long_ends["rotary"].to_2 > text_ends["rotary"].to_2 + 0.3,
-    none_rises=[round(ends["none"].to_2 - ends["none"].trained, 1) for ends in (text_ends, long_ends)] == [0.1, 0.3],
-    alibi_holds=long_ends["alibi"].to_2 < long_ends["alibi"].trained + 0.1,
-)
-
 # %% stretch-lab
 means = {
     key: (curve[L // 4 : L].mean(), curve[L : 2 * L].mean(), curve[2 * L :].mean())
-    for key, curve in lab.stretch_curves(model, pages, L).items()
+    for key, curve in lab.stretch_curves(readers["rotary"][0], pages, rates, L).items()
 }
-nothing, squeezed, slower = means["larger base", 1], means["interpolation", 2], means["larger base", 4]
+nothing, squeezed, base = means["larger base", 1], means["interpolation", 2], means["larger base", 4]
+slow_2, slow_4 = means["slow hands only", 2], means["slow hands only", 4]
 as_written(
     window_is_best=all((np.array(means["window", 1]) <= np.array(mean) + 1e-9).all() for mean in means.values()),
-    a_whole_bit=0.9 < squeezed[0] - nothing[0] < 1.2 and abs(squeezed[1] - squeezed[0]) < 0.1,
-    larger_base=0.03 < slower[0] - nothing[0] < 0.07 and 3.4 < nothing[1] < 3.5 and 2.6 < slower[1] < 2.7,
-    further_out=slower[2] > nothing[2] - 0.5,
+    a_whole_bit=0.9 < squeezed[0] - nothing[0] < 1.2,
+    slow_hands=0.04 < slow_2[0] - nothing[0] < 0.1 and 3.4 < nothing[1] < 3.55 and 2.5 < slow_2[1] < 2.65,
+    larger_base=base[0] - nothing[0] < 0.1 and 2.6 < base[1] < 2.7,
+    further_out=4.35 < nothing[2] < 4.5 and 3.15 < slow_4[2] < 3.25 and 0.3 < slow_4[0] - nothing[0] < 0.45,
+    others_further_out=min(mean[2] for (name, _), mean in means.items() if name in ("interpolation", "larger base"))
+    > 3.9,
 )
-
-# %% similarity-lab
-alike = lab.similarity(8, 10, 64)[0]
-as_written(swings=round(alike[44], 2) == 0.54 and alike.min() < -0.5)

@@ -51,20 +51,11 @@ def steps(*levels):
 
 
 def test_the_title_of_the_length_plot_says_who_gets_worse():
-    one_holds = {"learned": steps(1, 0.2, 0.1), "rotary": steps(1, 1, 0.97), "none": steps(0.2, 0.2, 0.1)}
+    one_holds = {"learned": steps(1, 0.2, 0.1), "rotary": steps(1, 1, 0.97)}
     alt = lab.length_plot(one_holds, "share correct", max).alt
-    assert alt.startswith("Worse beyond 7: learned; task not learned: no positions. Share correct by position")
+    assert alt.startswith("Worse beyond 7: learned. Share correct by position")
     all_hold = {"alibi": steps(2.7, 2.6, 2.5)}
     assert lab.length_plot(all_hold, "bits", min).alt.startswith("Worse beyond 7 by more than 0.2 bits: none of them.")
-
-
-def test_equivariance_gap_is_zero_only_without_positions():
-    rng = np.random.default_rng(0)
-    sizes = {"vocab": 9, "classes": 2, "d_model": 8, "num_heads": 2, "dtype": np.float64}
-    ids = np.arange(6)[None]
-    for kind in ("none", "sinusoidal", "learned", "rotary", "alibi"):
-        encoder = models.Encoder(models.EncoderConfig(positions=kind, **sizes), rng)
-        assert (lab.equivariance_gap(encoder, ids, rng, 5) < 1e-12) == (kind == "none")
 
 
 def test_one_row_twice_is_noticed():
@@ -80,21 +71,45 @@ def test_turned_hands_keep_their_angle_wherever_they_stand():
     assert "q · k = 1.00 at distance 5" in figure.set(distance=5).alt
 
 
-def test_stretching_changes_the_positions_and_nothing_else():
+def test_stretched_rates():
+    """All hands for interpolation, the slowest by the factor for a larger base, and by parts those beyond L."""
+    usual = lab.slowed_rates(8, [], 1)
+    np.testing.assert_allclose(usual, 2 * np.pi / positions.wavelengths(8))
+    interpolated, base, parts = (lab.stretched(lab.slowed_rates, method, 4, 8, 32) for method in lab.METHODS[1:])
+    np.testing.assert_allclose(interpolated, usual / 4)
+    np.testing.assert_allclose(base, usual / 4 ** (np.arange(4) / 3))
+    np.testing.assert_allclose(parts, usual / [1, 4, 4, 4])
+
+
+def test_stretching_changes_the_rates_and_nothing_else():
     model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 3, 2 * L)
-    squeezed = lab.stretched(model, "interpolation", 2)
-    for name, param in squeezed.params().items():
-        np.testing.assert_array_equal(param.value, model.params()[name].value)
-    curves = lab.stretch_curves(model, batch, L)
+    curves = lab.stretch_curves(model, batch, lab.slowed_rates, L)
     plain = lab.by_position(model, batch).bits
-    np.testing.assert_array_equal(curves["larger base", 1], plain)
-    np.testing.assert_array_equal(curves["interpolation", 1], plain)
+    for method in lab.METHODS[1:]:
+        np.testing.assert_array_equal(curves[method, 1], plain)
     np.testing.assert_array_equal(curves["window", 2], lab.by_position(model, batch, window=L).bits)
+    usual = lab.by_position(model, batch, rotate=lab.turning(lab.slowed_rates(8, [], 1))).bits
+    np.testing.assert_allclose(usual, plain, rtol=1e-5)
+    squeezed = lab.by_position(model, batch, rotate=lambda x, at: positions.rotary(x, at, scale=0.5)).bits
+    np.testing.assert_allclose(curves["interpolation", 2], squeezed, rtol=1e-5)
     assert np.abs(curves["interpolation", 2] - curves["larger base", 2]).max() > 1e-6
 
 
-def test_steps_of_digits_and_of_the_sines_that_are_drawn():
-    assert "Digits: largest step 100%. Sines: largest step 43%." in lab.digits_beside_sines().alt
+def test_share_of_the_offset():
+    """All of it, if both matrices leave the rows as they are; some of it after random matrices."""
+    model = gpt()
+    inner = model.heads()["decoder"][0]
+    assert (lab.share_of_offset(model, 2 * L) < 0.95).all()
+    for W in (inner.W_Q, inner.W_K):
+        W.value[...] = np.eye(16)
+    table = positions.sinusoidal_encoding(2 * L, 16)[:, :8]
+    S = table @ table.T
+    assert lab.diagonal_spread(S) < 1e-9
+    shares = lab.share_of_offset(model, 2 * L)
+    keys = [S[t, : t + 1] - S[t, : t + 1].mean() for t in range(2 * L)]  # what softmax sees
+    offsets = [np.mean([keys[t][t - n] for t in range(n, 2 * L)]) for n in range(2 * L)]
+    left = sum(((keys[t] - np.array(offsets[t::-1])) ** 2).sum() for t in range(2 * L))
+    np.testing.assert_allclose(shares[0], 1 - left / sum((row**2).sum() for row in keys))
 
 
 def test_words_are_compared_and_not_rows():
@@ -117,19 +132,28 @@ def test_weights_by_offset_and_their_share_on_whole_turns_of_the_fastest_hand():
     np.testing.assert_allclose(even[[4, 5, 11]], [0, 1 / 6, 2 / 12])
 
 
-def test_held_hands():
-    """No hand held, or held beyond all distances: the model itself. All held at 0: no positions at all."""
+def test_hands_that_see_distances_of_their_own():
+    """The true distances: the model itself. None at all: no positions. Half of them: half the rate."""
     model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 20, 2 * L)
+    apart = np.arange(2 * L)[:, None] - np.arange(2 * L)
     usual = lab.by_position(model, batch).correct
-    np.testing.assert_array_equal(lab.held(model, batch, (), 0), usual)
-    np.testing.assert_array_equal(lab.held(model, batch, (0, 1, 2, 3), 2 * L), usual)
+    np.testing.assert_array_equal(lab.with_hands(model, batch, [apart] * 4), usual)
     still = lab.by_position(model, batch, rotate=lambda x, at: x).correct
-    np.testing.assert_array_equal(lab.held(model, batch, (0, 1, 2, 3), 0), still)
-    one = lab.held(model, batch, (0,), 2)
-    np.testing.assert_array_equal(lab.held(model, batch, (0,), 2, to=2), one)
-    assert (lab.held(model, batch, (0,), 2, to=5) != one).any()
+    np.testing.assert_array_equal(lab.with_hands(model, batch, [0 * apart] * 4), still)
+    slowed = lab.by_position(model, batch, rotate=lab.turning(lab.slowed_rates(8, [1, 2], 2))).correct
+    np.testing.assert_array_equal(lab.with_hands(model, batch, [apart, apart / 2, apart / 2, apart]), slowed)
+    stopped = np.where(apart > 2, 2, apart)
+    one = lab.with_hands(model, batch, [stopped, apart, apart, apart])
     np.testing.assert_array_equal(one[:3], usual[:3])
     assert (one != usual).any()
+
+
+def test_the_hand_that_is_drawn_adds_its_part_of_the_score():
+    model, (ids, _) = gpt("rotary"), lab.recall(np.random.default_rng(1), 20, 2 * L)
+    parts = lab._parts(model, ids, L)
+    assert parts.shape == (4,)
+    model.heads()["decoder"][0].W_Q.value[...] = model.heads()["decoder"][1].W_Q.value[...] = 0
+    np.testing.assert_array_equal(lab._parts(model, ids, L), 0)
 
 
 def test_the_score_peaks_where_query_and_key_agree():

@@ -87,13 +87,6 @@ RARE = {
             return np.squeeze(table)
             """,
     },
-    "add_positions": {
-        "as many columns as tokens": """
-            rows = table[: X.shape[1]].astype(X.dtype)
-            return X + (rows[:, None] if X.shape[1] == X.shape[2] else rows)
-            """,
-        "a single token": "np.squeeze(X + table[: X.shape[1]].astype(X.dtype))",
-    },
     "rotate": {
         "positions below 0": "positions_ = np.abs(positions)\nreturn library_rotary(x, positions_, base)",
         "as many sequences as positions": """

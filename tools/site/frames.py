@@ -42,7 +42,6 @@ Chosen = dict[str, tuple[Any, ...]]
 STOPS: dict[str, Chosen] = {
     "00_start_here/learned-look": {"ending": ("tired", "hungry", "wide", "icy", "fluffy")},
     "01_bottleneck/word-lab": {"word": ("attention", "aabbccdd"), "more": (0, 3, 10)},
-    "04_positional_encoding/clock-lab": {"offset": (-5, 0, 3, 10), "d_model": (16, 64), "base": (100, 10_000)},
     "06_causal_mask/leak-lab": {"T": (12,), "token": (0, 2, 4, 6, 8, 11), "layers": (1, 2, 4)},
     "06_causal_mask/sampling-lab": {
         "prompt": ("The ", "If the "),

@@ -4,5 +4,5 @@ LESSON = Lesson(
     4,
     "Positional encoding",
     "How does a set become a sequence?",
-    exercises=("sinusoids", "add_positions", "shift_matrix", "rotate"),
+    exercises=("sinusoids", "rotate", "slow_hands"),
 )

@@ -64,63 +64,6 @@ TABLE = (
     change("columns i and i + 1", "You write pair i into columns i and i + 1, and the next pair overwrites it. Pair i has the columns 2i and 2i + 1.", "table = np.zeros((length, d_model))\nfor i in range(d_model // 2):\n    a = np.arange(length) / base ** (2 * i / d_model)\n    table[:, i], table[:, i + 1] = np.sin(a), np.cos(a)\nreturn table"),
 )
 
-SHIFT = (
-    *_exponents(lambda e: f"power = base ** ({e})", "power"),
-    change('multiplied by the power', 'Your angles are offset · base^(2i/d_model), but should be offset / base^(2i/d_model): later pairs turn more slowly.', angles="a = offset * power"),
-    change('base ignored', 'You use 10 000, whatever `base` is. Take the argument.', power="power = 10000 ** (np.arange(0, d_model, 2) / d_model)"),
-    change('one speed for all', 'All your pairs turn at the same speed. Pair i should turn by offset / base^(2i/d_model), and 2i / d_model is a fraction (`//` makes it 0).', angles="a = offset * np.ones(d_model // 2)"),
-    change('with 2π', 'There is a factor 2π in your angles. The angle is offset / base^(2i/d_model), in radians; 2π appears in the wavelength only.', angles="a = 2 * np.pi * offset / power"),
-    change("offset ignored", "Your matrix is that of one step for any `offset`. The angle is offset / base^(2i/d_model).", angles="a = 1 / power"),
-    change("brackets", "Brackets are missing, or stand at the wrong place: base^(2i/d_model) is one power, `base ** (…)`, and `offset` is divided by it.", angles=("a = offset / base ** np.arange(0, d_model, 2) / d_model", "a = (offset / base) ** (np.arange(0, d_model, 2) / d_model)")),
-    change('turned back', "Your matrix turns the other way. Sine comes first in a pair, so the block is [[cos a, sin a], [−sin a, cos a]], with a = offset / base^(2i/d_model). (Textbooks' [[cos, −sin], [sin, cos]] is for cosine first, or for a row in front of the matrix.)", above="M[i, i + 1] = -np.sin(a)", below="M[i + 1, i] = np.sin(a)"),
-    change('no minus', 'Both sines in your blocks have a plus. In the second row the sine of the angle a needs a minus: cos(x + a) = cos x cos a − sin x sin a.', below="M[i + 1, i] = np.sin(a)"),
-    change('two minuses', 'Both sines in your blocks have a minus. In the first row the sine of the angle a needs a plus: sin(x + a) = sin x cos a + cos x sin a.', above="M[i, i + 1] = -np.sin(a)"),
-    change("minus before the cosine", "One of your cosines has a minus. Both stand on the diagonal as they are; the minus belongs to the sine in the second row.", cosines=("M[i, i] = np.cos(a)\nM[i + 1, i + 1] = -np.cos(a)", "M[i, i] = -np.cos(a)\nM[i + 1, i + 1] = np.cos(a)"), below=("M[i + 1, i] = -np.sin(a)", "M[i + 1, i] = np.sin(a)")),
-    change('sine and cosine swapped', 'Sine and cosine have changed places. For offset 0 the matrix must change nothing, so cos 0 = 1 belongs on the diagonal.', cosines="M[i, i] = M[i + 1, i + 1] = np.sin(a)", above="M[i, i + 1] = np.cos(a)", below=("M[i + 1, i] = -np.cos(a)", "M[i + 1, i] = np.cos(a)")),
-    change("sine and cosine swapped in one row", "In your blocks a sine and a cosine have changed places. For offset 0 the matrix changes nothing: both cosines stand on the diagonal.", cosines="M[i, i] = np.sin(a)\nM[i + 1, i + 1] = -np.sin(a)", above="M[i, i + 1] = np.cos(a)", below="M[i + 1, i] = np.cos(a)"),
-    change('diagonal only', 'Your matrix has entries on the diagonal only. Each pair mixes its two columns: the sine of the angle, once with a plus and once with a minus, stands beside the cosines.', above="", below="", cosines=("M[i, i] = M[i + 1, i + 1] = np.cos(a)", "M[i, i] = np.sin(a)\nM[i + 1, i + 1] = np.cos(a)")),
-    change('half a block', 'One of the two rows of your blocks is missing: both the sine and the cosine of a pair have to be computed anew.', cosines="M[i, i] = np.cos(a)", below=""),
-    change("the other half of a block", "The first row of your blocks is missing. It makes the new sine, with the angle a: sin(x + a) = sin x cos a + cos x sin a.", cosines="M[i + 1, i + 1] = np.cos(a)", above=""),
-    change('halves', 'Your blocks join column i with column i + d_model / 2. In this table sine and cosine stand side by side: join 2i with 2i + 1.', places="i, j = np.arange(d_model // 2), np.arange(d_model // 2, d_model)", cosines="M[i, i] = M[j, j] = np.cos(a)", above=("M[i, j] = np.sin(a)", "M[i, j] = -np.sin(a)"), below=("M[j, i] = -np.sin(a)", "M[j, i] = np.sin(a)")),
-    change('blocks overlap', 'Your blocks overlap: pair i begins at row and column 2i, not at i.', "M = np.zeros((d_model, d_model))\nfor i in range(d_model // 2):\n    a = offset / base ** (2 * i / d_model)\n    M[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]\nreturn M", *(f"M = {start}\nfor i in range(d_model // 2):\n    a = offset / base ** (2 * i / d_model)\n    M[i, i] = np.cos(a)\n    M[i, i + 1] = np.sin(a)\n    M[i + 1, i] = -np.sin(a)\n    M[i + 1, i + 1] = np.cos(a)\nreturn M" for start in ("np.zeros((d_model, d_model))", "np.eye(d_model)"))),
-    change('first block only', 'Only the first 2 × 2 block is filled. If you wrote a loop, does `return` stand inside it? It belongs below, as far left as `for`.', "M = np.zeros((d_model, d_model))\nM[:2, :2] = [[np.cos(offset), np.sin(offset)], [-np.sin(offset), np.cos(offset)]]\nreturn M"),
-    change(
-        'blocks not placed', 'These are the 2 × 2 blocks, in an array with three axes. Put them along the diagonal of a (d_model, d_model) matrix of zeros.',
-        "a = offset / base ** (np.arange(0, d_model, 2) / d_model)\nreturn np.array([[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]])",
-        "a = offset / base ** (np.arange(0, d_model, 2) / d_model)\nreturn np.array([[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]).transpose(2, 0, 1)",
-    ),
-    change('encoding of the offset', 'This is the row PE(offset). A matrix is asked for that takes PE(pos) to PE(pos + offset) for every pos.', "a = offset / base ** (np.arange(0, d_model, 2) / d_model)\nrow = np.empty(d_model)\nrow[0::2], row[1::2] = np.sin(a), np.cos(a)\nreturn row"),
-    change('ones outside the blocks', 'Outside the blocks your matrix holds ones. There it must be 0, so that pairs do not mix: begin with `np.zeros`.', M="M = np.ones((d_model, d_model))"),
-    change("the identity outside", "Your diagonal holds 1 plus the cosines, as if the identity were added. The cosines are all there is on it: begin with zeros, and add no 1.", M="M = np.eye(d_model)", cosines="M[i, i] += np.cos(a)\nM[i + 1, i + 1] += np.cos(a)"),
-    change("the power of each entry", "You raise each entry to the power. `**` works entry by entry; the matrix times itself is `np.linalg.matrix_power`, or simply `offset` times the angle.", "one = np.zeros((d_model, d_model))\nfor i in range(0, d_model, 2):\n    a = base ** (-i / d_model)\n    one[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]\nreturn one**offset"),
-    change("a multiple of the matrix", "You multiply the matrix of one step by `offset`. Several steps turn by a larger angle: multiply the angle.", "one = np.zeros((d_model, d_model))\nfor i in range(0, d_model, 2):\n    a = base ** (-i / d_model)\n    one[i : i + 2, i : i + 2] = [[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]\nreturn one * offset"),
-)
-
-ADD = (
-    change('along the batch axis', "You give each sequence the row of its place in the batch, so that all its tokens get the same vector. Each *token* needs a row: add `table[:T]`, with T = `X.shape[1]`.", T="T = len(X)", rows="rows = table[:T, None]"),
-    change('cut to the number of sequences', 'You cut the table to `len(X)` rows, the number of sequences. One row for each token is needed: `table[:X.shape[1]]`.', T="T = len(X)"),
-    change('cut to the width', 'You cut the table to d_model rows. One row for each token is needed: `table[:X.shape[1]]`.', T="T = X.shape[-1]", rows=("rows = table[:T]", "rows = table[:T, None]")),
-    change('table not cut', 'The table can have more rows than there are tokens. Take the first T of them: `table[:X.shape[1]]`.', rows=("rows = table", "rows = table[None]")),
-    change('axis in the wrong place', 'You add the rows along the first axis, which counts sequences. The tokens lie along the second one: (T, d_model) lines up with the last two axes of X by itself, without a loop or a `None`.', rows="rows = table[:T, None]"),
-    change('positions across the width', 'You add a number to a column of X for each position. A row of the table belongs to a token: (T, d_model) as it is, without transposing.', rows="rows = table[:T].T"),
-    change('one row for all tokens', 'All your tokens get the same numbers added, so they still do not know where they stand. Token t needs row t.', rows=("rows = table[0]", "rows = table[T - 1]", "rows = table[-1]", "rows = table[:T].mean(axis=0)", "rows = table[:T].sum(axis=0)", "rows = table[T % len(table)]", "rows = table[T]", "rows = table[T + 1]")),
-    change('running on through the batch', 'Your positions run on from one sequence to the next. Each sequence starts at position 0 again.', rows="rows = table[: X.shape[0] * T].reshape(X.shape)"),
-    change('last rows', 'You add the last T rows of the table. Token 0 has position 0: take the first T rows.', rows="rows = table[-T:]"),
-    change('rows from 1', 'You start with row 1 of the table. Token 0 has position 0.', rows=("rows = table[1 : T + 1]", "rows = table[1:]")),
-    change("backwards", "Your rows are in the opposite order. Token t gets row t: `table[:T]`.", rows=("rows = table[:T][::-1]", "rows = table[::-1][:T]")),
-    change("a row too few", "You take a row too few. `table[:T]` ends before row T: it has T rows already.", rows=("rows = table[: T - 1]", "rows = table[1:T]")),
-    change("a row too many", "You take a row too many. `table[:T]` has T rows, 0 to T − 1.", rows="rows = table[: T + 1]"),
-    change('multiplied', 'You multiply by the positions. They are added to X.', answer="return X * rows.astype(X.dtype)"),
-    change("subtracted", "You subtract. Positions are added to X.", answer=("return X - rows.astype(X.dtype)", "return rows.astype(X.dtype) - X")),
-    change('positions only', 'These are the positions; the tokens are gone. Add the positions to X.', answer=("return np.zeros_like(X) + rows.astype(X.dtype)", "return rows.astype(X.dtype)")),
-    change('concatenated', 'You put the positions beside the tokens, which makes the vectors wider. They are added, and the width stays d_model.', answer="return np.concatenate([X, np.zeros_like(X) + rows.astype(X.dtype)], axis=-1)"),
-    change('embeddings scaled', 'You multiply the embeddings by √d_model. The paper does that (section 3.4), but as part of the embedding; here X has come through it already.', answer="return X * math.sqrt(X.shape[-1]) + rows.astype(X.dtype)"),
-    change("added twice", "You add the positions twice. Once is enough.", answer="return X + 2 * rows.astype(X.dtype)"),
-    change('nothing added', 'Your function gives X back as it came. Return the sum of X and the first T rows of the table, `table[:X.shape[1]]`.', answer="return X"),
-    change("the sum rounded", "You convert to whole numbers, and everything behind the point is cut off.", answer="return (X + rows).astype(int)"),
-)
-
-
 ROTATE = (
     change("halves for pairs", "You pair column i with column i + d/2. That is the order of GPT-NeoX and of Hugging Face's Llama, and just as good, but another one: here a pair is two neighbours, 2i and 2i + 1. A model that was trained with one and run with the other writes nonsense.",
            pairs="a, b = np.split(x, 2, axis=-1)", out="", first="", second="", answer="return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)"),
@@ -156,6 +99,33 @@ ROTATE = (
     change("positions across the columns", "Your positions run along the columns. A position belongs to a token: `positions[:, None]`.", angles="angles = positions / base**exponents"),
     change("not divided by d", "Your exponents are not divided by d: they should be 2i / d, from 0 to nearly 1.", exponents="exponents = np.arange(0, x.shape[-1], 2)"),
     change("turned twice", "The second column of a pair is made from a first one that is already turned. Keep both old columns until both new ones are computed.", second="turned[..., 1::2] = turned[..., 0::2] * np.sin(angles) + b * np.cos(angles)"),
+)
+
+RATES = (
+    change("all hands slowed", "You slow every hand. Then the fast hands lose the distances that they learned. Divide the rates of the pairs in `slow` alone: `rates[slow]`.", slowed="rates = rates / factor"),
+    change("multiplied", "Your hands in `slow` turn faster, not more slowly. Divide their rates by `factor`.", slowed="rates[slow] *= factor"),
+    change("the others slowed", "You slow the hands that are not in `slow`, and leave those in `slow` as they are. It should be the other way round.", slowed="rates[np.setdiff1d(np.arange(d // 2), slow)] /= factor"),
+    change("nothing slowed", "Every hand keeps its rate. Divide the rates of the pairs in `slow` by `factor`.", slowed=""),
+    change("the factor in place of the rate", "In `slow` the rates are all 1 / factor. Each hand keeps its own rate, divided by `factor`: `/=`, not `=`.", slowed="rates[slow] = 1 / factor"),
+    change("stopped", "You stop the hands in `slow`. They should go on turning, `factor` times as slowly.", slowed="rates[slow] = 0"),
+    change("subtracted", "You subtract. A hand that turns `factor` times as slowly has its rate *divided* by `factor`.", slowed="rates[slow] -= factor"),
+    change("the base multiplied", "You multiply the base by `factor`. That slows all hands but the first, each by another amount. Divide the rates in `slow` by `factor` instead.", rates="rates = (base * factor) ** (-exponents)", slowed=""),
+    change("the exponent divided", "You divide the exponents in `slow` by `factor`, which makes these hands faster. Divide the rates: base^(−2i/d) / factor.", exponents="exponents = np.arange(0, d, 2) / d\nexponents[slow] /= factor", slowed=""),
+    change("from the first one on", "You slow every hand from the first one in `slow` on. Slow only those in `slow`.", slowed="rates[min(slow, default=d):] /= factor"),
+    change("numbers of columns", "You read `slow` as numbers of columns. They are numbers of pairs: pair i has the columns 2i and 2i + 1.", slowed="rates[[i // 2 for i in slow]] /= factor"),
+    change("wavelengths", "You return the reciprocals of the rates, which grow from pair to pair. The rate of pair i is base^(−2i/d), with a minus.", answer=("return 1 / rates", "return 2 * np.pi / rates")),
+    change("no minus in the exponent", "The minus is missing in your exponent. The rate is base^(−2i/d): later pairs turn more slowly.", rates="rates = base**exponents"),
+    change("exponent doubled", "Your exponents are twice as large as they should be. `np.arange(0, d, 2)` is the 2i of base^(−2i/d) already.", exponents="exponents = 2 * np.arange(0, d, 2) / d"),
+    change("exponent halved", "Your exponents are half as large as they should be: pair i has 2i / d, not i / d.", exponents="exponents = np.arange(d // 2) / d"),
+    change("pairs counted from 1", "You count pairs from 1. The first is pair 0, and its rate is 1.", exponents="exponents = np.arange(2, d + 1, 2) / d"),
+    change("not divided by d", "Your exponents are not divided by d: they should be 2i / d, from 0 to nearly 1.", exponents="exponents = np.arange(0.0, d, 2)"),
+    change("base ignored", "You use 10 000, whatever `base` is. Take the argument.", rates="rates = 10000.0**-exponents"),
+    change("a rate for each column", "You return a rate for each column. A pair of columns has one rate, so there are d / 2 of them.", exponents="exponents = np.arange(d) / d", answer=("return rates", "return np.repeat(rates, 2)")),
+    change("with 2π", "There is a factor 2π in your rates. A rate is an angle in radians; 2π belongs to wavelengths.", answer=("return 2 * np.pi * rates", "return rates / (2 * np.pi)")),
+    change("to the power", "You raise the rates in `slow` to a power. Divide them by `factor`.", slowed="rates[slow] **= factor"),
+    change("factor ignored", "You divide by 2, whatever `factor` is. Take the argument.", slowed="rates[slow] /= 2"),
+    change("the first one only", "You slow only the first pair in `slow`. Slow all of them: a list can be an index.", slowed="rates[slow[:1]] /= factor"),
+    change("the slowed ones only", "You return the rates of the slowed hands only. Return those of all d / 2 pairs.", answer="return rates[slow]"),
 )
 
 # fmt: on
@@ -209,102 +179,6 @@ the cosine of the same angle in column 2i + 1. NumPy only.""",
 positions = torch.arange(length, dtype=torch.float64)[:, None]
 angles = positions / base ** (torch.arange(0, d_model, 2) / d_model)
 table = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # sine, cosine, sine, cosine …""",
-)
-
-# --- The rotation matrix --------------------------------------------------------------------------------------------
-
-
-def _shift_cases(rng: np.random.Generator) -> Sequence[Case]:
-    sizes = ((3, 8, 10000.0), (-2, 6, 100.0), (1, 2, 10.0), (0, 4, 10000.0), (250, 10, 1000.0))
-    return [
-        Case(f"offset {offset}, d_model = {d_model}, base {base:g}".replace("-", "−"), (offset, d_model, base))
-        for offset, d_model, base in sizes
-    ]
-
-
-_SHIFT = Exercise(
-    name="shift_matrix",
-    called="my_shift_matrix",
-    takes="offset, d_model, base=10000.0",
-    task="""The matrix M with M @ PE(pos) = PE(pos + offset), for every pos.
-
-offset: a whole number, of any sign. d_model: an even width. base: as in the
-table. Returns (d_model, d_model). NumPy; a loop over the pairs is fine.""",
-    reference=library.shift_matrix,
-    steps={
-        "M": "M = np.zeros((d_model, d_model))",
-        "power": "power = base ** (np.arange(0, d_model, 2) / d_model)",
-        "angles": "a = offset / power  # an angle for each pair",
-        "places": "i = np.arange(0, d_model, 2)  # the first column of each pair",
-        "cosines": "M[i, i] = M[i + 1, i + 1] = np.cos(a)",
-        "above": "M[i, i + 1] = np.sin(a)",
-        "below": "M[i + 1, i] = -np.sin(a)",
-        "answer": "return M",
-    },
-    cases=_shift_cases,
-    returns=("M",),
-    hints=(
-        "The matrix is all zeros but for d_model / 2 blocks of 2 × 2 along its diagonal, one for each pair of columns. Each "
-        "block needs its own angle.",
-        "The pair in the columns 2i and 2i + 1 turns by `a = offset / base ** (2 * i / d_model)`. A loop over the pairs is fine.",
-        "The block is [[cos a, sin a], [−sin a, cos a]]: it makes (sin(x + a), cos(x + a)) out of (sin x, cos x).",
-    ),
-    mistakes=SHIFT,
-    library=(library.shift_matrix,),
-    praise="Forwards, backwards, not at all, and 250 steps: one matrix an offset, for every position.",
-)
-
-# --- Find the bug ---------------------------------------------------------------------------------------------------
-
-
-def _add_reference(X: Array, table: Array) -> Array:
-    return np.asarray([[x + table[t] for t, x in enumerate(sequence)] for sequence in X]).astype(X.dtype)
-
-
-def _add_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def case(label: str, B: int, T: int, d_model: int, rows: int, dtype: type = np.float64) -> Case:
-        return Case(label, (rng.normal(size=(B, T, d_model)).astype(dtype), rng.normal(size=(rows, d_model))))
-
-    cancelled = 1000 * rng.normal(size=(9, 5))  # in the small differences, a table rounded to float32 shows
-    return [
-        case("3 sequences of 5 tokens", 3, 5, 4, 20),
-        case("2 sequences as long as the table", 2, 6, 8, 6),
-        case("4 sequences of 4 tokens", 4, 4, 6, 17),
-        case("1 sequence of 7 tokens", 1, 7, 2, 12),
-        case("6 sequences of 2 tokens", 6, 2, 3, 13),
-        Case("2 sequences that nearly cancel the table", (rng.normal(size=(2, 4, 5)) - cancelled[:4], cancelled)),
-        case("float32 input", 2, 3, 7, 10, np.float32),
-        case("as many tokens as columns", 2, 5, 5, 8),
-        case("1 sequence of 1 token", 1, 1, 4, 9),
-    ]
-
-
-_ADD = Exercise(
-    name="add_positions",
-    takes="X, table",
-    task="""Add to each token the row of the table for its position, counted from 0.
-
-X: (B, T, d_model). table: (rows, d_model), float64, with T rows or more.
-Returns (B, T, d_model), in the dtype of X; X stays as it was. NumPy only.""",
-    reference=_add_reference,
-    steps={
-        "T": "T = X.shape[-2]",
-        "rows": "rows = table[:T]  # (T, d_model) lines up with the last two axes of X",
-        "answer": "return X + rows.astype(X.dtype)",
-    },
-    cases=_add_cases,
-    returns=("output",),
-    hints=(
-        "Write the shapes down: X is (B, T, d_model). How many rows of the table are needed, and which axis of X must they "
-        "line up with?",
-        "One row for each *token*: `table[:T]`, where T is `X.shape[1]`. `len(X)` is B, the number of sequences.",
-        "NumPy lines up shapes from the right: (B, T, d_model) + (T, d_model) is just right, without `None`. The table is "
-        "float64: `.astype(X.dtype)` keeps a float32 X what it was.",
-    ),
-    mistakes=ADD,
-    praise="Nine batches, with as many sequences as tokens among them, and float32 stays float32. The bug is gone.",
-    dtype="kept",
-    in_pytorch="output = X + table[: X.shape[1]].to(X.dtype)  # without `to`, a float64 table makes float64 of a float32 X",
 )
 
 # --- Rotary positions -----------------------------------------------------------------------------------------------
@@ -361,4 +235,49 @@ turned = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)
 # crashes, and nearly every answer is wrong.""",
 )
 
-EXERCISES = (_TABLE, _ADD, _SHIFT, _ROTATE)
+# --- Slow one hand ---------------------------------------------------------------------------------------------------
+
+
+def _slow_reference(d: int, slow: Sequence[int], factor: float, base: float = 10_000.0) -> Array:
+    return np.array([base ** (-2 * i / d) / (factor if i in slow else 1) for i in range(d // 2)])
+
+
+_SLOW = Exercise(
+    name="slow_hands",
+    called="my_rates",
+    takes="d, slow, factor, base=10000.0",
+    task="""The rate of each hand in radians per position, some hands slowed.
+
+d: the width of queries, even. slow: a list with the numbers of the pairs to slow,
+perhaps empty. factor: a number above 0. Returns (d / 2,), float64: base^(−2i/d) for
+pair i, divided by factor if i is in slow. The list stays as it was. NumPy only.""",
+    reference=_slow_reference,
+    steps={
+        "exponents": "exponents = np.arange(0, d, 2) / d  # (d / 2,)",
+        "rates": "rates = base**-exponents",
+        "slowed": "rates[slow] /= factor  # those of the pairs in the list, and no other",
+        "answer": "return rates",
+    },
+    cases=lambda rng: [
+        Case("d = 8, pair 1 by 2", (8, [1], 2.0, 10000.0)),
+        Case("d = 8, no pair", (8, [], 2.0, 10000.0)),
+        Case("d = 12, the pairs 3 and 5 by 3", (12, [3, 5], 3.0, 10000.0)),
+        Case("d = 6, all pairs by 4, base 500,000", (6, [0, 1, 2], 4.0, 500_000.0)),
+        Case("d = 10, the pairs 4, 0 and 2 by 1.5, base 100", (10, [4, 0, 2], 1.5, 100.0)),
+        Case("d = 4, pair 0 by a half", (4, [0], 0.5, 50.0)),
+    ],
+    returns=("rates",),
+    hints=(
+        "First the rates of all pairs, as in your `my_rotate`: one power of the base for each pair. Then change those in "
+        "`slow`, and no other.",
+        "`rates = base ** (-np.arange(0, d, 2) / d)` are the rates of all hands.",
+        "NumPy takes a list as an index: `rates[slow]` are the rates of these pairs, and `/=` divides them in place.",
+    ),
+    mistakes=RATES,
+    praise="One hand, several, none and all. Slowing the slow hands alone is the idea of YaRN.",
+    dtype="kept",
+    in_pytorch="""rates = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)  # `inv_freq` in Hugging Face's Llama
+rates[slow] /= factor  # a list as an index, as in NumPy; a tuple would be one place on several axes""",
+)
+
+EXERCISES = (_TABLE, _ROTATE, _SLOW)

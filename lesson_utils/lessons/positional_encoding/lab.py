@@ -1,9 +1,7 @@
 """What notebook 04 calls `lab.name`, in its order."""
 
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -13,9 +11,8 @@ from lesson_utils.classroom import formats, live, plots, tables
 from lesson_utils.maths import ops, positions
 from lesson_utils.maths.attention import causal_mask
 from lesson_utils.maths.checks import Array
-from lesson_utils.maths.models import GPT, Encoder, GPTConfig, trying
+from lesson_utils.maths.models import GPT, GPTConfig, trying
 from lesson_utils.maths.models.experiments import changed
-from lesson_utils.maths.positions import Rotary
 from lesson_utils.maths.tasks import FIRST_SYMBOL, PAD, Ids, Pair
 
 # --- 1 · Does attention see the order? --------------------------------------------------------------------------------
@@ -60,17 +57,6 @@ def two_sentences(
     return f"… Words whose vector has changed: {', '.join(changed) or 'none'}."
 
 
-def equivariance_gap(model: Encoder | GPT, ids: Ids, rng: np.random.Generator, shuffles: int = 100) -> float:
-    """Return how far outputs are, at most, from following their tokens when these change places; ids (1, T)."""
-    outputs, _ = model.forward(ids)  # (1, T, ...)
-    gap = 0.0
-    for _ in range(shuffles):
-        order = rng.permutation(ids.shape[1])
-        shuffled, _ = model.forward(ids[:, order])
-        gap = max(gap, float(np.abs(shuffled - outputs[:, order]).max()))
-    return gap
-
-
 # --- 2 · Inventing a table --------------------------------------------------------------------------------------------
 
 
@@ -103,38 +89,6 @@ def verdicts(make: Callable[[int], Mapping[str, Array]] = ideas) -> dict[str, di
     """Test which requirements each idea meets, on tables for 32 and 64 positions."""
     short, long = make(32), make(64)
     return {idea: {name: meets(short[idea], long[idea]) for name, meets in REQUIREMENTS.items()} for idea in short}
-
-
-@plots.still(9.2, 4.2)
-def digits_beside_sines(figure: "plots.Figure", length: int = 16, columns: int = 4) -> str:
-    """Draw binary digits of the position, fastest first, beside sines whose waves get longer in the same way."""
-    left, right = figure.subplots(1, 2, sharey=True)
-    at = np.arange(length)
-    binary = at[:, None] // 2 ** np.arange(columns) % 2  # (length, columns)
-    sines = np.sin(at[:, None] / 2 ** np.arange(columns))
-    look: Any = {"aspect": "auto", "interpolation": "nearest", "cmap": plots.colour_map(*plots.SCORES_MAP)}
-    left.imshow(binary, vmin=-1, vmax=1, **look)
-    image = right.imshow(sines, vmin=-1, vmax=1, **look)
-    for (row, column), digit in np.ndenumerate(binary):
-        left.text(column, row, str(digit), color="white" if digit else "black", ha="center", va="center", size=9)
-    figure.colorbar(image, ax=right, ticks=(-1, 0, 1), label="entry")
-    steps = [f"{largest_step(table):.0%}" for table in (binary.astype(float), sines)]
-    left.set(xlabel="digit repeats after", ylabel="position", title=f"Digits: largest step {steps[0]}")
-    right.set(xlabel="sine repeats after", title=f"Sines: largest step {steps[1]}")
-    left.set_xticks(range(columns), [f"{2 ** (n + 1)}" for n in range(columns)])
-    right.set_xticks(range(columns), [f"{2 * np.pi * 2**n:.1f}" for n in range(columns)])
-    for ax in (left, right):
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
-        for column in range(1, columns):
-            ax.axvline(column - 0.5, color="white", lw=3)
-    left.set_yticks(range(length))
-    words = f"the last {columns} binary digits of the positions 0 to {length - 1}"
-    return (
-        "… Steps to the next position are shares of the largest distance between two rows. "
-        f"Left, {words}: each repeats after twice as many positions as the one before. "
-        "Right, sines whose waves get longer in the same way: softer stripes."
-    )
 
 
 WIDTHS, BASES, LENGTHS = (8, 16, 32, 64, 128), (10, 100, 1000, 10_000, 100_000), (32, 64, 96)
@@ -213,161 +167,21 @@ def diagonal_spread(S: Array) -> float:
 
 @plots.still(9.6, 3.0)
 def score_maps(figure: "plots.Figure", **scores: Array) -> str:
-    """Draw what positions do to the scores: maps side by side, each with what its diagonals say; NaN where hidden."""
+    """Draw what positions do to the scores, (T, T) each: maps side by side, each with what its diagonals say."""
     clauses = []
     axes = figure.subplots(1, len(scores))
     for n, (ax, (name, S)) in enumerate(zip(axes, scores.items(), strict=True)):
-        seen = np.isfinite(S)
-        spread = diagonal_spread(np.where(seen, S, 0) if seen.all() else np.where(seen, S, np.tril(S.T, -1).T))
-        verdict = "no positions" if not S[seen].any() else "offset only" if spread < 1e-9 else "place matters"
-        top = float(np.abs(S[seen]).max()) or 1.0
+        spread, top = diagonal_spread(S), float(np.abs(S).max())
         image = ax.imshow(S, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-top, vmax=top)
-        ticks = range(0, len(S), 8)
+        verdict = "only the offset decides" if spread < 1e-9 else "the place decides, too"
         ax.set(xlabel="key at", ylabel="query at" if n == 0 else "", title=f"{name}:\n{verdict}")
-        ax.set_xticks(ticks, [str(i) for i in ticks])
-        ax.set_yticks(ticks, [str(i) for i in ticks])
+        ax.set_xticks(range(0, len(S), 8))
+        ax.set_yticks(range(0, len(S), 8))
         ax.spines[:].set_visible(False)
         clauses.append(f"{spread:.2g} ({name})")
     bar = figure.colorbar(image, ax=axes, label="score", ticks=(-top, 0, top), shrink=0.8)
     bar.ax.set_yticklabels(["lowest", "0", "highest"])
     return f"… Scores by position of query and key. Those with equal offset differ by up to {', '.join(clauses)}."
-
-
-@plots.still(9.2, 5.0)
-def rotation_drawn(figure: "plots.Figure", offset: int = 3, d_model: int = 8, base: float = 10.0) -> str:
-    """Draw the matrix that moves on by `offset`: its blocks, with their numbers, and by how much each turns."""
-    from matplotlib.patches import Rectangle
-
-    M = positions.shift_matrix(offset, d_model, base)
-    ax, dials = figure.subplots(1, 2, width_ratios=(1.5, 1))
-    image = ax.imshow(M, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1)
-    figure.colorbar(image, ax=ax, shrink=0.8, ticks=(-1, 0, 1), label="entry")
-    angles = [offset * 360 / wave for wave in positions.wavelengths(d_model, base)]
-    turn = np.linspace(0, 2 * np.pi, 80)
-    for n, angle in enumerate(angles):
-        ax.add_patch(Rectangle((2 * n - 0.5, 2 * n - 0.5), 2, 2, fill=False, ec=plots.INK, lw=2))
-        for i, j in np.ndindex(2, 2):
-            number = formats.minus(f"{M[2 * n + i, 2 * n + j]:z.2f}")
-            dark = abs(M[2 * n + i, 2 * n + j]) > 0.7
-            colour = "white" if dark else plots.INK
-            ax.text(2 * n + j, 2 * n + i, number, ha="center", va="center", size=9, color=colour)
-        x, y, arc = 2.6 * (n % 2), -3.1 * (n // 2), np.radians(np.linspace(0, angle, 60))
-        dials.plot(x + np.sin(turn), y + np.cos(turn), color="#BBBBBB", lw=1)
-        dials.plot(x + 0.5 * np.sin(arc), y + 0.5 * np.cos(arc), color=plots.GREEN, lw=2)
-        dials.plot([x, x], [y, y + 1], color=plots.BLUE, lw=3)
-        dials.plot([x, x + np.sin(arc[-1])], [y, y + np.cos(arc[-1])], "--", color=plots.ORANGE, lw=2.6)
-        dials.text(x, y - 1.15, f"pair {n}: {formats.degrees(angle)}", ha="center", va="top", size=10.5)
-    dials.set(aspect="equal", xlim=(-1.3, 3.9), ylim=(-5, 1.3), xticks=(), yticks=())
-    dials.spines[:].set_visible(False)
-    ax.set(xlabel="from entry", ylabel="to entry", xticks=range(d_model), yticks=range(d_model))
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    ax.set_title(f"M for {offset} steps turns {d_model // 2} pairs, each by its own angle")
-    turns = ", ".join(f"pair {n} by {formats.degrees(angle)}" for n, angle in enumerate(angles))
-    return f"… It turns {turns}. Matrix with {d_model // 2} blocks of 2 by 2 along its diagonal, 0 elsewhere."
-
-
-HANDS = 8
-
-
-@live.lab(
-    height=4.2,
-    telling=({"position": 0}, {"position": 40}),
-    position=live.Slider("position", 0, 100, 0),
-    offset=live.Slider("offset", -20, 20, 3),
-    d_model=live.Choice("d_model", (16, 32, 64, 128), 16),
-    base=live.Choice("base", BASES, 100),
-)
-def clock_lab(figure: "plots.Figure") -> live.Update:
-    """Eight pairs of columns as the hands of clocks, at a position and k further on."""
-    turn = np.linspace(0, 2 * np.pi, 100)
-    dials = figure.subplots(2, HANDS // 2).ravel()
-    hands = []
-    for ax in dials:
-        ax.set(xlim=(-1.25, 1.25), ylim=(-1.5, 1.25), xticks=(), yticks=(), aspect="equal")
-        ax.spines[:].set_visible(False)
-        # Below the hands, which move: what stands still is not drawn again (a frame takes two fifths less time).
-        ax.plot(np.sin(turn), np.cos(turn), color="#BBBBBB", lw=1, zorder=1)
-        (before,) = ax.plot([], [], color=plots.BLUE, lw=3, solid_capstyle="round")
-        (after,) = ax.plot([], [], "--", color=plots.ORANGE, lw=2.6)
-        (arc,) = ax.plot([], [], color=plots.GREEN, lw=2)
-        label = ax.text(0, -1.48, "", ha="center", fontsize=10, zorder=1)
-        hands.append((before, after, arc, label))
-    title = figure.suptitle(" ", x=0.01, ha="left", weight="bold", fontsize=12.5)
-
-    def update(position: int, offset: int, d_model: int, base: int) -> str:
-        pairs = np.linspace(0, d_model // 2 - 1, HANDS).round().astype(int)
-        waves = positions.wavelengths(d_model, base)[pairs]  # (hands,)
-        clauses = []
-        for (before, after, arc, label), i, wave in zip(hands, pairs, waves, strict=True):
-            between = 2 * np.pi * np.linspace(position, position + offset, 40) / wave
-            arc.set_data(0.45 * np.sin(between), 0.45 * np.cos(between))
-            for line, at in ((before, position), (after, position + offset)):
-                line.set_data([0, np.sin(2 * np.pi * at / wave)], [0, np.cos(2 * np.pi * at / wave)])
-            angle = offset * 360 / wave
-            clauses.append(f"pair {i} by {formats.degrees(angle)}")
-            label.set_text(f"pair {i}: {formats.degrees(angle)}")
-        finding = f"Blue: position {position}. Orange: {abs(offset)} {'later' if offset >= 0 else 'earlier'}"
-        title.set_text(f"{finding}. The green angle stays")
-        return (
-            f"Whatever the position, an offset of {offset} turns {', '.join(clauses)}. {HANDS} clocks, one for each of "
-            f"{HANDS} pairs of columns of a table with d_model {d_model} and base {base}; hands at position {position} "
-            f"and at {position + offset}."
-        )
-
-    return update
-
-
-@cache
-def similarity(d_model: int, base: int, length: int) -> Array:
-    """Cosine similarity of every position with every other, (length, length)."""
-    table = positions.sinusoidal_encoding(length, d_model, base)
-    return table @ table.T / (d_model / 2)  # each row has length √(d_model / 2): sin² + cos² = 1 for each pair
-
-
-@live.lab(
-    height=4.2,
-    telling={"offset": 19},
-    d_model=live.Choice("d_model", WIDTHS, 64),
-    base=live.Choice("base", BASES, 10_000),
-    length=live.Choice("maximum length", LENGTHS, 64),
-    offset=live.Slider("offset", 0, 31, 8),
-)
-def similarity_lab(figure: "plots.Figure") -> live.Update:
-    """Show how alike two positions are: a map, and its one curve."""
-    map_ax, curve_ax = figure.subplots(1, 2, width_ratios=(1, 1.25))
-    image = map_ax.imshow(np.zeros((2, 2)), cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-1, vmax=1, **SHARP)
-    (diagonal,) = map_ax.plot([], [], color=plots.GREEN, lw=2)
-    map_ax.set(xlabel="position", ylabel="position")
-    (curve,) = curve_ax.plot([], [], color=plots.BLUE)
-    (dot,) = curve_ax.plot([0], [0], "o", color=plots.GREEN, ms=11, clip_on=False, zorder=5)
-    curve_ax.axhline(0, color=plots.GREY, lw=1, ls=":")
-    curve_ax.set(ylim=(-1.1, 1.15), xlabel="offset", ylabel="cosine similarity")
-
-    def update(d_model: int, base: int, length: int, offset: int) -> str:
-        S = similarity(d_model, base, length)
-        image.set_data(S)
-        if image.get_extent()[1] != length - 0.5:  # axes that stay need not be drawn again
-            image.set_extent((-0.5, length - 0.5, length - 0.5, -0.5))
-            for axis in (map_ax.xaxis, map_ax.yaxis, curve_ax.xaxis):
-                axis.set_ticks(range(0, length, length // 4))
-            map_ax.set(xlim=(-0.5, length - 0.5), ylim=(length - 0.5, -0.5))
-            curve_ax.set_xlim(0, length - 1)
-        diagonal.set_data([offset, length - 1], [0, length - 1 - offset])
-        curve.set_data(np.arange(length), S[0])
-        dot.set_data([offset], [S[0, offset]])
-        spread = max(np.ptp(np.diagonal(S, n)) for n in range(length))
-        rises = int((np.diff(S[0]) > 1e-12).sum())
-        map_ax.set_title("One number along each diagonal" if spread < 1e-12 else "Diagonals are not constant")
-        at = formats.minus(f"{S[0, offset]:z.2f}")
-        curve_ax.set_title(f"Offset {offset}: {at}; the curve rises {rises} times")
-        return (
-            f"… Cosine similarity of {length} positions, d_model {d_model}, base {base}. Along a diagonal it differs "
-            f"by {spread:.0e} at most. As the offset grows, it falls {length - 1 - rises} times, and its smallest "
-            f"value is {formats.minus(f'{S[0].min():.2f}')}."
-        )
-
-    return update
 
 
 # --- 4 · Turn the queries and keys ------------------------------------------------------------------------------------
@@ -478,11 +292,11 @@ BACK, SYMBOLS = 5, 12
 RECALL_VOCABULARY = FIRST_SYMBOL + SYMBOLS
 
 
-def recall(rng: np.random.Generator, batch: int, T: int) -> Pair:
-    """Random symbols; every position reports the symbol 5 places back, the first five report nothing (padding)."""
+def recall(rng: np.random.Generator, batch: int, T: int, back: int = BACK) -> Pair:
+    """Random symbols; every position reports the symbol `back` places back, the first ones report nothing (padding)."""
     source = rng.integers(FIRST_SYMBOL, RECALL_VOCABULARY, size=(batch, T))
     target = np.full_like(source, PAD)
-    target[:, BACK:] = source[:, :-BACK]
+    target[:, back:] = source[:, :-back]
     return source, target
 
 
@@ -597,13 +411,10 @@ def _apart(heights: Sequence[float], gap: float, low: float, high: float) -> lis
 
 
 def _finding(ends: Mapping[str, Stretches], last: int, more_is_better: bool) -> str:
-    """Say who gets worse beyond the training length, and who has not learned the task within it."""
-    not_yet = [kind for kind, end in ends.items() if more_is_better and end.trained < 0.5]
+    """Say who gets worse beyond the training length."""
     limit = "" if more_is_better else " by more than 0.2 bits"
-    worse = [kind for kind, end in ends.items() if kind not in not_yet and not _held(end, more_is_better)]
-    named = ", ".join(NAMES[kind] for kind in worse) or "none of them"
-    text = f"Worse beyond {last}{limit}: {named}"
-    return text + "; task not learned: " * bool(not_yet) + ", ".join(NAMES[kind] for kind in not_yet)
+    worse = [NAMES[kind] for kind, end in ends.items() if not _held(end, more_is_better)]
+    return f"Worse beyond {last}{limit}: {', '.join(worse) or 'none of them'}"
 
 
 def _held(end: Stretches, more_is_better: bool) -> bool:
@@ -713,90 +524,182 @@ def turns_lab(figure: "plots.Figure", offsets: Mapping[str, Array], L: int) -> l
     return update
 
 
-def held(model: GPT, batch: Pair, pairs: Collection[int], last: int, to: int | None = None) -> Array:
-    """Test a rotary model some of whose hands stop: further apart than `last`, these pairs turn no further.
+# --- 5 · Which hand misleads the head? --------------------------------------------------------------------------------
+
+
+def with_hands(model: GPT, batch: Pair, hands: Sequence[Array]) -> Array:
+    """Test a rotary model in which each hand sees distances of its own.
 
     Args:
-        to: the distance whose angle they then get; None: `last`.
+        hands: for each pair of columns how far apart it takes a query and a key to be, (T, T).
 
     Returns:
         the share of right answers at each position, (T,).
     """
 
-    stop = last if to is None else to
-
     def attend(Q: Array, K: Array, V: Array, mask: Array) -> tuple[Array, Array]:
-        T, d = Q.shape[-2:]
-        rates = TURN / positions.wavelengths(d)
-        apart = np.arange(T)[:, None] - np.arange(T)
-        q, k = (np.ascontiguousarray(x, np.float64).view(np.complex128) for x in (Q, K))  # a pair is a + bi
-        scores = np.zeros((*Q.shape[:-1], T))
-        for i, rate in enumerate(rates):
-            angle = rate * (np.where(apart > last, stop, apart) if i in pairs else apart)
-            scores += (q[..., :, None, i] * np.conj(k[..., None, :, i]) * np.exp(1j * angle)).real
-        weights = ops.softmax(np.where(mask, scores / np.sqrt(d), -np.inf)).astype(V.dtype)
+        rates = TURN / positions.wavelengths(Q.shape[-1], model.config.rotation.base)  # type: ignore[union-attr]
+        q, k = _as_complex(Q), _as_complex(K)
+        scores = np.zeros((*Q.shape[:-1], Q.shape[-2]))
+        for i, (rate, apart) in enumerate(zip(rates, hands, strict=True)):
+            scores += (q[..., :, None, i] * np.conj(k[..., None, :, i]) * np.exp(1j * rate * apart)).real
+        weights = ops.softmax(np.where(mask, scores / np.sqrt(Q.shape[-1]), -np.inf)).astype(V.dtype)
         return weights @ V, weights
 
     with trying(model, attend=attend):
         return by_position(model, batch, rotate=lambda x, at: x).correct  # attend turns, so nothing is turned before
 
 
-# --- 5 · Stretching rotary positions ----------------------------------------------------------------------------------
+def _as_complex(x: Array) -> Any:
+    """Write each pair of columns (a, b) as the number a + bi, which turns by a product."""
+    return np.ascontiguousarray(x, np.float64).view(np.complex128)
 
-METHODS = ("window", "interpolation", "larger base")  # first the one that a factor does not change
-FACTORS = (1, 2, 4, 8)
+
+def _parts(model: GPT, ids: Ids, L: int) -> Array:
+    """Return what each pair adds to the score of the five-back head, (pairs,): r · e^(iφ), for mean query and key."""
+    seen: list[tuple[Array, Array, Array]] = []  # by layer: Q, K, weights
+
+    def attend(Q: Array, K: Array, V: Array, mask: Array) -> tuple[Array, Array]:
+        at = np.arange(Q.shape[-2])
+        scores = positions.rotary(Q, at) @ positions.rotary(K, at).swapaxes(-1, -2) / np.sqrt(Q.shape[-1])
+        weights = ops.softmax(np.where(mask, scores, -np.inf))
+        seen.append((Q, K, weights.mean(axis=0)))
+        return weights @ V, weights
+
+    with trying(model, attend=attend):
+        by_position(model, (ids, ids), rotate=lambda x, at: x)
+    heads = [(Q[:, h], K[:, h], maps[h]) for Q, K, maps in seen for h in range(Q.shape[1])]
+    Q, K, _ = max(heads, key=lambda head: float(np.diagonal(head[2][:L, :L], -BACK).mean()))
+    q, k = (_as_complex(x).mean(axis=(0, 1)) for x in (Q, K))
+    return q * np.conj(k) / np.sqrt(Q.shape[-1])
 
 
-def stretched(model: GPT, method: str, factor: int) -> GPT:
-    """Make a rotary GPT with the same parameters for texts `factor` times as long as in training, without training.
+@plots.still(9.2, 4.6)
+def hand_drawn(figure: "plots.Figure", model: GPT, longer: Ids, pair: int = 1) -> str:
+    """Draw what one hand adds to the score of the five-back head by distance, and the whole score.
 
     Args:
-        method: "interpolation" squeezes positions together (Chen et al., 2023); "larger base" slows the slow pairs only
-            (base · factor^(d_k / (d_k − 2)), "NTK-aware"); else nothing is changed.
+        longer: ids, (B, 2L).
     """
-    c = model.config
-    d_k = c.d_model // c.num_heads
-    base, scale = 10_000.0, 1.0
-    if method == "interpolation":
-        scale = 1 / factor
-    elif method == "larger base":
-        base *= factor ** (d_k / (d_k - 2))
-    copy = GPT(replace(c, rotary=Rotary(base, scale)), np.random.default_rng(0))
-    for name, param in copy.params().items():
-        param.value[...] = model.params()[name].value
-    return copy
+    L = longer.shape[1] // 2
+    parts = _parts(model, longer, L)
+    rates = TURN / positions.wavelengths(2 * len(parts))
+    at = np.arange(2 * L)
+
+    def adds(i: int, distance: Array) -> Array:
+        part: Array = (parts[i] * np.exp(1j * rates[i] * distance)).real
+        return part
+
+    rest = sum(adds(i, at) for i in range(len(parts)) if i != pair)
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    ways = (("as trained", at, plots.ORANGE, "-"), ("stopped at 31", np.minimum(at, L - 1), plots.BLUE, ":"))
+    for ax in (upper, lower):
+        ax.axvspan(-0.5, L - 0.5, color="#F0F0F0", lw=0)
+        ax.axhline(0, color=plots.GREY, lw=1, ls=":")
+    for (name, distance, colour, line), height in zip(ways, (0.75, 0.2), strict=True):
+        upper.plot(at, adds(pair, distance), line, color=colour, lw=2.2)
+        lower.plot(at, rest + adds(pair, distance), line, color=colour, lw=1.8)
+        upper.text(1.01, height, name, color=colour, weight="bold", transform=upper.transAxes, va="center")
+    whole = rest + adds(pair, at)
+    ahead = [n for n in on_turns(2 * L) if n >= L and whole[n] > whole[BACK]]
+    lower.plot([BACK, *ahead], whole[[BACK, *ahead]], "o", color=plots.ORANGE, ms=7)
+    still = rest + adds(pair, np.minimum(at, L - 1))
+    upper.set_title(f"Pair {pair} points down at {int(adds(pair, at).argmin())} back, and comes back up")
+    lower.set_title(f"Keys that score more than {BACK} back: {', '.join(map(str, ahead)) or 'none'}")
+    upper.set_ylabel(f"part of pair {pair}")
+    lower.set(xlabel="how far back", ylabel="score", xlim=(-0.5, 2 * L - 0.5))
+    upper.text(L - 1, 0.85, "trained up to here", transform=upper.get_xaxis_transform(), ha="right", color=plots.GREY)
+    return (
+        f"… Scores by distance, for the mean query and the mean key of the head that looks {BACK} back. "
+        f"With pair {pair} stopped at {L - 1}, the highest score is {int(still.argmax())} back."
+    )
 
 
-def stretch_curves(model: GPT, batch: tuple[Ids, Ids], L: int) -> dict[tuple[str, int], Array]:
+# --- 5 · With a window, or from random rows ---------------------------------------------------------------------------
+
+
+def share_of_offset(model: GPT, L: int) -> Array:
+    """Return which share of the variance of position scores the offset explains, in each head of the first layer.
+
+    These are the scores of rows of the table alone, after W_Q and W_K. The mean of each query's scores is taken off,
+    because softmax does not see it.
+    """
+    inner = model.heads()["decoder"][0]
+    table = positions.sinusoidal_encoding(L, model.config.d_model)
+    Q, K = ((table @ W.value).reshape(L, inner.num_heads, -1).swapaxes(0, 1) for W in (inner.W_Q, inner.W_K))
+    visible = np.tril(np.ones((L, L), bool))
+    shares = []
+    for S in Q @ K.swapaxes(1, 2):  # (L, L)
+        S = np.where(visible, S - (S * visible).sum(axis=1, keepdims=True) / visible.sum(axis=1, keepdims=True), 0)
+        by_offset = sum(np.diagonal(S, -n).sum() ** 2 / (L - n) for n in range(L))
+        shares.append(by_offset / (S**2).sum())  # the mean is 0 already
+    return np.array(shares)
+
+
+# --- 5 · Stretching rotary positions ----------------------------------------------------------------------------------
+
+METHODS = ("window", "interpolation", "larger base", "slow hands only")  # first the one that no factor changes
+FACTORS = (1, 2, 4, 8)
+Rates = Callable[
+    [int, Sequence[int], float, float], Array
+]  # (d, slow, factor, base) -> the rate of each pair, (d / 2,)
+
+
+def slowed_rates(d: int, slow: Sequence[int], factor: float, base: float = 10_000.0) -> Array:
+    """Return the rate of each pair, (d / 2,), those in `slow` divided by `factor`."""
+    rates: Array = base ** (-np.arange(0, d, 2) / d)
+    rates[list(slow)] /= factor
+    return rates
+
+
+def turning(rates: Array) -> Callable[[Array, Array], Array]:
+    """Return a rotation whose pairs turn at these rates, (d / 2,)."""
+
+    def turn(x: Array, at: Array) -> Array:
+        turned = _as_complex(x) * np.exp(1j * np.outer(at, rates))  # (..., T, d / 2)
+        return turned.view(np.float64).astype(x.dtype)
+
+    return turn
+
+
+def stretched(rates: Rates, method: str, factor: int, d: int, L: int) -> Array:
+    """Return the rates of all hands, (d / 2,), for texts `factor` times as long as the L positions of training."""
+    if method == "interpolation":  # all hands
+        return rates(d, range(d // 2), factor, 10_000.0)
+    if method == "larger base":  # the slowest hand by the factor, the fastest not at all: "NTK-aware"
+        return rates(d, [], 1, 10_000.0 * factor ** (d / (d - 2)))
+    return rates(d, [i for i, wave in enumerate(positions.wavelengths(d)) if wave > L], factor, 10_000.0)
+
+
+def stretch_curves(model: GPT, batch: tuple[Ids, Ids], rates: Rates, L: int) -> dict[tuple[str, int], Array]:
     """Bits by position, (T,), by method and factor, of a rotary model that was trained on L positions."""
+    d = model.config.d_model // model.config.num_heads
     plain = by_position(model, batch).bits
-    window = by_position(model, batch, window=L).bits
-    curves = {}
-    for method, factor in itertools.product(METHODS, FACTORS):
-        if method == "window":
-            curves[method, factor] = window
-        elif factor == 1:
-            curves[method, factor] = plain
-        else:
-            curves[method, factor] = by_position(stretched(model, method, factor), batch).bits
+    curves = dict.fromkeys(itertools.product(METHODS, FACTORS), plain)
+    curves |= dict.fromkeys(((METHODS[0], factor) for factor in FACTORS), by_position(model, batch, window=L).bits)
+    for method, factor in itertools.product(METHODS[1:], FACTORS[1:]):
+        turn = turning(stretched(rates, method, factor, d, L))
+        curves[method, factor] = by_position(model, batch, rotate=turn).bits
     return curves
 
 
-def _curves_and_length(model: GPT, pages: tuple[Ids, Ids], L: int = 32) -> tuple[dict[tuple[str, int], Array], int]:
-    return stretch_curves(model, pages, L), L
+def _curves_and_length(
+    model: GPT, pages: tuple[Ids, Ids], rates: Rates, L: int = 32
+) -> tuple[dict[tuple[str, int], Array], int]:
+    return stretch_curves(model, pages, rates, L), L
 
 
-def _example_of_stretches() -> tuple[GPT, tuple[Ids, Ids]]:
+def _example_of_stretches() -> tuple[GPT, tuple[Ids, Ids], Rates]:
     rng = np.random.default_rng(0)
     model = GPT(GPTConfig(vocab=20, d_model=16, num_heads=2, num_layers=1, positions="rotary"), rng)
     ids = rng.integers(20, size=(2, 65))
-    return model, (ids[:, :-1], ids[:, 1:])
+    return model, (ids[:, :-1], ids[:, 1:]), slowed_rates
 
 
 @live.lab(
     height=4.0,
     neutral="At factor 1 nothing is changed yet; the dotted curve appears with the first change.",
-    telling=({"method": "window"}, {"factor": 4}),
+    telling=({"method": "slow hands only", "factor": 4}, {"factor": 4}),
     controls=lambda curves, L: {
         "method": live.Choice("method", METHODS, "larger base"),
         "factor": live.Choice("factor", FACTORS, 1),
