@@ -200,24 +200,6 @@ RIGHT = {
         "d_k * Fraction(a)**4 / 9",
         "d_k * Decimal(a)**4 / 9",
     ],
-    "gru_step": [
-        {},
-        {"r": "r = 1 / (1 + np.exp(-(x_r + h_r)))", "z": "z = 1 / (1 + np.exp(-x_z - h_z))"},
-        {"new": "return n + z * (h - n)"},
-        {"x": "x_r, x_z, x_n = np.hsplit(x @ W_x + b, 3)", "h": "h_r, h_z, h_n = np.hsplit(h @ W_h, 3)"},
-        {
-            "x": "d, y = h.shape[1], x @ W_x + b; x_r, x_z, x_n = y[:, :d], y[:, d:2 * d], y[:, 2 * d:]",
-            "h": "u = h @ W_h; h_r, h_z, h_n = u[:, :d], u[:, d:2 * d], u[:, 2 * d:]",
-        },
-        """
-        new = np.empty_like(h)
-        W, U, c = (np.split(p, 3, axis=-1) for p in (W_x, W_h, b))
-        for i in range(len(h)):
-            r, z = (1 / (1 + np.exp(-(x[i] @ W[k] + c[k] + h[i] @ U[k]))) for k in (0, 1))
-            new[i] = z * h[i] + (1 - z) * np.tanh(x[i] @ W[2] + c[2] + r * (h[i] @ U[2] + b_h))
-        return new
-        """,
-    ],
     "additive_score": [
         {},
         "np.tanh((query @ W_q)[:, None, :] + keys @ W_k) @ v",
@@ -696,7 +678,6 @@ STRANGE = {
         {"average": "output = weights @ V + 1"},
     ],
     "score_variance": ["0", "-1", "d_k * a", "math.nan", "math.inf", "d_k / 0", "a", "10**400", "Fraction(10**400)"],
-    "gru_step": ["h", "x", "np.zeros_like(h)", {"new": "return (1 - z) * n + z * h + 1"}, {"n": "n = undefined"}],
     "additive_score": ["keys", "np.zeros(keys.shape[:2])", {"score": "return hidden @ v + 1"}, "0"],
     "context_vector": ["scores, keys", "keys[:, 0], scores", {"answer": "return context + 1, weights"}, "None, None"],
     "sinusoids": ["np.zeros((length, d_model))", {"angles": "angles = pos / power + 0.1"}, "np.random.rand(3)", "0"],

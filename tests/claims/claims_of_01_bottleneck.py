@@ -1,6 +1,6 @@
 """What the text of notebook 01 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.lessons.bottleneck import experiment
+from lesson_utils.lessons.bottleneck import lab as lesson
 
 # %% train-fixed
 answers = {word: lab.answer(fixed, word)[0] for word in ("cat", "planet", "strawberries")}
@@ -15,153 +15,100 @@ as_written(
     places_lost=0.87 < k.present < 0.95 and 1 / 3 < k.in_place < 0.45,
     roughly_where=0.87 < k.in_order < 0.95,
     anagrams=kept[12].anagrams > 0.6,
+    prompted=round(k.prompted, 2) == 0.69,
 )
 
-# %% fixed-right
-as_written(eight=right[8] > 0.5, ten=right[10] < 0.5, sixteen=right[16] < 0.1)
-
-# %% bits-counted
+# %% varied
+of = varied()
+present, place, eight, twelve = (dict(zip(of, column, strict=True)) for column in zip(*of.values(), strict=True))
+base, steps, alphabet = (f"64 numbers, {what}" for what in ("this run", "10,000 steps", "an alphabet of 4"))
+wide = "128 numbers, network as wide"
 as_written(
-    all_runs=all(min(present, pairs) > 0.85 > 0.45 > place for present, place, pairs, _ in lab.KEPT_OF_16.values()),
-    mostly_anagrams=all(anagrams > 0.6 for *_, anagrams in lab.KEPT_OF_16.values()),
-    this_run=np.abs(np.subtract(lab.KEPT_OF_16["this run"][:3], kept[16][:3])).max() < 0.05,
-    bits=(round(everything - order), round(order)) == (22, 44),
-    far_more=kept[16].prompted > kept[16].in_place + 0.2,
-)
-
-# %% capacity-lab
-longest = {
-    (size, steps): max(
-        n for n, share in zip(lab.CAPACITY_LENGTHS, lab.CAPACITY[None, size, steps], strict=True) if share >= 0.5
-    )
-    for size in (16, 32, 64, 128)
-    for steps in (2500, 10_000)
-}
-gains = [longest[2 * size, steps] - longest[size, steps] for size in (16, 32, 64) for steps in (2500, 10_000)]
-as_written(a_few_letters=all(2 <= gain <= 4 for gain in gains), each_fails=max(longest.values()) < 20)
-
-# %% passed-on
-eight, narrow = lab.CAPACITY_LENGTHS.index(8), lab.CAPACITY[None, 32, 2500]
-as_written(
-    nearly_as_many=max(np.subtract(lab.PASSED_ON[64], lab.PASSED_ON[32])) < 0.07,
-    twice=lab.PASSED_ON[32][eight] > 2 * narrow[eight],
-    as_well=all(few >= share for few, share in zip(lab.PASSED_ON[16], narrow, strict=True)),
+    in_place=[round(100 * place[name]) for name in (alphabet, steps, wide, base)] == [80, 66, 59, 37],
+    all_starts=all(0.33 < place[name] < 0.4 and present[name] > 0.87 for name in list(of)[:3]),
+    nine_of_ten=twelve[alphabet] > 0.88,
+    twice=eight["32 numbers, network of 64"] > 2 * eight["32 numbers, network as wide"],
 )
 
 # %% accuracy
 inside = [share[name][length] for name in ("Bahdanau", "Luong") for length in range(4, 21, 2)]
 as_written(
-    collapses=share["one fixed vector"][16] < 0.1,
+    eight=share["one fixed vector"][8] > 0.5,
+    sixteen=share["one fixed vector"][16] < 0.1,
     holds=min(inside) > 0.9,
     beyond=share["Bahdanau"][28] < 0.3 and share["Luong"][28] > 0.4,
+    about_step_20=all(19 <= step <= 21 for step in slips.values()),
 )
 
 # %% yours
 as_written(same=lab.accuracy(yours, 12) == lab.accuracy(bahdanau, 12))
 
 # %% doubles
-for model in models.values():
-    shares = lab.with_doubles(model, 8)
-    as_written(
-        doubles=shares.doubled < 0.2 if model is fixed else shares.doubled > 0.9,
-        apart=0.6 < shares.apart < shares.different if model is fixed else shares.apart > 0.75,
-    )
-apart = [lab.with_doubles(model, 8).apart for model in attentive.values()]
-as_written(one_in_five=abs(apart[0] - 0.8) < 0.03, holds_all=apart[1] > 0.97)
+wide, practised = repeats()
+one, luong_8, bahdanau_8 = (lab.with_doubles(model) for model in models.values())
+as_written(
+    pairs=round(one.doubled, 2) == 0.04 and round(one.apart, 2) == 0.79,
+    half=0.45 < wide.doubled < 0.55 and 0.45 < practised.doubled < 0.6,
+    price=practised.different < one.different - 0.2,
+    no_letter_lost=luong_8.apart == 1 and round(luong_8.ended, 2) == 0.8,
+    hardly_notices=min(luong_8.doubled, bahdanau_8.doubled) > 0.95,
+)
 
-# %% memory
-at = dict(zip(lab.CAPACITY_LENGTHS, range(9), strict=True))
-small_look, large_vector = lab.CAPACITY["general", 16, 10_000], lab.CAPACITY[None, 128, 10_000]
-counts = [lab.untrained(None, 128).num_params(), lab.untrained("general", 16).num_params()]
+# %% few-states
+found = few_states(4, 3)
+at_12 = {name: [found[name, seed][12] for seed in range(3)] for name in lesson.DECODERS}
+fed = lab.untrained("general").num_params() + 64 * 3 * 64  # with the matrix through which the cell takes in the context
 as_written(
     fewest=luong.num_params() < min(fixed.num_params(), bahdanau.num_params()),
-    parameters=small_look[at[20]] > large_vector[at[20]] and counts[0] > 25 * counts[1],
-    training=lab.CAPACITY["general", 16, 2500][at[12]] < 0.6 < 0.95 < small_look[at[12]],
-    states=experiment.SEEN[40][at[12]] < 0.05 < experiment.SEEN[4][at[12]] < 0.2 < 0.9 < experiment.SEEN[1][at[12]],
-    hardly_better=0 < lab.LONGER["every fourth state"] - lab.LONGER["one vector of 64"] < 0.1,
-    not_numbers_alone=experiment.SEEN[4][at[12]] < lab.CAPACITY[None, 192, 2500][at[12]],
+    fewer_than_bahdanau=fed < bahdanau.num_params(),
+    four_of_five=min(at_12["Bahdanau"] + at_12["Luong with input feeding"]) > 0.75,
+    few=max(at_12["Luong"]) < 0.3,
+    only_the_last=max(last.values()) < 0.1,
 )
 
 # %% one-way-map
-looks, decides = experiment.looks(one_way, long_word), experiment.influence(one_way, long_word)
+own, late = (
+    {name: [lesson.weight_on(matrix, later) for matrix in found[:2]] for name, found in readers.items()}
+    for later in (0, 1)
+)
+first, second, third = readers
 as_written(
-    right=lab.answer(one_way, long_word)[0] == long_word[::-1],
-    one_late=experiment.weight_on(looks, 1) > 0.9 > 0.1 > experiment.weight_on(looks, 0, 1),
-    decides=decides[:, ::-1].diagonal().min() > 0.8,
-    from_other_starts=all(late > 0.9 and itself > 0.9 for late, itself in lab.OTHER_STARTS),
+    right=all(answers[0] == word[::-1] for *_, answers, _ in readers.values()),
+    late_and_decides=min(late[first]) > 0.9 > 0.1 > max(own[first]),
+    top_to_bottom=(readers[first][0].argmax(axis=1)[1:] == np.arange(len(word) - 1, 0, -1)).all(),
+    own=min(own[second]) > 0.85,
+    divided=own[third][0] > 0.35 and late[third][0] > 0.35,
+    one_decides=own[third][1] > 0.9 and late[third][1] < 0.15,
 )
 
-# %% maps
-on = {name: experiment.weight_on(experiment.looks(model, long_word)) for name, model in attentive.items()}
-before = experiment.looks(bahdanau, long_word)
-effect = {name: experiment.influence(model, long_word)[:, ::-1].diagonal().min() for name, model in attentive.items()}
+# %% banana
+banana, follow = zip(*((answers[1], share) for *_, answers, share in readers.values()), strict=True)
 as_written(
-    right=all(lab.answer(model, long_word)[0] == long_word[::-1] for model in attentive.values()),
-    looks=on["Luong"] > 0.8 and on["Bahdanau"] < 0.65,
-    two_letters=on["Bahdanau"] + experiment.weight_on(before, 1) > 0.75,
-    decides=min(effect.values()) > 0.8,
+    two_of_three=0.6 < follow[0] < 0.75,
+    hardly_ever=max(follow[1:]) < 0.1,
+    anab=banana == ("anab", "ananab", "ananab"),
 )
 
-# %% small-maps
-last = {kind: snapshots[max(snapshots)] for kind, snapshots in small.items()}
-as_written(
-    after=min(last[kind].rows for kind in ("dot", "general", "concat")) > 0.9,
-    before=max(last[kind].rows for kind in ("concat before", "Bahdanau")) < 0.5,
-    three_runs=min(lab.TIMES_ASKED["concat"]) > 0.9
-    and max(*lab.TIMES_ASKED["concat before"], *lab.TIMES_ASKED["Bahdanau"]) < 0.5,
-    all_right=min(now.letters for now in last.values()) > 0.95,
-)
+# %% score-costs
+params = {kind: sum(p.value.size for p in lab.untrained(kind).decoder.score) for kind in ("dot", "general", "concat")}
+decoder = lab.untrained("additive").decoder
+additive = sum(p.value.size for p in (decoder.query.W, decoder.key.W, decoder.v))
+as_written(parameters=[row[2] for row in rows] == [params["dot"], params["general"], additive, params["concat"]])
 
-# %% learning-lab
-dot = small["dot"]
+# %% asked
+after, before, with_symbol = ({score: asked()[score, when] for score in params} for when in lesson.TIMES)
 as_written(
-    whole_strings=dot[100].rows > 0.8 and dot[100].strings < 0.4,
-    nearly_together=all(
-        abs(small[kind][step].rows - small[kind][step].letters) < 0.15
-        for kind in ("dot", "general", "concat")
-        for step in (75, 100, 200, 400, 600)
-    ),
-    map_leads_once=dot[50].rows > dot[50].letters + 0.1 and small["general"][50].rows > small["general"][50].letters,
-)
-
-# %% vanish
-far = {scale: experiment.gradient_norms("rnn", scale)[experiment.FURTHEST] for scale in (1.0, 1.5, 2.0, 3.0)}
-as_written(
-    vanishes=left[1.0] < 3e-4,
-    explodes=left[3.0] > 50,
-    seems_safe=0.5 < left[2.0] < 5,
-    is_not=far[2.0] > 10 and far[1.5] < 1e-4,
+    nine_of_ten=min(min(shares) for shares in (*after.values(), *with_symbol.values())) > 0.9,
+    each_score_each_start=all(max(before[score]) < min(after[score]) for score in params),
+    by_score=min(before["general"]) > 0.5 > max(before["concat"]),
 )
 
 # %% gradient-lab
 norms = {
-    (kind, bias): experiment.gradient_norms(kind, 1.0, bias)[20]
-    for kind in ("rnn", "gru", "lstm")
-    for bias in (-2, 0, 4)
+    (kind, bias): lesson.gradient_norms(kind, 1.0, bias)[20] for kind in ("rnn", "gru", "lstm") for bias in (-2, 0, 4)
 }
 as_written(
-    about_as_long=0.2 < norms["gru", 0] / norms["rnn", 0] < 5,
-    open_keeps=norms["gru", 4] > 0.3 and norms["lstm", 4] > 0.1,
+    ten_thousandths=all(1e-4 < norms[kind, 0] < 3e-4 for kind in ("rnn", "gru")),
+    open_passes=min(norms["gru", 4], norms["lstm", 4]) > 0.3,
     shut_forgets=max(norms["gru", -2], norms["lstm", -2]) < norms["rnn", 0] / 100,
-)
-
-# %% gru-runs
-kept_by = {}
-for gate in (0, 4, -2):
-    rng = np.random.default_rng(0)
-    params = lab.new_cell("gru", rng, gate_bias=gate)
-    inputs, change = rng.normal(size=(20, 1, 16)), 1e-4 * rng.normal(size=(1, 32))
-    h, changed = np.zeros((1, 32)), change
-    for x in inputs:
-        h, changed = step(x, h, *params), step(x, changed, *params)
-    kept_by[gate] = np.linalg.norm(changed - h) / np.linalg.norm(change)
-as_written(open_keeps=kept_by[4] > 0.3, half_forgets=kept_by[0] < 0.01, shut_forgets=kept_by[-2] < 1e-5)
-
-# %% reach-numbers
-one, others = memory["one fixed vector"], [*memory["Bahdanau"], *memory["Luong"]]
-as_written(
-    learned=min(one) > 30 * max(memory["untrained"]),
-    shorter=max(others) < min(one),
-    backwards=memory["Bahdanau"][1] > 50 * memory["untrained"][1],
-    forwards=1 / 200 < memory["Bahdanau"][0] / memory["untrained"][0] < 1 / 50,
 )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from learners import EXERCISES
 
-from lesson_utils.lessons.bottleneck import experiment, lab
-from lesson_utils.maths import gradcheck, tasks
+from lesson_utils.lessons.bottleneck import lab
+from lesson_utils.maths import gradcheck, ops, tasks
 from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
 from tools import testing
 
@@ -25,7 +25,7 @@ class Oracle:
     def forward(self, source, target_in):
         """Certain of the letter that its answer has at each place, whatever came before."""
         ids, weights = self.decode(source, target_in.shape[1])
-        logits = np.zeros((*target_in.shape, len(experiment.LETTERS)))
+        logits = np.zeros((*target_in.shape, len(lab.LETTERS)))
         np.put_along_axis(logits, ids[:, : target_in.shape[1], None], 50.0, axis=-1)
         return logits, weights
 
@@ -55,9 +55,9 @@ def test_kept_tells_letters_from_their_places():
     perfect = lab.kept(Oracle(), 6, 50)
     assert perfect[:3] == (1, 1, 1)
     assert perfect.anagrams == 0  # nothing is wrong
-    assert perfect.prompted == perfect.prompted_last == 1
+    assert perfect.prompted == 1
     swapped = lab.kept(Oracle(first_two_swapped), 6, 50)
-    assert swapped.present == swapped.anagrams == swapped.prompted_last == 1
+    assert swapped.present == swapped.anagrams == 1
     assert 4 / 6 <= swapped.in_place < 0.75  # the two are equal once in 26
     assert 1 - 1 / 10 < swapped.in_order < 1 - 1 / 20  # of up to 15 pairs, one is the wrong way round
     once = lab.kept(Oracle(all_the_same), 4, 200)
@@ -68,63 +68,74 @@ def test_kept_tells_letters_from_their_places():
     assert lab.kept(Oracle(), 400, 20).chance > 0.85
 
 
-def test_influence_is_found_by_changing_letters():
-    """A model that copies: the anti-diagonal and nothing else. One that ignores its input: nothing."""
+def test_equal_letters_are_told_apart_by_their_number():
+    """Of aab, written as aba, the pairs are a1 a2, a1 b1 and a2 b1; the last is the wrong way round."""
+    assert lab._pairs_in_order(np.array([[3, 4, 3]]), np.array([[3, 3, 4]])) == 2 / 3
+    assert lab._pairs_in_order(np.array([[5, 6]]), np.array([[3, 4]])) == 0  # none of the letters is there
 
-    class Copies(Oracle):
-        def forward(self, source, target_in):
-            np.testing.assert_array_equal(target_in[:, 1:], source[:, ::-1])  # right for the changed word
-            return super().forward(source, target_in)
 
-    np.testing.assert_allclose(experiment.influence(Copies(), "hello"), np.eye(5)[::-1], atol=1e-9)
-    deaf = Oracle(lambda ids: np.full_like(ids, 3))
-    np.testing.assert_allclose(experiment.influence(deaf, "cat"), 0, atol=1e-12)
+def test_letters_and_the_end_behind_them_are_counted_apart():
+    assert lab.with_doubles(Oracle()) == (1, 1, 1, 1)
+    assert lab.with_doubles(Oracle(lambda ids: np.where(ids == tasks.EOS, 3, ids))) == (1, 1, 1, 0)
+    assert lab.with_doubles(Oracle(first_two_swapped))[:3] == (0, 1, 0)  # of two equal letters
+
+
+def test_the_first_slip_is_the_step_of_the_first_wrong_symbol():
+    assert lab.first_slip(Oracle(first_string_wrong), 5) == 2
+    assert lab.first_slip(Oracle(lambda ids: np.where(ids == tasks.EOS, 3, ids)), 5) == 6
+
+
+def test_batches_have_few_letters_or_doubled_ones_if_wanted():
+    rng = np.random.default_rng(0)
+    source, target = lab.pairs(rng, longest=3, letters=2)
+    assert source.shape == (64, 3)
+    assert set(np.unique(source)) == {3, 4}
+    np.testing.assert_array_equal(target[:, 1:-1], source[:, ::-1])
+    shares = [(s[:, 1:] == s[:, :-1]).mean() for s, _ in (lab.pairs(rng, repeats=0.9) for _ in range(60))]
+    assert 0.2 < np.mean(np.array(shares) > 0.5) < 0.8  # in half of the batches
 
 
 # --- Maps -------------------------------------------------------------------------------------------------------------
 
 
-def test_rows_letters_and_strings_are_counted_apart():
-    """An oracle gets every letter and string; its map looks at the last letter, always."""
-    found = experiment.snapshot(Oracle())
-    assert (found.rows, found.letters, found.strings) == (0.1, 1, 1)
-    spoiled = experiment.snapshot(Oracle(first_string_wrong))
-    assert spoiled.letters == 1 - 1 / (10 * experiment.TESTS)
-    assert spoiled.strings == 1 - 1 / experiment.TESTS
-
-
-def test_small_models_are_looked_at_on_the_way(capsys):
-    snapshots, history = lab.small_model("dot", steps=25)
-    assert len(history.losses) == 25
-    assert list(snapshots) == [0, 25]
-    for snapshot in snapshots.values():
-        np.testing.assert_allclose(snapshot.alignment.sum(axis=-1), 1, rtol=1e-5)
-    assert not np.allclose(snapshots[0].alignment, snapshots[25].alignment)
-    assert "25/25 steps" in capsys.readouterr().out
-
-
 def test_weight_on_the_letter_and_on_its_neighbour():
     mirror = np.eye(4)[::-1]
     late = np.roll(mirror, 1, axis=1)
-    for weights, later, rows in (
-        (mirror, 0, 4),
-        (np.vstack([mirror, np.ones((1, 4))]), 0, 4),  # the row of the end does not count
-        (mirror, 1, 0),
-        (late, 1, 3),  # the first letter written has none later
-        (mirror[:2], 0, 2),  # an answer that stopped too early
-        (np.stack([mirror, late]), 0, 4),  # of several strings
+    for weights, rows in (
+        (mirror, 4),
+        (np.vstack([mirror, np.ones((1, 4))]), 4),  # the row of the end does not count
+        (late, 0),
+        (mirror[:2], 2),  # an answer that stopped too early
+        (np.stack([mirror, late]), 4),  # of several strings
     ):
-        assert experiment.mirrored(weights, later=later) == rows
-    assert experiment.weight_on(mirror) == experiment.weight_on(late, later=1) == 1
-    assert experiment.weight_on((mirror + late) / 2) == experiment.weight_on((mirror + late) / 2, later=1) == 0.5
-    assert experiment.weight_on(np.vstack([np.eye(4)[0], mirror[1:]]), skipping=1) == 1
+        assert lab.mirrored(weights) == rows
+    assert lab.weight_on(mirror) == lab.weight_on(late, later=1) == 1
+    assert lab.weight_on((mirror + late) / 2) == lab.weight_on((mirror + late) / 2, later=1) == 0.5
+    assert lab.weight_on(np.vstack([np.eye(4)[0], mirror[1:]])) == 1  # the first letter written has none later
 
 
-def test_maps_are_called_different_only_if_they_are():
-    model, other = lab.untrained("general", 16), Oracle()
-    assert lab.looks_and_causes({"a": model, "b": model}, "cat").alt.startswith("Similar maps, same causes: ")
-    assert lab.looks_and_causes({"a": model, "b": other}, "cat").alt.startswith("Different maps, different causes: ")
-    assert lab.looks_and_causes({"a": other, "b": other}, "cat").alt.startswith("Similar maps, same causes: ")
+@pytest.mark.parametrize("attention", ["general", "additive"])
+def test_chances_are_those_of_the_model_and_change_with_a_state(attention):
+    model, word = lab.untrained(attention, 16), "cab"
+    states, start = lab.encoded(model, [word, "cat"])
+    ids = lab.LETTERS.encode(word)[None]
+    logits, _ = model.forward(ids, tasks.with_ends(ids[:, ::-1])[:, :-2])
+    wanted = ops.softmax(logits)[0, np.arange(3), ids[0, ::-1]]
+    own = lab.chances(model, states[:1], start[:1], word)
+    np.testing.assert_allclose(own, wanted[None], rtol=1e-5)
+    mixed = np.stack([states[0], np.vstack([states[0, :2], states[1, 2:]])])
+    found = lab.chances(model, mixed, start[:1], word)
+    np.testing.assert_allclose(found[0], own[0], rtol=1e-5)
+    assert not np.allclose(found[1], own[0], rtol=1e-4)
+
+
+def test_a_model_that_searches_for_the_letter_written_last_follows_a_false_one():
+    class Searches(Oracle):
+        def forward(self, source, target_in):
+            return None, (target_in[:, :, None] == source[:, None]).astype(float)
+
+    assert lab.follows(Searches(), 3, 6) == 1
+    assert abs(lab.follows(Oracle(), 3, 6) - 4 / 25) < 1e-9  # it looks at the last letter, false in 4 of 25 rows
 
 
 # --- Controls, and further runs ---------------------------------------------------------------------------------------
@@ -132,16 +143,16 @@ def test_maps_are_called_different_only_if_they_are():
 
 @pytest.fixture
 def luong():
-    return lab.untrained("concat", 16)
+    return lab.untrained("concat", 32)
 
 
 def weights_of(model):
-    return experiment.looks(model, "abcdefgh")
+    return lab.looks(model, "abcdefgh")
 
 
 def test_the_control_asks_with_the_state_before(luong):
     """The row of step t is that of the model which asks after step t − 1; the first asks with the first state."""
-    before = experiment.asking_before(luong)
+    before = lab.asking_before(luong)
     assert before.num_params() == luong.num_params()
     np.testing.assert_allclose(weights_of(before)[1:], weights_of(luong)[:-1], rtol=1e-4)
     assert not np.allclose(weights_of(before)[0], weights_of(luong)[0], atol=1e-6)
@@ -150,9 +161,11 @@ def test_the_control_asks_with_the_state_before(luong):
 @pytest.mark.parametrize(
     ("attention", "change"),
     [
-        ("concat", experiment.asking_before),
-        ("concat", lambda model: experiment.reading_every(model, 3)),
-        (None, lambda model: experiment.passing_on(model, 2)),
+        ("concat", lab.asking_before),
+        ("concat", lambda model: lab.asking_before(model, symbol=True)),
+        ("general", lab.feeding),
+        ("additive", lambda model: lab.reading_every(model, 3)),
+        (None, lambda model: lab.passing_on(model, 2)),
     ],
 )
 def test_gradients_of_the_controls_are_those_of_the_loss(attention, change):
@@ -163,23 +176,43 @@ def test_gradients_of_the_controls_are_those_of_the_loss(attention, change):
     gradcheck.check_params(lambda: model.loss_and_grad(batch), model.params(), rng, samples=2)
 
 
+def test_the_symbol_written_last_is_in_the_query(luong):
+    with_symbol, without = lab.asking_before(luong, symbol=True), lab.asking_before(luong)
+    luong.target.table.value *= 0
+    np.testing.assert_allclose(weights_of(with_symbol), weights_of(without))
+    luong.target.table.value += np.random.default_rng(0).normal(size=luong.target.table.value.shape)
+    assert not np.allclose(weights_of(with_symbol), weights_of(without), atol=1e-3)
+
+
+def test_the_context_goes_into_the_cell(luong):
+    """With W_c = 0 it is Luong's model."""
+    fed = lab.feeding(luong)
+    assert fed.num_params() == luong.num_params() + 32 * 96
+    assert not np.allclose(weights_of(fed), weights_of(luong), atol=1e-3)
+    fed.decoder.context.W.value *= 0
+    np.testing.assert_allclose(weights_of(fed), weights_of(luong), rtol=1e-4)
+    text, weights = lab.answer(fed, "bottleneck")  # step by step
+    np.testing.assert_allclose(weights, lab.answer(luong, "bottleneck")[1], rtol=1e-4)
+    assert text == lab.answer(luong, "bottleneck")[0]
+
+
 def test_states_that_may_not_be_read_get_no_weight(luong):
-    weights = weights_of(experiment.reading_every(luong, 3))
+    weights = weights_of(lab.reading_every(luong, 3))
     np.testing.assert_array_equal(weights[0] > 0, [False, True, False, False, True, False, False, True])
     np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-5)
-    np.testing.assert_array_equal(weights_of(experiment.reading_every(luong, 1)), weights_of(luong))
-    np.testing.assert_array_equal(weights_of(experiment.reading_every(luong, 40))[:, -1], 1)
+    np.testing.assert_array_equal(weights_of(lab.reading_every(luong, 1)), weights_of(luong))
+    np.testing.assert_array_equal(weights_of(lab.reading_every(luong, 40))[:, -1], 1)
 
 
 def test_only_some_numbers_are_passed_on():
     model = lab.untrained(None, 8)
-    narrow = experiment.passing_on(model, 4)
+    narrow = lab.passing_on(model, 4)
     assert narrow.num_params() == model.num_params()
     x = np.random.default_rng(0).normal(size=(2, 5, model.config.d_embed)).astype(np.float32)
     (states, end), (few_states, few) = model.encoder.forward(x)[0], narrow.encoder.forward(x)[0]
     np.testing.assert_array_equal(few_states, states)
     np.testing.assert_array_equal(few, end * np.array([1, 1, 0, 0, 1, 1, 0, 0]))  # half of each direction's
-    np.testing.assert_array_equal(experiment.passing_on(model, 8).encoder.forward(x)[0][1], end)
+    np.testing.assert_array_equal(lab.passing_on(model, 8).encoder.forward(x)[0][1], end)
 
 
 # --- The word lab, and a learner's functions --------------------------------------------------------------------------
@@ -219,5 +252,5 @@ def test_a_look_back_with_other_functions_is_used_and_leaves_the_model_alone():
     assert lab.answer(yours, "bottleneck")[0] == text
     np.testing.assert_allclose(lab.answer(yours, "bottleneck")[1], weights, rtol=1e-5)
     last = lab.with_look_back(model, lambda query, keys, *_: np.eye(keys.shape[1])[[-1]] * 99, average)
-    np.testing.assert_allclose(experiment.looks(last, "cat")[:, -1], 1)
+    np.testing.assert_allclose(lab.looks(last, "cat")[:, -1], 1)
     np.testing.assert_allclose(lab.answer(model, "bottleneck")[1], weights)

@@ -5,62 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from lesson_utils.lessons.common_mistakes import FINITE, OWN_SOFTMAX, answers, masks, weighing
-from lesson_utils.maths import attention, recurrent, scores
+from lesson_utils.maths import attention, scores
 from lesson_utils.maths.checks import Array
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 # fmt: off
-
-# --- A GRU step -------------------------------------------------------------------------------------------------------
-
-GRU = (
-    change('1 − z on the wrong side', "You keep 1 − z of the old state. Here z says how much of the old state *stays*: `(1 - z) * n + z * h`. (Some papers let z say how much is replaced; a model trained one way can't be read the other way.)", new="return z * n + (1 - z) * h"),
-    change('gates swapped', 'You took r for z and z for r. The columns are, from left to right, those of r, z and n.', r="r = ops.sigmoid(x_z + h_z)", z="z = ops.sigmoid(x_r + h_r)"),
-    change('reset before the product', "You reset the state before it is multiplied by its matrix, as in `(r * h) @ …`. That is the formula of Cho et al. (2014). The variant asked for, that of PyTorch, resets after the product: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots. With the same weights the two differ.", n=("n = np.tanh(x_n + (r * h) @ np.split(W_h, 3, axis=-1)[2] + b_h)", "n = np.tanh(x_n + (r * h) @ np.split(W_h, 3, axis=-1)[2])")),
-    change('reset on the input too', "Your r scales the whole candidate, the input's part included. r decides how much of the *old state* the candidate sees: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots. The input's part is added outside the brackets.", n="n = np.tanh(r * (x_n + h_n + b_h))"),
-    change("reset on the input", "You put the reset gate on the input. r decides what of the old *state* the candidate sees: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots. The input's part is added outside the brackets.", n="n = np.tanh(r * x_n + h_n + b_h)"),
-    change('no reset', "Your candidate does not depend on r. r scales what the candidate sees of the old state: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots.", n=("n = np.tanh(x_n + h_n + b_h)", "n = np.tanh(x_n + h_n)")),
-    change("reset of b_h only", "Your r scales b_h alone. r scales all that the candidate sees of the old state: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots.", n="n = np.tanh(x_n + h_n + r * b_h)"),
-    change("1 − r for r", "You take 1 − r for the reset. r near 1 keeps the old state: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots.", n="n = np.tanh(x_n + (1 - r) * (h_n + b_h))"),
-    change("z for r", "The candidate is reset with the wrong gate. z mixes old and new at the end; the reset is r: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots.", n="n = np.tanh(x_n + z * (h_n + b_h))"),
-    change("r for z", "You mix with the reset gate. The new state is `(1 - z) * n + z * h`.", new="return (1 - r) * n + r * h"),
-    change('b_h outside the reset', "You add b_h outside. It belongs to the product with the old state, and r scales both: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots.", n="n = np.tanh(x_n + r * h_n + b_h)"),
-    change('b_h forgotten', "Your candidate lacks b_h, its second bias: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots.", n="n = np.tanh(x_n + r * h_n)"),
-    change("b_h added to all", "You add b_h to the gates. It is the candidate's alone: `r * (… + b_h)`, with n's block of `h @ W_h` in place of the dots.", r="r = ops.sigmoid(x_r + h_r + b_h)", z="z = ops.sigmoid(x_z + h_z + b_h)"),
-    change('b forgotten', 'You never use b. It is added once, to the product with the input: `x @ W_x + b`.', x="x_r, x_z, x_n = np.split(x @ W_x, 3, axis=-1)"),
-    change("candidate without b", "Your candidate has no part of b. The last third of b belongs to it, as the other thirds belong to the gates.", x="x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)\nx_n = x_n - b[-h.shape[1]:]"),
-    change('b added twice', "You add b to both products. It belongs to the input's: `x @ W_x + b`, but `h @ W_h`.", h="h_r, h_z, h_n = np.split(h @ W_h + b, 3, axis=-1)"),
-    change("b on the wrong product", "You add b to `h @ W_h`. It belongs to the input's part, `x @ W_x + b`; in the candidate that makes a difference, because r is in between.", x="x_r, x_z, x_n = np.split(x @ W_x, 3, axis=-1)", h="h_r, h_z, h_n = np.split(h @ W_h + b, 3, axis=-1)"),
-    change('candidate without tanh', 'Your candidate has no tanh around it. tanh keeps the state between −1 and 1, however long the sequence.', n="n = x_n + r * (h_n + b_h)"),
-    change('candidate with the logistic function', 'You put the logistic function around the candidate: it could never be negative. The gates are fractions, the candidate is a state: `np.tanh`.', n="n = ops.sigmoid(x_n + r * (h_n + b_h))"),
-    change("candidate with ReLU", "You put ReLU around the candidate. A GRU's candidate is a tanh: a state between −1 and 1.", n="n = np.maximum(0, x_n + r * (h_n + b_h))"),
-    change('gates with tanh', 'You put tanh around the gates: then they lie between −1 and 1. A gate is a fraction, between 0 and 1: `ops.sigmoid`.', r="r = np.tanh(x_r + h_r)", z="z = np.tanh(x_z + h_z)"),
-    change("reset gate with tanh", "You put tanh around r: then it lies between −1 and 1. A gate is a fraction, between 0 and 1: `ops.sigmoid`.", r="r = np.tanh(x_r + h_r)"),
-    change("update gate with tanh", "You put tanh around z: then it lies between −1 and 1. A gate is a fraction, between 0 and 1: `ops.sigmoid`.", z="z = np.tanh(x_z + h_z)"),
-    change('gates without the logistic function', 'Your gates are bare sums. A gate is a fraction, between 0 and 1: put `ops.sigmoid` around it.', r="r = x_r + h_r", z="z = x_z + h_z"),
-    change("gates without the state", "Your gates look at the input only. A gate is `ops.sigmoid` of a sum: its block of `x @ W_x + b` and its block of `h @ W_h`.", r="r = ops.sigmoid(x_r)", z="z = ops.sigmoid(x_z)"),
-    change('candidate only', 'You return the candidate n. The new state mixes it with the old one: `(1 - z) * n + z * h`.', new="return n"),
-    change('old state left out', 'You leave the old state out. What stays of it is z · h: this sum is how a GRU remembers.', new="return (1 - z) * n"),
-    change('candidate unweighted', 'You add the whole candidate. The two shares must sum to 1: `(1 - z) * n + z * h`.', new="return n + z * h"),
-    change('new state unweighted', 'You add the whole old state. The two shares must sum to 1: `(1 - z) * n + z * h`.', new="return (1 - z) * n + h"),
-    change("more than one result", "You return more than the new state. The new state alone is asked for, (1 − z) n + z h.", new=("return (1 - z) * n + z * h, n", "return (1 - z) * n + z * h, r, z, n")),
-    change(
-        'cut along the batch', "You cut along axis 0, `np.split`'s default: the batch, or the rows of a matrix. The blocks of r, z and n stand side by side in the *columns*: `np.split(…, 3, axis=-1)`.",
-        "W_r, W_z, W_n = np.split(W_x, 3)\nreturn x @ W_r",
-        "W_r, W_z, W_n = np.split(W_h, 3)\nreturn h @ W_r",
-        x="x_r, x_z, x_n = np.split(x @ W_x + b, 3)", h=("h_r, h_z, h_n = np.split(h @ W_h, 3)", "h_r, h_z, h_n = np.split(h @ W_h, 3, axis=-1)"),
-    ),
-    change("blocks in another order", "Your blocks are in another order. The first block of columns is r's, the second is z's, and the third is n's.", x=("x_z, x_r, x_n = np.split(x @ W_x + b, 3, axis=-1)", "x_n, x_r, x_z = np.split(x @ W_x + b, 3, axis=-1)", "x_r, x_n, x_z = np.split(x @ W_x + b, 3, axis=-1)"), h=("h_z, h_r, h_n = np.split(h @ W_h, 3, axis=-1)", "h_n, h_r, h_z = np.split(h @ W_h, 3, axis=-1)", "h_r, h_n, h_z = np.split(h @ W_h, 3, axis=-1)", "h_r, h_z, h_n = np.split(h @ W_h, 3, axis=-1)")),
-    change('every third column', 'You take every third column. Each block is d_h columns in a row: first all of r, then all of z, then all of n.', x="x_r, x_z, x_n = ((x @ W_x + b)[..., k::3] for k in range(3))", h="h_r, h_z, h_n = ((h @ W_h)[..., k::3] for k in range(3))"),
-    change('product the wrong way round', 'You put the matrix in front. Here each row of x is one sequence of the batch, so the matrix comes after it: `x @ W_x`, `h @ W_h`.', x=("x_r, x_z, x_n = np.split(W_x @ x + b, 3, axis=-1)", "x_r, x_z, x_n = np.split(np.dot(W_x, x) + b, 3, axis=-1)")),
-    change("the state's product the wrong way round", "You put the matrix in front of the state. Each row of h is one sequence of the batch, so the matrix comes after it: `h @ W_h`.", h="h_r, h_z, h_n = np.split(W_h @ h, 3, axis=-1)"),
-    change('* in place of @', '`x * W_x` multiplies entry by entry. A matrix product is `x @ W_x`.', x="x_r, x_z, x_n = np.split(x * W_x + b, 3, axis=-1)"),
-    change("* in place of @, with the state", "`h * W_h` multiplies entry by entry. A matrix product is `h @ W_h`.", h="h_r, h_z, h_n = np.split(h * W_h, 3, axis=-1)"),
-    change("strings and gates mixed", "Your blocks mix strings and gates, as `reshape(3, B, d_h)` does, because it cuts the numbers in the order in which they stand. Reshape to (B, 3, d_h), and take `[:, 0]`, `[:, 1]` and `[:, 2]`.", x="x_r, x_z, x_n = (x @ W_x + b).reshape(3, *h.shape)", h="h_r, h_z, h_n = (h @ W_h).reshape(3, *h.shape)"),
-    change("update gate without the state", "Your z looks at the input only. Add z's block of `h @ W_h` before `ops.sigmoid`.", z="z = ops.sigmoid(x_z)"),
-    change("reset gate without the state", "Your r looks at the input only. Add r's block of `h @ W_h` before `ops.sigmoid`.", r="r = ops.sigmoid(x_r)"),
-    change("one column", "Your last block is one column, as `[:, 2 * d_h]` is. A colon is missing: `[:, 2 * d_h :]` takes all columns from there on.", x="d = h.shape[-1]\nx_r, x_z, x_n = (x @ W_x + b)[:, :d], (x @ W_x + b)[:, d : 2 * d], (x @ W_x + b)[:, 2 * d]", h="h_r, h_z, h_n = (h @ W_h)[:, :d], (h @ W_h)[:, d : 2 * d], (h @ W_h)[:, 2 * d]"),
-)
 
 # --- The additive score -------------------------------------------------------------------------------------------
 
@@ -96,6 +45,7 @@ ADDITIVE = (
 # --- The context vector ---------------------------------------------------------------------------------------------
 
 CONTEXT = (
+    change("letters hidden by a product", "Your product `mask * -np.inf` is NaN for the padding, where it is 0 · ∞, and −∞ for the letters, which must stay. Write `np.where(mask, scores, -np.inf)`: it keeps the letters and hides the padding.", mask="scores = scores + mask * -np.inf"),
     *masks(),
     *(m for m in weighing("the letters of a string") if m.name not in ("softmax over axis 0", "softmax over axis 1", "down the columns")),
     change('softmax over the batch', 'Your softmax runs along axis 0: the strings of the batch compete with each other. The letters of one string should: the last axis.', weights=("weights = ops.softmax(scores, axis=0)", "e = np.exp(scores - scores.max(axis=0))\nweights = e / e.sum(axis=0)")),
@@ -104,6 +54,7 @@ CONTEXT = (
     change('plain mean', 'Your context is the plain mean of all keys; the weights take no part in it.', average="context = keys.mean(axis=1)"),
     change('plain sum', 'Your context adds the keys up as they are; the weights take no part in it.', average="context = keys.sum(axis=1)"),
     change('weights of all, keys of each', 'Your weights, (B, S), are applied as one matrix to every string, as in `weights @ keys`: (B, B, d), each string with the weights of all others. Each needs its own row: `weights[:, None] @ keys`, (B, 1, S) @ (B, S, d), and drop the 1.', average="context = weights @ keys"),
+    change("one mean of keys for all strings", "You mix the strings of the batch: one mean, or one sum, of all their keys stands for the keys of each. The weights of a string belong to its own keys: `(weights[:, None] @ keys)[:, 0]`.", average=("context = weights @ keys.mean(0)", "context = weights @ keys.sum(0)")),
     change('np.dot', "You combine every string's weights with every string's keys, as `np.dot` does. `@` goes through the batch side by side: `(weights[:, None] @ keys)[:, 0]`.", average="context = np.dot(weights, keys)"),
     change('not lined up', '`weights * keys` lines up (B, S) with the *last* axes of (B, S, d): an error, or wrong numbers where the sizes happen to be equal. Give the weights an axis for the width: `(weights[..., None] * keys).sum(axis=1)`.', average=("context = (weights * keys).sum(axis=1)", "context = weights * keys")),
     change('not summed', 'You weighted the keys, but did not add them up: sum over the letters, axis 1.', average="context = weights[..., None] * keys"),
@@ -121,64 +72,6 @@ CONTEXT = (
 )
 
 # fmt: on
-
-# --- A GRU step -------------------------------------------------------------------------------------------------------
-
-
-def _gru_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def case(label: str, B: int, d_in: int, d_h: int, size: float = 1.0, dtype: type = np.float64) -> Case:
-        shapes = ((B, d_in), (B, d_h), (d_in, 3 * d_h), (d_h, 3 * d_h), (3 * d_h,), (d_h,))
-        return Case(label, tuple((size * rng.normal(size=shape)).astype(dtype) for shape in shapes))
-
-    first = case("", 3, 2, 4).arguments
-    return [
-        case("a batch of 2 with 3 inputs and a state of 5", 2, 3, 5),
-        case("a batch of 4 with 7 inputs and a state of 2", 4, 7, 2),
-        case("a batch of 3", 3, 4, 5),
-        case("a single sequence", 1, 2, 4),
-        case("a state of a single number", 5, 2, 1),
-        case("gates nearly open or shut", 2, 4, 3, size=3.0),
-        case("float32 input", 4, 3, 6, dtype=np.float32),
-        Case("a state of zeros, as in the first step", (first[0], 0 * first[1], *first[2:])),
-    ]
-
-
-_GRU = Exercise(
-    name="gru_step",
-    takes="x, h, W_x, W_h, b, b_h",
-    task="""One step of a GRU, for a batch.
-
-x: (B, d_in), h: (B, d_h). The columns of r, z and n stand side by side, in this order: W_x is (d_in, 3·d_h),
-W_h is (d_h, 3·d_h), b is (3·d_h,). b_h, (d_h,), is the candidate's second bias.
-Returns the new state, (B, d_h). NumPy, and `ops.sigmoid`. The arguments stay as they were.""",
-    reference=recurrent.gru_cell,
-    steps={
-        "x": "x_r, x_z, x_n = np.split(x @ W_x + b, 3, axis=-1)  # (B, d_h) each",
-        "h": "h_r, h_z, h_n = np.split(h @ W_h, 3, axis=-1)  # (B, d_h) each",
-        "r": "r = ops.sigmoid(x_r + h_r)",
-        "z": "z = ops.sigmoid(x_z + h_z)",
-        "n": "n = np.tanh(x_n + r * (h_n + b_h))",
-        "new": "return (1 - z) * n + z * h",
-    },
-    cases=_gru_cases,
-    returns=("new_state",),
-    hints=(
-        "Two products hold everything: `x @ W_x + b` and `h @ W_h`, each (B, 3·d_h). Cut both into three blocks of "
-        "columns.",
-        "`np.split(..., 3, axis=-1)` gives the blocks of r, z and n. The gates: `ops.sigmoid` of input block plus "
-        "state block.",
-        "The candidate sees the old state through r: `np.tanh(x_n + r * (h_n + b_h))`. Then mix: z of the old, 1 − z "
-        "of the "
-        "new.",
-    ),
-    mistakes=GRU,
-    library=(recurrent.gru_cell,),
-    praise="Eight cases: any sizes, a single number, a state of zeros, gates nearly shut, float32. This is the cell of the trained models.",
-    in_pytorch="""# torch.gru_cell and nn.GRUCell have the same order, r, z, n. But their matrices stand transposed, and their second
-# bias belongs to all three.
-b_state = torch.cat([torch.zeros_like(W_h[0, : 2 * len(b_h)]), b_h])
-new_state = torch.gru_cell(x, h, W_x.T, W_h.T, b, b_state)""",
-)
 
 # --- The additive score ---------------------------------------------------------------------------------------------
 
@@ -298,4 +191,4 @@ weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
 context = (weights[:, None] @ keys)[:, 0]""",
 )
 
-EXERCISES = (_ADDITIVE, _CONTEXT, _GRU)
+EXERCISES = (_ADDITIVE, _CONTEXT)

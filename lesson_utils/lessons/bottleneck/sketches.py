@@ -1,44 +1,8 @@
-"""What notebook 01 draws without numbers: a sentence and its translation, the networks."""
+"""What notebook 01 draws without numbers: the networks."""
 
 from typing import Any
 
 from lesson_utils.classroom import drawings, plots
-
-# --- A sentence and its translation -----------------------------------------------------------------------------------
-
-ENGLISH = ["the", "agreement", "on", "the", "European", "Economic", "Area", "was", "signed", "in", "August", "1992"]
-FRENCH = ["l’", "accord", "sur", "la", "zone", "économique", "européenne", "a_été", "signé", "en", "août", "1992"]
-SOURCE_OF = (0, 1, 2, 3, 6, 5, 4, 7, 8, 9, 10, 11)  # of each French word, the English one; Bahdanau et al., figure 3a
-
-
-@plots.still(9.4, 1.75 + drawings.TITLE)
-def sentence(figure: "plots.Figure") -> str:
-    """Draw an English sentence above its French translation, and a line from each word to the word it comes from."""
-    ax = drawings.sheet(figure)
-    above, below = (drawings.spread(words, 0.1, 9.2) for words in (ENGLISH, FRENCH))
-    crossing = [
-        t for t, s in enumerate(SOURCE_OF) if any((t - u) * (s - r) < 0 for u, r in enumerate(SOURCE_OF) if u != t)
-    ]
-    for t, s in enumerate(SOURCE_OF):
-        colour, width = (plots.ORANGE, 2.6) if t in crossing else (plots.BLUE, 1.4)
-        ax.plot([above[s], below[t]], [1.28, 0.42], color=colour, lw=width, zorder=1)
-    for words, places, y in ((ENGLISH, above, 1.46), (FRENCH, below, 0.22)):
-        for n, (word, x) in enumerate(zip(words, places, strict=True)):
-            crosses = (n if y < 1 else SOURCE_OF.index(n)) in crossing
-            ax.text(
-                x,
-                y,
-                word.replace("_", " "),
-                ha="center",
-                va="center",
-                size=12.5,
-                color=plots.ORANGE if crosses else plots.INK,
-                weight="bold" if crosses else "normal",
-            )
-    ax.set_title(f"Of {len(FRENCH)} words, {len(crossing)} come out in reverse order")
-    pairs = ", ".join(f"{ENGLISH[s]} – {FRENCH[t].replace('_', ' ')}" for t, s in enumerate(SOURCE_OF))
-    return f"… An English sentence above its French translation, with a line for each pair: {pairs}."
-
 
 # --- One vector between encoder and decoder ---------------------------------------------------------------------------
 
