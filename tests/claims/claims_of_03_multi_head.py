@@ -1,5 +1,6 @@
 """What the text of notebook 03 claims of its cells. Each part runs behind the cell that it names."""
 
+from lesson_utils import layers
 from lesson_utils.lessons.multi_head import drawings
 
 # %% one-head
