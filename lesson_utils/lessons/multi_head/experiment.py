@@ -94,7 +94,7 @@ class Survey(NamedTuple):
     """The results of several trained models with h heads each, on sequences that they were not trained on."""
 
     right: Array  # share of right answers, by offset, (models, 4)
-    profile: Array  # of each head: its mean weight by offset, as in `by_offset`, (models, h, T)
+    profile: Array  # of a single head: its mean weight by offset, as in `by_offset`, (models, 1, T); of more, (0,)
     sharpness: Array  # mean of the largest weight of a row, (models,)
     zeros: Array  # shares of right answers with one head's output replaced by zeros, (models, h, 4); or (0,)
     means: Array  # the same, with the head's output replaced by its mean
@@ -119,6 +119,7 @@ def survey(several: Sequence[models.Encoder], removed: bool = False) -> Survey:
         np.stack([np.asarray(getattr(result, name)) for result in results])
         for name in ("right", "profile", "sharpness")
     )
+    profile = profile if profile.shape[1] == 1 else np.zeros(0)
     return Survey(right, profile, sharpness, zeros=without["zero"], means=without["mean"])
 
 
