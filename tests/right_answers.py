@@ -243,7 +243,7 @@ RIGHT = {
             "swap": "for i in range(num_heads):\n    heads[..., i, :, :] = x[..., i * d_k:(i + 1) * d_k]\nreturn heads",
         },
     ],
-    "merge_heads": [
+    "mend_merge": [
         "x.swapaxes(-2, -3).reshape(*x.shape[:-3], x.shape[-2], -1)",
         "np.concatenate(np.moveaxis(x, -3, 0), axis=-1)",
         "np.concatenate([x[..., i, :, :] for i in range(x.shape[-3])], axis=-1)",
@@ -252,6 +252,20 @@ RIGHT = {
             "swap": "merged = np.empty((*leading, T, num_heads * d_k), x.dtype)",
             "join": "for i in range(num_heads):\n    merged[..., i * d_k:(i + 1) * d_k] = x[..., i, :, :]\nreturn merged",
         },
+    ],
+    "without_head": [
+        "W_O * (np.arange(len(W_O)) // (len(W_O) // num_heads) != head)[:, None].astype(W_O.dtype)",
+        {"copy": "W_O = np.array(W_O)"},
+        """
+        rows = np.split(W_O, num_heads)
+        rows[head] = np.zeros_like(rows[head])
+        return np.concatenate(rows)
+        """,
+        """
+        new = W_O.copy().reshape(num_heads, -1, W_O.shape[1])
+        new[head] = 0
+        return new.reshape(W_O.shape)
+        """,
     ],
     "multi_head_attention": [
         {"Q": "", "K": "", "V": "Q, K, V = (attention.split_heads(x @ W, num_heads) for W in (W_Q, W_K, W_V))"},

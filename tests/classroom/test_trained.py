@@ -114,7 +114,7 @@ def test_a_call_gives_what_it_returned_beforehand_unless_told_to_train(lesson, s
 def test_what_is_returned_comes_back_as_it_was(lesson, store):
     rng = np.random.default_rng(3)
     weights = rng.random((2, 3, 3))
-    result = Result(np.array([0.1, 1e-9]), 0.5, weights, weights.astype(np.float32), np.arange(4), 0.25)
+    result = Result(np.array([0.1, 1e-9]), 0.5, weights.astype(np.float32), np.arange(4), 0.25)
 
     def make():
         return {("a", 1): result, None: [True, "x", (1, 2.5)]}, [0.1**n for n in range(20)], np.float32(2)

@@ -447,7 +447,7 @@ def test_every_right_answer_cures_the_model_that_the_broken_one_makes_ill(exerci
     ill = lab.readings(part, exercise.program(exercise.broken))
     assert {name for name, (_, alarm) in ill.items() if alarm} == TREATED[part]
     others = (lesson.exercise(name) for lesson in course.LESSONS if lesson is not CLINIC for name in lesson.exercises)
-    base = next(other for other in others if other.mistakes == exercise.mistakes)  # that it was taken from
+    base = next((other for other in others if other.mistakes == exercise.mistakes), exercise)  # that it was taken from
     for function in (exercise.function(), *(exercise.program({"": body}) for body in bodies(RIGHT, base))):
         assert not any(alarm for _, alarm in lab.readings(part, function).values())
     assert str(lab.treat(part, exercise.function())).count("X") == len(TREATED[part]) + 1  # and what it means

@@ -128,7 +128,7 @@ def test_right_answers_hold_no_sure_pitfall(exercise):
             """,
             "No text that comes in is `'query'`; there are `'keys'`, `'queries'`, `'values'`.",
         ),
-        ("merge_heads", "np.hstack([x[..., i, :, :] for i in range(x.shape[-3])])", "joins along axis 1"),
+        ("mend_merge", "np.hstack([x[..., i, :, :] for i in range(x.shape[-3])])", "joins along axis 1"),
     ],
 )
 def test_a_check_names_the_pitfall(exercise, body, says):

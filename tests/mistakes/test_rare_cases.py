@@ -62,7 +62,7 @@ RARE = {
             return x.reshape(*x.shape[:-1], num_heads, d // num_heads).swapaxes(-2, -3)
             """,
     },
-    "merge_heads": {
+    "mend_merge": {
         "axes of length 1": "np.squeeze(np.concatenate(np.split(x, x.shape[-3], axis=-3), axis=-1))",
         "as many heads as tokens": """
             *lead, h, T, d_k = x.shape

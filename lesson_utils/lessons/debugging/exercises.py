@@ -1,6 +1,7 @@
 """The exercises of notebook 10: two instruments, a triage, and functions that run and are wrong.
 
-What is to be mended are exercises of earlier notebooks with one of their mistakes in the stub: one bank for all."""
+What is to be mended are exercises of earlier notebooks with one of their mistakes in the stub: one bank for all. Only the
+merge of heads is an exercise of this notebook alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ import numpy as np
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.lessons.debugging import broken, casefile
 from lesson_utils.lessons.debugging.broken import VOCAB, Toy
+from lesson_utils.maths import attention
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 # fmt: off
@@ -77,6 +79,43 @@ TRIAGE = (
     change("the first column that rings", "You take the first column that is True, in the order of the columns. The order of questions is rows, time, order, cache, loss.", "np.where(gauges.any(axis=1), gauges.argmax(axis=1) + 1, 0)"),
     change("1 for none", "A patient with no gauge that is True gets 1 from you, as if rows had moved. It should get 0. (`argmax` of a row without any True is 0, as if its first entry were True.)", answer="return np.argmax(np.stack(rings), axis=0) + 1"),
     change("5 for all the rest", "A patient with no gauge that is True gets 5 from you. It should get 0: 5 is for start or curve.", answer="return np.select(rings[:4], [1, 2, 3, 4], 5)"),
+)
+
+MERGE = (
+    change('reshaped without a swap', 'Your heads are joined as by a reshape alone, which never moves an entry past another: tokens of one head end up in one row. Swap T and h first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.', swap=""),
+    change('not joined', 'The pieces of a token are not joined. After the swap, (..., T, h, d_k), return them reshaped to (..., T, h·d_k).', join="return x"),
+    change('leading axes joined', 'The leading axes are joined with T, as by a `-1` in `reshape`, which takes all that is left. Keep them: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, num_heads * d_k)"),
+    change('leading axes made one', 'Your result has exactly one leading axis, however many x has. Keep the leading axes as they are: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, T, num_heads * d_k)"),
+    change('columns of the heads alternate', "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.", "*leading, h, T, d_k = x.shape\nout = np.zeros((*leading, T, h * d_k), x.dtype)\nfor i in range(h):\n    out[..., i::h] = x[..., i, :, :]\nreturn out", swap="x = np.moveaxis(x, -3, -1)"),
+    change('wrong axes swapped', 'In your result d_k has changed places with another axis. T and h must: `.swapaxes(-2, -3)`, then reshape to (..., T, h·d_k).', swap=("x = x.swapaxes(-1, -2)", "x = x.swapaxes(-1, -3)"), join=("return x.reshape(*leading, T, num_heads * d_k)", "return x")),
+    change(
+        'heads below each other', 'You put the heads below each other, as more rows. A token stays one row: its pieces from all heads go side by side, into one row of h·d_k columns.',
+        "np.concatenate(x)",
+        "np.concatenate(x, axis=-2)",
+        "x.reshape(*x.shape[:-3], -1, x.shape[-1])",
+        "np.vstack(x)",
+    ),
+    change("last head first", "Your heads stand in the reverse order, the last one first. The first head's piece comes first.", swap="x = x[..., ::-1, :, :].swapaxes(-2, -3)"),
+    change('heads added', 'You add the heads up, or average them. They are put side by side, so that W_O can use each in its own way: the width is h·d_k.', "x.sum(axis=-3)", "x.mean(axis=-3)", "sum(x)", "x.mean(axis=0)"),
+    change(
+        'three axes taken for granted', 'Your code works for three axes only, (h, T, d_k). Any number of axes may stand in front of them. Count from the end: the heads are axis −3, and the tokens axis −2.',
+        "h, T, d_k = x.shape\nreturn x.swapaxes(0, 1).reshape(T, h * d_k)",
+        "np.concatenate(x, axis=-1)",
+        "np.hstack(x)",
+        "np.concatenate([x[i] for i in range(x.shape[0])], axis=-1)",
+        "x.transpose(1, 0, 2).reshape(x.shape[1], -1)",
+        "x.swapaxes(0, 1).reshape(x.shape[1], -1)",
+    ),
+    change(
+        'four axes taken for granted', 'Your code is for four axes, (B, h, T, d_k). There may be fewer or more in front. Count from the end: `.swapaxes(-2, -3)` swaps T and h, and the sizes are `*leading, h, T, d_k = x.shape`.',
+        "B, h, T, d_k = x.shape\nreturn x.swapaxes(1, 2).reshape(B, T, h * d_k)",
+        "x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)",
+        "x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)",
+    ),
+    change('axes counted from the front', 'You swap two axes counted from the front. T and h stand there only for one number of axes. Count from the end: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(0, 1)", "x = x.swapaxes(1, 2)")),
+    change('one head only', 'Only one head is left in your result. All of them go side by side: the width is h·d_k.', "x[..., 0, :, :]", "x[..., -1, :, :]", "x[0]", "x[-1]"),
+    change("sizes in another order", "Your rows are cut as if T and h were exchanged. x is (..., h, T, d_k), `*leading, num_heads, T, d_k = x.shape`; after the swap a row is a token: (..., T, h·d_k).", sizes="*leading, T, num_heads, d_k = x.shape"),
+    change("pieces overlap", "Your pieces overlap: head i begins at column i · d_k, not at i.", "*leading, h, T, d_k = x.shape\nout = np.zeros((*leading, T, h * d_k))\nfor i in range(h):\n    out[..., i : i + d_k] = x[..., i, :, :]\nreturn out"),
 )
 
 # fmt: on
@@ -231,9 +270,55 @@ gauges stay as they were.""",
 _HOMES = {name: lesson for lesson in LESSONS if lesson.number < 10 for name in lesson.exercises}
 
 
+def _merge_cases(rng: np.random.Generator) -> Sequence[Case]:
+    return [
+        Case("3 heads, 4 tokens, d_k = 2", (rng.normal(size=(3, 4, 2)),)),
+        Case("leading axes (2,), 4 heads, 5 tokens, d_k = 3", (rng.normal(size=(2, 4, 5, 3)),)),
+        Case("leading axes (2, 3), 5 heads, 7 tokens, d_k = 2", (rng.normal(size=(2, 3, 5, 7, 2)),)),
+        Case("one head", (rng.normal(size=(1, 3, 4)),)),
+        Case("d_k = 1", (rng.normal(size=(2, 3, 5, 1)),)),
+        Case("float32 input", (rng.normal(size=(2, 5, 4)).astype(np.float32),)),
+        Case("as many heads as tokens", (rng.normal(size=(3, 3, 4)),)),
+        Case("a batch of one, a single token", (rng.normal(size=(1, 3, 1, 2)),)),
+        Case("leading axes (2, 1, 2), 3 heads", (rng.normal(size=(2, 1, 2, 3, 4, 2)),)),
+    ]
+
+
+_MERGE = Exercise(
+    name="merge_heads",
+    called="my_merge_heads",
+    takes="x",
+    task="""Put the pieces of each token side by side again, head 0 first.
+
+x: (..., h, T, d_k), any leading axes, also none.
+Returns (..., T, h·d_k). NumPy only. x stays as it was.""",
+    reference=attention.merge_heads,
+    steps={
+        "sizes": "*leading, num_heads, T, d_k = x.shape",
+        "swap": "x = x.swapaxes(-2, -3)  # (..., T, h, d_k): the pieces of a token side by side",
+        "join": "return x.reshape(*leading, T, num_heads * d_k)",
+    },
+    cases=_merge_cases,
+    returns=("merged",),
+    hints=(
+        "Undo the split, in the opposite order: first the axes, then the reshape.",
+        "Sizes from the end: `*leading, num_heads, T, d_k = x.shape`. Which two axes must change places, so that the pieces of "
+        "a token lie side by side?",
+        "`.swapaxes(-2, -3)`, then `.reshape(*leading, T, num_heads * d_k)`.",
+    ),
+    mistakes=MERGE,
+    library=(attention.merge_heads,),
+    praise="Nine cases.",
+    in_pytorch="merged = x.transpose(-3, -2).flatten(-2)  # `view` is an error here: the transpose left the pieces apart",
+)
+
+
 def _mend(name: str, of: str, mistake: str, task: str, symptom: str, hint: str) -> Exercise:
-    """Make an exercise from one of an earlier notebook: the stub has one of its mistakes."""
-    base = _HOMES[of].exercise(of)
+    """Make an exercise from one of an earlier notebook, or from `_MERGE`: the stub has one of its mistakes."""
+    if home := _HOMES.get(of):
+        base, known = home.exercise(of), f" (The bug is one that `check.{of}` knows from notebook {home.number:02}.)"
+    else:
+        base, known = _MERGE, ""
     (change,) = (change for change in base.mistakes if change.name == mistake)
     way: Mapping[str, str] = change.ways[0]
     return replace(
@@ -244,7 +329,7 @@ def _mend(name: str, of: str, mistake: str, task: str, symptom: str, hint: str) 
         broken=way,
         symptom=symptom,
         hints=(hint, *base.hints[-1:]),
-        praise=f"Mended. (The bug is one that `check.{of}` knows from notebook {_HOMES[of].number:02}.)",
+        praise=f"Mended.{known}",
     )
 
 

@@ -4,5 +4,5 @@ LESSON = Lesson(
     3,
     "Multi-head",
     "Why eight small looks instead of one big one?",
-    exercises=("split_heads", "merge_heads", "multi_head_attention"),
+    exercises=("split_heads", "multi_head_attention", "without_head"),
 )

@@ -1,6 +1,5 @@
 """The still pictures of notebook 03, in its order: heads drawn by hand, and what is made from trained models."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,18 +9,8 @@ from numpy.typing import ArrayLike
 from lesson_utils.classroom import plots
 from lesson_utils.classroom.drawings import arrow, sheet, tint
 from lesson_utils.classroom.formats import each, signed
-from lesson_utils.lessons.multi_head.experiment import (
-    LENGTH,
-    OFFSETS,
-    PLACES,
-    SYMBOLS,
-    MultiHeadAttention,
-    Survey,
-    by_offset,
-    examine,
-    main_offset,
-)
-from lesson_utils.maths import attention, models, ops
+from lesson_utils.lessons.multi_head.experiment import LENGTH, OFFSETS, PLACES, SYMBOLS, Survey, examine, main_offset
+from lesson_utils.maths import attention, models
 from lesson_utils.maths.checks import Array
 
 # --- 1 · One look, four answers ---------------------------------------------------------------------------------------
@@ -132,46 +121,30 @@ def heads_drawn(figure: "plots.Figure") -> str:
     )
 
 
-# --- 4 · How many heads? ----------------------------------------------------------------------------------------------
+# --- 3 · How many heads? ----------------------------------------------------------------------------------------------
 
 
 @plots.still(9.4, 3.9)
-def accuracy_plot(figure: "plots.Figure", surveys: Mapping[int, Survey], losses: Mapping[int, Sequence[float]]) -> str:
-    """Draw the share of right answers by number of heads, a dot for each start; and the loss of one training each."""
-    heads = list(surveys)
-    accuracy = {h: np.sort(survey.accuracy) for h, survey in surveys.items()}
-    medians = {h: float(np.median(shares)) for h, shares in accuracy.items()}
-    best = [h for h in heads if medians[h] > max(medians.values()) - 0.03]
-    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
-    for place, h in enumerate(heads):
-        _swarm(left, place, accuracy[h])
-        left.plot([place - 0.36, place + 0.36], [medians[h]] * 2, color=plots.INK, lw=2)
-        left.text(place, 1.06, f"{medians[h]:.2f}", ha="center", weight="bold")
-    left.axhline(0.05, color=plots.ORANGE, ls="--", lw=1.8)
-    left.text(len(heads) - 0.45, 0.06, "guessing", color=plots.ORANGE, ha="right", va="bottom")
-    left.set_xticks(range(len(heads)), [f"{h}" for h in heads])
-    left.set(xlim=(-0.5, len(heads) - 0.5), ylim=(0, 1.16), yticks=(0, 0.25, 0.5, 0.75, 1))
-    left.set(xlabel="heads (above: the median of the starts)", ylabel="share of right answers")
-    reached = " and ".join(f"{medians[h]:.2f}" for h in best)
-    left.set_title(f"{' and '.join(map(str, best))} heads do best: {reached}")
-    styles = dict(zip(heads, itertools.cycle(((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)))), strict=False))
-    colours = (plots.INK, plots.GREEN, plots.BLUE, plots.PURPLE, plots.ORANGE)
-    ends = {}
-    for (h, loss), colour in zip(losses.items(), itertools.cycle(colours), strict=False):
-        window = min(10, len(loss))
-        smooth = np.convolve(loss, np.full(window, 1 / window), "valid")
-        ends[h] = float(smooth[-1])
-        right.plot(np.arange(len(smooth)) + window, smooth, ls=styles[h], color=colour, label=f"{h}", lw=1.8)
-    right.set(ylim=(0, None), xlabel="training step", ylabel="loss (nats)")
-    right.set_title(f"One start each ends at {min(ends.values()):.2f} to {max(ends.values()):.2f}")
-    right.legend(title="heads", loc="lower left", ncols=2)
-    listed = (f"{h}: median {medians[h]:.2f}, from {a[0]:.2f} to {a[-1]:.2f}" for h, a in accuracy.items())
-    starts = len(accuracy[best[0]])
-    lost = each((f"{h} heads:" for h in ends), ends.values())
-    return (
-        f"… Share of right answers by number of heads, {starts} starts each: {'; '.join(listed)}. Loss of one start, "
-        f"mean of the last ten steps, in nats: {lost}."
-    )
+def accuracy_plot(figure: "plots.Figure", by_rate: Mapping[float, Mapping[int, Survey]]) -> str:
+    """Draw the share of right answers by number of heads, a dot for each start, at one learning rate beside another."""
+    told = []
+    for ax, (rate, surveys) in zip(figure.subplots(1, len(by_rate), sharey=True), by_rate.items(), strict=True):
+        accuracy = {h: np.sort(survey.accuracy) for h, survey in surveys.items()}
+        medians = {h: float(np.median(shares)) for h, shares in accuracy.items()}
+        for place, (h, shares) in enumerate(accuracy.items()):
+            _swarm(ax, place, shares)
+            ax.plot([place - 0.36, place + 0.36], [medians[h]] * 2, color=plots.INK, lw=2)
+            ax.text(place, 1.06, f"{medians[h]:.2f}", ha="center", weight="bold")
+        ax.axhline(0.05, color=plots.ORANGE, ls="--", lw=1.8)
+        ax.text(len(surveys) - 0.45, 0.06, "guessing", color=plots.ORANGE, ha="right", va="bottom")
+        ax.set_xticks(range(len(surveys)), [f"{h}" for h in surveys])
+        ax.set(xlim=(-0.5, len(surveys) - 0.5), ylim=(0, 1.16), yticks=(0, 0.25, 0.5, 0.75, 1), xlabel="heads")
+        best = _listed([str(h) for h, median in medians.items() if median > 0.9])
+        ax.set_title(f"Learning rate {rate:g}: medians above 0.9\nwith {best} heads")
+        listed = (f"{h}: median {medians[h]:.2f}, {a[0]:.2f} to {a[-1]:.2f} ({len(a)})" for h, a in accuracy.items())
+        told.append(f"at a rate of {rate:g}: {'; '.join(listed)}")
+    figure.axes[0].set_ylabel("share of right answers")
+    return f"… Right answers by number of heads, and in brackets the number of starts, {'. '.join(told)}."
 
 
 def _swarm(ax: "plots.Axes", place: float, values: Array, near: float = 0.03, step: float = 0.11) -> None:
@@ -181,41 +154,6 @@ def _swarm(ax: "plots.Axes", place: float, values: Array, near: float = 0.03, st
     x = np.concatenate([place + step * (np.arange(len(group)) - (len(group) - 1) / 2) for group in groups])
     x = place + (x - place) * min(1.0, 0.42 / max(float(np.abs(x - place).max()), 0.01))
     ax.plot(x, values, "o", color=plots.BLUE, ms=6.5, mec="white", mew=0.7, alpha=0.9)
-
-
-@plots.still(7.6, 3.9)
-def tasks_plot(figure: "plots.Figure", shares: Mapping[tuple[int, int], Sequence[float]]) -> str:
-    """Draw the share of right answers by number of heads, for tasks with different numbers of places to fetch from.
-
-    Args:
-        shares: of each start, by (places, heads).
-    """
-    ax = figure.add_subplot()
-    tasks = sorted({places for places, _ in shares})
-    best, told, ends = {}, [], []
-    looks = ((plots.GREEN, "s", "--"), (plots.BLUE, "o", "-"), (plots.PURPLE, "^", ":"))
-    for places, (colour, marker, line) in zip(tasks, looks, strict=False):
-        heads = sorted(h for task, h in shares if task == places)
-        medians = [float(np.median(shares[places, h])) for h in heads]
-        best[places] = heads[int(np.argmax(medians))]
-        ax.plot(heads, medians, line, color=colour, lw=1.8)
-        for h in heads:
-            values = shares[places, h]
-            ax.plot([h] * len(values), values, marker, color=colour, ms=6, mec="white", mew=0.6)
-        ends.append((medians[-1], f"{places} offsets", colour))
-        told.append(f"{places} offsets: {each((f'{h} heads' for h in heads), medians)}")
-    lowest = -1.0
-    for median, name, colour in sorted(ends):
-        lowest = max(median, lowest + 0.08)
-        ax.text(1.08 * max(h for _, h in shares), lowest, name, color=colour, weight="bold", va="center")
-    ax.set_xscale("log", base=2)
-    counts = sorted({h for _, h in shares})
-    ax.set_xticks(counts, [str(h) for h in counts])
-    ax.minorticks_off()
-    ax.set(xlim=(0.9, 27), ylim=(0, 1.05), xlabel="heads", ylabel="share of right answers")
-    found, wanted = (_listed([str(n) for n in numbers]) for numbers in (best.values(), best))
-    ax.set_title(f"Best median: {found} heads for {wanted} offsets")
-    return f"… Median share of right answers, {'; '.join(told)}."
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -270,19 +208,14 @@ def in_order(found: Survey) -> tuple[Array, Array]:
     return np.take_along_axis(weights, order, 1), np.take_along_axis(found.right, order, 1)
 
 
-# --- 5 · What each head does ------------------------------------------------------------------------------------------
+# --- 4 · What each head does ------------------------------------------------------------------------------------------
 
 
 @plots.still(9.4, 4.5)
-def head_jobs(figure: "plots.Figure", model: models.Encoder, multi_head: MultiHeadAttention) -> str:
-    """Draw where each head of a model looks, and below it the share of right answers without this head.
-
-    Args:
-        multi_head: computes the heads, as the exercise has it.
-    """
-    result = examine(model, 100, multi_head)
+def head_jobs(figure: "plots.Figure", model: models.Encoder, without: ArrayLike) -> str:
+    """Draw where each head of a model looks, and below it the share of right answers by offset, (h, 4), without it."""
+    result, without = examine(model, 100), np.asarray(without)
     count = len(result.maps)
-    without = np.stack([examine(model, 100, multi_head, knock_out=[head]).right for head in range(count)])  # (h, 4)
     offsets = [signed(o) for o in OFFSETS]
     axes = figure.subplots(2, count, height_ratios=(1.45, 1))
     cmap = plots.colour_map(*plots.WEIGHTS_MAP)
@@ -322,110 +255,34 @@ def one_each(without: Array, low: float = 0.5, high: float = 0.8) -> bool:
     return bool((without.min(axis=1) < low).all() and (others >= high).all() and len(set(own)) == len(without))
 
 
-@plots.still(9.4, 2.8)
+@plots.still(9.4, 4.2)
 def removals(figure: "plots.Figure", found: Survey) -> str:
-    """Draw what is lost without each head, in models from several starts: a tile for each start and kind of removal."""
+    """Draw which answers are wrong without each head (zeros), in models from several starts, a tile for each."""
     import matplotlib
 
-    count = len(found.zeros)
+    count, offsets = len(found.zeros), [signed(o) for o in OFFSETS]
     cmap = matplotlib.colors.LinearSegmentedColormap.from_list("lost", ["white", plots.ORANGE], 13)
-    axes = figure.subplots(2, count)
-    offsets = [signed(o) for o in OFFSETS]
-    alone = {}
-    for row, (name, all_starts) in zip(axes, (("zeros", found.zeros), ("its mean", found.means)), strict=True):
-        alone[name] = [one_each(without) for without in all_starts]
-        for start, (ax, without) in enumerate(zip(row, all_starts, strict=True)):
-            order = np.argsort(without.argmin(axis=1), kind="stable")  # the heads by what they are needed for
-            image = ax.imshow(1 - without[order], cmap=cmap, vmin=0, vmax=1)
-            ax.set(xticks=(), yticks=())
-            ax.spines[:].set_visible(True)
-            if alone[name][start]:
-                ax.spines[:].set(color=plots.INK, linewidth=2.2)
-            if name == "zeros":
-                ax.set_title(f"{start}", loc="center", size=11.5)
-            else:
-                ax.set_xlabel(f"{found.accuracy[start]:.2f}")
-        row[0].set_ylabel(f"{name}\n← head")
+    axes = figure.subplots(2, (count + 1) // 2, sharex=True, sharey=True, squeeze=False)
+    alone, by_mean = ([one_each(without) for without in all_starts] for all_starts in (found.zeros, found.means))
+    for start, (ax, without) in enumerate(zip(axes.flat, found.zeros, strict=False)):
+        order = np.argsort(without.argmin(axis=1), kind="stable")  # the heads by what they are needed for
+        image = ax.imshow(1 - without[order], cmap=cmap, vmin=0, vmax=1)
+        ax.set_xticks(range(len(offsets)), offsets)
+        ax.set_yticks(())
+        ax.spines[:].set_visible(True)
+        if alone[start]:
+            ax.spines[:].set(color=plots.INK, linewidth=2.6)
+        ax.set_title(f"{start}: {found.accuracy[start]:.2f} right", size=11)
+    for row in axes:
+        row[0].set_ylabel("without head")
+    for ax in axes[-1]:
+        ax.set_xlabel("offset")
     figure.colorbar(image, ax=axes, label="wrong answers", ticks=(0, 0.5, 1), shrink=0.9)
-    n = sum(alone["zeros"])
-    title = f"In {n} of {count} starts, each head has an offset of its own (dark frame)"
+    title = f"In {sum(alone)} of {count} starts, each head has an offset of its own (dark frame)"
     figure.suptitle(title, x=0.01, ha="left", weight="bold", size=12.5)
-    figure.supxlabel(f"offset {', '.join(offsets)} →    (below: right answers with all heads)", size=11)
-    framed = ", ".join(str(start) for start, x in enumerate(alone["zeros"]) if x)
+    framed = ", ".join(str(start) for start, x in enumerate(alone) if x)
     return (
-        f"{title}: starts {framed}. With the head's mean in place of zeros: {sum(alone['its mean'])} of {count}. "
-        f"Share of wrong answers by removed head and offset, a tile for each start. Right answers with all heads: "
+        f"{title}: starts {framed}. With the head's mean in place of zeros: {sum(by_mean)} of {count}. Share of wrong "
+        f"answers by head taken away and offset, a tile for each start. Right answers with all heads: "
         f"{', '.join(f'{share:.2f}' for share in found.accuracy)}."
     )
-
-
-def qk_circuit(model: models.Encoder) -> Array:
-    """Compute the weights that each head gives by position alone: the symbols are averaged out, (h, T, T)."""
-    (layer,), (_, x) = model.heads()["encoder"], _averages(model)
-    d_k = layer.W_Q.value.shape[1] // layer.num_heads
-    Q, K = (x @ W.value for W in (layer.W_Q, layer.W_K))  # (T, h·d_k)
-    own = [slice(i * d_k, (i + 1) * d_k) for i in range(layer.num_heads)]
-    return np.stack([ops.softmax(Q[:, columns] @ K[:, columns].T / d_k**0.5) for columns in own])
-
-
-def ov_circuit(model: models.Encoder) -> Array:
-    """Compute how much each head adds to each answer's scores, past the feed-forward network and the last norm.
-
-    Returns:
-        (h, 4, symbols seen, symbols answered), less the mean over the symbols seen.
-    """
-    (layer,), (x, _) = model.heads()["encoder"], _averages(model)
-    d_v = layer.W_V.value.shape[1] // layer.num_heads
-    c = model.config
-    unembed = model.head.W.value.reshape(c.d_model, c.outputs, c.classes)[..., _symbols()]  # (d_model, 4, symbols)
-    parts = []
-    for i in range(layer.num_heads):
-        own = slice(i * d_v, (i + 1) * d_v)
-        moved = x @ layer.W_V.value[:, own] @ layer.W_O.value[own]  # (symbols, d_model)
-        parts.append(np.einsum("sd,dov->osv", moved - moved.mean(axis=0), unembed))
-    return np.stack(parts)
-
-
-def _symbols() -> list[int]:
-    return SYMBOLS.encode(SYMBOLS.characters).tolist()
-
-
-def _averages(model: models.Encoder) -> tuple[Array, Array]:
-    """Average what attention reads of each symbol, (symbols, d_model), and of each position, (T, d_model)."""
-    ids = np.array(_symbols())[:, None].repeat(LENGTH, axis=1)  # (symbols, T): each symbol at each position
-    x, _ = model.tokens.forward(ids)
-    norm = model.stack.blocks[0].attention.norm
-    if norm is not None:
-        x, _ = norm.forward(x)
-    return x.mean(axis=1), x.mean(axis=0)
-
-
-@plots.still(9.4, 4.9)
-def circuits(figure: "plots.Figure", model: models.Encoder) -> str:
-    """Draw of each head where its positions look (QK), and what the symbol there does to the answers (OV)."""
-    looks, copies = qk_circuit(model), ov_circuit(model)
-    count = len(looks)
-    axes = figure.subplots(2, count)
-    told = []
-    largest = float(np.abs(copies).max())
-    for i, (above, below) in enumerate(axes.T):
-        first = above.imshow(looks[i], cmap=plots.colour_map(*plots.WEIGHTS_MAP), vmin=0, vmax=0.5)
-        above.set(xticks=(0, 8, 16), yticks=(0, 8, 16), xlabel="key's position")
-        place = main_offset(by_offset(looks[i])) or "many places"
-        above.set_title(f"Head {i} looks at {place}", size=11)
-        kept = np.trace(copies[i], axis1=1, axis2=2)  # (4,)
-        answer = int(kept.argmax())
-        matrix = copies[i, answer]
-        second = below.imshow(matrix, cmap=plots.colour_map(*plots.SCORES_MAP), vmin=-largest, vmax=largest)
-        below.set(xticks=(), yticks=(), xlabel="symbol answered")
-        right = float((matrix.argmax(axis=1) == np.arange(len(matrix))).mean())
-        below.set_title(f"It writes answer {signed(OFFSETS[answer])}", size=11)
-        told.append(
-            f"head {i} looks at {place} and writes answer {signed(OFFSETS[answer])}, where {right:.0%} of the symbols "
-            "raise their own score most"
-        )
-    axes[0, 0].set_ylabel("query's position")
-    axes[1, 0].set_ylabel("symbol seen")
-    figure.colorbar(first, ax=axes[0], label="weight", ticks=(0, 0.25, 0.5), extend="max", shrink=0.8)
-    figure.colorbar(second, ax=axes[1], label="added to score", shrink=0.8)
-    return f"Weights from positions alone, and what each symbol adds to the scores: {'; '.join(told)}."

@@ -50,43 +50,6 @@ SPLIT = (
     change("num_heads for the width", "You make pieces of width `num_heads`. `num_heads` is how many pieces there are; each is `d_model // num_heads` wide.", sizes="*leading, T, d_model = x.shape\nd_k = num_heads\nnum_heads = d_model // d_k"),
 )
 
-MERGE = (
-    change('reshaped without a swap', 'Your heads are joined as by a reshape alone, which never moves an entry past another: tokens of one head end up in one row. Swap T and h first, `.swapaxes(-2, -3)`, so that the pieces of a token lie beside each other.', swap=""),
-    change('not joined', 'The pieces of a token are not joined. After the swap, (..., T, h, d_k), return them reshaped to (..., T, h·d_k).', join="return x"),
-    change('leading axes joined', 'The leading axes are joined with T, as by a `-1` in `reshape`, which takes all that is left. Keep them: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, num_heads * d_k)"),
-    change('leading axes made one', 'Your result has exactly one leading axis, however many x has. Keep the leading axes as they are: `*leading, h, T, d_k = x.shape`, then `reshape(*leading, T, h * d_k)`.', join="return x.reshape(-1, T, num_heads * d_k)"),
-    change('columns of the heads alternate', "Your rows take the first column of every head, then the second of every head. A row is head 0's d_k columns, then head 1's: swap T and h, so that the axes are (..., T, h, d_k), and reshape.", "*leading, h, T, d_k = x.shape\nout = np.zeros((*leading, T, h * d_k), x.dtype)\nfor i in range(h):\n    out[..., i::h] = x[..., i, :, :]\nreturn out", swap="x = np.moveaxis(x, -3, -1)"),
-    change('wrong axes swapped', 'In your result d_k has changed places with another axis. T and h must: `.swapaxes(-2, -3)`, then reshape to (..., T, h·d_k).', swap=("x = x.swapaxes(-1, -2)", "x = x.swapaxes(-1, -3)"), join=("return x.reshape(*leading, T, num_heads * d_k)", "return x")),
-    change(
-        'heads below each other', 'You put the heads below each other, as more rows. A token stays one row: its pieces from all heads go side by side, into one row of h·d_k columns.',
-        "np.concatenate(x)",
-        "np.concatenate(x, axis=-2)",
-        "x.reshape(*x.shape[:-3], -1, x.shape[-1])",
-        "np.vstack(x)",
-    ),
-    change("last head first", "Your heads stand in the reverse order, the last one first. The first head's piece comes first.", swap="x = x[..., ::-1, :, :].swapaxes(-2, -3)"),
-    change('heads added', 'You add the heads up, or average them. They are put side by side, so that W_O can use each in its own way: the width is h·d_k.', "x.sum(axis=-3)", "x.mean(axis=-3)", "sum(x)", "x.mean(axis=0)"),
-    change(
-        'three axes taken for granted', 'Your code works for three axes only, (h, T, d_k). Any number of axes may stand in front of them. Count from the end: the heads are axis −3, and the tokens axis −2.',
-        "h, T, d_k = x.shape\nreturn x.swapaxes(0, 1).reshape(T, h * d_k)",
-        "np.concatenate(x, axis=-1)",
-        "np.hstack(x)",
-        "np.concatenate([x[i] for i in range(x.shape[0])], axis=-1)",
-        "x.transpose(1, 0, 2).reshape(x.shape[1], -1)",
-        "x.swapaxes(0, 1).reshape(x.shape[1], -1)",
-    ),
-    change(
-        'four axes taken for granted', 'Your code is for four axes, (B, h, T, d_k). There may be fewer or more in front. Count from the end: `.swapaxes(-2, -3)` swaps T and h, and the sizes are `*leading, h, T, d_k = x.shape`.',
-        "B, h, T, d_k = x.shape\nreturn x.swapaxes(1, 2).reshape(B, T, h * d_k)",
-        "x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)",
-        "x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)",
-    ),
-    change('axes counted from the front', 'You swap two axes counted from the front. T and h stand there only for one number of axes. Count from the end: `.swapaxes(-2, -3)`.', swap=("x = x.swapaxes(0, 1)", "x = x.swapaxes(1, 2)")),
-    change('one head only', 'Only one head is left in your result. All of them go side by side: the width is h·d_k.', "x[..., 0, :, :]", "x[..., -1, :, :]", "x[0]", "x[-1]"),
-    change("sizes in another order", "Your rows are cut as if T and h were exchanged. x is (..., h, T, d_k), `*leading, num_heads, T, d_k = x.shape`; after the swap a row is a token: (..., T, h·d_k).", sizes="*leading, T, num_heads, d_k = x.shape"),
-    change("pieces overlap", "Your pieces overlap: head i begins at column i · d_k, not at i.", "*leading, h, T, d_k = x.shape\nout = np.zeros((*leading, T, h * d_k))\nfor i in range(h):\n    out[..., i : i + d_k] = x[..., i, :, :]\nreturn out"),
-)
-
 _FOR = "outputs, maps = [], []\nfor i in range(num_heads):\n    d_k, d_v = W_Q.shape[1] // num_heads, W_V.shape[1] // num_heads\n"
 
 
@@ -156,6 +119,27 @@ MULTI = (
     change("the first rows of W_O for all", "Every head is multiplied by the first rows of W_O. Head i has d_v rows of its own, i·d_v … (i + 1)·d_v − 1.", mix="d_v = heads.shape[-1]\noutput = sum(heads[..., i, :, :] @ W_O[:d_v] for i in range(num_heads))"),
 )
 
+_ROWS_OF_HEAD = "head * d_v : (head + 1) * d_v"
+
+WITHOUT = (
+    change("columns", "You set columns to 0. A head's output meets rows of W_O: head i has the rows i·d_v … (i + 1)·d_v − 1.", f"d_v = W_O.shape[1] // num_heads\nW_O = W_O.copy()\nW_O[:, {_ROWS_OF_HEAD}] = 0\nreturn W_O", zero=f"W_O[:, {_ROWS_OF_HEAD}] = 0"),
+    change("one row", "You set a single row to 0. A head has d_v rows, `len(W_O) // num_heads` of them: head i has the rows i·d_v … (i + 1)·d_v − 1.", zero=("W_O[head] = 0", "W_O[head * d_v] = 0")),
+    change("one column", "You set a single column to 0. A head has d_v rows: head i has the rows i·d_v … (i + 1)·d_v − 1.", zero="W_O[:, head] = 0"),
+    change("every h-th row", "You take every h-th row. The outputs of the heads stand side by side as whole pieces, so the rows of a head are neighbours: i·d_v … (i + 1)·d_v − 1.", zero="W_O[head::num_heads] = 0"),
+    change("only this head is left", "You take all the other heads away. The rows of this head must be 0, and those of the others stay.", size="d_v = len(W_O) // num_heads\nkept = np.zeros_like(W_O)", zero=f"kept[{_ROWS_OF_HEAD}] = W_O[{_ROWS_OF_HEAD}]", answer="return kept"),
+    change("rows taken out", "You take the rows out, so the matrix no longer fits the heads' outputs. Keep its shape, and set these rows to 0.", f"d_v = len(W_O) // num_heads\nreturn np.delete(W_O, np.s_[{_ROWS_OF_HEAD}], axis=0)", "d_v = len(W_O) // num_heads\nreturn np.concatenate([W_O[: head * d_v], W_O[(head + 1) * d_v :]])"),
+    change("width from the columns", "You take the width of a head from the columns of W_O, which are d_out. Each head has `len(W_O) // num_heads` rows.", size="d_v = W_O.shape[1] // num_heads"),
+    change("num_heads rows", "You set `num_heads` rows to 0. `num_heads` is how many heads there are; each has `len(W_O) // num_heads` rows.", zero="W_O[head * num_heads : (head + 1) * num_heads] = 0"),
+    change("from row i on", "Your rows begin at row i. Those of head i begin at row i·d_v.", zero="W_O[head : head + d_v] = 0"),
+    change("counted from 1", "Your heads are counted from 1. They are counted from 0: head 0 has the first d_v rows.", zero="W_O[(head - 1) * d_v : head * d_v] = 0"),
+    change("all up to this head", "You take this head away, and all before it. The rows of one head are i·d_v … (i + 1)·d_v − 1.", zero="W_O[: (head + 1) * d_v] = 0"),
+    change("all from this head on", "You take this head away, and all after it. The rows of one head are i·d_v … (i + 1)·d_v − 1.", zero="W_O[head * d_v :] = 0"),
+    change("the mean row", "You put the mean of the head's rows in their place. Taken away means that they add nothing: set them to 0.", zero=f"W_O[{_ROWS_OF_HEAD}] = W_O[{_ROWS_OF_HEAD}].mean(axis=0)"),
+    change("still cut into heads", "Your matrix is still cut into heads, (h, d_v, d_out). Return it in the shape that it had: `.reshape(W_O.shape)`.", size="cut = W_O.copy().reshape(num_heads, -1, W_O.shape[1])", copy="cut[head] = 0", zero="", answer="return cut"),
+    change("ones", "You set the rows to 1. What a head brings is multiplied by its rows, so only 0 takes it away.", zero=f"W_O[{_ROWS_OF_HEAD}] = 1"),
+    change("a float for a size", "`/` gives a float, even 6 / 2, and a slice needs whole numbers. Write `len(W_O) // num_heads`.", size="d_v = len(W_O) / num_heads"),
+)
+
 # fmt: on
 
 # --- Split and merge ------------------------------------------------------------------------------------------------
@@ -173,20 +157,6 @@ def _split_cases(rng: np.random.Generator) -> Sequence[Case]:
         Case("as many heads as tokens", (rng.normal(size=(4, 8)), 4)),
         Case("leading axes (2, 1, 3), a single token of width 6, 2 heads", (rng.normal(size=(2, 1, 3, 1, 6)), 2)),
         Case("columns that stand one after the other in memory", (rng.normal(size=(6, 5)).T, 3)),
-    ]
-
-
-def _merge_cases(rng: np.random.Generator) -> Sequence[Case]:
-    return [
-        Case("3 heads, 4 tokens, d_k = 2", (rng.normal(size=(3, 4, 2)),)),
-        Case("leading axes (2,), 4 heads, 5 tokens, d_k = 3", (rng.normal(size=(2, 4, 5, 3)),)),
-        Case("leading axes (2, 3), 5 heads, 7 tokens, d_k = 2", (rng.normal(size=(2, 3, 5, 7, 2)),)),
-        Case("one head", (rng.normal(size=(1, 3, 4)),)),
-        Case("d_k = 1", (rng.normal(size=(2, 3, 5, 1)),)),
-        Case("float32 input", (rng.normal(size=(2, 5, 4)).astype(np.float32),)),
-        Case("as many heads as tokens", (rng.normal(size=(3, 3, 4)),)),
-        Case("a batch of one, a single token", (rng.normal(size=(1, 3, 1, 2)),)),
-        Case("leading axes (2, 1, 2), 3 heads", (rng.normal(size=(2, 1, 2, 3, 4, 2)),)),
     ]
 
 
@@ -218,34 +188,6 @@ x stays as it was.""",
     praise="Ten cases: any leading axes, one head, d_k = 1, float32. Each head has its own columns of every token.",
     in_pytorch="""# A `view` straight to (..., h, T, d_k) has the right shape, too, and mixes the tokens, as `reshape` does in NumPy.
 heads = x.view(*x.shape[:-1], num_heads, -1).transpose(-3, -2)""",
-)
-
-_MERGE = Exercise(
-    name="merge_heads",
-    called="my_merge_heads",
-    takes="x",
-    task="""Put the pieces of each token side by side again, head 0 first.
-
-x: (..., h, T, d_k), any leading axes, also none.
-Returns (..., T, h·d_k). NumPy only. x stays as it was.""",
-    reference=attention.merge_heads,
-    steps={
-        "sizes": "*leading, num_heads, T, d_k = x.shape",
-        "swap": "x = x.swapaxes(-2, -3)  # (..., T, h, d_k): the pieces of a token side by side",
-        "join": "return x.reshape(*leading, T, num_heads * d_k)",
-    },
-    cases=_merge_cases,
-    returns=("merged",),
-    hints=(
-        "Undo the split, in the opposite order: first the axes, then the reshape.",
-        "Sizes from the end: `*leading, num_heads, T, d_k = x.shape`. Which two axes must change places, so that the pieces of "
-        "a token lie side by side?",
-        "`.swapaxes(-2, -3)`, then `.reshape(*leading, T, num_heads * d_k)`.",
-    ),
-    mistakes=MERGE,
-    library=(attention.merge_heads,),
-    praise="Nine cases. Split and merge are a pair now; and each was checked by itself, which a round trip does not do.",
-    in_pytorch="merged = x.transpose(-3, -2).flatten(-2)  # `view` is an error here: the transpose left the pieces apart",
 )
 
 # --- Multi-head attention -------------------------------------------------------------------------------------------
@@ -314,4 +256,59 @@ output = (weights @ V).transpose(-3, -2).flatten(-2) @ W_O
 # unless you say `average_attn_weights=False`.""",
 )
 
-EXERCISES = (_SPLIT, _MERGE, _MULTI)
+# --- Take a head away -----------------------------------------------------------------------------------------------
+
+
+def _reference_without(W_O: np.ndarray, head: int, num_heads: int) -> np.ndarray:
+    rows = np.arange(len(W_O)) // (len(W_O) // num_heads)
+    return np.where((rows == head)[:, None], W_O.dtype.type(0), W_O)
+
+
+def _without_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, head: int, h: int, d_v: int, d_out: int) -> Case:
+        return Case(label, (rng.normal(size=(h * d_v, d_out)), head, h))
+
+    return [
+        case("head 1 of 3, each with 4 rows", 1, 3, 4, 12),
+        case("head 0 of 2", 0, 2, 3, 6),
+        case("the last head of 4, d_v = 5, output width 8", 3, 4, 5, 8),
+        case("head 2 of 5, d_v = 2, output width 7", 2, 5, 2, 7),
+        case("one head", 0, 1, 4, 4),
+        case("d_v = 1", 2, 4, 1, 4),
+        Case("float32 input", (rng.normal(size=(6, 6)).astype(np.float32), 1, 2)),
+        case("as many heads as rows of each", 1, 3, 3, 9),
+    ]
+
+
+_WITHOUT = Exercise(
+    name="without_head",
+    called="my_without_head",
+    takes="W_O, head, num_heads",
+    task="""Take a head away: W_O with the rows of this head at 0.
+
+W_O: (h·d_v, d_out). head: 0 … h − 1. num_heads: h.
+Returns a new matrix, (h·d_v, d_out). NumPy only. W_O stays as it was.""",
+    reference=_reference_without,
+    steps={
+        "size": "d_v = len(W_O) // num_heads  # each head has so many rows",
+        "copy": "W_O = W_O.copy()",
+        "zero": "W_O[head * d_v : (head + 1) * d_v] = 0",
+        "answer": "return W_O",
+    },
+    cases=_without_cases,
+    returns=("without",),
+    hints=(
+        "The merged heads are h·d_v wide, and each of these numbers meets one row of W_O. Which rows does head i meet?",
+        "Each head has d_v = `len(W_O) // num_heads` rows, and head 0 has the first of them. Change a copy: `W_O.copy()`.",
+        "`W_O[head * d_v : (head + 1) * d_v] = 0`, in the copy.",
+    ),
+    mistakes=WITHOUT,
+    praise="Eight cases: the first, a middle and the last head, and widths that differ. Now you can ask a trained model what "
+    "each of its heads is for.",
+    in_pytorch="""d_v = len(W_O) // num_heads
+without = W_O.clone()
+without[head * d_v : (head + 1) * d_v] = 0
+# `nn.MultiheadAttention` keeps this matrix transposed, in `out_proj.weight`: there a head has d_v columns, not rows.""",
+)
+
+EXERCISES = (_SPLIT, _MULTI, _WITHOUT)

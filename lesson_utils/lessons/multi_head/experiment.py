@@ -1,7 +1,6 @@
 """The experiment of notebook 03: models that must fetch from four places at once, and what can be measured on them."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 from lesson_utils.classroom.formats import signed
 from lesson_utils.lessons import bugs
 from lesson_utils.lessons.attention_bugs import SPLIT
-from lesson_utils.maths import attention, layers, models, tasks, training
+from lesson_utils.maths import attention, layers, models, tasks
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models.experiments import Change, changed
 
@@ -33,6 +32,13 @@ def held_out(n: int = 500) -> tuple[Any, Any]:
     return tasks.gather(np.random.default_rng(99), n, LENGTH, PLACES, NUM_SYMBOLS)
 
 
+def uneven(source: Array, target: Array) -> tuple[Array, Array]:
+    """Let one symbol fill half of the places of sequences (n, T), and return source and target as before."""
+    half = np.random.default_rng(0).random(source.shape) < 0.5
+    source = np.where(half, source[0, 0], source)
+    return source, source[:, (np.arange(LENGTH)[:, None] + OFFSETS) % LENGTH]
+
+
 def untrained(num_heads: int) -> models.Encoder:
     """Make a model of the notebook's sizes, for the live figures' examples."""
     sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "positions": "learned", "max_length": LENGTH}
@@ -47,7 +53,6 @@ class Result(NamedTuple):
     right: Array  # share of right answers, by offset, (4,)
     among: float  # share of answers that are at least one of the four wanted symbols
     maps: Array  # attention weights, mean over the sequences, (h, T, T)
-    one: Array  # attention weights of the first sequence, (h, T, T)
     profile: Array  # of each head: its mean weight by offset, as in `by_offset`, (h, T)
     sharpness: float  # mean of the largest weight of a row
 
@@ -57,19 +62,18 @@ class Result(NamedTuple):
 
 
 def examine(
-    model: models.Encoder, n: int = 500, multi_head: MultiHeadAttention | None = None, knock_out: Sequence[int] = ()
+    model: models.Encoder, n: int = 500, multi_head: MultiHeadAttention | None = None, W_O: Array | None = None
 ) -> Result:
-    """Run a model of one layer on `held_out` sequences.
+    """Run a model on `held_out` sequences, and look at its first layer.
 
     Args:
         n: how many sequences.
         multi_head: takes the place of our own multi-head attention.
-        knock_out: heads without an effect: their rows of W_O are zeros.
+        W_O: takes the place of the layer's own.
     """
     source, target = held_out(n)
-    (layer,) = model.heads()["encoder"]
-    lost = np.repeat(np.isin(np.arange(layer.num_heads), knock_out), len(layer.W_O.value) // layer.num_heads)
-    changes: list[Change] = [(layer.W_O, "value", np.where(lost[:, None], 0, layer.W_O.value))]
+    layer, *_ = model.heads()["encoder"]
+    changes: list[Change] = [] if W_O is None else [(layer.W_O, "value", W_O)]
     if multi_head:
         changes.append((model.stack.blocks[0].attention, "inner", SimpleNamespace(forward=_by(multi_head, layer))))
     with changed(changes):
@@ -81,7 +85,6 @@ def examine(
         right=(answers == target).mean(axis=(0, 1)),
         among=float((answers[..., None] == target[:, :, None, :]).any(axis=-1).mean()),
         maps=maps,
-        one=weights[0],
         profile=by_offset(maps),
         sharpness=float(weights.max(axis=-1).mean()),
     )
@@ -91,7 +94,7 @@ class Survey(NamedTuple):
     """The results of several trained models with h heads each, on sequences that they were not trained on."""
 
     right: Array  # share of right answers, by offset, (models, 4)
-    profile: Array  # of each head: its mean weight by offset, as in `by_offset`, (models, h, T)
+    profile: Array  # of a single head: its mean weight by offset, as in `by_offset`, (models, 1, T); of more, (0,)
     sharpness: Array  # mean of the largest weight of a row, (models,)
     zeros: Array  # shares of right answers with one head's output replaced by zeros, (models, h, 4); or (0,)
     means: Array  # the same, with the head's output replaced by its mean
@@ -116,6 +119,7 @@ def survey(several: Sequence[models.Encoder], removed: bool = False) -> Survey:
         np.stack([np.asarray(getattr(result, name)) for result in results])
         for name in ("right", "profile", "sharpness")
     )
+    profile = profile if profile.shape[1] == 1 else np.zeros(0)
     return Survey(right, profile, sharpness, zeros=without["zero"], means=without["mean"])
 
 
@@ -145,20 +149,27 @@ def widths(d_k: int, d_v: int, seed: int) -> Callable[[models.Encoder], None]:
     return change
 
 
-def share_on_task(places: int, num_heads: int, steps: int, seed: int, peak: float = 5e-3) -> float:
-    """Train a model as the notebook does, but to fetch from this many places, or at another learning rate.
+def faster(*names: str, times: float = 4.0) -> Callable[[models.Encoder], Callable[..., None]]:
+    """Return a function that makes each step of some parameters of a new model longer, as a higher rate would.
 
-    Returns:
-        Its share of right answers.
+    Args:
+        names: of the parameters, or of the parts that hold them.
+        times: how many times as long. What the function returns lengthens each step after it, for `training.fit`.
     """
-    sizes: Any = {"d_model": 32, "num_layers": 1, "d_ff": 16, "positions": "learned", "max_length": LENGTH}
-    config = models.EncoderConfig(vocab=23, classes=23, num_heads=num_heads, outputs=places, **sizes)
-    model = models.Encoder(config, np.random.default_rng(seed))
-    schedule = partial(training.warmup_linear, peak=peak, warmup=steps // 10, total=steps * 13 // 10)
-    batches = partial(tasks.gather, batch=64, k=places)
-    training.fit(model, batches, steps, schedule=schedule, seed=seed, progress=False)
-    source, target = tasks.gather(np.random.default_rng(99), 500, LENGTH, places, NUM_SYMBOLS)
-    return float((model.forward(source)[0].argmax(axis=-1) == target).mean())
+
+    def change(model: models.Encoder) -> Callable[..., None]:
+        params = [param for name, param in model.params().items() if set(names) & set(name.split("."))]
+        before = [param.value.copy() for param in params]
+
+        def after_step(*_: object) -> None:
+            for n, param in enumerate(params):
+                param.value = before[n] + np.float32(times) * (param.value - before[n])
+                before[n] = param.value.copy()
+
+        return after_step
+
+    change.__name__ = f"faster_{'_'.join(names)}"  # by this name its results are stored
+    return change
 
 
 def _by(multi_head: MultiHeadAttention, layer: layers.MultiHead) -> Callable[..., Any]:
@@ -193,7 +204,6 @@ def main_offset(profile: Array, least: float = 0.5) -> str:
     return signed(short_way(best)) if profile[best] >= least else ""
 
 
-def scramble(model: models.Encoder) -> models.Encoder:
+def scramble(model: models.Encoder) -> None:
     """Plant the classic bug in a model of one layer: its heads are split and merged by `reshape` alone."""
     bugs.plant(model, SPLIT)
-    return model
