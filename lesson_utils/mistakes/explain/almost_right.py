@@ -18,6 +18,7 @@ LEFT = "The numbers are right; one thing is left."
 VIEWS = ("reshape", "swapaxes", "transpose", "ravel", "view", "squeeze")  # what makes no new array of one
 FILLING = ("putmask", "copyto", "place", "put", "fill_diagonal")  # functions that change their first argument
 IN_PLACE = ("sort", "fill", "put", "resize", "partition", "itemset")  # methods of an array that change it
+OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "update")  # and of dictionaries
 
 
 def form_problem(exercise: Exercise, function: Any, case: Case, outcome: Outcome, wanted: Outcome) -> str | None:
@@ -69,6 +70,7 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], 
     """Return the words for arguments that were changed: where, and how to avoid it; `beside` is the message for the results."""
     names, mine = [exercise.parameters[i] for i in changed], learner_code(function)
     name, lines = next(((n, lines) for n in names if (lines := [*_writing(mine, n)])), (names[0], []))
+    kind = type(exercise.drawn[0].arguments[exercise.parameters.index(name)]).__name__.replace("ndarray", "array")
     where, how = "", f"Begin with `{name} = {name}.copy()`."
     if mine and lines:
         line, which = lines[0], f", `{name}`" if names[1:] else ""
@@ -81,19 +83,19 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], 
             new = ast.unparse(ast.BinOp(ast.Name(name), line.op, line.value))
             is_wide = _has_mixed_dtypes(exercise) or "dtype" in new or "float64" in new
             of_its_dtype = f"({new}).astype({name}.dtype)" if is_wide else new
-            how = f"Write `{name} = {of_its_dtype}`, which makes a new array."
+            how = f"Write `{name} = {of_its_dtype}`, which makes a new {kind}."
         elif isinstance(line, ast.Assign) and getattr(line.targets[0], "attr", "") == "shape":
             how = f"Write `{name} = {name}.reshape({ast.unparse(line.value)})`, which leaves the caller's array its shape."
     elif mine and (naming := _other_name(mine, name)):
         text = f"Line {naming.lineno}, `{mine.text(naming)}`,"
         how = f"{text} makes no new array: another name, a slice and `reshape` show the numbers of the old one. {how}"
-    else:
+    elif kind == "array":
         how = f"Another name for `{name}`, a slice or a `reshape` of it is still the same array. {how}"
     rest = [f"`{other}`" for other in names if other != name]
     also = f" Do the same with {' and '.join(rest)}." if rest else ""
     said, it, s = ("arguments", "them", "s") if rest else ("argument", "it", "")
     every = " and ".join([f"`{name}`", *rest])
-    return f"your function changes its {said} {every} in place{where}, and with {it} the caller's array{s}. {how}{also}"
+    return f"your function changes its {said} {every} in place{where}, and with {it} the caller's {kind}{s}. {how}{also}"
 
 
 def _has_mixed_dtypes(exercise: Exercise) -> bool:
@@ -134,6 +136,7 @@ def _writing(mine: LearnerCode | None, name: str) -> Iterator[ast.stmt]:
                 written.append(value)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr), args=[first, *_])) if attr in FILLING:
                 written.append(first)
+        written += [n.func.value for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr in OF_LISTS]
         for array in written:
             while isinstance(array, ast.Subscript | ast.Attribute):
                 array = array.value

@@ -51,8 +51,16 @@ def filled_empty(left: float = math.nan) -> Iterator[None]:
 
 
 def copied(arguments: Sequence[Any]) -> list[Any]:
-    """Return the arguments, with a copy of each array, laid out in memory as it was."""
-    return [x.copy(order="K") if isinstance(x, np.ndarray) else x for x in arguments]
+    """Return the arguments, with a copy of each array, laid out in memory as it was, and of each list and dictionary."""
+    return [_copy(x) for x in arguments]
+
+
+def _copy(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return x.copy(order="K")
+    if type(x) is list:
+        return copied(x)
+    return dict(zip(x, copied([*x.values()]), strict=True)) if type(x) is dict else x
 
 
 def quick(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
@@ -114,11 +122,17 @@ def attempt(
 def changed(given: Sequence[Any], before: Sequence[Any]) -> tuple[int, ...]:
     """Return the places of the arguments that were changed in place."""
     pairs = enumerate(zip(given, before, strict=True))
-    return tuple(i for i, (now, then) in pairs if isinstance(now, np.ndarray) and not _equal(now, then))
+    return tuple(i for i, (now, then) in pairs if not _equal(now, then))
 
 
-def _equal(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if type(a) is list and type(b) is list:
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if type(a) is dict and type(b) is dict:
+        return _equal([*a], [*b]) and _equal([*a.values()], [*b.values()])
+    return a is b or (type(a) is type(b) is not np.ndarray and bool(a == b))
 
 
 @contextmanager
