@@ -91,18 +91,18 @@ def heads_drawn(figure: "plots.Figure") -> str:
 
     ax = sheet(figure)
     ax.set_title("Each head looks with columns of its own; $W_O$ mixes what they bring back")
-    middle, whole, part = 1.72, "(T, $d_{model}$)\n= (4, 6)", "(T, $d_k$)\n= (4, 3)"
+    middle, whole, part = 1.86, "(T, $d_{model}$)\n= (4, 6)", "(T, $d_k$)\n= (4, 3)"
     sign: dict[str, Any] = {"ha": "center", "va": "center", "size": 15}
     start = _grid(ax, 0.02, middle, X, plots.GREY, "X", whole)
     for i, (y, into) in enumerate(((middle + 0.93, 0.14), (middle - 0.93, -0.14))):
-        columns = f"columns\n{3 * i} to {3 * i + 2}"
+        q, k, v = (f"columns\n{3 * i} to {3 * i + 2}\nof $XW_{letter}$" for letter in "QKV")
         arrow(ax, (start, middle), (1.4, y))
-        x = _grid(ax, 1.44, y, Q[i], plots.QUERY, "Q", columns)
-        x = _grid(ax, x + 0.2, y, K[i], plots.KEY, "K", columns)
+        x = _grid(ax, 1.44, y, Q[i], plots.QUERY, "Q", q)
+        x = _grid(ax, x + 0.2, y, K[i], plots.KEY, "K", k)
         arrow(ax, (x, y), (x + 0.36, y))
         x = _grid(ax, x + 0.38, y, weights[i], plots.INK, "weights", "(T, T)\n= (4, 4)")
         ax.text(x + 0.11, y, "·", **sign)
-        x = _grid(ax, x + 0.22, y, V[i], plots.VALUE, "V", columns)
+        x = _grid(ax, x + 0.22, y, V[i], plots.VALUE, "V", v)
         ax.text(x + 0.15, y, "=", **sign)
         x = _grid(ax, x + 0.3, y, heads[i], plots.VALUE, f"head {i}", part)
         arrow(ax, (x, y), (x + 0.46, middle + into))

@@ -72,6 +72,18 @@ _CUT = {n: f"{n} = (x @ W_{n}).reshape(*x.shape[:-1], num_heads, -1)" for n in "
 _OWN = "weights = ops.softmax(Q @ K.swapaxes(-1, -2) / math.sqrt({}){})\nheads = weights @ V"
 
 MULTI = (
+    change(
+        "the width of a head from d_model",
+        "You take the width of a head as d_model // num_heads. Here it need not be: the queries and keys of a head have `W_Q.shape[-1] // num_heads` columns, and its values `W_V.shape[-1] // num_heads`.",
+        Q="Q = (x @ W_Q).reshape(*x.shape[:-1], num_heads, x.shape[-1] // num_heads).swapaxes(-3, -2)",
+        K="K = (x @ W_K).reshape(*x.shape[:-1], num_heads, x.shape[-1] // num_heads).swapaxes(-3, -2)",
+        V="V = (x @ W_V).reshape(*x.shape[:-1], num_heads, x.shape[-1] // num_heads).swapaxes(-3, -2)",
+    ),
+    change(
+        "merged to d_model",
+        "The merged heads are h·d_v wide, and not always d_model: write -1 for the last size in `reshape`, or use `attention.merge_heads`.",
+        merge="joined = heads.swapaxes(-3, -2).reshape(x.shape)",
+    ),
     change('one big head', 'This is one big head: queries and keys meet in their full width, and there is one set of weights. Split the queries, keys and values into heads first; each head then has weights of its own.', Q="Q = x @ W_Q", K="K = x @ W_K", V="V = x @ W_V", merge="joined = heads"),
     change('W_O left out', 'Your output is not multiplied by W_O, which mixes what the heads brought. Multiply the joined heads by it: `… @ W_O`.', mix="output = joined"),
     change('heads scrambled', 'Your heads hold the wrong tokens, as after a reshape without a swap. Reshape to (..., T, h, d_k), then swap T and h; merge the same way back.', **_SCRAMBLED, merge=("joined = attention.merge_heads(heads)", "joined = heads.reshape(*x.shape[:-1], -1)")),
@@ -133,6 +145,10 @@ WITHOUT = (
     change("from row i on", "Your rows begin at row i. Those of head i begin at row i·d_v.", zero="W_O[head : head + d_v] = 0"),
     change("counted from 1", "Your heads are counted from 1. They are counted from 0: head 0 has the first d_v rows.", zero="W_O[(head - 1) * d_v : head * d_v] = 0"),
     change("all up to this head", "You take this head away, and all before it. The rows of one head are i·d_v … (i + 1)·d_v − 1.", zero="W_O[: (head + 1) * d_v] = 0"),
+    change(
+        "rows counted from the end", "You count the rows from the end. Head i has the rows i·d_v … (i + 1)·d_v − 1, counted from the front.",
+        "W_O = W_O.copy()\nd = len(W_O) // num_heads\nW_O[-head * d :] = 0\nreturn W_O",
+    ),
     change("all from this head on", "You take this head away, and all after it. The rows of one head are i·d_v … (i + 1)·d_v − 1.", zero="W_O[head * d_v :] = 0"),
     change("the mean row", "You put the mean of the head's rows in their place. Taken away means that they add nothing: set them to 0.", zero=f"W_O[{_ROWS_OF_HEAD}] = W_O[{_ROWS_OF_HEAD}].mean(axis=0)"),
     change("still cut into heads", "Your matrix is still cut into heads, (h, d_v, d_out). Return it in the shape that it had: `.reshape(W_O.shape)`.", size="cut = W_O.copy().reshape(num_heads, -1, W_O.shape[1])", copy="cut[head] = 0", zero="", answer="return cut"),

@@ -95,7 +95,9 @@ def changes_in_place(exercise: Exercise, function: Any, changed: Sequence[int], 
     also = f" Do the same with {' and '.join(rest)}." if rest else ""
     said, it, s = ("arguments", "them", "s") if rest else ("argument", "it", "")
     every = " and ".join([f"`{name}`", *rest])
-    return f"your function changes its {said} {every} in place{where}, and with {it} the caller's {kind}{s}. {how}{also}"
+    return (
+        f"your function changes its {said} {every} in place{where}, and with {it} the caller's {kind}{s}. {how}{also}"
+    )
 
 
 def _has_mixed_dtypes(exercise: Exercise) -> bool:

@@ -105,7 +105,9 @@ def _has_no_sign(p: Plausibility, edit: Edit) -> bool:
         return False
     negated = edit.new.operand
     is_count = name_called(negated) in COUNTS or p.kinds.get(getattr(negated, "id", "")) == "i"
-    return is_count or isinstance(edit.parent, ast.Subscript)
+    divides = any(isinstance(getattr(node, "op", None), ast.FloorDiv) for node in (edit.parent, negated))
+    is_size = divides or ".shape" in ast.unparse(negated) or name_called(edit.parent) == "reshape"  # it takes −7 for −1
+    return is_count or is_size or isinstance(edit.parent, ast.Subscript)
 
 
 def _is_opposite(p: Plausibility, edit: Edit) -> bool:
