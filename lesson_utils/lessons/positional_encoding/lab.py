@@ -601,11 +601,11 @@ def hand_drawn(figure: "plots.Figure", model: GPT, longer: Ids, pair: int = 1) -
         lower.plot(at, rest + adds(pair, distance), line, color=colour, lw=1.8)
         upper.text(1.01, height, name, color=colour, weight="bold", transform=upper.transAxes, va="center")
     whole = rest + adds(pair, at)
-    ahead = [n for n in on_turns(2 * L) if n >= L and whole[n] > whole[BACK]]
+    ahead = [n for n in range(L, 2 * L - 1) if whole[n] == whole[n - 1 : n + 2].max() and whole[n] > whole[BACK]]
     lower.plot([BACK, *ahead], whole[[BACK, *ahead]], "o", color=plots.ORANGE, ms=7)
     still = rest + adds(pair, np.minimum(at, L - 1))
     upper.set_title(f"Pair {pair} points down at {int(adds(pair, at).argmin())} back, and comes back up")
-    lower.set_title(f"Keys that score more than {BACK} back: {', '.join(map(str, ahead)) or 'none'}")
+    lower.set_title(f"Peaks that score more than {BACK} back: {', '.join(map(str, ahead)) or 'none'}")
     upper.set_ylabel(f"part of pair {pair}")
     lower.set(xlabel="how far back", ylabel="score", xlim=(-0.5, 2 * L - 0.5))
     upper.text(L - 1, 0.85, "trained up to here", transform=upper.get_xaxis_transform(), ha="right", color=plots.GREY)
