@@ -458,20 +458,20 @@ RIGHT = {
             "value": "value = value - lr * m / (1 - beta_1**t) / ((v / (1 - beta_2**t)) ** 0.5 + eps)",
         },
     ],
-    "smoothed_loss": [
+    "loss_backward": [
         {
-            "right": "V = logits.shape[-1]\nq = np.full(logits.shape, smoothing / V) + (1 - smoothing) * np.eye(V)[targets]",
-            "losses": "losses = -(q * logs).sum(-1)",
+            "p": "e = np.exp(logits - logits.max(-1, keepdims=True)); p = e / e.sum(-1, keepdims=True)",
+            "target": "target = np.arange(logits.shape[-1]) == targets[..., None]",
         },
         """
-        x = logits[counts]; y = targets[counts]
-        x = x - x.max(-1, keepdims=True)
-        logs = x - np.log(np.exp(x).sum(-1, keepdims=True))
-        return float(np.mean(-(1 - smoothing) * logs[np.arange(len(y)), y] - smoothing * logs.mean(-1)))
+        p = ops.softmax(logits)
+        rows, ids = p.reshape(-1, p.shape[-1]), targets.ravel()
+        rows[np.arange(len(ids)), ids] -= 1
+        return rows.reshape(logits.shape) / len(ids)
         """,
         {
-            "losses": "losses = (smoothing - 1) * right - smoothing / logits.shape[-1] * logs.sum(-1)",
-            "mean": "return (losses * counts).sum() / counts.sum()",
+            "target": "target = np.zeros_like(p); np.put_along_axis(target, targets[..., None], 1, axis=-1)",
+            "answer": "return (p - target) / math.prod(targets.shape)",
         },
     ],
     "online_softmax": [

@@ -1,6 +1,6 @@
 """What the text of notebook 08 claims of its cells. Each part runs behind the cell that it names."""
 
-from lesson_utils.lessons.training import experiment, rates, recipes
+from lesson_utils.lessons.training import experiment
 
 # %% train
 as_written(STEPS == 1000, works=film.right[STEPS] >= 0.99, rung=50 < below < 120)
@@ -31,15 +31,15 @@ as_written(
 )
 
 # %% unseen-code
-forms = {form: lab.exact_as(model, form) for form in lab.FORMS}
+answers = [lab.asked(model), *(from_start(seed) for seed in (1, 2, 3))]
+forms = {form: [shares[n] for shares, _ in answers] for n, form in enumerate(lab.FORMS)}
 as_written(
     STEPS == 1000,
-    some=min(forms["3 March, 2021"], forms["3 Mar 2021"], forms["Mar 3, 2021"]) > 0.95,
-    not_all=0.5 < forms["Wed 3 March 2021"] < 0.65 and 0.5 < forms["03/03/2021"] < 0.65,
-    order=forms["2021/3/3"] < 0.01,
-    century=lab.translate(model, "3 August 1850") != "1850-08-03",
-    month_13=lab.translate(model, "3/13/2021") == "2021-13-03",
-    month_17=lab.translate(model, "3/17/1984") == "1984-12-03",
+    new_mixture=min(forms["3 March, 2021"]) > 0.95,
+    by_start=min(forms["March 3 2021"]) < 0.5 and max(forms["March 3 2021"]) > 0.95,
+    order=max(forms["2021/3/3"]) < 0.01,
+    century=all(texts[1] != "1850-08-03" for _, texts in answers),
+    month_17=[texts[0] for _, texts in answers] == ["1984-12-03", "1984-17-03", "1984-17-03", "1984-07-03"],
 )
 
 # %% slope-lab
@@ -55,115 +55,66 @@ for (_, floats, activation), (slope, found) in lab._prepare(early).items():
             claims["drop"] = off[first - 1] / off[first] > 1000 and not any(kinks[first:])
         as_written(STEPS == 1000, **claims)
 
+# %% forgotten-code
+off = {
+    (label, back is softmax_back, epsilon): lab.off_by(early, name, back, epsilon)
+    for label, name in lab.LAYERS.items()
+    for back in (softmax_back, lambda dw, w: dw * w)
+    for epsilon in (1e-3, 1e-5, 1e-7)
+}
+as_written(
+    STEPS == 1000,
+    yours=all(error < 1e-7 for (_, right, epsilon), error in off.items() if right and epsilon < 1e-3),
+    no_epsilon_helps=all(
+        error > 0.1 for (label, right, _), error in off.items() if not right and label != "cross-attention, W_V"
+    ),
+    but_here=off["cross-attention, W_V", False, 1e-5] < 1e-7,
+)
+
 # %% sum-code
 as_written(right=off["yours"] < 1e-9, found=min(off["all zeros"], off["plain mean"]) > 1e-2)
 
-# %% page-check
-as_written(all_right=max(errors) < 1e-7)
-
-# %% embedding-check
-as_written(sums=np.abs(twice - slopes).max() < 1e-7, once_is_wrong=np.abs(once - slopes).max() > 0.1)
+# %% hills
+ends = {key: [runs.mean(axis=0) for runs in of] for key, of in hills.items()}  # (share, loss, of another) by rate
+warmed, cold = (lambda norm, w=w: np.array([of[0] for of in ends[norm, w]]) for w in (60, 0))
+as_written(
+    starts=[[len(runs) for runs in of] for of in hills.values()] == [list(STARTS)] * 4,
+    hill=all(warmed(norm).argmax() in (1, 2) for norm in ("pre", "post")),
+    little=all(0 < (warmed(norm) - cold(norm))[0] < 0.1 for norm in ("pre", "post")),
+    pre_loses_a_part=cold("pre")[2] > 0.3 and warmed("pre")[2] - cold("pre")[2] > 0.15,
+    post_loses_all=hills["post", 0][2][:, 0].max() < 0.05 and warmed("post")[2] > 0.6,
+    none_explodes=all(
+        np.isfinite(runs).all() and runs[:, 1].max() < np.log(14) for of in hills.values() for runs in of
+    ),
+)
 
 # %% blind-code
-loss, blind = (
-    {run: np.array(recipes.result("again", *run, what)) for run in recipes.BLIND} for what in ("loss", "blind")
-)
-dead, near = ("post", "warm-up", 0.032), ("post", "warm-up", 0.016)
+reads = hills["pre", 60][1]
+near, dead = hills["post", 0][2], hills["post", 0][3]
+on_a_rung = np.min([abs(near[:, 1] - rung) for rung in lab.rungs().values()], axis=0) < 0.03
+blind = abs(near[:, 2] - near[:, 1]) < 0.005
 as_written(
-    reads=all(blind["pre", "nothing", 0.008] > 2),
-    blind=all(blind[dead] == loss[dead]) and all(abs(loss[dead] - 2.29) < 0.01),
-    reads_a_little=all(abs(loss[near][:2] - 0.94) < 0.02) and all(abs(blind[near][:2] - 1.29) < 0.02),
-    in_the_figure=[round(x, 2) for x in lab.starts("post", "warm-up", 0.016, "loss")[:2]] == [0.94, 0.94],
-    so_are_the_others=all(
-        abs(x - 2.29) < 0.03 for rate in (0.032, 0.064) for x in lab.starts("post", "warm-up", rate, "loss")
+    two_fit=(near[:, 1] < 0.96).sum() == 2 and near[:, 1].min() > 0.93 and (~on_a_rung).sum() > 5,
+    no_fit_and_blind=(blind & ~on_a_rung).sum() == 5,
+    the_two_read=abs(near[near[:, 1] < 0.96, 2] - 1.3).max() < 0.03,
+    blind=abs(dead[:, 2] - dead[:, 1]).max() < 0.005 and abs(dead[:, 1] - 2.29).max() < 0.02,
+    others_read=all(
+        (runs[:, 2] - runs[:, 1]).min() > 0.03 for runs in (near[~blind], hills["pre", 0][3], hills["post", 60][3])
     ),
-    none_explodes=all(x < np.log(14) for recipe in rates.RECIPES for x in lab.past_the_cliff(*recipe)),
+    also_blind_at_the_rung=(blind & on_a_rung).sum() == 1 and near[blind & on_a_rung, 1].min() > 2.28,
+    a_working_one_reads=reads[:, 2].min() > 2,
 )
 
-# %% clip-code
-harder = {norm: np.array(recipes.result("clip 0.01", norm, "nothing", 0.008)) for norm in ("pre", "post")}
-as_written(no_harm=all((harder[norm] > lab.starts(norm, "nothing", 0.008)).all() for norm in harder))
-
-# %% schedule-plot
-by_kind = {
-    kind: [np.mean(recipes.result(f"schedule {kind}", "pre", "nothing", rate)) for rate in (0.004, 0.008, 0.016)]
-    for kind in ("constant", "linear", "cosine", "stable, then down")
-}
-best = [max(by_kind, key=lambda kind: by_kind[kind][n]) for n in range(3)]
+# %% starts-code
+three, ten = ({name: np.mean(of[:n]) for name, of in edge.items()} for n in (3, 10))
+spread = {name: np.std(of, ddof=1) for name, of in edge.items()}
 as_written(
-    constant_first=by_kind["constant"][0] > max(by_kind["linear"][0], by_kind["cosine"][0]),
-    a_fifth=0.15 < by_kind["linear"][2] - by_kind["constant"][2] < 0.25,
-    worth_more=np.all(np.diff(np.subtract(by_kind["linear"], by_kind["constant"])) > 0),
-    best=best == ["stable, then down", "stable, then down", "linear"],
+    ten=all(len(of) == 10 for of in edge.values()),
+    three_say_double=all(three[name] > 2 * three["the recipe"] for name in ("β₂ = 0.95", "QK-norm")),
+    ten_say_less=abs(ten["the recipe"] - 0.44) < 0.01 and all(abs(ten[name] - 0.6) < 0.02 for name in list(ten)[1:]),
+    to_half=0.4 < spread["β₂ = 0.95"] / spread["the recipe"] < 0.6,
+    to_a_third=0.28 < spread["QK-norm"] / spread["the recipe"] < 0.4,
 )
-
-# %% today-code
-faster = {
-    (norm, part): np.array(recipes.result("beta_2 0.95", norm, part, rate))
-    for norm, rate in recipes.STEEP.items()
-    for part in ("nothing", "warm-up")
-}
-as_written(
-    doubles=min(faster["pre", "nothing"]) > 1.3 * max(lab.starts("pre", "nothing", 0.032)),
-    qk_norm=1.8 < np.mean(recipes.result("QK-norm", "pre", "nothing", 0.032)) / 0.27 < 2.3,
-    qk_norm_no_warm_up=max(recipes.result("QK-norm", "pre", "warm-up", 0.032)) < 0.06,
-    decay=0.03 < np.mean(recipes.result("weight decay 0.1", "pre", "nothing", 0.008)) - 0.861 < 0.07,
-    no_warm_up=max(*faster["pre", "warm-up"], *faster["post", "warm-up"]) < 0.01,
-)
-
-# %% sums-plot
-same = sorted(n for of in found for n in of["same"])
-as_written(more=all(of["together"] > 1.1 * sum(of["alone"]) for of in found), formats=same == [2] + 7 * [3] + 8 * [4])
-
-# %% rates-larger
-norms, sizes, both = ("pre", "post"), tuple(rates.LARGER), "warm-up and clipping"
-
-
-def added(norm, part, rate):  # by a part of the recipe, for each start
-    return np.subtract(lab.starts(norm, "nothing", rate), lab.starts(norm, part, rate))
-
-
-def worth(size, norm, part):  # the same in the larger runs, for three rates
-    of = lab.larger
-    return np.array([of(size, norm, "nothing", rate) - of(size, norm, part, rate) for rate in rates.RATES[4:7]])
-
-
-def unsure(norm, size=None):  # how many times as high smoothing leaves the loss
-    return np.divide(
-        *(
-            lab.larger(size, norm, part, 0.008, "loss") if size else np.mean(lab.starts(norm, part, 0.008, "loss"))
-            for part in ("nothing", "smoothing")
-        )
-    )
-
-
-as_written(
-    little_at_low_rates=all(0 < added(norm, "warm-up", 0.004).mean() < 0.1 for norm in norms),
-    pre_loses_a_part=min(lab.starts("pre", "nothing", 0.016)) > max(lab.starts("pre", "warm-up", 0.016)) > 0.1,
-    post_loses_all=max(lab.starts("post", "warm-up", 0.016)) < 0.01,
-    no_rate_is_left=not lab.survivors("post", both) and len(lab.survivors("pre", both)) == 3,
-    unsure=min(unsure(norm) for norm in norms) > 3,
-    unsure_when_larger=min(unsure(norm, size) for norm in norms for size in sizes) > 4,
-    as_right=all(abs(added(norm, "smoothing", 0.008).mean()) < 0.01 for norm in norms),
-    more_right=min(lab.starts("post", "nothing", 0.016)) > max(lab.starts("post", "smoothing", 0.016)),
-    post_needs_clipping=added("post", "clipping", 0.008).min() > 0,
-    pre_does_not=abs(added("pre", "clipping", 0.008)).max() < 0.03 and added("pre", "clipping", 0.032).max() < 0,
-    nor_in_more_steps=all(abs(worth(sizes[0], norm, "clipping")[0]) < 0.01 for norm in norms),
-    again_a_rate=lab.larger(sizes[0], "post", both, 0.008) > lab.ENOUGH,
-    warm_up_decides=all(worth(size, norm, "warm-up").max() > 0.25 for norm in norms for size in sizes),
-    post_needs_it_sooner=all(
-        np.argmax(worth(size, "post", "warm-up") > 0.25) < np.argmax(worth(size, "pre", "warm-up") > 0.25)
-        for size in sizes
-    ),
-    only_later=abs(worth(sizes[0], "pre", "warm-up")[1]) < 0.01 < 0.5 < worth(sizes[0], "pre", "warm-up")[2],
-    further_left=all(
-        lab.larger(sizes[1], norm, "nothing", 0.016) < lab.ENOUGH < lab.means(norm, "nothing")[5] for norm in norms
-    ),
-)
-
-# %% heads-map
-cost = [experiment.wrong(model, [head]) for head in experiment.heads_of(model)]
-as_written(STEPS == 1000, a_few=3 <= sum(x > 0.5 for x in cost) <= 5, hardly=sum(x < 0.05 for x in cost) >= 2)
 
 # %% mine-reads
 as_written(
@@ -178,7 +129,7 @@ def without_the_root(doutput, Q, K, V, weights):
 
 
 wrong = lab.transformer(dtype=np.float64)
-with lab.backward_by(softmax_back, without_the_root):
+with lab.backward_by(loss_back, softmax_back, without_the_root):
     losses = train(wrong, training.Adam(wrong.params()))
 as_written(
     not_at_the_first_step=losses[0] == library[0],
@@ -186,3 +137,6 @@ as_written(
     it_trains=lab.exact(wrong) > 0.5,
     only_worse=lab.exact(wrong) < lab.exact(mine),
 )
+
+# %% own-adam
+as_written(steps_too=max(abs(a - b) for a, b in zip(own, library, strict=True)) < 1e-6)

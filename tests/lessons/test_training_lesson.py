@@ -2,13 +2,12 @@
 
 from contextlib import nullcontext
 from datetime import date
-from functools import partial
 
 import numpy as np
 import pytest
 
 from lesson_utils.classroom import course
-from lesson_utils.lessons.training import experiment, lab, rates, recipes
+from lesson_utils.lessons.training import experiment, lab
 from lesson_utils.maths import attention, ops, tasks, training
 from lesson_utils.maths.gradcheck import numerical_gradient
 from lesson_utils.maths.ops import softmax_backward
@@ -98,15 +97,26 @@ def test_a_frame_leaves_out_what_the_model_cannot_read(model):
 
 
 @pytest.mark.slow
-def test_slopes_are_right_and_the_wrong_backward_is_wrong_where_it_should(model):
-    found = lab.slopes(model)
-    for (name, floats, _), slope in found.items():
+def test_slopes_are_right(model):
+    for (_, floats, _), slope in lab.slopes(model).items():
         before = slope.array.copy()
         secant, _ = slope.secant(1e-5 if floats == "float64" else 1e-2)
         np.testing.assert_array_equal(slope.array, before)
         assert secant == pytest.approx(slope.right, rel=1e-4 if floats == "float64" else 0.3)
-        assert (slope.wrong == pytest.approx(slope.right, rel=1e-3)) == (name == "W_V")
+
+
+def test_a_wrong_backward_is_wrong_where_a_softmax_lies_behind(model):
+    for label, name in lab.LAYERS.items():
+        right, wrong = (lab.off_by(model, name, back, 1e-5) for back in (softmax_backward, lambda dw, w: dw * w))
+        assert right < 1e-5
+        assert (wrong < 1e-5) == (label == "cross-attention, W_V")
     assert attention.softmax_backward is softmax_backward  # put back
+
+
+def test_formats_are_listed_by_start(model):
+    found = lab.asked(model)
+    assert [len(part) for part in found] == [len(lab.FORMS), len(lab.ODD)]
+    assert lab.forms_table([found] * 3).head[-1] == "start 2"
 
 
 # --- A training by what learners write --------------------------------------------------------------------------------
@@ -120,12 +130,12 @@ def own():
 
 
 def losses(own=None):
-    """Train for eight steps with smoothed targets, by the functions given or by the library."""
-    model, rng = experiment.transformer(dtype=np.float64, smoothing=0.1), np.random.default_rng(0)
+    """Train for eight steps, by the functions given or by the library."""
+    model, rng = experiment.transformer(dtype=np.float64), np.random.default_rng(0)
     adam, changes = training.Adam(model.params()), nullcontext()
     if own:
         adam = lab.OwnAdam(model.params(), own["adam_step"])
-        changes = lab.backward_by(own["softmax_backward"], own["attention_backward"], own["smoothed_loss"])
+        changes = lab.backward_by(own["loss_backward"], own["softmax_backward"], own["attention_backward"])
     found = []
     with changes:
         for _ in range(8):
@@ -142,14 +152,14 @@ def test_a_training_by_the_exercises_is_the_library_s(own):
     assert ops.softmax_backward is softmax_backward
 
 
-@pytest.mark.parametrize("wrong", ["softmax_backward", "attention_backward", "adam_step", "smoothed_loss"])
+@pytest.mark.parametrize("wrong", ["loss_backward", "softmax_backward", "attention_backward", "adam_step"])
 def test_each_of_the_four_functions_runs(own, wrong):
     expected, right = losses(), own[wrong]
     own[wrong] = {
         "softmax_backward": lambda dweights, weights: weights * dweights,
         "attention_backward": lambda *arrays: [0 * gradient for gradient in right(*arrays)],
         "adam_step": lambda value, grad, *rest: right(value, 0 * grad, *rest),
-        "smoothed_loss": lambda *arrays: 2 * right(*arrays),
+        "loss_backward": lambda logits, targets: right(logits, np.zeros_like(targets)),
     }[wrong]
     assert losses(own) != pytest.approx(expected, rel=1e-6)
 
@@ -157,68 +167,30 @@ def test_each_of_the_four_functions_runs(own, wrong):
 # --- Learning rates ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_a_run_is_what_it_says():
-    def run(norm, left_out, rate, steps=20):
-        return rates.run(norm, left_out, rate, seed=0, steps=steps)
-
-    found = run("post", "clipping", 1e-3)
-    assert found == run("post", "clipping", 1e-3)
-    assert len(found.losses) == 2
-    assert 0 <= found.clipped <= 1
-    assert run("post", "smoothing", 1e-3).losses[0] != found.losses[0]
-    assert run("pre", "nothing", 1e30).exact == 0
-    untaught = run(
-        "pre", "nothing", 1e-9, steps=1
-    )  # it has learnt nothing, so the sources of other dates hardly matter
-    assert untaught.blind == pytest.approx(untaught.loss, rel=0.01)
-    assert untaught.blind != untaught.loss
+def test_the_pictures_count_what_they_show():
+    rates, run = (0.002, 0.008, 0.016, 0.032), np.array([0.5, 2.0, 2.2])
+    hills = {(norm, warmup): [np.tile(run, (3, 1))] * 4 for norm in ("pre", "post") for warmup in (60, 0)}
+    assert "50% are right at 0.016" in lab.hills_plot(rates, hills).alt
+    blind = dict(hills)
+    blind["post", 0] = [np.tile([0.0, 2.29, 2.29], (3, 1))] * 4
+    assert "6 of 12 runs past the cliff do not read their source" in lab.blind_plot(rates, blind).alt
 
 
-@pytest.mark.parametrize("kind", rates.SCHEDULES)
-def test_schedules_rise_alike_and_end_as_they_say(kind):
-    rate = partial(rates.rate_at, kind, peak=2.0, warmup=10, total=101)
-    assert [rate(step) for step in (1, 5, 10)] == [0.2, 1.0, 2.0]
-    assert rate(101) == pytest.approx(2.0 if kind == "constant" else 0)
-    line = [training.warmup_linear(step, peak=2.0, warmup=10, total=101) for step in range(1, 101)]
-    if kind == "linear":
-        assert [rate(step) for step in range(1, 101)] == pytest.approx(line)
+def test_qk_norm_is_in_all_attentions_and_is_put_back(model):
+    batch = experiment.dates_of(n=5)
+    before = model.loss(batch)
+    with lab.qk_norm():
+        assert model.loss(batch) != before
+    with lab.qk_norm(on=False):
+        assert model.loss(batch) == before
+    assert model.loss(batch) == before
 
 
 def test_qk_norm_s_backward_pass_is_that_of_its_forward_pass():
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=shape) for shape in ((4, 3), (6, 3), (6, 5))]
     up = rng.normal(size=(4, 5))
-    found = recipes.normed_backward(up, recipes.normed_forward(*arrays)[1])
+    found = lab.normed_backward(up, lab.normed_forward(*arrays)[1])
     for gradient, array in zip(found, arrays, strict=True):
-        slopes_of = numerical_gradient(lambda _: float((up * recipes.normed_forward(*arrays)[0]).sum()), array)
+        slopes_of = numerical_gradient(lambda _: float((up * lab.normed_forward(*arrays)[0]).sum()), array)
         np.testing.assert_allclose(gradient, slopes_of, atol=1e-7)
-
-
-# --- Heads ------------------------------------------------------------------------------------------------------------
-
-
-def test_heads_are_ranked_by_what_is_lost_without_them(model):
-    batch = experiment.dates_of(n=10)
-    order = experiment.by_importance(model, batch)
-    assert len(set(order)) == 12
-    losses = [experiment.loss_without(model, batch, [head]) for head in order]
-    assert losses == sorted(losses)
-    heads = [experiment.Head("cross", 0, 1), experiment.Head("encoder", 0, 3), experiment.Head("cross", 0, 0)]
-    assert experiment.without(heads) == {"cross": {0: [1, 0]}, "encoder": {0: [3]}}
-    assert experiment.loss_without(model, batch, []) == pytest.approx(model.loss(batch))
-
-
-def test_a_head_that_gives_nothing_costs_nothing():
-    copy, batch = experiment.transformer(3, dtype=np.float64), experiment.dates_of(n=10)
-    copy.blocks[0].cross.inner.W_O.value[8:16] = 0  # the rows of head 1
-    assert experiment.loss_without(copy, batch, [experiment.Head("cross", 0, 1)]) == pytest.approx(copy.loss(batch))
-
-
-def test_heads_are_taken_away_one_at_a_time_and_together(model):
-    found = experiment.sums(model, most=2)
-    assert len(found["alone"]) == 2
-    assert len(found["same"]) == 4
-    assert all(0 <= n <= 2 for n in found["same"])
-    two = [{"alone": [0.1, 0.1], "together": 0.4}, {"alone": [0.05, 0.05], "together": 0.1}]
-    assert "Together the four cost 1.0 to 2.0 times what they cost one at a time" in lab.sums_plot(two).alt

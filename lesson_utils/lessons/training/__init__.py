@@ -4,5 +4,5 @@ LESSON = Lesson(
     8,
     "Train a Transformer",
     "Does it really work?",
-    exercises=("softmax_backward", "attention_backward", "adam_step", "smoothed_loss"),
+    exercises=("loss_backward", "softmax_backward", "attention_backward", "adam_step"),
 )

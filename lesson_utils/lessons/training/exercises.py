@@ -6,10 +6,35 @@ from typing import Any
 import numpy as np
 
 from lesson_utils.maths import attention, ops
-from lesson_utils.maths.checks import Array
+from lesson_utils.maths.checks import Array, Ids
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 # fmt: off
+
+# --- The loss -----------------------------------------------------------------------------------------------------------
+
+LOSS_BACKWARD = (
+    change("target left out", "Your slopes are those of the normaliser alone, p/N. The target's own logit also pulls the other way: subtract 1 at each target.", answer="return p / targets.size"),
+    change("not divided", "You don't divide by N. The loss is a mean over all targets, so each of them counts 1/N: divide by `targets.size`.", answer="return p - target"),
+    change("sign", "Your signs are turned around. More probability on the target lowers the loss, so its slope is negative: p − 1.", answer="return (target - p) / targets.size"),
+    change("divided by V", "You divide by the number of symbols. The loss is a mean over the targets: divide by `targets.size`.", answer="return (p - target) / logits.shape[-1]"),
+    change("divided by the first axis", "You divide by the length of the first axis. With more axes in front there are more targets than that: `targets.size`.", answer="return (p - target) / len(logits)"),
+    change("divided by all entries", "You divide by the number of all logits. Each target has V of them: the loss is a mean over the targets, `targets.size`.", answer="return (p - target) / logits.size"),
+    change("logits for p", "You use the logits where p is due. p is their softmax.", p="p = logits"),
+    change("log-softmax for p", "You use ln p where p is due.", p="p = ops.log_softmax(logits)"),
+    change("exp alone", "Your p does not sum to 1: powers of e alone are no probabilities. p is the softmax of the logits.", p="p = np.exp(logits - logits.max(axis=-1, keepdims=True))"),
+    change("not stable", "`np.exp` of a large logit overflows. `ops.softmax(logits)` subtracts the largest first.", p="p = np.exp(logits)\np = p / p.sum(axis=-1, keepdims=True)"),
+    change("softmax over another axis", "Your softmax does not run over the symbols, the last axis.", p="p = ops.softmax(logits, axis=0)"),
+    change("softmax over everything", "Your p sums to 1 over the whole array. Each place has a softmax of its own, over the last axis.", p="p = np.exp(logits - logits.max())\np = p / p.sum()"),
+    change("the slope at p", "This is the slope at the probabilities, −1/p. Asked for is the slope at the logits, one softmax further back: p − target.", answer="return -target / np.maximum(p, 1e-300) / targets.size"),
+    change("only the target's", "You give a slope to the target's logit only. Every logit stands in the sum below p, so every other one gets its p.", answer="return (p - 1) * target / targets.size"),
+    change("through softmax again", "You go back through softmax once more. p − target is the slope at the logits already.", answer="return ops.softmax_backward(p - target, p) / targets.size"),
+    change("through softmax from p", "You take p − target for the slope at the probabilities. It is the slope at the logits already, without a further factor.", answer="return (p - target) * p * (1 - p) / targets.size"),
+    change("every row's targets", "You take all targets for each place, as an index `[..., targets]` does. Each place has one: `np.eye(V)[targets]` is 1 at it, and 0 elsewhere.", target="target = np.zeros_like(p)\ntarget[..., targets] = 1"),
+    change("the loss", "You return the loss. Asked for is its slope at each logit.", answer="return -np.log(np.maximum((p * target).sum(axis=-1), 1e-300)).mean()"),
+)
+
+# --- Softmax ------------------------------------------------------------------------------------------------------------
 
 LAST = "axis=-1, keepdims=True"
 
@@ -115,38 +140,59 @@ ADAM = (
     change("ε before the correction", "You add ε to √v before v is corrected, as in the short form of the paper. ε belongs to √v̂: where gradients are about as small as ε, the two differ.", v_hat="v_hat = v", value="value = value - lr * math.sqrt(1 - beta_2**t) * m_hat / (np.sqrt(v_hat) + eps)"),
 )
 
-# --- The smoothed loss --------------------------------------------------------------------------------------------------
-
-_BY_HAND = "p = np.exp(logits - logits.max(axis=-1, keepdims=True))\np = p / p.sum(axis=-1, keepdims=True)\n"
-SMOOTHED_LOSS = (
-    change("no smoothing", "`smoothing` has no effect in your loss. Each symbol gets ε/V, the target 1 − ε more.", losses="losses = -right"),
-    change("log of 0", "You take the logarithm of softmax. A small probability is 0 in floats, and ln 0 is −∞. `ops.log_softmax(logits)` takes no detour over probabilities.", logs=("logs = np.log(ops.softmax(logits))", _BY_HAND + "logs = np.log(p)")),
-    change("a floor under the log", "You keep ln away from 0 by adding or keeping a small number. That changes the loss where probabilities are small: `ops.log_softmax(logits)` is exact.", logs=("logs = np.log(ops.softmax(logits) + 1e-9)", "logs = np.log(np.maximum(ops.softmax(logits), 1e-9))", "logs = np.log(ops.softmax(logits) + 1e-12)", "logs = np.log(np.clip(ops.softmax(logits), 1e-12, 1))")),
-    change("softmax for log-softmax", "You average probabilities. The loss is −ln p: `ops.log_softmax(logits)`.", logs="logs = ops.softmax(logits)"),
-    change("on the logits", "You work on the logits themselves. Turn them into ln p first: `ops.log_softmax(logits)`.", logs="logs = logits"),
-    change("the others share ε, by V − 1", "You give the target 1 − ε, and ε/(V − 1) to each of the others. Here all V symbols share ε, the target among them: it gets 1 − ε + ε/V.", losses="V = logits.shape[-1]\nlosses = -(1 - smoothing) * right - smoothing / (V - 1) * (logs.sum(axis=-1) - right)"),
-    change("the target gets no share of ε", "You give ε/V to the others only, and 1 − ε to the target. Then the shares do not sum to 1: the target gets ε/V, too.", losses="losses = -(1 - smoothing) * right - smoothing / logits.shape[-1] * (logs.sum(axis=-1) - right)"),
-    change("1 + ε/V", "You give the target 1 and each symbol ε/V on top. Then the shares sum to more than 1: the target's is 1 − ε, plus ε/V.", losses="losses = -right - smoothing * logs.mean(axis=-1)"),
-    change("sum for the mean over symbols", "You give each symbol the whole ε. They share it: ε/V each, which is ε times the mean over the symbols.", losses="losses = -(1 - smoothing) * right - smoothing * logs.sum(axis=-1)"),
-    change("only (1 − ε)", "The second part is missing: −(ε/V) Σ ln p, over all symbols.", losses="losses = -(1 - smoothing) * right"),
-    change("ε and 1 − ε exchanged", "ε and 1 − ε have changed places: most of it, 1 − ε, is for the target.", losses="losses = -smoothing * right - (1 - smoothing) * logs.mean(axis=-1)"),
-    change("second sign", "The signs of your two parts differ. Both parts are of −ln p: give them the same sign.", losses="losses = -(1 - smoothing) * right + smoothing * logs.mean(axis=-1)"),
-    change("sign", "Your sign is turned around. ln p is negative, and a loss is −ln p.", losses="losses = (1 - smoothing) * right + smoothing * logs.mean(axis=-1)"),
-    change("divergence", "You subtract the entropy of the smoothed targets: that is the Kullback–Leibler divergence. It differs by a constant and has the same gradient; asked for is the cross-entropy.", losses="V = logits.shape[-1]\nq = np.full(V, smoothing / V)\nq[0] += 1 - smoothing\nlosses = -(1 - smoothing) * right - smoothing * logs.mean(axis=-1) + (q[q > 0] * np.log(q[q > 0])).sum()"),
-    change("padding counts", "Padding is in your mean. Only the places where `counts` is True are averaged: `…[counts].mean()`.", mean="return losses.mean()"),
-    change("target 0 for padding", "You leave out the places whose target is 0. Symbol 0 is a symbol like the others: `counts` says which places count.", mean="return losses[targets != 0].mean()"),
-    change("padding in the divisor", "Your sum leaves padding out, but you divide by all places. Divide by the number of places that count, `counts.sum()`.", mean=("return (losses * counts).mean()", "return losses[counts].sum() / losses.size")),
-    change("only padding", "You average the padding, and leave out what counts. `counts` is True where a symbol counts.", mean="return losses[~counts].mean()"),
-    change("sum for the mean", "You return the sum. Asked for is the mean over the places that count, so that a longer batch does not have a larger loss.", mean="return losses[counts].sum()"),
-    change("each string by itself", "You average each string first, so that a symbol of a short string counts more than one of a long string. Take one mean over all the places that count.", mean="return ((losses * counts).sum(axis=-1) / counts.sum(axis=-1)).mean()"),
-    change("one loss each", "You return a loss for each place. Asked for is one number, their mean.", mean="return losses[counts]"),
-    change("bits", "Your result is in bits: it is computed with log₂, or divided by ln 2. Asked for are nats, which the natural logarithm alone gives.", mean="return losses[counts].mean() / np.log(2)"),
-    change("log-softmax over another axis", "Your log-softmax does not run over the symbols, the last axis.", logs="logs = ops.log_softmax(logits, axis=0)"),
-    change("picked with a slice", "You take all targets for each place, as an index `[..., targets]` does. One for each place is `np.take_along_axis(…, targets[..., None], axis=-1)[..., 0]`.", right=("right = logs[..., targets]", "right = logs[:, targets]")),
-    change("the likeliest for the target", "You take the likeliest symbol's ln p. It is the target's that counts, however unlikely.", right="right = logs.max(axis=-1)"),
-)
-
 # fmt: on
+
+# --- The loss, backwards ----------------------------------------------------------------------------------------------
+
+
+def _loss_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, *shape: int, size: float = 2.0, dtype: Any = float) -> Case:
+        *places, V = shape
+        return Case(label, ((size * rng.normal(size=shape)).astype(dtype), rng.integers(V, size=places)))
+
+    return [
+        case("6 places, 5 symbols", 6, 5),
+        case("a batch, (3, 4) places, 7 symbols", 3, 4, 7),
+        case("as many places as symbols", 5, 5),
+        case("logits in the thousands", 6, 4, size=2e3),
+        case("float32", 4, 6, dtype=np.float32),
+        case("one place", 1, 4),
+    ]
+
+
+def _loss_reference(logits: Array, targets: Ids) -> Array:
+    return ops.cross_entropy_backward(1.0, ops.cross_entropy_forward(logits, targets)[1])
+
+
+_LOSS = Exercise(
+    name="loss_backward",
+    called="my_loss_backward",
+    takes="logits, targets",
+    task="""The gradient of the mean cross-entropy at the logits.
+
+logits: (..., V). targets: ids 0…V − 1, (...), one for each row of logits.
+Returns dlogits, (..., V). NumPy, `ops.softmax`; the arguments stay as they were.""",
+    reference=_loss_reference,
+    steps={
+        "p": "p = ops.softmax(logits)  # (..., V)",
+        "target": "target = np.eye(logits.shape[-1], dtype=logits.dtype)[targets]  # (..., V): 1 at each target",
+        "answer": "return (p - target) / targets.size",
+    },
+    cases=_loss_cases,
+    returns=("dlogits",),
+    hints=(
+        "Three steps: p is the softmax of each row, `target` has a 1 at each row's target, and N counts the targets.",
+        "Row k of `np.eye(V)` is 1 at k and 0 elsewhere. Indexed with the targets it gives one such row for each.",
+        "N is `targets.size`, whatever axes there are: (p − target) / N.",
+    ),
+    mistakes=LOSS_BACKWARD,
+    library=(ops.cross_entropy_backward, ops.cross_entropy_forward),
+    praise="Six cases. Each row of slopes sums to 0: what the target gains in probability, the others lose.",
+    in_pytorch="""logits = logits.requires_grad_()
+# cross_entropy takes logits: a softmax before it would be a second one. It wants one axis of places.
+loss = F.cross_entropy(logits.flatten(0, -2), targets.flatten())
+(dlogits,) = torch.autograd.grad(loss, logits)""",
+)
 
 # --- Softmax, backwards -----------------------------------------------------------------------------------------------
 
@@ -328,58 +374,4 @@ adam.step()  # moves the parameter and both averages in place; before the next o
 value = parameter.detach()""",
 )
 
-# --- The smoothed loss ------------------------------------------------------------------------------------------------
-
-
-def _loss_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def case(label: str, *shape: int, smoothing: float = 0.1, size: float = 2.0) -> Case:
-        *places, V = shape
-        counts = rng.random(places) < 0.7
-        counts.flat[:2] = True, False
-        return Case(label, (size * rng.normal(size=shape), rng.integers(V, size=places), counts, smoothing))
-
-    return [
-        case("6 places, 5 symbols", 6, 5),
-        case("a batch, (3, 4) places, 7 symbols", 3, 4, 7),
-        case("smoothing 0.4", 5, 3, smoothing=0.4),
-        case("no smoothing", 4, 6, smoothing=0.0),
-        case("as many places as symbols", 5, 5, smoothing=0.2),
-        case("logits in the thousands", 6, 4, size=2e3),
-        case("one place", 1, 4),
-    ]
-
-
-_LOSS = Exercise(
-    name="smoothed_loss",
-    called="my_smoothed_loss",
-    takes="logits, targets, counts, smoothing",
-    task="""The mean cross-entropy with smoothed targets, in nats.
-
-logits: (..., V). targets: ids 0…V − 1, (...). counts: booleans, (...), False
-for padding. smoothing: ε; each of the V symbols is given ε/V, and the target
-1 − ε more. Returns one number. NumPy and `ops.log_softmax`.
-The arguments stay as they were.""",
-    reference=ops.cross_entropy,
-    steps={
-        "logs": "logs = ops.log_softmax(logits)  # (..., V)",
-        "right": "right = np.take_along_axis(logs, targets[..., None], axis=-1)[..., 0]  # (...)",
-        "losses": "losses = -(1 - smoothing) * right - smoothing * logs.mean(axis=-1)",
-        "mean": "return losses[counts].mean()",
-    },
-    cases=_loss_cases,
-    returns=("loss",),
-    hints=(
-        "Cross-entropy is −Σ q ln p. Here q is (1 − ε) on the target, and ε/V on every symbol, the target among them.",
-        "`logs = ops.log_softmax(logits)`. The second part, −(ε/V) Σ ln p over all V symbols, is −ε times a mean: "
-        "`logs.mean(axis=-1)`.",
-        "ln p of the target: `np.take_along_axis(logs, targets[..., None], axis=-1)[..., 0]`. Padding is left out at the end: "
-        "`losses[counts].mean()`.",
-    ),
-    mistakes=SMOOTHED_LOSS,
-    library=(ops.cross_entropy, ops.cross_entropy_forward),
-    praise="Seven cases: padding, no smoothing, logits in the thousands. This is the loss that the paper trained with.",
-    in_pytorch="""# cross_entropy takes logits, so no softmax stands before it. ignore_index=… leaves out padding by its id.
-loss = F.cross_entropy(logits[counts], targets[counts], label_smoothing=smoothing)""",
-)
-
-EXERCISES = (_SOFTMAX, _ATTENTION, _ADAM, _LOSS)
+EXERCISES = (_LOSS, _SOFTMAX, _ATTENTION, _ADAM)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lesson_utils.maths import models, ops, tasks
+from lesson_utils.maths import models, tasks
 from lesson_utils.maths.checks import Ids
 from lesson_utils.maths.tasks import written_dates
 
@@ -47,13 +47,13 @@ def predicted(model: models.Transformer, batch: Batch, knock_out: KnockOut | Non
     return np.asarray(logits.argmax(axis=-1))
 
 
-def exact(model: models.Transformer, batch: Batch | None = None, knock_out: KnockOut | None = None) -> float:
+def exact(model: models.Transformer, batch: Batch | None = None) -> float:
     """Return the share of dates that come out right to the last symbol.
 
     Where each symbol is the likeliest behind the true ones before it, the model writes the same by itself.
     """
     batch = dates_of() if batch is None else batch
-    return float((predicted(model, batch, knock_out) == batch[1][:, 1:]).all(axis=1).mean())
+    return float((predicted(model, batch) == batch[1][:, 1:]).all(axis=1).mean())
 
 
 FORMS: dict[str, Callable[[date], str]] = {  # that no date of the training is written in
@@ -131,63 +131,3 @@ def aligned(pairs: Sequence[tuple[str, str]]) -> str:
             "",
         ]
     return "\n".join(lines[:-1])
-
-
-# --- Heads taken away, one by one -------------------------------------------------------------------------------------
-
-CHOOSE, JUDGE = 200, 300  # dates that heads are chosen by, and judged by
-
-
-class Head(NamedTuple):
-    """A head by its place: "encoder", "decoder" (self-attention) or "cross"; its layer; its number."""
-
-    place: str
-    layer: int
-    number: int
-
-
-def heads_of(model: models.Transformer) -> list[Head]:
-    c = model.config
-    places = ("encoder", "decoder", "cross")
-    return [Head(place, n, h) for place in places for n in range(c.num_layers) for h in range(c.num_heads)]
-
-
-def without(heads: Sequence[Head]) -> KnockOut:
-    """Return the heads as `models.trying` takes them."""
-    found: dict[str, dict[int, list[int]]] = {}
-    for place, layer, number in heads:
-        found.setdefault(place, {}).setdefault(layer, []).append(number)
-    return found
-
-
-def loss_without(model: models.Transformer, batch: Batch, heads: Sequence[Head]) -> float:
-    source, target = batch
-    with models.trying(model, without(heads)):
-        logits, _ = model.forward(source, target[:, :-1])
-    return ops.cross_entropy(logits, target[:, 1:])
-
-
-def by_importance(model: models.Transformer, batch: Batch) -> list[Head]:
-    """List all heads, the least important first: the one whose removal raises the loss of this batch least."""
-    return sorted(heads_of(model), key=lambda head: loss_without(model, batch, [head]))
-
-
-def wrong(model: models.Transformer, heads: Sequence[Head]) -> float:
-    """Return the share of held-out dates that come out wrong without these heads."""
-    return round(1 - exact(model, dates_of(n=JUDGE), without(heads)), 3)
-
-
-def sums(model: models.Transformer, most: int = 4) -> dict[str, Any]:
-    """Take the least important heads away, each alone and all together, and count what the formats agree on.
-
-    Returns:
-        alone, together: shares of held-out dates that come out wrong.
-        same: of the heads that all formats choose, how many each format alone chooses, too.
-    """
-
-    def chosen(styles: tuple[int, ...]) -> list[Head]:
-        return by_importance(model, dates_of(held_out=False, n=CHOOSE, styles=styles))[:most]
-
-    heads = chosen((0, 1, 2, 3))
-    same = [len(set(heads) & set(chosen((style,)))) for style in range(4)]
-    return {"alone": [wrong(model, [head]) for head in heads], "together": wrong(model, heads), "same": same}

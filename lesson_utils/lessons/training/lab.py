@@ -11,10 +11,8 @@ import numpy as np
 
 from lesson_utils.classroom import formats, live, plots, tables
 from lesson_utils.classroom.formats import minus, power
-from lesson_utils.lessons.training import rates
 from lesson_utils.lessons.training.experiment import (
     FORMS,
-    JUDGE,
     LENGTH,
     Batch,
     aligned,
@@ -22,16 +20,12 @@ from lesson_utils.lessons.training.experiment import (
     dates_of,
     exact,
     exact_as,
-    heads_of,
     predicted,
     rungs,
     training_days,
     transformer,
     translate,
-    without,
 )
-from lesson_utils.lessons.training.rates import SCHEDULES, rate_at
-from lesson_utils.lessons.training.recipes import BLIND, STEEP, key, result, stored
 from lesson_utils.maths import attention, models, ops, tasks, training
 from lesson_utils.maths.checks import Array, Ids, Mask
 from lesson_utils.maths.layers import Param, heads
@@ -276,6 +270,24 @@ def late_table(film: Film) -> tables.Table:
     return tables.table(head, [(step, *itertools.chain(*late(film, step))) for step in steps])
 
 
+# --- Formats it never saw ---------------------------------------------------------------------------------------------
+
+ODD = ("3/17/1984", "3 August 1850")  # a month that does not exist, and a century that it never saw
+
+
+def asked(model: models.Transformer) -> tuple[list[float], list[str]]:
+    """Return the share of held-out dates that is right in each of `FORMS`, and what the model writes for `ODD`."""
+    return [exact_as(model, form) for form in FORMS], [translate(model, written) for written in ODD]
+
+
+def forms_table(found: Sequence[tuple[Sequence[float], Sequence[str]]]) -> tables.Table:
+    """List what `asked` returns for the notebook's model, and for others."""
+    head = "held-out dates written as", "right: our model", *(f"start {n}" for n in range(1, len(found)))
+    rows = [(form, *(f"{shares[n]:.2f}" for shares, _ in found)) for n, form in enumerate(FORMS)]
+    rows += [(f"{written} becomes", *(answers[n] for _, answers in found)) for n, written in enumerate(ODD)]
+    return tables.table(head, rows)
+
+
 # --- 3 · A slope under the microscope: the loss along one parameter, its secant, and what a backward pass says --------
 
 AROUND = np.linspace(-2, 2, 13)  # where the loss is looked at, in units of ε
@@ -286,25 +298,17 @@ PARAMETERS = {
     "embedding": "source.embedding.table",
 }
 FLOATS = {"float64": np.float64, "float32": np.float32}
-
-
-def without_row_sum(dweights: Array, weights: Array, out: Array | None = None) -> Array:
-    """Compute a wrong backward pass of softmax: it forgets the sum over the row."""
-    return np.multiply(dweights, weights, out=out)
-
-
 ACTIVATIONS = {"ReLU": "relu", "GELU": "gelu"}
 
 
 class Slope(NamedTuple):
-    """One entry of one parameter of a model, and what backward passes say of it."""
+    """One entry of one parameter of a model, and what the backward pass says of it."""
 
     model: models.Transformer
     array: Array  # the parameter; its entry is moved and put back
     entry: tuple[int, ...]
     batch: Batch
     right: float
-    wrong: float  # by `without_row_sum`
 
     def losses(self, epsilon: float, places: Array) -> Array:
         """Return the loss with the entry moved by `places` times ε."""
@@ -333,33 +337,43 @@ class Slope(NamedTuple):
         return float((above - below) / (2 * epsilon)), kinks
 
 
-def gradient(model: models.Transformer, batch: Batch, right: bool = True) -> dict[str, Array]:
-    """Return all gradients by backpropagation, right or `without_row_sum`."""
+def gradient(model: models.Transformer, batch: Batch, softmax_backward: "Own") -> dict[str, Array]:
+    """Return all gradients by backpropagation, with this backward pass of softmax in all attentions."""
     for param in model.params().values():
         param.grad[...] = 0
-    backward = attention.softmax_backward if right else without_row_sum
-    with changed([(attention, "softmax_backward", backward)]):
+    with changed([(attention, "softmax_backward", lambda dw, w, out=None: softmax_backward(dw, w))]):
         model.loss_and_grad(batch)
     return {name: param.grad.copy() for name, param in model.params().items()}
 
 
-def slopes(model: models.Transformer, n: int = 2) -> dict[tuple[str, str, str], Slope]:
-    """Find the entry with the steepest slope, on the loss of n dates: by parameter, kind of float and activation."""
+def few_dates(n: int = 2) -> Batch:
     source, target = dates_of(n=500)
-    batch, found = (source[:n], target[:n]), {}
+    return source[:n], target[:n]
+
+
+def remade(model: models.Transformer, **choices: Any) -> models.Transformer:
+    """Make a copy of a model, in another kind of float or with another activation."""
+    copy = models.Transformer(models.TransformerConfig(**{**vars(model.config), **choices}), np.random.default_rng(0))
+    for name, param in copy.params().items():
+        param.value[...] = model.params()[name].value
+    return copy
+
+
+def slopes(model: models.Transformer, n: int = 2) -> dict[tuple[str, str, str], Slope]:
+    """Find a steep entry, on the loss of n dates: by parameter, kind of float and activation.
+
+    It is one that softmax's row sum counts much for, where softmax lies behind the parameter.
+    """
+    batch, found = few_dates(n), {}
     for (floats, dtype), (name_of, activation) in itertools.product(FLOATS.items(), ACTIVATIONS.items()):
-        config = models.TransformerConfig(**{**vars(model.config), "dtype": dtype, "activation": activation})
-        copy = models.Transformer(config, np.random.default_rng(0))
-        for name, param in copy.params().items():
-            param.value[...] = model.params()[name].value
-        wrong, right = gradient(copy, batch, right=False), gradient(copy, batch)
+        copy = remade(model, dtype=dtype, activation=activation)
+        right, no_sum = (gradient(copy, batch, back) for back in (ops.softmax_backward, lambda dw, w: dw * w))
         for label, name in PARAMETERS.items():
-            gap = np.abs(right[name] - wrong[name])
-            which = gap if gap.max() > 1e-9 else np.abs(right[name])
-            # Steep, and told apart from the wrong one where that one differs.
-            index = tuple(int(i) for i in np.unravel_index(np.abs(which * right[name]).argmax(), gap.shape))
-            values = float(right[name][index]), float(wrong[name][index])
-            found[label, floats, name_of] = Slope(copy, copy.params()[name].value, index, batch, *values)
+            gap = np.abs(right[name] - no_sum[name])
+            steep = (gap if gap.max() > 1e-9 else np.abs(right[name])) * np.abs(right[name])
+            index = tuple(int(i) for i in np.unravel_index(steep.argmax(), steep.shape))
+            value = float(right[name][index])
+            found[label, floats, name_of] = Slope(copy, copy.params()[name].value, index, batch, value)
     return found
 
 
@@ -376,9 +390,8 @@ def _prepare(early: models.Transformer) -> Any:
     epsilon=live.LogSlider("ε", EPSILONS[-1], EPSILONS[0], EPSILONS[0], steps_per_decade=2),
     activation=live.Choice("activation", tuple(ACTIVATIONS), "ReLU"),
     floats=live.Choice("numbers", tuple(FLOATS), "float64"),
-    wrong=live.Switch("a wrong backward", False),
-    neutral="Only the largest ε is drawn, for the right backward pass.",
-    telling=[{"epsilon": EPSILONS[-1]}, {"epsilon": EPSILONS[-1], "wrong": True}],
+    neutral="Only the largest ε is drawn.",
+    telling=[{"epsilon": EPSILONS[-1]}, {"epsilon": EPSILONS[-1], "activation": "GELU"}],
     prepare=_prepare,
     example=lambda: transformer(),
 )
@@ -391,7 +404,7 @@ def slope_lab(figure: "plots.Figure", measured: Any) -> live.Update:
     left.set(ylabel="change of the loss,\nin units of slope · ε", xlabel="the parameter")
     (line,) = left.plot(AROUND, AROUND, "o-", color=plots.BLUE, ms=4, lw=1.4, label="loss")
     (secant,) = left.plot([-1, 1], [-1, 1], color=plots.ORANGE, lw=2.4, marker="o", label="secant")
-    (tangent,) = left.plot([-2, 2], [-2, 2], color=plots.INK, ls="--", lw=1.8, label="tangent (backward)")
+    left.plot([-2, 2], [-2, 2], color=plots.INK, ls="--", lw=1.8, label="tangent (backward)")
     left.legend(loc="lower right", fontsize=10)
     right.set(xscale="log", yscale="log", xlim=(0.2, 5e-13), ylim=(1e-11, 1e4))
     right.set(xlabel="ε, ever smaller →", ylabel="|secant − tangent| / |slope|")
@@ -402,7 +415,7 @@ def slope_lab(figure: "plots.Figure", measured: Any) -> live.Update:
     (dot,) = right.plot([1], [1], "o", color=plots.INK, ms=13, mfc="none", mew=2)
     right.legend(loc="upper right", fontsize=10)
 
-    def update(parameter: str, epsilon: float, activation: str, floats: str, wrong: bool) -> str:
+    def update(parameter: str, epsilon: float, activation: str, floats: str) -> str:
         slope, found = measured[parameter, floats, activation]
         secants, kinks = zip(*found, strict=True)
         place = int(np.abs(np.log(np.array(EPSILONS) / epsilon)).argmin())
@@ -412,10 +425,7 @@ def slope_lab(figure: "plots.Figure", measured: Any) -> live.Update:
         changes = sign * (losses - losses[len(AROUND) // 2]) / unit
         line.set_ydata(np.clip(changes, -50, 50))
         secant.set_ydata(np.clip(changes[[3, 9]], -50, 50))  # at θ − ε and θ + ε
-        said = slope.wrong if wrong else slope.right
-        ratio = sign * said / abs(slope.right or 1.0)
-        tangent.set_ydata([-2 * ratio, 2 * ratio])
-        errors = np.maximum(np.abs(np.array(secants) - said) / abs(slope.right or 1.0), 2e-11)
+        errors = np.maximum(np.abs(np.array(secants) - slope.right) / abs(slope.right or 1.0), 2e-11)
         drawn = np.arange(len(EPSILONS)) <= place  # the curve grows as ε shrinks
         switched = np.array(kinks) > 0
         error.set_data(np.array(EPSILONS)[drawn], errors[drawn])
@@ -423,22 +433,48 @@ def slope_lab(figure: "plots.Figure", measured: Any) -> live.Update:
             points.set_data(np.array(EPSILONS)[chosen], errors[chosen])
         dot.set_data([EPSILONS[place]], [errors[place]])
         left.set_title(
-            f"Secant {minus(f'{secants[place]:.6f}')}, tangent {minus(f'{said:.6f}')};\n"
+            f"Secant {minus(f'{secants[place]:.6f}')}, tangent {minus(f'{slope.right:.6f}')};\n"
             f"{kinks[place] or 'no'} ReLU{'s switch' if kinks[place] != 1 else ' switches'} between θ − ε and θ + ε"
         )
         best = int(errors[: place + 1].argmin())
-        if errors[best] > 0.05:
-            title = f"No ε helped{' the wrong backward' if wrong else ''}:\noff by {errors[best]:.0%} or more"
-        else:
-            title = f"Best yet: ε = {power(EPSILONS[best])},\n{power(errors[best])} off"
-        right.set_title(title)
-        way = "without the row's sum in softmax" if wrong else "right"
+        right.set_title(f"Best yet: ε = {power(EPSILONS[best])},\n{power(errors[best])} off")
         return (
-            f"… At ε = {power(EPSILONS[place])}, in {floats}, with {activation}, for one entry of {parameter}; "
-            f"backward {way}. Secant and tangent differ by {power(errors[place])} of the slope."
+            f"… At ε = {power(EPSILONS[place])}, in {floats}, with {activation}, for one entry of {parameter}, "
+            f"secant and tangent differ by {power(errors[place])} of the slope."
         )
 
     return update
+
+
+# --- 4 · What a forgotten sum does ------------------------------------------------------------------------------------
+
+LAYERS = {  # one parameter each
+    "cross-attention, W_Q": "blocks.0.cross.inner.W_Q",
+    "cross-attention, W_V": "blocks.0.cross.inner.W_V",
+    "encoder, W_V": "encoder.blocks.0.attention.inner.W_V",
+    "source, embedding": "source.embedding.table",
+}
+
+
+def off_by(model: models.Transformer, name: str, softmax_backward: "Own", epsilon: float) -> float:
+    """Return how far slope and secant differ, as a share of the secant, at the parameter's steepest entry."""
+    batch, copy = few_dates(), remade(model, dtype=np.float64)
+    array = gradient(copy, batch, ops.softmax_backward)[name]
+    index = tuple(int(i) for i in np.unravel_index(np.abs(array).argmax(), array.shape))
+    said = float(gradient(copy, batch, softmax_backward)[name][index])
+    secant, _ = Slope(copy, copy.params()[name].value, index, batch, said).secant(epsilon)
+    return abs(said - secant) / abs(secant)
+
+
+def passes_table(model: models.Transformer, passes: "Mapping[str, Own]") -> tables.Table:
+    """List how far slopes are off, by parameter, for backward passes of softmax and three sizes of ε."""
+    columns = [(name, back, epsilon) for name, back in passes.items() for epsilon in (1e-3, 1e-5, 1e-7)]
+    with training.single_thread():
+        rows = [
+            (label, *(f"{off_by(model, name, back, epsilon):.0e}" for _, back, epsilon in columns))
+            for label, name in LAYERS.items()
+        ]
+    return tables.table(("off by", *(f"{name}, ε = {power(epsilon)}" for name, _, epsilon in columns)), rows)
 
 
 # --- 5, 6 · A training that runs on what a learner wrote, beside the same training by the library ---------------------
@@ -465,24 +501,27 @@ class OwnAdam(training.Optimizer):
 
 
 @contextmanager
-def backward_by(softmax_backward: Own, attention_backward: Own, smoothed_loss: Own | None = None) -> Iterator[None]:
+def backward_by(loss_backward: Own, softmax_backward: Own, attention_backward: Own) -> Iterator[None]:
     """Let all models train with these functions for as long as a `with` block lasts.
 
     `attention_backward` may call `ops.softmax_backward`, as the exercise suggests, and then gets this one.
     """
+    library = ops.cross_entropy_forward
 
     def back(doutput: Array, cache: attention.AttentionCache) -> tuple[Array, Array, Array]:
         dQ, dK, dV = attention_backward(doutput, cache.Q, cache.K, cache.V, cache.weights)
         return dQ, dK, dV
 
-    library = ops.cross_entropy_forward
-
     def forward(logits: Array, targets: Ids, mask: Mask, smoothing: float) -> tuple[float, Any]:
-        _, kept = library(logits, targets, mask, smoothing)
-        return float(smoothed_loss(logits, targets, mask, smoothing)), kept  # type: ignore[misc]
+        loss, _ = library(logits, targets, mask, smoothing)  # dates have no padding in the target: all of it counts
+        return loss, (loss_backward(logits, targets), 1.0)
 
-    changes: list[Change] = [(heads, "attention_backward", back), (ops, "softmax_backward", softmax_backward)]
-    with changed(changes if smoothed_loss is None else [*changes, (ops, "cross_entropy_forward", forward)]):
+    changes: list[Change] = [
+        (heads, "attention_backward", back),
+        (ops, "softmax_backward", softmax_backward),
+        (ops, "cross_entropy_forward", forward),
+    ]
+    with changed(changes):
         yield
 
 
@@ -500,216 +539,90 @@ def beside(figure: "plots.Figure", own: Sequence[float], library: Sequence[float
     return f"… In {len(own)} steps the loss falls from {own[0]:.2f} to {np.mean(own[-10:]):.2f} nats."
 
 
-# --- 7 · The learning rates that survive, and further choices of a recipe, from what is stored ------------------------
+# --- 7 · The learning rates that survive, from many starts each ------------------------------------------------------
 
-ENOUGH = 0.5  # of the held-out dates right: such a rate has survived
-NONE = 0.05  # of the held-out dates right: such a run has failed
-
-
-def means(norm: str, left_out: str, what: str = "exact") -> list[float]:
-    """Return the mean over the seeds, for each rate."""
-    return [float(np.mean([x for x in of if x is not None])) for of in rates.stored()[rates.key(norm, left_out)][what]]
+EXACT, LOSS, OF_ANOTHER = range(3)  # what a run ends with: share right; loss; loss with the source of another date
+Hills = Mapping[tuple[str, int], Sequence[Array]]  # (norm, steps of warm-up) -> for each rate (starts, 3)
+LOOKS = {60: ("with warm-up", plots.BLUE, "o", -1), 0: ("without warm-up", plots.ORANGE, "s", 1)}  # steps of warm-up
 
 
-def survivors(norm: str, left_out: str) -> list[float]:
-    """Return the rates at which most of the held-out dates come out right, on average over the seeds."""
-    found = zip(rates.RATES, means(norm, left_out), strict=True)
-    return [rate for rate, right in found if right >= ENOUGH]
+@plots.still(9.4, 3.8)
+def hills_plot(figure: "plots.Figure", rates: Sequence[float], hills: Hills) -> str:
+    """Draw the share of dates right by learning rate: a dot for each start, a line through the means."""
+    axes, alt = figure.subplots(1, 2, sharey=True), []
+    places = np.log2(np.array(rates) / rates[0])
+    for ax, norm in zip(axes, ("pre", "post"), strict=True):
+        for warmup, (label, color, marker, side) in LOOKS.items():
+            right = [runs[:, EXACT] for runs in hills[norm, warmup]]
+            ax.plot(places + 0.05 * side, [shares.mean() for shares in right], "-", color=color, label=label)
+            look = {"color": color, "mfc": "none", "ms": 5, "clip_on": False}
+            for place, shares in zip(places, right, strict=True):
+                ax.plot(np.full(len(shares), place + 0.05 * side), shares, marker, **look)
+            means = formats.each((f"{rate:g}:" for rate in rates), [shares.mean() for shares in right])
+            alt.append(f"{norm}-norm {label}, means by rate {means}")
+        ax.set(xlabel="learning rate", ylim=(0, 1.05), xlim=(-0.4, places[-1] + 0.4))
+        ax.set_xticks(places, [f"{rate:g}" for rate in rates])
+        last = hills[norm, 0][-2][:, EXACT].mean()
+        ax.set_title(f"{norm.title()}-norm: without warm-up,\n{last:.0%} are right at {rates[-2]:g}")
+    axes[0].set_ylabel("share of held-out dates right")
+    axes[0].legend(loc="lower left", fontsize=10)
+    return f"… A dot for each start. {'; '.join(alt)}."
 
 
-def starts(norm: str, left_out: str, rate: float, what: str = "exact") -> list[float]:
-    """Return the result of each start."""
-    return [float(x) for x in rates.stored()[rates.key(norm, left_out)][what][rates.RATES.index(rate)]]
+@plots.still(9.4, 3.8)
+def blind_plot(figure: "plots.Figure", rates: Sequence[float], hills: Hills) -> str:
+    """Draw each run past the cliff: its loss, and its loss if each date has the source of another one."""
+    ax = figure.add_subplot(xlim=(0.7, 2.45), ylim=(0.7, 3.1))
+    ax.plot([0, 3], [0, 3], color=plots.GREY, lw=1.2, label="the loss stays the same")
+    for name, rung in list(rungs().items())[1:]:
+        ax.axvline(rung, color=plots.ORANGE, ls="--", lw=1.3, zorder=0.5)
+        ax.text(rung - 0.015, 3.06, name, color=plots.ORANGE, rotation=90, ha="right", va="top", size=10)
+    shown, alt, blind, count = ((("pre", 0), 3), (("post", 60), 3), (("post", 0), 2), (("post", 0), 3)), [], 0, 0
+    for (recipe, place), color, marker in zip(
+        shown, (plots.GREEN, plots.PURPLE, plots.BLUE, plots.INK), "^Dos", strict=True
+    ):
+        loss, other = hills[recipe][place][:, LOSS], hills[recipe][place][:, OF_ANOTHER]
+        label = f"{recipe[0]}-norm, {LOOKS[recipe[1]][0]}, {rates[place]:g}"
+        ax.plot(loss, other, marker, color=color, mfc="none", ms=7, label=label)
+        alt.append(f"{label}: losses {loss.min():.2f} to {loss.max():.2f}, then {other.min():.2f} to {other.max():.2f}")
+        blind, count = blind + int((other - loss < 0.01).sum()), count + len(loss)
+    ax.set(xlabel="loss of held-out dates (nats a symbol)", ylabel="with the source\nof another date")
+    ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=10)
+    ax.set_title(f"{blind} of {count} runs past the cliff do not read their source")
+    return f"… {'; '.join(alt)}. Rungs: {formats.each(rungs(), rungs().values())}."
 
 
-def larger(size: str, norm: str, left_out: str, rate: float, what: str = "exact") -> float:
-    """Return the result of one larger run; `size` is one of `rates.LARGER`."""
-    return float(rates.stored()[size][rates.key(norm, left_out)][what][str(rate)])
-
-
-def larger_table() -> str:
-    """List the share right at three rates: as above, mean of the starts, and in one run each that is twice as large.
-
-    Below stands what smoothing does to the loss.
-    """
-    shown, parts = rates.RATES[4:7], ("nothing", "warm-up", "clipping", "warm-up and clipping")
-    blocks = ("as above", *rates.LARGER)
-    heads = "   ".join("".join(f"{as_text(rate):>7}" for rate in shown) for _ in blocks)
-    lines = ["norm, what is left out".ljust(26) + "   ".join(f"{name:>21}" for name in blocks), f"{'':26}{heads}"]
-    for norm, part in itertools.product(("pre", "post"), parts):
-        rows = [means(norm, part)[4:7], *([larger(size, norm, part, rate) for rate in shown] for size in rates.LARGER)]
-        cells = "   ".join("".join(f"{x:7.2f}" for x in row) for row in rows)
-        lines.append(f"{norm + ', ' + part:26}{cells}")
-    lines.append("\nloss of held-out dates at 0.008, smoothing left out, or nothing")
-    for norm, part in itertools.product(("pre", "post"), ("smoothing", "nothing")):
-        losses = [means(norm, part, "loss")[4], *(larger(size, norm, part, 0.008, "loss") for size in rates.LARGER)]
-        lines.append(f"{norm + ', ' + part:26}" + "   ".join(f"{x:21.3f}" for x in losses))
-    return "\n".join(lines)
-
-
-def as_text(rate: float) -> str:
-    return f"{rate:.4f}".rstrip("0")
-
-
-def past_the_cliff(norm: str, left_out: str) -> list[float]:
-    """Return the held-out losses of all runs at higher rates than the best one that get hardly a date right."""
-    found = rates.stored()[rates.key(norm, left_out)]
-    best = int(np.argmax(means(norm, left_out)))
-    pairs = zip(found["exact"][best + 1 :], found["loss"][best + 1 :], strict=True)
-    return [loss for of in pairs for right, loss in zip(*of, strict=True) if right < NONE]
-
-
-@live.lab(
-    width=9.4,
-    height=4.2,
-    neutral="Nothing is left out, and the norm stands before: the questions are of what is left out, and of post-norm.",
-    telling={"norm": "post", "left_out": "warm-up"},
-    norm=live.Choice("norm", ("pre", "post"), "pre"),
-    left_out=live.Choice("left out", rates.LEFT_OUT, "nothing"),
-)
-def survival_lab(figure: "plots.Figure") -> live.Update:
-    """Show which of eight learning rates work with a part of the recipe left out, and where the losses of all end."""
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
-    places = np.arange(len(rates.RATES))
-    left.set(xlim=(-0.5, len(places) - 0.5), ylim=(0, 1.3), yticks=(0, 0.5, 1))
-    left.set(xlabel="learning rate", ylabel="share of held-out dates right")
-    right.set(xlim=(-0.5, len(places) + 1.4), ylim=(0, 2.9))
-    right.set(xlabel="learning rate", ylabel="loss of held-out dates (nats)")
-    for ax in (left, right):
-        ax.set_xticks(places, [as_text(rate) if n % 2 else "" for n, rate in enumerate(rates.RATES)], size=10)
-    left.axhline(ENOUGH, color=plots.GREY, lw=0.8, ls=":", zorder=0.5)
-    (whole,) = left.plot(places, places, "--", color=plots.GREY, lw=1.6, label="nothing left out")
-    (mean,) = left.plot(places, places, "-", color=plots.BLUE, label="mean of the starts (circles)")
-    look = {"color": plots.BLUE, "ms": 6, "mfc": "none", "mew": 1.4, "clip_on": False}
-    dots = left.plot(places, np.zeros((len(places), rates.STARTS)), "o", **look)
-    ends = right.plot(places, np.zeros((len(places), rates.STARTS)), "o", **look)
-    left.legend(loc="upper left", fontsize=10)
-    draw_rungs(right, len(places) + 1.35)
-
-    def update(norm: str, left_out: str) -> str:
-        found = rates.stored()[rates.key(norm, left_out)]
-        whole.set_ydata(means(norm, "nothing"))
-        averages = means(norm, left_out)
-        mean.set_ydata(averages)
-        for seed, lines in enumerate(zip(dots, ends, strict=True)):
-            for line, what in zip(lines, ("exact", "loss"), strict=True):
-                line.set_ydata([of[seed] for of in found[what]])
-        alive = survivors(norm, left_out)
-        without = "" if left_out == "nothing" else f", without {left_out}"
-        count = f"{len(alive) or 'none'} of {len(rates.RATES)} rates get{'s' * (len(alive) == 1)}"
-        left.set_title(f"{norm}-norm{without}:\n{count} more than half right")
-        failed = past_the_cliff(norm, left_out)
-        near = sum(min(abs(loss - rung) for rung in rungs().values()) < 0.1 for loss in failed)
-        right.set_title(f"{near} of {len(failed)} runs past the cliff\nend within 0.1 of a rung")
-        shares, losses = (
-            formats.each((f"{as_text(rate)}:" for rate in rates.RATES), of)
-            for of in (averages, means(norm, left_out, "loss"))
-        )
-        return (
-            f"… Share right by learning rate, mean of {rates.STARTS}: {shares}. Loss of held-out dates: {losses}. "
-            f"Rungs: {formats.each(rungs(), rungs().values())}."
-        )
-
-    return update
-
-
-SCHEDULE_COLOURS, SCHEDULE_STYLES = (plots.GREY, plots.BLUE, plots.INK, plots.ORANGE), (":", "-", "--", "-.")
-
-
-def _listed(numbers: Sequence[float], form: str = ".2f") -> str:
-    return ", ".join(f"{x:{form}}" for x in numbers)
-
-
-def blind_table() -> tables.Table:
-    """List losses of runs that work and that fail, with the right sources and with those of other dates."""
-    rows = ((key(*run), *(_listed(result("again", *run, what), ".3f") for what in ("loss", "blind"))) for run in BLIND)
-    return tables.table(("norm, left out, rate", "loss, three starts", "with another date's source"), list(rows)[:-1])
-
-
-def clip_table() -> tables.Table:
-    """List the shares right at 0.008 where gradients are shortened to a length of 1, and to 0.01."""
-    rows = [
-        (f"{norm}-norm", *(_listed(result(name, norm, "nothing", 0.008)) for name in ("recipe", "clip 0.01")))
-        for norm in STEEP
+@contextmanager
+def qk_norm(on: bool = True) -> Iterator[None]:
+    """Let all attentions bring queries and keys to length 1 first, for as long as a `with` block lasts."""
+    changes: list[Change] = [
+        (heads, "attention_forward", normed_forward),
+        (heads, "attention_backward", normed_backward),
     ]
-    return tables.table(("share right at 0.008, three starts", "clipped at 1", "clipped at 0.01"), rows)
+    with changed(changes if on else []):
+        yield
 
 
-def today_table() -> tables.Table:
-    """List the shares right with parts of the recipe of today, at rates where warm-up decides, and at a good one."""
-    rows = []
-    for norm, rate in STEEP.items():
-        for name in ("recipe", "beta_2 0.95", *(["QK-norm"] if norm == "pre" else [])):
-            both = (_listed(result(name, norm, left_out, rate)) for left_out in ("nothing", "warm-up"))
-            rows.append((f"{norm}-norm, {rate}, {name}", *both))
-    for name in ("recipe", "weight decay 0.1"):
-        rows.append((f"pre-norm, 0.008, {name}", _listed(result(name, "pre", "nothing", 0.008)), "–"))
-    return tables.table(("share right, three starts", "with warm-up", "without"), rows)
+class NormedCache(NamedTuple):
+    """A forward pass with QK-norm, for the backward pass; Q and K have length 1."""
+
+    inner: attention.AttentionCache
+    lengths: tuple[Array, Array]  # of the queries and keys before
 
 
-@plots.still(9.4, 3.6)
-def schedules_plot(figure: "plots.Figure") -> str:
-    """Draw the schedules, and the shares of dates right that they reach at three peaks, from three starts."""
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
-    steps, peaks = np.arange(1, rates.STEPS + 1), rates.RATES[3:6]
-    found, alt = {}, []
-    for n, (kind, color) in enumerate(zip(SCHEDULES, SCHEDULE_COLOURS, strict=True)):
-        look = {"color": color, "ls": SCHEDULE_STYLES[n]}
-        left.plot(steps, [rate_at(kind, int(t), 1, rates.WARMUP, rates.STEPS + 1) for t in steps], label=kind, **look)
-        right_shares = [result(f"schedule {kind}", "pre", "nothing", peak) for peak in peaks]
-        found[kind] = [float(np.mean(of)) for of in right_shares]
-        right.plot(range(len(peaks)), found[kind], lw=1.4, **look)
-        for place, of in enumerate(right_shares):
-            right.plot([place + 0.06 * (n - 1.5)] * len(of), of, "o", ms=5, mfc="none", color=color)
-        alt.append(f"{kind} {', '.join(f'{x:.2f}' for x in found[kind])}")
-    left.set(xlabel="training step", ylabel="learning rate / its peak", ylim=(0, 1.6), yticks=(0, 0.5, 1))
-    left.set_title("A rise, and four ways to go on")
-    left.legend(loc="upper center", fontsize=10, ncols=2)
-    right.set(xlabel="peak of the learning rate", ylabel="share of held-out dates right")
-    right.set_xticks(range(len(peaks)), [f"{peak:g}" for peak in peaks])
-    best = [max(SCHEDULES, key=lambda kind: found[kind][n]) for n in range(len(peaks))]
-    first = max(set(best), key=best.count)
-    right.set_title(f"“{first}” is best at {best.count(first)} of {len(peaks)} peaks")
-    return f"… Means of {rates.STARTS} starts at peaks of {', '.join(map(str, peaks))}: {'; '.join(alt)}."
+def normed_forward(Q: Array, K: Array, V: Array, mask: Any = None, scale: Any = None, bias: Any = None) -> Any:
+    """Compute attention with queries and keys of length 1, and scores of at most d_k."""
+    of_Q, of_K = (np.sqrt((x * x).sum(axis=-1, keepdims=True) + 1e-6) for x in (Q, K))
+    output, kept = attention.attention_forward(Q / of_Q, K / of_K, V, mask, float(Q.shape[-1]))
+    return output, NormedCache(kept, (of_Q, of_K))
 
 
-# --- 8 · One head less ------------------------------------------------------------------------------------------------
+def normed_backward(doutput: Array, cache: NormedCache) -> tuple[Array, Array, Array]:
+    """Return dQ, dK, dV of `normed_forward`."""
+    kept, (of_Q, of_K) = cache
+    dQ, dK, dV = attention.attention_backward(doutput, kept)
 
+    def back(dunit: Array, unit: Array, length: Array) -> Array:
+        return np.asarray((dunit - unit * (dunit * unit).sum(axis=-1, keepdims=True)) / length)
 
-@plots.still(9.4, 3.4)
-def heads_map(figure: "plots.Figure", model: models.Transformer) -> str:
-    """Draw what is lost without each head, on held-out dates: the share that comes out wrong."""
-    lost = np.array([1 - exact(model, dates_of(n=JUDGE), without([head])) for head in heads_of(model)])
-    table: Array = lost.reshape(3, -1)  # (place, head); with one layer
-    rows = ("encoder, self", "decoder, self", "cross")
-    columns = [f"head {n}" for n in range(table.shape[1])]
-    free = int((lost < 0.05).sum())
-    title = f"{free} of {len(lost)} heads can go one at a time; without others nearly all is lost"
-    if lost.max() < 0.8:
-        title = f"{free} of {len(lost)} heads can go one at a time"
-    plots.draw_heatmap(
-        figure.add_subplot(), table, rows, columns, title, "", "share of held-out dates wrong without it"
-    )
-    listed = "; ".join(f"{row}: {', '.join(f'{x:.2f}' for x in of)}" for row, of in zip(rows, table, strict=True))
-    return f"… Share of held-out dates wrong without one head: {listed}."
-
-
-@plots.still(9.4, 3.4)
-def sums_plot(figure: "plots.Figure", found: Sequence[Mapping[str, Any]]) -> str:
-    """Draw what four heads cost one at a time, stacked, beside what they cost together; a pair of bars a model."""
-    ax = figure.add_subplot()
-    alt = []
-    for n, of in enumerate(found):
-        bottom = 0.0
-        for k, cost in enumerate(of["alone"]):
-            label = "one head at a time, stacked" if n == k == 0 else None
-            ax.bar(n - 0.2, cost, 0.36, bottom, color=plots.BLUE, edgecolor="white", lw=1.5, label=label)
-            bottom += cost
-        ax.bar(n + 0.2, of["together"], 0.36, color=plots.ORANGE, label="all four at once" if n == 0 else None)
-        alt.append(f"start {n}: {' + '.join(f'{x:.2f}' for x in of['alone'])}, together {of['together']:.2f}")
-    ax.set_xticks(range(len(found)), [f"start {n}" for n in range(len(found))])
-    ax.set(ylabel="share of dates wrong", ylim=(0, 1.15 * max(of["together"] for of in found)))
-    ax.legend(loc="upper left", fontsize=10, ncols=2)
-    ratios = [of["together"] / max(sum(of["alone"]), 1e-9) for of in found]
-    ax.set_title(f"Together the four cost {min(ratios):.1f} to {max(ratios):.1f} times what they cost one at a time")
-    return f"… Share of held-out dates wrong without heads: {'; '.join(alt)}."
+    return back(dQ, kept.Q, of_Q), back(dK, kept.K, of_K), dV
