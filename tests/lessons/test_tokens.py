@@ -145,7 +145,14 @@ def test_merges_change_tokens_and_not_characters():
     assert found.bits.shape == (3, 2)
     tokens = pieces.apply(ids[3500:], MERGES, BASE)
     table = Table(pieces.apply(ids[:3500], MERGES, BASE), 2, BASE + 150)
+    assert found.back[0].tolist() == pytest.approx([1, 2], abs=0.01)
     assert found.bits[2, 1] == pytest.approx(pieces.costs(table, tokens)[2].sum() / np.log(2) / 500, abs=0.002)
+
+
+def test_a_table_looks_back_at_the_pieces_before_and_into_its_own():
+    # Of ab|cde|f with one piece before: a sees 0, b 1, c 2, d 3, e 4, f 3.
+    assert pieces.looked_back(np.array([2, 3, 1]), 1) == pytest.approx(13 / 6)
+    assert pieces.looked_back(np.array([2, 3, 1]), 2) == pytest.approx(15 / 6)
 
 
 # --- Counting letters -----------------------------------------------------------------------------------------------
@@ -177,8 +184,8 @@ def test_words_are_found_whole():
 def test_merges_make_fewer_and_longer_pieces():
     figure = lab.merges_lab.example()
     letters = figure.set(count=0, text="the class").alt
-    assert letters.startswith("9 pieces, after 0 merges.")
+    assert letters.startswith("This text in 9 pieces, after 0 merges.")
     assert "in pieces: t | h | e | ␣ | c" in letters
-    assert int(figure.set(count=200, text="the class").alt.split()[0]) < 9
+    assert int(figure.set(count=200, text="the class").alt.split()[3]) < 9
     assert "□" in figure.set(count=0, text="a☂b").alt  # a character that is not in the text it learned from
-    assert figure.set(count=10, text="").alt.startswith("0 pieces")
+    assert figure.set(count=10, text="").alt.startswith("This text in 0 pieces")

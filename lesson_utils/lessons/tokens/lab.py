@@ -8,9 +8,11 @@ import numpy as np
 
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import formats, live, plots
+from lesson_utils.lessons.causal_mask.counting import Table as KneserNey
 from lesson_utils.lessons.causal_mask.pictures import visible
 from lesson_utils.lessons.tokens.pieces import (
     ARTICLE,
+    GPT_4O_TOKENS,
     LEVELS,
     LONGEST,
     ORDERS,
@@ -24,7 +26,6 @@ from lesson_utils.lessons.tokens.pieces import (
     cut,
     learn,
     measure,
-    seen_before,
     spelled,
     to_bytes,
     walled,
@@ -167,7 +168,7 @@ def merges_lab(figure: "plots.Figure", merges: Ids, measured: Measured, vocabula
         paid = bits[level, order]
         curve.set_data(x[: level + 1], bits[: level + 1, order])
         dot.set_data([x[level]], [paid])
-        page.set_title(f"{len(pieces)} pieces, after {count:,} merges", x=0)
+        page.set_title(f"This text in {len(pieces)} pieces, after {count:,} merges", x=0)
         chart.set_title(f"{paid:.2f} bits a character")
         unknown = "□" in pieces
         note.set_text(
@@ -184,23 +185,22 @@ def merges_lab(figure: "plots.Figure", merges: Ids, measured: Measured, vocabula
 
 
 @plots.still(8.6, 3.9)
-def look_back(figure: "plots.Figure", measured: Measured, farthest: float = 8.2) -> str:
+def look_back(figure: "plots.Figure", measured: Measured, farthest: float = 12.9) -> str:
     """Draw what tables pay, by how many characters they look back on average."""
     ax = figure.add_subplot(xlabel="characters that the table looks back, on average", ylabel="bits a character")
-    a_token = measured.characters / measured.tokens  # characters
     name = f"reads 1 to {LONGEST} characters"
     ax.plot(range(1, 1 + LONGEST), measured.letters, color=plots.GREEN, ls=":", marker="s", label=name)
     looks = ((0, "1 piece", plots.BLUE, "-", "o"), (1, "2 pieces", plots.ORANGE, "--", "D"))
     told = []
     for column, name, colour, line, mark in looks:
-        x, y = (column + 1) * a_token, measured.bits[:, column]
+        x, y = measured.back[:, column], measured.bits[:, column]
         ax.plot(x, y, color=colour, ls=line, marker=mark, ms=5, label=f"reads {name}, 0 to {LEVELS[-1]:,} merges")
         listed = (f"{n} merges {b:.2f} at {a:.1f}" for n, a, b in zip(LEVELS, x, y, strict=True))
         told.append(f"{name}: {', '.join(listed)}")
     ax.set(xlim=(0.7, farthest))
     ax.legend(loc="upper right")
     best, pairs = measured.letters.min(), measured.bits[:, 1]
-    far = 2 * a_token[pairs.argmin()]
+    far = measured.back[pairs.argmin(), 1]
     ax.set_title(
         f"Characters pay {best:.2f} bits at best, looking {1 + measured.letters.argmin()} back; "
         f"pieces {pairs.min():.2f}, looking {far:.1f} back"
@@ -217,11 +217,10 @@ Learn = Callable[[Array, Array], Array]
 
 
 class Judged(NamedTuple):
-    """The shares of new words that a counter gets right, by how many words it has learned from."""
+    """What a counter makes of all other words, by how many words it has learned from."""
 
     right: Array  # shares of all these words, (starts, sizes)
-    known: Array  # shares of those whose ids have all occurred, (sizes,)
-    unknown: Array  # shares of the others; NaN where there are none
+    new: Array  # shares of words that have an id which none of the learned ones has, (sizes,)
 
 
 def words_of(text: str) -> list[str]:
@@ -246,19 +245,15 @@ def count_letters(learn: Learn, X: Array, counts: Array, sizes: Sequence[int] = 
         X: how often each id occurs in each word, (words, ids).
         counts: how often the letter does, (words,).
     """
-    found = np.full((3, starts, len(sizes)), np.nan)
+    right, new = np.zeros((2, starts, len(sizes)))
     for start in range(starts):
         order = np.random.default_rng(start).permutation(len(X))
         for column, size in enumerate(sizes):
             learned, asked = order[:size], order[size:]
-            right = np.round(X[asked] @ learn(X[learned], counts[learned])) == counts[asked]
-            known = ~X[asked][:, ~X[learned].any(axis=0)].any(axis=1)
-            for row, which in enumerate((slice(None), known, ~known)):
-                if right[which].size:
-                    found[row, start, column] = right[which].mean()
-    there = np.isfinite(found).sum(axis=1)
-    known, unknown = (np.nansum(found, axis=1) / np.where(there, there, np.nan))[1:]
-    return Judged(found[0], known, unknown)
+            found = np.round(X[asked] @ learn(X[learned], counts[learned]))
+            right[start, column] = (found == counts[asked]).mean()
+            new[start, column] = X[asked][:, ~X[learned].any(axis=0)].any(axis=1).mean()
+    return Judged(right, new.mean(axis=0))
 
 
 @plots.still(8.6, 3.6)

@@ -133,8 +133,9 @@ ARTICLE = {
     "Chinese": "人人生而自由，在尊严和权利上一律平等。",
 }
 
-# How many tokens SmolLM2-135M's tokenizer makes of it; a test compares, where the model is installed.
+# How many tokens SmolLM2-135M's tokenizer makes of it (a test compares), and GPT-4o's o200k_base (by bpe-openai 0.1.4).
 SMOLLM_TOKENS = {"English": 13, "German": 24, "Finnish": 32, "Greek": 70, "Hindi": 92, "Chinese": 29}
+GPT_4O_TOKENS = {"English": 13, "German": 14, "Finnish": 24, "Greek": 31, "Hindi": 25, "Chinese": 15}
 
 
 def walled(words: Iterable[str], vocabulary: tasks.Vocabulary) -> Ids:
@@ -212,6 +213,7 @@ class Measured(NamedTuple):
     tokens: Ids  # of the held-out text, (levels,)
     characters: int  # of the same text
     totals: Ids  # by the table of each order, (levels, orders)
+    back: Array  # how many characters it looks back, on average over the characters of the text, (levels, orders)
     of_letters: Ids  # by tables of 1 to 7 characters, without any merge
 
     @property
@@ -245,7 +247,8 @@ def measure(
     train: Ids, held_out: Ids, merges: Ids, base: int, levels: Sequence[int] = LEVELS, orders: Sequence[int] = ORDERS
 ) -> Measured:
     """Count tables of the training text in pieces, for each number of merges, and have them read the held-out text."""
-    tokens, totals, characters, done = [], [], len(held_out), 0
+    tokens, totals, back, characters, done = [], [], [], len(held_out), 0
+    lengths = np.array([len(piece) for piece in spelled(merges, "x" * base)])
     of_letters = _whole_bits(costs(Table(train, LONGEST, base), held_out)[1:])
     for level in levels:
         for new, (first, second) in enumerate(merges[done:level], base + done):
@@ -253,17 +256,16 @@ def measure(
         done = level
         tokens.append(len(held_out))
         totals.append(_whole_bits(costs(Table(train, max(orders), base + level), held_out)[list(orders)]))
-    return Measured(np.array(tokens), characters, np.array(totals), of_letters)
+        back.append([looked_back(lengths[held_out], order) for order in orders])
+    return Measured(np.array(tokens), characters, np.array(totals), np.array(back), of_letters)
+
+
+def looked_back(lengths: Ids, order: int) -> float:
+    """Return how far a table looks back from each character, on average: at pieces before, and into its own piece."""
+    before = sum(np.r_[np.zeros(n, int), lengths[:-n]] for n in range(1, order + 1))
+    return float((lengths * (before + (lengths - 1) / 2)).sum() / lengths.sum())
 
 
 def _whole_bits(nats: Array) -> Ids:
     """Add up the last axis, and return whole bits."""
     return np.round(nats.sum(axis=-1) / np.log(2)).astype(np.int64)
-
-
-def seen_before(table: Table, ids: Ids) -> float:
-    """Return the share of the contexts in a text that occurred in what the table has counted."""
-    n = table.order
-    code = sum(ids[n - back : len(ids) + 1 - back] * table.V ** (back - 1) for back in range(1, n + 1))
-    c = table.counted[n]
-    return float((_looked_up(c.contexts, c.totals, code) > 0).mean())
