@@ -132,10 +132,18 @@ def test_chances_are_those_of_the_model_and_change_with_a_state(attention):
 def test_a_model_that_searches_for_the_letter_written_last_follows_a_false_one():
     class Searches(Oracle):
         def forward(self, source, target_in):
-            return None, (target_in[:, :, None] == source[:, None]).astype(float)
+            return None, np.roll((target_in[:, :, None] == source[:, None]).astype(float), self.shift, axis=-1)
 
-    assert lab.follows(Searches(), 3, 6) == 1
-    assert abs(lab.follows(Oracle(), 3, 6) - 4 / 25) < 1e-9  # it looks at the last letter, false in 4 of 25 rows
+    searches = Searches()
+    searches.shift = 0
+    assert lab.follows(searches, 3, 6) == (1, 0)
+    searches.shift = -1  # from the first letter it goes on to the last
+    at, before = lab.follows(searches, 3, 6)
+    assert at == 0
+    assert abs(before - 20 / 25) < 1e-9
+    at, before = lab.follows(Oracle(), 3, 6)
+    assert abs(at - 4 / 25) < 1e-9  # it looks at the last letter, false in 4 of 25 rows
+    assert before == 0
 
 
 # --- Controls, and further runs ---------------------------------------------------------------------------------------
@@ -164,6 +172,7 @@ def test_the_control_asks_with_the_state_before(luong):
         ("concat", lab.asking_before),
         ("concat", lambda model: lab.asking_before(model, symbol=True)),
         ("general", lab.feeding),
+        ("general", lab.multiplying),
         ("additive", lambda model: lab.reading_every(model, 3)),
         (None, lambda model: lab.passing_on(model, 2)),
     ],
@@ -194,6 +203,19 @@ def test_the_context_goes_into_the_cell(luong):
     text, weights = lab.answer(fed, "bottleneck")  # step by step
     np.testing.assert_allclose(weights, lab.answer(luong, "bottleneck")[1], rtol=1e-4)
     assert text == lab.answer(luong, "bottleneck")[0]
+
+
+def test_the_product_changes_only_what_is_read_off(luong):
+    """With U = 0 it is Luong's model."""
+    product = lab.multiplying(luong)
+    assert product.num_params() == luong.num_params() + 32 * 32
+    np.testing.assert_array_equal(weights_of(product), weights_of(luong))
+    ids = np.array([lab.LETTERS.encode("bottleneck")])
+    given = tasks.with_ends(ids)[:, :-1]
+    plain, bent = luong.forward(ids, given)[0], product.forward(ids, given)[0]
+    assert not np.allclose(bent, plain, atol=1e-3)
+    product.read.factor.W.value *= 0
+    np.testing.assert_allclose(product.forward(ids, given)[0], plain, rtol=1e-5)
 
 
 def test_states_that_may_not_be_read_get_no_weight(luong):

@@ -11,7 +11,7 @@ from lesson_utils.classroom import drawings, formats, live, plots
 from lesson_utils.lessons.bottleneck.sketches import before_and_after, one_vector
 from lesson_utils.maths import ops, recurrent, tasks, training
 from lesson_utils.maths.checks import Array, Mask
-from lesson_utils.maths.layers import Linear, normal
+from lesson_utils.maths.layers import Layer, Linear, normal
 from lesson_utils.maths.models import Seq2Seq, Seq2SeqConfig
 from lesson_utils.maths.models.decoders import Bahdanau, Decoded, Luong, LuongCache, Memory
 from lesson_utils.maths.recurrent import CELLS, Recurrent, recurrence_backward, recurrence_forward
@@ -169,7 +169,7 @@ def first_slip(model: Seq2Seq, length: int, tests: int = 200) -> int:
     return int(np.median(right.argmin(axis=1)[~right.all(axis=1)])) + 1
 
 
-# --- Where it looks, and what decides ---------------------------------------------------------------------------------
+# --- Where it looks, and what a state carries -------------------------------------------------------------------------
 
 
 def looks(model: Seq2Seq, word: str) -> Array:
@@ -198,8 +198,11 @@ def chances(model: Seq2Seq, states: Array, start: Array, word: str) -> Array:
     return np.asarray(ops.softmax(logits)[np.arange(len(ids)), :, ids].T)
 
 
-def follows(model: Seq2Seq, strings: int = 40, length: int = 10) -> float:
-    """Tell a model that it wrote another letter of the string last; the share of rows that peak at that letter."""
+def follows(model: Seq2Seq, strings: int = 40, length: int = 10) -> tuple[float, float]:
+    """Tell a model that it wrote another letter of the string last.
+
+    Returns the share of rows that peak at that letter, and at the one before it.
+    """
     rng, hits = np.random.default_rng(0), []
     for _ in range(strings):
         ids = rng.permutation(26)[:length] + tasks.FIRST_SYMBOL  # all different
@@ -210,8 +213,10 @@ def follows(model: Seq2Seq, strings: int = 40, length: int = 10) -> float:
             given[:, t] = ids[false]
             _, alignment = model.forward(np.tile(ids, (length - 1, 1)), given)
             assert alignment is not None
-            hits.append(alignment[:, t].argmax(axis=-1) == false)
-    return float(np.mean(hits))
+            peaks = alignment[:, t].argmax(axis=-1)
+            hits.append((peaks == false, peaks == false - 1))
+    at, before = np.mean(hits, axis=(0, 2))
+    return float(at), float(before)
 
 
 def mirrored(alignment: Array) -> int:
@@ -239,13 +244,14 @@ def asking_before(model: Seq2Seq, symbol: bool = False) -> Seq2Seq:
     return _with(model, decoder=AskedBefore(model.decoder, symbol))
 
 
-DECODERS = ("Luong", "Luong with input feeding", "Bahdanau")
+DECODERS = ("Luong", "Luong with input feeding", "Luong with a product", "Bahdanau")
 
 
 def few_states(name: str, n: int, seed: int, steps: int = 2500) -> dict[int, float]:
     """Train a model of `DECODERS` that may read every n-th state; strings right, by length."""
     model = untrained("additive" if name == "Bahdanau" else "general", seed=seed)
-    model = reading_every(feeding(model) if "feeding" in name else model, n)
+    changed = {"Luong with input feeding": feeding, "Luong with a product": multiplying}
+    model = reading_every(changed.get(name, lambda same: same)(model), n)
     fit(model, steps, seed=seed, progress=False)
     return {length: accuracy(model, length, 400) for length in (8, 12, 16, 20)}
 
@@ -253,6 +259,11 @@ def few_states(name: str, n: int, seed: int, steps: int = 2500) -> dict[int, flo
 def feeding(model: Seq2Seq) -> Seq2Seq:
     """Return a model like one with Luong's attention, whose cell also gets the context of the step before."""
     return _with(model, decoder=Feeding(model.decoder, model.config))
+
+
+def multiplying(model: Seq2Seq) -> Seq2Seq:
+    """Return a model like one with Luong's attention, whose last layer gets [q; c ⊙ (1 + q U)] in place of [q; c]."""
+    return _with(model, read=Multiplying(model.read, model.config))
 
 
 def reading_every(model: Seq2Seq, n: int) -> Seq2Seq:
@@ -351,6 +362,25 @@ class Feeding(Luong):
         return self._inputs_backward(np.stack(da), dweights, inputs), dstates[0], Memory(dkeys, np.zeros_like(end))
 
 
+class Multiplying(Layer):
+    """A layer in everything, but of its input [q; c] it multiplies c by 1 + q U."""
+
+    def __init__(self, other: Linear, config: Seq2SeqConfig) -> None:
+        self.joined, d = other, config.d_hidden  # its parameters are shared
+        self.factor = Linear(d, d, np.random.default_rng(0), bias=False, dtype=config.dtype, init=normal)
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        q, c = np.split(x, 2, axis=-1)
+        factor, multiplied = self.factor.forward(q)
+        out, joined = self.joined.forward(np.concatenate([q, c * (1 + factor)], axis=-1))
+        return out, (c, factor, multiplied, joined)
+
+    def backward(self, dout: Array, cache: Any) -> Array:
+        c, factor, multiplied, joined = cache
+        dq, dproduct = np.split(self.joined.backward(dout, joined), 2, axis=-1)
+        return np.concatenate([dq + self.factor.backward(dproduct * c, multiplied), dproduct * (1 + factor)], axis=-1)
+
+
 class EveryNth(Seq2Seq):
     """A model in everything, but all states other than the last, the n-th before it, and so on, are hidden."""
 
@@ -442,20 +472,21 @@ FAR, FURTHEST = 20, 32  # steps back, in titles and in the figure
 
 
 @cache
-def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0) -> Array:
+def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0, inputs: float = 1.0) -> Array:
     """Return the gradient's norm 0 … FURTHEST steps before the end, at a fresh cell of width 32 on random inputs.
 
     Args:
         kind: "rnn", "gru" or "lstm".
         scale: of the recurrent weight matrices, 1 = orthogonal.
         gate_bias: added to the bias of the gate that keeps: z of a GRU, f of an LSTM (which begins at 1).
+        inputs: the deviation of the inputs.
     """
     rng = np.random.default_rng(0)
     params = [np.array(p) for p in recurrent.init_params(kind, 16, 32, rng, np.float64)]
     params[1] *= scale
     if kind != "rnn":
         params[2][32:64] += gate_bias
-    x = rng.normal(size=(16, FURTHEST + 1, 16))  # (B, T, d_in)
+    x = inputs * rng.normal(size=(16, FURTHEST + 1, 16))  # (B, T, d_in)
     return recurrent.gradient_norms_through_time(kind, x, params, rng)[::-1]  # the last step first
 
 
@@ -466,6 +497,8 @@ LOOKS = {  # colour, dash, marker
     "Bahdanau": (plots.GREEN, "-.", "^"),
     "Luong": (plots.BLUE, "-", "o"),
     "Luong with input feeding": (plots.PURPLE, ":", "D"),
+    "Luong with a product": (plots.INK, "-", "v"),
+    "Luong, 10,000 steps": (plots.BLUE, ":", "o"),
 }
 
 
@@ -543,7 +576,8 @@ def accuracy_plot(
             x, y = longest, curve[longest]
         ax.text(x + 0.6, y, name, color=colour, va="center", weight="bold")
     ax.set_xticks(range(4, longest + 1, 4))
-    ax.set_title(f"Length {at}: {formats.each(curves, (curve[at] for curve in curves.values()), '.0%')}")
+    alone, *back = (curve[at] for curve in curves.values())
+    ax.set_title(f"{at} letters all right: {alone:.0%} with one fixed vector, {min(back):.0%} or more with a look back")
     rows = (f"{name}: {_by_length(curve, curve.values())}" for name, curve in curves.items())
     return f"… Strings all right by length. {'; '.join(rows)}."
 
@@ -681,11 +715,11 @@ def few_states_plot(
     fixed: Mapping[int, float],
     at: int = 12,
 ) -> str:
-    """Draw the strings that come out right, by length, where three decoders may read every fourth state only."""
+    """Draw the strings that come out right, by length, where four decoders may read every fourth state only."""
     lengths = list(next(iter(found.values())))
     ax = figure.add_subplot(xlim=(lengths[0] - 0.8, lengths[-1] + 8.5), xticks=lengths)
     shares_by_length(ax, "strings all right")
-    runs = {name: [[found[k][n] for n in lengths] for k in found if k[0] == name] for name in DECODERS}
+    runs = {name: [[found[k][n] for n in lengths] for k in found if k[0] == name] for name, _ in found}
     runs["one fixed vector"] = [[fixed[n] for n in lengths]]
     middles, alt = {}, []
     lowest = -1.0
@@ -699,8 +733,10 @@ def few_states_plot(
         ax.text(lengths[-1] + 0.6, lowest, name, color=colour, va="center", weight="bold")
         middles[name] = middle[lengths.index(at)]
         alt.append(f"{name}: {'; '.join(_by_length(lengths, run) for run in of)}")
-    shares = formats.each(("Luong", "with feeding", "Bahdanau"), (middles[name] for name in DECODERS), ".0%")
-    ax.set_title(f"{at} letters, {-(-at // 4)} states: {shares}")
+    simple, *others = (middles[name] for name in DECODERS)
+    ax.set_title(
+        f"{at} letters from {-(-at // 4)} states: {min(others):.0%} to {max(others):.0%} right, but Luong {simple:.0%}"
+    )
     return f"… Strings all right by length, for each start. {'. '.join(alt)}."
 
 
@@ -709,12 +745,12 @@ def few_states_plot(
 
 @plots.still(10.4, 7.1)
 def maps_and_states(figure: "plots.Figure", maps: Mapping[str, tuple[Array, Array]], word: str) -> str:
-    """Draw a column for each model: where it looks while it writes a word backwards, and which state decides."""
+    """Draw a column for each model: where it looks while it writes a word backwards, and what carries a letter."""
     letters = list(word)
     axes = figure.subplots(2, len(maps), sharex=True, sharey=True)
     alt = []
     for column, (name, pair) in zip(axes.T, maps.items(), strict=True):
-        for ax, matrix, what in zip(column, pair, ("looks", "decides"), strict=True):
+        for ax, matrix, what in zip(column, pair, ("looks", "carries"), strict=True):
             title = f"{name}\n{what}: {weight_on(matrix):.2f} own, {weight_on(matrix, 1):.2f} late"
             shown, told = matrix.clip(0), title.replace("\n", ", ")
             plots.draw_heatmap(ax, shown, letters[::-1], letters, title, "written", "state", False, top=1.0)
