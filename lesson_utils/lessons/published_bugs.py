@@ -14,5 +14,4 @@ PUBLISHED = (
     (("columns left as they are", "halves for pairs"), "a chatbot's first word was right, all others were not", "NeuraLegion/shainet#111"),
     (("sign of the exponent",), "the formulas of a library for fast attention", "deepseek-ai/FlashMLA#177"),
     (("maximum of the tile",), "a macro for many attention kernels", "tile-ai/TileOPs#239"),
-    (("log of 0",), "the cell crashed for years, and many asked", "harvardnlp/annotated-transformer#109"),
 )  # fmt: skip

@@ -76,7 +76,9 @@ def _failing_operation(line: str, variables: Mapping[str, Any], scope: Mapping[s
     nodes = _nodes(line)
     operations = [(n.left, n.op, n.right) for n in nodes if isinstance(n, ast.BinOp)]
     adding = [(n.target, n.op, n.value) for n in nodes if isinstance(n, ast.AugAssign)]
-    for one, operator, other in reversed([o for o in adding + operations if type(o[1]) in SIGNS]):  # the inner ones first
+    for one, operator, other in reversed(
+        [o for o in adding + operations if type(o[1]) in SIGNS]
+    ):  # the inner ones first
         left, right = ast.unparse(one), ast.unparse(other)
         try:
             with np.errstate(all="ignore"):
