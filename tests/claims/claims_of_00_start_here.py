@@ -58,6 +58,7 @@ six, own_alike = np.transpose(six)
 as_written(
     one_each=len({row[11] for row in alone}) == len({row[row[12]] for row in alone}) == 12,
     as_many=len(alone) == 96,
+    pairs=len({(row[11], row[row[12]]) for row in map(tuple, train)}) == 84,
     six_in_ten=0.55 < six.mean() < 0.68 and six.max() < 0.9,
     similar=min(alike) > 0.8 and max(own_alike) < 0.4,
 )
