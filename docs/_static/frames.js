@@ -99,10 +99,10 @@
 
     const pictureAt = ({frames, pictures}, places) => {
       const frame = frames[places.reduce((sum, place, number) => sum * all[number].texts.length + place, 0)];
-      const [file, alt] = pictures[frame];
+      const [file, alt, cuts] = pictures[frame];
       const src = new URL(`${figure.split("/")[0]}/${file}`, folder).href;
       if (images[src]?.complete && !images[src].naturalWidth) delete images[src]; // it did not come
-      return {image: (images[src] ??= element("img", {src})), src, alt};
+      return {image: (images[src] ??= element("img", {src})), src, alt, cuts};
     };
 
     const show = async () => {
@@ -112,9 +112,10 @@
       code.textContent = `${call.slice(0, -1)}${between}${words.join(", ")})`;
       picture.setAttribute("aria-busy", "true");
       try {
-        const {image, src, alt} = pictureAt(await gridOf(figure), places);
+        const {image, src, alt, cuts} = pictureAt(await gridOf(figure), places);
         await image.decode(); // the old picture stays until the new one can be shown
         if (number !== asked) return; // the reader is elsewhere by now
+        picture.dataset.cuts = cuts; // between its panels, for panels.js
         Object.assign(picture, {src, alt});
         picture.classList.remove("live-lost");
         clearTimeout(quiet); // a screen reader is told where the reader stopped, not every step on the way

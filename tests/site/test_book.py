@@ -306,11 +306,12 @@ class Moving:
         for control, place in zip(self.told["controls"], self.places(), strict=True):
             number = number * len(control["texts"]) + place
             assert control["call"][place] in code
-        file, alt = self.drawn["pictures"][self.drawn["frames"][number]]
+        file, alt, cuts = self.drawn["pictures"][self.drawn["frames"][number]]
         self.node.locator("img:not([aria-busy])").wait_for()
         picture = self.node.locator("img")
         assert picture.get_attribute("alt") == alt
         assert picture.get_attribute("src").endswith(file)
+        assert (picture.get_attribute("data-cuts") or "") == cuts
 
 
 @pytest.mark.parametrize("name", some(NOTEBOOKS, SCALED))

@@ -109,7 +109,7 @@ def test_each_setting_has_its_picture(tmp_path):
     assert len(grid["frames"]) == 2 * 5 * 2
     assert len(grid["pictures"]) == len(list(tmp_path.glob("*.webp"))) == 2 * 5  # a switch that changes nothing
     for number, (a, n, b) in enumerate(product("ab", range(1, 6), (False, True))):
-        file, alt = grid["pictures"][grid["frames"][number]]
+        file, alt, _ = grid["pictures"][grid["frames"][number]]
         wanted = figure.set(letter=a, size=n, big=b)
         assert alt == wanted.alt
         seen = [Image.open(data).convert("RGB") for data in (tmp_path / file, io.BytesIO(wanted.png))]

@@ -223,7 +223,7 @@ def draw(
     }
     name = folder / place.rpartition("/")[2]
     name.with_suffix(".json").write_text(json.dumps(say), encoding="utf-8")
-    pictures: dict[tuple[str, str], int] = {}  # each once, though many settings may show it
+    pictures: dict[tuple[str, str, str], int] = {}  # each once, though many settings may show it
     frames, size = [], 0
     for setting in itertools.product(*values.values()):
         picture = figure.set(**dict(zip(values, setting, strict=True)))
@@ -231,7 +231,8 @@ def draw(
         file = folder / f"{hashlib.sha256(content).hexdigest()[:12]}.webp"
         if not file.exists():
             size += file.write_bytes(content)
-        frames.append(pictures.setdefault((file.name, picture.alt), len(pictures)))
+        cuts = " ".join(map(str, picture.cuts))  # a title that has grown may lie over one of another setting's
+        frames.append(pictures.setdefault((file.name, picture.alt, cuts), len(pictures)))
     if size > 3_000_000:
         raise Failed(f"{place}: {len(frames)} pictures take {size:,} bytes, of 3,000,000")
     grid = json.dumps({"frames": frames, "pictures": list(pictures)})

@@ -74,11 +74,12 @@ def shapes_in(line: str, variables: Mapping[str, Any]) -> str:
 def _failing_operation(line: str, variables: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
     """Return the operation in the line that fails for its shapes, in words; "" if none does."""
     nodes = _nodes(line)
-    operations = [(n.left, n.op, n.right) for n in nodes if isinstance(n, ast.BinOp)]
-    adding = [(n.target, n.op, n.value) for n in nodes if isinstance(n, ast.AugAssign)]
-    for one, operator, other in reversed(
-        [o for o in adding + operations if type(o[1]) in SIGNS]
-    ):  # the inner ones first
+    operations: list[tuple[ast.expr, ast.operator, ast.expr]]
+    operations = [(n.target, n.op, n.value) for n in nodes if isinstance(n, ast.AugAssign)]
+    operations += [(n.left, n.op, n.right) for n in nodes if isinstance(n, ast.BinOp)]
+    for one, operator, other in reversed(operations):  # the inner ones first
+        if type(operator) not in SIGNS:
+            continue
         left, right = ast.unparse(one), ast.unparse(other)
         try:
             with np.errstate(all="ignore"):

@@ -132,7 +132,7 @@ def _equal(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_equal, a, b))
     if type(a) is dict and type(b) is dict:
         return _equal([*a], [*b]) and _equal([*a.values()], [*b.values()])
-    return a is b or (type(a) is type(b) is not np.ndarray and bool(a == b))
+    return a is b or (type(a) is type(b) and bool(a == b))
 
 
 @contextmanager
