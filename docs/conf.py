@@ -18,6 +18,7 @@ language = "en_GB"
 exclude_patterns = ["README.md"]  # the front page takes its sections from it
 extensions = ["myst_nb", "sphinx.ext.githubpages"]
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3  # a link leads to a heading as on GitHub
 
 nb_execution_mode = "off"
 nb_code_prompt_show = "Show what happened"  # below a prediction: see close_answers in tools/site/build.py
@@ -30,7 +31,7 @@ mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # else fo
 html_theme = "sphinx_book_theme"
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
-html_js_files = [(file, {"defer": "defer"}) for file in ("frames.js", "enlarge.js", "panels.js")]
+html_js_files = [(file, {"defer": "defer"}) for file in ("frames.js", "run.js", "enlarge.js", "panels.js")]
 html_show_copyright = False
 html_use_index = False
 html_favicon = "_static/icon.svg"
@@ -58,8 +59,11 @@ def address_in_lite(notebook):
 
 def add_link(app, page, source):
     """In a notebook's first lines, before the links to Colab and Binder. The source is JSON: no double quotes."""
-    link = f"<a href='{address_in_lite(page)}'>Open in JupyterLite</a>"
-    source[0] = source[0].replace("[Open in Colab]", f"{link} · [Open in Colab]", 1)
+    lite = address_in_lite(page)
+    link = f"<a href='{lite}'>Open in JupyterLite</a>"
+    run = f"<b>You are reading. <a href='{lite}'>Run this notebook in your browser</a></b>, with nothing to install. "
+    run += "Its exercises also run right here."
+    source[0] = source[0].replace("[Open in Colab]", f"{run}\\n\\n{link} · [Open in Colab]", 1)
 
 
 def add_button(app, page, template, context, doctree):
@@ -78,13 +82,15 @@ def describe(app, page, template, context, doctree):
     texts = (" ".join(paragraph.astext().split()) for paragraph in doctree.findall(nodes.paragraph))
     text = next((text for text in texts if len(text) > 15), project)
     title = context["title"] if page != context["root_doc"] else doctree.next_node(nodes.title).astext()
+    own = f"_static/previews/{PurePosixPath(page).name}.png"  # which a notebook has
+    preview = own if Path(app.srcdir, own).exists() else "_static/previews/index.png"
     facts = {
         "description": text if len(text) < 200 else text[:200].rpartition(". ")[0] + ".",  # whole sentences
         "og:title": title,
         "og:type": "website",
         "og:url": context["pageurl"],
-        "og:image": f"{html_baseurl}_static/preview.png",
-        "og:image:alt": "The title of the course over its figure of a word and the words that it attends to.",
+        "og:image": f"{html_baseurl}{preview}",
+        "og:image:alt": "A title, and one of the figures.",
         "twitter:card": "summary_large_image",
     }
     facts["og:description"] = facts["description"]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
         training,
     )
 
-__version__ = "1.0.0"
+__version__ = "2.0.0"
 OFFERED = ("maths", "classroom")  # wings whose modules are offered here under their own names
 NEEDED = ("numpy", "matplotlib", "ipywidgets", "IPython", "traitlets", "PIL")
 

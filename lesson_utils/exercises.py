@@ -22,6 +22,23 @@ if TYPE_CHECKING:
     from lesson_utils.mistakes.mutation_testing.result import TestResult
     from lesson_utils.mistakes.verdict import CheckResult
 
+# Exercises of version 1 that went → what stands in their place. Those that only moved to another notebook (`rms_norm`,
+# `grouped_attention` and `rotary_halves`, from 09 to 12) are checked as before.
+GONE = {
+    "gru_step": "our own is `recurrent.gru_cell`",
+    "merge_heads": "notebook 03 merges heads in `check.multi_head_attention`; our own is `attention.merge_heads`",
+    "add_positions": "the right answer was X + table[:T].astype(X.dtype); notebook 04 goes on to `check.rotate`",
+    "shift_matrix": "our own is `positions.shift_matrix`",
+    "masked_attention": "notebook 06 asks for `check.leak_test`; `attention.scaled_dot_product_attention` takes a mask",
+    "rolling_mask": "our own is `efficient.window_mask`, with causal=True and without `keep`",
+    "cache_bytes": "our own is `costs.cache_bytes`",
+    "smoothed_loss": "notebook 08 asks for `check.loss_backward`; our own is `ops.cross_entropy`",
+    "leak_across_rows": "notebook 10 gives this instrument, and asks for `check.cache_parity`",
+    "triage": "notebook 10 goes on to `check.diagnosis`",
+    "mend_merge": "notebook 03 merges heads in `check.multi_head_attention`; notebook 10 has `check.mend_mask`",
+    "mend_block": "notebook 05 asks for the block in `check.pre_norm_block`; notebook 10 has `check.mend_mask`",
+    "mend_groups": "notebook 12 asks for it in `check.grouped_attention`; notebook 10 has `check.mend_mask`",
+}
 SAME = "\nThis is the same function as at the last check. If you have changed it since, run its cell first."
 
 
@@ -56,6 +73,8 @@ class _Check:
         for lesson in course.LESSONS:
             if name in lesson.answers:
                 return _AnswerCheck(name, lesson.answer(name), self._aided)
+        if name in GONE:
+            raise AttributeError(f"check.{name} belonged to version 1 of the course. Today, {GONE[name]}")
         raise AttributeError(f"no exercise {name!r}; there are: {', '.join(_Exercises())}")
 
     def finds_bugs(self, test: Any, of: Any = None) -> "TestResult":

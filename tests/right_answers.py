@@ -14,24 +14,27 @@ OWN_SOFTMAX = "e = np.exp(scores - scores.max(-1, keepdims=True)); weights = e /
 
 
 RIGHT = {
-    "leak_across_rows": [
+    "first_difference": [
         """
-        before = model.forward(ids.reshape(1, -1))[0]
-        after, _ = model.forward(np.vstack([others, ids]))
-        return abs(after[-1] - before[0]).max(1)
+        for n, (x, y) in enumerate(zip(original, port)):
+            if np.max(abs(y - x)) > 1e-5 * np.max(abs(x)):
+                return n
+        return len(original)
         """,
         """
-        batch = np.append(others, [ids], axis=0)
-        alone, company = model.forward(batch[-1:])[0], model.forward(batch)[0][-1:]
-        return np.max(np.abs(alone - company), axis=-1)[0]
+        agree = [np.abs(np.array(y) - x).max() <= np.abs(x).max() / 1e5 for x, y in zip(original, port)]
+        return np.cumprod(agree).sum()
         """,
+        "[*(max(abs(y - x).ravel()) > 1e-5 * max(abs(x).ravel()) for x, y in zip(original, port)), True].index(True)",
         """
-        logits = model.forward(np.array([ids]))[0][0]
-        batch = np.array([*others, ids])
-        other = model.forward(batch)[0][len(others)]
-        return np.array([max(abs(a - b)) for a, b in zip(logits, other)])
+        n = 0
+        while n < len(original):
+            off = np.linalg.norm((port[n] - original[n]).ravel(), np.inf)
+            if off > 0.00001 * np.linalg.norm(original[n].ravel(), np.inf):
+                break
+            n += 1
+        return n
         """,
-        "np.linalg.norm(model.forward(np.r_[others, [ids]])[0][-1] - model.forward(ids[None])[0][0], np.inf, axis=-1)",
     ],
     "cache_parity": [
         """
@@ -97,6 +100,27 @@ RIGHT = {
         return make("queries", W_Q), make("keys", W_K), make("values", W_V)
         """,
     ],
+    "knock_out": [
+        """
+        out = outputs.copy()
+        for h in heads:
+            out[:, h] = 0 if by == "zero" else out[:, h].mean((0, 1))
+        return out
+        """,
+        """
+        keep = np.ones(outputs.shape[1], bool)
+        keep[heads] = False
+        mean = np.broadcast_to(outputs.mean((0, 2), keepdims=True), outputs.shape)
+        return np.where(keep[:, None, None], outputs, mean * (by == "mean"))
+        """,
+    ],
+    "moved_message": [
+        "x + np.roll(written, places, axis=-2) - written",
+        """
+        T = x.shape[-2]
+        return x - written + written[..., (np.arange(T) - places) % T, :]
+        """,
+    ],
     "induction_head": [
         {"qk_0": "QK_0[place, np.maximum(place - 1, V)] = 1"},
         """
@@ -106,24 +130,6 @@ RIGHT = {
         for s in range(V):
             OV_0[s, V + T + s] = QK_1[s, V + T + s] = OV_1[s, 2 * V + T + s] = 1
         return QK_0, OV_0, QK_1, OV_1
-        """,
-    ],
-    "triage": [
-        "np.array([next((n for n, c in enumerate((3, 2, 4, 5), 1) if g[c]), 5 if g[0] or g[1] else 0) for g in gauges])",
-        {
-            "rings": "parts = 5 * loss",
-            "answer": "for n in (4, 3, 2, 1): parts[[rows, time, order, cache][n - 1]] = n\nreturn parts",
-        },
-        """
-        found = []
-        for start, curve, time, rows, order, cache in gauges:
-            if rows: found.append(1)
-            elif time: found.append(2)
-            elif order: found.append(3)
-            elif cache: found.append(4)
-            elif start or curve: found.append(5)
-            else: found.append(0)
-        return np.array(found)
         """,
     ],
     "weighted_average": [
@@ -243,16 +249,6 @@ RIGHT = {
             "swap": "for i in range(num_heads):\n    heads[..., i, :, :] = x[..., i * d_k:(i + 1) * d_k]\nreturn heads",
         },
     ],
-    "mend_merge": [
-        "x.swapaxes(-2, -3).reshape(*x.shape[:-3], x.shape[-2], -1)",
-        "np.concatenate(np.moveaxis(x, -3, 0), axis=-1)",
-        "np.concatenate([x[..., i, :, :] for i in range(x.shape[-3])], axis=-1)",
-        {"swap": "x = np.einsum('...htd->...thd', x)"},
-        {
-            "swap": "merged = np.empty((*leading, T, num_heads * d_k), x.dtype)",
-            "join": "for i in range(num_heads):\n    merged[..., i * d_k:(i + 1) * d_k] = x[..., i, :, :]\nreturn merged",
-        },
-    ],
     "without_head": [
         "W_O * (np.arange(len(W_O)) // (len(W_O) // num_heads) != head)[:, None].astype(W_O.dtype)",
         {"copy": "W_O = np.array(W_O)"},
@@ -369,13 +365,15 @@ RIGHT = {
         "[[j <= i + T_k - T_q for j in range(T_k)] for i in range(T_q)] and np.tri(T_q, T_k, T_k - T_q) > 0",
         "m = np.zeros((T_q, T_k), bool)\nfor i in range(T_q):\n    m[i, : i + 1 + T_k - T_q] = True\nreturn m",
     ],
-    "masked_attention": [
-        {},
-        {"average": "output = np.einsum('...ij,...jd->...id', weights, V)"},
-        {"weights": f"{OWN_SOFTMAX}; weights = np.nan_to_num(weights)"},
-        {"weights": f"{OWN_SOFTMAX}; weights = np.where(np.isnan(weights), 0, weights)"},
-        {"weights": "weights = ops.softmax(np.where(mask, scores, -np.inf)) * mask.any(-1, keepdims=True)"},
-        "s = scores.copy(); s[~np.broadcast_to(mask, s.shape)] = -np.inf; w = ops.softmax(s); return [w @ V, w]",
+    "leak_test": [
+        "x2 = np.array(x); x2[position] = other; return np.abs(f(x) - f(x2))[:position].max(-1)",
+        "changed = np.where(np.arange(len(x))[:, None] == position, other, x); return np.array([np.abs(a - b).max() for a, b in zip(f(x)[:position], f(changed))])",
+    ],
+    "text_loss": [
+        "-ops.log_softmax(logits)[np.arange(len(ids) - 1), ids[1:]].mean() / np.log(2)",
+        "p = ops.softmax(logits[:-1]); return -np.log2(np.take_along_axis(p, ids[1:, None], axis=-1)).mean()",
+        "p = ops.softmax(logits); return sum(-np.log2(p[t, ids[t + 1]]) for t in range(len(ids) - 1)) / (len(ids) - 1)",
+        "p = ops.softmax(logits)[:-1]; return -np.log2((p * np.eye(p.shape[1])[ids[1:]]).sum(-1)).mean()",
     ],
     "sampling_probabilities": [
         "ops.softmax(np.where(logits >= np.sort(logits)[-top_k], logits, -np.inf) / temperature)",
@@ -428,6 +426,29 @@ RIGHT = {
         for i in range(len(layers)):
             x = layer(x, layers[i])
         return my_layer_norm(x, gamma, beta, 1e-5) @ table.swapaxes(0, 1)
+        """,
+    ],
+    "swiglu": [
+        "g = x @ W_gate; return (g * ops.sigmoid(g) * (x @ W_up)) @ W_down",
+        "u, g = x @ W_up, x @ W_gate; return (u * (g * ops.sigmoid(g))) @ W_down",
+        "def silu(z): return z * ops.sigmoid(z)\nreturn np.matmul(silu(np.matmul(x, W_gate)) * np.matmul(x, W_up), W_down)",
+    ],
+    "llama_block": [
+        """
+        y = norm(x, p.gamma_1)
+        Q, K, V = (attention.split_heads(y @ W, h) for W, h in ((p.W_Q, p.h), (p.W_K, p.h_kv), (p.W_V, p.h_kv)))
+        x = x + attention.merge_heads(attend(turn(Q), turn(K), V)) @ p.W_O
+        return x + feed_forward(norm(x, p.gamma_2), p.W_gate, p.W_up, p.W_down)
+        """,
+        """
+        T = len(x)
+        n = norm(x, p.gamma_1)
+        q = (n @ p.W_Q).reshape(T, p.h, -1).swapaxes(0, 1)
+        k = (n @ p.W_K).reshape(T, p.h_kv, -1).swapaxes(0, 1)
+        v = (n @ p.W_V).reshape(T, p.h_kv, -1).swapaxes(0, 1)
+        a = attend(turn(q), turn(k), v).swapaxes(0, 1).reshape(T, -1) @ p.W_O
+        z = x + a
+        return z + feed_forward(norm(z, p.gamma_2), p.W_gate, p.W_up, p.W_down)
         """,
     ],
     "softmax_backward": [
@@ -496,13 +517,6 @@ RIGHT = {
         return largest, total, output
         """,
     ],
-    "rolling_mask": [
-        "i, j = np.indices((T, T)); return (j <= i) & ((i - j < window) | (j < keep))",
-        "np.tri(T, dtype=bool) & (~np.tri(T, k=-window, dtype=bool) | (np.arange(T) < keep))",
-        "m = np.tril(np.triu(np.ones((T, T)), k=1 - window)); m[:, :keep] = 1; return np.tril(m) > 0",
-        "m = np.zeros((T, T), bool)\nfor i in range(T):\n    m[i, max(0, i - window + 1) : i + 1] = True\n    m[i, : min(keep, i + 1)] = True\nreturn m",
-        "np.array([[j <= i and (i - j < window or j < keep) for j in range(T)] for i in range(T)])",
-    ],
     "delta_step": [
         "S + rate * np.outer(k, v - k @ S)",
         {"read": "old = S.T @ k", "write": "change = k[:, None] * error[None, :]"},
@@ -516,10 +530,6 @@ RIGHT = {
         "n = 2**bits - 1\nout = np.round((y - low) / span * n) / n * span + low\nreturn out if axis == 1 else out.T",
         "out = x.astype(float)\nlines = out if axis == 1 else out.T\nfor line in lines:\n    levels = np.linspace(line.min(), line.max(), 2**bits)\n"
         "    line[:] = levels[np.abs(line[:, None] - levels).argmin(axis=1)]\nreturn out",
-    ],
-    "cache_bytes": [
-        "2 * kv_heads * d_head * bits // 8 * ((layers - local_layers) * tokens + local_layers * min(tokens, window))",
-        "total = 0\nfor layer in range(layers):\n    kept = min(tokens, window) if layer < local_layers else tokens\n    total += 2 * kept * kv_heads * d_head * bits / 8\nreturn total",
     ],
     "merge_pairs": [
         {},

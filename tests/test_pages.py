@@ -38,7 +38,10 @@ def test_code_on_a_page_prints_what_stands_below_it(page):
     assert any(stands for _, stands in blocks)
     names = dict(AS_IN_A_NOTEBOOK.get(page, {}))
     for number, (source, stands) in enumerate(blocks):
+        if source.startswith("import pandas") and not importlib.util.find_spec("pandas"):
+            break  # tests/platforms/test_graders.py runs the page where there is pandas
         shown = shown_by(source, names, f"<{page} {number}>")
+        shown = shown.replace("still looking…\n", "")  # on a busy machine
         assert not stands or shown.split() == stands.split()
 
 

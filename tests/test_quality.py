@@ -98,6 +98,9 @@ def test_links_and_pictures_of_a_page_exist(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
         made = page.name == "index.md" and target == "docs/findings.md"
         assert made or target.startswith("https://") or (folder / target).exists(), target
+    for target, heading in re.findall(r"\]\((?!https:)([^)#]+\.md)#([^)]+)\)", page.read_text(encoding="utf-8")):
+        headings = re.findall(r"^#+ (.+)$", (folder / target).read_text(encoding="utf-8"), re.M)
+        assert heading in [re.sub(r"[^\w-]", "", words.lower().replace(" ", "-")) for words in headings], heading
 
 
 def test_the_files_to_read_first_exist_and_are_short():

@@ -34,6 +34,7 @@ def facts():
         "tokenizer.ggml.token_type": [1] * (len(tokens) - 2) + [3, 3],
         "tokenizer.ggml.merges": ["h e", "Ġ t", "Ġt he"],
         "tokenizer.ggml.eos_token_id": V - 1,
+        "tokenizer.chat_template": "{% for message in messages %}<|im_start|>{% endfor %}",
     }
 
 

@@ -27,15 +27,23 @@ def format_code() -> int:
 
 
 def write_address() -> None:
-    from tools import save
+    from tools import authors, save
 
-    found = parsed("address", nargs="?", help="OWNER/REPO (default: git's origin)").address or origin(ROOT)
+    parser = argparse.ArgumentParser(prog=sys.argv[0])
+    parser.add_argument("address", nargs="?", help="OWNER/REPO (default: git's origin)")
+    named = "an author, once for each: 'NAME; ORCID; INSTITUTION' (LICENSE and NOTICE keep \"The course's authors\")"
+    parser.add_argument("--author", action="append", default=[], help=named)
+    given = parser.parse_args()
+    found = given.address or origin(ROOT)
     if not found:
         sys.exit("git knows no origin on GitHub. Name the repository: python course.py address OWNER/REPO")
     try:
+        if given.author:
+            authors.write(given.author)
         print(f"{found}: {save.write_address(found)} files changed.")
     except ValueError as error:
         sys.exit(str(error))
+    print(f"Its authors: {', '.join(authors.names())}. (--help says how to name them.)")
 
 
 def origin(folder: str | Path) -> str | None:
@@ -90,7 +98,8 @@ COMMANDS = {
     "report": Command(("lab",), "show which mistakes a class made, for teachers", of("tools.teacher.report")),
     "format": Command(("style",), "format the code, and mend what can be mended", format_code),
     "save": Command(("lab", "test"), "run notebooks and store their outputs", of("tools.save")),
-    "address": Command(("lab",), "write the repository's address wherever it stands", write_address),
+    "new_lesson": Command(("lab", "test"), "write a lesson to begin with", of("tools.new_lesson")),
+    "address": Command(("lab",), "write the repository's address, and its authors, wherever they stand", write_address),
     "prose": Command(("lab",), "count the minutes that a learner needs for each notebook", of("tools.prose")),
     "site": Command(("site",), "build the site that is published", of("tools.site.build")),
     "serve": Command(("lab",), "show that site on this machine", serve),

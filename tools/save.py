@@ -36,7 +36,8 @@ BEFORE = (
     "repository-code: https://github.com/",  # CITATION.cff
     "url: https://github.com/",  # .github/ISSUE_TEMPLATE
 )
-ADDRESSES = re.compile("|".join(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE))
+NEW_ISSUE = rf"(?<=https://github\.com/){SLUG}(?=/issues/new)"
+ADDRESSES = re.compile("|".join([*(f"(?<={re.escape(before)}){SLUG}" for before in BEFORE), NEW_ISSUE]))
 TABLE = re.compile(r"(\| \| Notebook \| Its question \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")
 MINUTES = re.compile(r"(\| \| Minutes \| Project \|.*\n(?:\|---)+\|)((?:\n\|.*\|)*)")
 PATHS = re.compile(r"(\| \| Take \| Minutes \|\n\|---\|---\|---\|)((?:\n\|.*\|)*)")

@@ -1,5 +1,6 @@
-// A tap on a picture of the book, or the button below it, shows it as large as it was drawn. On a phone it is wider than
-// the window then, and the reader pans. A live figure's controls come along.
+// A tap on a picture of the book, or the button below it, shows it as large as it was drawn. On a phone it is first
+// shown whole, turned if it is wide; after another tap it is wider than the window, and the reader pans. A live
+// figure's controls come along.
 "use strict";
 {
   const element = (name, properties = {}, children = []) => {
@@ -11,6 +12,7 @@
   const stage = element("div", {className: "enlarged-stage", role: "region", ariaLabel: "Picture", tabIndex: 0});
   const bar = element("div", {className: "enlarged-bar"}, [close]);
   const dialog = element("dialog", {className: "enlarged", ariaLabel: "Enlarged picture"}, [stage, bar]);
+  const phone = matchMedia("(pointer: coarse) and (max-width: 600px), (pointer: coarse) and (max-height: 600px)");
   let putBack = () => {};
   let place = 0; // where the page stood
   let step = ""; // "there": one of history's, so that a phone's Back button closes the picture and not the page; or "back"
@@ -27,7 +29,11 @@
       home.style.minHeight = "";
       button.focus({preventScroll: true});
     };
-    for (const side of ["width", "height"]) stage.style.setProperty(`--${side}`, picture.getAttribute(side));
+    const [width, height] = ["width", "height"].map(side => Number(picture.getAttribute(side)));
+    stage.style.setProperty("--width", width);
+    stage.style.setProperty("--height", height);
+    stage.classList.toggle("whole", phone.matches);
+    stage.classList.toggle("wide", width > height);
     stage.append(...parts.filter(part => part !== controls));
     if (controls) bar.prepend(controls);
     place = scrollY;
@@ -69,7 +75,11 @@
     leave();
   });
   dialog.addEventListener("keydown", event => event.stopPropagation()); // else the theme takes Escape for its search
-  for (const node of [close, stage]) node.addEventListener("click", leave);
+  close.addEventListener("click", leave);
+  stage.addEventListener("click", () => {
+    if (stage.classList.contains("whole")) stage.classList.remove("whole");
+    else leave();
+  });
 
   for (const picture of document.querySelectorAll("main .cell_output img:not(.panel)")) {
     const button = element("button", {type: "button", className: "enlarge", textContent: "Enlarge"});

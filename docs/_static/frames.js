@@ -47,8 +47,24 @@
     },
   };
 
+  const copier = address => {
+    const button = element("button", {type: "button", className: "copy-link", textContent: "Copy link"});
+    const tell = text => {
+      button.textContent = text;
+      setTimeout(() => (button.textContent = "Copy link"), 2000);
+    };
+    button.addEventListener("click", () => {
+      history.replaceState(null, "", address());
+      // A page opened from a disk may not write to the clipboard; the link then stands in the address bar.
+      Promise.resolve(navigator.clipboard?.writeText(location.href)).then(
+        () => tell(navigator.clipboard ? "Copied" : "See the address bar"), () => tell("See the address bar"));
+    });
+    return button;
+  };
+
   // The button that plays and pauses. Where no text asks for a prediction, on the front page, the figure also plays by
-  // itself, once, when it is in sight; not where a hand was quicker, and not for those who want less motion.
+  // itself, once, when it is in sight; not where a hand was quicker or the address names a state, and not for those who
+  // want less motion.
   const player = (picture, controls, plays, load, go) => {
     const button = element("button", {type: "button"});
     let timer, held;
@@ -78,8 +94,9 @@
       observer.disconnect();
       setTimeout(() => held || play(), 1000);
     };
-    const byItself = !document.querySelector(".cell_input") && !matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (byItself) new IntersectionObserver(seen, {threshold: 0.8}).observe(picture);
+    const isCalm = location.hash.includes("?") || matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const byItself = !isCalm && !document.querySelector(".cell_input");
+    if (byItself) new IntersectionObserver(seen, {threshold: 0.5}).observe(picture);
     pause();
     return element("div", {className: "live-control"}, [button]);
   };
@@ -160,8 +177,31 @@
       };
       rows.push(player(picture, [...rows], plays, load, go));
     }
+    const name = figure.split("/")[1];
+    const settings = () => controls.map(({keys}, number) => encodeURIComponent(keys[places[number]]));
     picture.before(element("form", {className: "live-controls", autocomplete: "off"}, rows), said);
-    if (sentence) sentence.innerHTML = note; // not on the front page
+    // #slope-lab?d_k=64&keys=512 opens the figure with these settings, in sight.
+    const open = block => {
+      const [to, wanted] = location.hash.slice(1).split("?");
+      if (to !== name || !wanted) return;
+      const words = wanted.split("&").map(decodeURIComponent);
+      controls.forEach(({keys, set}, number) => {
+        const place = keys.findIndex(key => words.includes(key));
+        if (place >= 0) set((places[number] = place));
+      });
+      show();
+      still.scrollIntoView({block});
+    };
+    open("center");
+    addEventListener("hashchange", () => open("nearest"));
+    for (const link of document.querySelectorAll(`a[href^="#${name}?"]`)) // again, when the address stays as it is
+      link.addEventListener("click", () => setTimeout(open, 0, "nearest"));
+    const copy = copier(() => `#${name}?${settings().join("&")}`);
+    if (!sentence) return picture.after(copy); // below no cell that could be run
+    const run = document.querySelector("a[href*='lite/lab/index.html']");
+    const here = run && `<a href="${run.href}&cell=${name}">Run this cell, after all above it,</a>`;
+    sentence.innerHTML = here ? note.replace("Run this cell", here) : note;
+    sentence.after(" ", copy);
   };
 
   document.querySelectorAll("script.live-stops").forEach(enliven);

@@ -3,8 +3,7 @@
 (() => {
   if (window.coursePanels) return;
   window.coursePanels = true;
-  const NARROW = 0.62; // of the width that it was drawn for: below this a picture is cut
-  const LEAST = 0.55; // of its size: no panel is smaller
+  const LEAST = 0.63; // of its size (letters of 10 pixels): where it would be smaller, it is cut; no panel is smaller
   document.head.appendChild(document.createElement("style")).textContent = `
     .in-panels { overflow-x: auto; }
     .in-panels > :not(img) { position: sticky; left: 0; }
@@ -22,7 +21,7 @@
     if (home.closest("dialog")) return; // there it is as large as it was drawn
     if (!rooms.has(home)) return rooms.set(home, Infinity), widths.observe(home);
     const [width, height] = ["width", "height"].map((side) => Number(image.getAttribute(side)));
-    const narrow = rooms.get(home) < NARROW * width;
+    const narrow = rooms.get(home) < LEAST * width;
     home.classList.toggle("in-panels", narrow);
     const cuts = narrow && image.dataset.cuts ? image.dataset.cuts.split(" ").map(Number) : [];
     const panels = [image, ...home.querySelectorAll(":scope > .panel")];

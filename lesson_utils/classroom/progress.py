@@ -1,9 +1,10 @@
 """The exercises that have been solved: a line at the end of each notebook says which, and what comes next.
 
 Checks that pass are noted in a small text file, one name a line, so that notebooks know of each other; and so are the
-predictions that were made, as `scaled_attention.itself=1`, the number of the option. The file stands in the folder
-where the system keeps what programs note for a user, in JupyterLite in the browser's own storage. `COURSE_PROGRESS` in
-the environment names another file; `off` keeps none. Without a file, what this kernel has seen counts.
+predictions that were made, as `scaled_attention.itself=1`, the number of the option. The first line says what the file
+is. It stands in the folder where the system keeps what programs note for a user, in JupyterLite in the browser's own
+storage. `COURSE_PROGRESS` in the environment names another file; `off` keeps none. Without a file, what this kernel has
+seen counts.
 """
 
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from lesson_utils.classroom.course import LESSONS, Lesson, named
 from lesson_utils.mistakes.verdict import to_html
 
+HEAD = "# This file keeps what you have solved and predicted in the course. Without it you begin anew.\n"
 MOST_BYTES = 100_000  # of a file that is ours; what is larger is something else
 _seen: dict[str, None] = {}  # the lines noted in this kernel, in their order
 
@@ -91,11 +93,12 @@ def _keep(line: str, when: bool) -> None:
     with suppress(OSError, ValueError):  # ValueError: no system takes a name with a zero byte
         if when and (file := _file()):
             file.parent.mkdir(parents=True, exist_ok=True)
-            if not file.exists() or (file.is_file() and file.stat().st_size < MOST_BYTES):
+            new = not file.exists()
+            if new or (file.is_file() and file.stat().st_size < MOST_BYTES):
                 # Appended in one go, so that two kernels at once don't take each other's away. On a full disk a part
                 # of it can arrive: a line counts when its end is there, and `#` spoils one that was left half-written.
                 with file.open("ab", buffering=0) as end:
-                    end.write(f"#\n{line}\n".encode())
+                    end.write(f"{HEAD if new else ''}#\n{line}\n".encode())
 
 
 def _in_file() -> list[str]:
@@ -103,7 +106,7 @@ def _in_file() -> list[str]:
         if (file := _file()) and os.path.isfile(file):
             with file.open("rb") as start:
                 whole, _, _ = start.read(MOST_BYTES).decode(errors="replace").rpartition("\n")
-                return whole.split()
+                return whole.splitlines()
     return []
 
 

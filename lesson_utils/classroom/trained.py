@@ -197,6 +197,8 @@ def fingerprint(function: Callable[..., Any], seen: tuple[str, ...] = ()) -> str
     parts = [syntax(textwrap.dedent(source))]
     for name in sorted(_reads(function.__code__).difference(seen)):
         value = function.__globals__.get(name)
+        if value is None and name in function.__globals__:
+            continue  # a published model that is not installed: what comes trained is for those who lack it
         if isinstance(value, SIMPLE):
             parts.append(f"{name}={value!r}")
         elif inspect.isfunction(value) and value.__module__ == function.__module__:

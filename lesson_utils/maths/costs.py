@@ -1,4 +1,4 @@
-"""Costs of layers: multiplications, memory, weights, and steps that must wait for each other."""
+"""Costs of attention: multiplications, memory, weights, and the bytes of a cache."""
 
 import math
 from typing import NamedTuple, SupportsIndex
@@ -7,13 +7,11 @@ from lesson_utils.maths.checks import as_heads, as_size
 
 
 class Cost(NamedTuple):
-    """The cost of a layer for one sequence, forward, all heads. Matrix products are counted, the rest is not."""
+    """The cost of attention for one sequence, forward, all heads. Matrix products are counted, the rest is not."""
 
     parts: dict[str, int]  # multiply-adds of the matrix products, by name
     memory: int  # numbers between input and output that are there at once
     parameters: int  # weights
-    sequential_steps: int  # that must wait for each other, however many processors there are
-    path_length: float  # steps from the first position to the last; ∞ when nothing passes between positions
 
     @property
     def multiply_adds(self) -> int:
@@ -47,39 +45,7 @@ def attention_cost(
     T, d = as_size(T, "T"), as_size(d_model, "d_model")
     h, T_k = as_heads(num_heads, d, "d_model"), T if T_k is None else as_size(T_k, "T_k")
     parts = {"projections": 2 * (T + T_k) * d * d, "scores": T * T_k * d, "weights · values": T * T_k * d}
-    return Cost(parts, 2 * (T + T_k) * d + h * T * T_k, 4 * d * d, 1, 1)
-
-
-def feed_forward_cost(T: SupportsIndex, d_model: SupportsIndex, d_ff: SupportsIndex) -> Cost:
-    """Return the cost of the feed-forward layer, two matrices on each position by itself: O(T d d_ff).
-
-    Source: Vaswani et al. (2017), section 3.3.
-    """
-    T, d, d_ff = as_size(T, "T"), as_size(d_model, "d_model"), as_size(d_ff, "d_ff")
-    parts = {"up": T * d * d_ff, "down": T * d_ff * d}
-    return Cost(parts, T * d_ff, 2 * d * d_ff, 1, math.inf if T > 1 else 1)
-
-
-def dense_cost(T: SupportsIndex, d_model: SupportsIndex) -> Cost:
-    """Return the cost of a fully connected layer from all T · d_model numbers to as many: O(T² d²).
-
-    It has a weight for each pair of numbers. Unlike the other layers it fits one length only.
-    """
-    T, d = as_size(T, "T"), as_size(d_model, "d_model")
-    return Cost({"matrix": (T * d) ** 2}, 0, (T * d) ** 2, 1, 1)
-
-
-def recurrent_cost(T: SupportsIndex, d_model: SupportsIndex, gates: SupportsIndex = 1) -> Cost:
-    """Return the cost of a recurrent layer with hidden size d_model: O(T d²), but T steps one after the other.
-
-    Args:
-        gates: the number of pairs of matrices (input, hidden): 1 for a plain network, 3 for a GRU, 4 for an LSTM.
-
-    Source: Vaswani et al. (2017), section 4, table 1.
-    """
-    T, d, gates = as_size(T, "T"), as_size(d_model, "d_model"), as_size(gates, "gates")
-    parts = {"input": gates * T * d * d, "recurrence": gates * T * d * d}
-    return Cost(parts, gates * T * d, 2 * gates * d * d, T, T)
+    return Cost(parts, 2 * (T + T_k) * d + h * T * T_k, 4 * d * d)
 
 
 def cache_bytes(

@@ -5,7 +5,7 @@ Sinusoids are where the hands point; moving on by an offset, and the rotary enco
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, SupportsIndex
 
@@ -137,10 +137,12 @@ def rotary(
     return _turned(x, positions, base, scale, halves)
 
 
-def _turned(x: Array, positions: Array, base: float, scale: float, halves: bool) -> Array:
+def _turned(
+    x: Array, positions: Array, base: float, scale: float, halves: bool, slower: tuple[float, ...] = ()
+) -> Array:
     """Compute `rotary` without its checks."""
     *leading, T, d = x.shape
-    turns = _turns(positions.tobytes(), d, base, scale, x.dtype.char)
+    turns = _turns(positions.tobytes(), d, base, scale, slower, x.dtype.char)
     if positions.ndim > 1:
         turns = turns.reshape(*positions.shape, d // 2)  # (..., T, d / 2)
     if halves:  # (a_0 … a_n, b_0 … b_n) → (a_0, b_0, a_1, b_1 …)
@@ -152,19 +154,25 @@ def _turned(x: Array, positions: Array, base: float, scale: float, halves: bool)
 
 
 @lru_cache(maxsize=8)  # all layers of a model turn by the same angles
-def _turns(positions: bytes, d: int, base: float, scale: float, dtype: str) -> NDArray[Any]:
+def _turns(positions: bytes, d: int, base: float, scale: float, slower: tuple[float, ...], dtype: str) -> NDArray[Any]:
     """Return exp(i · angle) for float64 positions and pairs of columns; times this, a pair a + bi is turned."""
-    angles = np.outer(np.frombuffer(positions) * scale, _rates(d, base, "width d"))  # float64: exact far away
+    rates = _rates(d, base, "width d") / (np.array(slower) if slower else 1.0)
+    angles = np.outer(np.frombuffer(positions) * scale, rates)  # float64: exact far away
     return np.exp(1j * angles).astype(np.result_type(dtype, np.complex64))  # complex64 for float32, else complex128
 
 
 @dataclass(frozen=True)
 class Rotary:
-    """The settings with which a layer turns its queries and keys: the arguments of `rotary`."""
+    """The settings with which a layer turns its queries and keys: the arguments of `rotary`.
+
+    Args:
+        slower: of each pair, by how much slower it turns; one number a pair. Default: all turn as `base` says.
+    """
 
     base: float = 10000.0
     scale: float = 1.0
     pairs: str = "adjacent"
+    slower: tuple[float, ...] = field(default=(), repr=False)  # results are stored under configs as they are written
 
     def __post_init__(self) -> None:
         as_number(self.scale, "scale")
@@ -181,7 +189,7 @@ class Rotary:
             raise ValueError(
                 f"positions {positions.shape} does not fit x {x.shape}: one for each of its rows is needed"
             )
-        return _turned(x, positions, self.base, self.scale, self.pairs == "halves")
+        return _turned(x, positions, self.base, self.scale, self.pairs == "halves", self.slower)
 
 
 def alibi_slopes(num_heads: SupportsIndex) -> Array:

@@ -60,6 +60,10 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
     overwritten += mend_modules()
     if overwritten:  # what the function did to NumPy, the reference must not meet
         bank = Bank(exercise)
+    right = [*map(same, outcomes, bank.wanted)]
+    if not all(right) and (name := _unwritten(function)):
+        message = f"Your function uses `{name}`, which returns nothing yet."
+        return verdict(False, f"{message} Write `{name}` first, in its exercise above.")
     if todo := stub_problem(function, outcomes[0]):
         return verdict(None, f"{todo}, run its cell, then run this one again.")
     if exercise.broken and _is_untouched(exercise, function, outcomes):
@@ -67,10 +71,9 @@ def run(exercise: Exercise, function: Any, time_limit: float = TIME_LIMIT) -> Ch
     if outcomes[-1].timed_out:
         label = bank.cases[len(outcomes) - 1].label
         where = outcomes[-1].where
-        return verdict(
-            False, f"Your function had not returned after some seconds, on {label}{where}. Does a loop never end?"
-        )
-    right = [*map(same, outcomes, bank.wanted)]
+        why = "Does a loop never end?" if _has_loop(function) else "What it does there takes too long."
+        message = f"Your function had not returned after some seconds, on {label}{where}. {why}"
+        return verdict(False, message, "stopped")
     if not all(right) and not any(all(map(same, outcomes, other)) for other in bank.also_right()):
         with kernel_as_before(show=False):  # the search calls the function again, and variants of it
             message, name = _diagnosis(bank, function, outcomes, right)
@@ -118,6 +121,9 @@ def _with_dtype(bank: Bank, function: Any, outcomes: Sequence[Outcome], message:
         made = [dtype for fault in named for dtype in _dtypes(fault.outcome(i)) if dtype]  # to NumPy, None is float64
         rows = zip(bank.exercise.returns, outcome.results(), _dtypes(outcome), _dtypes(wanted), strict=False)
         for result, value, got, want in rows:
+            empty = value.size == 0 if isinstance(value, np.ndarray) else isinstance(value, list) and not value
+            if empty:  # an empty list becomes an array of floats, whatever it was to hold
+                continue
             if got is None and want is not None and isinstance(outcome.value, list) and "list" not in message:
                 return f"\nOne thing more: `{result}` is a list; put `np.array(...)` around it."
             if got is None or want is None or (got in made and want not in made) or want.kind == "f" != got.kind:
@@ -180,13 +186,13 @@ def _instructions(code: CodeType) -> set[str]:
 
 
 IDLE = {"NOP", *_instructions((lambda: None).__code__)}  # what this Python makes of functions that do nothing
+REPLACE = "Replace the `...` above with your code"
 
 
 def stub_problem(function: Any, outcome: Outcome) -> str | None:
     """Return what to do with a function that nobody has worked on yet, or None."""
-    replace = "Replace the `...` above with your code"
     if any(value is ... for value in outcome.results()) or (outcome.error and is_about_dots(outcome.error)):
-        return replace
+        return REPLACE
     code = getattr(function, "__code__", None)
     if outcome.value is not None or outcome.error or outcome.timed_out or not isinstance(code, CodeType):
         return None
@@ -194,8 +200,24 @@ def stub_problem(function: Any, outcome: Outcome) -> str | None:
         return None
     with contextlib.suppress(OSError, TypeError):  # no source to look at
         if "..." in inspect.getsource(function):
-            return replace
+            return REPLACE
     return "Write the function's body above"
+
+
+def _unwritten(function: Any) -> str | None:
+    """Return the name of a stub that this function uses, such as that of an earlier exercise, or None."""
+    try:
+        used = inspect.getclosurevars(function).globals
+    except (TypeError, ValueError):  # no plain function
+        return None
+    stubs = (name for name, f in used.items() if inspect.isfunction(f) and stub_problem(f, Outcome()) == REPLACE)
+    return next(stubs, None)
+
+
+def _has_loop(function: Any) -> bool:
+    """Tell whether a loop stands in a function or its helpers, or may stand there."""
+    mine = learner_code(function)
+    return mine is None or any(isinstance(n, ast.For | ast.While | ast.comprehension) for n in ast.walk(mine.tree))
 
 
 def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome], right: Sequence[bool]) -> tuple[str, str | None]:
@@ -217,14 +239,15 @@ def _diagnosis(bank: Bank, function: Any, outcomes: Sequence[Outcome], right: Se
             return error(i) + also, None
     first = right.index(False)
     unwritten = False
-    if not outcomes[first].error and _comparable(outcomes[first]):
+    if not outcomes[first].error and _comparable(outcomes[first], bank.wanted[first]):
         again = attempt(function, cases[first].arguments, left=0.5)
         unwritten = not again.error and not again.timed_out and not same(again, outcomes[first])
         if unwritten and not same(attempt(function, cases[first].arguments), outcomes[first]):
             return CHANGING, None
         if unwritten:
             also = UNWRITTEN + also
-    found = _found(bank, function, outcomes) if all(o.error or _comparable(o) for o in outcomes) else None
+    comparable = all(o.error or _comparable(o, want) for o, want in zip(outcomes, bank.wanted, strict=False))
+    found = _found(bank, function, outcomes) if comparable else None
     if found and not found.is_all:
         also += f"\nLook also at this. {found.message}"
     elif found:
@@ -261,10 +284,11 @@ UNWRITTEN = (
 )
 
 
-def _comparable(outcome: Outcome) -> bool:
-    """Return whether it can be compared with a mistake's results: arrays or numbers."""
+def _comparable(outcome: Outcome, wanted: Outcome) -> bool:
+    """Return whether it can be compared with a mistake's results: arrays, numbers, or what the solution returns."""
+    own = {type(x).__name__ for x in wanted.results() if hasattr(x, "__array__")}  # such as a Series of pandas
     return all(
-        isinstance(x, np.ndarray | np.generic | float | int | list)
+        (isinstance(x, np.ndarray | np.generic | float | int | list) or type(x).__name__ in own)
         and not any(isinstance(entry, str) for entry in entries(x))
         for x in outcome.results()
     )

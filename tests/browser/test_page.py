@@ -183,9 +183,9 @@ def test_on_a_phone_panels_stand_below_each_other_and_follow_the_slider(lab):
         page.locator(".live-figure .panel").wait_for()
         page.locator(".live-figure [role=slider]").press("End")
         page.wait_for_function("document.querySelector('.live-figure img').alt.endsWith('64.')")
-        (left, width, alt, _), other = page.evaluate(PANELS)
-        assert other == [left, width, "", True]
-        assert width > 250
+        (left, width, alt, _), (below, its_width, *other) = page.evaluate(PANELS)
+        assert (below, *other) == (left, "", True)
+        assert min(width, its_width) > 250
         page.set_viewport_size({"width": 1280, "height": 844})
         page.locator(".live-figure .panel").wait_for(state="detached")
         assert page.evaluate(PANELS)[0][1:3] == [900, alt]
@@ -298,6 +298,20 @@ def test_after_a_restart_figures_and_missing_names_say_what_to_do(lab):
         notebook.run_cell("setup")
         notebook.run_cell("first-look")
         page.wait_for_function("document.querySelectorAll('.no-answer').length === 1")
+
+
+def test_after_a_restart_a_prediction_does_not_say_that_it_is_noted(lab):
+    with lab.open(NOTEBOOK.name) as notebook:
+        options = notebook.page.locator(".prediction button")
+        noted = notebook.page.get_by_text("Noted. Go on below.").locator("visible=true")
+        notebook.run_cell("setup")
+        notebook.run_cell("predict-tired")
+        options.first.click()
+        noted.wait_for()
+        notebook.ask("({sessionContext}) => sessionContext.restartKernel()")
+        options.last.click()
+        notebook.page.get_by_text("Nobody notes your choice: the kernel is new.").wait_for()
+        assert noted.count() == 0
 
 
 def test_a_verdict_about_a_version_that_no_longer_stands_there_says_so(lab):

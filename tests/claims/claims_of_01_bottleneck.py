@@ -90,7 +90,7 @@ as_written(
 banana, follow, before = zip(*((answers[1], *shares) for *_, answers, shares in readers.values()), strict=True)
 as_written(
     two_of_three=0.6 < follow[0] < 0.75,
-    hardly_ever=max(follow[1:]) < 0.1 and [round(100 * share) for share in before[1:]] == [7, 6],
+    hardly_ever=max(*follow[1:], *before[1:]) < 0.1,
     anab=banana == ("anab", "ananab", "ananab"),
 )
 
@@ -112,12 +112,9 @@ as_written(
 norms = {
     (kind, bias): lesson.gradient_norms(kind, 1.0, bias)[20] for kind in ("rnn", "gru", "lstm") for bias in (-2, 0, 4)
 }
-at = {inputs: {kind: lesson.gradient_norms(kind, inputs=inputs)[20] for kind in ("rnn", "gru")} for inputs in (0.5, 2)}
 as_written(
     ten_thousandths=all(1e-4 < norms[kind, 0] < 3e-4 for kind in ("rnn", "gru")),
     open_passes=min(norms["gru", 4], norms["lstm", 4]) > 0.3,
     shut_forgets=max(norms["gru", -2], norms["lstm", -2]) < norms["rnn", 0] / 100,
     for_its_bias=norms["lstm", 0] > 10 * norms["gru", 0] > 10 * lesson.gradient_norms("lstm", gate_bias=-1)[20],
-    gru_hardly_depends=0.3 < at[2]["gru"] / at[0.5]["gru"] < 2,
-    rnn_depends=at[2]["rnn"] < at[0.5]["rnn"] / 1000,
 )

@@ -1,11 +1,14 @@
 """A lesson says once what it is; what walks the course finds it."""
 
+import re
+
 import pytest
 from claims import guards
 
-from lesson_utils.classroom import progress, quiz
+import lesson_utils
+from lesson_utils.classroom import course, progress, quiz
 from lesson_utils.classroom.course import Lesson
-from lesson_utils.exercises import check
+from lesson_utils.exercises import GONE, check
 
 
 def test_claims_are_guarded_where_they_are_made():
@@ -35,3 +38,14 @@ def test_an_unknown_notebook_or_exercise_lists_those_there_are(of):
     with pytest.raises(AttributeError, match=r"no exercise 'sofmax'; there are: weighted_average, .*softmax"):
         _ = check.sofmax
     assert "softmax" in dir(check)
+
+
+def test_an_exercise_of_version_1_that_went_leads_to_what_there_is():
+    for name, instead in GONE.items():
+        with pytest.raises(AttributeError, match=rf"^check\.{name} belonged to version 1 of the course\. Today, \w"):
+            getattr(check, name)
+        for place, named in re.findall(r"`([a-z]+)\.(\w+)`", instead):
+            assert callable(getattr(check if place == "check" else getattr(lesson_utils, place), named))
+        for number, named in re.findall(r"notebook (\d\d) [^;]*`check\.(\w+)`", instead):
+            (lesson,) = (lesson for lesson in course.LESSONS if lesson.number == int(number))
+            assert named in {*lesson.exercises, *lesson.answers}

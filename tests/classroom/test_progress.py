@@ -46,6 +46,7 @@ def test_a_check_that_passes_is_kept_for_other_kernels(file):
     assert check.weighted_average(right).passed
     assert in_a_new_kernel() == {"weighted_average"}
     before = file.read_bytes()
+    assert before.decode() == f"{progress.HEAD}#\nweighted_average\n", "and whoever opens the file reads what it is"
     assert check.weighted_average(right).passed
     assert file.read_bytes() == before, "it is kept once"
 
@@ -124,7 +125,7 @@ def test_a_full_disk_leaves_a_name_or_none(file):
     code = "import os, resource; from lesson_utils.classroom import progress; progress.note('attention')\n"
     code += "resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ['LIMIT']),) * 2)\n"
     code += "progress.note('softmax')\nprint(*progress.course().splitlines()[-1:])"
-    for limit in range(12, 24):
+    for limit in range(len(progress.HEAD) + 12, len(progress.HEAD) + 24):
         file.unlink(missing_ok=True)
         environment = os.environ | {"LIMIT": str(limit)}
         said = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)

@@ -272,12 +272,9 @@ def test_losses_that_end_elsewhere_are_found(lesson, store, tmp_path):
     assert tool.differences(path, other) == [f"{first}: made by other code"]
 
 
-def marks(lesson):  # CI has no time for the others; GitHub's workflow trains all
-    return [] if lesson.name == "efficient_attention" else [pytest.mark.own_job]
-
-
 @pytest.mark.long_form
-@pytest.mark.parametrize("lesson", [pytest.param(x, id=x.name, marks=marks(x)) for x in tool.lessons()])
+@pytest.mark.own_job  # minutes for each lesson
+@pytest.mark.parametrize("lesson", tool.lessons(), ids=lambda lesson: lesson.name)
 def test_trained_anew_it_ends_the_same(lesson, tmp_path):
     """The whole notebook, with training: what its text claims is guarded there."""
     tool.make(lesson, tmp_path / "trained.npz")

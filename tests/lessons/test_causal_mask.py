@@ -5,8 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from lesson_utils.lessons import bugs
 from lesson_utils.lessons.causal_mask import counting, gpts, lab
-from lesson_utils.maths import attention, gradcheck, models, ops, tasks, training
+from lesson_utils.maths import attention, models, ops, tasks, training
 
 TEXT = tasks.python_text()[:2000]
 VOCABULARY = tasks.text_vocabulary(TEXT)
@@ -68,20 +69,29 @@ def test_masked_weights_are_those_of_the_library():
         np.testing.assert_allclose(lab.masked_weights(scores, kind), expected)
 
 
-def test_the_peeking_model_is_the_gpt_without_its_mask(model):
-    peeking = lab.Peeking(CONFIG, np.random.default_rng(0))
-    ids = VOCABULARY.encode("attention")[None]
-    honest, seeing = model.forward(ids)[0], peeking.forward(ids)[0]
-    assert np.abs(honest[:, 0] - seeing[:, 0]).max() > 1e-3
-    single = ids[:, :1]  # nothing to peek at
-    np.testing.assert_allclose(model.forward(single)[0], peeking.forward(single)[0], rtol=1e-5, atol=1e-5)
-    peeking.loss_and_grad((ids[:, :-1], ids[:, 1:]))
-    assert all(np.abs(param.grad).max() > 0 for name, param in peeking.params().items() if "W_" in name)
+def test_a_model_without_its_bug_has_its_parameters_and_is_right(model):
+    wrong = lab.trained_under("mask after softmax", CONFIG, VOCABULARY.encode(TEXT), 2, 0)
+    ids = VOCABULARY.encode(TEXT)[None, :12]
+    right = lab.unplanted(wrong)
+    seen = np.triu(lab.influence(wrong, ids[0]), 1)
+    assert (seen[np.triu_indices(12, 1)] > 0).all()
+    assert not np.triu(lab.influence(right, ids[0]), 1).any()
+    np.testing.assert_allclose(right.forward(ids)[0][:, -1], wrong.forward(ids)[0][:, -1], atol=1e-5)  # nothing ahead
+    assert lab.trained_under("", CONFIG, VOCABULARY.encode(TEXT), 2, 0).forward(ids)[0].shape == (1, 12, CONFIG.vocab)
+
+
+def test_the_picture_of_the_late_mask_says_what_training_and_writing_pay():
+    late = np.array([[0.5, 20.0], [0.7, 30.0]])
+    alt = lab.late_plot(["as in training", "as it writes"], {"right mask": np.full((2, 2), 2.6), "too late": late}).alt
+    assert alt.startswith("Too late: 0.6 bits in training, 25 as it writes.")
+    assert "as it writes 20.00 to 30.00" in alt
 
 
 def test_one_backward_pass_finds_what_changing_each_token_finds(model):
     ids = VOCABULARY.encode(TEXT)[:8]
-    for kind, sees in ((model, np.tri(8)), (lab.Peeking(CONFIG, np.random.default_rng(0)), np.ones((8, 8)))):
+    late = models.GPT(CONFIG, np.random.default_rng(0))
+    bugs.plant(late, "mask after softmax")
+    for kind, sees in ((model, np.tri(8)), (late, np.ones((8, 8)))):
         kind.loss_and_grad((ids[None, :-1], ids[None, 1:]))
         before = {name: param.grad.copy() for name, param in kind.params().items()}
         np.testing.assert_array_equal(lab.influence(kind, ids) > 0, sees)
@@ -154,11 +164,7 @@ def test_windows_hold_a_text_once_and_their_bits_are_the_loss(model):
     batch = lab.windows(VOCABULARY.encode(TEXT), 16)
     found = lab.window_bits(model, batch)
     assert found.shape == (len(batch[0]),)
-    assert found.mean() == pytest.approx(lab.bits(model.loss(batch)), rel=1e-4)
-    table = lab.count(VOCABULARY.encode(TEXT), 1, len(VOCABULARY))[1]
-    assert lab.mixed_bits([model], batch) == pytest.approx(found.mean())
-    assert lab.mixed_bits([table, table], batch) == pytest.approx(table.bits(batch))
-    assert lab.mixed_bits([model, table], batch) < (lab.mixed_bits([model], batch) + table.bits(batch)) / 2
+    assert found.mean() == pytest.approx(gpts.bits(model.loss(batch)), rel=1e-4)
     assert gpts.uncertain(np.array([1.0, 3.0, 1.0, 3.0])) == pytest.approx(2 * np.sqrt(4 / 3) / 2)
 
 
@@ -173,6 +179,9 @@ def test_the_loss_by_context_reads_the_last_characters_only(model):
     p = [ops.softmax(model.forward(ids[None, i - 3 : i])[0][0, -1].astype(float))[ids[i]] for i in at]
     found = counting.by_context(model, ids, (3,), places=120)
     np.testing.assert_allclose(found[0], -np.log2(p).reshape(60, 2).mean(axis=1), rtol=1e-4)
+    q = table.probabilities(np.stack([ids[i - 2 : i] for i in at]), ids[at][:, None])[:, 0]
+    both = counting.by_context(model, ids, (3,), beside=table, places=120)
+    np.testing.assert_allclose(both[0], -np.log2((p + q) / 2).reshape(60, 2).mean(axis=1), rtol=1e-4)
 
 
 def test_the_title_of_the_figure_of_contexts_is_read_off_its_curves():
@@ -185,42 +194,6 @@ def test_the_title_of_the_figure_of_contexts_is_read_off_its_curves():
     assert alt.startswith(f"With {first} characters or more, the GPT of 9 steps beats every table")
     wavering = falling + 20 * np.random.default_rng(1).normal(size=60)  # what may be chance is not called a finding
     assert "No GPT here beats" in lab.context_plot({"a": falling, "b": wavering}, tables).alt
-
-
-# --- The ladder -----------------------------------------------------------------------------------------------------
-
-
-def test_each_model_of_the_ladder_has_the_parts_that_it_is_given():
-    for order in gpts.ORDERS.values():
-        assert sorted(order) == sorted(gpts.ORDERS["positions late"])
-        for n in range(len(order) + 1):
-            parts = order[:n]
-            m = gpts.build(parts, 20, np.random.default_rng(0))
-            first = m.stack.blocks[0]
-            has = {
-                "four heads": first.attention.inner.num_heads == 4,
-                "feed-forward": not isinstance(first.feed_forward.inner, gpts.Passing),
-                "residuals": first.attention.skip and first.feed_forward.skip,
-                "layer norm": m.stack.norm is not None,
-                "positions": m.config.positions != "none",
-                "second layer": len(m.stack.blocks) == 2,
-            }
-            assert {name for name, there in has.items() if there} == set(parts)
-            for param in m.params().values():
-                param.value, param.grad = param.value.astype(float), np.zeros(param.value.shape)
-            ids = np.random.default_rng(0).integers(3, 20, size=(2, 9))
-            batch, rng = (ids[:, :-1], ids[:, 1:]), np.random.default_rng(1)
-            gradcheck.check_params(lambda m=m, b=batch: m.loss_and_grad(b), m.params(), rng, samples=1)
-
-
-def test_the_ladder_says_which_part_brings_most():
-    late = {"one head": 3.0, "four heads": 2.9, "positions": 2.0}
-    first = {"one head": 3.0, "positions": 2.5, "four heads": 2.3}
-    alt = lab.ladder_plot([{"late": late, "first": first}], {"table of 4": 1.9}).alt
-    assert alt.startswith("In either order positions bring most: 0.90 and 0.50 bits.")
-    first["positions"] = 2.9
-    alt = lab.ladder_plot([{"late": late, "first": first}], {"table of 4": 1.9}).alt
-    assert alt.startswith("Which part brings most depends on the order: positions 0.90, four heads 0.60.")
 
 
 # --- Training, watched ----------------------------------------------------------------------------------------------
@@ -238,7 +211,7 @@ def test_watch_measures_and_prints_as_it_goes(capsys):
     )
     seen = watch.seen
     assert seen.steps == [0, 8, 16, 20]
-    assert seen.bits[0] > seen.bits[-1] == pytest.approx(lab.bits(model.loss(held_out)))
+    assert seen.bits[0] > seen.bits[-1] == pytest.approx(gpts.bits(model.loss(held_out)))
     assert all(0 <= share <= 1 for share in seen.shares)
     printed = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in printed] == ["8", "16", "20"]
@@ -274,33 +247,10 @@ def test_what_is_written_on_is_what_generate_writes_and_as_probable_as_the_model
 def test_the_solution_is_the_librarys_gpt_on_any_parameters(model):
     from lesson_utils.lessons.causal_mask.exercises import EXERCISES
 
-    gpt = EXERCISES[-1]
+    gpt = next(exercise for exercise in EXERCISES if exercise.name == "gpt")
     assert len(gpt.solution.splitlines()) == 1 + 15
     ids = VOCABULARY.encode(TEXT)[None, :16]
     own = gpt.program({})
     wanted = lab.in_double(model).forward(ids)[0]
     np.testing.assert_allclose(own(ids, *lab.parameters(model).values()), wanted, rtol=0, atol=1e-10)
     np.testing.assert_allclose(wanted, model.forward(ids)[0], atol=1e-3)
-
-
-def test_a_row_that_sees_nothing_is_counted():
-    alt = lab.allowed(["one"], np.array([[True, False], [False, False]])).alt
-    assert alt == "one: 1 row sees nothing. Keys, one: query 0 sees 0; query 1 sees nothing."
-
-
-# --- The cache ------------------------------------------------------------------------------------------------------
-
-
-def test_the_drawing_of_the_cache_counts_what_generate_computes():
-    counted = []
-
-    class Counting(models.GPT):
-        def forward(self, ids, *more):
-            counted.append(ids.shape[1])
-            return super().forward(ids, *more)
-
-    config = models.GPTConfig(vocab=9, d_model=8, num_heads=2, max_length=12)
-    for cached in (True, False):
-        counted.clear()
-        Counting(config, np.random.default_rng(0)).generate([[3]], 40, np.random.default_rng(0), use_cache=cached)
-        assert counted == [lab.computed(step, cached)[2] for step in range(1, 41)]

@@ -15,6 +15,8 @@ def to_torch(x):
         return torch.from_numpy(x.copy())
     if callable(x):
         return lambda *tensors: to_torch(x(*(tensor.numpy() for tensor in tensors)))
+    if hasattr(x, "_make"):  # a NamedTuple
+        return x._make(map(to_torch, x))
     return type(x)(map(to_torch, x)) if isinstance(x, list | tuple) else x
 
 

@@ -124,6 +124,20 @@ def test_a_step_of_some_parameters_is_four_times_as_long():
     assert lab.faster("W_Q", "head").__name__ == "faster_W_Q_head"
 
 
+def test_held_weights_stay_what_they_are_while_the_rest_learns():
+    model, batch = make(1), tasks.gather(np.random.default_rng(0), 2)
+    lab.weights_held(8, 4, 2, 1)(model)
+    assert lab.weights_held(8, 4, 2, 1).__name__ == "weights_held_8_4_2_1"
+    profile = lab.examine(model, 5).profile[0]
+    np.testing.assert_allclose(profile[list(lab.OFFSETS)], np.array([8, 4, 2, 1]) / 15, rtol=1e-4)
+    model.loss_and_grad(batch)
+    grads = {name.rsplit(".", 1)[-1]: param.grad for name, param in model.params().items()}
+    assert not grads["W_Q"].any()
+    assert not grads["W_K"].any()
+    assert grads["W_V"].any()
+    assert grads["W_O"].any()
+
+
 def test_a_model_of_several_layers_is_examined_at_its_first():
     sizes = {"d_model": 32, "num_heads": 1, "num_layers": 3, "d_ff": 16}
     config = models.EncoderConfig(vocab=23, classes=23, outputs=4, positions="learned", max_length=24, **sizes)

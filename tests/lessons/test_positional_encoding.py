@@ -71,30 +71,6 @@ def test_turned_hands_keep_their_angle_wherever_they_stand():
     assert "q · k = 1.00 at distance 5" in figure.set(distance=5).alt
 
 
-def test_stretched_rates():
-    """All hands for interpolation, the slowest by the factor for a larger base, and by parts those beyond L."""
-    usual = lab.slowed_rates(8, [], 1)
-    np.testing.assert_allclose(usual, 2 * np.pi / positions.wavelengths(8))
-    interpolated, base, parts = (lab.stretched(lab.slowed_rates, method, 4, 8, 32) for method in lab.METHODS[1:])
-    np.testing.assert_allclose(interpolated, usual / 4)
-    np.testing.assert_allclose(base, usual / 4 ** (np.arange(4) / 3))
-    np.testing.assert_allclose(parts, usual / [1, 4, 4, 4])
-
-
-def test_stretching_changes_the_rates_and_nothing_else():
-    model, batch = gpt("rotary"), lab.recall(np.random.default_rng(1), 3, 2 * L)
-    curves = lab.stretch_curves(model, batch, lab.slowed_rates, L)
-    plain = lab.by_position(model, batch).bits
-    for method in lab.METHODS[1:]:
-        np.testing.assert_array_equal(curves[method, 1], plain)
-    np.testing.assert_array_equal(curves["window", 2], lab.by_position(model, batch, window=L).bits)
-    usual = lab.by_position(model, batch, rotate=lab.turning(lab.slowed_rates(8, [], 1))).bits
-    np.testing.assert_allclose(usual, plain, rtol=1e-5)
-    squeezed = lab.by_position(model, batch, rotate=lambda x, at: positions.rotary(x, at, scale=0.5)).bits
-    np.testing.assert_allclose(curves["interpolation", 2], squeezed, rtol=1e-5)
-    assert np.abs(curves["interpolation", 2] - curves["larger base", 2]).max() > 1e-6
-
-
 def test_share_of_the_offset():
     """All of it, if both matrices leave the rows as they are; some of it after random matrices."""
     model = gpt()
@@ -140,7 +116,13 @@ def test_hands_that_see_distances_of_their_own():
     np.testing.assert_array_equal(lab.with_hands(model, batch, [apart] * 4), usual)
     still = lab.by_position(model, batch, rotate=lambda x, at: x).correct
     np.testing.assert_array_equal(lab.with_hands(model, batch, [0 * apart] * 4), still)
-    slowed = lab.by_position(model, batch, rotate=lab.turning(lab.slowed_rates(8, [1, 2], 2))).correct
+    rates = positions.wavelengths(8)[0] / positions.wavelengths(8) / [1, 2, 2, 1]
+
+    def slowly(x, at):
+        pairs = [positions.rotary(x[..., 2 * i : 2 * i + 2], at * rate) for i, rate in enumerate(rates)]
+        return np.concatenate(pairs, axis=-1)
+
+    slowed = lab.by_position(model, batch, rotate=slowly).correct
     np.testing.assert_array_equal(lab.with_hands(model, batch, [apart, apart / 2, apart / 2, apart]), slowed)
     stopped = np.where(apart > 2, 2, apart)
     one = lab.with_hands(model, batch, [stopped, apart, apart, apart])

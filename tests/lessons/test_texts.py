@@ -14,8 +14,8 @@ attention, weight, temperature, hidden state, embedding, loss, teacher forcing, 
 output gate, forget gate, encoder–decoder, begin symbol, end symbol, clipping, learning-rate warm-up, alignment,
 self-attention, cross-attention, entropy, jacobian, mask, multi-head, layer norm, batch norm, residual connection,
 skip connection, residual stream, pre-norm, post-norm, rank collapse, dropout, cross-entropy, autoregressive,
-causal mask, perplexity, exposure bias, key–value cache, unigram entropy, bigram entropy, top-k, top-p,
-label smoothing, central difference, induction head, logit lens, online softmax, rolling cache, linear attention,
+causal mask, perplexity, key–value cache, unigram entropy, bigram entropy, top-k, top-p,
+label smoothing, central difference, induction head, online softmax, rolling cache, linear attention,
 delta rule, grouped-query attention, speculative decoding, cache parity
 """
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)

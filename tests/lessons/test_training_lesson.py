@@ -44,6 +44,9 @@ def test_the_rungs_are_the_losses_of_who_counts():
     assert rungs["all alike"] == pytest.approx(np.log(len(tasks.ISO)))
     assert rungs["by pair"] == pytest.approx(-np.log(p[target[:, :-1], target[:, 1:]]).mean())
     assert rungs["all before"] == pytest.approx(np.log(len(iso)) / 11)  # all days are equally frequent
+    smoothed = 0.9 * p[target[:, :-1], target[:, 1:]] + 0.1 / 14  # what smoothing 0.1 turns each guess into
+    assert lab.rungs(0.1)["by pair"] == pytest.approx(-np.log(smoothed).mean())
+    assert lab.rungs(0.1)["all before"] > rungs["all before"]
 
 
 def test_exact_is_what_decoding_gives(model):

@@ -1,7 +1,5 @@
 """Costs by formula are what arrays that count say."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -49,28 +47,6 @@ def test_attention_costs_what_its_products_cost(rng, count, T, T_k, d, h):
     assert cost.flops == 2 * counted
     assert cost.parameters == W.size
     assert cost.memory == sum((T * d, 2 * (T_k or T) * d, h * T * (T_k or T), T * d))  # Q; K, V; weights; heads
-    assert (cost.sequential_steps, cost.path_length) == (1, 1)
-
-
-def test_feed_forward_dense_and_recurrent_costs(rng, count):
-    T, d, d_ff = 5, 4, 7
-    x, up, down = (rng.normal(size=s) for s in ((T, d), (d, d_ff), (d_ff, d)))
-    cost = costs.feed_forward_cost(T, d, d_ff)
-    assert cost.multiply_adds == count(lambda x, up, down: x @ up @ down, x, up, down)
-    assert cost[1:] == (T * d_ff, up.size + down.size, 1, math.inf)
-    assert costs.feed_forward_cost(1, d, d_ff).path_length == 1  # nothing to pass on
-
-    matrix = rng.normal(size=(T * d, T * d))
-    cost = costs.dense_cost(T, d)
-    assert cost.multiply_adds == count(lambda x, W: x.reshape(1, -1) @ W, x, matrix)
-    assert cost[1:] == (0, matrix.size, 1, 1)
-
-    for gates in (1, 3, 4):
-        W, U = rng.normal(size=(2, d, gates * d))
-        cost = costs.recurrent_cost(T, d, gates)
-        assert cost.multiply_adds == count(lambda x, W, U: [(row[None] @ W, row[None] @ U) for row in x], x, W, U)
-        assert cost[1:] == (T * gates * d, W.size + U.size, T, T)
-    assert costs.recurrent_cost(T, d) == costs.recurrent_cost(T, d, 1)
 
 
 @pytest.mark.parametrize("keep", [None, 1])

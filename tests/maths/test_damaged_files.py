@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import tiny_llama
+import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from straight_line import Line, assert_same, values
@@ -85,6 +86,33 @@ def test_a_model(folder, rng):
         except (ValueError, OSError) as error:
             said = str(error)
             assert "\n" not in said
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", tiny_models.KINDS)
+@pytest.mark.parametrize("form", ["gguf", "folder"])
+def test_models_of_every_kind(folder, kind, form):
+    """2,000 files in all, the same ones each time."""
+    path, rng, read = tiny_models.folder(kind, folder / kind), np.random.default_rng(0), 0
+    files = sorted(path.iterdir()) if form == "folder" else [folder / "model.gguf"]
+    if form == "gguf":
+        path = files[0]
+        path.write_bytes(tiny_models.gguf(kind))
+    size = sum(array.size for array in tiny_models.arrays(kind).values())
+    wholes = {file: file.read_bytes() for file in files}
+    for i in range(334):
+        file = files[i % len(files)]
+        file.write_bytes(damaged(wholes[file], rng))
+        try:
+            real = pretrained.load(path, max_length=16, progress=False)
+            assert size - 48 * tiny_models.D <= real.model.num_params() <= size, "half a model"
+            real.model.forward(real.prompt("the hat 12 é")[None, :9])
+            read += 1
+        except (ValueError, OSError) as error:
+            said = str(error)
+            assert "\n" not in said
+        file.write_bytes(wholes[file])
+    assert 0 < read < 200
 
 
 def with_an_odd_fact(rng):

@@ -75,9 +75,6 @@ FUNCTIONS = {
     tasks.reversal_batches: dict(shortest=3, longest=5),
     tasks.text_batches: dict(ids=range(9), T=5, batch=3, rng=np.random.default_rng(0)),
     costs.attention_cost: dict(T=5, d_model=8, num_heads=4, T_k=3),
-    costs.feed_forward_cost: dict(T=5, d_model=8, d_ff=16),
-    costs.dense_cost: dict(T=5, d_model=8),
-    costs.recurrent_cost: dict(T=5, d_model=8, gates=3),
     costs.cache_bytes: dict(tokens=5, num_layers=3, num_kv_heads=2, d_head=4, bits=8, local_layers=1, window=2),
 }
 

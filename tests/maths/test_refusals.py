@@ -153,6 +153,7 @@ TASKS = [
     (Vocabulary("ab").decode, ([0, 5],), "ids holds 0…5; expected integers 0…4"),
     (Vocabulary("ab").decode, ([[3]],), "ids is int64 of shape (1, 1); expected integers 0…4 with 1 axis"),
     (tasks.letters, (63,), "num_symbols=63 is more than there are letters and digits, 62"),
+    (tasks.text_vocabulary, ("",), "the text is empty"),
     (tasks.pad, ([],), "sequences is empty"),
     (tasks.pad, ([[1], [[2]]],), "sequences[1] is int64 of shape (1, 1); expected integers with 1 axis"),
     (tasks.with_ends, ([1, 2],), "target is int64 of shape (2,); expected integers with 2 axes"),

@@ -69,7 +69,7 @@ HIDDEN = {
     ),
     "equal sizes": (
         "def my_test(causal_mask): m = causal_mask(4, 4); assert (m == np.tril(np.ones((4, 4), bool))).all()",
-        (12, 15),
+        (13, 16),
         ("equal sizes",),
     ),
     "one sample": (
@@ -102,7 +102,7 @@ HIDDEN = {
             for n in range(1, 6):
                 assert np.array_equal(causal_mask(n, n + 2), causal_mask(n, n + 2))
         """,
-        (1, 15),
+        (1, 16),
         ("no assert",),
     ),
     "a pair in brackets": (
@@ -110,7 +110,7 @@ HIDDEN = {
         def my_test(causal_mask):
             assert (np.array_equal(causal_mask(3, 5), np.tri(3, 5, 2) > 0), "wrong mask")
         """,
-        (1, 15),
+        (1, 16),
         ("no assert",),
     ),
     "only errors": (
@@ -289,5 +289,5 @@ def test_the_answer_counts_describes_and_explains():
     page = result._repr_mimebundle_()
     assert "return j &lt;= i</code>" in page["text/html"]
     assert 'href="https://github.com/hyprstream/hyprstream/issues/1521"' in page["text/html"]
-    assert 'aria-label="12 of 15 bugs found"' in page["text/html"]
+    assert 'aria-label="13 of 16 bugs found"' in page["text/html"]
     assert page["text/plain"].startswith("Not yet. Your test passes the right `causal_mask`")

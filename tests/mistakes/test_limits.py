@@ -58,6 +58,16 @@ def test_a_slow_machine_names_what_a_fast_one_names(name, crowded, monkeypatch):
     assert (slow.misconception, slow.message) == (fast.misconception, fast.message)
 
 
+@has_alarms
+def test_an_alarm_that_rings_within_an_alarm_raises_nothing(monkeypatch):
+    """It would end `stopped` before that has put its alarm away, which then rings outside of every limit."""
+    with stopped(60):
+        ring = signal.getsignal(signal.SIGALRM)
+        monkeypatch.setattr(limits, "remind", lambda: ring(signal.SIGALRM, sys._getframe()))
+        ring(signal.SIGALRM, None)
+        monkeypatch.undo()
+
+
 AS_IN_A_BROWSER = """
 import signal, sys, time
 for module, lacks in ((time, ("thread_time",)), (signal, ("setitimer", "SIGALRM"))):

@@ -45,6 +45,11 @@ def test_each_row_is_found_and_says_why(old, new, kind):
 
 LINES = [  # what is written, what is meant, and whether that is sure
     ("y = base ** -2 * i / d", "y = base ** (-2 * i / d)", True),
+    ("y = d_k * a ^ 2", "y = d_k * a ** 2", True),
+    ("y = (d_k * a) ^ 2", "y = (d_k * a) ** 2", True),
+    ("y = d_k * (a ^ 2 / 3) ^ 2", "y = d_k * (a ** 2 / 3) ** 2", True),
+    ("y = 2 ^ bits - 1", "y = 2 ** bits - 1", True),
+    ("y = base ^ (i / d)", "y = base ** (i / d)", False),
     ("y = past & (near | key < keep)", "y = past & (near | (key < keep))", True),
     ("y = a < b & c < d", "y = (a < b) & (c < d)", True),
     ("a = b\nb = a", "a, b = (b, a)", True),
@@ -128,7 +133,6 @@ def test_right_answers_hold_no_sure_pitfall(exercise):
             """,
             "No text that comes in is `'query'`; there are `'keys'`, `'queries'`, `'values'`.",
         ),
-        ("mend_merge", "np.hstack([x[..., i, :, :] for i in range(x.shape[-3])])", "joins along axis 1"),
     ],
 )
 def test_a_check_names_the_pitfall(exercise, body, says):

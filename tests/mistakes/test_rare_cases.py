@@ -62,17 +62,6 @@ RARE = {
             return x.reshape(*x.shape[:-1], num_heads, d // num_heads).swapaxes(-2, -3)
             """,
     },
-    "mend_merge": {
-        "axes of length 1": "np.squeeze(np.concatenate(np.split(x, x.shape[-3], axis=-3), axis=-1))",
-        "as many heads as tokens": """
-            *lead, h, T, d_k = x.shape
-            return (x if h == T else x.swapaxes(-3, -2)).reshape(*lead, T, h * d_k)
-            """,
-        "a single token": """
-            *lead, h, T, d_k = x.shape
-            return x if T == 1 else x.swapaxes(-3, -2).reshape(*lead, T, h * d_k)
-            """,
-    },
     "multi_head_attention": {
         "a single token": """
             output, weights = attention.multi_head_attention(x, W_Q, W_K, W_V, W_O, num_heads)
@@ -101,23 +90,6 @@ RARE = {
         "a single position": "np.squeeze(library_rotary(x, positions, base))",
     },
     "rotary_halves": {"positions below 0": 'return library_rotary(x, np.abs(at), pairs="halves")'},
-    "masked_attention": {
-        "a mask that hides all": """
-            if not mask.any():
-                mask = ~mask
-            seen = mask.any(-1, keepdims=True)
-            weights = np.where(seen, ops.softmax(np.where(seen, np.where(mask, scores, -np.inf), 0)), 0)
-            return weights @ V, weights
-            """,
-        "a single key": """
-            if scores.shape[-1] == 1:
-                weights = np.ones_like(scores)
-                return weights @ V, weights
-            seen = mask.any(-1, keepdims=True)
-            weights = np.where(seen, ops.softmax(np.where(seen, np.where(mask, scores, -np.inf), 0)), 0)
-            return weights @ V, weights
-            """,
-    },
     "softmax_backward": {
         "small weights": """
             d = weights * (dweights - (dweights * weights).sum(axis=-1, keepdims=True))
@@ -134,18 +106,6 @@ RARE = {
                 return largest, total, output
             w, c = np.exp(scores - m), np.exp(largest - m)
             return m, c * total + w.sum(), c * output + w @ values
-            """,
-    },
-    "rolling_mask": {
-        "more kept than there are": """
-            i, j = np.arange(T)[:, None], np.arange(T)
-            return (j <= i) & ((j > i - window) | ((j < keep) & (keep <= T)))
-            """,
-    },
-    "triage": {
-        "whole numbers": """
-            start, curve, time, rows, order, cache = gauges.T
-            return np.select([rows, time, order, cache, start | curve], [1.0, 2.0, 3.0, 4.0, 5.0], 0.0)
             """,
     },
 }

@@ -13,6 +13,7 @@ import axe
 import numpy as np
 import pytest
 import stand_in_model
+import tiny_models
 
 from lesson_utils.maths import pretrained
 from tools.browser import driver, firefox
@@ -82,8 +83,7 @@ class Visit:
         )
 
     def ask(self, text=QUESTION, wait=True):
-        """Send a message, always the likeliest token; return the tokens of the answer."""
-        self.page.select_option("#temperature", "0")
+        """Send a message, which is answered by the likeliest tokens; return the tokens of the answer."""
         self.page.fill("#text", text)
         self.page.press("#text", "Enter")
         if wait:
@@ -211,10 +211,27 @@ def test_a_function_that_never_returns_is_ended(visit):
     visit.start()
     plain = visit.ask("the")
     own_lines(visit.page, "def attention(Q, K, V, mask=None):\n    while True: pass")
+    visit.says("Your lines are being tried, for up to 10 seconds …", "#verdict")
     visit.says("did not come back", "#verdict")
     visit.says("The model is ready.")
     assert visit.ask("the") == plain
+    visit.says("did not come back", "#verdict")  # still
     assert set(visit.asked.values()) == {1}, "the model was kept"
+
+
+@pytest.mark.own_job
+def test_what_is_shown_belongs_to_what_was_sent(visit):
+    visit.start()
+    page = visit.page
+    page.wait_for_function("seen?.tokens.length")
+    page.click("#tries button >> nth=1")
+    text = page.input_value("#text")
+    before = page.locator("#reads").inner_text()
+    send = "$('send').click(); await settled; await 0; return [$('sentence').value, $('expects').textContent]"
+    shown = page.evaluate(f"async () => {{ {send} }}")
+    assert shown == [text, "The maps follow when the answer is there."]
+    page.wait_for_function("seen && !document.getElementById('maps').hasAttribute('aria-busy')", timeout=60_000)
+    assert page.locator("#reads").inner_text() != before
 
 
 def test_heads_and_windows_are_switched_off_and_maps_show_the_sentence(ready):
@@ -238,9 +255,9 @@ def test_heads_and_windows_are_switched_off_and_maps_show_the_sentence(ready):
     ready.says("All heads are on.", "#off")
     page.fill("#sentence", "abcdefghijklmnopqrstuvwx")
     page.select_option("#window", "16,1")  # only the last 16 tokens, and the first one
-    page.wait_for_function("seen.T === 24 && seen.maps.slice(23 * 24, 24 * 24).filter(Boolean).length === 17")
+    page.wait_for_function("seen?.T === 24 && seen.maps.slice(23 * 24, 24 * 24).filter(Boolean).length === 17")
     page.select_option("#window", "")
-    page.wait_for_function("seen.maps.slice(23 * 24, 24 * 24).filter(Boolean).length > 17")
+    page.wait_for_function("seen?.maps.slice(23 * 24, 24 * 24).filter(Boolean).length > 17")
     said = page.locator("#one").get_attribute("aria-label")
     assert said.startswith("Layer 0, head 3. The largest weight of each token: “a” on “a” 1.00, ")
     box = page.locator("#all").bounding_box()
@@ -280,6 +297,53 @@ def test_a_first_visit_by_keyboard_alone_and_a_second_one_that_fetches_nothing(v
     visit.works()
     assert visit.ask("the")
     assert visit.asked == {}
+
+
+def test_a_model_of_ones_own_is_opened_and_stays_in_the_tab(visit, model, tmp_path):
+    """A GPT-2 by the button, a Qwen2 by dropping it; what does not fit is told; and back to the site's model."""
+    page, own = visit.page, tmp_path / "mine.gguf"
+    own.write_bytes(tiny_models.gguf("gpt2", **{"tokenizer.chat_template": ""}))
+    page.goto(visit.address)
+    page.evaluate("openFile(Object.defineProperty(new File(['GGUF'], 'large.gguf'), 'size', { value: 1e9 }))")
+    visit.says("large.gguf has 1000 MB, and a tab has room for 700 MB.")
+    (tmp_path / "a.gguf").write_text("Once upon a time")
+    page.set_input_files("#file", tmp_path / "a.gguf")
+    visit.says("a.gguf is no GGUF file: it does not begin with these four letters.")
+    page.set_input_files("#file", own)
+    visit.says("mine.gguf is ready: 0.0 million parameters. It has no chat template that this page knows")
+    assert visit.asked == {}, "nothing was fetched of the site's model"
+    assert visit.ask("the hat") == natively(own, "the hat")
+    page.wait_for_function("seen?.tokens.join('') === 'the hat'")
+    assert page.locator("#experiment option").count() == 2
+    plain = page.locator("#reads").inner_text()
+    page.locator("#layer").press("Home")
+    page.locator("#on").press("Space")
+    visit.says("Off are the heads 0.3", "#off")
+    visit.says("Without your changes it expects", "#expects")
+    own_lines(page, LINES.replace("math.sqrt(Q.shape[-1])", "0.05"))
+    visit.says("The chat now runs on your lines.", "#verdict")
+    page.wait_for_function("seen && !document.getElementById('maps').hasAttribute('aria-busy')")
+    assert page.locator("#reads").inner_text() != plain
+
+    dropped = list(tiny_models.gguf("qwen2"))
+    page.evaluate(
+        """bytes => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([new Uint8Array(bytes)], "other.gguf"));
+            document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+        }""",
+        dropped,
+    )
+    visit.says("other.gguf is ready")
+    visit.says("All heads are on.", "#off")
+    (tmp_path / "other.gguf").write_bytes(bytes(dropped))
+    assert visit.ask("the") == natively(tmp_path / "other.gguf", "the")
+    (tmp_path / "b.gguf").write_bytes(bytes(dropped).replace(b"qwen2", b"gemma"))
+    page.set_input_files("#file", tmp_path / "b.gguf")
+    visit.says("b.gguf holds a model of the kind 'gemma'; those that have a place here are")
+    page.click("#start")
+    visit.says("The model is ready.")
+    assert visit.ask("the") == natively(model, "the")
 
 
 @pytest.mark.parametrize(("mode", "width"), [("light", 1280), ("dark", 390)])
@@ -394,7 +458,6 @@ def test_firefox_runs_it_too(address, model, private):
             page.click("#start")
             page.wait("() => !document.getElementById('works').hidden", seconds=90)
             page.wait("() => seen?.tokens.length", seconds=60)
-            page.ask("() => { document.getElementById('temperature').value = '0' }")
             page.click("#send")
             page.wait("() => document.getElementById('send').textContent === 'Send'", seconds=60)
             tokens = page.ask("() => [...document.querySelectorAll('#said span')].map(node => node.textContent)")
@@ -405,6 +468,26 @@ def test_firefox_runs_it_too(address, model, private):
         assert refused == private, "this Firefox keeps nothing else of a private window"
         assert browser.complaints == []
         assert [request for request in browser.requests if not request.startswith((address, "data:", "blob:"))] == []
+
+
+@pytest.mark.own_job
+def test_firefox_opens_a_model_of_ones_own(address, tmp_path):
+    if not firefox.find():
+        pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
+    content = tiny_models.gguf("gpt2", **{"tokenizer.chat_template": ""})
+    (tmp_path / "mine.gguf").write_bytes(content)
+    with firefox.started(False) as browser:
+        page = browser.page(address)
+        page.ask("bytes => openFile(new File([new Uint8Array(bytes)], 'mine.gguf'))", list(content))
+        page.wait("() => document.getElementById('state').textContent.includes('mine.gguf is ready')", seconds=90)
+        page.ask(
+            "() => { document.getElementById('text').value = 'the hat'; document.getElementById('send').click(); }"
+        )
+        page.wait("() => document.querySelectorAll('#said span').length > 3", seconds=60)
+        page.wait("() => document.getElementById('send').textContent === 'Send'", seconds=60)
+        tokens = page.ask("() => [...document.querySelectorAll('#said span')].map(node => node.textContent)")
+        assert tokens == natively(tmp_path / "mine.gguf", "the hat")
+        assert browser.complaints == []
 
 
 @pytest.mark.own_job

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -37,7 +38,12 @@ def many(figure):
 
 
 @live.lab(
-    width=3, height=2, letter=live.Word("letter", "a"), size=live.Slider("size", 1, 5, 2), big=live.Switch("big", False)
+    width=3,
+    height=2,
+    letter=live.Word("letter", "a"),
+    size=live.Slider("size", 1, 5, 2),
+    big=live.Switch("<big>", False),
+    telling=[{"size": 3}, {"size": 4}],
 )
 def few(figure, made):
     text = figure.text(0.5, 0.5, "")
@@ -88,19 +94,58 @@ def test_the_text_is_read():
     asked = {
         cell: numbers for lesson in LESSONS for cell, numbers in frames.asked(save.NOTEBOOKS / lesson.notebook).items()
     }
-    assert 64 in asked["memory-lab"]
-    assert {512, 4096, 128} <= asked["bill-lab"]
+    assert {64, 256} <= asked["tiles-lab"]
+    assert {64, 512} <= asked["scaling-lab"]
+
+
+def test_findings_are_read():
+    assert {16, 64, 256} <= frames.asked(save.NOTEBOOKS / "02_scaled_attention.ipynb")["sweep"]
+
+
+def test_pictures_are_drawn_anew_when_what_draws_them_has_changed(tmp_path, monkeypatch):
+    """A lesson's own files, those of a lesson that it imports, and all that is no lesson's; not another lesson's."""
+    monkeypatch.setattr(frames, "ROOT", tmp_path)
+    files = {
+        "maths/b/ops.py": "",
+        "lessons/a/lab.py": "from lesson_utils.lessons.c import lab",
+        "lessons/b/lab.py": "",
+        "lessons/c/data.txt": "",
+    }
+    notebook = tmp_path / "01_a.ipynb"
+    notebook.write_text("from lesson_utils.lessons.a import lab", encoding="utf-8")
+    for name, text in files.items():
+        file = tmp_path / "lesson_utils" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text, encoding="utf-8")
+    changed = []
+    for name in files:
+        before = frames.sources(notebook)
+        with (tmp_path / "lesson_utils" / name).open("a", encoding="utf-8") as file:
+            file.write("# new")
+        changed.append(frames.sources(notebook) != before)
+    assert changed == [True, True, False, True]
+
+
+def opened(file, picture):
+    """What a page is told of a figure that begins with this picture, and the places of its controls."""
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith(picture.html())
+    (told,) = re.findall(r'<script type="application/json" class="live-stops">([^<]+)</script>', text)
+    told = json.loads(told)
+    return told, [control["start"] for control in told["controls"]]
 
 
 def test_each_setting_has_its_picture(tmp_path):
     figure = few(None, size=3)
     frames.draw("12_some/few-lab", figure, tmp_path, {"letter": ("a", "b")})
-    told = json.loads((tmp_path / "few-lab.json").read_text(encoding="utf-8"))
+    _, telling = opened(tmp_path / "few-lab.telling.html", figure.set(letter="a", size=4))
+    told, starts = opened(tmp_path / "few-lab.start.html", figure.set(letter="a", size=3))
+    assert (starts, telling) == ([0, 2, 0], [0, 3, 0])
     letter, size, big = told["controls"]
     assert told["call"] == "lab.few(made)"
     assert (letter["kind"], letter["texts"], letter["call"]) == ("select", ["a", "b"], ["", "letter='b'"])
-    assert (size["kind"], size["texts"], size["start"]) == ("range", ["1", "2", "3", "4", "5"], 2)
-    assert (big["kind"], big["start"]) == ("checkbox", 0)
+    assert (size["kind"], size["texts"]) == ("range", ["1", "2", "3", "4", "5"])
+    assert (big["kind"], big["label"]) == ("checkbox", "<big>")
     said = "Drawn beforehand: in the notebook you type <i>letter</i> yourself. Run this cell for the figure itself."
     assert told["note"] == said
     script = (tmp_path / "few-lab.js").read_text(encoding="utf-8").strip()
@@ -124,12 +169,6 @@ def test_the_page_says_what_only_the_notebook_has():
     assert frames.note(figure, values) == (
         "Drawn beforehand: 3 of the 21 values of <i>whole</i> and 2 of the 21 values of <i>fraction</i>; only the "
         "notebook has <i>size</i>. Run this cell for the figure itself."
-    )
-
-
-def test_stops_go_into_the_still_picture():
-    assert frames.with_stops("<div><p>a</p></div>\n", '{"a": "</script>"}') == (
-        '<div><p>a</p><script type="application/json" class="live-stops">{"a": "\\u003c/script>"}</script></div>\n'
     )
 
 
@@ -172,3 +211,9 @@ def test_a_figure_plays_through_the_stops_that_it_has():
     figure = start_here.first_look()
     stops = {"ending": ["tired", "wide"], "temperature": [1.0, 10.0, 100]}
     assert list(dict.fromkeys(map(tuple, frames.played(figure, stops)))) == [(0, 2), (0, 1), (0, 0), (1, 0)]
+
+
+def test_the_call_says_a_number_as_it_is_read_beside_its_slider():
+    factors = [10**-0.5, 19.9526231497]
+    told = frames.described(many(), "c2", factors, factors[0])
+    assert (told["texts"], told["call"]) == (["0.316", "20"], ["", "c2=20.0"])

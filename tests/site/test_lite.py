@@ -7,6 +7,7 @@ import base64
 import io
 import json
 import re
+import shutil
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,7 @@ from tools.browser import driver, firefox
 
 pytestmark = pytest.mark.long_form
 
+STATIC = Path(__file__).parents[2] / "docs" / "_static"
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 FIRST = "00_start_here"  # CI has no time for more; GitHub's workflow runs all
 
@@ -343,6 +345,44 @@ def test_from_the_first_second_the_page_says_what_it_does(visit):
     says(page, "Python is ready.")
 
 
+def test_on_a_dark_system_the_page_is_dark_from_the_first_second(visit):
+    until = f"document.querySelector({STATUS!r})"
+    page = visit(until=until, prepare=lambda page: page.emulate_media(color_scheme="dark"))
+    colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
+    text, paper = (int(colour.split("(")[1].split(",")[0]) for colour in page.evaluate(colours))
+    assert text > 200 > 50 > paper
+    page.wait_for_function("document.body.dataset.jpThemeName === 'JupyterLab Dark'")
+
+
+@pytest.mark.own_job
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (820, 1180)])
+def test_a_phone_and_a_tablet_show_the_notebook_and_the_whole_status(address, chromium, width, height):
+    context = chromium.new_context(viewport={"width": width, "height": height}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{address}lab/index.html?path={FIRST}.ipynb")
+    page.wait_for_function(OPEN, timeout=60_000)
+    page.get_by_text("Python is ready.").wait_for(timeout=60_000)
+    page.evaluate(
+        """async cells => {
+            const {content} = jupyterapp.shell.currentWidget
+            for (const id of cells) {
+                content.activeCellIndex = content.widgets.findIndex(cell => cell.model.id === id)
+                await jupyterapp.commands.execute('notebook:run-cell')
+            }
+        }""",
+        ["setup", "first-look"],
+    )
+    page.locator(".live-figure img").wait_for(timeout=60_000)
+    page.wait_for_timeout(2000)
+    assert page.locator(".jp-NotebookPanel-notebook").bounding_box()["width"] > 0.75 * width
+    for slider in page.locator(".live-figure [role=slider]").all():
+        assert slider.bounding_box()["x"] < 0.9 * width
+    cut = "node => node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight"
+    assert not page.locator(STATUS).evaluate(cut)
+    assert page.locator("[data-command='notebook:run-cell-and-select-next']").is_visible()
+    context.close()
+
+
 def test_a_page_that_does_not_come_says_what_to_do(visit):
     def prepare(page):
         page.route("**/build/**", lambda route: route.abort())
@@ -409,6 +449,32 @@ def test_a_reload_opens_a_notebook_at_the_cell_where_one_was_and_all_above_it_ru
     page.evaluate("jupyterapp.commands.execute('notebook:run-all-above')")
     page.wait_for_timeout(2000)
     assert page.evaluate(OUT_OF_SIGHT) == 0
+
+
+RAN = f"() => {PANEL}.content.widgets.map(cell => cell.model.executionCount).filter(Boolean)"
+
+
+def test_the_books_link_runs_a_cell_after_all_above_it_once(visit):
+    """The figure is live and in sight; on the way the page says how far it is. What was run is left as it is."""
+    link = "lab/index.html?path=02_scaled_attention.ipynb&cell=bank-lab"
+    page = visit(link)
+    page.wait_for_function(f"document.querySelector({STATUS!r}).textContent.startsWith('Running: ')", timeout=60_000)
+    says(page, "Python is ready.")
+    page.locator(".live-figure [role=slider]").first.wait_for()
+    assert page.evaluate(RAN) == [1, 2, 3, 4]
+    assert page.evaluate(f"{PANEL}.content.activeCell.model.id") == "bank-lab"
+    page.wait_for_function(f"({OUT_OF_SIGHT})() === 0")
+    assert page.url.endswith("?path=02_scaled_attention.ipynb")
+    save(page)
+    page = visit(link)
+    says(page, "You ran this cell here before. Choose Run → Run All Above Selected Cell, then run it.")
+    says(page, "Python is ready.")
+    assert page.evaluate(RAN) == [1, 2, 3, 4]
+    page.evaluate(f"() => {SETUP_CELL}.setSource('1 / 0')")
+    save(page)
+    page = visit(link.replace("bank-lab", "scaling-lab"))
+    says(page, "A cell ended in an error. The cells after it did not run.")
+    assert page.evaluate(RAN) == [1]
 
 
 def test_a_cell_that_is_run_before_python_is_there_waits_for_it(visit):
@@ -511,3 +577,87 @@ def test_the_page_brings_the_icon_of_its_tab(site):
     page = (site / "lab" / "index.html").read_text(encoding="utf-8")
     (icon,) = re.findall(r'<link rel="icon" href="([^"]+)"', page)
     assert (site / "lab" / icon).read_bytes().startswith(b"<svg")
+
+
+# --- An exercise of the book runs on its page, which is here as MyST-NB writes it
+
+CELLS = (
+    "import numpy as np\nfrom lesson_utils.exercises import check\nprint('Ready.')",
+    "axis = 0",
+    "1 / 0  # which nobody needs",
+    "def my_softmax(x):\n    ...",
+    "check.softmax(my_softmax)",
+)
+CODE = "e = np.exp(x - x.max(-1, keepdims=True))\nreturn e / e.sum({axis}, keepdims=True)"
+
+
+@pytest.fixture
+def exercise(site):
+    """A page with an exercise, by its path from JupyterLite."""
+    shutil.copytree(STATIC, site.parent / "_static", dirs_exist_ok=True)
+    page = "<script src='_static/run.js' defer></script><a href='lite/lab/index.html'></a>"
+    for code in CELLS:
+        page += "<div class='cell tag_exercise'>" if "def" in code else "<div class=cell>"
+        page += f"<div class=cell_input><div class=highlight><pre>{code}\n</pre></div></div></div>"
+    page = page.removesuffix("</div>") + "<details><summary></summary><div class=cell_output></div></details></div>"
+    (site.parent / "exercise.html").write_text(page, encoding="utf-8")
+    return "../exercise.html"
+
+
+def test_an_exercise_of_the_book_runs_by_keyboard(visit, exercise):
+    urls = []
+    prepare = lambda page: page.on("request", lambda request: urls.append(request.url))  # noqa: E731
+    page = visit(exercise, "document.querySelector('.run')", prepare)
+    box, output = page.get_by_label("Your code for check.softmax(my_softmax)"), page.locator("[aria-live=polite]")
+    assert {url.rpartition("/")[2] for url in urls} == {"exercise.html", "run.js"}, "nothing for Python yet"
+    box.focus()
+    for key in ("Control+End", *4 * ["Backspace"]):  # the dots, and a step back
+        page.keyboard.press(key)
+    assert box.input_value() == "def my_softmax(x):\n"
+    page.keyboard.type("    ")
+    page.keyboard.type(CODE.format(axis="axis"))  # the lines begin where the one before does
+    page.keyboard.press("Shift+Enter")
+    output.get_by_text("You take the sum over axis 0").wait_for(timeout=60_000)
+    output.get_by_text("Hint 1").click()
+    for wrong, told in (
+        ("    return (x", "'(' was never closed"),
+        ("    y = x\n  return y", "unindent does not match"),
+    ):
+        box.fill(f"def my_softmax(x):\n{wrong}")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        output.get_by_text(re.compile(rf"Line \d is not Python: {re.escape(told)}")).wait_for()
+    box.fill("print('my own test')")
+    page.keyboard.press("Shift+Enter")
+    output.get_by_text("my own test").wait_for()
+    assert "NameError" in output.inner_text(), "no function is left of an earlier press"
+    assert "Ready." not in output.inner_text()
+    box.fill("while True: pass")
+    page.get_by_role("button", name="Run check.softmax(my_softmax)").click()
+    page.get_by_role("button", name="Stop check.softmax(my_softmax)").click()
+    assert output.inner_text() == "Stopped."
+    # A reload keeps the code, and Python starts anew.
+    box.fill("def my_softmax(x):\n    " + CODE.format(axis="-1").replace("\n", "\n    "))
+    page.reload()
+    page.get_by_role("button", name="Run check.softmax(my_softmax)").click()
+    output.get_by_text("Correct.").wait_for(timeout=60_000)
+    page.route("**/start.js", lambda route: route.abort())
+    page.reload()
+    page.get_by_role("button", name="Run check.softmax(my_softmax)").click()
+    output.get_by_text("Python does not answer.").wait_for()
+
+
+def test_an_exercise_of_the_book_runs_in_firefox(address, exercise):
+    if not firefox.find():
+        pytest.skip("no Firefox; install it (Debian: apt install firefox-esr)")
+    with firefox.started() as browser:
+        page = browser.page(f"{address}{exercise}")
+        page.ask("() => { const box = document.querySelector('textarea'); box.focus(); box.setSelectionRange(18, 99) }")
+        page.press("Enter")
+        for line in CODE.format(axis="0").splitlines():
+            for letter in line:
+                page.press(letter)
+            page.press("Enter")
+        page.press("Shift", "Enter")
+        page.wait("() => document.querySelector('[aria-live]').textContent.includes('over axis 0')", seconds=60)
+        assert browser.complaints == []

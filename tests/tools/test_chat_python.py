@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import tiny_llama
+import tiny_models
 
 from lesson_utils.maths import pretrained
 from lesson_utils.maths.attention import scaled_dot_product_attention
@@ -15,6 +16,7 @@ from tools.site.chat.conversation import Conversation
 from tools.site.chat.own_attention import LINES, made
 
 QUESTION = "the heat"
+BEGINS = {"tokenizer.chat_template": "", "tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": 259}
 
 
 @pytest.fixture
@@ -77,6 +79,41 @@ def test_an_answer_is_what_the_library_writes(path):
         expected = natively(path, chat.real.chat([("user", text)]), 3)
         assert [piece for piece, _ in ask(chat, text, stop_at=3)[1].pieces] == [token.text for token in expected], text
     assert ask(chat, "a\ud800")[0].startswith("The text holds half a character")
+
+
+def test_a_model_without_a_template_continues_what_was_written_so_far(tmp_path):
+    path = tmp_path / "own.gguf"
+    path.write_bytes(tiny_models.gguf("gpt2", **BEGINS))
+    chat, problem = conversation.opened(str(path))
+    assert problem == ""
+    facts = json.loads(chat.facts())
+    assert (facts["talks"], facts["context"], facts["name"]) == (False, tiny_models.CONTEXT, "Tiny gpt2")
+    prompt = chat.real.prompt("the hat")
+    chat.warm_up()
+    _, first = ask(chat, "the hat ", stop_at=4)
+    real = pretrained.load(path, progress=False)
+
+    def natively(ids, length):
+        return list(real.stream(ids, length, np.random.default_rng(0)))
+
+    said = natively(prompt, 4)
+    assert [piece for piece, _ in first.pieces] == [token.text for token in said]
+    _, second = ask(chat, "12", stop_at=3)
+    ids = [*prompt, *(token.id for token in said), *real.tokenizer.encode("\n12")]
+    assert [piece for piece, _ in second.pieces] == [token.text for token in natively(ids, 3)]
+    chat.begin()
+    assert ask(chat, "the hat", stop_at=4)[1].pieces == first.pieces
+    assert len(json.loads(chat.look("the hat")[0])["tokens"]) == len(prompt)
+
+
+def test_a_file_that_is_no_model_of_a_known_kind_is_a_sentence(tmp_path):
+    path = tmp_path / "own.gguf"
+    path.write_bytes(tiny_llama.gguf(tiny_llama.facts() | {"general.architecture": "gemma"}, {}))
+    chat, problem = conversation.opened(str(path))
+    assert chat is None
+    assert problem.endswith(
+        "holds a model of the kind 'gemma'; those that have a place here are 'llama', 'qwen2', 'gpt2'."
+    )
 
 
 def test_a_stopped_turn_is_closed_and_the_next_one_follows_it(chat, path):

@@ -207,11 +207,42 @@ def test_two_mistakes_at_once_count_for_both_and_are_no_example():
     assert "squashes" in found[0].message, "the course's own words for it"
 
 
-def test_mistakes_without_a_name_are_told_apart_by_what_was_said():
+def test_mistakes_without_a_name_are_told_apart_by_what_was_said_and_stand_so_in_the_table():
+    shapes = "`Q` has shape (3, 5, 4), `K.T` has shape (4, 5, 3)"
     said = (
-        "Line 3, `e = np.exp(x)`: the axis is another one. It should do what `a` does.",
-        "Line 5, `f = np.exp(y)`: the axis is another one. It should do what `b` does.",
-        "An error on (2, 3) in line 9: `x = 1 / 0`.\nPython's words for it: division by zero. (ZeroDivisionError)",
+        f"An error on 5 tokens, in line 4 of your cell: `s = Q @ K.T`.\n{shapes}: 4 is not 5. (ValueError)",
+        f"An error on 5 tokens, in line 9 of your cell: `t = Q @ K.T`.\n{shapes}: 4 is not 5. (ValueError)\nAnd so on.",
+        "On 3 queries: `weights`: all of it is NaN. `weights[0]` is nan; expected 0.",
+        "Two things to mend.\n1. Line 2: leave out `a`. Why.\n2. Lines 3 and 4: write `axis=-1` instead of `axis=0`.",
+        "Line 7: write `axis=-1` instead of `axis=0`. The call must run along another axis.",
+        "Your function changes its argument `x` in place in line 3, `x[:] = 0`, and with it the caller's array. Copy.",
     )
-    found = page.mistakes([page.Row("x", {"softmax": page.Result("wrong", None, message)}) for message in said])
-    assert [mistake.count for mistake in found] == [2, 1]
+    rows = [page.Row("x", {"softmax": page.Result("wrong", None, message)}) for message in said]
+    names = {
+        f"ValueError: {shapes}": 2,
+        "Write `axis=-1` instead of `axis=0`": 2,
+        "`weights`: all of it is NaN": 1,
+        "Leave out `a`": 1,
+        "Your function changes its argument `x` in place, and with it the caller's array": 1,
+    }
+    assert {mistake.name: mistake.count for mistake in page.mistakes(rows)} == names
+    cells = [line[1] for line in csv.reader(page.table(rows).splitlines())]
+    assert {name for cell in cells[1:] for name in cell.split("; ")} == {*names}
+    assert "<code>K.T</code>" in re.sub(" style=[^>]*", "", page.page(rows)).split("</h2>")[0]
+
+
+@pytest.mark.slow
+def test_a_loop_without_end_counts_as_stopped(tmp_path):
+    row = examined(tmp_path / "a.ipynb", answered({"softmax": "while True:\n    pass"}), seconds=1)
+    assert (row.results["softmax"].state, row.results["softmax"].name) == ("stopped", "stopped")
+    assert "Does a loop never end?" in row.results["softmax"].message
+
+
+def test_files_that_are_no_notebooks_are_named_but_for_the_courses_own(tmp_path):
+    for name in ("a.ipynb", "b.ipynb.txt", "c.pdf", "kim/solved.txt", ".d/e.ipynb"):
+        written(tmp_path / name, "")
+    assert report.notebooks(tmp_path) == (
+        [tmp_path / "a.ipynb"],
+        {tmp_path / "b.ipynb.txt": "its name does not end with .ipynb"},
+        [tmp_path / "c.pdf"],
+    )

@@ -120,7 +120,7 @@ def test_a_report_that_cannot_be_written_is_said_in_one_line_and_what_was_found_
     for place, shown in (("file/x", False), ("out", True)):
         with pytest.raises(SystemExit, match="The report could not be written"):
             report.main([str(notebook.parent), "--to", str(tmp_path / place), "--trust"])
-        assert ("1 of 3 exercises handed in are right" in capsys.readouterr().out) == shown
+        assert ("Of 1 attempt, 1 is right" in capsys.readouterr().out) == shown
 
 
 def test_what_it_is_asked_for_is_not_there(tmp_path, capsys):

@@ -32,6 +32,8 @@ def test_the_address_is_written_everywhere_and_nothing_is_run(tmp_path, monkeypa
         (tmp_path / path).write_bytes(content)
     monkeypatch.setattr(save, "ROOT", tmp_path)
     monkeypatch.setattr(save, "NOTEBOOKS", tmp_path / "notebooks")
+    save.write_address("OWNER/REPO")  # whatever it is in this copy of the course
+    files = {path: (tmp_path / path).read_bytes() for path in files}
     old = save.slug()
     addressed = [path for path, content in files.items() if b"OWNER" in content]
     assert save.write_address("ada/attention.course") == len(addressed) > 12

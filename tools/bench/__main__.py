@@ -12,7 +12,7 @@ def main() -> None:
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
 
     live = parts.add_parser("live", help="live figures against ipywidgets.interact, in JupyterLab")
-    about = "figures whose notebook or name begins so, such as 05 or full_block.gpt; default: all"
+    about = "figures whose notebook or name begins so, such as 05 or full_block.depth; default: all"
     live.add_argument("words", nargs="*", metavar="NAME", help=about)
 
     site = parts.add_parser("site", help="the built site: seconds until it can be used")

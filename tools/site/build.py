@@ -26,6 +26,7 @@ MATHJAX = "3.2.2"
 MATHJAX_INTEGRITY = "sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/FEsPsjKPZGJvtRZM1vO+geW0OhGw=="
 MATHJAX_FILES = ("LICENSE", "es5/tex-chtml.js", "es5/output/chtml/fonts/")  # its license, and what a page loads
 ASKS, ANSWERS = "**Predict:**", '<details class="answer">'
+OURS = "From here on our "
 CLOSED = "hide-output"  # the tag that MyST-NB knows
 
 
@@ -68,15 +69,15 @@ def build_book(site: Path, with_lite: bool, docs: Path = DOCS, most_frames: int 
         for folder in ("_static", "_templates"):
             shutil.copytree(docs / folder, source / folder)
         shutil.copy(Path(notebook_page.__file__).with_name("panels.js"), source / "_static")
-        pages.draw_preview(source / "_static" / "preview.png")
-        for file in (docs / "conf.py", ROOT / "LICENSE", ROOT / "pyproject.toml"):
+        for file in (docs / "conf.py", ROOT / "NOTICE", ROOT / "pyproject.toml"):
             shutil.copy(file, source)
         pages.add(source, docs)
         unpack_mathjax(source / "_static" / "mathjax")
-        frames.add(source, most_frames)
+        drawn = frames.add(source, most_frames)
+        pages.draw_previews(source / "_static" / "previews", source / "notebooks")
         findings.add(source)
-        close_answers(source)
         frames.on_front_page(source, film="notebooks/pictures/live_figure.gif")
+        close_answers(source, drawn)
         if with_lite:
             for name in ("README.md", "index.md"):
                 link_to_chat(source / name)
@@ -110,20 +111,25 @@ def unpack_mathjax(folder: Path) -> None:
                 archive.extract(member, folder, filter="data")
 
 
-def close_answers(source: Path) -> None:
+def close_answers(source: Path, drawn: list[Path]) -> None:
     """Mark the outputs that answer a prediction: the book closes them, as the text is closed that explains them.
 
-    The list of contents goes, because each page of the book has one beside its text.
+    A live figure stays open, but begins where its cell opens it, not at its telling setting. The list of contents goes,
+    because each page of the book has one beside its text.
     """
-    for path in sorted((source / "notebooks").glob("*.ipynb")):
+    for path, folder in zip(sorted((source / "notebooks").glob("*.ipynb")), drawn, strict=True):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         first = notebook["cells"][0]
         first["source"] = save.CONTENTS.sub("", "".join(first["source"]))
         asked = False
         for cell in notebook["cells"]:
             text = "".join(cell["source"])
+            if "outputs" in cell:  # whose function runs is news to those who write one
+                cell["outputs"] = [out for out in cell["outputs"] if not "".join(out.get("text", "")).startswith(OURS)]
             if cell["cell_type"] == "markdown":
                 asked = text.rfind(ASKS) > text.rfind(ANSWERS) or (asked and ANSWERS not in text)
-            elif asked and not is_live_figure(cell["outputs"]) and not re.match(r"quiz\.predict\(", text):
+            elif asked and is_live_figure(cell["outputs"]):
+                frames.begin(cell, folder, "start")
+            elif asked and not re.match(r"quiz\.predict\(", text):
                 cell["metadata"].setdefault("tags", []).append(CLOSED)
         path.write_text(json.dumps(notebook), encoding="utf-8")

@@ -16,10 +16,10 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ QUIETLY = {"COURSE_TRAIN": "no", "COURSE_PROGRESS": "off", "OMP_NUM_THREADS": "1
 FEWEST = 5  # stops of a slider, before choices lose any
 ASKING = re.compile(r"\b(?:drag|set|choose|try|type|go to)\b", re.I)  # in a sentence that asks to try something
 
+IMPORTED = re.compile(r"lesson_utils\.lessons\.(\w+)")
 STILL = r"<img .*(?=<p><em>A picture of a live figure)"  # a stored picture, and the calls that show it
 
 # Texts to choose from where none can be typed, and a few stops where there are too many. A control with one stop is not
@@ -59,29 +60,36 @@ class Failed(Exception):
 # --- In the build -----------------------------------------------------------------------------------------------------
 
 
-def add(source: Path, most: int = MOST_FRAMES) -> None:
-    """Draw what is missing; then put the stops into the notebooks in `source`, and the pictures into its `_static`."""
+def add(source: Path, most: int = MOST_FRAMES) -> list[Path]:
+    """Draw what is missing; then put the stops into the notebooks in `source`, and the pictures into its `_static`.
+
+    The figures begin at their telling settings. Returns the folders of what was drawn, for `begin`.
+    """
     started = time.perf_counter()
     notebooks = sorted((source / "notebooks").glob("*.ipynb"))
     with ThreadPoolExecutor(os.cpu_count()) as workers:
         folders = list(workers.map(drawn, notebooks, itertools.repeat(most)))
     for path, folder in zip(notebooks, folders, strict=True):
-        shutil.copytree(folder, source / "_static" / "frames" / path.stem)
+        ours = source / "_static" / "frames" / path.stem
+        shutil.copytree(folder, ours, ignore=shutil.ignore_patterns("*.html"))
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
-            if (stops := folder / f"{cell['id']}.json").exists():
-                for data in (output["data"] for output in cell["outputs"] if "text/html" in output.get("data", {})):
-                    still = "".join(data["text/html"])
-                    if (start := stops.with_suffix(".html")).exists():
-                        before, after = re.split(STILL, still, flags=re.S)
-                        still = before + start.read_text(encoding="utf-8") + after
-                    data["text/html"] = with_stops(still, stops.read_text(encoding="utf-8"))
+            if is_live_figure(cell.get("outputs", ())):
+                begin(cell, folder, "telling")
         path.write_text(json.dumps(notebook), encoding="utf-8")
     pictures = [file for folder in folders for file in folder.glob("*.webp")]
     figures = sum(len(list(folder.glob("*.js"))) for folder in folders)
     megabytes = sum(file.stat().st_size for file in pictures) / 1e6
     seconds = time.perf_counter() - started
     print(f"Live figures: {figures}, {len(pictures)} pictures, {megabytes:.1f} MB, in {seconds:.0f} s", flush=True)
+    return folders
+
+
+def begin(cell: dict[str, Any], folder: Path, where: str) -> None:
+    """Let a cell's figure begin at a setting, as its picture and its controls' stops: see `begins`."""
+    for data in (output["data"] for output in cell["outputs"] if "text/html" in output.get("data", {})):
+        before, after = re.split(STILL, "".join(data["text/html"]), flags=re.S)
+        data["text/html"] = before + (folder / f"{cell['id']}.{where}.html").read_text(encoding="utf-8") + after
 
 
 def on_front_page(source: Path, film: str, figure: str = "00_start_here/first-look") -> None:
@@ -102,16 +110,10 @@ def still(notebook: Path, name: str) -> str:
     return f'<div class="cell_output"><div class="text_html">{picture}</div></div>'
 
 
-def with_stops(still: str, stops: str) -> str:
-    """Return the HTML of a still picture with the controls' stops, which the page's script reads."""
-    script = f'<script type="application/json" class="live-stops">{stops.replace("<", chr(92) + "u003c")}</script>'
-    before, end, after = still.rpartition("</div>")
-    return before + script + end + after
-
-
 def drawn(notebook: Path, most: int) -> Path:
     """Return the folder with a notebook's pictures, which are drawn anew if one of their sources has changed."""
-    digest = hashlib.sha256(sources() + "".join(code for _, code, _ in cells(notebook)).encode()).hexdigest()[:12]
+    numbers = [sorted(some) for some in asked(notebook).values()]
+    digest = hashlib.sha256(sources(notebook) + repr([cells(notebook), numbers]).encode()).hexdigest()[:12]
     folder = KEPT / f"at most {most}" / f"{notebook.stem}-{digest}"
     if not folder.exists():
         for old in folder.parent.glob(f"{notebook.stem}-*"):
@@ -124,20 +126,31 @@ def drawn(notebook: Path, most: int) -> Path:
         if done.returncode:
             raise Failed(f"{notebook.name}: {done.stderr.strip() or done.stdout.strip()}")
         unfinished.rename(folder)
+        print(f"Figures of {notebook.stem} are drawn.", flush=True)  # a sign of life: all of them take minutes
     return folder
 
 
-@cache
-def sources() -> bytes:
-    """Return a hash of everything that draws the pictures: this file, the package, and three libraries' versions."""
+def sources(notebook: Path) -> bytes:
+    """Return a hash of what draws a notebook's pictures beside its own code.
+
+    That is this file, the package without the lessons that this one does not import, and three libraries' versions.
+    """
     import matplotlib
     import numpy as np
     import PIL
 
+    package = ROOT / "lesson_utils"
+    lessons = {path.name: path for path in (package / "lessons").iterdir() if path.is_dir()}
+    needed, more = set[str](), [notebook]
+    while more:
+        named = {name for file in more for name in IMPORTED.findall(file.read_text(encoding="utf-8"))}
+        more = [file for name in (named & lessons.keys()) - needed for file in lessons[name].glob("*.py")]
+        needed |= named
     total = hashlib.sha256(" ".join((np.__version__, matplotlib.__version__, PIL.__version__)).encode())
-    files = (file for file in (ROOT / "lesson_utils").rglob("*") if file.is_file() and file.suffix != ".pyc")
-    for file in (Path(__file__), *sorted(files)):
-        total.update(file.read_bytes())
+    others = {lessons[name] for name in lessons.keys() - needed}
+    for file in (Path(__file__), *sorted(package.rglob("*"))):
+        if file.is_file() and file.suffix not in (".pyc", ".css", ".js") and others.isdisjoint(file.parents):
+            total.update(file.read_bytes())
     return total.digest()
 
 
@@ -153,7 +166,7 @@ def cells(notebook: Path) -> list[tuple[str, str, bool]]:
 
 
 def asked(notebook: Path) -> dict[str, set[float]]:
-    """Return, for each cell with a live figure, the numbers that the text around it asks readers to set."""
+    """Return, for each cell with a live figure, the numbers that its text, or a finding, asks readers to set."""
     found: dict[str, set[float]] = {}
     cells_, here = json.loads(notebook.read_text(encoding="utf-8"))["cells"], ""
     waiting: set[float] = set()  # what the text asks before the next figure may be meant for that one, or for this
@@ -167,6 +180,9 @@ def asked(notebook: Path) -> dict[str, set[float]]:
         elif is_live_figure(cell["outputs"]):
             here = cell["id"]
             found[here], waiting = waiting, set()
+    for finding in tomllib.loads((ROOT / "docs/findings.toml").read_text(encoding="utf-8"))["finding"]:
+        if finding["notebook"] == notebook.stem and finding["figure"] in found:
+            found[finding["figure"]] |= {float(number) for number in re.findall(r"=([\d.]+)\)", finding["drag"])}
     return found
 
 
@@ -205,24 +221,20 @@ def draw(
     most: int = MOST_FRAMES,
     asked: Collection[float] = (),
 ) -> None:
-    """Write the pictures and the stops of a figure into a folder; its place is NOTEBOOK/CELL.
-
-    It begins where the stored picture stands, at the telling setting.
-    """
-    for telling in figure.lab.telling[-1:]:
-        figure.set(**telling)
-    values, start = stops(figure, chosen, most, asked), figure.values
-    if len(figure.lab.telling) > 1:  # the stored picture is several in one, and a page that moves shows one at a time
-        (folder / f"{place.rpartition('/')[2]}.html").write_text(figure.shown(), encoding="utf-8")
-    say = {
-        "figure": place,
-        "call": figure.lab.call(),
-        "note": note(figure, values),
-        "controls": [described(figure, control, stops_, start[control]) for control, stops_ in values.items()],
-        "plays": played(figure, values),
-    }
-    name = folder / place.rpartition("/")[2]
-    name.with_suffix(".json").write_text(json.dumps(say), encoding="utf-8")
+    """Write the pictures and the stops of a figure into a folder; its place is NOTEBOOK/CELL."""
+    values, name = stops(figure, chosen, most, asked), folder / place.rpartition("/")[2]
+    for where, start in begins(figure).items():
+        figure.set(**start)
+        say = {
+            "figure": place,
+            "call": figure.lab.call(),
+            "note": note(figure, values),
+            "controls": [described(figure, control, stops_, start[control]) for control, stops_ in values.items()],
+            "plays": played(figure, values),
+        }
+        told = json.dumps(say).replace("<", r"\u003c")
+        told = f'<script type="application/json" class="live-stops">{told}</script>'
+        name.with_suffix(f".{where}.html").write_text(figure.shown() + told, encoding="utf-8")
     pictures: dict[tuple[str, str, str], int] = {}  # each once, though many settings may show it
     frames, size = [], 0
     for setting in itertools.product(*values.values()):
@@ -239,22 +251,32 @@ def draw(
     name.with_suffix(".js").write_text(f"liveFrames({json.dumps(place)}, {grid})\n", encoding="utf-8")
 
 
+def begins(figure: live.LiveFigure) -> dict[str, dict[str, Any]]:
+    """Return where a figure can begin: as its cell opens it, and at the telling setting, the last of several."""
+    start = figure.values
+    figure.set(**dict(*figure.lab.telling[-1:]))
+    telling = figure.values
+    figure.set(**start)
+    return {"start": start, "telling": telling}
+
+
 def stops(
     figure: live.LiveFigure, chosen: Chosen, most: int = MOST_FRAMES, asked: Collection[float] = ()
 ) -> dict[str, list[Any]]:
     """Return the stops of each control, few enough to draw all combinations, with those that are asked for."""
     start, first = figure.values, {name: control.value for name, control in figure.controls.items()}
+    homes = {name: {setting[name] for setting in begins(figure).values()} for name in first}
     alone = ({name: value} for name, control in figure.controls.items() for value in control.extremes())
     tried = dict.fromkeys(tuple((first | moved).items()) for moved in ({}, *alone))
     sizes = [len(webp(figure.set(**dict(setting)).png)) for setting in tried]
     figure.set(**start)
     most = min(most, MOST_BYTES * len(sizes) // sum(sizes))
     values = {name: list(chosen.get(name, control.values())) for name, control in figure.controls.items()}
-    for name, value in start.items():
-        if value not in values[name]:
+    for name, home in homes.items():
+        for value in home.difference(values[name]):
             raise Failed(f"{figure.lab.call()}: {name} starts at {value!r}, where it has no stop")
     full = {name: tuple(some) for name, some in values.items()}
-    kept = {name: {start[name], *wanted(some, asked)} for name, some in full.items()}
+    kept = {name: {*homes[name], *wanted(some, asked)} for name, some in full.items()}
     while math.prod(map(len, values.values())) > most:
         free = [name for name, some in values.items() if len(some) > len(kept[name])]
         if not free:
@@ -301,9 +323,17 @@ def described(figure: live.LiveFigure, name: str, values: list[Any], start: Any)
     control = figure.controls[name]
     numbers = all(isinstance(value, int | float) for value in values)
     kind = "checkbox" if isinstance(control, live.Switch) else "range" if numbers else "select"
-    call = ["" if value == control.value else f"{name}={value!r}" for value in values]
+    call = ["" if value == control.value else f"{name}={live.as_read(value)!r}" for value in values]
     texts = [text_of(value) for value in values]
-    return {"label": control.label, "kind": kind, "texts": texts, "call": call, "start": values.index(start)}
+    keys = [f"{name}={value}" for value in values]  # in links to this state
+    return {
+        "label": control.label,
+        "kind": kind,
+        "texts": texts,
+        "call": call,
+        "keys": keys,
+        "start": values.index(start),
+    }
 
 
 def played(figure: live.LiveFigure, values: dict[str, list[Any]]) -> list[list[int]]:

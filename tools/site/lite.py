@@ -33,6 +33,7 @@ PYODIDE_INTEGRITY = "sha512-RUSVJlhQdfWfgO9hVHCiXoG+nVZQRS5D9FzgpLJ/VcgGBLSAKoPL
 PYODIDE_WHEELS = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/"
 WABT = "1.0.39"  # it assembles fast_products.wat
 WABT_INTEGRITY = "sha512-ba+dRL/75VQQY7RkU/CgriGbkoWAfS8TDyUlJfJhJ8KhtXgMl5dhNvoPNUcQ9IWRhW8u41glMSuZeTvsYq2rRg=="
+BOOK_CELLS = HERE / "book_cells.py"  # for the book's pages
 FAST_PRODUCTS = (HERE / "fast_products.py", HERE / "fast_products.wat")
 FOR_THE_MODEL = ("packed_products.py", "packed_products.wat", "model_of_site.py")  # the chat's; notebook 09 needs them
 CORE = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
@@ -183,7 +184,7 @@ def pack(folder: Path) -> None:
         lock.packages[name].depends = [need for need in lock.packages[name].depends if need not in later]
     lock.to_json(folder / "pyodide-lock.json")
     with tempfile.TemporaryDirectory() as name:
-        for file in (*FAST_PRODUCTS, *(HERE / "chat" / own for own in FOR_THE_MODEL)):
+        for file in (BOOK_CELLS, *FAST_PRODUCTS, *(HERE / "chat" / own for own in FOR_THE_MODEL)):
             shutil.copy(file, name)
         prepare(folder, now, Path(name))
     for package in now:

@@ -42,8 +42,10 @@
     const address = new URL(location.href);
     if (path) address.searchParams.set("path", path);
     else address.searchParams.delete("path");
+    address.searchParams.delete("cell");
     if (address.href !== location.href) history.replaceState(history.state, "", address);
   };
+  const asked = new URLSearchParams(location.search); // the book's links also name a cell
   const documents = () => [app.shell.currentWidget, ...app.shell.widgets("main")].filter((widget) => widget?.context?.path);
   let opened = false; // until then, what is to be opened stands in the address
   const follow = () => {
@@ -74,7 +76,7 @@
     };
     await until;
     await there();
-    for (const later of [300, 800, 1500, 3000]) setTimeout(there, later);
+    for (const later of [300, 800, 1500, 3000, 6000, 10_000]) setTimeout(there, later);
   };
   // Whoever comes back is told to run all cells above the one to go on with.
   const runAbove = (_, { id, result }) => {
@@ -84,11 +86,21 @@
   const goBack = async (panel) => {
     await Promise.all([panel.revealed, panel.context.ready]);
     const { content, context } = panel;
-    const last = cells()[context.path];
+    const linked = context.path === asked.get("path") && asked.get("cell");
+    const last = linked || cells()[context.path];
     const place = content.widgets.findIndex((cell) => cell.model.id === last);
     if (place > 0 && content.activeCellIndex === 0) {
       content.activeCellIndex = place;
       await stay(content);
+      // The book's link says that it runs its cell, after all above it. What was run here before is the reader's own.
+      if (linked && content.activeCell.model.executionCount) say(RAN);
+      else if (linked) {
+        content.activeCellIndex = 0;
+        content.extendContiguousSelectionTo(place);
+        const run = app.commands.execute("notebook:run-cell");
+        run.then((fine) => fine || say("A cell ended in an error. The cells after it did not run."));
+        stay(content, run);
+      }
     }
     const note = (_, cell) => cell?.model && remember(CELLS, JSON.stringify({ ...cells(), [context.path]: cell.model.id }));
     content.activeCellChanged.connect(note);
@@ -98,20 +110,21 @@
   const opening = Date.now();
   let since = opening;
   let waiting = 0; // cells that were run before Python was there
-  let news = ""; // of a download, for some seconds
+  let news = ""; // for some seconds
   const unsaved = new Set(); // what could not be saved: the storage is full, most likely
   const state = () => {
     const panel = app?.shell.currentWidget;
     const context = panel?.sessionContext;
     const kernel = context?.session?.kernel?.status;
-    if (kernel === "idle" || kernel === "busy") return "Python is ready.";
+    const running = panel?.content?.widgets?.filter((cell) => cell.model.executionState === "running").length;
+    if (kernel === "idle" || kernel === "busy") return running > 1 ? `Running: ${running} cells to go` : "Python is ready.";
     if (kernel === "dead") return "Python has stopped. Choose Kernel → Restart Kernel.";
     const slow = Date.now() - since > SLOW * 1000;
     if (!context) return opened ? "" : slow ? "Loading is slow. Check your connection and reload." : "Loading the notebook …";
     if (slow) return "Python is still not there. Check your connection and reload.";
-    const early = waiting || panel.content?.widgets?.some((cell) => cell.model.executionState === "running");
-    return early ? "Python is starting. Your cell waits." : "Python is starting …";
+    return waiting || running ? "Python is starting. Your cell waits." : "Python is starting …";
   };
+  const RAN = "You ran this cell here before. Choose Run → Run All Above Selected Cell, then run it.";
   const FULL = "Your work could not be saved. Download my notebooks, then make room in this browser.";
   const tell = () => {
     const text = news || (unsaved.size ? FULL : state());
@@ -119,6 +132,11 @@
     status.textContent = status.title = text;
   };
   setInterval(tell, 1000);
+  const say = (text) => {
+    news = text;
+    tell();
+    setTimeout(() => ((news = ""), tell()), 10_000);
+  };
 
   // --- A cell that is run before its kernel is there waits for it -----------------------------------------------------
   // JupyterLab would empty its output, and forget it. But a session that says it has no kernel is first asked to start
@@ -186,9 +204,7 @@
     return `Downloaded my_notebooks.zip (${files.length} ${files.length === 1 ? "file" : "files"}).`;
   };
   button.addEventListener("click", async () => {
-    news = await download().catch((error) => `The download failed: ${error.message}`);
-    tell();
-    setTimeout(() => ((news = ""), tell()), 10_000);
+    say(await download().catch((error) => `The download failed: ${error.message}`));
   });
   document.addEventListener("visibilitychange", () => document.hidden && app && save());
 
@@ -198,6 +214,13 @@
     details.firstElementChild.focus();
   });
   document.addEventListener("pointerdown", (event) => details.contains(event.target) || (details.open = false));
+
+  // --- On a phone or a tablet the list of files leaves a notebook no room; JupyterLab shows it with the first one --------
+  const alone = () => innerWidth < 900 && app.shell.collapseLeft();
+  const listed = (commands, { id, result }) => {
+    if (id === "filebrowser:activate") result.then(alone);
+    if (id === "docmanager:show-in-file-browser") result.finally(() => (alone(), commands.commandExecuted.disconnect(listed)));
+  };
 
   // --- JupyterLite's page is there ------------------------------------------------------------------------------------
   const seen = new WeakSet();
@@ -229,9 +252,11 @@
       app = value;
       app.shell.currentChanged.connect(look);
       app.commands.commandExecuted.connect(runAbove);
+      app.commands.commandExecuted.connect(listed);
       app.restored.then(() => {
         document.body.classList.remove("jp-mod-dark", "jp-mod-light"); // JupyterLite's, until its theme is there
         course.classList.remove("loading");
+        alone();
         look();
       });
     },

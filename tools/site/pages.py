@@ -3,6 +3,7 @@
 And what others show of them: the picture of a link, and the list that search engines read.
 """
 
+import base64
 import html
 import io
 import os
@@ -22,7 +23,7 @@ LINK = re.compile(r"(?<=\]\()([\w./-]+)(?=[#)])")
 
 PREVIEW = (1200, 630)  # of the picture, as social networks crop it
 TITLE = "Attention, measured"
-BELOW = "Rebuild the Transformer in plain NumPy,\nand test every claim while you watch."
+BELOW = "Rebuild the Transformer in NumPy, and test every claim."
 
 
 def add(source: Path, docs: Path = ROOT / "docs") -> None:
@@ -56,18 +57,34 @@ def with_links(text: str, name: str, source: Path) -> str:
     return SITE.sub(inside, LINK.sub(moved, text))
 
 
-def draw_preview(file: Path) -> None:
-    """Draw the picture: the course's title over its first figure."""
+def draw_previews(folder: Path, notebooks: Path) -> None:
+    """Draw the course's picture, and one for each notebook: its question over the figure that teachers project."""
+    from lesson_utils.classroom.course import LESSONS
+    from lesson_utils.lessons.start_here import lab
+    from tools.site import frames
+
+    folder.mkdir()
+    draw_preview(folder / "index.png", lab.first_look(temperature=0.5).picture.png, TITLE, BELOW)
+    teaching = (ROOT / "docs/teaching.md").read_text(encoding="utf-8")
+    projected = dict(re.findall(r"^\| (\d\d) \| .*? \| `(lab\.\w+)` \|", teaching, re.M))
+    for lesson in LESSONS:
+        notebook = notebooks / lesson.notebook
+        call = projected[f"{lesson.number:02}"]
+        cell = next(name for name, code, shows in frames.cells(notebook) if shows and f"{call}(" in code)
+        (picture, *_) = re.findall(r"data:image/png;base64,([^'\"]+)", frames.still(notebook, cell))
+        draw_preview(folder / f"{notebook.stem}.png", base64.b64decode(picture), lesson.title, lesson.question)
+
+
+def draw_preview(file: Path, png: bytes, title: str, below: str) -> None:
+    """Draw a picture for those who share a link: a title and some words over a figure."""
     from matplotlib.figure import Figure
     from PIL import Image
 
-    from lesson_utils.lessons.start_here import lab
-
-    picture = Image.open(io.BytesIO(lab.first_look(temperature=0.5).picture.png)).convert("RGB")
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
     figure = Figure(figsize=(PREVIEW[0] / 100, PREVIEW[1] / 100), dpi=100, facecolor="white")
-    figure.text(0.05, 0.92, TITLE, fontsize=50, fontweight="bold", va="top")
-    figure.text(0.05, 0.77, BELOW, fontsize=24, va="top", linespacing=1.4)
-    axes = figure.add_axes((0.05, 0.03, 0.9, 0.52))
+    figure.text(0.05, 0.92, title, fontsize=50, fontweight="bold", va="top")
+    figure.text(0.05, 0.77, below, fontsize=24, va="top")
+    axes = figure.add_axes((0.05, 0.03, 0.9, 0.64))
     axes.set_axis_off()
     axes.imshow(picture, interpolation="lanczos")
     figure.savefig(file)

@@ -56,7 +56,7 @@ class Strip:
                 axes = self.drawing.add_axes((0.01 + number / count, 0, 0.9 / count, 1), xlim=(0, 1), ylim=(-1, 1))
                 axes.set_axis_off()
                 axes.text(0, 0, control.label, va="center")
-                axes.plot([0.54, 0.84], [0, 0], color="#BBBBBB", lw=3, solid_capstyle="round")
+                axes.plot([0.62, 0.84], [0, 0], color="#BBBBBB", lw=3, solid_capstyle="round")
                 (self.knobs[name],) = axes.plot([0], [0], "o", color=plots.BLUE, ms=11)
                 self.texts[name] = axes.text(1, 0, "", va="center", ha="right")
 
@@ -66,7 +66,7 @@ class Strip:
 
         for name, value in self.figure.values.items():
             values = self.figure.controls[name].values()
-            self.knobs[name].set_xdata([0.54 + 0.3 * values.index(value) / (len(values) - 1)])
+            self.knobs[name].set_xdata([0.62 + 0.22 * values.index(value) / (len(values) - 1)])
             self.texts[name].set_text(value if isinstance(value, str) else short(value))
         controls = plots.picture(self.drawing, "controls")
         above, below = (Image.open(io.BytesIO(png)) for png in (controls.png, picture.png))

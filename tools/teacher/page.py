@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from textwrap import shorten
 
 from lesson_utils.classroom.course import LESSONS
 from lesson_utils.mistakes.verdict import to_html
@@ -63,13 +64,13 @@ def exercises(rows: Sequence[Row]) -> list[str]:
 
 
 def mistakes(rows: Sequence[Row]) -> list[Mistake]:
-    """Return the mistakes of the class, the commonest first. One without a name is named by the check's message."""
+    """Return the mistakes of the class, the commonest first."""
     found = []
     for exercise in exercises(rows):
         made: dict[str, list[Result]] = {}
         for result in (row.results[exercise] for row in rows if exercise in row.results):
             if result.state in ("wrong", "unreadable", "stopped"):
-                for name in (result.name or _title(result)).split("; "):  # of two mistakes at once, both
+                for name in _names(result):
                     made.setdefault(name, []).append(result)
         lesson = next(lesson for lesson in LESSONS if exercise in lesson.exercises)
         known = {mistake.name: mistake.message for mistake in lesson.exercise(exercise).mistakes}
@@ -79,14 +80,23 @@ def mistakes(rows: Sequence[Row]) -> list[Mistake]:
     return sorted(found, key=lambda mistake: -mistake.count)
 
 
-def _title(result: Result) -> str:
-    """Return the first sentence of a message, without the lines and names that differ from student to student."""
-    words = re.sub(r"^An error on .*\n(?:Python's words for it: )?", "", result.message)
-    first = re.split(r"(?<=[.?!])\s|\n", words, maxsplit=1)[0].rstrip(".").replace(";", ",")
-    kind = re.search(r"\((\w+)\)\s*$", words) if words != result.message else None
-    first = f"{kind[1]}: {first}" if kind and kind[1] not in first else first
-    general = re.sub(r"`[^`]*`", "…", re.sub(r"\b([Ll])ine \d+", r"\1ine …", first))
-    return general if len(general) <= 80 else f"{general[:80]}…"
+def _names(result: Result) -> list[str]:
+    """Return the names of a result's mistakes; what has none is named by the first sentence that was said of it."""
+    if result.name:
+        return result.name.split("; ")
+    head, *parts = re.split(r"^\d\. ", result.message, flags=re.MULTILINE)  # of "Two things to mend.", each
+    return [_title(part) for part in parts or [head]]
+
+
+def _title(message: str) -> str:
+    """Return the first sentence of a message, without the case and the line, which differ from student to student."""
+    known = r"An error on .*\n(Python's words for it: )?|On .*?: |Lines? [\d, and]+: |The numbers are right; one .*?\. "
+    words = re.sub(f"^({known})", "", message)
+    first = re.split(r"(?<=[.?!])\s|\n", words, maxsplit=1)[0].rstrip(".")
+    first = re.sub(r",? in line \d+[^`]{,15}`[^`]*`", "", first)
+    if message.startswith("An error on ") and (kind := re.search(r"\((\w+)\)$", words, re.MULTILINE)):
+        first = f"{kind[1]}: {first.partition(': ')[0]}"
+    return shorten(first[:1].upper() + first[1:], 200, placeholder=" …")
 
 
 def counts(rows: Sequence[Row]) -> list[list[str]]:
@@ -99,15 +109,19 @@ def counts(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return a table of student by exercise as CSV: "right", or the mistake's name, or another state."""
+    """Return a table of student by exercise as CSV: "right", or the mistakes as on the page, or another state."""
     names, text = exercises(rows), io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["student", *names, "right", "note"])
     for row in rows:
         results = [row.results.get(name) for name in names]
-        cells = [(result.name or STATES[result.state]) if result else "" for result in results]
+        cells = [_cell(result) if result else "" for result in results]
         writer.writerow(map(_tame, [row.student, *cells, str(cells.count("right")), row.problem]))
     return text.getvalue()
+
+
+def _cell(result: Result) -> str:
+    return "; ".join(_names(result)) if result.state == "wrong" else STATES[result.state]
 
 
 def _tame(cell: str) -> str:
@@ -133,7 +147,7 @@ def page(rows: Sequence[Row]) -> str:
     parts = [f"<h1>What to say tomorrow</h1><p>{html.escape(_head(rows))}</p>"]
     for number, mistake in enumerate(mistakes(rows), 1):
         code = f"<pre>{html.escape(mistake.code)}</pre>" if mistake.code else ""
-        parts.append(f"<h2>{number}. {html.escape(_heading(mistake))}</h2><p>{to_html(mistake.message)}</p>{code}")
+        parts.append(f"<h2>{number}. {to_html(_heading(mistake))}</h2><p>{to_html(mistake.message)}</p>{code}")
     head, *lines = counts(rows)
     table = "".join([_line("th", head), *(_line("td", line) for line in lines)])
     parts.append(f"<h2>Each exercise</h2><table>{table}</table>")
@@ -146,13 +160,20 @@ def _line(kind: str, cells: Iterable[str]) -> str:
 
 
 def _head(rows: Sequence[Row]) -> str:
-    unread = sum(bool(row.problem) for row in rows)
-    right = sum(result.state == "right" for row in rows for result in row.results.values())
-    total = sum(len(row.results) for row in rows)
-    said = f"{len(rows)} students; {right} of {total} exercises handed in are right."
-    return said + (f" What {unread} handed in could not be read: the table says why." if unread else "")
+    found = Counter(result.state for row in rows for result in row.results.values())
+    right, untried, unread = found["right"], found["untouched"], sum(bool(row.problem) for row in rows)
+    tried = _some(found.total() - untried, "attempt")
+    parts = [f"{_some(len(rows), 'student')}. Of {tried}, {right} {'is' if right == 1 else 'are'} right."]
+    if untried:
+        parts.append(f"{_some(untried, 'exercise')} {'was' if untried == 1 else 'were'} not attempted.")
+    if unread:
+        parts.append(f"{_some(unread, 'student')} handed in what could not be read: table.csv says why.")
+    return " ".join(parts)
+
+
+def _some(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _heading(mistake: Mistake) -> str:
-    made = "1 student" if mistake.count == 1 else f"{mistake.count} students"
-    return f"{mistake.exercise}: {mistake.name} ({made})"
+    return f"{mistake.exercise}: {mistake.name} ({_some(mistake.count, 'student')})"

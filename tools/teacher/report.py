@@ -183,7 +183,7 @@ def of_students(rows: dict[Path, Row], folder: Path, depth: int = 0) -> list[Row
 def notebooks(folder: Path) -> tuple[list[Path], dict[Path, str], list[Path]]:
     """Return the notebooks in a folder; what looks like one and is left out, with the reason; and all other files.
 
-    What Jupyter and the system keep for themselves, in hidden folders, is none of these.
+    What Jupyter, the system and the course keep for themselves is none of these.
     """
     found, out, others = [], {}, []
     inside = os.path.realpath(folder) + os.sep
@@ -198,7 +198,7 @@ def notebooks(folder: Path) -> tuple[list[Path], dict[Path, str], list[Path]]:
             if path.suffix.lower() != ".ipynb":
                 if ".ipynb" in name.lower():
                     out[path] = "its name does not end with .ipynb"
-                else:
+                elif name != "solved.txt":  # where the course notes in JupyterLite what a student has solved
                     others.append(path)
             elif not path.is_file():
                 out[path] = (
@@ -266,7 +266,8 @@ def main(words: Sequence[str] | None = None) -> None:
     except OSError as error:
         sys.exit(f"The report could not be written ({error}). See that there is room, or give another folder by --to.")
     print((to / "mistakes.txt").read_text(encoding="utf-8"))
-    if left := [readable(str(path.relative_to(folder))) for path in [*out, *others]]:
+    reasons = out | dict.fromkeys(others, "no notebook")
+    if left := [f"{readable(str(path.relative_to(folder)))} ({why})" for path, why in reasons.items()]:
         print(f"Left out: {', '.join(left[:20])}{f' and {len(left) - 20} more' if len(left) > 20 else ''}")
     print(f"Written: {to / 'mistakes.html'} (the above), {to / 'table.csv'} (who made which)")
 

@@ -91,6 +91,7 @@ def verdict(answer: Any, seconds: float) -> dict[str, str | None]:
         return {"state": "unreadable", "name": None, "message": f"Its cell stops: {said(error)}"}
     result = run(exercise, function, seconds / 5)
     state = {True: "right", False: "wrong", None: "untouched"}[result.passed]
+    state = "stopped" if result.misconception == "stopped" else state  # by the check, before the system had to
     return {"state": state, "name": result.misconception, "message": result.message[:MOST_SHOWN]}
 
 

@@ -82,7 +82,7 @@ class Lab:
         return f"lab.{self.draw.__name__}({', '.join([*made_from, *(f'{n}={v!r}' for n, v in start.items())])})"
 
 
-def _as_read(value: Any) -> Any:
+def as_read(value: Any) -> Any:
     """Return a number with the three digits that stand beside its slider: with them the same picture is shown."""
     return float(f"{value:.3g}") if isinstance(value, float) else value
 
@@ -318,7 +318,7 @@ class LiveFigure:
         now = {
             name: (control.read(values[name]), control.read(control.value)) for name, control in self.controls.items()
         }
-        moved = {name: _as_read(value) for name, (value, start) in now.items() if value != start}
+        moved = {name: as_read(value) for name, (value, start) in now.items() if value != start}
         call = self.lab.call(**moved)
         style = f"color:var(--jp-content-font-color2, {plots.GREY});font-size:85%;user-select:all"
         return f'<div><code style="{style}">{html.escape(call)}</code></div>'

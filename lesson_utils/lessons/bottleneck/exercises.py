@@ -23,11 +23,13 @@ ADDITIVE = (
     change('axis in the wrong place', "You give the query's part its new axis at the end, (B, d_a, 1). The axis of length S is the one in the middle: `(query @ W_q)[:, None]`, shape (B, 1, d_a).", query="from_query = (query @ W_q)[..., None]", both=("both = from_query + from_keys", "both = from_keys + from_query")),
     change('matrices swapped', 'You multiplied the query by W_k. The query has W_q, the keys have W_k. Only where both have the same width is there no error.', query="from_query = (query @ W_k)[:, None]", keys=("from_keys = keys @ W_q", "from_keys = keys @ W_k")),
     change("query of the first string", "Every string uses the query of the first string. Each has a query of its own.", both="both = (query[0] @ W_q) + keys @ W_k"),
+    change("keys of the first string", "Every query meets the keys of the first string. Each string has keys of its own.", keys="from_keys = keys[0] @ W_k"),
     change("one matrix for both", "You use one matrix for both. The query has W_q, the keys have W_k.", keys="from_keys = keys @ W_q"),
     change('weights returned', 'You return weights. The scores are asked for; softmax comes later.', score="return ops.softmax(hidden @ v)"),
     change('multiplied', 'You multiply the two parts. The score is called additive because they are added before the tanh.', both="both = from_query * from_keys"),
     change("subtracted", "You subtract the two parts. The score is called additive because they are added before the tanh.", both=("both = from_query - from_keys", "both = from_keys - from_query")),
     change('a dot product', "This is the dot product of query and key, after a matrix each: nearly Luong's general score. The additive score adds them, bends the sum with tanh, and reads a number off it with v.", both="both = from_query * from_keys", tanh="hidden = both", score="return hidden.sum(axis=-1)"),
+    change("a product of matrices", "You multiply the query's part by the keys' part, as a dot product does. The additive score adds the two parts: `(query @ W_q)[:, None] + keys @ W_k`.", query="from_query = query @ W_q", both="both = from_query @ from_keys.T"),
     change("the query left out", "Your score does not depend on the query. Its part, `(query @ W_q)[:, None]`, is added to that of the keys before the tanh.", both="both = from_keys"),
     change('v forgotten', 'You add up or average the hidden numbers as they are. v says how much each of them counts: `np.tanh(…) @ v`.', score=("return hidden.sum(axis=-1)", "return hidden.mean(axis=-1)")),
     change('v in front', 'In your product v meets the keys, as in `v @ np.tanh(…)`, and the sum would run over them. The hidden numbers are on the last axis: `np.tanh(…) @ v`.', score=("return v @ hidden", "return np.dot(v, hidden)")),
@@ -50,6 +52,7 @@ CONTEXT = (
     *(m for m in weighing("the letters of a string") if m.name not in ("softmax over axis 0", "softmax over axis 1", "down the columns")),
     change('softmax over the batch', 'Your softmax runs along axis 0: the strings of the batch compete with each other. The letters of one string should: the last axis.', weights=("weights = ops.softmax(scores, axis=0)", "e = np.exp(scores - scores.max(axis=0))\nweights = e / e.sum(axis=0)")),
     change('padding scored 0', "You set the padding's scores to 0. exp(0) = 1: it still gets weight. A score of −∞ gives none.", mask="scores = scores * mask"),
+    change("a score of 0 hidden", "You hide every score that is 0. A letter's score may be 0, too: it is `mask` that says where the padding is. Write `np.where(mask, scores, -np.inf)`.", mask="scores = scores * mask\nscores = np.where(scores == 0, -np.inf, scores)"),
     change("keys of the first string", "Every string gets a context from the keys of the first string. Each string has keys of its own.", average="context = weights @ keys[0]"),
     change('plain mean', 'Your context is the plain mean of all keys; the weights take no part in it.', average="context = keys.mean(axis=1)"),
     change('plain sum', 'Your context adds the keys up as they are; the weights take no part in it.', average="context = keys.sum(axis=1)"),
@@ -115,9 +118,7 @@ Returns the scores, (B, S). NumPy only. The arguments stay as they were.""",
     cases=_additive_cases,
     returns=("scores",),
     hints=(
-        "Follow the formula from the inside out, and write down the shape after each step. What shape has `query @ "
-        "W_q`, and "
-        "what shape has `keys @ W_k`?",
+        "Go from the inside out, and write down each shape. What shapes have `query @ W_q` and `keys @ W_k`?",
         "(B, d_a) and (B, S, d_a): the query's part needs an axis in the middle, `(query @ W_q)[:, None]`.",
         "`np.tanh` of the sum is (B, S, d_a). `@ v` adds up over the last axis.",
     ),
@@ -140,6 +141,7 @@ def _context_cases(rng: np.random.Generator) -> Sequence[Case]:
         return Case(label, (scores.astype(dtype), keys.astype(dtype), mask))
 
     scores, keys, _ = case("", 3, 4, 5).arguments
+    scores[0, 1] = 0  # of a letter
     loud, loud_keys, loud_mask = case("", 3, 5, 2).arguments
     loud[0] -= 1000  # far below the other rows, too
     loud[~loud_mask] += 3000
@@ -165,9 +167,9 @@ _CONTEXT = Exercise(
     takes="scores, keys, mask",
     task="""One look back, for a batch of padded strings.
 
-scores: (B, S), of one step of the decoder. keys: (B, S, d), the encoder's states. mask: (B, S), True where there is
-a letter; every string has one. Returns context, (B, d), and weights, (B, S). NumPy, and `ops.softmax`.
-The arguments stay as they were.""",
+scores: (B, S), of one step of the decoder. keys: (B, S, d), the encoder's states. mask: (B, S), True where
+there is a letter; every string has one. Returns context, (B, d), and weights, (B, S).
+NumPy, and `ops.softmax`. The arguments stay as they were.""",
     steps={
         "mask": "scores = np.where(mask, scores, -np.inf)",
         "weights": "weights = ops.softmax(scores)  # (B, S), each row sums to 1",
@@ -178,11 +180,9 @@ The arguments stay as they were.""",
     cases=_context_cases,
     returns=("context", "weights"),
     hints=(
-        "Three steps: hide the padding, make weights of the scores, average the keys with them. Which axis must sum to "
-        "1?",
+        "Hide the padding, make weights of the scores, and average the keys with them. Which axis must sum to 1?",
         "`np.where(mask, scores, -np.inf)`, then `ops.softmax`: it works on the last axis, the letters.",
-        "Line up (B, S) with (B, S, d): `(weights[..., None] * keys).sum(axis=1)`, or a product of matrices, "
-        "`(weights[:, None] @ keys)[:, 0]`.",
+        "Line up (B, S) with (B, S, d): `(weights[..., None] * keys).sum(axis=1)`.",
     ),
     mistakes=CONTEXT,
     praise="Twelve cases: padding, equal sizes that hide mistakes, scores in the hundreds, float32. This is a look back.",

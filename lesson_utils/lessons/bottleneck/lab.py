@@ -472,21 +472,20 @@ FAR, FURTHEST = 20, 32  # steps back, in titles and in the figure
 
 
 @cache
-def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0, inputs: float = 1.0) -> Array:
+def gradient_norms(kind: str, scale: float = 1.0, gate_bias: float = 0.0) -> Array:
     """Return the gradient's norm 0 … FURTHEST steps before the end, at a fresh cell of width 32 on random inputs.
 
     Args:
         kind: "rnn", "gru" or "lstm".
         scale: of the recurrent weight matrices, 1 = orthogonal.
         gate_bias: added to the bias of the gate that keeps: z of a GRU, f of an LSTM (which begins at 1).
-        inputs: the deviation of the inputs.
     """
     rng = np.random.default_rng(0)
     params = [np.array(p) for p in recurrent.init_params(kind, 16, 32, rng, np.float64)]
     params[1] *= scale
     if kind != "rnn":
         params[2][32:64] += gate_bias
-    x = inputs * rng.normal(size=(16, FURTHEST + 1, 16))  # (B, T, d_in)
+    x = rng.normal(size=(16, FURTHEST + 1, 16))  # (B, T, d_in)
     return recurrent.gradient_norms_through_time(kind, x, params, rng)[::-1]  # the last step first
 
 
@@ -735,7 +734,7 @@ def few_states_plot(
         alt.append(f"{name}: {'; '.join(_by_length(lengths, run) for run in of)}")
     simple, *others = (middles[name] for name in DECODERS)
     ax.set_title(
-        f"{at} letters from {-(-at // 4)} states: {min(others):.0%} to {max(others):.0%} right, but Luong {simple:.0%}"
+        f"{at} letters, {-(-at // 4)} states: medians of {min(others):.0%} to {max(others):.0%}, but Luong {simple:.0%}"
     )
     return f"… Strings all right by length, for each start. {'. '.join(alt)}."
 
@@ -751,7 +750,7 @@ def maps_and_states(figure: "plots.Figure", maps: Mapping[str, tuple[Array, Arra
     alt = []
     for column, (name, pair) in zip(axes.T, maps.items(), strict=True):
         for ax, matrix, what in zip(column, pair, ("looks", "carries"), strict=True):
-            title = f"{name}\n{what}: {weight_on(matrix):.2f} own, {weight_on(matrix, 1):.2f} late"
+            title = f"{name}\n{what}: {weight_on(matrix):.2f} at hₛ, {weight_on(matrix, 1):.2f} at hₛ₊₁"
             shown, told = matrix.clip(0), title.replace("\n", ", ")
             plots.draw_heatmap(ax, shown, letters[::-1], letters, title, "written", "state", False, top=1.0)
             ax.label_outer()

@@ -4,5 +4,12 @@ LESSON = Lesson(
     6,
     "Causal mask",
     "How do you train on the future without looking at it?",
-    exercises=("causal_mask", "masked_attention", "sampling_probabilities", "decode_step", "gpt"),
+    exercises=(
+        "causal_mask",
+        "leak_test",
+        "text_loss",
+        "gpt",
+        "sampling_probabilities",
+        "decode_step",
+    ),
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import tables
-from lesson_utils.lessons.causal_mask.gpts import Seen, answers, known_words, read, uncertain, word_shares, words_in
+from lesson_utils.lessons.causal_mask.gpts import Seen, known_words, read, uncertain, word_shares, words_in
 from lesson_utils.maths import models, ops, tasks
 from lesson_utils.maths.checks import Array, Ids
 
@@ -166,35 +166,44 @@ def _looked_up(names: Ids, values: Ids, wanted: Ids) -> Ids:
 
 # --- The loss by the number of characters that a model may read -------------------------------------------------------
 
-LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
+LENGTHS = (1, 2, 3, 4, 6, 7, 8, 12, 16, 32, 63, 64)
 STRETCHES = 60
 
 
-def by_context(model: models.GPT | Table, ids: Ids, lengths: Sequence[int] = LENGTHS, places: int = 6000) -> Array:
+def by_context(
+    model: models.GPT | Table,
+    ids: Ids,
+    lengths: Sequence[int] = LENGTHS,
+    beside: models.GPT | Table | None = None,
+    places: int = 6000,
+) -> Array:
     """Measure the loss in bits on the same characters of a text, with the last n characters to read, for each n.
 
     Neighbouring characters are alike in how hard they are. So the places are gathered in 60 stretches of the text,
     whose means vary as means of independent places would.
+
+    Args:
+        beside: another model, which reads all that it can: the loss is then that of the mean of both probabilities.
 
     Returns:
         the mean of each stretch, (lengths, 60).
     """
     longest = max(LENGTHS)
     at = np.linspace(longest, len(ids) - 1, places // STRETCHES * STRETCHES).astype(int)
+    whole, target = ids[at[:, None] + np.arange(-longest, 0)], ids[at][:, None]
+    known = _said(beside, whole, target) if beside else None
     found = []
     for n in lengths:
-        contexts = ids[at[:, None] + np.arange(-n, 0)]  # (places, n)
-        if isinstance(model, Table):
-            p = model.probabilities(contexts, ids[at][:, None])
-        else:
-            parts = np.array_split(contexts, max(1, len(contexts) // 500))
-            every = np.concatenate([ops.softmax(model.forward(part, last=True)[0][:, -1]) for part in parts])
-            p = np.take_along_axis(every, ids[at][:, None], axis=1).astype(float)
+        p = _said(model, whole[:, -n:], target)
+        p = p if known is None else (p + known) / 2
         found.append(-np.log2(np.maximum(p, 1e-30)).reshape(STRETCHES, -1).mean(axis=1))
     return np.array(found)
 
 
-def mixed_bits(mixed: Sequence[models.GPT | Table], batch: tuple[Ids, Ids]) -> float:
-    """Return the loss in bits of the mean of several models' probabilities, on windows x, y (B, T)."""
-    p = np.mean([m.answers(batch) if isinstance(m, Table) else answers(m, batch) for m in mixed], axis=0)
-    return float(-np.log2(p).mean())
+def _said(model: models.GPT | Table, contexts: Ids, target: Ids) -> Array:
+    """Return the probability that a model gives to what comes next: contexts (N, n), target (N, 1) → (N, 1)."""
+    if isinstance(model, Table):
+        return model.probabilities(contexts, target)
+    parts = np.array_split(contexts, max(1, len(contexts) // 500))
+    every = np.concatenate([ops.softmax(model.forward(part, last=True)[0][:, -1]) for part in parts])
+    return np.take_along_axis(every, target, axis=1).astype(float)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from lesson_utils.lessons.attention_bugs import BUGS
 from lesson_utils.lessons.causal_mask.gpts import Parameters, parameters
-from lesson_utils.lessons.common_mistakes import OWN_SOFTMAX, answers, masks, weighing
+from lesson_utils.lessons.common_mistakes import answers
 from lesson_utils.maths import attention as library
 from lesson_utils.maths import models, ops, positions
-from lesson_utils.maths.checks import Array, Mask
+from lesson_utils.maths.checks import Array
 from lesson_utils.mistakes.exercise import Case, Exercise, both, change
 
 # fmt: off
@@ -31,7 +32,7 @@ MASK = (
     both(_INVERTED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool), k=1)", "np.arange(T_k) > np.arange(T_q)[:, None]"),
     both(_TRANSPOSED, _FROM_THE_START, "np.triu(np.ones((T_q, T_k), bool))", "np.arange(T_k) >= np.arange(T_q)[:, None]"),
     change('moved the wrong way', 'You move the diagonal to the left. Query i stands at position i + T_k − T_q: move it to the right, by T_k − T_q.', compare=("return j <= i + T_q - T_k", "return j <= i - T_k")),
-    change("moved by T_k", "You move the diagonal by another number than T_k − T_q. Query i stands at position i + T_k − T_q.", compare=("return j <= i + T_k", "return j <= i + T_q", "return j <= i + T_k - 1")),
+    change("moved by T_k", "You move the diagonal by another number than T_k − T_q. Query i stands at position i + T_k − T_q.", compare="return j <= i + T_q"),
     change('axes swapped', 'Your mask has a row for each key. Rows are queries: shape (T_q, T_k).', *(f"np.{f}" for f in ("tri(T_k, T_q, dtype=bool)", "tri(T_k, T_q, k=T_k - T_q, dtype=bool)", "tri(T_k, T_q, k=T_q - T_k, dtype=bool)")), i="i = np.arange(T_q)", j="j = np.arange(T_k)[:, None]", compare=("return j <= i + T_k - T_q", "return j <= i")),
     change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: their numbers take `[:, None]`.", i="i = np.arange(T_q)"),
     change('square', 'Your mask is square. There are T_q queries and T_k keys: shape (T_q, T_k).', "np.tri(T_k, dtype=bool)", "np.tri(T_q, dtype=bool)", i="i = np.arange(T_k)[:, None]", compare="return j <= i"),
@@ -41,28 +42,65 @@ MASK = (
     change("only itself", "Each query sees a single key. It may see its own key and all before it: query i sees key j where j ≤ i + T_k − T_q.", "np.eye(T_q, T_k, dtype=bool)", compare="return j == i + T_k - T_q"),
 )
 
-# --- Masked attention -------------------------------------------------------------------------------------------------
+# --- The leak test ----------------------------------------------------------------------------------------------------
 
-ATTENTION = (
-    change('0/0', 'A query that sees nothing gets NaN: −∞ − (−∞) is NaN, and so is 0 / 0. It must get zero weights and a zero output: take `ops.softmax`, or subtract 0 where the maximum is −∞ and divide by 1 where the sum is 0.', "e = np.exp(scores) * mask\nw = e / e.sum(axis=-1, keepdims=True)\nreturn w @ V, w", weights=OWN_SOFTMAX),
-    change("not stable", "`np.exp` of a large score overflows: exp(800) is ∞ in floats, and ∞ / ∞ is NaN. Set hidden scores to −∞ and use `ops.softmax`, which subtracts each row's maximum first.", *(f"e = np.exp(scores) * mask\ntotal = e.sum(axis=-1, keepdims=True)\nw = {w}\nreturn w @ V, w" for w in ("e / np.where(total == 0, 1, total)", "e / np.maximum(total, 1e-20)", "e / (total + 1e-9)")), *(f"e = np.where(mask, np.exp(scores), 0)\ntotal = e.sum(axis=-1, keepdims=True)\nw = {w}\nreturn w @ V, w" for w in ("e / np.where(total == 0, 1, total)", "e / np.maximum(total, 1e-20)")), weights=("e = np.exp(scores)\nweights = e / e.sum(axis=-1, keepdims=True)", "e = np.exp(scores)\ntotal = e.sum(axis=-1, keepdims=True)\nweights = e / np.where(total == 0, 1, total)", "e = np.exp(scores)\nweights = np.nan_to_num(e / e.sum(axis=-1, keepdims=True))")),
-    change("an ε below the fraction bar", "You add ε to the sum. For a row that sees nothing, this comes too late: −∞ − (−∞) is NaN already. Subtract 0 in place of a maximum of −∞.", weights="e = np.exp(scores - scores.max(axis=-1, keepdims=True))\nweights = e / (e.sum(axis=-1, keepdims=True) + 1e-9)"),
-    change('output mended, weights not', 'The output is free of NaN, but the weights are not. Mend the weights, then average with them.', weights=OWN_SOFTMAX, average=("output = np.nan_to_num(weights @ V)", "output = np.nan_to_num(weights) @ V")),
-    change(
-        'a finite number in place of −∞', 'A query that sees nothing still gets weights here, so its output is an average of what should be hidden. That happens with a finite number such as −1e9 in place of −∞, or when such a row is shown after all. Use −∞, and give such rows zero weights.',
-        mask=("scores = np.where(mask, scores, -1e9)", "scores = np.where(mask, scores, -1e4)", "scores = np.where(mask, scores, np.finfo(scores.dtype).min)", "scores = scores + np.where(mask, 0, -1e9)", "scores = scores + np.where(mask, 0, -1e9).astype(scores.dtype)", "scores = scores + np.where(mask, 0, -1e4)", *(f"scores = scores - {n} * ~mask" for n in ("100", "1e3", "1e4", "1e9")), *(f"scores = np.where(mask, scores, -{n})" for n in ("100", "1e3", "1e30"))),
-    ),
-    *(m for m in masks() if m.name not in ("mask as an index", "not far enough below")),
-    change('mask as an index', "`scores[mask]` needs a mask of exactly the scores' shape. `np.where` also takes one that broadcasts, such as a padding mask of shape (B, 1, T_k).", mask=[f"scores = scores.copy()\nscores[~mask] = {n}" for n in ("-np.inf", "-1e9")], weights=("weights = ops.softmax(scores)", OWN_SOFTMAX)),
-    *weighing(),
-    change('scaled again', 'You divide the scores by a root. They are scaled already: mask them, apply softmax, average.', weights=[f"weights = ops.softmax(scores / math.sqrt({size}.shape[-1]))" for size in ("V", "scores")]),
-    change("weights transposed", "You average with the weights transposed. Row i of `weights` belongs to query i and meets the rows of V as it is: `weights @ V`.", average="output = weights.swapaxes(-1, -2) @ V"),
-    change("values in front", "`V @ weights` does not fit. A row of weights meets the rows of V, one a key, in `weights @ V`.", average="output = V @ weights"),
-    change("* in place of @", "`*` multiplies entry by entry. The weighted average is a matrix product: `weights @ V`.", average="output = weights * V"),
-    change("scores averaged", "You average with the scores, not with the weights: `weights @ V`.", average="output = np.where(mask, scores, 0) @ V"),
-    change("output masked", "The mask acts on your output, not on your scores. Set hidden scores to −∞ before softmax: what is hidden gets weight 0.", mask="", average="output = np.where(mask.any(axis=-1, keepdims=True), weights @ V, 0)"),
-    *answers("output", "weights"),
-    change("scores returned", "Your second result is the scores. Return the weights in their place, which are what softmax makes of the scores.", answer="return output, scores"),
+_MOVED = "np.abs(after - before).max(axis=-1)"
+LEAK = (
+    change("not a copy", "A second name for x is the same array, so you write into the caller's tokens, and both runs read the same. Copy first: `x.copy()`.", copy="changed = x"),
+    change("nothing changed", "Both of your runs read the same tokens. Run f once on x and once on a copy in which `other` stands at `position`.", after="after = f(x)"),
+    change("tokens compared", "You compare tokens, which are what goes in. Compare what comes out: f(x) and f(changed).", answer="return np.abs(changed - x).max(axis=-1)[:position]"),
+    change("all outputs", "You return how far all T outputs move. The output at `position` and those behind it may move, which is no leak. Return the earlier ones: `[:position]`.", answer=f"return {_MOVED}"),
+    change("one too many", "Your last number belongs to the changed token's own output, which has to move. Stop before it: `[:position]`.", answer=f"return {_MOVED}[: position + 1]"),
+    change("one too few", "You leave out the output just before the changed token, where a mask that is one too far leaks: `[:position]`.", answer=f"return {_MOVED}[: position - 1]"),
+    change("the later outputs", "You return how far the later outputs move. They may depend on the changed token. A leak shows in the earlier ones: `[:position]`.", answer=(f"return {_MOVED}[position:]", f"return {_MOVED}[position + 1 :]")),
+    change("one output", "You return the movement of a single output. The test asks for all the outputs before `position`: `[:position]`.", answer=(f"return {_MOVED}[position - 1]", f"return {_MOVED}[position]", f"return {_MOVED}[0]")),
+    change("one number", "You return one number for all outputs together. The test asks for one for each output before `position`: `.max(axis=-1)`.", answer=("return np.abs(after - before)[:position].max()", "return np.abs(after - before).max()")),
+    change("no maximum", "You return the differences of all numbers. The test asks for the largest one of each output: `.max(axis=-1)`.", answer="return np.abs(after - before)[:position]"),
+    change("over the outputs", "`axis=0` takes the maximum over the outputs. The test asks for one number for each output: `axis=-1`.", answer=("return np.abs(after - before)[:position].max(axis=0)", "return np.abs(after - before).max(axis=0)[:position]")),
+    change("with its sign", "Your differences keep their sign, so a movement downwards is lost. Take `np.abs` of every difference first.", answer=("return (after - before).max(axis=-1)[:position]", "return (before - after).max(axis=-1)[:position]")),
+    change("all differences together", "You put the differences of an output together, as a sum, a mean or a length. The test asks for the largest one.", answer=[f"return {w}[:position]" for w in ("np.abs(after - before).sum(axis=-1)", "np.abs(after - before).mean(axis=-1)", "np.sqrt(((after - before) ** 2).sum(axis=-1))", "((after - before) ** 2).sum(axis=-1)")]),
+    change("squared", "You square the differences. The test asks how far, which is the difference without its sign: `np.abs`.", answer="return ((after - before) ** 2).max(axis=-1)[:position]"),
+    change("yes or no", "You return whether an output moves. Return how far, because a rounding error moves it by about 10⁻¹⁶, and a leak by much more.", answer=(f"return {_MOVED}[:position] > 0", f"return ~np.isclose({_MOVED}[:position], 0)", "return (after != before).any(axis=-1)[:position]")),
+    change("place", "`np.argmax` gives the place of the largest difference. The test asks for the difference itself: `.max(axis=-1)`.", answer="return np.argmax(np.abs(after - before), axis=-1)[:position]"),
+    change("largest numbers compared", "You compare the largest number of one run with the largest of the other, which may stand in different columns. Subtract first, then `np.abs`, then the maximum.", answer=("return np.abs(after.max(axis=-1) - before.max(axis=-1))[:position]", "return (np.abs(after).max(axis=-1) - np.abs(before).max(axis=-1))[:position]")),
+    change("added", "You add to the token. Put `other` in its place.", put="changed[position] += other"),
+    change("set to 0", "You put zeros in the token's place. Put `other` there.", put="changed[position] = 0"),
+    change("another token changed", "You change another token. Change the one at `position`.", put=("changed[position - 1] = other", "changed[-1] = other", "changed[0] = other")),
+    change("more tokens changed", "You change more than one token. The test changes a single one, at `position`.", put=("changed[position:] = other", "changed[:] = other", "changed[position - 1 : position + 1] = other")),
+    change("a shorter text", "Your two runs read texts of different lengths. Both must read all T tokens, and differ in the one at `position` only.", "changed = np.concatenate([x[:position], other[None]])\nreturn np.abs(f(changed)[:position] - f(x)[:position]).max(axis=-1)", "changed = x.copy()\nchanged[position] = other\nreturn np.abs(f(changed)[:position] - f(x[:position])).max(axis=-1)", "return np.abs(f(x)[:position] - f(x[:position])).max(axis=-1)"),
+    change("outputs beside tokens", "You subtract tokens from outputs. Subtract the outputs of the two runs: f(changed) and f(x).", before=("before = x", "before = changed")),
+    change("output where the token should be", "You change what comes out. Change a token, which is what goes in, and run f again.", copy="changed = f(x)", after="after = changed"),
+)
+
+# --- The loss of a text -----------------------------------------------------------------------------------------------
+
+LOSS = (
+    change("targets not moved", "Your targets are the symbols that stand at the same positions, which the model has just read. Position t must predict symbol t + 1: `ids[1:]`.", targets=("targets = ids", "targets = ids[:-1]")),
+    change("moved the wrong way", "You ask each position for the symbol *before* it. Position t must predict symbol t + 1: positions 0 to T − 2 meet `ids[1:]`.", found="found = p[np.arange(1, len(ids)), ids[:-1]]"),
+    change("moved in a ring", "At the end your targets begin again with the other end of the text. The last position has no target, because its answer is not in `ids`: leave it out.", targets=("targets = np.roll(ids, -1)", "targets = np.roll(ids, 1)")),
+    change("moved by two", "You move the targets by two places. Position t must predict symbol t + 1: `ids[1:]`.", targets="targets = ids[2:]"),
+    change("the later positions", "You take the predictions of positions 1 to T − 1 for these targets, so each reads its own answer. Target t + 1 belongs to position t: positions 0 to T − 2.", found="found = p[np.arange(1, len(ids)), targets]"),
+    change("nats", "Your logarithm is the natural one, which gives nats. Bits are logarithms to base 2: `np.log2`.", answer="return -np.log(found).mean()"),
+    change("base 10", "Your logarithm has base 10. Bits are logarithms to base 2: `np.log2`.", answer="return -np.log10(found).mean()"),
+    change("no minus", "Your loss is negative. Logarithms of probabilities are at most 0: put a minus in front.", answer="return np.log2(found).mean()"),
+    change("sum", "You add up the losses. The loss of a text is their mean, so that long and short texts compare.", answer="return -np.log2(found).sum()"),
+    change("divided by T", "You divide by T, but T symbols hold T − 1 questions. Take the mean of those: `.mean()`.", answer="return -np.log2(found).sum() / len(ids)"),
+    change("mean before the logarithm", "You take the mean of the probabilities, and then the logarithm. Take the logarithm of each first, then the mean.", answer="return -np.log2(found.mean())"),
+    change("perplexity", "This is the perplexity, 2 to the power of the loss. Return the loss itself, in bits.", answer="return 2 ** -np.log2(found).mean()"),
+    change("probabilities averaged", "This is a mean of probabilities. The loss is the mean of −log₂ of each.", answer=("return found.mean()", "return 1 - found.mean()", "return -found.mean()")),
+    change("no mean", "You return one loss for each question. Return their mean, one number.", answer="return -np.log2(found)"),
+    change("logits as probabilities", "You take the logarithm of logits, which may be negative. Turn them into probabilities first: `ops.softmax`.", p="p = logits"),
+    change("logits averaged", "You average the logits of the targets. Turn the logits into probabilities first, `ops.softmax`, then take −log₂ of those of the targets.", "return -logits[np.arange(len(ids) - 1), ids[1:]].mean()", p="p = logits", answer="return -found.mean()"),
+    change("softmax of what was picked", "Your softmax sees only the logits of the targets. Each position has a softmax of its own over all V symbols: `ops.softmax(logits)` first, then pick.", "return -np.log2(ops.softmax(logits[np.arange(len(ids) - 1), ids[1:]])).mean()"),
+    change("softmax over the positions", "Your softmax runs over the positions. Each position has a softmax of its own over the V symbols: `axis=-1`, which `ops.softmax` takes by itself.", p="p = ops.softmax(logits, axis=0)"),
+    change("not stable", "`np.exp` of logits far from 0 overflows, or gives 0 / 0. Use `ops.softmax`, which subtracts each row's largest first.", p="e = np.exp(logits)\np = e / e.sum(axis=-1, keepdims=True)"),
+    change("not divided by the sum", "These are exponentials, not probabilities. Divide each row by its sum, or use `ops.softmax`.", p="p = np.exp(logits - logits.max(axis=-1, keepdims=True))"),
+    change("every position with every target", "You pair every position with every target. Each position has one target: index with two rows of the same length, `np.arange(len(ids) - 1)` and `ids[1:]`.", found=("found = p[:-1, targets]", "found = p[:, targets]")),
+    change("rows picked by symbols", "You use the symbols to pick rows. A row is a position. The next symbol picks the column within this row.", found=("found = p[ids]", "found = p[targets]", "found = p[:-1][targets]")),
+    change("one question too many", "T symbols hold T − 1 questions: the last position has no target in `ids`. Stop one position earlier, and divide by their number.", *(f"p = ops.softmax(logits)\ntotal = 0\nfor t in range(len(ids)):\n    total -= np.log2(p[t, ids[t + 1]])\nreturn total / {n}" for n in ("len(ids)", "(len(ids) - 1)")), found=("found = p[np.arange(len(ids)), ids[np.arange(len(ids)) + 1]]", "found = p[np.arange(len(ids)), targets]")),
+    change("the likeliest", "You take the probability of the likeliest symbol. The loss asks for that of the true next symbol, which `ids[1:]` names.", found=("found = p[:-1].max(axis=-1)", "found = p.max(axis=-1)")),
+    change("entropy", "This is the entropy of the predictions, for which the text is not needed. The loss takes the probability of the symbol that really follows.", "p = ops.softmax(logits)\nreturn -(p * np.log2(p)).sum(axis=-1).mean()", "p = ops.softmax(logits)[:-1]\nreturn -(p * np.log2(p)).sum(axis=-1).mean()"),
+    change("the last question only", "You score the last question only. Take the mean over all T − 1.", answer="return -np.log2(found[-1])"),
 )
 
 # --- Sampling -----------------------------------------------------------------------------------------------------------
@@ -266,74 +304,115 @@ booleans, (T_q, T_k), True = may attend. NumPy; no `attention.causal_mask`.""",
 # wrong for new queries behind a cache. In nn.MultiheadAttention True means hidden, so it takes ~mask.""",
 )
 
-# --- Masked attention -----------------------------------------------------------------------------------------------
+# --- The leak test --------------------------------------------------------------------------------------------------
 
 
-def _masked_reference(scores: Array, V: Array, mask: Mask) -> tuple[Array, Array]:
-    weights = ops.softmax(np.where(mask, scores, -np.inf))
-    return weights @ V, weights
+class Attending:
+    """A layer of attention with random matrices, under a causal mask or what a bug makes of it: x (T, d) → (T, d_v)."""
+
+    def __init__(self, rng: np.random.Generator, d: int, d_v: int, bug: str) -> None:
+        self.W_Q, self.W_K, self.W_V = (rng.normal(size=(d, width)) / math.sqrt(d) for width in (d, d, d_v))
+        self.bug = BUGS[bug]
+
+    def __call__(self, x: Array) -> Array:
+        scores = x @ self.W_Q @ (x @ self.W_K).T / math.sqrt(x.shape[1])
+        return self.bug.weighing.forward(scores, self.bug.seen(library.causal_mask(len(x)))) @ (x @ self.W_V)
 
 
-def _masked_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def case(label: str, *sizes: int, leading: tuple[int, ...] = (), empty: bool = False, **kinds: type) -> Case:
-        T_q, T_k, d_v = sizes
-        dtype = kinds.get("dtype", np.float64)
-        mask = rng.random((*leading, T_q, T_k)) < 0.5
-        mask[..., 1] |= ~mask.any(axis=-1)
-        if empty:
-            mask[..., T_q // 2, :] = False
-        arrays: list[Array] = [rng.normal(size=(*leading, *shape)).astype(dtype) for shape in ((T_q, T_k), (T_k, d_v))]
-        return Case(label, (*arrays, mask))
+def _leak_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, T: int, position: int, bug: str, d: int = 4, d_v: int = 3) -> Case:
+        x, other = rng.normal(size=(T, d)), rng.normal(size=d)
+        return Case(label, (Attending(rng, d, d_v, bug), x, position, other))
 
-    batch = case("a batch of 2 with a padding mask, (2, 1, T_k)", 3, 5, 4, leading=(2,))
-    scores, V, _ = batch.arguments
-    loud, loud_V, loud_mask = case("", 4, 5, 2, empty=True).arguments
-    one = np.array([[True], [False], [True]])
     return [
-        case("3 queries and 5 keys", 3, 5, 4),
-        case("a query that may attend to nothing", 4, 6, 3, empty=True),
-        Case(batch.label, (scores, V, library.padding_mask(np.array([3, 0]), 5))),
-        case("leading axes (2, 3)", 3, 4, 5, leading=(2, 3), empty=True),
-        Case("scores of ±800, hidden ones far above", (800 * loud + 3000 * ~loud_mask, loud_V, loud_mask)),
-        case("float32 input", 5, 3, 2, empty=True, dtype=np.float32),
-        Case("scores near −3 · 10⁹", (loud - 3e9, loud_V, loud_mask)),
-        Case("one mask for all queries, (T_k,)", (*case("", 3, 6, 4).arguments[:2], np.arange(6) < 4)),
-        Case("a single key, hidden from one of 3 queries", (rng.normal(size=(3, 1)), rng.normal(size=(1, 2)), one)),
-        Case("a mask that hides all", (*case("", 2, 4, 3).arguments[:2], np.zeros((2, 4), bool))),
+        case("a layer without a mask", 6, 4, "no mask"),
+        case("a layer under the right mask", 6, 3, ""),
+        case("a mask that is one too far", 7, 4, "mask one too far", 3, 5),
+        case("a mask that comes too late", 5, 4, "mask after softmax", 4, 4),
+        case("a mask turned around", 6, 2, "mask transposed", 5, 2),
+        case("position 1, with one output before it", 4, 1, "no mask"),
     ]
 
 
-_ATTENTION = Exercise(
-    name="masked_attention",
-    called="my_masked_attention",
-    takes="scores, V, mask",
-    task="""Weights and output from scores that are scaled already.
+_LEAK = Exercise(
+    name="leak_test",
+    called="my_leak_test",
+    takes="f, x, position, other",
+    task="""How far the outputs before a token move when this token is changed.
 
-scores: (..., T_q, T_k), of any size. V: (..., T_k, d_v). mask: booleans that broadcast to
-the scores, True = may attend; a query that may attend to nothing gets zeros.
-Returns `output, weights`, (..., T_q, d_v) and (..., T_q, T_k). NumPy, and `ops.softmax`.
-The arguments stay as they were.""",
-    reference=_masked_reference,
+f: takes tokens (T, d), returns outputs (T, d_v). x: (T, d). position: which token
+is changed, at least 1. other: (d,), what it becomes. Returns (position,): for each
+earlier output the largest absolute change of its d_v numbers. x stays as it was.""",
     steps={
-        "mask": "scores = np.where(mask, scores, -np.inf)",
-        "weights": "weights = ops.softmax(scores)  # a row of −∞ becomes zeros; a softmax of your own must mind 0/0",
-        "average": "output = weights @ V  # (..., T_q, d_v)",
-        "answer": "return output, weights",
+        "copy": "changed = x.copy()",
+        "put": "changed[position] = other",
+        "before": "before = f(x)  # (T, d_v)",
+        "after": "after = f(changed)",
+        "answer": "return np.abs(after - before).max(axis=-1)[:position]",
     },
-    cases=_masked_cases,
-    returns=("output", "weights"),
+    cases=_leak_cases,
+    returns=("moved",),
     hints=(
-        "First hide, then softmax, then average. What does softmax divide by, in a row where all is hidden?",
-        "`np.where(mask, scores, -np.inf)` hides, and also works for a mask that broadcasts. `ops.softmax` gives zeros for a row "
-        "of nothing but −∞.",
-        "With a softmax of your own: exponentiate, multiply by `mask`, and divide by the sum, or by 1 where the sum is 0.",
+        "Two runs: on x, and on a copy of x with one other token. Then subtract their outputs.",
+        "`changed = x.copy()`, then `changed[position] = other`. Without the copy both runs would read the same array.",
+        "`np.abs(f(changed) - f(x))` is (T, d_v). `.max(axis=-1)` leaves one number for each output, and `[:position]` "
+        "the earlier ones.",
     ),
-    mistakes=ATTENTION,
-    library=(library.scaled_dot_product_attention,),
-    in_pytorch="""weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
-weights = weights.masked_fill(~mask, 0)  # where all is hidden, softmax has given NaN
-output = weights @ V""",
-    praise="Ten cases: rows that see nothing, masks that broadcast, scores of 800 and −3 · 10⁹, float32. No NaN, and no mean of what is hidden.",
+    mistakes=LEAK,
+    praise="Six layers, right and wrong ones. Under the right mask every earlier output moves by exactly 0.",
+    in_pytorch="""# First model.eval(): with dropout on, outputs move by themselves. Ask for exactly 0, but in float32 allow rounding
+# where a kernel adds up in another order.
+with torch.no_grad():
+    changed = x.clone()
+    changed[position] = other
+    moved = (f(changed) - f(x)).abs().amax(-1)[:position]""",
+)
+
+# --- The loss of a text -----------------------------------------------------------------------------------------------
+
+
+def _loss_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, T: int, V: int, shift: float = 0) -> Case:
+        return Case(label, (1.5 * rng.normal(size=(T, V)) + shift, rng.integers(V, size=T)))
+
+    return [
+        case("5 symbols of 4", 5, 4),
+        case("9 symbols of 30", 9, 30),
+        case("as many positions as symbols", 6, 6),
+        case("two symbols, one question", 2, 5),
+        case("logits near −2000", 6, 7, -2000),
+        case("logits near 900", 4, 9, 900),
+    ]
+
+
+_LOSS = Exercise(
+    name="text_loss",
+    called="my_text_loss",
+    takes="logits, ids",
+    task="""The loss of a model on a text, in bits a symbol.
+
+ids: (T,), the text that it has read, at least two symbols. logits: (T, V), its
+prediction at each position. Returns one number: the mean of −log₂ of the probabilities
+of the next symbols, over all positions but the last. NumPy, and `ops.softmax`.
+The arguments stay as they were.""",
+    steps={
+        "p": "p = ops.softmax(logits)  # (T, V)",
+        "targets": "targets = ids[1:]  # (T - 1,): what follows each symbol but the last",
+        "found": "found = p[np.arange(len(targets)), targets]  # (T - 1,)",
+        "answer": "return -np.log2(found).mean()",
+    },
+    cases=_loss_cases,
+    returns=("loss",),
+    hints=(
+        "What follows symbol t? Symbol t + 1. So the targets are the text without its first symbol.",
+        "`p = ops.softmax(logits)` has a row for each position. Row t, at the column `ids[t + 1]`, is what you need.",
+        "`p[np.arange(T - 1), ids[1:]]` picks one number of each row but the last. Then `-np.log2(…).mean()`.",
+    ),
+    mistakes=LOSS,
+    praise="Six texts. T symbols, T − 1 questions, and every target is the text itself, moved by one place.",
+    in_pytorch="""# cross_entropy takes logits and gives nats. It moves nothing: you do. Models of the library transformers move their
+# labels by themselves, so there labels=ids, unmoved.
+loss = F.cross_entropy(logits[:-1], ids[1:]) / torch.tensor(2.0).log()""",
 )
 
 # --- Sampling -------------------------------------------------------------------------------------------------------
@@ -536,4 +615,4 @@ All functions `my_…` from above. The arguments stay as they were.""",
     scope=PARTS,
 )
 
-EXERCISES = (_MASK, _ATTENTION, _SAMPLING, _DECODING, _GPT)
+EXERCISES = (_MASK, _LEAK, _LOSS, _GPT, _SAMPLING, _DECODING)

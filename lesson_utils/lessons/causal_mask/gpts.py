@@ -1,17 +1,15 @@
-"""Small GPTs on a text: how their loss is measured, what they write, what each part brings, and where they look."""
+"""Small GPTs on a text: how they are trained and measured, what they write, and on what their outputs depend."""
 
 import re
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.maths import layers, models, ops, tasks, training
+from lesson_utils.lessons import bugs
+from lesson_utils.maths import models, ops, tasks, training
 from lesson_utils.maths.checks import Array, Ids
-from lesson_utils.maths.machine import is_browser
-from lesson_utils.maths.models.gpt import GPTCache
 
 # --- Bits, and what they are compared with ----------------------------------------------------------------------------
 
@@ -55,16 +53,6 @@ def bigram_entropy(ids: Ids) -> float:
 # --- What a model writes ----------------------------------------------------------------------------------------------
 
 
-class Peeking(models.GPT):
-    """A GPT without its mask: it reads the very symbol that it has to predict."""
-
-    def forward(
-        self, ids: Any, past: Any = None, rng: Any = None, mask: Any = None, last: bool = False
-    ) -> tuple[Array, GPTCache]:
-        everything = np.ones(np.shape(ids)[1:] * 2, bool)  # (T, T)
-        return super().forward(ids, None, rng, everything, last)
-
-
 def words_in(text: str) -> list[str]:
     """Words of at least three letters."""
     return re.findall(r"[^\W\d_]{3,}", text)
@@ -80,7 +68,7 @@ def writes(model: models.GPT, vocabulary: tasks.Vocabulary, prompts: Ids, length
 
     Runs of blanks and line ends are written as one blank.
     """
-    ids = model.generate(prompts, length, np.random.default_rng(5), 0.7, use_cache=not isinstance(model, Peeking))
+    ids = model.generate(prompts, length, np.random.default_rng(5), 0.7)
     texts = [" ".join(read(vocabulary, row).split()) for row in ids[:, skip:]]
     return sorted(texts, key=lambda text: -len(words_in(text)))
 
@@ -142,76 +130,41 @@ def _print_row(seen: Seen, n: int) -> None:
     print(f"{seen.steps[n]:5} {seen.bits[n]:6.2f} {seen.shares[n]:12.0%}   {seen.texts[n][:72]}")
 
 
-# --- A GPT built part by part, and how what a part brings depends on the order ----------------------------------------
-
-# What is added to one attention head, one after the other.
-ORDERS = {
-    "positions late": ("four heads", "feed-forward", "residuals", "layer norm", "positions", "second layer"),
-    "positions first": ("positions", "four heads", "feed-forward", "residuals", "layer norm", "second layer"),
-}
-Losses = Mapping[str, float]  # bits a character after each addition, "one head" first
+# --- Training, to the end ---------------------------------------------------------------------------------------------
 
 
-class Passing(layers.Layer):
-    """A part that returns what it is given."""
-
-    def forward(self, x: Array) -> tuple[Array, None]:
-        return x.copy(), None
-
-    def backward(self, dy: Array, cache: None) -> Array:
-        return dy
-
-
-def build(parts: Collection[str], vocab: int, rng: np.random.Generator) -> models.GPT:
-    """Make an untrained GPT of width 64 from one attention head and these parts."""
-    config: Any = models.GPTConfig(
-        vocab=vocab,
-        d_model=64,
-        num_heads=4 if "four heads" in parts else 1,
-        num_layers=2 if "second layer" in parts else 1,
-        norm="pre" if "layer norm" in parts else "none",
-        positions="sinusoidal" if "positions" in parts else "none",
-        max_length=64,
-    )
-    model = models.GPT(config, rng)
-    for block in model.stack.blocks:
-        block.attention.skip = block.feed_forward.skip = "residuals" in parts
-        if "feed-forward" not in parts:
-            block.feed_forward.inner = Passing()  # type: ignore[assignment]
-    return model
-
-
-def trained_gpt(config: models.GPTConfig, train: Ids, steps: int) -> models.GPT:
+def trained_gpt(config: models.GPTConfig, train: Ids, steps: int, peak: float = 1.2e-2) -> models.GPT:
     """Train a GPT on text as the notebook does, with the same first parameters and the same batches."""
     model = models.GPT(config, np.random.default_rng(0))
-    _fit(model, train, steps, 0)
+    _fit(model, train, steps, 0, peak)
     return model
 
 
-def climb(train: Ids, held_out: tuple[Ids, Ids], vocab: int, seed: int, steps: int) -> dict[str, dict[str, float]]:
-    """Train a model after each addition, in both orders, and return the losses on held-out windows in bits."""
-    found: dict[frozenset[str], float] = {}  # models with the same parts are the same
-
-    def loss(*parts: str) -> float:
-        if frozenset(parts) not in found:
-            model = build(parts, vocab, np.random.default_rng(seed))
-            _fit(model, train, steps, seed)
-            found[frozenset(parts)] = bits(model.loss(held_out))
-        return found[frozenset(parts)]
-
-    return {
-        order: {"one head": loss()} | {part: loss(*parts[: n + 1]) for n, part in enumerate(parts)}
-        for order, parts in ORDERS.items()
-    }
-
-
-def _fit(model: models.GPT, train: Ids, steps: int, seed: int) -> None:
-    schedule = partial(training.warmup_linear, peak=6e-3, warmup=min(100, steps // 4), total=steps + 1)
+def _fit(model: models.GPT, train: Ids, steps: int, seed: int, peak: float) -> None:
+    schedule = partial(training.warmup_linear, peak=peak, warmup=min(100, steps // 4), total=steps + 1)
     batches = partial(tasks.text_batches, train, 64, 32)
     training.fit(model, batches, steps, schedule=schedule, seed=seed, progress=False)
 
 
-# --- Which outputs depend on which inputs, and where heads look -------------------------------------------------------
+def trained_under(bug: str, config: models.GPTConfig, train: Ids, steps: int, seed: int) -> models.GPT:
+    """Train a GPT with a bug of `bugs` planted in it, or with none ("")."""
+    model = models.GPT(config, np.random.default_rng(seed))
+    if bug:
+        bugs.plant(model, bug)
+    batches = partial(tasks.text_batches, train, config.max_length, 16)
+    training.fit(model, batches, steps, lr=1e-2, seed=seed, progress=False)
+    return model
+
+
+def unplanted(wrong: models.GPT) -> models.GPT:
+    """Return a GPT without bugs that has the parameters of one with a bug."""
+    right = models.GPT(wrong.config, np.random.default_rng(0))
+    for name, param in right.params().items():
+        param.value[...] = wrong.params()[name].value
+    return right
+
+
+# --- Which outputs depend on which inputs -----------------------------------------------------------------------------
 
 
 def influence(model: models.GPT, ids: Ids) -> Array:
@@ -231,75 +184,6 @@ def influence(model: models.GPT, ids: Ids) -> Array:
         param.grad[...] = before[name]
     found: Array = np.sqrt((dx.astype(float) ** 2).sum(axis=-1))
     return found
-
-
-def maps_of(model: models.GPT, ids: Ids) -> Array:
-    """Return the weights of all heads, those of the lowest layer first: ids (B, T) → (layers · h, B, T, T)."""
-    maps = model.maps(model.forward(ids)[1])["decoder"]
-    return np.concatenate([np.moveaxis(layer, 1, 0) for layer in maps])
-
-
-def head_names(model: models.GPT) -> list[str]:
-    return [f"layer {i}, head {j}" for i in range(model.config.num_layers) for j in range(model.config.num_heads)]
-
-
-def reach(model: models.GPT, ids: Ids) -> dict[str, tuple[float, float]]:
-    """Measure how near each head looks, over the queries of the second half.
-
-    For each head: the share of its weight on the last four keys, its own position included, and the mean distance.
-    """
-    maps = maps_of(model, ids)
-    T = maps.shape[-1]
-    late = np.arange(T // 2, T)
-    back = np.maximum(late[:, None] - np.arange(T), 0)  # (queries, T); hidden keys have no weight
-    found = [(A[:, late] * (back < 4), A[:, late] * back) for A in maps]
-    rows = ((float(near.sum(axis=-1).mean()), float(far.sum(axis=-1).mean())) for near, far in found)
-    return dict(zip(head_names(model), rows, strict=True))
-
-
-# --- What a key–value cache is worth ----------------------------------------------------------------------------------
-
-
-class Timing(NamedTuple):
-    """One length, generated with the cache and without."""
-
-    length: int
-    cached: float  # seconds
-    uncached: float
-    same: bool  # the same text?
-
-    @property
-    def ratio(self) -> float:
-        return self.uncached / self.cached
-
-
-def cache_times(lengths: Sequence[int] = (32, 64, 128, 256, 512)) -> list[Timing]:
-    """Generate with and without the cache, with a model of the notebook's size, untrained, and room for all.
-
-    In a browser, the three shortest lengths only.
-    """
-    lengths = lengths[:3] if is_browser() else lengths
-    config = models.GPTConfig(vocab=100, d_model=64, num_heads=4, num_layers=2, max_length=max(lengths) + 1)
-    model = models.GPT(config, np.random.default_rng(0))
-
-    def timed(length: int, use_cache: bool) -> tuple[float, Ids]:
-        start = time.perf_counter()
-        ids = model.generate(np.array([[1]]), length, np.random.default_rng(1), use_cache=use_cache)
-        return time.perf_counter() - start, ids
-
-    rows = []
-    with training.single_thread():
-        for length in lengths:
-            # In turns, and the best of several: what else the machine does would count for one side only.
-            turns, start = [], time.perf_counter()
-            for _ in range(min(max(2, 768 // length), 20)):
-                turns.append((timed(length, True), timed(length, False)))
-                if time.perf_counter() - start > (1 if is_browser() else 5):
-                    break
-            (_, a), (_, b) = turns[0]
-            cached, uncached = (min(turn[side][0] for turn in turns) for side in (0, 1))
-            rows.append(Timing(length, cached, uncached, bool((a == b).all())))
-    return rows
 
 
 # --- The learner's own GPT: the trained model's parameters by name, and the model in float64 to compare with ----------

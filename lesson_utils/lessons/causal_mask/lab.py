@@ -7,40 +7,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lesson_utils.classroom import drawings as d
-from lesson_utils.classroom import formats, live, plots, tables
+from lesson_utils.classroom import formats, live, plots
 from lesson_utils.lessons.attention_bugs import BUGS
-from lesson_utils.lessons.causal_mask.counting import beside_gpt, by_context, count, mixed_bits
+from lesson_utils.lessons.causal_mask.counting import LENGTHS, beside_gpt, by_context, count
 from lesson_utils.lessons.causal_mask.gpts import (
-    Peeking,
     Watch,
+    answers,
     bigram_entropy,
-    bits,
-    cache_times,
-    climb,
-    head_names,
     in_double,
     influence,
-    known_words,
-    maps_of,
     parameters,
-    reach,
     read,
     read_along,
     trained_gpt,
+    trained_under,
+    unplanted,
     window_bits,
     windows,
-    word_shares,
     words_in,
-    writes,
 )
 from lesson_utils.lessons.causal_mask.pictures import (
-    allowed,
     context_plot,
     influence_plot,
-    ladder_plot,
+    late_plot,
     maps,
     triangle,
-    unsure,
     visible,
 )
 from lesson_utils.maths import attention, models, ops, tasks
@@ -195,82 +186,11 @@ def leak_lab(figure: "plots.Figure", causal_mask: CausalMask) -> live.Update:
     return update
 
 
-# --- 3 · −∞, −1e9, and rows with nothing to see -----------------------------------------------------------------------
-
-
-def weights_table(weights: dict[tuple[str, Any], Array]) -> tables.Table:
-    """List two rows of weights for each way to hide scores and each dtype."""
-    rows = [
-        (f"{way}, {dtype.__name__}", *(" ".join(f"{w:.2f}" for w in row) for row in two))
-        for (way, dtype), two in weights.items()
-    ]
-    return tables.table(("", "last two hidden", "all hidden"), rows)
-
-
-# --- 4 · Where the GPT's heads look -----------------------------------------------------------------------------------
-
-REAL_LINE = "The class of an object is the same as"
-
-
 def untrained() -> tuple[models.GPT, tasks.Vocabulary]:
     """Make an untrained model as large as the notebook's."""
     vocabulary = tasks.text_vocabulary(tasks.python_text())
     config = models.GPTConfig(vocab=len(vocabulary), d_model=64, num_heads=4, num_layers=2, max_length=64)
     return models.GPT(config, np.random.default_rng(0)), vocabulary
-
-
-@live.lab(
-    height=4.1,
-    neutral="At the first character every head looks at itself.",
-    telling={"query": REAL_LINE.index("same")},
-    controls=lambda model, vocabulary: {"query": live.Slider("query at", 0, len(REAL_LINE) - 1, 0)},
-    example=untrained,
-)
-def looks_lab(figure: "plots.Figure", model: models.GPT, vocabulary: tasks.Vocabulary) -> live.Update:
-    """Show where the chosen character looks, in all heads of the model on one line."""
-    from matplotlib.patches import Rectangle
-
-    line = "".join(c for c in REAL_LINE if c in vocabulary.characters)
-    heads = maps_of(model, vocabulary.encode(line)[None])[:, 0]  # (heads, T, T)
-    names, T = head_names(model), len(line)
-    ax = figure.add_subplot(xlabel="key")
-    image = ax.imshow(
-        np.zeros((len(names), T)),
-        cmap=plots.colour_map(*plots.WEIGHTS_MAP),
-        vmin=0,
-        vmax=1,
-        interpolation="nearest",
-        aspect="auto",
-    )
-    figure.colorbar(image, ax=ax, label="weight", ticks=(0, 0.5, 1), shrink=0.8, pad=0.02)
-    ax.set_xticks(range(T), [visible(c) for c in line], family="monospace", size=13)
-    ax.set_yticks(range(len(names)), names)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    ax.hlines(np.arange(1, len(names)) - 0.5, -0.5, T - 0.5, color="white", lw=2)
-    ax.axhline(model.config.num_heads - 0.5, color=plots.GREY, lw=1.4)
-    hidden = Rectangle((0, -0.5), 1, len(names), fc="white", ec="#C8C8C8", lw=0, hatch="////")
-    here = Rectangle((0, -0.5), 1, len(names), fill=False, ec=plots.ORANGE, lw=2.4)
-    for patch in (hidden, here):
-        ax.add_patch(patch)
-
-    def update(query: int) -> str:
-        query = min(query, T - 1)
-        rows = heads[:, query]  # (heads, T)
-        image.set_data(rows)
-        hidden.set_bounds(query + 0.5, -0.5, T - 1 - query, len(names))
-        here.set_bounds(query - 0.5, -0.5, 1, len(names))
-        keys = rows.argmax(axis=-1)
-        surest = int(rows.max(axis=-1).argmax())
-        back = query - int(keys[surest])
-        place = "at itself" if not back else f"{back} back, at “{visible(line[keys[surest]])}”"
-        ax.set_title(f"From “{visible(line[query])}”: {names[surest]} looks {place} ({rows[surest].max():.0%})")
-        told = "; ".join(
-            f"{name}: “{line[k]}” {query - k} back {row[k]:.2f}" for name, k, row in zip(names, keys, rows, strict=True)
-        )
-        return f"… Line “{line}”, query at {query}. Largest weight of each head: {told}."
-
-    return update
 
 
 # --- 5 · One symbol at a time: what the next is drawn from, and a text coloured by its probability --------------------
@@ -459,91 +379,3 @@ def laid_out(text: str, probability: Array) -> list[tuple[str, list[float]]]:
                 lines.append([])
             lines[-1] += piece
     return [("".join(c for c, _ in line), [p for _, p in line]) for line in lines if line]
-
-
-# --- 6 · Compute each key and value only once -------------------------------------------------------------------------
-
-CACHED_CONTEXT, CACHED_STEPS = 12, 18  # of the drawing
-CACHED_LINE = "The class of an object"
-
-
-def computed(step: int, cached: bool) -> tuple[int, int, int]:
-    """Return the positions that a step computes: the first, one behind the last, and how many of them.
-
-    Steps count from 1. A full context goes on from its second half, as in `GPT.generate`, with a new cache.
-    """
-    half = CACHED_CONTEXT // 2
-    restarts = 0 if step <= CACHED_CONTEXT else 1 + (step - CACHED_CONTEXT - 1) // (CACHED_CONTEXT - half + 1)
-    start = restarts and CACHED_CONTEXT + 1 - half + (restarts - 1) * (CACHED_CONTEXT - half + 1)
-    seen = step - start
-    fresh = step == 1 or (restarts > 0 and seen == half)
-    return start, step, seen if fresh or not cached else 1
-
-
-@live.lab(
-    height=4.4,
-    neutral="After one symbol, both ways have computed one position.",
-    telling=[{"step": CACHED_CONTEXT, "cached": False}, {"step": CACHED_CONTEXT, "cached": True}],
-    step=live.Slider("symbols read", 1, CACHED_STEPS, 1),
-    cached=live.Switch("with a cache", True),
-)
-def cache_lab(figure: "plots.Figure") -> live.Update:
-    """Keys and values as they grow by a row a symbol, and which positions are computed at each step."""
-    from matplotlib.collections import PolyCollection
-
-    figure.set_layout_engine("none")
-    width, height = figure.get_size_inches()
-    store = d.paper(figure.add_axes((0.01, 0, 4.0 / width, 1 - d.TITLE / height)), 4.0, height - d.TITLE)
-    row, top = 0.275, height - d.TITLE - 0.42
-    columns = {"q": (0.75, 0.75, plots.QUERY), "K": (1.75, 0.95, plots.KEY), "V": (2.9, 0.95, plots.VALUE)}
-    rows = {}
-    for name, (left, wide, colour) in columns.items():
-        rows[name] = PolyCollection([], edgecolors=colour, linewidths=1.0)
-        store.add_collection(rows[name], autolim=False)
-        store.text(left + wide / 2, top + 0.1, name, ha="center", weight="bold", color=colour, zorder=0.5)
-    names = [
-        store.text(0.55, top - (i + 0.5) * row, "", ha="right", va="center", family="monospace")
-        for i in range(CACHED_CONTEXT)
-    ]
-
-    grid = figure.add_axes((5.0 / width, 0.62 / height, 3.7 / width, 3.2 / height))
-    image = grid.imshow(
-        np.ones((CACHED_STEPS, CACHED_STEPS, 3)),
-        extent=(0.5, CACHED_STEPS + 0.5, CACHED_STEPS - 0.5, -0.5),
-        interpolation="nearest",
-        aspect="auto",
-    )
-    grid.set(xlabel="step", ylabel="position computed", xticks=(1, 5, 10, 15), yticks=(0, 5, 10, 15))
-    pale, new = (np.array(d.tint(plots.BLUE, s)) for s in (0.4, 1.0))
-
-    def update(step: int, cached: bool) -> str:
-        pixels, total = np.ones((CACHED_STEPS, CACHED_STEPS, 3)), 0
-        for s in range(1, step + 1):
-            _, end, new_rows = computed(s, cached)
-            pixels[end - new_rows : end, s - 1] = new if s == step else pale
-            total += new_rows
-        image.set_data(pixels)
-        start, end, new_rows = computed(step, cached)
-        seen = end - start
-        for name, (left, wide, colour) in columns.items():
-            shown = range(seen - new_rows if name == "q" else 0, seen)
-            ends = [(top - (i + 1) * row + 0.03, top - i * row - 0.03) for i in shown]
-            rows[name].set_verts([d.corners(left, low, left + wide, high) for low, high in ends])
-            rows[name].set_facecolor([d.tint(colour, 0.85 if i >= seen - new_rows else 0.15) for i in shown])
-        for i, label in enumerate(names):
-            label.set_text(CACHED_LINE[start + i].replace(" ", "␣") if i < seen else "")
-        if cached and step > 1 and new_rows > 1:
-            finding = f"Context of {CACHED_CONTEXT} is full: {new_rows} rows made anew"
-        elif cached:
-            finding = f"With a cache: {new_rows} row is new, {seen - 1} are kept"
-        else:
-            finding = f"Without a cache, {f'all {seen} rows are' if seen > 1 else '1 row is'} computed"
-        store.set_title(finding)
-        without = sum(computed(s, False)[2] for s in range(1, step + 1))
-        grid.set_title(f"{step} symbol{'s' * (step > 1)}: {total} computed" + f", not {without}" * (total < without))
-        return (
-            f"… On the left keys and values of {seen} positions, “{CACHED_LINE[start:end]}”, strong colours: computed "
-            f"in this step. On the right the positions that each step computes."
-        )
-
-    return update

@@ -9,9 +9,9 @@ import numpy as np
 from lesson_utils.classroom import drawings as d
 from lesson_utils.classroom import formats, plots
 from lesson_utils.lessons.causal_mask.counting import LENGTHS
-from lesson_utils.lessons.causal_mask.gpts import Losses, uncertain
+from lesson_utils.lessons.causal_mask.gpts import uncertain
 from lesson_utils.maths import attention
-from lesson_utils.maths.checks import Array, Mask
+from lesson_utils.maths.checks import Array
 
 # --- 1 · A line of text is a hundred questions ------------------------------------------------------------------------
 
@@ -80,33 +80,43 @@ def maps(figure: "plots.Figure", bidirectional: Array, causal: Array) -> str:
     return f"… Two maps of weights of {T} tokens. {'. '.join(texts)}."
 
 
-# --- 3 · Rows with nothing to see -------------------------------------------------------------------------------------
+# --- 2 · Trained with a mask that is too late -------------------------------------------------------------------------
 
 
-@plots.still(9.0, 3.3)
-def allowed(figure: "plots.Figure", names: Sequence[str], *masks: Mask) -> str:
-    """Draw masks side by side: blue may be attended to, hatched is hidden."""
-    from matplotlib.patches import Rectangle
+@plots.still(9.0, 4.0)
+def late_plot(figure: "plots.Figure", inputs: Sequence[str], losses: Mapping[str, Array]) -> str:
+    """Draw the loss of the same question with several inputs, a dot for each start.
 
-    alt = []
-    for ax, name, mask in zip(figure.subplots(1, len(masks), squeeze=False)[0], names, masks, strict=True):
-        blind = int((~mask.any(axis=-1)).sum())
-        rows = "every row sees something" if not blind else "1 row sees nothing"
-        rows = rows if blind < 2 else f"{blind} rows see nothing"
-        T_q, T_k = mask.shape
-        for i, j in np.ndindex(T_q, T_k):
-            look = {"fc": d.tint(plots.BLUE, 0.75)} if mask[i, j] else {"fc": "white", "hatch": "////"}
-            ax.add_patch(Rectangle((j - 0.46, i - 0.44), 0.92, 0.88, ec=plots.GREY, lw=0.8, **look))
-        ax.set(xlim=(-0.6, T_k - 0.4), ylim=(T_q - 0.4, -0.6), xticks=range(T_k), yticks=range(T_q))
-        ax.set(title=f"{name}:\n{rows}", xlabel="key (blue: visible, hatched: hidden)", ylabel="query")
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
-        keys = [", ".join(map(str, np.flatnonzero(row))) or "nothing" for row in mask]
-        alt.append(f"Keys, {name}: " + "; ".join(f"query {i} sees {seen}" for i, seen in enumerate(keys)))
-    return f"… {'. '.join(alt)}."
+    Args:
+        inputs: their names; the first as in training, the last as the model writes.
+        losses: name of the mask -> bits, (starts, inputs). The last one is the wrong mask.
+    """
+    ax = figure.add_subplot(ylabel="bits for one character", yscale="log", xlabel="what follows the 16 characters")
+    for (name, values), colour, mark, side in zip(
+        losses.items(), (plots.BLUE, plots.ORANGE), "oD", (-0.13, 0.13), strict=False
+    ):
+        starts = np.linspace(-0.07, 0.07, len(values))[:, None]
+        ax.plot((np.arange(len(inputs)) + side + starts).ravel(), values.ravel(), mark, color=colour, ms=5, label=name)
+        for x, mean in enumerate(values.mean(axis=0)):
+            ax.plot([x + side - 0.1, x + side + 0.1], [mean, mean], color=colour, lw=2)
+            ax.annotate(f"{mean:.2g}", (x + side, values[:, x].max()), (0, 5), ha="center", textcoords="offset points")
+    ax.set_xticks(range(len(inputs)), [textwrap.fill(name, 20) for name in inputs])
+    ax.set_yticks([0.5, 1, 2, 4, 8, 16, 32], ["0.5", "1", "2", "4", "8", "16", "32"])
+    ax.minorticks_off()
+    ax.set_ylim(top=55)
+    ax.legend(loc="upper left")
+    wrong, found = list(losses.items())[-1]
+    first, last = found.mean(axis=0)[[0, -1]]
+    ax.set_title(f"{wrong.capitalize()}: {first:.1f} bits in training, {last:.0f} as it writes".replace("0. ", "0 "))
+    told = "; ".join(
+        f"{name}: "
+        + ", ".join(f"{inputs[n]} {values[:, n].min():.2f} to {values[:, n].max():.2f}" for n in range(len(inputs)))
+        for name, values in losses.items()
+    )
+    return f"… Bits for one character, the range of {len(found)} starts. {told}."
 
 
-# --- 4 · How good can a prediction be? --------------------------------------------------------------------------------
+# --- 3 · How good can a prediction be? --------------------------------------------------------------------------------
 
 
 @plots.still(9.2, 4.4)
@@ -116,13 +126,13 @@ def context_plot(figure: "plots.Figure", curves: Mapping[str, Array], tables: Ma
     A bar at a GPT's mark is two standard errors of its difference to the best table, to either side.
 
     Args:
-        curves: name -> bits of each stretch, at each of `LENGTHS`, (10, 60).
+        curves: name -> bits of each stretch, at each of `LENGTHS`, (12, 60).
         tables: order -> bits of each stretch with a table of this order, (60,).
     """
     ax = figure.add_subplot(xlabel="characters that the model may read", ylabel="bits a character", xscale="log")
     best = min(tables, key=lambda n: tables[n].mean())
     level = float(tables[best].mean())
-    looks = [(plots.BLUE, "-", "o"), (plots.ORANGE, "--", "D")]
+    looks = [(plots.BLUE, "-", "o"), (plots.PURPLE, "--", "^"), (plots.ORANGE, "-.", "D")]
     means, margins = {}, {}
     for (name, values), (colour, line, mark) in zip(curves.items(), looks, strict=False):
         means[name], margins[name] = values.mean(axis=1), uncertain(values - tables[best])
@@ -133,7 +143,8 @@ def context_plot(figure: "plots.Figure", curves: Mapping[str, Array], tables: Ma
     ax.axhline(level, color=plots.GREEN, lw=1, ls=":")
     ax.text(1, level - 0.04, f"best table: {best} characters", color=plots.GREEN, ha="left", va="top")
     ax.set_ylim(bottom=level - 0.25)
-    ax.set_xticks(LENGTHS, map(str, LENGTHS))
+    ticks = [n for n in LENGTHS if n not in (7, 63)]  # these stand too near to others
+    ax.set_xticks(ticks, map(str, ticks))
     ax.minorticks_off()
     ax.legend(loc="upper right", title="bars: ± 2 standard errors\nof the difference to the best table")
     last = list(curves)[-1]
@@ -153,114 +164,6 @@ def context_plot(figure: "plots.Figure", curves: Mapping[str, Array], tables: Ma
         f"… Bits by characters read, with two standard errors of the difference to the best table, {listed}; "
         f"tables: {formats.each(counted, counted.values())}, the best one with {best} characters."
     )
-
-
-@plots.still(9.4, 4.6)
-def ladder_plot(figure: "plots.Figure", starts: Sequence[Mapping[str, Losses]], marks: Mapping[str, float]) -> str:
-    """Draw the loss after each addition, a ladder for each order, a dot for each start; marks are other models.
-
-    Args:
-        starts: for each start the order -> the part that was added -> bits a character.
-        marks: name -> bits a character, drawn as dotted lines.
-    """
-    orders = list(starts[0])
-    losses = {order: np.array([list(start[order].values()) for start in starts]) for order in orders}
-    every = np.concatenate([found.ravel() for found in losses.values()] + [np.array(list(marks.values()))])
-    axes = figure.subplots(1, len(orders), squeeze=False)[0]
-    behind = {"fc": "white", "ec": "none", "pad": 0.6}  # so that no dotted line runs through a text
-    figure.supxlabel("bits a character, on text the model was not trained on", size=11)
-    largest, told = [], []
-    for ax, order in zip(axes, orders, strict=True):
-        names = list(starts[0][order])
-        means = losses[order].mean(axis=0)
-        gains = -np.diff(means)
-        largest.append((names[int(gains.argmax()) + 1], float(gains.max())))
-        for value in marks.values():
-            ax.axvline(value, color=plots.GREY, lw=1, ls=":", zorder=0)
-        for row, values in enumerate(losses[order].T):
-            if row:
-                ax.plot([means[row - 1], means[row]], [row, row], color=plots.GREY, lw=1.4, zorder=1)
-                ax.plot([means[row - 1]] * 2, [row - 1, row], color=plots.GREY, lw=1.4, zorder=1)
-            colour = plots.ORANGE if row and names[row] == largest[-1][0] else plots.BLUE
-            ax.plot(values, [row] * len(values), "o", color=colour, ms=7, zorder=3)
-            change = f" ({-gains[row - 1]:+.2f})".replace("-", "−") if row else ""
-            end = max(*values, means[max(row - 1, 0)]) + 0.07
-            ax.text(end, row, f"{means[row]:.2f}{change}", va="center", size=10.5, bbox=behind, zorder=2)
-        for name, value in marks.items():
-            label = textwrap.fill(f"{name}: {value:.2f}", 11)
-            ax.text(value, -0.6, label, color=plots.GREY, ha="center", va="bottom", size=10, bbox=behind)
-        ax.set(ylim=(len(names) - 0.5, -2.3), yticks=range(len(names)))
-        ax.set_yticklabels([names[0], *(f"+ {name}" for name in names[1:])])
-        ax.set_xlim(every.min() - 0.45, every.max() + 0.85)
-        ax.tick_params(axis="y", length=0)
-        ax.set_title(order, weight="normal")
-        listed = "; ".join(
-            f"{name} {', '.join(f'{value:.2f}' for value in values)}"
-            for name, values in zip(names, losses[order].T, strict=True)
-        )
-        told.append(f"{order}: {listed}")
-    parts = {name for name, _ in largest}
-    gained = " and ".join(f"{gain:.2f}" for _, gain in largest)
-    finding = (
-        f"In {'either' if len(orders) > 1 else 'this'} order {largest[0][0]} bring most: {gained} bits"
-        if len(parts) == 1
-        else "Which part brings most depends on the order: " + ", ".join(f"{name} {gain:.2f}" for name, gain in largest)
-    )
-    figure.suptitle(finding, x=0.01, ha="left", weight="bold", size=13)
-    lines = formats.each(marks, marks.values())
-    return (
-        f"{finding}. Bits a character after each addition, a number for each start. {'. '.join(told)}. Lines: {lines}."
-    )
-
-
-def characters(bits: float) -> str:
-    """Write the perplexity, as people say it: 106, 23, 8.5."""
-    perplexity = 2**bits
-    return f"{perplexity:.0f}" if perplexity >= 9.95 else f"{perplexity:.1f}"
-
-
-@plots.still(9.0, 3.4)
-def unsure(figure: "plots.Figure", rungs: Mapping[str, float], finding: str = "") -> str:
-    """Bits as tiles: as unsure as between so many equally likely characters.
-
-    Args:
-        rungs: name -> bits a character.
-        finding: the title. Default: what is left at the last rung, of what there is at the first.
-    """
-    from matplotlib.collections import PolyCollection
-
-    ax = d.sheet(figure)
-    counts = {name: 2**value for name, value in rungs.items()}
-    left, tile, names = 3.15, 4.9 / max(counts.values()), list(rungs)
-    step = min(0.72, 2.5 / len(names))
-    y = 2.7 - step * np.arange(len(names))
-    for name, middle in zip(names, y, strict=True):
-        count = counts[name]
-        ends = [*np.arange(1, int(count) + 1), count] if count % 1 > 0.05 else np.arange(1, round(count) + 1)
-        starts = np.arange(len(ends))
-        gap, low, high = 0.18 * tile, middle - 0.36 * step, middle + 0.36 * step
-        tiles = [
-            d.corners(left + a * tile, low, left + b * tile - gap, high) for a, b in zip(starts, ends, strict=True)
-        ]
-        colour = plots.ORANGE if name == names[-1] else plots.BLUE
-        ax.add_collection(PolyCollection(tiles, facecolors=colour, linewidths=0), autolim=False)
-        ax.text(left - 0.12, middle, f"{name}: {rungs[name]:.2f} bits", ha="right", va="center")
-        ax.text(left + count * tile + 0.08, middle, characters(rungs[name]), va="center", weight="bold")
-    ax.text(
-        left,
-        2.7 - step * (len(names) - 0.5) - 0.1,
-        "as unsure as between so many characters, all equally likely",
-        color=plots.GREY,
-        va="top",
-        size=10.5,
-    )
-    first, last = names[0], names[-1]
-    ax.set_title(
-        finding
-        or f"From {characters(rungs[first])} characters to {characters(rungs[last])}, by knowing what follows what"
-    )
-    listed = "; ".join(f"{name} {value:.2f} bits, {characters(value)} characters" for name, value in rungs.items())
-    return f"… Shows how many equally likely characters each loss amounts to: {listed}."
 
 
 @plots.still(9.0, 3.9)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lesson_utils.lessons import bugs
-from lesson_utils.maths import layers, models, ops
+from lesson_utils.maths import models, ops
 from lesson_utils.maths.checks import Array, Ids, as_ids
 from lesson_utils.maths.layers import KeyValueCache
 from lesson_utils.maths.models.gpt import GPTCache
@@ -30,33 +30,19 @@ class Patient(models.GPT):
     softmax_first = False  # the loss gets probabilities, and takes them for logits
     shifted = True  # the targets are the next symbols
     cache: type[KeyValueCache] = KeyValueCache
-    top_left = False  # behind a cache, the causal mask begins at the first key
     noise: np.random.Generator | None = None  # dropout draws from it, also where nothing is trained
-    parts = 1  # a batch in so many parts, whose losses are added up and not divided by their number
     repeats = False  # the same batch in each step of training
 
     def forward(
         self, ids: ArrayLike, past: Any = None, rng: Any = None, mask: ArrayLike | None = None, last: bool = False
     ) -> tuple[Array, GPTCache]:
-        if self.top_left and past and mask is None:
-            T = np.shape(ids)[1]
-            mask = np.tri(T, past[0].length + T, dtype=bool)
         return super().forward(ids, past, rng or self.noise, mask, last)
 
     def loss(self, batch: Any) -> float:
-        return sum(self._loss(part) for part in self._parts(batch))
-
-    def _loss(self, batch: Any) -> float:
         logits, _ = self.forward(batch[0])
         return ops.cross_entropy_forward(self._outputs(logits), self._targets(batch))[0]
 
     def loss_and_grad(self, batch: Any, rng: Any = None) -> float:
-        return sum(self._loss_and_grad(part, rng) for part in self._parts(batch))
-
-    def _parts(self, batch: Any) -> list[Any]:
-        return list(zip(*(np.array_split(np.asarray(ids), self.parts) for ids in batch), strict=True))
-
-    def _loss_and_grad(self, batch: Any, rng: Any) -> float:
         logits, (tokens, stack, output) = self.forward(batch[0], rng=rng)
         given = self._outputs(logits)
         loss, cross = ops.cross_entropy_forward(given, self._targets(batch))
@@ -78,25 +64,13 @@ class Patient(models.GPT):
 
 
 DROPPING = "dropout left on"
-OF_PATIENTS: dict[str, tuple[str, Any]] = {  # bugs that only a `Patient` can have
+OF_PATIENTS: dict[str, tuple[str, Any]] = {  # bugs around the model's parts
     "softmax twice": ("softmax_first", True),
     "targets not shifted": ("shifted", False),
     "cache counts calls": ("cache", CountsCalls),
-    "mask from the first key": ("top_left", True),
-    "losses added up": ("parts", 2),
     "the same batch again": ("repeats", True),
-    DROPPING: ("noise", None),  # a generator for each model, see `plant`
+    DROPPING: ("noise", None),  # a generator for each model
 }
-
-
-def plant(model: layers.Layer, bug: str) -> None:
-    """Put a bug into a model, everywhere where it can be. A bug of `OF_PATIENTS` leaves other models as they are."""
-    bugs.plant(model, "")  # right heads by the same code: patients differ in their bug alone, not in rounding
-    if bug not in OF_PATIENTS:
-        bugs.plant(model, bug)
-    elif isinstance(model, Patient):
-        name, value = OF_PATIENTS[bug]
-        setattr(model, name, np.random.default_rng(0) if bug == DROPPING else value)
 
 
 def patient(bug: str, vocab: int, seed: int = 0, **sizes: Any) -> Patient:
@@ -104,12 +78,15 @@ def patient(bug: str, vocab: int, seed: int = 0, **sizes: Any) -> Patient:
     chosen: dict[str, Any] = {"d_model": 32, "num_heads": 4, "num_layers": 2, "max_length": 64} | sizes
     if bug == "groups tiled":
         chosen["num_kv_heads"] = 2
-    if bug == "rotary pairs":
-        chosen["positions"] = "rotary"
     if bug == DROPPING:
         chosen["dropout"] = 0.1
     model = Patient(models.GPTConfig(vocab=vocab, **chosen), np.random.default_rng(seed))
-    plant(model, bug)
+    bugs.plant(model, "")  # right heads by the same code: patients differ in their bug alone, not in rounding
+    if bug in OF_PATIENTS:
+        name, value = OF_PATIENTS[bug]
+        setattr(model, name, np.random.default_rng(0) if bug == DROPPING else value)
+    else:
+        bugs.plant(model, bug)
     return model
 
 
@@ -142,31 +119,27 @@ def leak_in_time(model: Any, ids: Ids, place: int) -> Array:
 
 
 def leak_across_rows(model: Any, ids: Ids, others: Ids) -> Array:
-    """Measure how far a row's outputs move when it stands behind 1, 2 … other rows, and not alone: (len(others),).
+    """Measure how far a row's outputs move when it stands behind others, and not alone: (T,).
 
     Args:
         ids: (T,). others: (n, T).
     """
     alone = model.forward(ids[None])[0][0]  # (T, V)
-    moved = []
-    for n in range(1, len(others) + 1):
-        company = np.concatenate([others[:n], ids[None]])
-        moved.append(np.abs(model.forward(company)[0][-1] - alone).max())
-    return np.array(moved)
+    together = model.forward(np.concatenate([others, ids[None]]))[0][-1]
+    return np.abs(together - alone).max(axis=-1)
 
 
-def order(model: Any, ids: Ids, shuffles: Ids) -> Array:
-    """Measure how far outputs are from being shuffled with their inputs, where all see all: (len(shuffles),).
+def order(model: Any, ids: Ids, shuffle: Ids) -> Array:
+    """Measure how far outputs are from being shuffled with their inputs, where all see all: (T,).
 
     Without a mask and without positions attention treats a sentence as a set; then these are 0.
 
     Args:
-        ids: (T,). shuffles: (n, T), permutations of 0 … T − 1.
+        ids: (T,). shuffle: (T,), a permutation of 0 … T − 1.
     """
     everything = np.ones((len(ids), len(ids)), bool)
-    straight = model.forward(ids[None], mask=everything)[0][0]  # (T, V)
-    moved = [np.abs(model.forward(ids[s][None], mask=everything)[0][0] - straight[s]).max() for s in shuffles]
-    return np.array(moved)
+    straight, shuffled = (model.forward(row[None], mask=everything)[0][0] for row in (ids, ids[shuffle]))
+    return np.abs(shuffled - straight[shuffle]).max(axis=-1)
 
 
 def cache_parity(model: Any, ids: Ids, prompt: int) -> Array:
@@ -179,6 +152,9 @@ def cache_parity(model: Any, ids: Ids, prompt: int) -> Array:
     steps = [model.forward(ids[None, :prompt], past)[0][0]]
     steps += [model.forward(ids[None, t : t + 1], past)[0][0] for t in range(prompt, len(ids))]
     return np.abs(np.concatenate(steps) - whole).max(axis=-1)
+
+
+INSTRUMENTS = (leak_in_time, leak_across_rows, cache_parity, order)
 
 
 def again(model: Any, ids: Ids) -> float:
@@ -279,8 +255,6 @@ class Toy:
     """A causal model: each output is a mean of the symbols so far, each with its position, made less even by tanh.
 
     Args:
-        mixes_rows: a share of the mean over the batch gets into each row.
-        counts_rows: a row is told how many stand before it.
         starts_again: behind a past, positions are counted from 0.
         counts_calls: a past grows by 1 with each call, however many symbols came.
         looks_ahead: each symbol sees the next one, if it is there.
@@ -288,8 +262,6 @@ class Toy:
     """
 
     seed: int
-    mixes_rows: bool = False
-    counts_rows: bool = False
     starts_again: bool = False
     counts_calls: bool = False
     looks_ahead: bool = False
@@ -313,7 +285,7 @@ class Toy:
             raise Explained(f"`forward` takes a batch, (B, T), and this line gives it {_GIVEN[axes]}: {row}.")
         ids = as_ids(ids, "ids", ndim=2)
         symbols, places = self.tables
-        B, T = ids.shape
+        T = ids.shape[1]
         if isinstance(past, Rest):
             raise Explained(
                 "What this line hands over as `past` is the second part of the pair that `forward` returned, and not "
@@ -322,10 +294,6 @@ class Toy:
         kept = past[0] if past else ToyPast()
         at = 0 if self.starts_again else kept.length
         x = symbols[ids] + places[at : at + T]  # (B, T, V)
-        if self.counts_rows:
-            x = x + 0.3 * np.arange(B)[:, None, None] * places[0]
-        if self.mixes_rows:
-            x = x + 0.3 * (x.mean(axis=0) - x)
         if self.looks_ahead:
             x[:, :-1] += 0.3 * symbols[ids[:, 1:]]
         if self.rounds_past and past:

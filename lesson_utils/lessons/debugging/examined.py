@@ -1,4 +1,4 @@
-"""Twenty patients and a healthy model beside them, trained and examined: what the case file shows, and their weights.
+"""Twelve patients and a healthy model beside them, trained and examined: what the case file shows, and their weights.
 
 `python -m lesson_utils.lessons.debugging.examined` trains and measures all again, some seconds each, and writes
 `examined.json` and `patients.npz` beside this file.
@@ -19,33 +19,24 @@ from lesson_utils.maths.checks import Array, Ids
 
 STORED, WEIGHTS = (Path(__file__).with_name(name) for name in ("examined.json", "patients.npz"))
 STEPS, WINDOW, LENGTH, BATCH, WIDE = 600, 20, 32, 16, 64
-T, CHANGED, OTHERS, SHUFFLES, PROMPT = 12, 6, 3, 3, 6  # of the instruments
+T, CHANGED, OTHERS, PROMPT = 12, 6, 3, 6  # of the instruments
 BUGS = (  # the patients, from 1; "" is a healthy one
+    "no mask",
     "merged without the swap",
     "positions start again",
-    "softmax twice",
-    "no mask",
+    "the same batch again",
     "norm over the batch",
-    "targets not shifted",
-    "positions forgotten",
     "softmax over the queries",
     "",
     "no scale",
+    "softmax twice",
+    "targets not shifted",
     "mask after softmax",
-    "norm over the sequence",
-    "mask inverted",
-    "table too loud",
-    "positions along the batch",
-    "mask from the first key",
     broken.DROPPING,
-    "the same batch again",
-    "losses added up",
-    "rotary pairs",
 )
-LATER = ("positions start again", "mask from the first key", "rotary pairs")  # right in training, wrong in use
 HEALTHY = "healthy"  # to compare with: no patient, and from another start than theirs, so that none is its image
 ANOTHER_START = 3
-AS_HEALTHY = LATER[:2]  # these have the weights of `HEALTHY`: only their cache is wrong
+IN_USE = "positions start again"  # right in training: it has the weights of `HEALTHY`, and only its cache is wrong
 ALL = (HEALTHY, *BUGS)
 
 
@@ -57,7 +48,7 @@ class Examined(NamedTuple):
     by_hand: float  # the loss after training, from nothing but the logits
     again: float  # movement between two runs of the same
     time: list[float]  # movement of each output, the symbol at `CHANGED` replaced
-    rows: list[float]  # movement of a row behind 1, 2, 3 others
+    rows: list[float]  # movement of each output of a row, with others in front of it
     order: list[float]  # distance from being shuffled along
     parity: list[float]  # distance between cached and all at once
     sums: list[float]  # distance of each query's weights from a sum of 1
@@ -86,9 +77,14 @@ def page() -> Ids:
     return ids[20_000 : 20_000 + BATCH * (LENGTH + 1)].reshape(BATCH, -1)
 
 
+def shuffle() -> Ids:
+    """Return the places from which a shuffled line takes its symbols, (T,)."""
+    return np.random.default_rng(7).permutation(T)
+
+
 def start_of(which: str) -> int:
     """Return the seed with which one of `ALL` was trained."""
-    return ANOTHER_START if which in (HEALTHY, *AS_HEALTHY) else 0
+    return ANOTHER_START if which in (HEALTHY, IN_USE) else 0
 
 
 def untrained(bug: str, seed: int = 0) -> broken.Patient:
@@ -100,7 +96,7 @@ def train(bug: str, seed: int = 0, steps: int = STEPS) -> tuple[broken.Patient, 
     """Train a patient; return it with the loss at the start, and with those in training."""
     train_ids, _ = tasks.split_text(text()[1])
     model = untrained(bug, seed)
-    learner = broken.twin(model) if bug in LATER else model
+    learner = broken.twin(model) if bug == IN_USE else model
     batches = partial(tasks.text_batches, train_ids, LENGTH, BATCH)
     start = learner.loss(batches(np.random.default_rng(99)))
     drawn = (lambda rng: batches(np.random.default_rng(seed))) if model.repeats else batches
@@ -119,14 +115,12 @@ def examine(bug: str, seed: int = 0, steps: int = STEPS) -> tuple[broken.Patient
 def gauges(model: broken.Patient) -> dict[str, Any]:
     """Measure with the instruments that need no training."""
     rows = lines()
-    rng = np.random.default_rng(7)
-    shuffles = np.stack([rng.permutation(T) for _ in range(SHUFFLES)])
     return {
         "by_hand": broken.loss_by_hand(model, page()),
         "again": broken.again(model, rows[0]),
         "time": broken.leak_in_time(model, rows[0], CHANGED).tolist(),
         "rows": broken.leak_across_rows(model, rows[0], rows[1:]).tolist(),
-        "order": broken.order(model, rows[0], shuffles).tolist(),
+        "order": broken.order(model, rows[0], shuffle()).tolist(),
         "parity": broken.cache_parity(model, rows[0], PROMPT).tolist(),
         "sums": broken.row_sums(model, rows[0]).tolist(),
         "single": broken.single_symbols(model, np.unique(rows[0])[:4]),
@@ -180,7 +174,7 @@ def trained(bug: str) -> broken.Patient:
 
 def _key(which: str) -> str:
     """Return the name under which weights are stored."""
-    return HEALTHY if which in (HEALTHY, *AS_HEALTHY) else f"patient_{BUGS.index(which) + 1}"
+    return HEALTHY if which in (HEALTHY, IN_USE) else f"patient_{BUGS.index(which) + 1}"
 
 
 def rounded(x: Any) -> Any:
@@ -196,7 +190,7 @@ def measure() -> None:
     for bug in ALL:
         model, found = examine(bug, start_of(bug))
         results[bug] = {name: rounded(value) for name, value in found._asdict().items()}
-        if bug not in AS_HEALTHY:
+        if bug != IN_USE:
             weights[_key(bug)] = weights_of(model)
         print(f"{bug or 'healthy':26} {found.start:5.2f} {found.losses[-1]:5.2f} {found.by_hand:5.2f}", flush=True)
         worst = (found.again, max(found.time[:CHANGED]), *map(max, found[5:9]), found.single, found.ahead)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lesson_utils.lessons.efficient_attention.published import rounded
-from lesson_utils.maths import costs, fast_weights
+from lesson_utils.maths import fast_weights
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 # fmt: off
@@ -19,6 +19,8 @@ ONLINE = (
     change("nothing rescaled, and nothing hidden minded", "Two things to mend.\n1. The old sums were counted relative to the old maximum. Relative to the new one they are exp(old maximum − new maximum) times as large: multiply `total` and `output` by that before you add the tile.\n2. Where all is hidden so far, the new maximum is −∞ too, and −∞ − (−∞) is NaN. Nothing has been seen then: leave the sums as they came in.", nothing="", total="total = total + weights.sum()", output="output = output + weights @ values"),
     change("neither sum rescaled", "Your old sums do not shrink, though they are relative to the old maximum. Multiply both by exp(old maximum − new one), and do not overwrite the old one before.", shrink="shrink = 1.0"),
     change("no maximum at all", "You add exp(score) as it is, so that large scores overflow. Subtract the new maximum, `np.exp(scores - …)`, multiply both old sums by exp(old maximum − new maximum), and return what came in where the new maximum is −∞.", shrink="shrink = 1.0", weights="weights = np.exp(scores)"),
+    change("a quotient of exponentials", "You divide exp(old maximum) by exp(new maximum). Both overflow in the thousands, far below 0 and at −∞ both are 0, and NaN is left. Take one exponential, of the difference: exp(old maximum − new maximum).", nothing=("if new == -np.inf:\n    return largest, total, output", ""), shrink="shrink = np.exp(largest) / np.exp(new)"),
+    change("factor by the tile's maximum", "Your factor compares the old maximum with the tile's own. In a tile of small scores the running maximum stays, and the sums with it: exp(old maximum − new maximum), where the new one is never the smaller.", nothing=("if new == -np.inf:\n    return largest, total, output", "if scores.max() == -np.inf:\n    return largest, total, output"), shrink="shrink = np.exp(largest - scores.max())"),
     change("sign of the exponent", "Your old sums grow by exp(new maximum − old maximum) when a larger score comes. They must shrink: multiply them by exp(old maximum − new maximum).", shrink="shrink = np.exp(new - largest)"),
     change("maximum of the tile", "You take the tile's own maximum and forget the old one. In a tile of small scores the running maximum must not fall: `max(largest, scores.max())`.", "new = scores.max()\nseen = new if np.isfinite(new) else 0\nshrink, weights = np.exp(largest - seen), np.exp(scores - seen)\nreturn new, total * shrink + weights.sum(), output * shrink + weights @ values", largest="new = scores.max()", nothing=("if new == -np.inf:\n    return largest, total, output", "if new == -np.inf and largest == -np.inf:\n    return largest, total, output")),
     change("maximum of the tile, and nothing hidden minded", "Two things to mend.\n1. You take the tile's own maximum and forget the old one. In a tile of small scores the running maximum must not fall: `max(largest, scores.max())`.\n2. Where all is hidden so far, the new maximum is −∞ too, and −∞ − (−∞) is NaN. Nothing has been seen then: leave the sums as they came in.", largest="new = scores.max()", nothing=""),
@@ -41,34 +43,9 @@ ONLINE = (
     change("values not weighted", "You add the tile's values without their weights. Each value counts by its own exponential: `… @ values`.", output="output = output * shrink + values.sum(axis=0)"),
     change("order", "The results are in another order. Return the new largest score, the total, the output.", answer=("return total, new, output", "return output, total, new", "return new, output, total")),
     change("a finite number for −∞", "A finite number, such as −10,000, stands for −∞ in your code. Before the first visible key `largest` must stay −∞ and the sums 0.", nothing="", largest=("scores = np.maximum(scores, -1e4)\nnew = max(largest, scores.max())", "scores = np.maximum(scores, -1e9)\nnew = max(largest, scores.max())")),
-    change("a hidden tile resets the sums", "A tile in which all is hidden sets your sums to 0. It adds nothing: return `largest, total, output` as they came.", nothing="if scores.max() == -np.inf:\n    return largest, 0.0, 0 * output"),
+    change("a hidden tile resets the sums", "A tile in which all is hidden sets your sums to 0. It adds nothing: return `largest, total, output` as they came.", nothing=("if scores.max() == -np.inf:\n    return largest, 0.0, 0 * output", "if scores.max() == -np.inf:\n    return -np.inf, 0.0, 0 * output")),
+    change("output kept divided", "You take the output that comes in for divided, multiply it by the total, and divide it again. It comes undivided, and stays so: shrink it, and add the tile.", output="output = (output * total_before * shrink + weights @ values) / total", total="total_before = total\ntotal = total * shrink + weights.sum()"),
     change("only keys that raise the maximum", "Keys that do not raise the maximum are left out. Their exp(score − largest) counts as well.", "for score, value in zip(scores, values):\n    if score > largest:\n        shrink = np.exp(largest - score)\n        largest, total, output = score, total * shrink + 1, output * shrink + value\nreturn largest, total, output"),
-)
-
-# --- A rolling causal mask with kept tokens -----------------------------------------------------------------------------
-
-ROLLING = (
-    change("kept tokens seen ahead", "Early rows see kept positions that lie ahead of them. Kept or not, nobody sees the future: query i sees key j only where j ≤ i.", answer="return (past & near) | kept"),
-    change("two-sided window", "Your window reaches to both sides, so positions see ahead. Query i sees key j only where j ≤ i.", near="near = np.abs(i - j) < window", answer=("return near | kept", "return near | (past & kept)")),
-    change("sees ahead", "Nothing keeps a query from looking ahead: for query i and a later key j, i − j is negative, and smaller than any window. Ask for j ≤ i, too.", past="past = True"),
-    change("one too many", "Your window begins one position too early. The position itself is one of the `window`, so the distances are 0 to window − 1.", near="near = i - j <= window"),
-    change("one too few", "Your window begins one position too late. The position itself is one of the `window`, so the distances are 0 to window − 1.", near="near = i - j < window - 1"),
-    change("window before the position", "Your window ends just before the position, and begins one position too early. The position itself is one of the `window`, so the distances are 0 to window − 1.", near="near = (i - j >= 1) & (i - j <= window)"),
-    change("cannot see itself", "No position sees itself. It is part of its own window: query i sees key j where j ≤ i, so also where j = i.", past="past = j < i"),
-    change("distance with the wrong sign", "Your window hides nothing of the past: for query i and a past key j, j − i is never positive. Hide the keys with i − j ≥ `window` that are not kept.", near="near = j - i < window"),
-    change("one kept too many", "You keep one position too many. The first `keep` are 0 to keep − 1: key j is kept where j < `keep`.", kept="kept = j <= keep"),
-    change("kept rows", "You keep rows, that is queries. Keep columns, that is keys: key j is kept where j < `keep`.", kept="kept = i < keep"),
-    change("nothing kept", "The first positions are not kept. A query sees a past key in its window *or* among the first `keep`: join the two with `|`.", answer="return past & near"),
-    change("no window at all", "Beyond itself, a query sees nothing but kept positions, if it sees itself at all. The last `window` positions count, too: i − j < `window`.", near=("near = np.zeros((T, T), bool)", "near = i == j")),
-    change("only what is kept", "Your queries see only what is near and kept: few positions are both. Either is enough, so join the two with “or”, and hide what lies ahead.", answer="return past & near & kept"),
-    change("no window", "Your window hides nothing. Hide what is far and not kept.", answer="return past & (past | kept)"),
-    change("kept inside the window", "You count the kept ones into the window, which shrinks it by `keep`. The window has its own `window` positions.", near="near = i - j < window - keep"),
-    change("last kept", "You keep the last positions of the text. The first `keep` are meant: key j is kept where j < `keep`.", kept="kept = j >= T - keep"),
-    change("inverted", "True and False are the wrong way round. Here True means may attend.", answer="return ~(past & (near | kept))"),
-    change("numbers to add", "These are numbers to be added to scores. A mask in this course holds True (may attend) and False.", answer="return np.where(past & (near | kept), 0, -np.inf)"),
-    change("axes swapped", "Rows and columns are exchanged. The row i is the query, and the column j is the key: j must not be later than i.", i="i = np.arange(T)", j="j = np.arange(T)[:, None]"),
-    change("axes not crossed", "Both rows of numbers lie along the same axis. Queries are the rows: their numbers take `[:, None]`.", i="i = np.arange(T)"),
-    change("a negative start", "In row i the window begins at i − window + 1, which is negative in the first rows. A negative start of a slice counts from the end, so the slice is empty or begins too late. Begin at 0 there: `max(0, …)`.", "mask = np.zeros((T, T), bool)\nfor i in range(T):\n    mask[i, i - window + 1 : i + 1] = True\n    mask[i, : min(keep, i + 1)] = True\nreturn mask"),
 )
 
 # --- One step of a delta-rule memory ------------------------------------------------------------------------------------
@@ -85,40 +62,13 @@ DELTA = (
     change("rate on the value only", "You multiply the value alone by the rate. Multiply the whole error, v − k @ S.", error="error = rate * v - old", answer="return S + change"),
     change("only the change", "You return what is to be added. Add it to S.", answer="return rate * change"),
     change("memory faded", "You multiply the whole memory by 1 − rate. The delta rule leaves what other keys wrote: S + rate · outer(k, v − k @ S).", error=("error = v", "error = v - old"), answer="return (1 - rate) * S + rate * change"),
+    change("the error in every row", "You add the error to every row of S, whatever the key. A row counts by its entry of the key: `np.outer(k, …)`, (d_k, d_v).", write="change = error"),
     change("not an outer product", "You multiply key and error entry by entry. Each entry of the key meets each of the error: `np.outer(k, …)`, (d_k, d_v).", write="change = k * error"),
     change("error squared", "You square the error, which loses its sign. The gradient of ½ error² is the error itself.", error="error = (v - old) ** 2"),
     change("the reading added", "You add what the memory says already. Add what it lacks, the error v − k @ S.", error="error = old"),
     change("read after writing", "v does not count in your error: it is left out, or cancels, because you read after v has been added. Read first: v − k @ S.", read="old = k @ (S + np.outer(k, v))"),
     change("divided by the sum of keys", "You divide as linear attention does. The delta rule needs no sum below a fraction bar.", answer="return S + rate * change / k.sum()"),
     change("row by row", "Your loop reads the memory anew after each row that it has written. Compute `v - k @ S` once, before the loop.", "S = S.copy()\nfor i in range(len(k)):\n    S[i] = S[i] + rate * k[i] * (v - k @ S)\nreturn S"),
-)
-
-# --- The bytes of a cache -----------------------------------------------------------------------------------------------
-
-BYTES = (
-    change("keys only", "You count one vector a token. A cache keeps two: a key and a value.", numbers="numbers = kv_heads * d_head"),
-    change("query heads", "You count the heads of the queries. Queries are not kept, and `kv_heads` heads of keys and values serve them all.", numbers="numbers = 2 * heads * d_head"),
-    change("query heads for one of the two", "You count the heads of the queries for the keys or for the values. Both have `kv_heads` heads.", numbers="numbers = (heads + kv_heads) * d_head"),
-    change("heads of a group", "`heads // kv_heads` is how many query heads share one head of keys and values. `kv_heads` itself is the number of heads that are kept.", numbers="numbers = 2 * (heads // kv_heads) * d_head"),
-    change("queries kept, too", "You count three vectors. The queries of the past are never asked again: two, a key and a value.", numbers=("numbers = 3 * kv_heads * d_head", "numbers = (heads + 2 * kv_heads) * d_head")),
-    change("bits for bytes", "These are bits. A byte has eight of them: divide by 8.", answer="return numbers * rows * bits"),
-    change("bits taken for bytes the other way", "You multiply by 8. Bits are smaller than bytes: divide by 8.", answer="return numbers * rows * bits * 8"),
-    change("numbers not bytes", "`bits` does not count in your result. Each number has `bits` / 8 bytes.", answer=("return numbers * rows", "return numbers * rows / 8")),
-    change("whole bytes", "You give each number one whole byte or more. Numbers of 4 bits take half a byte each: `bits / 8`.", answer=("return numbers * rows * max(bits // 8, 1)", "return numbers * rows * -(-bits // 8)")),
-    change("always 2 bytes", "You take 16 bits for granted. Each number has `bits` / 8 bytes.", answer="return numbers * rows * 2"),
-    change("always 4 bytes", "You take 32 bits for granted. Each number has `bits` / 8 bytes.", answer="return numbers * rows * 4"),
-    change("window ignored", "Local layers keep all tokens in your count. They keep the last `window` only: `min(tokens, window)`.", local="rows = rows + local_layers * tokens"),
-    change("window never filled", "You count the whole window, even where there are fewer tokens: `min(tokens, window)`.", local="rows = rows + local_layers * window"),
-    change("larger of the two", "A local layer keeps the smaller of tokens and window: `min`.", local="rows = rows + local_layers * max(tokens, window)"),
-    change("local layers forgotten", "You leave the local layers out. They keep `min(tokens, window)` each.", local=""),
-    change("local layers twice", "You count the local layers among the full ones, too. Full layers are `layers - local_layers`.", everywhere="rows = layers * tokens"),
-    change("all layers local", "You take every layer for a local one. Only `local_layers` of them keep a window.", everywhere="rows = 0", local="rows = layers * min(tokens, window)"),
-    change("one layer", "You count one layer. Each layer has a cache of its own.", everywhere="rows = tokens", local=""),
-    change("width forgotten", "You count one number a head. A key has `d_head` of them.", numbers="numbers = 2 * kv_heads"),
-    change("heads forgotten", "You count one head. There are `kv_heads` of them.", numbers="numbers = 2 * d_head"),
-    change("kilobytes", "Your result is in a larger unit, such as kilobytes. Bytes are asked for.", answer=("return numbers * rows * bits / 8 / 1024", "return numbers * rows * bits / 8 / 1e9", "return numbers * rows * bits / 8 / 2**20", "return numbers * rows * bits / 8 / 2**30")),
-    change("local and global exchanged", "Local and global layers are exchanged: `layers - local_layers` of them keep all tokens.", everywhere="rows = local_layers * tokens", local="rows = rows + (layers - local_layers) * min(tokens, window)"),
-    change("what is thrown away", "`tokens - window` is what a local layer throws away. It keeps `min(tokens, window)`.", local=("rows = rows + local_layers * max(0, tokens - window)", "rows = rows + local_layers * (tokens - window)")),
 )
 
 # --- Rounding with a scale for each row or each column --------------------------------------------------------------------
@@ -132,11 +82,15 @@ ROUNDED = (
     change("one level too many", "You divide the range into 2^bits gaps, which makes 2^bits + 1 levels: one more than the bits can tell apart. There are 2^bits − 1 gaps.", step="step = (high - low) / 2**bits"),
     change("as many levels as bits", "You make as many levels as there are bits. Each bit doubles their number: 2^bits levels.", step="step = (high - low) / (bits - 1 + (bits == 1))"),
     change("one level too few", "You leave one level unused. 2^bits levels have 2^bits − 1 gaps between them.", step="step = (high - low) / max(2**bits - 2, 1)"),
+    change("not the power", "In Python `^` is not the power (it compares bits). Write `2**bits`.", step=("step = (high - low) / ((2 ^ bits) - 1)", "step = (high - low) / (2 ^ bits - 1)")),
+    change("decimals for bits", "`np.round(x, bits)` keeps so many decimals. Levels go from the smallest number to the largest: divide by the step, round to whole numbers, and turn them back.", "return np.round(x, bits)"),
+    change("a little added to the step", "You add a small number to each step, so that none is 0. This moves the levels, and with 16 bits one sees it. Put 1 in the place of a step that is 0, and leave the others: `np.where`.", alike="", whole="whole = np.round((x - low) / (step + 1e-6))"),
     change("twice the bits", "`2 * bits` is not 2^bits. In Python the power is `2**bits`.", step="step = (high - low) / (2 * bits - 1)"),
     change("minimum not added back", "You do not add the smallest number again at the end.", answer="return whole * step"),
     change("whole numbers returned", "These are the whole numbers that would be stored. Turn them back: multiply by the step, and add the smallest number.", answer="return whole"),
     change("minimum not taken off", "You round x divided by the step, so the levels are multiples of the step, and the smallest number is no level. Take the smallest number off before, and add it after.", whole="whole = np.round(x / step)", answer="return whole * step"),
     change("minimum added, never taken off", "You add the smallest number and have not taken it off before rounding. Take it off x first, then divide by the step and round.", whole="whole = np.round(x / step)"),
+    change("multiplied and divided exchanged", "You multiply by the step and then divide by it. It is the other way round: (x − smallest) / step counts the steps, and times step turns them back.", whole="whole = np.round((x - low) * step)", answer="return low + whole / step"),
     change("rounded down", "You round down, which takes off half a step on average. Round to the nearest level: `np.round`.", whole=("whole = np.floor((x - low) / step)", "whole = ((x - low) / step).astype(int)", "whole = (x - low) // step")),
     change("rounded up", "You round up, which adds half a step on average. Round to the nearest level: `np.round`.", whole="whole = np.ceil((x - low) / step)"),
     change("codes in a byte", "You store the whole numbers in 8 bits. With more than 8 bits they go up to 2^bits − 1, and what is above the type's largest number starts again from its smallest. Leave them as floats, or use `int64`.", whole=("whole = np.round((x - low) / step).astype(np.uint8)", "whole = np.round((x - low) / step).astype(np.int8)", "whole = np.round((x - low) / step).astype(int).astype(np.uint8)")),
@@ -212,46 +166,6 @@ total, output = total * shrink + weights.sum(), output * shrink + weights @ valu
     "last tile, and this is exact attention that never holds more than a tile.",
 )
 
-# --- A rolling causal mask with kept tokens -------------------------------------------------------------------------
-
-
-def _mask_cases(rng: np.random.Generator) -> Sequence[Case]:
-    sizes = ((8, 3, 2), (6, 1, 0), (7, 4, 0), (9, 2, 1), (5, 7, 1), (10, 3, 4), (1, 1, 1), (4, 1, 6))
-    return [Case(f"T = {T}, window = {W} and keep = {k}", (T, W, k)) for T, W, k in sizes]
-
-
-_MASK = Exercise(
-    name="rolling_mask",
-    called="my_rolling_mask",
-    takes="T, window, keep",
-    task="""Each position sees the last `window` positions, itself among them, and the first `keep`.
-
-T: how many positions. window: at least 1. keep: 0 or more. Nobody sees ahead, not
-even to a kept position. Returns booleans, (T, T), True = may attend. NumPy only.""",
-    steps={
-        "i": "i = np.arange(T)[:, None]  # (T, 1)",
-        "j": "j = np.arange(T)  # (T,)",
-        "near": "near = i - j < window",
-        "kept": "kept = j < keep",
-        "past": "past = j <= i",
-        "answer": "return past & (near | kept)",
-    },
-    cases=_mask_cases,
-    returns=("mask",),
-    hints=(
-        "Three conditions on (i, j): not ahead, near, kept. Which two are joined by *or*?",
-        "With i a column and j a row: `j <= i` is not ahead; `i - j < window` is near, with the position itself at distance 0; "
-        "`j < keep` is kept.",
-        "`past & (near | kept)`: without the first, early rows would see kept positions that lie ahead of them.",
-    ),
-    mistakes=ROLLING,
-    in_pytorch="""ago = torch.arange(T)[:, None] - torch.arange(T)
-mask = (ago >= 0) & ((ago < window) | (torch.arange(T) < keep))
-# As an attn_mask this hides keys, but saves no time. torch.nn.attention.flex_attention skips tiles that are all hidden.""",
-    praise="Eight settings, from a window of one to one that is wider than the text. With this mask a cache needs window + keep rows, "
-    "however long the text.",
-)
-
 # --- One step of a delta-rule memory --------------------------------------------------------------------------------
 
 
@@ -299,52 +213,6 @@ S stays as it was. NumPy only.""",
     mistakes=DELTA,
     library=(fast_weights.write,),
     praise="Seven memories. At rate 1 the memory now answers v to k, whatever it said before; at less, it moves that far.",
-)
-
-# --- The bytes of a cache -------------------------------------------------------------------------------------------
-
-
-def _bytes_cases(rng: np.random.Generator) -> Sequence[Case]:
-    sizes = (
-        ("grouped heads in 16 bits", (1000, 32, 32, 8, 128, 16, 0, 0)),
-        ("as many heads as queries have", (512, 12, 12, 12, 64, 32, 0, 0)),
-        ("one head in 8 bits", (2048, 24, 71, 1, 64, 8, 0, 0)),
-        ("4 bits", (300, 30, 9, 3, 64, 4, 0, 0)),
-        ("local layers beyond their window", (5000, 48, 16, 8, 256, 16, 40, 1024)),
-        ("local layers before their window is full", (700, 26, 4, 1, 256, 16, 22, 1000)),
-        ("narrow heads in 4 bits", (90, 5, 6, 3, 20, 4, 2, 48)),
-    )
-    return [Case(label, arguments) for label, arguments in sizes]
-
-
-_BYTES = Exercise(
-    name="cache_bytes",
-    called="my_cache_bytes",
-    takes="tokens, layers, heads, kv_heads, d_head, bits, local_layers, window",
-    task="""The bytes of a key–value cache.
-
-tokens: how many there are. layers: how many layers, local_layers of which keep the
-last `window` tokens only. heads: of the queries; they share kv_heads heads of keys
-and values, each d_head wide. bits: of each number. Returns one number.""",
-    reference=lambda tokens, layers, heads, kv_heads, d_head, bits, local_layers, window: costs.cache_bytes(
-        tokens, layers, kv_heads, d_head, bits, local_layers, window
-    ),
-    steps={
-        "numbers": "numbers = 2 * kv_heads * d_head  # a key and a value, for one token in one layer",
-        "everywhere": "rows = (layers - local_layers) * tokens",
-        "local": "rows = rows + local_layers * min(tokens, window)",
-        "answer": "return numbers * rows * bits / 8",
-    },
-    cases=_bytes_cases,
-    returns=("bytes",),
-    hints=(
-        "Count the numbers that one token leaves in one layer; then tokens and layers; then bits.",
-        "A key and a value for each of the kv_heads, d_head wide: 2 · kv_heads · d_head. Queries are not kept.",
-        "A full layer keeps all tokens, a local one `min(tokens, window)`. Eight bits are a byte.",
-    ),
-    mistakes=BYTES,
-    library=(costs.cache_bytes,),
-    praise="Seven configurations: shared heads, few bits, local layers before and beyond their window.",
 )
 
 # --- Rounding with a scale for each row or each column ----------------------------------------------------------------
@@ -404,4 +272,4 @@ rounded = low + torch.round((x - low) / step.masked_fill(step == 0, 1)) * step""
     praise="Ten arrays: rows and columns, 1 to 16 bits, numbers far from 0, numbers that are all alike.",
 )
 
-EXERCISES = (_ONLINE, _MASK, _ROUNDED, _BYTES, _DELTA)
+EXERCISES = (_ONLINE, _ROUNDED, _DELTA)

@@ -3,48 +3,56 @@
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lesson_utils.classroom import tables
+from lesson_utils.classroom import plots, tables
 from lesson_utils.maths import efficient, fast_weights
 from lesson_utils.maths.checks import Array, Ids
 
 D_K, VALUES, RUNS = 32, 64, 20
 ENDS = 8  # pairs at each end of the text that are counted apart
-PAIRS = (4, 8, 16, 32, 64, 128, 256)
-MAPS = ("none", "elu + 1", "elu+1 − mean")
+PAIRS = (8, 32, 64, 128, 256)
+MAPS = ("none", "elu + 1", "elu + 1 − mean", "none + mean")
 Step = Callable[[Array, Array, Array, float], Array]  # the exercise's: memory, key, value, rate -> memory
 # The mean of elu(x) + 1 over many x of variance 1: the part that all features share.
 MEAN = np.float32(efficient.elu_feature_map(np.random.default_rng(0).normal(size=100_000)).mean())
 
 
 class Recall(NamedTuple):
-    """Shares of right answers, and how alike the keys of one run are, (pairs, pairs), to look at."""
+    """Shares of right answers."""
 
     oldest: float  # of the first pairs written, up to ENDS
     newest: float  # of the last
     everything: float
     rewritten: float  # of keys that were written twice, the newer value
-    alike: Array  # products of the features of the first 16 keys
 
 
-def draw(pairs: int, seed: int = 0, dtype: type = np.float32) -> tuple[Array, Ids]:
-    """Random keys of length 1, (RUNS, pairs, D_K), and which of VALUES values each has, (RUNS, pairs)."""
+def draw(pairs: int, seed: int = 0, dtype: type = np.float32, by_chance: bool = False) -> tuple[Array, Ids]:
+    """Random keys of length 1, (RUNS, pairs, D_K), and which of VALUES values each has, (RUNS, pairs).
+
+    No value comes twice before each has come once, unless values are drawn `by_chance`.
+    """
     rng = np.random.default_rng([seed, pairs])
     keys: Array = rng.normal(size=(RUNS, pairs, D_K)).astype(dtype)
     keys /= np.linalg.norm(keys, axis=-1, keepdims=True)
-    return keys, rng.integers(VALUES, size=(RUNS, pairs))
+    if by_chance:
+        return keys, rng.integers(VALUES, size=(RUNS, pairs))
+    rounds = -(-pairs // VALUES)
+    values = [np.concatenate([rng.permutation(VALUES) for _ in range(rounds)])[:pairs] for _ in range(RUNS)]
+    return keys, np.stack(values)
 
 
 def phi(keys: Array, feature_map: str) -> Array:
     """Map keys and queries to features, of length 1 for the delta rule; the map sees entries of variance 1."""
-    if feature_map == "none":
+    if feature_map == MAPS[0]:
         return keys
-    features = efficient.elu_feature_map(math.sqrt(D_K) * keys)
-    if feature_map == MAPS[2]:
-        features = features - MEAN
+    features = math.sqrt(D_K) * keys
+    if feature_map == MAPS[3]:
+        features = features + MEAN
+    else:
+        features = efficient.elu_feature_map(features) - (MEAN if feature_map == MAPS[2] else np.float32(0))
     return features / np.linalg.norm(features, axis=-1, keepdims=True)
 
 
@@ -95,22 +103,26 @@ def recall(
     seed: int = 0,
     rate: float = 1.0,
     dense: bool = False,
+    by_chance: bool = False,
 ) -> Recall:
     """Write pairs, then ask with each key; the answer is the value that the memory says most of."""
-    keys, values = draw(pairs, seed)
+    keys, values = draw(pairs, seed, by_chance=by_chance)
     features = phi(keys, feature_map)
     S = written(features, values, decay, overwrite, rate=rate, dense=dense)
     right = told(features, values, S, dense)
     few = min(ENDS, pairs)
-
-    again = np.concatenate([features[:, : pairs // 2]] * 2, axis=1)  # each key twice, with two values
-    twice = written(again, values, decay, overwrite, rate=rate, dense=dense)
-    newer = told(again[:, pairs // 2 :], values[:, pairs // 2 :], twice, dense)
+    newer = rewritten(features, values, pairs // 2, decay=decay, overwrite=overwrite, rate=rate, dense=dense)
     first, last = float(right[:, :few].mean()), float(right[:, -few:].mean())
-    unit = draw(16, seed)[0][0]
-    unit = phi(unit, feature_map)
-    unit = unit / np.linalg.norm(unit, axis=-1, keepdims=True)
-    return Recall(first, last, float(right.mean()), float(newer.mean()), unit @ unit.T)
+    return Recall(first, last, float(right.mean()), newer)
+
+
+def rewritten(features: Array, values: Ids, keys: int, times: int = 1, dense: bool = False, **rule: Any) -> float:
+    """Write an old value under each of some keys, `times` times, then a new one: the share that names the new one."""
+    asked = features[:, :keys]
+    old, new = values[:, :keys], values[:, keys : 2 * keys]
+    again = np.concatenate([asked] * (times + 1), axis=1)
+    S = written(again, np.concatenate([old] * times + [new], axis=1), dense=dense, **rule)
+    return float(told(asked, new, S, dense).mean())
 
 
 def softmax_recall(pairs: int, seed: int = 0) -> float:
@@ -122,22 +134,70 @@ def softmax_recall(pairs: int, seed: int = 0) -> float:
     return float((said.argmax(axis=-1) == values).mean())
 
 
+def votes(pairs: int = 64, seed: int = 0) -> tuple[float, float]:
+    """With elu + 1 and values drawn by chance: the share of answers that name a most frequent value, and its pairs."""
+    keys, values = draw(pairs, seed, by_chance=True)
+    features = phi(keys, MAPS[1])
+    said = (features @ written(features, values, 1.0, False)).argmax(axis=-1)
+    counts = np.stack([np.bincount(of, minlength=VALUES) for of in values])  # (RUNS, VALUES)
+    often = counts == counts.max(axis=1, keepdims=True)
+    named, there = (float(np.take_along_axis(often, ids, axis=1).mean()) for ids in (said, values))
+    return named, there
+
+
+@plots.still(9.0, 3.2)
+def feature_maps(figure: "plots.Figure", pairs: int = 64) -> str:
+    """Draw the right answers by feature map, for three kinds of values."""
+    kinds: dict[str, dict[str, bool]] = {
+        "random vectors, each once": {"dense": True},
+        "switches, each once": {},
+        "switches, by chance": {"by_chance": True},
+    }
+    found = {name: [recall(pairs, feature_map=name, **kind).everything for kind in kinds.values()] for name in MAPS}
+    ax = figure.add_subplot(ylabel=f"right, of {pairs}", ylim=(0, 1.18))
+    for n, (name, shares) in enumerate(found.items()):
+        at = np.arange(len(kinds)) + 0.22 * (n - 1.5)
+        colour = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.GREY)[n]
+        bars = ax.bar(at, shares, 0.2, color=colour, label=name)
+        ax.bar_label(bars, [f"{share:.0%}" for share in shares], padding=2, fontsize=10)
+    ax.set_xticks(range(len(kinds)), list(kinds))
+    ax.set_yticks((0, 0.5, 1), ("0", "half", "all"))
+    ax.legend(title="feature map", loc="center left", bbox_to_anchor=(1.01, 0.5))
+    without, with_mean = found[MAPS[2]][0], found[MAPS[1]][0]
+    ax.set_title(f"elu + 1 recalls {with_mean:.0%} of random vectors, and {without:.0%} without its mean")
+    listed = (f"{name}: {', '.join(f'{x:.0%}' for x in shares)}" for name, shares in found.items())
+    return f"… Right answers for {', '.join(kinds)}. {'; '.join(listed)}."
+
+
+def rule_table(step: Step) -> tables.Table:
+    """Right answers by number of pairs for each way to write, and of keys written twice; `step` is the delta rule's."""
+
+    keys, values = draw(64)
+
+    def news(**rule: Any) -> list[float]:
+        return [rewritten(keys, values, n, times, **rule) for n, times in ((32, 1), (8, 8))]
+
+    def fading(decay: float) -> list[float]:
+        return [*(recall(n, decay).everything for n in PAIRS), *news(decay=decay, overwrite=False)]
+
+    def by(rate: float) -> list[float]:
+        found = [recall_by(step, n, rate) for n in PAIRS]
+        return [*found, *news(decay=1.0, overwrite=True, step=step, rate=rate)]
+
+    rows = {
+        "attention, all pairs kept": [*map(softmax_recall, PAIRS), np.nan, np.nan],
+        "a sum": fading(1.0),
+        "a sum with decay 0.9": fading(0.9),
+        "a sum with decay 0.97": fading(0.97),
+        "delta rule, rate 1": by(1.0),
+        "delta rule, rate 0.2": by(0.2),
+    }
+    head = ("right answers, by pairs written", *map(str, PAIRS), "32 keys: old, new", "8 keys: 8 × old, new")
+    listed = [(name, *(f"{x:.0%}" if x == x else "–" for x in of)) for name, of in rows.items()]  # NaN: not asked
+    return tables.table(head, listed)
+
+
 def recall_by(step: Step, pairs: int, rate: float = 1.0) -> float:
     """Write pairs with somebody's step of the delta rule, and return the share that is recalled."""
     keys, values = draw(pairs)
     return float(told(keys, values, written(keys, values, 1.0, True, step, rate)).mean())
-
-
-def recall_table(step: Step) -> tables.Table:
-    """Right answers by number of pairs, for each way to keep them; `step` is the delta rule's."""
-    ways: dict[str, Callable[[int], float]] = {
-        "attention, all pairs kept": softmax_recall,
-        "a sum, no feature map": lambda n: recall(n).everything,
-        "… with values as dense vectors": lambda n: recall(n, dense=True).everything,
-        "a sum, elu + 1": lambda n: recall(n, feature_map=MAPS[1]).everything,
-        "… less the features' mean": lambda n: recall(n, feature_map=MAPS[2]).everything,
-        "delta rule, rate 1": lambda n: recall_by(step, n),
-        "delta rule, rate 0.2": lambda n: recall_by(step, n, 0.2),
-    }
-    rows = [(name, *map(ask, PAIRS)) for name, ask in ways.items()]
-    return tables.table(("pairs written", *map(str, PAIRS)), rows, ".0%")

@@ -2,15 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from lesson_utils.classroom import plots, tables
-from lesson_utils.classroom.formats import three_figures
+from lesson_utils.classroom import tables
 from lesson_utils.lessons.efficient_attention.measured import as_bytes
 from lesson_utils.maths import costs
 from lesson_utils.maths.checks import Array
@@ -20,12 +18,12 @@ ALL_TEXTS = "all three"
 
 @cache
 def real() -> dict[str, Any]:
-    """Perplexities of SmolLM2-135M-Instruct on three texts, measured once and stored."""
+    """Perplexities of SmolLM2-135M-Instruct on three texts from token 160 on, measured once and stored."""
     return dict(json.loads((Path(__file__).parent / "real.json").read_text(encoding="utf-8")))
 
 
 def perplexity(part: str, key: object, text: str = ALL_TEXTS) -> float:
-    """Look up a stored perplexity of one text, or the geometric mean of all: "window" "64 1", "best" 16, "bits" 8, …"""
+    """Look up a stored perplexity of one text, or the geometric mean of all: "window" "64 1", "channel" 3, …"""
     stored = real()[part][str(key)]
     if text != ALL_TEXTS:
         return float(stored[text])
@@ -34,85 +32,49 @@ def perplexity(part: str, key: object, text: str = ALL_TEXTS) -> float:
 
 # --- 3 · Look at fewer keys -------------------------------------------------------------------------------------------
 
-WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 4)  # stored are 2 first tokens, too: they do what 1 and 4 do
+WINDOWS, KEPT = (16, 32, 64, 128, 256), (0, 1, 4)
 TEXTS = (ALL_TEXTS, "story", "report", "manual")
-SHOWN = ("64 0", "128 0", "64 1")  # windows of the table
-
-
-def window_table() -> tables.Table:
-    """List SmolLM2's perplexity on each text with all tokens, the last 64 or 128, or the last 64 and the first."""
-    ways = (("full", "all"), *(("window", shown) for shown in SHOWN))
-    rows = [(text, *(perplexity(*way, text) for way in ways)) for text in TEXTS]
-    return tables.table(("perplexity", "all", "last 64", "last 128", "last 64 and the first"), rows, ".1f")
+FRONTS = {"\n": "a line break", " zebra": "“ zebra”"}  # put in front of a text
 
 
 def sink_table() -> tables.Table:
-    """List SmolLM2's perplexity with the last 64 tokens and something in place of the first (stored)."""
-    rows = (
-        ("the last 64, and nothing else", perplexity("window", "64 0")),
-        ("… and token 0", perplexity("window", "64 1")),
-        ("… and token 1 in its place", perplexity("other", 1)),
-        ("… and token 20 in its place", perplexity("other", 20)),
-        ("… and the score of token 0, not its value", perplexity("sink", "score")),
-        ("… and one number for each head as a score", perplexity("sink", "constant")),
-        ("all tokens", perplexity("full", "all")),
-    )
-    return tables.table(("SmolLM2 sees", "perplexity"), rows, ".1f")
+    """List SmolLM2's perplexity on each text with the last tokens, and something in place of the first (stored)."""
+    ways = {
+        "all tokens": ("full", "all"),
+        "the last 256": ("window", "256 0"),
+        "the last 64": ("window", "64 0"),
+        "… and the first": ("window", "64 1"),
+        **{f"… and {name} in front": ("front", front) for front, name in FRONTS.items()},
+        "… and the first line break within": ("other", "\n"),
+        "… and the score of the first, without its value": ("sink", "score"),
+    }
+    rows = [(name, *(perplexity(*way, text) for text in TEXTS)) for name, way in ways.items()]
+    return tables.table(("perplexity of SmolLM2, which sees", *TEXTS), rows, ".1f")
 
 
-@plots.still(9.0, 3.4)
-def best_keys(figure: "plots.Figure") -> str:
-    """Perplexity when each query keeps its k largest weights, beside a window of k tokens (stored)."""
-    best = sorted(int(k) for k in real()["best"])
-    kept, window = [perplexity("best", k) for k in best], [perplexity("window", f"{k} 1") for k in WINDOWS]
+def best_table() -> tables.Table:
+    """List SmolLM2's perplexity when each query keeps its k largest weights, beside a window of k tokens (stored)."""
     full = perplexity("full", "all")
-    ax = figure.add_subplot()
-    ax.plot(best, kept, "o-", color=plots.GREEN)
-    ax.plot(np.array(WINDOWS) + 1, window, "o-", color=plots.BLUE)
-    ax.axhline(full, color=plots.INK, ls="--", lw=1.6)
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set(xlabel="keys that a query may use", ylabel="perplexity", ylim=(0.7 * full, 1.3 * max(kept)))
-    ticks = [*best, 128, 256]
-    ax.set_xticks(ticks, [str(k) for k in ticks])
-    ax.set_yticks((20, 50, 200, 1000, 5000), ("20", "50", "200", "1,000", "5,000"))
-    ax.minorticks_off()
-    ax.annotate(
-        "the best k, chosen by score", (best[1], kept[1]), (10, 4), textcoords="offset points", color=plots.GREEN
-    )
-    ax.annotate(
-        "the last and the first", (WINDOWS[0], window[0]), (0, 10), textcoords="offset points", color=plots.BLUE
-    )
-    ax.annotate("all keys", (1, full), (0, 5), textcoords="offset points")
-    fixed = perplexity("hitters", "32 32")
-    ax.plot([64], [fixed], "D", color=plots.ORANGE, ms=9)
-    ax.annotate(
-        "the last 32, and the 32 that got most so far",
-        (64, fixed),
-        (-30, 70),
-        textcoords="offset points",
-        color=plots.ORANGE,
-        arrowprops={"arrowstyle": "-", "color": plots.ORANGE},
-    )
-    few, wide = 16, 2  # this many of the best keys; this window of WINDOWS
-    chosen, recent = (three_figures(p) for p in (perplexity("best", few), window[wide]))
-    ax.set_title(f"{few} well-chosen keys ({chosen}) beat a window of {WINDOWS[wide]} ({recent})")
-    listed = ", ".join(f"{k}: {three_figures(p)}" for k, p in zip(best, kept, strict=True))
-    return (
-        f"… The window keeps the first token as well. The last 32 keys with the 32 that got most weight so far give "
-        f"{three_figures(fixed)}, all keys {three_figures(full)}. Best keys, by number: {listed}. Stored results of "
-        "SmolLM2-135M, three texts."
-    )
+    rows = []
+    for k in (8, 16, 32, 64):
+        window = f"{perplexity('window', f'{k} 1'):.1f}" if k in WINDOWS else ""
+        rows.append((str(k), f"{perplexity('best', k):.1f}", f"{perplexity('best', k) / full - 1:+.0%}", window))
+    rows.append(("all", f"{full:.1f}", "", ""))
+    return tables.table(("keys a query may use", "the best", "more than all", "the last and the first"), rows)
+
+
+def longer_table() -> tables.Table:
+    """List by how much the 64 best keys raise the perplexity further on in four texts (stored)."""
+    longer = real()["longer"]
+    rows = [
+        (f"{name}, tokens {part}", f"{whole:.1f}", f"{best:.1f}", f"{best / whole - 1:+.0%}")
+        for name, parts in longer.items()
+        for part, (whole, best) in parts.items()
+    ]
+    return tables.table(("Python's manual", "all keys", "the best 64", "more than all"), rows)
 
 
 # --- 4 · Caches, by the published configurations ----------------------------------------------------------------------
-
-Count = Callable[..., float]  # the exercise's: tokens, layers, heads, kv_heads, d_head, bits, local_layers, window
-
-
-def count(tokens: int, layers: int, heads: int, *rest: int) -> float:
-    """Count the bytes of a cache as the exercise does: queries are not kept, so their number does not matter."""
-    return costs.cache_bytes(tokens, layers, *rest)
 
 
 class Model(NamedTuple):
@@ -131,15 +93,15 @@ class Model(NamedTuple):
     latent: int = 0  # numbers that are kept of a token in a layer, in place of keys and values
     d_full: int = 0  # numbers that its heads' keys and values would have, where this is not 2 · heads · d_head
 
-    def cache(self, tokens: int, bits: int, cache_bytes: Count) -> float:
-        """Bytes of its cache. A latent counts as one head whose key and value are half as wide each."""
+    def cache(self, tokens: int) -> float:
+        """Bytes of its cache in 16 bits. A latent counts as one head whose key and value are half as wide each."""
         kv_heads, d_head = (1, self.latent // 2) if self.latent else (self.kv_heads, self.d_head)
-        return cache_bytes(tokens, self.layers, self.heads, kv_heads, d_head, bits, self.local_layers, self.window)
+        return costs.cache_bytes(tokens, self.layers, kv_heads, d_head, 16, self.local_layers, self.window)
 
-    def without(self, tokens: int, bits: int, cache_bytes: Count) -> float:
+    def without(self, tokens: int) -> float:
         """Bytes that the cache would have with keys and values for all heads, in all layers, of all tokens."""
         d_head = self.d_full // (2 * self.heads) if self.d_full else self.d_head
-        return cache_bytes(tokens, self.layers, self.heads, self.heads, d_head, bits, 0, 0)
+        return costs.cache_bytes(tokens, self.layers, self.heads, d_head, 16)
 
     @property
     def weights(self) -> float:
@@ -160,23 +122,18 @@ MODELS = (
 )
 
 
-def savings_table(cache_bytes: Count, tokens: int = 131_072) -> tables.Table:
-    """List each model's cache beside the one that it would have if all its heads kept all tokens."""
+def savings_table(tokens: int = 8192) -> tables.Table:
+    """List each model's cache beside the one that all heads and tokens would take, and beside its weights."""
     rows = []
     for m in MODELS:
-        whole, kept = m.without(tokens, 16, cache_bytes), m.cache(tokens, 16, cache_bytes)
-        rows.append((m.name, as_bytes(whole), as_bytes(kept), f"{whole / kept:.1f}×"))
-    return tables.table((f"one text of {tokens:,} tokens", "all heads, all tokens", "as published", "smaller by"), rows)
-
-
-def directions_table() -> tables.Table:
-    """List SmolLM2's perplexity when all keys and values go through fewer numbers, without training (stored)."""
-    rows = [("384, as it was trained", three_figures(perplexity("full", "all")), "")]
-    for rank in sorted(real()["directions"], key=int, reverse=True):
-        of_weights = three_figures(perplexity("rank", rank)) if rank in real()["rank"] else "–"
-        rows.append((rank, of_weights, three_figures(perplexity("directions", rank))))
-    rows.append(("128: 3 heads averaged to 1", three_figures(perplexity("heads", 1)), ""))
-    head = ("numbers a token in a layer", "perplexity: directions of the weights", "of its keys and values")
+        whole, kept = m.without(tokens), m.cache(tokens)
+        rows.append((f"{m.name}: {m.kept}", as_bytes(whole), as_bytes(kept), f"{m.weights / kept:,.0f}"))
+    head = (
+        f"a cache of {tokens:,} tokens",
+        "all heads, all tokens",
+        "as published",
+        "caches that weigh as much as the model",
+    )
     return tables.table(head, rows)
 
 
@@ -191,16 +148,14 @@ def rounded(x: Array, bits: SupportsIndex, axis: int) -> Array:
     return low + np.round((x - low) / step) * step
 
 
-KINDS = ("keys", "values")
 SHARING = ("each vector", "each channel")
 STORED = {SHARING[0]: "vector", SHARING[1]: "channel"}  # parts of real.json
 
 
 @cache
-def sample() -> dict[str, Array]:
-    """Return 96 keys and values of SmolLM2, (96, 64) each: layer 11, head 0, text "story", behind the first token."""
-    with np.load(Path(__file__).parent / "keys.npz") as stored:
-        return {kind: stored[kind].astype(np.float32) for kind in KINDS}
+def sample() -> Array:
+    """Return 96 keys of SmolLM2, (96, 64): layer 11, head 0, text "story", behind the first token."""
+    return np.load(Path(__file__).parent / "keys.npy").astype(np.float32)
 
 
 def perplexity_rounded(sharing: str, bits: int) -> float:

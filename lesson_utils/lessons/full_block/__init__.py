@@ -4,5 +4,5 @@ LESSON = Lesson(
     5,
     "The full block",
     "What else does a Transformer need besides attention?",
-    exercises=("layer_norm", "pre_norm_block", "feed_forward"),
+    exercises=("layer_norm", "feed_forward", "pre_norm_block"),
 )

@@ -38,6 +38,7 @@ LAYER_NORM = (
     change('ε squared', 'You add ε², but what stands under the root is σ² + ε.', root="root = np.sqrt(variance + eps**2)"),
     change("ε subtracted", "You subtract ε. It is added under the root, so that there is never a 0: √(σ² + ε).", root="root = np.sqrt(variance - eps)"),
     change('ε added to the result', 'You add ε after the division. It belongs under the root, where it keeps a token of equal features from 0 / 0.', root="root = np.sqrt(variance)", normal="normal = (x - mean) / root + eps"),
+    change("ε added at the end", "You add ε at the end. It belongs under the root, where it keeps a token of equal features from 0 / 0.", root="root = np.sqrt(variance)", answer="return gamma * normal + eps + beta"),
     change("ε added above", "You add ε above the fraction bar. It belongs under the root: √(σ² + ε).", root="root = np.sqrt(variance)", normal="normal = (x - mean + eps) / root"),
     change('divided by the variance', 'You divide by the variance. Divide by its root, the standard deviation: only then can the spread be 1 afterwards.', root="root = variance + eps"),
     change('multiplied', 'You multiply by the standard deviation. Divide by it.', normal="normal = (x - mean) * root"),
@@ -52,6 +53,7 @@ LAYER_NORM = (
     change("not squared", "You take the mean of x − μ, which is always 0, or of its size. The variance is the mean of (x − μ)².", variance=(f"variance = (x - mean).mean({LAST})", f"variance = abs(x - mean).mean({LAST})")),
     change("mean of the squares minus the mean", "The variance is the mean of x² minus the *square* of the mean.", variance=f"variance = (x**2).mean({LAST}) - mean"),
     change("root twice", "You take the root twice. `x.std` has it already, and √(σ² + ε) needs the variance.", root=("root = np.sqrt(np.sqrt(variance + eps))", "root = np.sqrt(np.sqrt(variance)) + eps")),
+    change("a loop over the first axis", "Your loop goes over the first axis only. So each turn normalizes whole sequences if x is a batch, and single features if x is one token. No loop is needed: `axis=-1, keepdims=True`.", "np.array([gamma * (row - row.mean()) / np.sqrt(row.var() + eps) + beta for row in x])"),
     change("median", "You subtract the median. Layer norm subtracts the mean.", mean="mean = np.median(x, axis=-1, keepdims=True)"),
     change('from lowest to highest', 'You subtract the smallest feature and divide by its distance from the largest. Layer norm subtracts the mean and divides by √(σ² + ε).', *(f"low = x.min({LAST})\nreturn gamma * (x - low) / (x.max({LAST}) - low{e}) + beta" for e in ("", " + eps"))),
     change('without gamma and beta', 'γ and β are missing: each feature has its own scale and its own shift, both learnt.', answer="return normal"),
@@ -71,6 +73,7 @@ LAYER_NORM = (
 FEED_FORWARD = (
     change('max of Python', "Python's `max` and `if` compare whole arrays. Entry by entry it is `np.maximum(0, …)`.", relu=("hidden = max(0, hidden)", "hidden = max(hidden, 0)")),
     change('np.max with 0 first', '`np.max` takes an axis as its second argument. The larger of 0 and each entry is `np.maximum(0, …)`.', relu="hidden = np.max(0, hidden)"),
+    change("np.max of a list", "`np.max([0, …])` looks for the largest number of one list. The larger of 0 and each entry is `np.maximum(0, …)`.", relu="hidden = np.max([0, hidden])"),
     change('no ReLU', 'Nothing bends between the two matrices, so they are one matrix, W₁W₂. Take `np.maximum(0, …)` in between.', relu=""),
     change('ReLU at the end', 'Your ReLU comes after the second matrix. It belongs between the two; the output may be negative.', relu="", b_2="return np.maximum(0, y + b_2)"),
     change('ReLU twice', 'You apply ReLU after the second matrix, too. Only the hidden layer is bent; the output may be negative.', b_2="return np.maximum(0, y + b_2)"),
@@ -79,6 +82,7 @@ FEED_FORWARD = (
     change('np.max for np.maximum', 'You take the largest entry along axis 0, as `np.max(…, 0)` does. The larger of each entry and 0 is `np.maximum(…, 0)`.', relu="hidden = np.max(hidden, 0)"),
     change("np.max over the last axis", "You take the largest number of each row, or of all rows. `np.maximum(0, …)` compares each entry with 0.", relu=("hidden = np.max(hidden, axis=-1)", "hidden = np.max(hidden, axis=-1, keepdims=True)", "hidden = np.max(hidden)")),
     change('minimum', 'You keep what is negative and cut what is positive. ReLU is the *larger* of 0 and each entry: `np.maximum(0, …)`.', relu="hidden = np.minimum(0, hidden)"),
+    change("negative ones left out", "You pick out the positive entries, and the shape is lost. ReLU keeps every entry and sets the negative ones to 0: `np.maximum(0, …)`.", relu=("hidden = hidden[hidden > 0]", "hidden = hidden[hidden >= 0]")),
     change('absolute value', 'You take the absolute value. ReLU sets what is negative to 0; it does not turn it around.', relu="hidden = abs(hidden)"),
     change("negative ones kept", "You keep the negative entries and set the positive ones to 0. ReLU is the other way round: `np.maximum(0, …)`.", relu="hidden = np.where(hidden > 0, 0, hidden)"),
     change("compared with 1", "You compare with 1. ReLU is the larger of 0 and each entry.", relu="hidden = np.maximum(1, hidden)"),
@@ -106,6 +110,7 @@ FEED_FORWARD = (
     change('sum around it', "You add x, the residual connection. That is the block's business, not the feed-forward layer's.", b_2="return x + y + b_2"),
     change('another bend', "You bend with another function than ReLU, such as tanh, sigmoid, GELU or a leaky ReLU. Others work in a model; asked for is the paper's: `np.maximum(0, …)`.", relu=("hidden = np.tanh(hidden)", "hidden = ops.gelu(hidden)", "hidden = ops.sigmoid(hidden)", "hidden = hidden * ops.sigmoid(hidden)", "hidden = np.where(hidden > 0, hidden, 0.01 * hidden)", "hidden = np.where(hidden > 0, hidden, 0.1 * hidden)", "hidden = np.maximum(0, hidden) ** 2", "hidden = np.exp(hidden)", "hidden = np.log1p(np.exp(hidden))")),
     change('step', "This is 1 where the hidden layer is positive, and 0 elsewhere: ReLU's slope. ReLU lets what is positive through.", relu="hidden = hidden > 0"),
+    change("step of the square", "Behind your bend every number is 1. Python multiplies before it compares, and a square is never negative. Put brackets around the comparison: `… * (… > 0)`.", relu="hidden = hidden * hidden > 0"),
     change('softmax', 'You put a softmax over the hidden layer. Its features do not compete: each is cut off at 0 by itself.', relu="hidden = ops.softmax(hidden)"),
     change("softmax at the end", "You put a softmax at the end. The result is y as it is.", b_2="return ops.softmax(y + b_2)"),
     change("the hidden numbers returned", "You return the hidden numbers, (..., d_ff). The second matrix brings them back to d_model.", second="y = hidden", b_2=("return y", "return y + b_2")),
@@ -114,15 +119,17 @@ FEED_FORWARD = (
 # --- A pre-norm block ---------------------------------------------------------------------------------------------------
 
 BLOCK = (
-    change('post-norm', 'This is post-norm, norm(x + f(x)): the norm stands on the stream itself. In pre-norm it stands on the branch: x + f(norm(x)).', "x = norm_1(x + attend(x))\nreturn norm_2(x + feed_forward(x))", first="x = norm_1(x + attend(x))"),
+    change('post-norm', 'This is post-norm, norm(x + f(x)): the norm stands on the stream itself. In pre-norm it stands on the branch: x + f(norm(x)).', "x = norm_1(x + attend(x))\nreturn norm_2(x + feed_forward(x))", "norm_2(norm_1(x + attend(x)) + feed_forward(x))", "norm_2(x + attend(x) + feed_forward(norm_1(x + attend(x))))", first="x = norm_1(x + attend(x))"),
+    change("post-norm in the first half, and norm before feed-forward", "You norm the sum x + attend(x) and put it on the stream. In pre-norm the norm stands on the branch: x + attend(norm_1(x)).", "y = x + attend(x)\nreturn norm_1(y) + feed_forward(norm_2(y))"),
     change("post-norm, second half", "You norm the sum, as the first Transformers did. Here the norm stands before the work: x + f(norm(x)).", second="return norm_2(x + feed_forward(x))"),
     change('no residual connection', 'A residual connection is missing: the branch is *added* to the stream, x + f(norm(x)), in both halves.', "x = attend(norm_1(x))\nreturn feed_forward(norm_2(x))", first="x = attend(norm_1(x))"),
     change("no residual connection, second half", "The second half has no residual connection. Add its input, the sum from the first half, to its output: `… + feed_forward(norm_2(…))`, with this sum in both places.", second="return feed_forward(norm_2(x))"),
+    change("a norm that is not called", "A norm is a function: call it with the stream, `norm_1(x)`, and give its result to the part.", "x = x + attend(norm_1)\nreturn x + feed_forward(norm_2)", first="x = x + attend(norm_1)"),
     change('no norm', 'A norm is missing: each branch reads a normalized copy of the stream, x + f(norm(x)).', "x = x + attend(x)\nreturn x + feed_forward(x)", first="x = x + attend(x)"),
     change("no norm, second half", "The second half has no norm: `feed_forward(norm_2(…))` works on a normalized copy of the stream.", second="return x + feed_forward(x)"),
     change('the stream is normed', 'You add the normalized x in place of x. Then the stream is normalized after all; add x itself: x + f(norm(x)).', "x = norm_1(x)\nx = x + attend(x)\nx = norm_2(x)\nreturn x + feed_forward(x)", first="x = norm_1(x)\nx = x + attend(x)"),
     change("the stream is normed, second half", "You normalize the stream itself before the second half. What feed-forward returns is added to the stream as it is: `… + feed_forward(norm_2(…))`, with the sum from the first half in both places.", second="x = norm_2(x)\nreturn x + feed_forward(x)"),
-    change('norm behind the branch', 'You norm what comes out of a branch. Pre-norm norms what goes in: x + f(norm(x)).', "x = x + norm_1(attend(x))\nreturn x + norm_2(feed_forward(x))", first="x = x + norm_1(attend(x))"),
+    change('norm behind the branch', 'You norm what comes out of a branch. Pre-norm norms what goes in: x + f(norm(x)).', "x = x + norm_1(attend(x))\nreturn x + norm_2(feed_forward(x))", "x + norm_2(feed_forward(x + norm_1(attend(x))))", first="x = x + norm_1(attend(x))"),
     change("norm behind the branch, second half", "You norm what feed-forward returns. The norm stands before the work: `feed_forward(norm_2(…))`.", second="return x + norm_2(feed_forward(x))"),
     change('subtracted', 'A branch is subtracted. Both are added to the stream.', "x = x - attend(norm_1(x))\nreturn x - feed_forward(norm_2(x))", first="x = x - attend(norm_1(x))"),
     change("subtracted, second half", "You subtract the result of feed-forward. It is added to the stream.", second="return x - feed_forward(norm_2(x))"),
@@ -308,4 +315,4 @@ y = x + feed_forward(norm_2(x))
 # nn.TransformerEncoderLayer is post-norm unless you say `norm_first=True`, and takes (T, B, d) unless `batch_first=True`.""",
 )
 
-EXERCISES = (_NORM, _BLOCK, _FEED)
+EXERCISES = (_NORM, _FEED, _BLOCK)

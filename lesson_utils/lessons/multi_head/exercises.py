@@ -11,7 +11,7 @@ from lesson_utils.mistakes.exercise import Case, Exercise, change
 # fmt: off
 
 SPLIT = (
-    change('reshaped without a swap', 'Your heads are cut as by a reshape straight to (..., h, T, d_k), which never moves an entry past another: head 0 is filled with the first tokens, head 1 with the next. Reshape to (..., T, h, d_k) first, then swap the axes T and h.', cut="x = x.reshape(*leading, num_heads, T, d_k)", swap="return x"),
+    change('reshaped without a swap', 'Your heads are cut as by a reshape straight to (..., h, T, d_k), which never moves an entry past another: head 0 is filled with the first tokens, head 1 with the next. Reshape to (..., T, h, d_k) first, then swap the axes T and h.', "x.reshape(num_heads, -1, x.shape[-1] // num_heads)", "x.reshape(num_heads, x.shape[-2], -1)", cut="x = x.reshape(*leading, num_heads, T, d_k)", swap="return x"),
     change('not swapped', 'T and h are not swapped in your result. After the cut into (..., T, h, d_k), let them change places, so that each head has all tokens: `.swapaxes(-2, -3)`.', swap="return x"),
     change('every h-th column', 'Your head 0 gets the columns 0, h, 2h …; it should get the first d_k columns. Cut each row into h pieces of d_k: with `*leading, T, d_model = x.shape`, that is `reshape(*leading, T, num_heads, d_model // num_heads)`. Then swap T and h.', "np.stack([x[..., i::num_heads] for i in range(num_heads)], axis=-3)", cut="x = x.reshape(*leading, T, d_k, num_heads)", swap="return np.moveaxis(x, -1, -3)"),
     change('heads and width mixed up', 'Your numbers are cut as by a reshape to (..., T, d_k, h). `num_heads` is how many pieces there are; each is `d_model // num_heads` wide. With `*leading, T, d_model = x.shape`, that is `reshape(*leading, T, num_heads, d_model // num_heads)`.', cut="x = x.reshape(*leading, T, d_k, num_heads)"),
@@ -26,6 +26,12 @@ SPLIT = (
         "T, d_model = x.shape[-2:]\nreturn x.reshape(T, num_heads, d_model // num_heads).swapaxes(0, 1)",
         "x.reshape(len(x), num_heads, x.shape[1] // num_heads).transpose(1, 0, 2)",
         swap="return x.transpose(1, 0, 2)",
+    ),
+    change(
+        "pieces cut for two axes", "Your pieces are cut for x with two axes, (T, d_model). There may be any number in front: cut the last axis, after `...` or with `axis=-1`, and put the pieces right before T, `np.stack(heads, axis=-3)`.",
+        "d_k = x.shape[1] // num_heads\nreturn np.stack([x[:, i * d_k : (i + 1) * d_k] for i in range(num_heads)])",
+        "d_k = x.shape[-1] // num_heads\nreturn np.stack([x[:, i * d_k : (i + 1) * d_k] for i in range(num_heads)])",
+        "np.array(np.split(x, num_heads, axis=1))",
     ),
     change(
         'three axes taken for granted', 'Your code is for x with three axes, (B, T, d_model). There may be fewer or more in front: take the last two, `*leading, T, d_model = x.shape`, pass `*leading` on to `reshape`, and swap the axes −2 and −3.',
@@ -92,16 +98,20 @@ MULTI = (
     change('every h-th column', 'Your head 0 takes the columns 0, h, 2h …; it should take the first d_k columns, head 1 the next.', _looped("W_Q[:, i::num_heads]", "W_K[:, i::num_heads]", "W_V[:, i::num_heads]"), _looped(_PIECE[0], _PIECE[1], "W_V[:, i::num_heads]"), _looped("W_Q[:, i::num_heads]", "W_K[:, i::num_heads]", _PIECE[2])),
     change("last head first", "You join the heads in the reverse order, the last one first. The first rows of W_O belong to the first head.", merge="joined = attention.merge_heads(heads[..., ::-1, :, :])"),
     change('one piece, many times', 'Your heads share one piece: they take the same columns of the queries and the keys. Head i takes the columns i·d_k … (i + 1)·d_k − 1.', _looped("W_Q[:, :d_k]", "W_K[:, :d_k]", "W_V[:, :d_v]"), _looped("W_Q[:, :d_k]", "W_K[:, :d_k]", _PIECE[2])),
+    change("the whole matrix for each head", "Each of your heads takes the whole of a matrix. Its columns are divided among the heads: head i takes the columns i·d_k … (i + 1)·d_k − 1 of `W_Q` and `W_K`, and i·d_v … (i + 1)·d_v − 1 of `W_V`.", _looped("W_Q", "W_K", "W_V")),
+    change("rows for columns", "You cut `W_Q`, `W_K` and `W_V` into rows. Every head needs all their rows, because it reads all of x. Head i has columns of its own: i·d_k … (i + 1)·d_k − 1 of `W_Q` and `W_K`, and i·d_v … (i + 1)·d_v − 1 of `W_V`.", _looped(f"W_Q[{_KEY_COLUMNS}]", f"W_K[{_KEY_COLUMNS}]", f"W_V[{_VALUE_COLUMNS}]"), _looped(f"W_Q[{_KEY_COLUMNS}, :]", f"W_K[{_KEY_COLUMNS}, :]", f"W_V[{_VALUE_COLUMNS}, :]")),
+    change("one under the other", "You join the heads along the first axis, as if they were more tokens. They go side by side: `axis=-1` of `np.concatenate`.", _looped(*_PIECE, end="np.concatenate(outputs) @ W_O, np.stack(maps, axis=-3)"), _looped(*_PIECE, end="np.concatenate(outputs) @ W_O, np.stack(maps)")),
     change('heads not side by side', 'Your heads are added up, averaged, not joined, or only one of them is left. They go side by side, width h·d_v, so that W_O can use each in its own way.', merge=("joined = heads.sum(axis=-3)", "joined = heads.mean(axis=-3)", "joined = heads[..., 0, :, :]", "joined = heads")),
     change("values cut by d_k", "You cut the values into pieces of width d_k. Their width is d_v = W_V.shape[1] // num_heads, which may be another.", _looped(_PIECE[0], _PIECE[1], "W_V[:, i * d_k : (i + 1) * d_k]"), V="V = (x @ W_V).reshape(*x.shape[:-1], num_heads, W_Q.shape[1] // num_heads).swapaxes(-2, -3)"),
     change('values not projected', 'What your weights average are not the values. The values have a matrix of their own: `x @ W_V`, split into heads. The weights of each head average the values of that head.', V=("V = attention.split_heads(x, num_heads)", "V = attention.split_heads(x @ W_K, num_heads)", "V = attention.split_heads(x @ W_Q, num_heads)")),
     change('nothing projected', 'You split x itself. Project first: queries are `x @ W_Q`, keys `x @ W_K`, and values `x @ W_V`. Then split each into heads.', Q="Q = attention.split_heads(x, num_heads)", K="K = attention.split_heads(x, num_heads)", V="V = attention.split_heads(x, num_heads)"),
     change(
-        "a slice of x for each head", "You give each head a slice of x. But every head reads all of x: only the columns of `W_Q`, `W_K` and `W_V` are shared out among the heads. Multiply first, `x @ W_Q`, and then split the result into heads.",
+        "a slice of x for each head", "You give each head a slice of x. But every head reads all of x: only the columns of `W_Q`, `W_K` and `W_V` are divided among the heads. Multiply first, `x @ W_Q`, and then split the result into heads.",
         _sliced(_ROWS, _KEY_COLUMNS, _VALUE_COLUMNS, x=f"x[..., {_ROWS}]"),
         _sliced(_ROWS, _KEY_COLUMNS, _VALUE_COLUMNS, x="attention.split_heads(x, num_heads)[..., i, :, :]"),
         _sliced(_ROWS, _ROWS, _ROWS, x=f"x[..., {_ROWS}]"),
         _sliced(_ROWS, ":", ":", x=f"x[..., {_ROWS}]"),
+        _sliced(":", _KEY_COLUMNS, _VALUE_COLUMNS, x=f"x[..., {_ROWS}]"),
         **{n: f"{n} = attention.split_heads(x, num_heads) @ W_{n}" for n in "QKV"},
     ),
     change('keys are queries', "Your keys are x itself, or made with the queries' matrix. Queries are `x @ W_Q`, keys `x @ W_K`.", K=("K = attention.split_heads(x @ W_Q, num_heads)", "K = attention.split_heads(x, num_heads)")),

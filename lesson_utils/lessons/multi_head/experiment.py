@@ -8,7 +8,7 @@ import numpy as np
 
 from lesson_utils.classroom.formats import signed
 from lesson_utils.lessons import bugs
-from lesson_utils.lessons.attention_bugs import SPLIT
+from lesson_utils.lessons.attention_bugs import SPLIT, Instead
 from lesson_utils.maths import attention, layers, models, tasks
 from lesson_utils.maths.checks import Array
 from lesson_utils.maths.models.experiments import Change, changed
@@ -169,6 +169,34 @@ def faster(*names: str, times: float = 4.0) -> Callable[[models.Encoder], Callab
         return after_step
 
     change.__name__ = f"faster_{'_'.join(names)}"  # by this name its results are stored
+    return change
+
+
+class _Held(Instead, layers.MultiHead):
+    """One head whose scores are given, the same on every sequence: a model learns all but where to look."""
+
+    def __init__(self, right: layers.MultiHead, scores: Array) -> None:
+        super().__init__(right)
+        self.scores = scores
+        for W in (self.W_Q, self.W_K):  # at 0 they add nothing to the scores, and have no gradient
+            W.value = np.zeros_like(W.value)
+
+    def forward(self, x: Array, *_: Any, **__: Any) -> Any:
+        return super().forward(x, bias=self.scores)
+
+
+def weights_held(*shares: float) -> Callable[[models.Encoder], None]:
+    """Return a function that holds the weights of a new model's single head at these proportions, by offset."""
+    scores = np.full((LENGTH, LENGTH), -30, np.float32)  # so little that the weight counts as 0
+    rows = np.arange(LENGTH)
+    for offset, share in zip(OFFSETS, shares, strict=True):
+        scores[rows, (rows + offset) % LENGTH] = np.log(share)
+
+    def change(model: models.Encoder) -> None:
+        (layer,) = model.heads()["encoder"]
+        model.stack.blocks[0].attention.inner = _Held(layer, scores)
+
+    change.__name__ = f"weights_held_{'_'.join(map(str, shares))}"  # by this name its results are stored
     return change
 
 

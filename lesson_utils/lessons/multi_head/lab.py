@@ -17,6 +17,7 @@ from lesson_utils.lessons.multi_head.drawings import (
     digits,
     head_jobs,
     heads_drawn,
+    one_each,
     one_head_blurs,
     removals,
 )
@@ -35,6 +36,7 @@ from lesson_utils.lessons.multi_head.experiment import (
     survey,
     uneven,
     untrained,
+    weights_held,
     widths,
 )
 from lesson_utils.maths import models

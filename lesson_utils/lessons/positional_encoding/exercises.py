@@ -98,6 +98,15 @@ ROTATE = (
     change("halves for pairs, turned back", "Two things to mend.\n1. You pair column i with column i + d/2, as GPT-NeoX and Hugging Face's Llama do. Here a pair is two neighbours, 2i and 2i + 1.\n2. You turn by the negative angle. A pair (a, b) becomes (a cos − b sin, a sin + b cos).", pairs="a, b = np.split(x, 2, axis=-1)", out="", first="", second="", answer="return np.concatenate([a * np.cos(angles) + b * np.sin(angles), b * np.cos(angles) - a * np.sin(angles)], axis=-1)"),
     change("positions across the columns", "Your positions run along the columns. A position belongs to a token: `positions[:, None]`.", angles="angles = positions / base**exponents"),
     change("not divided by d", "Your exponents are not divided by d: they should be 2i / d, from 0 to nearly 1.", exponents="exponents = np.arange(0, x.shape[-1], 2)"),
+    change("brackets", "Only a part of your exponent stands in the power: `**` comes before `*` and `/`. Put the whole exponent in brackets: `base ** (…)`.",
+           angles=("angles = positions[:, None] * base ** -2 * np.arange(x.shape[-1] // 2) / x.shape[-1]", "angles = positions[:, None] / base ** np.arange(0, x.shape[-1], 2) / x.shape[-1]")),
+    change("the width from len(x)", "`len(x)` is the length of the first axis of x. The width d is that of the last one: `x.shape[-1]`.", exponents="exponents = np.arange(0, len(x), 2) / len(x)"),
+    change("columns i and i + 1", "You take pair i from the columns i and i + 1, so that the pairs overlap. Pair i has the columns 2i and 2i + 1.",
+           "turned = x.copy()\nfor i in range(x.shape[-1] // 2):\n    angle = positions / base ** (2 * i / x.shape[-1])\n    a, b = x[..., i], x[..., i + 1]\n    turned[..., i], turned[..., i + 1] = a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)\nreturn turned"),
+    change("halves, with the angles of neighbours", "Your angles stand for pairs of neighbours, a₀, a₀, a₁, a₁ …, but you pair column i with column i + d/2, as rotate_half in Hugging Face's Llama does. Here a pair is two neighbours, 2i and 2i + 1.",
+           out="wide = np.repeat(angles, 2, axis=-1)", first="other = np.concatenate([-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]], axis=-1)", second="turned = x * np.cos(wide) + other * np.sin(wide)"),
+    change("pairs not joined", "Your result has an axis of length 2 too many: the pairs are not joined yet. Reshape it to the shape of x, or write the pairs into `turned[..., 0::2]` and `turned[..., 1::2]`.",
+           out="", first="", second="", answer="return np.stack([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)"),
     change("turned twice", "The second column of a pair is made from a first one that is already turned. Keep both old columns until both new ones are computed.", second="turned[..., 1::2] = turned[..., 0::2] * np.sin(angles) + b * np.cos(angles)"),
 )
 
@@ -125,11 +134,17 @@ RATES = (
     change("not divided by d", "Your exponents are not divided by d: they should be 2i / d, from 0 to nearly 1.", exponents="exponents = np.arange(0.0, d, 2)"),
     change("base ignored", "You use 10 000, whatever `base` is. Take the argument.", rates="rates = 10000.0**-exponents"),
     change("a rate for each column", "You return a rate for each column. A pair of columns has one rate, so there are d / 2 of them.", exponents="exponents = np.arange(d) / d", answer=("return rates", "return np.repeat(rates, 2)")),
+    change("a rate for each column, by the formula", "You return d rates, one for each column. A pair of columns has one rate, so there are d / 2 of them: `np.arange(d // 2)`.", exponents="exponents = 2 * np.arange(d) / d"),
     change("with 2π", "There is a factor 2π in your rates. A rate is an angle in radians; 2π belongs to wavelengths.", answer=("return 2 * np.pi * rates", "return rates / (2 * np.pi)")),
     change("to the power", "You raise the rates in `slow` to a power. Divide them by `factor`.", slowed="rates[slow] **= factor"),
     change("factor ignored", "You divide by 2, whatever `factor` is. Take the argument.", slowed="rates[slow] /= 2"),
     change("the first one only", "You slow only the first pair in `slow`. Slow all of them: a list can be an index.", slowed="rates[slow[:1]] /= factor"),
-    change("the slowed ones only", "You return the rates of the slowed hands only. Return those of all d / 2 pairs.", answer="return rates[slow]"),
+    change("the slowed ones only", "You return the rates of the slowed hands only. Return those of all d / 2 pairs.", answer=("return rates[slow]", "return rates[sorted(slow)]")),
+    change("numbers from 1", "You count the pairs in `slow` from 1. They are counted from 0: pair 0 is the fastest hand, and pair 1 the next.", slowed="rates[np.isin(np.arange(1, d // 2 + 1), slow)] /= factor"),
+    change("as many as in the list", "You slow the first hands, as many as `slow` has entries. Slow those whose numbers stand in `slow`: `rates[slow]`.", slowed="rates[: len(slow)] /= factor"),
+    change("compared with rates", "You look for the rates in `slow`, but `slow` holds numbers of pairs. A pair's number is its index: `rates[slow]`.", slowed="rates[np.isin(rates, slow)] /= factor"),
+    change("another base for the slow hands", "You change the base of the hands in `slow`. The rate itself is divided: base^(−2i/d) / factor.", rates=("bases = np.full(d // 2, float(base))\nbases[slow] /= factor\nrates = bases**-exponents", "bases = np.full(d // 2, float(base))\nbases[slow] *= factor\nrates = bases**-exponents"), slowed=""),
+    change("rounded down", "`//` rounds down to a whole number, and no rate is above 1. Divide with `/`.", slowed="rates[slow] //= factor"),
 )
 
 # fmt: on

@@ -1,6 +1,5 @@
 """What notebook 04 calls `lab.name`, in its order."""
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -192,7 +191,7 @@ QUERY_ANGLE, KEY_ANGLE, RATE = 20.0, 65.0, 9.0  # degrees: of q and k at positio
 @live.lab(
     height=4.1,
     neutral="It shows one position; what changes on the way to the next takes a move.",
-    telling=({"position": 50}, {"position": 80}),
+    telling=({"position": 50}, {"position": 75}),
     position=live.Slider("query at position m", 40, 100, 50),
     distance=live.Slider("key stands back by", 0, 40, 2),
 )
@@ -228,7 +227,7 @@ def rotary_lab(figure: "plots.Figure") -> live.Update:
         score = np.cos(np.radians(q - k))
         dot.set_data([distance], [score])
         number, angle = formats.minus(f"{score:z.2f}"), formats.degrees((q - k + 180) % 360 - 180)
-        plane.set_title(f"m = {position}, n = {position - distance}: the angle is {angle}")
+        plane.set_title(f"m = {position}, n = {position - distance}: angle {angle}")
         chart.set_title(f"q · k = {number} at distance {distance}")
         return f"… The query stands at position m and the key at n, and each is turned by {RATE:g}° a position."
 
@@ -634,109 +633,3 @@ def share_of_offset(model: GPT, L: int) -> Array:
         by_offset = sum(np.diagonal(S, -n).sum() ** 2 / (L - n) for n in range(L))
         shares.append(by_offset / (S**2).sum())  # the mean is 0 already
     return np.array(shares)
-
-
-# --- 5 · Stretching rotary positions ----------------------------------------------------------------------------------
-
-METHODS = ("window", "interpolation", "larger base", "slow hands only")  # first the one that no factor changes
-FACTORS = (1, 2, 4, 8)
-Rates = Callable[
-    [int, Sequence[int], float, float], Array
-]  # (d, slow, factor, base) -> the rate of each pair, (d / 2,)
-
-
-def slowed_rates(d: int, slow: Sequence[int], factor: float, base: float = 10_000.0) -> Array:
-    """Return the rate of each pair, (d / 2,), those in `slow` divided by `factor`."""
-    rates: Array = base ** (-np.arange(0, d, 2) / d)
-    rates[list(slow)] /= factor
-    return rates
-
-
-def turning(rates: Array) -> Callable[[Array, Array], Array]:
-    """Return a rotation whose pairs turn at these rates, (d / 2,)."""
-
-    def turn(x: Array, at: Array) -> Array:
-        turned = _as_complex(x) * np.exp(1j * np.outer(at, rates))  # (..., T, d / 2)
-        return turned.view(np.float64).astype(x.dtype)
-
-    return turn
-
-
-def stretched(rates: Rates, method: str, factor: int, d: int, L: int) -> Array:
-    """Return the rates of all hands, (d / 2,), for texts `factor` times as long as the L positions of training."""
-    if method == "interpolation":  # all hands
-        return rates(d, range(d // 2), factor, 10_000.0)
-    if method == "larger base":  # the slowest hand by the factor, the fastest not at all: "NTK-aware"
-        return rates(d, [], 1, 10_000.0 * factor ** (d / (d - 2)))
-    return rates(d, [i for i, wave in enumerate(positions.wavelengths(d)) if wave > L], factor, 10_000.0)
-
-
-def stretch_curves(model: GPT, batch: tuple[Ids, Ids], rates: Rates, L: int) -> dict[tuple[str, int], Array]:
-    """Bits by position, (T,), by method and factor, of a rotary model that was trained on L positions."""
-    d = model.config.d_model // model.config.num_heads
-    plain = by_position(model, batch).bits
-    curves = dict.fromkeys(itertools.product(METHODS, FACTORS), plain)
-    curves |= dict.fromkeys(((METHODS[0], factor) for factor in FACTORS), by_position(model, batch, window=L).bits)
-    for method, factor in itertools.product(METHODS[1:], FACTORS[1:]):
-        turn = turning(stretched(rates, method, factor, d, L))
-        curves[method, factor] = by_position(model, batch, rotate=turn).bits
-    return curves
-
-
-def _curves_and_length(
-    model: GPT, pages: tuple[Ids, Ids], rates: Rates, L: int = 32
-) -> tuple[dict[tuple[str, int], Array], int]:
-    return stretch_curves(model, pages, rates, L), L
-
-
-def _example_of_stretches() -> tuple[GPT, tuple[Ids, Ids], Rates]:
-    rng = np.random.default_rng(0)
-    model = GPT(GPTConfig(vocab=20, d_model=16, num_heads=2, num_layers=1, positions="rotary"), rng)
-    ids = rng.integers(20, size=(2, 65))
-    return model, (ids[:, :-1], ids[:, 1:]), slowed_rates
-
-
-@live.lab(
-    height=4.0,
-    neutral="At factor 1 nothing is changed yet; the dotted curve appears with the first change.",
-    telling=({"method": "slow hands only", "factor": 4}, {"factor": 4}),
-    controls=lambda curves, L: {
-        "method": live.Choice("method", METHODS, "larger base"),
-        "factor": live.Choice("factor", FACTORS, 1),
-    },
-    prepare=_curves_and_length,
-    example=_example_of_stretches,
-)
-def stretch_lab(figure: "plots.Figure", curves: Mapping[tuple[str, int], Array], L: int) -> live.Update:
-    """Show rotary positions stretched without training: bits by position, by method and factor."""
-    ax = figure.add_subplot()
-    plain = curves["larger base", 1]
-    T = len(plain)
-    ax.axvspan(-0.5, L - 0.5, color="#F0F0F0", lw=0)
-    ax.text(L - 1, 0.015, "trained up to here", transform=ax.get_xaxis_transform(), ha="right", color=plots.GREY)
-    width = max(T // 32, 1)
-    smooth = {key: _smooth(curve, width) for key, curve in curves.items()}
-    at = np.arange(len(smooth["larger base", 1])) + (width - 1) / 2
-    ax.plot(at, smooth["larger base", 1], ":", color=plots.GREY, lw=2)
-    (line,) = ax.plot(at, smooth["larger base", 1], color=plots.ORANGE)
-    top = 1.02 * max(curve.max() for curve in smooth.values())
-    ax.set(xlim=(-0.5, T - 0.5), ylim=(0.8 * min(c.min() for c in smooth.values()), top))
-    ax.set(xlabel="position (dotted: nothing changed)", ylabel="bits per character")
-    ax.set_xticks([n * L for n in range(T // L + 1)], [f"{n}×" if n else "0" for n in range(T // L + 1)])
-
-    def update(method: str, factor: int) -> str:
-        curve = curves[method, factor]
-        line.set_ydata(smooth[method, factor])
-        inside, twice, rest = curve[L // 4 : L].mean(), curve[L : 2 * L].mean(), curve[2 * L :]
-        finding = f"{inside:.2f} bits within, {twice:.2f} up to 2×" + (
-            f", {rest.mean():.2f} beyond" if len(rest) else ""
-        )
-        name = f"Window of {L} keys" if method == "window" else f"{method.capitalize()} × {factor}"
-        ax.set_title(f"{name}: {finding}")
-        return f"… Rotary positions, factor {factor}. Means over positions {L // 4} to {L - 1}, and further out."
-
-    return update
-
-
-def _smooth(curve: Array, width: int) -> Array:
-    return np.convolve(curve, np.full(width, 1 / width), "valid")

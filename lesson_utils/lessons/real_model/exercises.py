@@ -1,20 +1,15 @@
 """The exercises of notebook 09, and the ways to get them wrong, as learners type them."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from typing import Any
+from functools import cache
 
 import numpy as np
 
-from lesson_utils.lessons import common_mistakes
-from lesson_utils.maths import attention, ops
-from lesson_utils.maths import positions as library
+from lesson_utils.maths import ops
 from lesson_utils.maths.checks import Array
 from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 # fmt: off
-
-LAST = "axis=-1, keepdims=True"
 
 SCORE = (
     change("the same symbol", "You take the weight on the same symbol in the first copy, `period` before the query. An induction head looks one further, at what came after it: `period - 1` before the query.", keys="keys = queries - period"),
@@ -41,70 +36,6 @@ SCORE = (
     change("divided by the length", "You divide by the number of all tokens. There are `period` queries: divide by `period`.", answer="return picked.sum(axis=-1) / weights.shape[-1]"),
 )
 
-NORM = (
-    change("mean subtracted", "You subtract the mean, as layer norm does. RMS norm leaves it out.", square=f"mean_square = ((x - x.mean({LAST})) ** 2).mean({LAST})", answer=f"return gamma * ((x - x.mean({LAST})) / root)"),
-    change("variance", "You divide by the root of the variance, the mean of (x − μ)². RMS norm takes the mean of x².", square=f"mean_square = x.var({LAST})"),
-    change("mean subtracted above", "You subtract the mean before you divide. RMS norm divides x as it is.", answer=f"return gamma * ((x - x.mean({LAST})) / root)"),
-    change("sum of squares", "You divide by the length of the vector, the root of the *sum* of squares. RMS norm divides by the root of their *mean*.", square=f"mean_square = (x**2).sum({LAST})"),
-    change("mean of sizes", "You take the mean of |x|. It is the mean of x², and then its root.", square=f"mean_square = abs(x).mean({LAST})"),
-    change("mean of sizes, no root", "You divide by the mean of |x|. RMS stands for root mean square: the root of the mean of x².", square=f"mean_square = abs(x).mean({LAST})", root="root = mean_square + eps"),
-    change("square of the mean", "You square the mean. It is the mean of the squares: `(x**2).mean(…)`.", square=(f"mean_square = x.mean({LAST}) ** 2", f"mean_square = np.abs(x).mean({LAST}) ** 2")),
-    change("no root", "You divide by the mean square. Take its root first: RMS means root mean square.", root="root = mean_square + eps"),
-    change("root twice", "You take the root twice.", root="root = np.sqrt(np.sqrt(mean_square + eps))"),
-    change("ε outside the root", "You add ε outside the root. It belongs under it: √(mean square + ε).", root="root = np.sqrt(mean_square) + eps"),
-    change("ε missing", "ε is missing. A token of zeros gives 0 / 0: √(mean square + ε).", root="root = np.sqrt(mean_square)"),
-    change("ε as it is by default", "You use 10⁻⁵ whatever the argument `eps` says.", root="root = np.sqrt(mean_square + 1e-5)"),
-    change("ε squared", "You add ε². Under the root stands mean square + ε.", root="root = np.sqrt(mean_square + eps**2)"),
-    change("ε as a floor", "You use ε as a lower limit. ε is added.", root="root = np.sqrt(np.maximum(mean_square, eps))"),
-    change("multiplied", "You multiply by the root. Divide by it.", answer="return gamma * (x * root)"),
-    change("γ left out", "γ is left out: each feature has a factor of its own.", answer="return x / root"),
-    change("divided by γ", "You divide by γ. It is a factor.", answer="return x / root / gamma"),
-    change("γ added", "You add γ. It is a factor; RMS norm adds nothing.", answer="return x / root + gamma"),
-    change("over everything", "You take the mean over the whole array. Each token has one of its own: `axis=-1, keepdims=True`.", square="mean_square = (x**2).mean()"),
-    change("over axis 0", "You take the mean over axis 0. It is over the features of one token: `axis=-1, keepdims=True`.", square="mean_square = (x**2).mean(axis=0, keepdims=True)"),
-    change("without keepdims", "Your mean drops the last axis, and NumPy lines up what is left with the features: an error, or, in a square array, wrong numbers without one. Keep the axis: `keepdims=True` or `[..., None]`.", square="mean_square = (x**2).mean(axis=-1)"),
-)
-
-GROUPED = (
-    change("groups interleaved", "You give the first query head to the first key–value head, the second to the second, and begin again. Neighbours share one: with 6 on 2, heads 0, 1, 2 the first, heads 3, 4, 5 the second. (With the other order, SmolLM2's perplexity is 162,000.)", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)", answer="return output.swapaxes(0, 1).reshape(len(Q), Q.shape[1], -1)"),
-    change("groups not joined", "Your output still has the axis of the groups, (h_kv, h / h_kv, T_q, d_v). Join both axes of heads: reshape it to (h, T_q, d_v).", answer="return output"),
-    change("not put back in order", "Your groups interleave heads, and the result is not put back in order. Neighbours share one: `Q.reshape(len(K), -1, …)`, and the heads' axes are not swapped.", groups="groups = Q.reshape(-1, len(K), *Q.shape[1:]).swapaxes(0, 1)"),
-    change("keys tiled", "Your query heads take the key–value heads in turn, 0, 1, 0, 1 …, and begin again. Neighbours share one: 0, 0, 1, 1 …, as `np.repeat` gives, or an axis more for Q.", "n = len(Q) // len(K)\nscores = Q @ np.tile(K, (n, 1, 1)).swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ np.tile(V, (n, 1, 1))"),
-    change("another group size", "Your groups have the wrong size. h query heads share h_kv key–value heads, so a group has h / h_kv of them: query head i uses number i // (h // h_kv).", *(
-        f"which = {which}\nscores = Q @ K[which].swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ V[which]"
-        for which in ("np.arange(len(Q)) // len(K) % len(K)", "np.minimum(np.arange(len(Q)) // len(K), len(K) - 1)"))),
-    change("keys repeated, values tiled", "Keys and values are not shared out alike: one of them goes 0, 0, 1, 1 …, the other 0, 1, 0, 1 … A query head needs the values that belong to its keys: repeat both, neighbours first.", *(
-        f"n = len(Q) // len(K)\nscores = Q @ {keys}.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn ops.softmax(scores) @ {values}"
-        for keys, values in (("np.repeat(K, n, axis=0)", "np.tile(V, (n, 1, 1))"), ("np.tile(K, (n, 1, 1))", "np.repeat(V, n, axis=0)")))),
-    change("values of the first only", "All your query heads take the values of the first key–value head. Each group takes its own.", output="output = weights @ V[:1]"),
-    change("keys of the first only", "All your query heads are compared with the keys of the first key–value head. Each group has its own.", scores="scores = groups @ K[:1].swapaxes(-1, -2)"),
-    change("queries averaged", "You average the query heads of a group. Each keeps its own queries, and its own weights; only keys and values are shared.",
-           "n = len(Q) // len(K)\nmean = Q.reshape(len(K), n, *Q.shape[1:]).mean(axis=1)\nscores = mean @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])\nreturn np.repeat(ops.softmax(scores) @ V, n, axis=0)"),
-    change("heads of a group averaged", "The heads of a group come out alike, as an average. Each query head has weights and an output of its own; only keys and values are shared.", output="output = (weights @ V).mean(axis=1, keepdims=True) + 0 * scores[..., :1]"),
-    change("first key–value head only", "All your query heads use the first key–value head. Each group has its own.", keys="K, V = K[:1, None], V[:1, None]"),
-    change("keys averaged", "You average the key–value heads. Each group has its own: no mean.", keys="K, V = K.mean(axis=0)[None, None], V.mean(axis=0)[None, None]"),
-    change("not scaled", "The scores are not divided by √d_k, the root of `Q.shape[-1]`.", scale=""),
-    change("scaled by d_k", "You divide by d_k. Scores are divided by the root of d_k, √d_k.", scale="scores = scores / Q.shape[-1]"),
-    change("scaled by d_model", "You divide by the root of d_model, h · d_k. It is the root of the width of one head, d_k.", scale="scores = scores / math.sqrt(len(Q) * Q.shape[-1])"),
-    change("scaled by the width of the values", "You divide by the root of d_v. The scores come from queries and keys: it is the root of d_k, the last axis of Q.", scale="scores = scores / math.sqrt(V.shape[-1])"),
-    change("scaled by the number of keys", "You divide by the root of T_k. It is the root of d_k, the last axis of Q.", scale="scores = scores / math.sqrt(K.shape[-2])"),
-    *common_mistakes.weighing(),
-)
-
-HALVES = (
-    change("columns left as they are", "You turn neighbours, 2i and 2i + 1, as they stand in x. Here column i belongs to column i + d/2.", "return positions.rotary(x, at)"),
-    change("not put back", "Your columns stay in their new order. Bring them back: the first half of the columns holds the even ones of what you turned, and the second half the odd ones.", answer="return turned"),
-    change("permuted twice", "You apply the same order again, and that does not undo it for every d. The way back is `np.argsort` of your order of the columns.", answer="return turned[..., order]"),
-    change("the other way round", "Your order takes neighbours apart: it leads from side by side to halves. You need its inverse first: `np.arange(d).reshape(2, -1).T.ravel()`.", order="order = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()"),
-    change("halves exchanged", "You turn the wrong way round: either the second half comes first in your pairs, or the angle has the wrong sign. Column i is the first entry of a pair, i + d/2 the second.", order="order = np.arange(x.shape[-1]).reshape(2, -1)[::-1].T.ravel()"),
-    change("mirrored", "Your pairs are i and d − 1 − i: the second half runs backwards. The partner of column i is i + d/2.", order=("half = np.arange(x.shape[-1] // 2)\norder = np.stack([half, x.shape[-1] - 1 - half], axis=1).ravel()", "order = []\nfor i in range(x.shape[-1] // 2):\n    order += [i, x.shape[-1] - 1 - i]")),
-    change("not turned", "Nothing is turned; columns are moved at most. Turn them by `at` between the two permutations.", turned="turned = beside"),
-    change("not brought side by side", "You turn neighbours as they stand in x. Pairs must stand side by side before they are turned.", beside="beside = x"),
-    change("positions from 0", "You count positions from 0, whatever `at` says. A cache has its queries further on: use `at`.", turned="turned = positions.rotary(beside, np.arange(x.shape[-2]))"),
-    change("tokens permuted", "You permute tokens, as an index on the first axis does. Columns are the last axis: write `...` and a comma in front of your order.", beside="beside = x[order]"),
-    change("each half by itself", "You turn neighbours within each half by itself. A pair has one column of each half: i and i + d/2.", "half = x.shape[-1] // 2\nreturn np.concatenate([positions.rotary(x[..., :half], at), positions.rotary(x[..., half:], at)], axis=-1)"),
-)
-
 HAND = (
     change("looks one ahead", "Your head 0 looks one ahead: QK_0[query, key], and the key stands one *before* the query.", qk_0="QK_0[place[:-1], place[1:]] = 1"),
     change("looks at itself", "Your head 0 looks at its own position. It should look one back: in QK_0, the row of position t has its 1 in the column of position t − 1.", qk_0="QK_0[place, place] = 1"),
@@ -122,8 +53,48 @@ HAND = (
     change("matrices exchanged", "The order is QK_0, OV_0, QK_1, OV_1: what head 0 looks for, what it hands over, then head 1.", result=("return OV_0, QK_0, OV_1, QK_1", "return QK_1, OV_1, QK_0, OV_0")),
     change("looks at all that came before", "Your head 0 looks at all positions before its own. It should look one back only: in QK_0, the row of position t has a single 1, in the column of position t − 1.", qk_0="QK_0[V : V + T, V : V + T] = np.tril(np.ones((T, T)), -1)"),
     change("goes round", "In your QK_0 position 0 looks at the last position, as an index of −1 or `np.roll` makes it: they go round. Nothing stands before position 0, so its row holds zeros only.", qk_0="QK_0[place, np.roll(place, 1)] = 1"),
+    change("leaves its block", "In your QK_0, the row of position 0 has a 1 in the column of a symbol. Nothing stands before position 0, so its row holds zeros only. Begin with position 1.", qk_0="QK_0[place, place - 1] = 1"),
     change("looks two back", "Your head 0 looks two back. It should look one back: in QK_0, the row of position t has its 1 in the column of position t − 1.", qk_0="QK_0[place[2:], place[:-2]] = 1"),
     change("blocks in another order", "Your blocks stand in another order. The columns are: symbol first, then position, symbol before, answer.", blocks="place, symbol = np.arange(T), T + np.arange(V)", written="before, answer = V + np.arange(V) + T, 2 * V + np.arange(V) + T"),
+)
+
+KNOCK = (
+    change("all other heads", "You replace all other heads, and keep those of `heads`.", put='outputs[:, np.delete(np.arange(outputs.shape[1]), heads)] = outputs.mean(axis=(0, 2), keepdims=True)[:, np.delete(np.arange(outputs.shape[1]), heads)] if by == "mean" else 0.0'),
+    change("every head", "You replace every head. Only those of `heads` are to go: `outputs[:, heads]`.", mean="mean = outputs.mean(axis=(0, 2), keepdims=True)", put='outputs[:, :] = mean if by == "mean" else 0.0'),
+    change("one head of several", "You replace the first of `heads` only. There may be several.", mean="mean = outputs[:, heads[:1]].mean(axis=(0, 2), keepdims=True)", put='outputs[:, heads[:1]] = mean if by == "mean" else 0.0'),
+    change("positions", "Your index picks positions. Heads are the second axis: `[:, heads]`.", "outputs = outputs.copy()\noutputs[:, :, heads] = outputs[:, :, heads].mean(axis=(0, 1), keepdims=True) if by == \"mean\" else 0.0\nreturn outputs"),
+    change("columns", "Your index picks columns, the last axis. Heads are the second axis: `[:, heads]`.", "outputs = outputs.copy()\noutputs[..., heads] = outputs[..., heads].mean(axis=(0, 2), keepdims=True) if by == \"mean\" else 0.0\nreturn outputs", put="outputs[..., heads] = 0.0"),
+    change("the batch", "Your index picks sequences of the batch. Heads are the second axis: `[:, heads]`.", "outputs = outputs.copy()\noutputs[heads] = outputs[heads].mean(axis=(0, 2), keepdims=True) if by == \"mean\" else 0.0\nreturn outputs", put="outputs[heads] = 0.0"),
+    change("only these heads", "You return the heads that go, and no others. Return all heads, (B, h, T, d_k): the others as they were.", answer="return outputs[:, heads]"),
+    change("the mean of the other heads", "You put the mean over the heads. Each head has a mean of its own: over the batch and the positions, the axes 0 and 2.", mean="mean = outputs.mean(axis=1, keepdims=True)"),
+    change("zeros whatever is asked", "You put zeros whatever `by` says. With `by=\"mean\"`, the head's own mean takes the place of its output.", put="outputs[:, heads] = 0.0"),
+    change("the mean whatever is asked", "You put the mean whatever `by` says. With `by=\"zero\"`, zeros take its place.", put="outputs[:, heads] = mean"),
+    change("zero and mean exchanged", "You exchange \"zero\" and \"mean\".", put='outputs[:, heads] = mean if by == "zero" else 0.0'),
+    change("the mean of all heads", "Your mean is of several heads together. Each head has a mean of its own: over the batch and the positions, the axes 0 and 2.", mean=("mean = outputs[:, heads].mean(axis=(0, 1, 2), keepdims=True)", "mean = outputs.mean(axis=(0, 1, 2), keepdims=True)")),
+    change("one number", "Your mean is one number for a whole head. Each of its d_k columns keeps its own: take the mean over the axes 0 and 2 only.", mean=("mean = outputs[:, heads].mean(axis=(0, 2, 3), keepdims=True)", "mean = outputs[:, heads].mean()")),
+    change("the mean of a sequence", "Your mean is of one sequence: over the positions only. Take it over the batch, too: `axis=(0, 2)`.", mean="mean = outputs[:, heads].mean(axis=2, keepdims=True)"),
+    change("the mean of a position", "Your mean is of one position, over the batch only. Take it over the positions, too: `axis=(0, 2)`.", mean="mean = outputs[:, heads].mean(axis=0, keepdims=True)"),
+    change("the mean over columns", "You take the mean over the columns, d_k. A head's mean output is over the batch and the positions: `axis=(0, 2)`.", mean="mean = outputs[:, heads].mean(axis=3, keepdims=True)"),
+    change("taken away", "You take the mean away from the output. The mean should stand in its place.", put='outputs[:, heads] = outputs[:, heads] - mean if by == "mean" else 0.0'),
+    change("left out", "You leave the heads out, so that the layer has fewer. Each head keeps its place; what it hands over is replaced.", "return np.delete(outputs, heads, axis=1)"),
+)
+
+MOVED = (
+    change("not taken out", "The message stands in both places: you add the moved one, and leave the old one in x. Take it out, too: `x - written + …`.", answer="return x + moved"),
+    change("only taken out", "You take the message out, and put it nowhere. Add it again, `places` later: `np.roll(written, places, axis=-2)`.", answer="return x - written"),
+    change("the whole stream", "You move the whole stream. Only what this head has written is to move; all else stays in its place.", answer="return np.roll(x, places, axis=-2)"),
+    change("the message alone", "You return the moved message alone. All else that stands in the stream stays: `x - written + …`.", answer="return moved"),
+    change("earlier", "Your message comes earlier. `np.roll` by a positive number moves it later.", moved="moved = np.roll(written, -places, axis=-2)"),
+    change("along the columns", "You move along the columns, the last axis. Positions are the axis before it: `axis=-2`.", moved="moved = np.roll(written, places, axis=-1)"),
+    change("along axis 0", "You move along axis 0, which may be the batch. Positions are the last axis but one: `axis=-2`.", moved="moved = np.roll(written, places, axis=0)"),
+    change("along axis 1", "You move along axis 1, which is that of the positions in some arrays only. Count from the end: `axis=-2`.", moved="moved = np.roll(written, places, axis=1) if x.ndim > 2 else np.roll(written, places, axis=-1)"),
+    change("without an axis", "Without `axis`, `np.roll` moves through all numbers of the array, from one row into the next. Name the axis of the positions: `axis=-2`.", moved="moved = np.roll(written, places)"),
+    change("by one whatever is asked", "You move by 1, whatever `places` says.", moved="moved = np.roll(written, 1, axis=-2)"),
+    change("added twice", "You add the old message once more. Take it out of x, and add the moved one: `x - written + …`.", answer="return x + written + moved"),
+    change("the moved one taken out", "You take the message out of its new place, where it has never been. Take it out of the old one, and add the moved one: `x - written + …`.", answer="return x - moved"),
+    change("what falls off is lost", "What falls off one end is lost. It comes in at the other, as `np.roll` does it.", moved="moved = np.zeros_like(written)\nif places >= 0: moved[..., places:, :] = written[..., : written.shape[-2] - places, :]\nelse: moved[..., :places, :] = written[..., -places:, :]"),
+    change("all else moved", "You move all else, and leave the message where it is. It is the message that moves.", answer="return np.roll(x - written, places, axis=-2) + written"),
+    change("signs exchanged", "You take the moved message away, and add the old one. It is the other way round: `x - written + …`.", answer="return x + written - moved"),
 )
 
 PATCHED = (
@@ -200,166 +171,6 @@ queries = torch.arange(period, 2 * period)
 score = weights[..., queries, queries - period + 1].mean(dim=-1)""",
 )
 
-# --- RMS norm ---------------------------------------------------------------------------------------------------------
-
-
-def _norm_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def case(
-        label: str, *shape: int, eps: float = 1e-5, dtype: Any = float, size: float = 1.0, off: float = 1.5
-    ) -> Case:
-        x, gamma = off + size * rng.normal(size=shape), 1 + 0.5 * rng.normal(size=shape[-1])
-        return Case(label, (x.astype(dtype), gamma.astype(dtype), eps))
-
-    return [
-        case("4 tokens, d_model = 6", 4, 6),
-        case("a batch of shape (2, 3, 5)", 2, 3, 5, size=4),
-        case("one token, shape (7,)", 7),
-        case("as many tokens as features", 5, 5),
-        case("tiny features, where ε counts", 3, 4, eps=1e-2, size=0.05, off=0.0),
-        Case("a token of zeros", (np.zeros((2, 4)), np.ones(4), 1e-5)),
-        case("float32 input", 3, 8, dtype=np.float32),
-        case("d_model = 1", 3, 1),
-    ]
-
-
-_NORM = Exercise(
-    name="rms_norm",
-    called="my_rms_norm",
-    takes="x, gamma, eps",
-    task="""RMS norm: each token over the root of its mean square, times γ.
-
-x: (..., d_model). gamma: (d_model,), in the dtype of x. eps: added to the mean
-square, under the root. Returns (..., d_model), in the dtype of x. NumPy only.
-The arguments stay as they were.""",
-    steps={
-        "square": "mean_square = (x**2).mean(axis=-1, keepdims=True)  # (..., 1)",
-        "root": "root = np.sqrt(mean_square + eps)",
-        "answer": "return gamma * (x / root)",
-    },
-    cases=_norm_cases,
-    returns=("y",),
-    hints=(
-        "Layer norm without its mean and without β: no subtraction, and the mean of x² in place of the variance.",
-        "`(x**2).mean(axis=-1, keepdims=True)` has shape (..., 1), and lines up with x.",
-        "ε comes under the root: `np.sqrt(mean_square + eps)`. Then divide, and multiply by γ.",
-    ),
-    mistakes=NORM,
-    praise="Eight cases, a token of zeros among them. Llama, Mistral, Qwen and Gemma norm so, 61 times a token in SmolLM2.",
-    dtype="kept",
-    in_pytorch="""# Without eps it is the dtype's smallest step, 1e-7 in float32. Llama has 1e-5.
-y = F.rms_norm(x, x.shape[-1:], gamma, eps)""",
-)
-
-# --- Grouped attention ------------------------------------------------------------------------------------------------
-
-
-def _grouped_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def case(label: str, h: int, h_kv: int, T_q: int, T_k: int, d_k: int, d_v: int) -> Case:
-        return Case(
-            label,
-            (rng.normal(size=(h, T_q, d_k)), rng.normal(size=(h_kv, T_k, d_k)), rng.normal(size=(h_kv, T_k, d_v))),
-        )
-
-    return [
-        case("6 query heads on 2 key–value heads", 6, 2, 4, 5, 3, 7),
-        case("9 on 3, as in SmolLM2", 9, 3, 5, 5, 4, 4),
-        case("4 on 1 (multi-query attention)", 4, 1, 3, 6, 5, 2),
-        case("3 on 3 (no sharing)", 3, 3, 4, 7, 2, 5),
-        case("8 on 4, a single query", 8, 4, 1, 9, 6, 6),
-        case("4 on 2, all sizes equal", 4, 2, 4, 4, 4, 4),
-        case("one head, one key", 1, 1, 3, 1, 2, 2),
-    ]
-
-
-def _grouped_reference(Q: Array, K: Array, V: Array) -> Array:
-    K, V = attention.repeat_heads(K, len(Q)), attention.repeat_heads(V, len(Q))
-    return attention.scaled_dot_product_attention(Q, K, V)[0]
-
-
-_GROUPED = Exercise(
-    name="grouped_attention",
-    called="my_grouped_attention",
-    takes="Q, K, V",
-    task="""Attention of h query heads on h_kv key–value heads; h / h_kv neighbours share one.
-
-Q: (h, T_q, d_k). K: (h_kv, T_k, d_k). V: (h_kv, T_k, d_v). h is a multiple of
-h_kv. Returns the output, (h, T_q, d_v). NumPy, `math` and `ops.softmax`.
-The arguments stay as they were.""",
-    reference=_grouped_reference,
-    steps={
-        "groups": "groups = Q.reshape(len(K), -1, *Q.shape[1:])  # (h_kv, h / h_kv, T_q, d_k)",
-        "keys": "K, V = K[:, None], V[:, None]  # (h_kv, 1, T_k, ·): one for the whole group",
-        "scores": "scores = groups @ K.swapaxes(-1, -2)  # (h_kv, h / h_kv, T_q, T_k)",
-        "scale": "scores = scores / math.sqrt(Q.shape[-1])",
-        "weights": "weights = ops.softmax(scores)",
-        "output": "output = weights @ V",
-        "answer": "return output.reshape(len(Q), Q.shape[1], -1)",
-    },
-    cases=_grouped_cases,
-    returns=("output",),
-    hints=(
-        "Give Q an axis more, so that a group of neighbouring heads stands beside its one key–value head: (h_kv, h / h_kv, T_q, d_k).",
-        "`Q.reshape(len(K), -1, *Q.shape[1:])`, and `K[:, None]`, (h_kv, 1, T_k, d_k): NumPy uses the one for all of its group, "
-        "and copies nothing.",
-        "From there on it is attention as ever: scores over √d_k, softmax, times V. At the end, back to (h, T_q, d_v).",
-    ),
-    mistakes=GROUPED,
-    library=(attention.multi_head_attention,),
-    praise="Seven cases, from sharing by all to sharing by none. The cache of SmolLM2 is a third of what nine heads would need.",
-    scope={},
-    in_pytorch="""# By hand it is K.repeat_interleave(len(Q) // len(K), dim=0): K.repeat would give the heads 0 1 2 0 1 2 …
-output = F.scaled_dot_product_attention(Q[None], K[None], V[None], enable_gqa=True)[0]""",
-)
-
-# --- Rotary in halves -------------------------------------------------------------------------------------------------
-
-
-def _halves_cases(rng: np.random.Generator) -> Sequence[Case]:
-    return [
-        Case("5 positions, d = 8", (rng.normal(size=(5, 8)), np.arange(5))),
-        Case("3 positions from 40 on, d = 6", (rng.normal(size=(3, 6)), np.arange(40, 43))),
-        Case("leading axes (2, 3), d = 10", (rng.normal(size=(2, 3, 4, 10)), np.arange(4))),
-        Case("a single pair", (rng.normal(size=(7, 2)), np.arange(7))),
-        Case("positions in no order, d = 12", (rng.normal(size=(4, 12)), np.array([9, 2, 2, 31]))),
-        Case("positions below 0", (rng.normal(size=(4, 6)), np.arange(-3, 1))),
-        Case("as many sequences as positions", (rng.normal(size=(4, 4, 6)), np.arange(4))),
-        Case("a single position", (rng.normal(size=(1, 6)), np.array([7]))),
-    ]
-
-
-def _halves_reference(x: Array, at: Array) -> Array:
-    return library.rotary(x, at, pairs="halves")
-
-
-_HALVES = Exercise(
-    name="rotary_halves",
-    called="my_rotary_halves",
-    takes="x, at",
-    task="""Rotary positions where the columns i and i + d/2 are a pair.
-
-x: (..., T, d), d even. at: positions, (T,). Returns x turned, (..., T, d), its
-columns in their old order. Use `positions.rotary(x, at)`, which turns neighbours,
-2i and 2i + 1, and two permutations of columns; not its `pairs=`.
-The arguments stay as they were.""",
-    reference=_halves_reference,
-    library=(partial(library.rotary, pairs="halves"),),
-    steps={
-        "order": "order = np.arange(x.shape[-1]).reshape(2, -1).T.ravel()  # 0, d/2, 1, d/2 + 1, …",
-        "beside": "beside = x[..., order]  # each pair side by side",
-        "turned": "turned = positions.rotary(beside, at)",
-        "answer": "return turned[..., np.argsort(order)]",
-    },
-    cases=_halves_cases,
-    returns=("turned",),
-    hints=(
-        "Bring each pair side by side, turn, and bring the columns back. For d = 6 the order is 0, 3, 1, 4, 2, 5.",
-        "`np.arange(d).reshape(2, -1)` has the first half in row 0 and the second in row 1; its transpose, read row by row, is the order.",
-        "`x[..., order]` sorts columns by `order`; `[..., np.argsort(order)]` undoes it.",
-    ),
-    mistakes=HALVES,
-    praise="Eight cases. This permutation is what a converter does to W_Q and W_K between Hugging Face's Llama and a GGUF file.",
-)
-
 # --- An induction head by hand ----------------------------------------------------------------------------------------
 
 
@@ -404,6 +215,12 @@ where its own symbol is the symbol before, and writes what stands there into
     # Position 0 may look at itself: it sees nothing else, and with a row of zeros it does so, too.
     spellings={"qk_0": ("QK_0[place[1:], place[:-1]] = 1\nQK_0[place[0], place[0]] = 1",)},
     praise="Seven sizes. Below, your four matrices copy; nobody has trained them.",
+    in_pytorch="""# torch.zeros is float32: where x has another dtype, x @ QK is an error. Pass dtype=x.dtype.
+symbol, place = torch.arange(V), V + torch.arange(T)
+before, answer = V + T + symbol, 2 * V + T + symbol
+QK_0, OV_0, QK_1, OV_1 = torch.zeros(4, 3 * V + T, 3 * V + T)
+QK_0[place[1:], place[:-1]] = 1
+OV_0[symbol, before] = QK_1[symbol, before] = OV_1[symbol, answer] = 1""",
 )
 
 # --- One input without one head ----------------------------------------------------------------------------------------
@@ -471,4 +288,97 @@ Q, K, V = (
 )""",
 )
 
-EXERCISES = (_SCORE, _HAND, _PATCHED, _NORM, _GROUPED, _HALVES)
+# --- A knock-out ------------------------------------------------------------------------------------------------------
+
+
+def _knock_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, heads: list[int], by: str, *shape: int) -> Case:
+        return Case(label, (1 + rng.normal(size=shape), heads, by))
+
+    return [
+        case('head 1 of 3, `by="zero"`', [1], "zero", 2, 3, 4, 5),
+        case('head 0 of 2, `by="mean"`', [0], "mean", 3, 2, 5, 4),
+        case('heads 0 and 3 of 4, `by="mean"`', [0, 3], "mean", 2, 4, 3, 2),
+        case('heads 2 and 1 of 4, `by="zero"`', [2, 1], "zero", 3, 4, 2, 6),
+        case("as many heads as sequences and positions", [2], "mean", 3, 3, 3, 3),
+        case("a single sequence", [1], "mean", 1, 2, 6, 3),
+        case("a single position", [0], "mean", 4, 3, 1, 2),
+    ]
+
+
+_KNOCK = Exercise(
+    name="knock_out",
+    called="my_knock_out",
+    takes="outputs, heads, by",
+    task="""What a layer's heads hand over, with some of them switched off.
+
+outputs: (B, h, T, d_k), of each head, before W_O. heads: a list of heads.
+by: "zero" puts zeros in the place of their outputs, and "mean" puts the mean that
+each of these heads has over batch and positions, (d_k,), at every position.
+Returns (B, h, T, d_k). NumPy only. outputs stay as they were.""",
+    steps={
+        "copy": "outputs = outputs.copy()",
+        "mean": "mean = outputs[:, heads].mean(axis=(0, 2), keepdims=True)  # (1, heads, 1, d_k)",
+        "put": 'outputs[:, heads] = mean if by == "mean" else 0.0',
+        "answer": "return outputs",
+    },
+    cases=_knock_cases,
+    returns=("outputs",),
+    hints=(
+        "Change a copy: `outputs.copy()`. Heads are the second axis, so `outputs[:, heads]` are those that go.",
+        'With `by="zero"`, assign 0.0. With "mean", assign their mean over the axes 0 and 2.',
+        "`outputs[:, heads].mean(axis=(0, 2), keepdims=True)` has shape (1, len(heads), 1, d_k), and lines up.",
+    ),
+    mistakes=KNOCK,
+    praise="Seven cases, by zeros and by means. Below, your function switches a head off.",
+    in_pytorch="""# In a hook on a module of heads. In place it would also change what others have kept of this output: clone it.
+outputs = outputs.clone()
+outputs[:, heads] = 0.0 if by == "zero" else outputs[:, heads].mean(dim=(0, 2), keepdim=True)""",
+)
+
+# --- A message that is moved ------------------------------------------------------------------------------------------
+
+
+def _moved_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(label: str, places: int, *shape: int) -> Case:
+        x, written = rng.normal(size=(2, *shape))
+        return Case(label, (x, written, places))
+
+    return [
+        case("one place later", 1, 5, 3),
+        case("two later, a batch of 2", 2, 2, 6, 4),
+        case("one earlier: −1", -1, 3, 5, 2),
+        case("as many positions as columns", 1, 4, 4, 4),
+        case("leading axes (2, 3), two later", 2, 2, 3, 5, 4),
+        case("not at all: 0", 0, 4, 3),
+    ]
+
+
+_MOVED = Exercise(
+    name="moved_message",
+    called="my_moved_message",
+    takes="x, written, places",
+    task="""The stream, with what one head has written so many places later.
+
+x: the stream, (..., T, d_model). written: the part of x that the head has added, of
+the same shape. places: below 0 means earlier. What falls off one end comes in at the
+other. All else in x stays where it is. Returns (..., T, d_model). NumPy only.
+The arguments stay as they were.""",
+    steps={
+        "moved": "moved = np.roll(written, places, axis=-2)",
+        "answer": "return x - written + moved",
+    },
+    cases=_moved_cases,
+    returns=("stream",),
+    hints=(
+        "Take the message out of the stream, and put it in again, elsewhere.",
+        "`np.roll(written, places, axis=-2)` moves along the positions.",
+        "`x - written` is the stream without the message.",
+    ),
+    mistakes=MOVED,
+    praise="Six cases. Below, your line makes a model say something else.",
+    in_pytorch="""# torch.roll without dims moves through all numbers of the tensor, as np.roll does without axis.
+stream = x - written + torch.roll(written, places, dims=-2)""",
+)
+
+EXERCISES = (_HAND, _KNOCK, _SCORE, _PATCHED, _MOVED)

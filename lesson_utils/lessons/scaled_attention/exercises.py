@@ -132,9 +132,9 @@ def _sizes() -> list[Change]:
         ("T_q", "Q.shape[-2]", "T_q is the number of queries, but the sum in q · k runs over d_k entries. Divide the scores by `math.sqrt(K.shape[-1])`."),
         ("d_v", "V.shape[-1]", "d_v is the width of a value, but the scores come from queries and keys. Divide the scores by `math.sqrt(K.shape[-1])`."),
         ("K.shape[0]", "K.shape[0]", "like `len(K)`, it counts the rows, or a leading axis. The width d_k is the last axis: `math.sqrt(K.shape[-1])`."),
-        ("K.shape[1]", "K.shape[1]", "it is d_k only without leading axes. Count from the end: the width is always `K.shape[-1]`."),
+        ("K.shape[1]", "K.shape[1]", "it is d_k only without leading axes. Count from the end, and take the root: `math.sqrt(K.shape[-1])`."),
         ("Q.shape[0]", "Q.shape[0]", "like `len(Q)`, it counts the rows, or a leading axis. The width d_k is the last axis: `math.sqrt(Q.shape[-1])`."),
-        ("Q.shape[1]", "Q.shape[1]", "it is d_k only without leading axes. Count from the end: the width is always `Q.shape[-1]`."),
+        ("Q.shape[1]", "Q.shape[1]", "it is d_k only without leading axes. Count from the end, and take the root: `math.sqrt(Q.shape[-1])`."),
     ):
         found.append(change(f"scaled by √{symbol}", f"You divide by √{symbol}: {what}", scale=f"scores = scores / math.sqrt({size})"))
         found.append(change(f"scaled by {symbol}", f"You divide by {symbol}: {what}", scale=f"scores = scores / {size}"))
@@ -143,7 +143,7 @@ def _sizes() -> list[Change]:
 
 ATTENTION = (
     change('no scale', 'Your scores reach softmax without the scale: divide them by √d_k, `math.sqrt(K.shape[-1])`.', scale=""),
-    change('divided by d_k', 'You divide by d_k. The standard deviation of the scores is √d_k: divide by `math.sqrt(K.shape[-1])`.', scale="scores = scores / K.shape[-1]"),
+    change('divided by d_k', 'You divide by d_k. The standard deviation of the scores is √d_k: divide by `math.sqrt(K.shape[-1])`.', scale=("scores = scores / K.shape[-1]", "scores = scores / Q.shape[-1]")),
     change('multiplied by the root', 'You multiply by √d_k, which makes large scores larger. Divide by it.', scale="scores = scores * math.sqrt(K.shape[-1])"),
     change('** 1/2', 'You divide by d_k / 2, or by 2 d_k. `** 1/2` does that, since `**` comes before `/`. Write `math.sqrt(K.shape[-1])`.', scale=("scores = scores / (K.shape[-1] ** 1 / 2)", "scores = scores / K.shape[-1] ** 1 / 2")),
     change('divided by d_k squared', 'You divide by d_k². The scale is the root of d_k, not its square: `math.sqrt(K.shape[-1])`.', scale="scores = scores / K.shape[-1] ** 2"),

@@ -233,7 +233,7 @@ def slope_lab(figure: "plots.Figure") -> live.Update:
             medians[scaled].set_data(reached, middle)
             now[scaled] = low[-1], middle[-1], high[-1]
         ratio = now[False][1] / now[True][1]
-        weights_ax.set_title(f"Unscaled: {keys[False]:.1f} of {num_keys} keys; scaled: {keys[True]:.0f}")
+        weights_ax.set_title(f"Unscaled: {short(keys[False])} keys; scaled: {short(keys[True])}")
         steeper = f"unscaled is {short(ratio)} ×" if ratio > 1 else f"scaled is {short(1 / ratio)} ×"
         slope_ax.set_title(f"Median slope: {steeper} steeper" if abs(np.log(ratio)) > 0.05 else "Both slopes are alike")
         spread = [f"{short(low)} to {short(high)}, median {short(middle)}" for low, middle, high in now.values()]

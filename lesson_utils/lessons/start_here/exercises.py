@@ -126,12 +126,6 @@ NumPy, or a loop. The arguments stay as they were.""",
                 "np.outer(weights, values)",
             ),
             change(
-                "an axis too many",
-                "Your result has an axis of length 1 too many. The average has the shape of a row of `values`, (d,): sum without `keepdims=True`, or drop this axis at the end.",
-                "weights[None] @ values",
-                "values.T @ weights[:, None]",
-            ),
-            change(
                 "only the first value",
                 "This is the first value times its weight: the other rows are missing. If you wrote a loop, does `return` stand inside it? It belongs below, as far left as `for`.",
                 "weights[0] * values[0]",
@@ -140,11 +134,6 @@ NumPy, or a loop. The arguments stay as they were.""",
                 "only the last value",
                 "This is the last value times its weight: the other rows are missing. If you wrote a loop, does `=` overwrite the sum in each round? Write `+=`.",
                 "weights[-1] * values[-1]",
-            ),
-            change(
-                "softmax again",
-                "You apply softmax to the weights. They sum to 1 already; a second softmax brings them closer together. Use them as they are.",
-                "softmax = ops.softmax(weights)\nreturn softmax @ values",
             ),
             change(
                 "np.average without axis",
@@ -158,10 +147,20 @@ NumPy, or a loop. The arguments stay as they were.""",
                 "values[weights.argmax()]",
             ),
             change(
-                "a row short",
-                "One row is missing in your sum, the first or the last. `range(n)` runs from 0 to n − 1: all rows count.",
-                "products = weights[:, None] * values\nreturn products[:-1].sum(axis=0)",
-                "products = weights[:, None] * values\nreturn products[1:].sum(axis=0)",
+                "a width written as a number",
+                "A number in your code is the width of the result, and other values have another width. The sum is as wide as a row of `values`: `np.zeros(values.shape[1])`. Begin with plain 0, and every width fits.",
+                *(
+                    f"total = np.zeros({width})\nfor w, v in zip(weights, values):\n    total = total + w * v\nreturn total"
+                    for width in (2, 3, 4)
+                ),
+            ),
+            change(
+                "a row in one place",
+                "A row has d numbers, and one place of your array can hold only one number. Add the rows to each other: begin with 0, and write `+=` in the loop.",
+                *(
+                    f"places = np.zeros({size})\nfor i in range({size}):\n    places[i] = weights[i] * values[i]\nreturn places"
+                    for size in ("len(weights)", "values.shape[1]")
+                ),
             ),
         ),
         praise="Right for all six shapes and weights. You have written the heart of attention: a weighted average.",

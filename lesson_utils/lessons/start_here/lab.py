@@ -58,6 +58,7 @@ class Sentence:
 
 
 @live.lab(
+    width=6.6,  # so that on a phone "it" is in sight, too
     height=2.9,
     neutral="At the highest temperature every word has nearly the same weight.",
     telling={"temperature": 1.0},
@@ -117,6 +118,7 @@ def moving_it(figure: "plots.Figure", average: Callable[..., Any]) -> live.Updat
 
 
 @live.lab(
+    width=7.0,
     height=2.9,
     telling=[{"ending": "tired"}, {"ending": "wide"}],
     example=lambda: lambda words: None if words[-1] == "" else ops.softmax(SCORES["wide"]),

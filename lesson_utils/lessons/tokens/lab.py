@@ -140,7 +140,7 @@ def merges_lab(figure: "plots.Figure", merges: Ids, measured: Measured, vocabula
     page = d.paper(figure.add_axes((0.08 / width, 0, wide / width, tall / height)), wide, tall)
     strip = Strip(page, tall - 0.42, 4, 46)
     note = page.text(0, 1.0, "", va="top", linespacing=1.5)
-    chart = figure.add_axes((6.25 / width, 0.6 / height, 2.65 / width, (height - 0.6 - d.TITLE) / height))
+    chart = figure.add_axes((6.3 / width, 0.6 / height, 2.6 / width, (height - 0.6 - d.TITLE) / height))
     chart.set(xlabel="merges", ylabel="bits a character")
     x = np.log10(1 + np.array(LEVELS))
     bits = measured.bits  # (levels, orders)

@@ -15,10 +15,13 @@ from lesson_utils.mistakes.exercise import Case, Exercise, change
 
 LOSS_BACKWARD = (
     change("target left out", "Your slopes are those of the normaliser alone, p/N. The target's own logit also pulls the other way: subtract 1 at each target.", answer="return p / targets.size"),
+    change("1 at every symbol", "You subtract 1 from every symbol's p. Only the target has a 1, and the others a 0: `np.eye(V)[targets]`.", answer="return (p - 1) / targets.size"),
     change("not divided", "You don't divide by N. The loss is a mean over all targets, so each of them counts 1/N: divide by `targets.size`.", answer="return p - target"),
     change("sign", "Your signs are turned around. More probability on the target lowers the loss, so its slope is negative: p − 1.", answer="return (target - p) / targets.size"),
     change("divided by V", "You divide by the number of symbols. The loss is a mean over the targets: divide by `targets.size`.", answer="return (p - target) / logits.shape[-1]"),
     change("divided by the first axis", "You divide by the length of the first axis. With more axes in front there are more targets than that: `targets.size`.", answer="return (p - target) / len(logits)"),
+    change("divided by the last axis of targets", "You divide by the length of the targets' last axis. With more axes in front there are more targets than that: `targets.size`.", answer="return (p - target) / targets.shape[-1]"),
+    change("divided by the sum of the ids", "You divide by the sum of the ids. The loss is a mean over the targets, however large their ids are: divide by their number, `targets.size`.", answer="return (p - target) / targets.sum()"),
     change("divided by all entries", "You divide by the number of all logits. Each target has V of them: the loss is a mean over the targets, `targets.size`.", answer="return (p - target) / logits.size"),
     change("logits for p", "You use the logits where p is due. p is their softmax.", p="p = logits"),
     change("log-softmax for p", "You use ln p where p is due.", p="p = ops.log_softmax(logits)"),
@@ -31,7 +34,10 @@ LOSS_BACKWARD = (
     change("through softmax again", "You go back through softmax once more. p − target is the slope at the logits already.", answer="return ops.softmax_backward(p - target, p) / targets.size"),
     change("through softmax from p", "You take p − target for the slope at the probabilities. It is the slope at the logits already, without a further factor.", answer="return (p - target) * p * (1 - p) / targets.size"),
     change("every row's targets", "You take all targets for each place, as an index `[..., targets]` does. Each place has one: `np.eye(V)[targets]` is 1 at it, and 0 elsewhere.", target="target = np.zeros_like(p)\ntarget[..., targets] = 1"),
-    change("the loss", "You return the loss. Asked for is its slope at each logit.", answer="return -np.log(np.maximum((p * target).sum(axis=-1), 1e-300)).mean()"),
+    change("ids as rows", "Your ids pick whole rows: `[targets]` alone counts along the first axis. The ids count symbols, the last axis: `np.eye(V)[targets]` is 1 at each row's own target.", target="target = np.zeros_like(p)\ntarget[targets] = 1"),
+    change("one axis of places", "Your index fits one axis of places only, and a batch has more in front. `np.eye(V)[targets]` fits any number of axes.", target="target = np.zeros_like(p)\ntarget[np.arange(len(targets)), targets] = 1"),
+    change("ids for the target", "You subtract the ids themselves. The target is a 1 at each id, and 0 elsewhere: `np.eye(V)[targets]`.", target="target = targets[..., None]"),
+    change("the loss", "You return the loss, or its terms. Asked for is its slope at each logit.", answer=("return -np.log(np.maximum((p * target).sum(axis=-1), 1e-300)).mean()", "return -np.log(np.maximum(p, 1e-300)) * target / targets.size")),
 )
 
 # --- Softmax ------------------------------------------------------------------------------------------------------------
@@ -63,6 +69,8 @@ SOFTMAX_BACKWARD = (
     change("dweights for weights", "weights and dweights have changed places: weights · (dweights − Σ dweights · weights).", answer="return dweights * (weights - total)"),
     change("log-softmax", "This is the backward pass of log-softmax, dweights − weights · Σ dweights. Asked for is that of softmax: weights · (dweights − Σ dweights · weights).", f"dweights - weights * dweights.sum({LAST})"),
     change("softmax again", "You apply softmax to the weights. They are softmax's result already: use them as they are.", f"weights = ops.softmax(weights)\ntotal = (dweights * weights).sum({LAST})\nreturn weights * (dweights - total)"),
+    change("softmax of dweights", "You apply softmax to dweights. The weights are given, so nothing needs softmax here: weights · (dweights − Σ dweights · weights).", f"weights = ops.softmax(dweights)\ntotal = (dweights * weights).sum({LAST})\nreturn weights * (dweights - total)"),
+    change("dot product of arrays", "You multiply the arrays as matrices. Each row has a sum of its own, and one number a row: `(dweights * weights).sum(axis=-1, keepdims=True)`.", total=("total = np.dot(dweights, weights)", "total = dweights @ weights.swapaxes(-1, -2)")),
     change("divided by the weights", "You divide by the weights. The bracket is multiplied by them.", answer="return (dweights - total) / np.maximum(weights, 1e-9)"),
 )
 
@@ -81,6 +89,8 @@ ATTENTION_BACKWARD = (
     change("softmax without the row's sum", "For softmax you only multiply by the weights. The row's Σ dweights · weights must come off first: `ops.softmax_backward(dweights, weights)`.", softmax="dscores = dweights * weights"),
     change("softmax applied", "You apply softmax itself to the gradient. Its backward pass is asked for: `ops.softmax_backward(dweights, weights)`.", softmax="dscores = ops.softmax(dweights)"),
     change("arguments of softmax_backward exchanged", "In your softmax the weights and their gradient have changed places: `ops.softmax_backward(dweights, weights)`.", softmax="dscores = ops.softmax_backward(weights, dweights)"),
+    change("softmax_backward of the scores", "You give `ops.softmax_backward` the scores. It wants what softmax gave, and that is the argument `weights`.", softmax="dscores = ops.softmax_backward(dweights, Q @ K.swapaxes(-1, -2) / math.sqrt(K.shape[-1]))"),
+    change("softmax: sum without weights", "In your step back through softmax, the row's sum lacks the weights. It is Σ dweights · weights: `ops.softmax_backward(dweights, weights)`.", softmax=("dscores = weights * (dweights - dweights.sum(axis=-1, keepdims=True))", "dscores = weights * (dweights - dweights.mean(axis=-1, keepdims=True))")),
     change("softmax: sum over the queries", "The sum in your step back through softmax runs over the queries. It runs along each row, over the keys: `axis=-1, keepdims=True`.", softmax="dscores = weights * (dweights - (dweights * weights).sum(axis=-2, keepdims=True))"),
     change("softmax: without keepdims", "The sum in your step back through softmax drops its axis, and lines up with the wrong one. Keep it: `keepdims=True`.", softmax="dscores = weights * (dweights - (dweights * weights).sum(axis=-1))"),
     change("dV from dweights", "dV is made from the weights, not from their gradient: `weights.swapaxes(-1, -2) @ doutput`.", values="dweights = doutput @ V.swapaxes(-1, -2)\ndV = dweights.swapaxes(-1, -2) @ doutput"),
@@ -366,7 +376,7 @@ value, m and v; the arguments stay as they were. NumPy only.""",
         "m̂ = m / (1 − β₁ᵗ), v̂ likewise; value − lr · m̂ / (√v̂ + ε). Return m and v, not m̂ and v̂.",
     ),
     mistakes=ADAM,
-    praise="Five cases, from the first step to the thousandth. In the first, every parameter moves by lr, however small its gradient.",
+    praise="Five cases, from the first step to the thousandth. In the first, every parameter moves by lr, however small its gradient, unless that is 0.",
     in_pytorch="""parameter = torch.nn.Parameter(value)
 adam, parameter.grad = torch.optim.Adam([parameter], lr, (beta_1, beta_2), eps), grad
 adam.state[parameter] = {"step": torch.tensor(t - 1.0), "exp_avg": m, "exp_avg_sq": v}

@@ -94,30 +94,31 @@ def training_days() -> int:
 
 
 @cache
-def rungs() -> dict[str, float]:
+def rungs(smoothing: float = 0.0) -> dict[str, float]:
     """Losses, in nats a symbol, of those who guess: all symbols alike, by frequency, by the symbol before, and by
-    place and the symbols before. Counted over all days that are not held out."""
+    place and the symbols before. Counted over all days that are not held out.
+
+    smoothing: the guessers were trained with so much label smoothing; the loss itself is without it.
+    """
     first, last = tasks.FIRST_DAY, tasks.LAST_DAY
     days = (first + timedelta(n) for n in range((last - first).days + 1))
     target = tasks.with_ends(np.stack([tasks.ISO.encode(d.isoformat()) for d in days if not tasks.held_out(d)]))
     before, wanted = target[:, :-1], target[:, 1:]  # (N, 11) each
+    begun = [wanted[:, :place] @ (20 ** np.arange(place, dtype=np.int64)) for place in range(LENGTH)]  # a number each
     return {
         "all alike": float(np.log(len(tasks.ISO))),
-        "by symbol": _nats(wanted.ravel()),
-        "by pair": _nats(before.ravel() * 100 + wanted.ravel()) - _nats(before.ravel()),
-        "all before": _nats(_prefixes(wanted)) / LENGTH,
+        "by symbol": _guess(np.zeros(wanted.size, np.int64), wanted.ravel(), smoothing),
+        "by pair": _guess(before.ravel(), wanted.ravel(), smoothing),
+        "all before": float(np.mean([_guess(begun[n], wanted[:, n], smoothing) for n in range(LENGTH)])),
     }
 
 
-def _nats(values: Ids) -> float:
-    """Return the entropy of values, in nats."""
-    p = np.unique(values, return_counts=True)[1] / len(values)
-    return float(-(p * np.log(p)).sum())
-
-
-def _prefixes(wanted: Ids) -> Ids:
-    """Turn each row into one number, so that the entropy of dates is what is left for who knows all symbols before."""
-    return np.asarray(wanted @ (20 ** np.arange(LENGTH, dtype=np.int64)))
+def _guess(known: Ids, wanted: Ids, smoothing: float) -> float:
+    """Return the loss of a guesser who has counted how often each symbol follows each thing that can be known."""
+    _, at, both = np.unique(known * 100 + wanted, return_inverse=True, return_counts=True)
+    _, within, alone = np.unique(known, return_inverse=True, return_counts=True)
+    p = both[at] / alone[within]
+    return float(-np.log((1 - smoothing) * p + smoothing / len(tasks.ISO)).mean())
 
 
 def aligned(pairs: Sequence[tuple[str, str]]) -> str:

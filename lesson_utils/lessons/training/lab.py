@@ -203,7 +203,7 @@ def film_lab(figure: "plots.Figure", film: Film) -> live.Update:
     left.spines[:].set_visible(False)
     font: dict[str, Any] = {"ha": "center", "va": "center", "family": "DejaVu Sans Mono", "size": 12, "zorder": 3}
     columns = [left.text(n, -1.1, "", **font) for n in range(LONGEST)]
-    rows = [left.text(0, n, "", **font) for n in range(LENGTH)]
+    rows = [left.text(-1.1, n, "", **font) for n in range(LENGTH)]
     bars = right.barh(range(LENGTH), np.zeros(LENGTH), height=0.72, color=plots.BLUE)
     right.set(xlim=(0, 1), ylim=(LENGTH - 0.4, -2), xticks=(0, 0.5, 1), yticks=range(LENGTH))
     right.set_yticklabels(PLACES, family="DejaVu Sans Mono")
@@ -222,7 +222,6 @@ def film_lab(figure: "plots.Figure", film: Film) -> live.Update:
             label.set_text(("␣" if seen.read[n] == " " else seen.read[n]) if n < S else "")
         for n, label in enumerate(rows):
             label.set_text(seen.written[n] if n < T else "")
-            label.set_x(-1.1)
         for bar, share in zip(bars, film.places[step], strict=True):
             bar.set_width(share)
         written = seen.written.removesuffix(END)
@@ -432,10 +431,9 @@ def slope_lab(figure: "plots.Figure", measured: Any) -> live.Update:
         for points, chosen in ((smooth, drawn & ~switched), (kinked, drawn & switched)):
             points.set_data(np.array(EPSILONS)[chosen], errors[chosen])
         dot.set_data([EPSILONS[place]], [errors[place]])
-        left.set_title(
-            f"Secant {minus(f'{secants[place]:.6f}')}, tangent {minus(f'{slope.right:.6f}')};\n"
-            f"{kinks[place] or 'no'} ReLU{'s switch' if kinks[place] != 1 else ' switches'} between θ − ε and θ + ε"
-        )
+        inside = f"ReLUs that switch inside: {kinks[place] or 'none'}"
+        which = inside if activation == "ReLU" else f"{activation} has no kinks"
+        left.set_title(f"Secant {minus(f'{secants[place]:.6f}')}, tangent {minus(f'{slope.right:.6f}')}\n{which}")
         best = int(errors[: place + 1].argmin())
         right.set_title(f"Best yet: ε = {power(EPSILONS[best])},\n{power(errors[best])} off")
         return (
@@ -574,7 +572,8 @@ def blind_plot(figure: "plots.Figure", rates: Sequence[float], hills: Hills) -> 
     """Draw each run past the cliff: its loss, and its loss if each date has the source of another one."""
     ax = figure.add_subplot(xlim=(0.7, 2.45), ylim=(0.7, 3.1))
     ax.plot([0, 3], [0, 3], color=plots.GREY, lw=1.2, label="the loss stays the same")
-    for name, rung in list(rungs().items())[1:]:
+    smoothed = rungs(0.1)
+    for name, rung in list(smoothed.items())[1:]:
         ax.axvline(rung, color=plots.ORANGE, ls="--", lw=1.3, zorder=0.5)
         ax.text(rung - 0.015, 3.06, name, color=plots.ORANGE, rotation=90, ha="right", va="top", size=10)
     shown, alt, blind, count = ((("pre", 0), 3), (("post", 60), 3), (("post", 0), 2), (("post", 0), 3)), [], 0, 0
@@ -589,7 +588,7 @@ def blind_plot(figure: "plots.Figure", rates: Sequence[float], hills: Hills) -> 
     ax.set(xlabel="loss of held-out dates (nats a symbol)", ylabel="with the source\nof another date")
     ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=10)
     ax.set_title(f"{blind} of {count} runs past the cliff do not read their source")
-    return f"… {'; '.join(alt)}. Rungs: {formats.each(rungs(), rungs().values())}."
+    return f"… {'; '.join(alt)}. Rungs of guessers trained with smoothing: {formats.each(smoothed, smoothed.values())}."
 
 
 @contextmanager

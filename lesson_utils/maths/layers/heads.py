@@ -18,7 +18,7 @@ from lesson_utils.maths.attention import (
     split_heads,
 )
 from lesson_utils.maths.checks import Array, Mask, as_heads, as_size
-from lesson_utils.maths.layers.basic import Layer, LinearCache, Rng, glorot
+from lesson_utils.maths.layers.basic import Layer, LinearCache, Param, Rng, glorot
 from lesson_utils.maths.layers.cache import KeyValueCache
 from lesson_utils.maths.positions import Rotary
 
@@ -51,7 +51,8 @@ class MultiHead(Layer):
     """Multi-head attention, self- or cross-, with the matrices of `attention.multi_head_attention`.
 
     Two attributes are for experiments, see `models.trying`: `knock_out` replaces the outputs of some heads, and
-    `attend` is a function (Q, K, V, mask) -> output, weights that takes the place of ours.
+    `attend` is a function (Q, K, V, mask) -> output, weights that takes the place of ours. `b_Q`, `b_K`, `b_V` and
+    `b_O` are None; published models put their biases there.
 
     Args:
         num_kv_heads: how many heads keys and values have, a divisor of num_heads; num_heads / num_kv_heads query heads
@@ -79,6 +80,10 @@ class MultiHead(Layer):
         self.W_Q = glorot(d_model, d_model, rng, dtype)
         self.W_K, self.W_V = (glorot(d_model, d_kv, rng, dtype) for _ in range(2))
         self.W_O = glorot(d_model, d_model, rng, dtype)
+        self.b_Q: Param | None = None
+        self.b_K: Param | None = None
+        self.b_V: Param | None = None
+        self.b_O: Param | None = None
         self.rotary, self.scale = rotary, scale
         self.knock_out: KnockOut | None = None
         self.attend: Attend | None = None
@@ -103,9 +108,9 @@ class MultiHead(Layer):
         if self.rotary is not None and memory is not None:
             raise ValueError("rotary positions are for self-attention; make a MultiHead without rotary for memory")
         kv = x if memory is None else memory
-        q, from_Q = ops.linear_forward(x, self.W_Q.value)  # (B, T_q, d_model)
-        k, from_K = ops.linear_forward(kv, self.W_K.value)  # (B, T_k, h_kv · d_k)
-        v, from_V = ops.linear_forward(kv, self.W_V.value)
+        q, from_Q = ops.linear_forward(x, self.W_Q.value, _value(self.b_Q))  # (B, T_q, d_model)
+        k, from_K = ops.linear_forward(kv, self.W_K.value, _value(self.b_K))  # (B, T_k, h_kv · d_k)
+        v, from_V = ops.linear_forward(kv, self.W_V.value, _value(self.b_V))
         Q, K, V = _split(q, self.num_heads), _split(k, self.num_kv_heads), _split(v, self.num_kv_heads)
         if past is not None:
             K, V = past.append(K, V)
@@ -120,7 +125,7 @@ class MultiHead(Layer):
             heads, attended = self._attention(Q, K, V, mask, bias)  # (B, h, T_q, d_k)
         if self.knock_out is not None:
             heads = self.knock_out.apply(heads)
-        y, merged = ops.linear_forward(merge_heads(heads), self.W_O.value)  # (B, T_q, d_model)
+        y, merged = ops.linear_forward(merge_heads(heads), self.W_O.value, _value(self.b_O))  # (B, T_q, d_model)
         return y, HeadsCache((from_Q, from_K, from_V), attended, self.knock_out, merged)
 
     def _attention(
@@ -144,7 +149,7 @@ class MultiHead(Layer):
         return dx, dkeys + dvalues
 
     def _backward(self, dy: Array, cache: HeadsCache) -> tuple[Array, Array, Array]:
-        dmerged, dW_O, _ = ops.linear_backward(dy, cache.merged)
+        dmerged, dW_O, db_O = ops.linear_backward(dy, cache.merged)
         dheads = split_heads(dmerged, self.num_heads)  # (B, h, T_q, d_k)
         if cache.knock_out is not None:
             dheads = cache.knock_out.apply(dheads)
@@ -154,12 +159,19 @@ class MultiHead(Layer):
             at = np.arange(dQ.shape[-2])
             dQ, dK = self.rotary.turn(dQ, -at), self.rotary.turn(dK, -at)
         from_Q, from_K, from_V = cache.products
-        dx, dW_Q, _ = ops.linear_backward(merge_heads(dQ), from_Q)
-        dkeys, dW_K, _ = ops.linear_backward(merge_heads(dK), from_K)
-        dvalues, dW_V, _ = ops.linear_backward(merge_heads(dV), from_V)
+        dx, dW_Q, db_Q = ops.linear_backward(merge_heads(dQ), from_Q)
+        dkeys, dW_K, db_K = ops.linear_backward(merge_heads(dK), from_K)
+        dvalues, dW_V, db_V = ops.linear_backward(merge_heads(dV), from_V)
         for W, dW in ((self.W_Q, dW_Q), (self.W_K, dW_K), (self.W_V, dW_V), (self.W_O, dW_O)):
             W.grad += dW
+        for b, db in ((self.b_Q, db_Q), (self.b_K, db_K), (self.b_V, db_V), (self.b_O, db_O)):
+            if b is not None:
+                b.grad += db
         return dx, dkeys, dvalues
+
+
+def _value(b: Param | None) -> Array | None:
+    return None if b is None else b.value
 
 
 def _split(x: Array, num_heads: int) -> Array:

@@ -3,37 +3,42 @@
 A file says, in this order: "GGUF", its version, how many arrays and how many facts there are; the facts; of each array
 its name, shape, kind and place; then the arrays. All numbers are little-endian.
 
-Source: docs/gguf.md and src/ggml-quants.c of ggml-org/ggml.
+Source: docs/gguf.md of ggml-org/ggml.
 """
 
 import math
 import os
 import struct
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 import numpy as np
 
-from lesson_utils.maths.checks import Array
-from lesson_utils.maths.layers import Packed
+from lesson_utils.maths.pretrained import arrays
+from lesson_utils.maths.pretrained.arrays import ArrayInfo, Arrays, Kind, bytes_of
 
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_BLOCK = 32  # numbers that are packed together
-_HALVES = (np.dtype("u1"), (_BLOCK // 2,))  # the first 16 numbers in the low halves of 16 bytes, the others in the high
+KINDS = {0: arrays.F32, 1: arrays.F16, 2: arrays.Q4_0, 3: arrays.Q4_1, 8: arrays.Q8_0, 30: arrays.BF16}
 
 
-class ArrayInfo(NamedTuple):
-    """The place of an array in the file: `start` and `stop` in bytes; `shape` as NumPy has it, rows first."""
+def kind_of(number: int) -> Kind | None:
+    """Return a kind by its number in files: one of ours, or what the package `gguf`, if it is there, can unpack."""
+    if number in KINDS:
+        return KINDS[number]
+    try:
+        import gguf  # here: it is large, and few files need it
 
-    shape: tuple[int, ...]
-    kind: int
-    start: int
-    stop: int
+        of = gguf.GGMLQuantizationType(number)
+        numbers, size = gguf.GGML_QUANT_SIZES[of]
+        gguf.dequantize(np.zeros((1, size), np.uint8), of)
+    except (ModuleNotFoundError, ValueError, KeyError, NotImplementedError):
+        return None
+    layout = np.dtype([("packed", "u1", (size,))])
+    return Kind(of.name, numbers, layout, lambda blocks: gguf.dequantize(blocks["packed"], of))
 
 
-class Reader:
+class Reader(Arrays):
     """The facts of a file, its arrays by name, and `read(name)`, which unpacks one of them to float32.
 
     Raises:
@@ -57,7 +62,7 @@ class Reader:
             infos = self._read_facts()
         alignment = self.facts.get("general.alignment", 32)
         if not isinstance(alignment, int) or alignment < 1:
-            self._fail(f"general.alignment is {alignment!r}")
+            self.fail(f"general.alignment is {alignment!r}")
         start = math.ceil(self._at / alignment) * alignment
         self.arrays = {name: self._place(name, start, *info) for name, info in infos.items()}
 
@@ -74,13 +79,10 @@ class Reader:
         for _ in range(num_arrays):
             name, axes = self._string(), self._number("I")
             if axes > 4:
-                self._fail(f"{name} has {axes} axes")
+                self.fail(f"{name} has {axes} axes")
             shape = tuple(self._number("Q") for _ in range(axes))[::-1]
             self._enter(infos, name, (shape, self._number("I"), self._number("Q")))
         return infos
-
-    def _fail(self, what: str) -> NoReturn:
-        raise ValueError(f"{self.path} contradicts itself: {what}; fetch the file again")
 
     def _take(self, size: int) -> bytes:
         """Read `size` bytes more."""
@@ -99,7 +101,7 @@ class Reader:
         try:
             return self._take(size).decode()
         except UnicodeDecodeError:
-            self._fail(f"the text at byte {self._at - size} is not UTF-8")
+            self.fail(f"the text at byte {self._at - size} is not UTF-8")
 
     def _value(self, kind: int) -> Any:
         if kind == _STRING:
@@ -111,128 +113,28 @@ class Reader:
                 return list(struct.unpack(f"<{count}{_NUMBERS[of]}", self._take(size)))
             if of == _STRING:
                 return [self._string() for _ in range(count)]
-            self._fail(f"a list of kind {of}, which is not known")
+            self.fail(f"a list of kind {of}, which is not known")
         if kind in _NUMBERS:
             return self._number(_NUMBERS[kind])
-        self._fail(f"a fact of kind {kind}, which is not known")
+        self.fail(f"a fact of kind {kind}, which is not known")
 
     def _enter(self, names: dict[str, Any], name: str, value: Any) -> None:
         if name in names:
-            self._fail(f"{name} is there twice")
+            self.fail(f"{name} is there twice")
         names[name] = value
 
     def _place(self, name: str, base: int, shape: tuple[int, ...], kind: int, offset: int) -> ArrayInfo:
-        if kind not in KINDS:
+        if (packing := kind_of(kind)) is None:
             known = ", ".join(kind.name for kind in KINDS.values())
             raise ValueError(
-                f"{self.path}: {name} is packed in a way, kind {kind}, that is not known; known are {known}"
+                f"{self.path}: {name} is packed in a way, kind {kind}, that is not known here; known are {known}, and "
+                f"others where the package gguf is installed (pip install gguf)"
             )
-        row, block = shape[-1] if shape else 1, KINDS[kind].numbers
-        if row % block:
-            self._fail(f"{name} has rows of {row}, packed by {block}")
+        row = shape[-1] if shape else 1
+        if row % packing.numbers:
+            self.fail(f"{name} has rows of {row}, packed by {packing.numbers}")
         start = base + offset
-        stop = start + math.prod(shape) // block * KINDS[kind].layout.itemsize
+        stop = start + bytes_of(shape, packing)
         if stop > self._size:
             raise ValueError(f"{self.path} is cut off: {name} ends at byte {stop}, the file at {self._size}")
-        return ArrayInfo(shape, kind, start, stop)
-
-    def read(self, name: str) -> Array:
-        """Unpack one array to float32.
-
-        Raises:
-            ValueError: there is none of that name, or it holds NaN or infinite values.
-        """
-        blocks, kind = self._blocks(name)
-        numbers = kind.unpack(blocks)
-        if "scale" not in (kind.layout.names or ()) and not np.isfinite(numbers).all():
-            self._refuse(name)
-        return numbers.reshape(self.arrays[name].shape)
-
-    def packed(self, *names: str) -> Packed | None:
-        """Return matrices as they are packed, one below the other; None where `Packed` cannot hold them.
-
-        Raises:
-            ValueError: as `read`.
-        """
-        infos = [self.arrays[name] for name in names]
-        kinds = {KINDS[info.kind].name for info in infos}
-        if kinds not in ({"Q4_1"}, {"Q8_0"}) or any(len(info.shape) != 2 for info in infos):
-            return None
-        parts = [self._blocks(name)[0].reshape(info.shape[0], -1) for name, info in zip(names, infos, strict=True)]
-        blocks = np.concatenate(parts).T  # (blocks, rows)
-        numbers = np.ascontiguousarray(blocks["packed"].swapaxes(1, 2))  # (blocks, 16 or 32, rows)
-        least = np.ascontiguousarray(blocks["least"]) if kinds == {"Q4_1"} else None
-        return Packed(numbers, np.ascontiguousarray(blocks["scale"]), least)
-
-    def _blocks(self, name: str) -> tuple[Any, "Kind"]:
-        """Return an array as it is packed, one element a block, with finite factors, and how it is packed."""
-        if name not in self.arrays:
-            raise ValueError(f"{self.path} has no {name}; it has {', '.join(list(self.arrays)[:3])} …")
-        info = self.arrays[name]
-        kind = KINDS[info.kind]
-        count = (info.stop - info.start) // kind.layout.itemsize
-        blocks: Any = np.fromfile(self.path, kind.layout, count, offset=info.start)
-        for field in ("scale", "least"):
-            if field in (kind.layout.names or ()) and not np.isfinite(blocks[field]).all():
-                self._refuse(name)
-        return blocks, kind
-
-    def _refuse(self, name: str) -> NoReturn:
-        raise ValueError(f"{self.path}: {name} holds NaN or infinite values; fetch the file again")
-
-
-class Kind(NamedTuple):
-    """A way to pack numbers: `numbers` of them in one element of `layout`."""
-
-    name: str
-    numbers: int
-    layout: "np.dtype[Any]"
-    unpack: Callable[[Any], Array]
-
-
-def _bf16(blocks: Any) -> Array:
-    """Unpack float32 without its last 16 bits."""
-    return (blocks["packed"].astype(np.uint32) << 16).view(np.float32)
-
-
-def _halves(packed: Any) -> Array:
-    """Split bytes (n, 16) into numbers 0…15, (n, 32), float32."""
-    numbers = np.empty((len(packed), _BLOCK), np.float32)
-    numbers[:, : _BLOCK // 2] = packed & 15
-    numbers[:, _BLOCK // 2 :] = packed >> 4
-    return numbers
-
-
-def _q4_0(blocks: Any) -> Array:
-    """Compute scale · (number − 8)."""
-    numbers = _halves(blocks["packed"])
-    numbers -= 8
-    numbers *= blocks["scale"].astype(np.float32)[:, None]
-    return numbers
-
-
-def _q4_1(blocks: Any) -> Array:
-    """Compute scale · number + least."""
-    numbers = _halves(blocks["packed"])
-    numbers *= blocks["scale"].astype(np.float32)[:, None]
-    numbers += blocks["least"].astype(np.float32)[:, None]
-    return numbers
-
-
-def _q8_0(blocks: Any) -> Array:
-    """Compute scale · number."""
-    return blocks["packed"] * blocks["scale"].astype(np.float32)[:, None]
-
-
-def _plain(blocks: Any) -> Array:
-    return blocks["value"].astype(np.float32)
-
-
-KINDS = {
-    0: Kind("F32", 1, np.dtype([("value", "<f4")]), _plain),
-    1: Kind("F16", 1, np.dtype([("value", "<f2")]), _plain),
-    2: Kind("Q4_0", _BLOCK, np.dtype([("scale", "<f2"), ("packed", *_HALVES)]), _q4_0),
-    3: Kind("Q4_1", _BLOCK, np.dtype([("scale", "<f2"), ("least", "<f2"), ("packed", *_HALVES)]), _q4_1),
-    8: Kind("Q8_0", _BLOCK, np.dtype([("scale", "<f2"), ("packed", "i1", (_BLOCK,))]), _q8_0),
-    30: Kind("BF16", 1, np.dtype([("packed", "<u2")]), _bf16),
-}
+        return ArrayInfo(self.path, shape, packing, start, stop)

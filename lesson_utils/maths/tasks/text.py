@@ -51,7 +51,13 @@ def read_text(path: str | os.PathLike[str], minimum: int = 1000) -> str:
 
 
 def text_vocabulary(text: str) -> Vocabulary:
-    """Return the characters that appear in a text."""
+    """Return the characters that appear in a text.
+
+    Raises:
+        ValueError: the text is empty.
+    """
+    if not text:
+        raise ValueError("the text is empty; give at least one character")
     return Vocabulary(sorted(set(text)))
 
 

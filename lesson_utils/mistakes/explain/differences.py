@@ -47,6 +47,8 @@ def _kind_of_one(name: str, got: Any, want: Any) -> str | None:
         also = " Its numbers are right: put `np.array(...)` around it." if right else _words_for_texts(got)
         return f"`{name}` is a {type(got).__name__}; expected a {expected}.{also}"
     got = plain(got)
+    if type(got).__name__ == type(want).__name__ and hasattr(want, "__array__"):  # such as a Series of pandas
+        got = np.asarray(got)
     if not isinstance(got, np.ndarray | np.generic | float | int):
         return f"`{name}` is a {'class' if isinstance(got, type) else type(got).__name__}; expected a {expected}."
     if masked := masked_entries(name, got):

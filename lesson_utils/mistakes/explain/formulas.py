@@ -42,7 +42,8 @@ def _written(exercise: Exercise, function: Callable[..., Any], case: Case) -> st
         def call(value: Any, *more: Any) -> Any:
             text = f"{name}({_sum_of(value, known) or '…'})"
             result = part(value, *more)
-            known.append((text, np.array(result)))
+            if not any(text == said and np.allclose(result, array) for said, array in known):  # called twice, said once
+                known.append((text, np.array(result)))
             return result
 
         return call

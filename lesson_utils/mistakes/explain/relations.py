@@ -32,7 +32,7 @@ def _ratio(x: float) -> str:
     simple = Fraction(x).limit_denominator(24)
     if 0 < simple < 1 and math.isclose(simple, x, rel_tol=1e-5):
         return f"{simple} of"
-    return f"{x:.4g} times"
+    return f"{x:.{6 if abs(x - 1) < 0.0005 else 4}g} times"  # never "1 times"
 
 
 def relation(pairs: Mapping[int, Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:

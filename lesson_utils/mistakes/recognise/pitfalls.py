@@ -42,8 +42,6 @@ SURE = (
     ("[np.zeros(A)] * E", "[np.zeros(A) for _ in range(E)]", ALIKE),
     ("np.full(A, N)", "np.full(A, N, dtype=float)", "`np.full` takes the dtype of its value. `{N}` makes an array of whole numbers, which cuts off the decimals of what is written into it."),
     # numbers
-    ("A ^ N", "A ** N", POWER),
-    ("N ^ A", "N ** A", POWER),
     ("A * -np.inf; -np.inf * A; A * -math.inf; A * float('-inf')", "np.where(A, -np.inf, 0); np.where(A, 0, -np.inf)", INFINITE),
     ("A * np.inf; np.inf * A; A * math.inf", "np.where(A, np.inf, 0)", INFINITE),
     # ranges
@@ -60,7 +58,6 @@ MAYBE = (
     ("A == B or C", "A == B", ALWAYS),
     ("P or B", "B if P is None else P", "`or` asks `{P}` for one yes or no: an array has none, and for 0 and what is empty it takes its right side, too."),
     ("M != B", "M | B", "Between truth values, `!=` is an exclusive “or”: it is False where both are True."),
-    ("A ^ B", "A ** B", POWER),
     ("A ^ B; np.logical_xor(A, B)", "A | B", "This “or” is exclusive: it is False where both are True."),
     # numbers
     ("round(A); int(round(A)); int(np.round(A))", "int(A)", "`round` goes to the nearest whole number; `int` drops the decimals."),
@@ -204,6 +201,8 @@ def _instead(node: ast.AST) -> Iterator[Any]:
     if isinstance(node, ast.Compare) and (meant := _compared_first(node)):
         why = "`&` and `|` come before comparisons in Python, so each comparison needs brackets of its own."
         yield meant, True, why
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
+        yield _power(node), number(node.left) is not None or number(node.right) is not None, POWER
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div) and (meant := _in_exponent(node)):
         why = "`**` comes before `*` and `/`, so that only what stands directly behind it is the exponent."
         yield meant, ast.unparse(meant.right).startswith("-"), why
@@ -234,6 +233,14 @@ def _compared_first(node: ast.Compare) -> ast.expr | None:
             right = side.right if is_last else ast.Compare(side.right, node.ops[n:], sides[n + 1 :])
             return ast.BinOp(left, side.op, right)
     return None
+
+
+def _power(node: ast.BinOp) -> ast.expr:
+    """Return d * (a ** 2) for d * a ^ 2, in which `^` comes last; (d * a) ** 2 if these brackets are the learner's own."""
+    left, right = ast.unparse(node.left), ast.unparse(node.right)
+    left = left if node.left.col_offset == node.col_offset else f"({left})"
+    right = right if node.right.end_col_offset == node.end_col_offset else f"({right})"
+    return ast.parse(f"{left} ^ {right}".replace("^", "**"), mode="eval").body
 
 
 def _in_exponent(node: ast.expr) -> ast.BinOp | None:

@@ -85,10 +85,6 @@ def _leaves_a_name_unread(p: Plausibility, edit: Edit) -> bool:
     return edit.kind == "name" and old in p.own_names and p.reads[old] <= 1 + len(edit.also)
 
 
-def _is_asked(p: Plausibility, edit: Edit) -> bool:
-    return edit.kind == "name" and getattr(edit.parent, "attr", "") in ("any", "all")
-
-
 def _is_of_another_kind(p: Plausibility, edit: Edit) -> bool:
     kinds = {p.kinds[name] for name in _names(edit) if name in p.kinds}
     return edit.kind == "name" and len(kinds) > 1 and kinds != {"i", "f"}
@@ -146,19 +142,18 @@ def _takes_out_what_belongs(p: Plausibility, edit: Edit) -> bool:
 RULES = (
     Rule(True, "it undoes a slip that explains itself", lambda p, edit: has_own_reason(edit), "split_heads: order F"),
     Rule(False, "it may as well switch a condition off; `>=` for `>` does not", _bends_a_condition, "merge_pairs: three on, and from the second"),
-    Rule(False, "it says the same twice, `x / x`, or nothing, `x * 1`", lambda p, edit: _is_trivial(edit), "mend_block: the stream exchanged at the end"),
-    Rule(False, "what was computed under a name would be for nothing", _leaves_a_name_unread, "mend_merge: heads from the second on, turned"),
-    Rule(False, "nobody asks scores whether any is true", lambda p, edit: _is_asked(p, edit) and p.kinds.get(_names(edit)[1], "b") != "b", "masked_attention: the weights of blank queries stay"),
+    Rule(False, "it says the same twice, `x / x`, or nothing, `x * 1`", lambda p, edit: _is_trivial(edit)),
+    Rule(False, "what was computed under a name would be for nothing", _leaves_a_name_unread),
     Rule(False, "nobody takes a mask for scores", _is_of_another_kind),
     Rule(True, "`beta_1` for `beta_2`", _is_its_twin, "adam_step: one share for both corrections"),
     Rule(False, "a size has no sign, nor has an index that was computed", _has_no_sign, "sampling_probabilities: argpartition beyond the end"),
     Rule(False, "no axis is swapped with itself", lambda p, edit: edit.kind in COUNTING and name_called(edit.parent) in ("swapaxes", "moveaxis")),
     Rule(True, "the same words stand in another place, or one number is off by one", lambda p, edit: edit.kind in MEANT, "grouped_attention: letters"),
-    Rule(True, "the limit belongs to it, or not", lambda p, edit: edit.kind == "comparison" and is_limit(edit), "cache_bytes: one local layer too many"),
+    Rule(True, "the limit belongs to it, or not", lambda p, edit: edit.kind == "comparison" and is_limit(edit)),
     Rule(True, "everybody knows 0, 1 and 2", lambda p, edit: edit.kind == "constant" and number(edit.new) in (0, 1, 2), "layer_norm: another power"),
     Rule(True, "its opposite is meant, `max` for `min`, or `-` for `+`", _is_opposite),
-    Rule(False, "its words stand neither in the solution nor in the learner's lines", _is_unheard_of, "mend_block: the stream exchanged at the end"),
-    Rule(True, "an index or an operation stands there once more than in the solution", _takes_out_one_too_many, "leak_across_rows: an index too many at the end"),
+    Rule(False, "its words stand neither in the solution nor in the learner's lines", _is_unheard_of),
+    Rule(True, "an index or an operation stands there once more than in the solution", _takes_out_one_too_many),
     Rule(False, "the solution has what is taken out", _takes_out_what_belongs),
 )  # fmt: skip
 

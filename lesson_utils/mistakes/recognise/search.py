@@ -362,7 +362,7 @@ BESIDE = (
     Beside("the edit puts in the axis that makes the mistake", _puts_in_the_axis, "layer_norm: an axis put back for two axes only"),
     Beside("another size may leave nothing over for the mistake", lambda search, edit, fault: edit.kind == "term" and isinstance(getattr(edit.old, "op", None), ast.FloorDiv), "rotary_halves: neighbours, and the right half one position on"),
     Beside("without what the solution reads, the edit makes the mistake", _takes_out_a_parameter, "patched_inputs: only what was written, keys and values exchanged"),
-    Beside("what the mistake lacks is here, and the edit takes it out", _takes_out_what_it_lacks, "mend_merge: one for what is left over"),
+    Beside("what the mistake lacks is here, and the edit takes it out", _takes_out_what_it_lacks),
     Beside("a variable is taken out", _takes_out_a_variable, "score_variance: d_k divided out again"),
     Beside("something is taken out, and the mistake is of other lines", lambda search, edit, fault: edit.kind in REMOVING - {"keyword"} and not search.works_alike(fault), "weighted_average: a row too few, and divided twice"),
     Beside("a mistake in what is returned contradicts other results", _returns_otherwise, "context_vector: weights of an unmasked softmax, and the results exchanged"),

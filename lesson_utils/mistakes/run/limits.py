@@ -70,7 +70,7 @@ class _Check:
     """A check at work: how long it may take, and where it says that it is still at work."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.clock, self.out, self.has_said = seconds, _Clock(), sys.stdout, False
+        self.seconds, self.clock, self.out, self.has_said, self.memory = seconds, _Clock(), sys.stdout, False, 0
 
 
 _checks: list[_Check] = []  # the check at work, and its part that has to end before
@@ -133,14 +133,23 @@ def stopped(seconds: float, busy: float = 1) -> Iterator[None]:
         and sys.platform != "emscripten"
         and threading.current_thread() is threading.main_thread()
     ):
-        clock, computed = _Clock(), thread_time()
+        clock, computed, ringing = _Clock(), thread_time(), False
 
         def is_over() -> bool:
             return thread_time() - computed >= seconds or min(clock.left(busy * seconds), left()) <= 0
 
         def ring(number: int, frame: FrameType | None) -> None:
-            remind()
-            if is_over() and frame and frame.f_code.co_filename not in ENTRANCES:
+            nonlocal ringing
+            # It rings within itself, on a machine that stood still: an error here would end what the first one rang in.
+            if ringing:
+                return
+            ringing = True
+            try:
+                remind()
+                over = is_over()
+            finally:
+                ringing = False
+            if over and frame and frame.f_code.co_filename not in ENTRANCES:
                 raise TimeUp
 
         hook = sys.unraisablehook
@@ -243,6 +252,9 @@ def limited_memory() -> Iterator[None]:
         yield
         return
     now = pages * resource.getpagesize() + MEMORY
+    # What its first call left behind, such as the arrays of an error, is not given again to each further call.
+    if _checks:
+        now = _checks[0].memory = _checks[0].memory or now
     resource.setrlimit(resource.RLIMIT_AS, (min([now, *(n for n in (before, most) if n >= 0)]), most))
     try:
         yield

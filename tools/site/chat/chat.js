@@ -15,6 +15,7 @@ const element = (name, properties = {}, children = []) => {
 let worker;
 let isStored = true; // the browser keeps the model
 let facts; // of the model, once it is there
+let own; // a file of the reader's, in place of the model of this site
 let asking = false; // an answer is being written
 let original = "";
 let used = ""; // the lines that the model runs on
@@ -39,21 +40,53 @@ const begin = async () => {
   const mine = worker;
   tell("start");
   try {
-    const { content, keeps } = await modelBytes(BASE, hear);
+    const name = own?.name ?? "model.gguf";
+    const { content, keeps } = own ? { content: await own.arrayBuffer(), keeps: true } : await modelBytes(BASE, hear);
     if (mine !== worker) return;
     isStored = keeps;
     say("Python is starting …");
-    worker.postMessage({ do: "load", content }, [content]);
+    worker.postMessage({ do: "load", content, name }, [content]);
   } catch (error) {
     if (mine === worker) hear({ problem: error instanceof Trouble ? error.message : `${error}`, doing: "start" });
   }
 };
 
-$("start").onclick = () => {
-  if (!isAble($("start"))) return;
+// A file of the reader's is looked at before it is read: a tab has no room for more.
+const LARGEST = 700e6; // bytes
+const refusal = async (file) => {
+  if (file.size > LARGEST) {
+    return `${file.name} has ${inMegabytes(file.size)}, and a tab has room for 700 MB. A file with fewer bits for each number, such as Q4_0, may fit.`;
+  }
+  const first = await file.slice(0, 4).text().catch(() => "");
+  return first === "GGUF" ? "" : `${file.name} is no GGUF file: it does not begin with these four letters.`;
+};
+const openFile = async (file) => {
+  if (!file || asking) return;
+  const why = await refusal(file);
+  if (why) return say(why);
+  own = file;
+  beginAnew(`${file.name} is being read …`);
+};
+const beginAnew = (note) => {
   able($("start"), false);
-  say("Python and the model are being fetched …");
+  $("works").hidden = true; // what stands there is of another model
+  off.clear();
+  $("said").replaceChildren();
+  say("", "news");
+  say(note);
   begin();
+};
+$("file").onchange = () => openFile($("file").files[0]);
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  openFile(event.dataTransfer.files[0]);
+});
+
+$("start").onclick = () => {
+  if (!isAble($("start")) || asking) return;
+  own = undefined;
+  beginAnew("Python and the model are being fetched …");
 };
 
 isKept(BASE).then((kept) => {
@@ -74,8 +107,13 @@ const reactions = {
   ready({ ready }) {
     facts = ready;
     $("begin").querySelectorAll("#start, #progress, #terms").forEach((node) => (node.hidden = true));
+    $("start").hidden = !own; // from a model of one's own there is a way back
+    able($("start"), Boolean(own));
     say(
-      isStored
+      own
+        ? `${own.name} is ready: ${(facts.parameters / 1e6).toFixed(1)} million parameters. ` +
+            (facts.talks ? "" : "It has no chat template that this page knows, so it continues your text.")
+        : isStored
         ? "The model is ready."
         : "The model is ready. Your browser could not keep it, so the next visit will fetch it again. The usual reason is " +
             "a private window, or a full disk.",
@@ -111,6 +149,9 @@ const setUp = (first) => {
   $("lines").rows = original.split("\n").length;
   Object.assign($("layer"), { max: layers - 1, value: Math.min(18, layers - 1) });
   Object.assign($("head"), { max: heads - 1, value: Math.min(6, heads - 1) });
+  say(facts.talks ? "Your message" : "A text for the model to continue", "asks");
+  $("tries").hidden = !facts.talks;
+  if (!facts.talks && !typed) $("text").value = "The capital of France is";
   listExperiments();
   showHeads();
   look();
@@ -129,6 +170,7 @@ $("ask").onsubmit = async (event) => {
   say("", "news");
   answer = newAnswer(text);
   $("text").value = "";
+  mention(text);
   tell("ask", { text, temperature: Number($("temperature").value) });
 };
 $("text").onkeydown = (event) => {
@@ -137,6 +179,12 @@ $("text").onkeydown = (event) => {
   event.preventDefault();
   if (!asking) $("ask").requestSubmit();
 };
+for (const button of document.querySelectorAll("#tries button")) {
+  button.onclick = () => {
+    $("text").value = button.textContent;
+    $("text").focus();
+  };
+}
 $("anew").onclick = () => {
   tell("begin");
   $("said").replaceChildren();
@@ -166,11 +214,12 @@ const isOwn = (lines) => lines.trim() !== original.trim();
 
 const restart = () => {
   const reason = "Your function did not come back, so the model is started again, with the original function.";
+  gone = reason;
+  used = original;
   hold();
   if (asking) finish(reason);
   say(reason, "verdict");
   say("The model is started again …");
-  used = original;
   begin();
 };
 
@@ -199,7 +248,7 @@ const WHY = {
   end: "",
   stopped: "You stopped the answer.",
   long: "The answer was cut at 200 tokens.",
-  full: "The conversation has reached 1,024 tokens, and the model can look back on no more. Begin a new conversation.",
+  full: "The conversation is as long as the model can look back. Begin a new conversation.",
 };
 
 const finish = (ended) => {
@@ -218,7 +267,7 @@ const finish = (ended) => {
     ...tokens.map(({ piece, probability }) => element("li", { textContent: `${quoted(piece)}: ${percent(probability)}` })),
   );
   answer = undefined;
-  if (!unsent) mention(text);
+  if (!typed) look();
 };
 
 const summary = (tokens) => {

@@ -19,7 +19,6 @@ from lesson_utils.maths import models, ops, pretrained
 
 Array = np.ndarray[Any, Any]
 
-CONTEXT = 1024  # tokens of a whole conversation
 LONGEST = 200  # tokens of an answer
 PIECE = 32  # tokens that are read at once: a click on Stop waits for no more than these
 LIKELIEST = 40  # a token is drawn from so many
@@ -31,9 +30,12 @@ class Stopped(Exception):
 
 
 class Conversation:
-    """A model that answers, and can be changed between two answers."""
+    """A model that answers, and can be changed between two answers.
 
-    def __init__(self, path: str, context: int = CONTEXT) -> None:
+    One that was not trained on conversations goes on with what was written so far.
+    """
+
+    def __init__(self, path: str, context: int | None = None) -> None:
         self.real = pretrained.load(path, context, progress=False, packed=True)
         self.model, self.rng = self.real.model, np.random.default_rng()
         self.past = self.model.new_past()
@@ -47,6 +49,7 @@ class Conversation:
         """Return what the page says about the model, as JSON."""
         c = self.model.config
         sizes = {"layers": c.num_layers, "heads": c.num_heads, "parameters": self.model.num_params()}
+        sizes |= {"context": c.max_length, "talks": self.real.talks}
         return json.dumps(sizes | {"lines": own_attention.LINES, "name": self.real.name})
 
     # --- What a learner changes ---------------------------------------------------------------------------------------
@@ -85,7 +88,9 @@ class Conversation:
 
     def begin(self) -> None:
         """Forget what was said. What begins every conversation stays read, unless the model has changed."""
-        unread = [*self.real.chat([])[: -len(self._turn("assistant"))], *self._turn("user")]
+        unread = self.real.tokenizer.begin
+        if self.real.talks:
+            unread = [*self.real.chat([])[: -len(self._turn("assistant"))], *self._turn("user")]
         self._go_back(self.opening, [] if self.opening else unread)
 
     def warm_up(self) -> None:
@@ -112,7 +117,9 @@ class Conversation:
         """
         self.stopping, before = False, (self.past[0].length, self.unread)
         try:
-            said = [*self.real.tokenizer.encode(text.strip()), *self._end()]  # behind the beginning of a user's turn
+            goes_on = not self.real.talks and self.past[0].length + len(self.unread) > len(self.real.tokenizer.begin)
+            text = f"\n{text.strip()}" if goes_on else text.strip()
+            said = [*self.real.tokenizer.encode(text), *self._end()]  # behind the beginning of a user's turn
             fresh = [*self.unread, *said, *self._turn("assistant")]
             if self.past[0].length + len(fresh) >= self.model.config.max_length:
                 return "full"
@@ -154,10 +161,14 @@ class Conversation:
 
     def _turn(self, who: str) -> list[int]:
         """Return the ids of a turn's beginning."""
+        if not self.real.talks:
+            return []
         return [self.real.tokenizer.special["<|im_start|>"], *self.real.tokenizer.encode(f"{who}\n")]
 
     def _end(self) -> list[int]:
         """Return the ids of a turn's end."""
+        if not self.real.talks:
+            return []
         return [self.real.tokenizer.special["<|im_end|>"], *self.real.tokenizer.encode("\n")]
 
     def _go_back(self, length: int, unread: list[int]) -> None:
@@ -176,8 +187,8 @@ class Conversation:
         """
         tokenizer = self.real.tokenizer
         try:
-            ids = tokenizer.encode(sentence)[:MOST_SHOWN]
-            if not len(ids):
+            ids = self.real.prompt(sentence)[:MOST_SHOWN]
+            if not sentence:
                 return json.dumps({"problem": "Type a sentence first."}), b""
             logits, cache = self.forward(ids)
         except (own_attention.Problem, ValueError, MemoryError) as error:
@@ -199,6 +210,14 @@ def drawn(logits: Array, temperature: float, rng: np.random.Generator) -> int:
         return int(logits.argmax())
     some = np.argpartition(-logits, LIKELIEST)[:LIKELIEST]
     return int(some[models.sample(logits[some], rng, temperature, top_p=0.9)])
+
+
+def opened(path: str) -> tuple[Conversation | None, str]:
+    """Open a model; return it and "", or None and what is wrong with the file, as a sentence."""
+    try:
+        return Conversation(path), ""
+    except (ValueError, MemoryError) as error:
+        return None, f"{error}." if f"{error}".startswith(path) else told(error)  # a file's name stays as it is
 
 
 def told(error: Exception) -> str:

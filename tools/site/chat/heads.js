@@ -8,12 +8,13 @@ $("sentence").oninput = () => (typed = true);
 const mention = (text) => {
   if (typed) return;
   $("sentence").value = text.slice(0, 400);
-  look();
+  clearMaps("The maps follow when the answer is there.");
 };
 
 // --- Change ----------------------------------------------------------------------------------------------------------
 
 let pending; // what follows a change
+let gone = ""; // why the model was started again: it stays told
 
 // A message waits until a change, or a new start, is over.
 let settled = Promise.resolve();
@@ -31,7 +32,7 @@ const hold = () => {
 let experiments = [];
 
 const listExperiments = async () => {
-  experiments = (await manifestOf(BASE)).experiments ?? [];
+  experiments = own ? [] : ((await manifestOf(BASE)).experiments ?? []); // they are heads of the site's model
   const names = ["none", ...experiments.map(({ name }) => name), "a choice of your own"];
   $("experiment").replaceChildren(...names.map((textContent, value) => element("option", { textContent, value })));
   $("experiment").lastChild.disabled = true;
@@ -63,12 +64,16 @@ const change = (lines = used) => {
   const heads = [...off].map((number) => [Math.floor(number / facts.heads), number % facts.heads]);
   const window = $("window").value ? $("window").value.split(",").map(Number) : null;
   hold();
+  if (isOwn(lines) && lines !== used)
+    say(`Your lines are being tried, for up to ${PATIENT / 1000} seconds …`, "verdict");
   pending = (problem) => {
     clearTimeout(watch);
     release();
     if (problem) return say(`${problem} The chat still runs on the lines before.`, "verdict");
     const back = isOwn(used) ? "The chat runs on the original lines again." : "";
-    say(isOwn(lines) ? "The chat now runs on your lines." : back, "verdict");
+    say(isOwn(lines) ? "The chat now runs on your lines." : gone || back, "verdict");
+    if (isOwn(lines)) $("verdict").append(" ", element("a", { href: "#talk", textContent: "Back to the chat" }));
+    gone = "";
     used = lines;
     $("said").replaceChildren();
     say("", "news");
@@ -91,7 +96,15 @@ const showHeads = () => {
 // --- Look ------------------------------------------------------------------------------------------------------------
 
 const chosen = () => Number($("layer").value) * facts.heads + Number($("head").value);
+// What stands there belongs to an older sentence, or to the model before a change.
+const clearMaps = (why) => {
+  seen = undefined;
+  say(why, "expects");
+  say("", "reads");
+  $("maps").setAttribute("aria-busy", "true");
+};
 const look = () => {
+  clearMaps("The maps are being computed …");
   tell("look", { sentence: $("sentence").value });
   watchOver(used);
 };
@@ -109,6 +122,7 @@ const showMaps = () => {
   $("expects").replaceChildren(...texts.map((textContent) => element("p", { textContent })));
   $("query").replaceChildren(...tokens.map((token, i) => element("option", { textContent: shown(token), value: i })));
   $("query").value = tokens.length - 1;
+  $("maps").removeAttribute("aria-busy");
   showOne();
 };
 
@@ -120,6 +134,8 @@ const showOne = () => {
   if (!seen) return;
   const { tokens } = seen;
   drawAll($("all"), seen, off, chosen());
+  const box = $("all").parentElement; // where it is wider than the page, it is pushed until the layer is in sight
+  box.scrollLeft = Math.min(Math.max(box.scrollLeft, (layer + 1) * TILE - box.clientWidth), layer * TILE);
   drawOne($("one"), seen, chosen(), query);
   const best = tokens.map((token, i) => {
     const [[key, weight]] = largest(seen, chosen(), i, 1);

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson_utils.maths.pretrained.llama import PACKAGE
+from lesson_utils.maths.pretrained.smollm2 import PACKAGE
 from tools.site import fetch, lite
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -30,18 +30,19 @@ const actions = {
   async start() {
     await (python = startPython());
   },
-  // While Python starts, the page has fetched the model.
-  async load({ content }) {
+  // While Python starts, the page has fetched the model, or read a file of the reader's.
+  async load({ content, name }) {
     await python;
     post({ note: "The model is being unpacked …" });
-    pyodide.FS.writeFile("/model.gguf", new Uint8Array(content), { canOwn: true });
-    chat = pyodide.runPython(`
-        chat = conversation.Conversation("/model.gguf")
-        packed_products.settle(chat.model)
-        chat.warm_up()
-        chat
-    `);
-    pyodide.FS.unlink("/model.gguf");
+    const path = name.replaceAll("/", "_"); // as messages name it
+    pyodide.FS.writeFile(path, new Uint8Array(content), { canOwn: true });
+    const found = pyodide.runPython("conversation.opened")(path);
+    const problem = found.get(1);
+    chat = found.get(0);
+    pyodide.FS.unlink(path);
+    if (problem) throw new Trouble(problem);
+    pyodide.globals.set("chat", chat);
+    pyodide.runPython("packed_products.settle(chat.model); chat.warm_up()");
     content.transfer?.(0); // give the file's memory back now
     // Chromium keeps it for the message that brought it, until somebody asks for as much.
     setTimeout(() => new ArrayBuffer(2 ** 26), 100);
