@@ -6,6 +6,7 @@ It stands beside tests/ and notebooks/, because nbval's cells are tests that bel
 import functools
 import os
 import re
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -17,6 +18,7 @@ ROOT = Path(__file__).parent
 os.environ["COURSE_STRICT"] = "1"  # pictures that are too wide for their titles, or too large, are errors
 os.environ.setdefault("COURSE_TRAIN", "no")  # as course.py has it
 os.environ["COURSE_PROGRESS"] = "off"  # what tests solve is nobody's progress
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what is started in the background would ignore Ctrl-C
 
 # The same examples on every machine: a test that fails here fails everywhere. Each week, GitHub's workflow draws others
 # (`--hypothesis-profile=weekly`).

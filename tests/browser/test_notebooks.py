@@ -36,6 +36,7 @@ every_notebook = pytest.mark.parametrize(
 @every_notebook
 def test_notebook(lab, path):
     with lab.open(path.name) as notebook:
+        notebook.unfold()
         check_pictures(notebook)  # as cloned: JupyterLab does not trust it yet, and cleans its HTML
         check_what_opens(notebook, has_run=False)
         notebook.run_all()
@@ -51,6 +52,7 @@ def test_notebook(lab, path):
         check_what_is_heard(notebook)
 
     with lab.open(path.name) as notebook:  # with a new kernel that knows nothing of the old one's widgets
+        notebook.unfold()
         check_pictures(notebook)
         assert [figure.cell for figure in notebook.live_figures()] == [figure.cell for figure in figures]
         assert notebook.complaints() == []

@@ -40,6 +40,10 @@ class Notebook:
             ])"""
         )
 
+    def unfold(self) -> None:
+        """Show the cells of sections that open folded."""
+        self.ask("() => jupyterapp.commands.execute('notebook:expand-all-headings')")
+
     def run_all(self, seconds: float = 300) -> None:
         """Run all cells to the end, or to the first error; then wait until the live figures show their pictures."""
         self.ask("() => jupyterapp.commands.execute('notebook:run-all-cells')", seconds)
