@@ -32,6 +32,9 @@ pyodide.runPython(`
         import matplotlib.font_manager
 
     packages = sysconfig.get_path("purelib")
+    # At a wrong indent the kernel would never answer again: it has IPython look for tokens where it awaits no error.
+    for file in pathlib.Path(packages).glob("IPython/core/inputtransformer2.py"):
+        file.write_text(file.read_text().replace("except tokenize.TokenError:", "except (tokenize.TokenError, SyntaxError):"))
     # Never imported here: nothing that draws, displays or completes needs them.
     left_out = re.compile(r"/(tests?|django-stubs|sample_data|f2py|[^/]*[.]data|widgetsnbextension|jupyterlab_widgets)$")
     # Imported by few or none: these are compiled in the browser, if at all.
