@@ -29,15 +29,10 @@ hypothesis.settings.load_profile("course")
 
 def pytest_addoption(parser):
     parser.addoption("--no-skips", action="store_true", help="fail if a test was skipped, as CI must")
-    parser.addoption("--second-try", action="store_true", help="try a test that drives a browser again before it fails")
 
 
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(items):
     """Put what takes longest first, so that at the end no process waits for another."""
-    if config.getoption("second_try"):
-        for item in items:
-            if {"browser", "site"} & set(item.path.parts) or item.path.name in ("test_bench.py", "test_chaos.py"):
-                item.add_marker(pytest.mark.flaky(reruns=1))
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_effort, reverse=True)
 
@@ -87,7 +82,7 @@ def pytest_terminal_summary(terminalreporter, config):
     if config.getoption("no_skips") and terminalreporter.stats.get("skipped"):
         terminalreporter.write_line("--no-skips: what was skipped counts as failed; what to install stands above")
     for report in terminalreporter.stats.get("rerun", ()):  # it may be a bug that a busy machine brings out: look at it
-        terminalreporter.section(f"--second-try: the first one of {report.nodeid}", "-", yellow=True)
+        terminalreporter.section(f"The first try of {report.nodeid}", "-", yellow=True)
         terminalreporter.write_line(report.longreprtext)
 
 

@@ -109,7 +109,9 @@ def test_its_python_checks_and_computes_as_elsewhere(lab):
     """A check names a mistake, and ends a loop that does not; products are fast and right; it reaches no other host."""
     with lab.open("00_start_here.ipynb") as notebook:
         notebook.run_cell("setup")
-        (error,) = notebook.run_cell("weighted-average", "def weighted_average(weights, values):\n    x = 1\n  return x")
+        (error,) = notebook.run_cell(
+            "weighted-average", "def weighted_average(weights, values):\n    x = 1\n  return x"
+        )
         assert "unindent" in error["evalue"]
         for source, finding in (
             ("return values.mean(axis=0)", "This is the plain mean"),
